@@ -1,0 +1,15 @@
+# bench/*.cpp: one program each, in bench/ of the build folder. Not part of `all`: `ninja benches` builds them.
+
+find_package(benchmark)
+add_custom_target(benches)
+weft_sources(sources IN bench)
+foreach(source IN LISTS sources)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(bench_${name} PRIVATE weft_all)
+  if(benchmark_FOUND)
+    target_link_libraries(bench_${name} PRIVATE benchmark::benchmark)
+  endif()
+  set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  add_dependencies(benches bench_${name})
+endforeach()

@@ -1,0 +1,76 @@
+# How every file is compiled. One compiler, g++, for all builds, the fuzz targets included: what is tested is what
+# ships, and Debian 12's clang lacks std::source_location.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(WEFT_GENERATED ${CMAKE_BINARY_DIR}/generated)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
+
+find_program(WEFT_CCACHE ccache)
+if(WEFT_CCACHE)
+  # What ccache asks for to work with precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${WEFT_CCACHE})
+  add_compile_options(-fpch-preprocess)
+endif()
+
+# x86-64-v2 is the oldest machine served; newer instructions come in only through the variant folders of kernels/cpu.
+# Contraction off: a multiply and an add must round twice everywhere, or bits would depend on the variant chosen.
+add_compile_options(-march=x86-64-v2 -ffp-contract=off)
+# -Wno-missing-field-initializers: to leave out members that keep their default is what designated initializers are for.
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-psabi)
+# g++ 12 sees overflows in std::string that are none (GCC bug 105651); the address sanitizer sees the real ones.
+add_compile_options(-Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-array-bounds)
+add_link_options(-Wl,--as-needed)
+
+# Not under sanitizers: g++ then warns of uninitialized values that are not.
+set(in_ci OFF)
+if("$ENV{CI}")
+  set(in_ci ON)
+endif()
+option(WEFT_WARNINGS_ARE_ERRORS "Fail on a warning (the default where CI is set)" ${in_ci})
+if(WEFT_WARNINGS_ARE_ERRORS AND NOT WEFT_SANITIZE)
+  add_compile_options(-Werror)
+endif()
+
+if(WEFT_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+  add_link_options(-fsanitize=address,undefined)
+elseif(WEFT_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -Wno-tsan -Wno-maybe-uninitialized)
+  add_link_options(-fsanitize=thread)
+elseif(WEFT_SANITIZE)
+  message(FATAL_ERROR "[WEFT_SANITIZE] wanted address, thread or nothing, but is ${WEFT_SANITIZE}")
+endif()
+
+if(WEFT_FUZZ)
+  add_compile_options(-fsanitize-coverage=trace-pc,trace-cmp)
+endif()
+
+# What a source of src/kernels/cpu/<folder>/ may use beyond the baseline.
+set(WEFT_VARIANT_avx2 -mavx2 -mfma -mf16c)
+set(WEFT_VARIANT_avx512 ${WEFT_VARIANT_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+set(WEFT_VARIANT_avx512_vnni ${WEFT_VARIANT_avx512} -mavx512vnni)
+set(WEFT_VARIANT_avx512_bf16 ${WEFT_VARIANT_avx512} -mavx512bf16)
+set(WEFT_VARIANTS avx2 avx512 avx512_vnni avx512_bf16)
+
+function(weft_instruction_set_flags sources)
+  foreach(source IN LISTS sources)
+    if(source MATCHES "/src/kernels/cpu/")
+      set(flags $<$<CONFIG:Release>:-O3>)
+      foreach(variant IN LISTS WEFT_VARIANTS)
+        if(source MATCHES "/${variant}/")
+          list(APPEND flags ${WEFT_VARIANT_${variant}})
+          set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+        endif()
+      endforeach()
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags}")
+    endif()
+  endforeach()
+endfunction()

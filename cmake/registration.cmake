@@ -1,0 +1,39 @@
+# What the program finds by its file: ops, kernels, models, passes. (The verbs stand in program.cmake.)
+
+file(GLOB WEFT_PROVIDERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src/kernels ${CMAKE_SOURCE_DIR}/src/kernels/*)
+list(FILTER WEFT_PROVIDERS EXCLUDE REGEX "[.]")
+set(provider_folders ${WEFT_PROVIDERS})
+list(TRANSFORM provider_folders PREPEND src/kernels/)
+set(provider_layers ${WEFT_PROVIDERS})
+list(TRANSFORM provider_layers PREPEND weft_kernels_)
+
+weft_table(
+  FILE ${WEFT_GENERATED}/op_table.cpp
+  FOLDERS src/ops
+  HEADER ir/op.h ENTRY OpEntry ACCESS op_table
+  FUNCTION define_op_@stem@ ARGUMENT OpDefinition& FIELDS @stem@)
+weft_table(
+  FILE ${WEFT_GENERATED}/kernel_table.cpp
+  FOLDERS ${provider_folders}
+  HEADER kernels/registry.h ENTRY KernelEntry ACCESS kernel_table
+  FUNCTION define_kernels_@folder@_@stem@ ARGUMENT KernelRegistry& FIELDS @folder@ @stem@)
+weft_table(
+  FILE ${WEFT_GENERATED}/model_table.cpp
+  FOLDERS src/models EXCEPT model.cpp
+  HEADER models/model.h ENTRY ModelEntry ACCESS model_table
+  FUNCTION define_model_@stem@ ARGUMENT ModelRegistry& FIELDS @stem@)
+weft_declarations(
+  FILE ${WEFT_GENERATED}/passes/all.h
+  FOLDERS src/passes EXCEPT pass.cpp
+  HEADER passes/pass.h DECLARATION "PassResult @stem@(Graph& graph, PassContext& context);")
+
+# The layer that declares a table cannot include what stands in it, but a program that calls the table needs both.
+function(weft_link_table name declaring_layer)
+  add_library(weft_${name} STATIC ${WEFT_GENERATED}/${name}.cpp)
+  target_link_libraries(weft_${name} PUBLIC ${declaring_layer} ${ARGN})
+  set_property(TARGET ${declaring_layer} APPEND PROPERTY INTERFACE_LINK_LIBRARIES weft_${name})
+endfunction()
+
+weft_link_table(op_table weft_ir weft_ops)
+weft_link_table(kernel_table weft_kernels ${provider_layers})
+weft_link_table(model_table weft_models)

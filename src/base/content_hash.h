@@ -1,0 +1,69 @@
+#pragma once
+
+// 128-bit hashes of content (XXH3-128), for cache keys, equality and names of entries. Not cryptographic: they tell
+// contents apart, they do not defend against someone who makes two contents collide on purpose.
+// The numbers depend on the content alone, so they may be stored and compared between machines.
+
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+struct ContentHash {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  // 32 lower-case hexadecimal digits, the high half first.
+  std::string hex() const;
+  // The inverse of hex(). UserError unless the text is exactly 32 hexadecimal digits.
+  static ContentHash from_hex(std::string_view text);
+
+  friend auto operator<=>(const ContentHash&, const ContentHash&) = default;
+};
+
+// The hash of one run of bytes, without framing: the XXH3-128 that other programs compute of a file.
+ContentHash hash_bytes(std::span<const std::byte> bytes);
+ContentHash hash_bytes(std::string_view bytes);
+
+// Builds the hash of a sequence of fields. Every field goes in with its kind and length, so ("ab", "c"), ("a", "bc")
+// and
+// ("abc") differ, and so do the number 1 and the text "1". A list is its length followed by its fields.
+class ContentHasher {
+ public:
+  ContentHasher();
+  ~ContentHasher();
+  ContentHasher(ContentHasher&&) noexcept;
+  ContentHasher& operator=(ContentHasher&&) noexcept;
+
+  ContentHasher& add(std::string_view text);
+  ContentHasher& add(std::span<const std::byte> bytes);
+  // Equal numbers hash alike whatever their type.
+  template <std::integral Integer>
+  ContentHasher& add(Integer number) {
+    if constexpr (std::signed_integral<Integer>) {
+      if (number < 0) return add_number('-', static_cast<std::uint64_t>(static_cast<std::int64_t>(number)));
+    }
+    return add_number('+', static_cast<std::uint64_t>(number));
+  }
+  // By its bits: 0.0 and -0.0 differ.
+  ContentHasher& add(double number);
+  ContentHasher& add(const ContentHash& hash);
+
+  // The hash of what was added so far; more may be added after it.
+  ContentHash finish() const;
+
+ private:
+  ContentHasher& add_number(char kind, std::uint64_t bits);
+  void add_frame(char kind, std::uint64_t number);
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft

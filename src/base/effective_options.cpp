@@ -1,0 +1,169 @@
+#include "base/effective_options.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/options_text.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+class Settlement {
+ public:
+  explicit Settlement(const Options& requested) : requested_(requested), result_{.options = requested} {}
+
+  const Options& options() const { return result_.options; }
+
+  template <class Type>
+  void settle(Type Options::*member, std::string_view name, Type value, std::string_view reason) {
+    if (result_.options.*member == value) return;
+    result_.options.*member = std::move(value);
+    if (!requested_.requested.contains(std::string(name))) return;
+    const OptionRow* row = find_option(name);
+    CHECK(row != nullptr, "[{}] is no option", name);
+    result_.differences.push_back({.option = std::string(name),
+                                   .requested = value_text(requested_, *row),
+                                   .effective = value_text(result_.options, *row),
+                                   .reason = std::string(reason)});
+  }
+
+  EffectiveOptions take() { return std::move(result_); }
+
+ private:
+  const Options& requested_;
+  EffectiveOptions result_;
+};
+
+void sort_without_repeats(Counts& counts) {
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+}
+
+Counts up_to(Counts counts, std::int64_t largest) {
+  sort_without_repeats(counts);
+  std::erase_if(counts, [&](std::int64_t count) { return count > largest; });
+  return counts;
+}
+
+void settle_mode(Settlement& settlement) {
+  const Options& options = settlement.options();
+  if (options.enforce_eager) {
+    settlement.settle<std::string>(&Options::mode, "cc.mode", "none", "--enforce-eager");
+  } else if (options.mode == "auto") {
+    const bool compiles = options.optimization_level > 0;
+    settlement.settle<std::string>(&Options::mode, "cc.mode", compiles ? "weft" : "none",
+                                   fmt::format("-O{}", options.optimization_level));
+  } else if (options.mode != "none") {
+    settlement.settle<std::string>(&Options::mode, "cc.mode", "weft", "there is one compiler");
+  }
+}
+
+void settle_capture(Settlement& settlement) {
+  const Options& options = settlement.options();
+  constexpr std::string_view kMode = "cc.cudagraph_mode";
+  if (options.mode == "none") {
+    settlement.settle<std::string>(&Options::cudagraph_mode, kMode, "NONE", "nothing is compiled");
+  } else if (options.cudagraph_mode == "auto") {
+    settlement.settle<std::string>(&Options::cudagraph_mode, kMode,
+                                   options.optimization_level <= 1 ? "PIECEWISE" : "FULL",
+                                   fmt::format("-O{}", options.optimization_level));
+  }
+
+  constexpr std::int64_t kLargestDefault = 512;
+  const std::int64_t most_tokens = options.max_num_batched_tokens;
+  std::int64_t largest = std::min(2 * options.max_num_seqs, kLargestDefault);
+  const bool is_listed = !options.cudagraph_capture_sizes.empty();
+  if (options.max_cudagraph_capture_size > 0) {
+    largest = options.max_cudagraph_capture_size;
+  } else if (is_listed) {
+    largest = *std::max_element(options.cudagraph_capture_sizes.begin(), options.cudagraph_capture_sizes.end());
+  }
+  largest = std::min(largest, most_tokens);
+  if (options.cudagraph_mode == "NONE") largest = 0;
+  const Counts sizes = is_listed ? options.cudagraph_capture_sizes : default_capture_sizes(largest);
+  const std::string reason =
+      options.cudagraph_mode == "NONE" ? "nothing is captured" : fmt::format("sorted, at most {}", largest);
+  settlement.settle(&Options::cudagraph_capture_sizes, "cc.cudagraph_capture_sizes", up_to(sizes, largest), reason);
+  if (largest > 0) {
+    settlement.settle(&Options::max_cudagraph_capture_size, "cc.max_cudagraph_capture_size", largest, reason);
+  }
+}
+
+void settle_sizes(Settlement& settlement) {
+  const Options& options = settlement.options();
+  const std::int64_t most_tokens = options.max_num_batched_tokens;
+  Counts sizes;
+  for (const std::string& word : options.compile_sizes) {
+    if (word == "cudagraph_capture_sizes") {
+      sizes.insert(sizes.end(), options.cudagraph_capture_sizes.begin(), options.cudagraph_capture_sizes.end());
+    } else {
+      sizes.push_back(human_integer(word, "cc.compile_sizes"));
+    }
+  }
+  Words words;
+  for (const std::int64_t size : up_to(std::move(sizes), most_tokens)) words.push_back(fmt::format("{}", size));
+  settlement.settle(&Options::compile_sizes, "cc.compile_sizes", std::move(words),
+                    fmt::format("numbers, sorted, at most max-num-batched-tokens = {}", most_tokens));
+
+  Counts points = up_to(options.compile_ranges_split_points, most_tokens - 1);
+  std::erase(points, 1);
+  settlement.settle(&Options::compile_ranges_split_points, "cc.compile_ranges_split_points", std::move(points),
+                    fmt::format("sorted, above 1 and below max-num-batched-tokens = {}", most_tokens));
+}
+
+}  // namespace
+
+Counts default_capture_sizes(std::int64_t largest) {
+  Counts sizes;
+  const auto add = [&](std::int64_t first, std::int64_t last, std::int64_t step) {
+    for (std::int64_t size = first; size <= std::min(last, largest); size += step) sizes.push_back(size);
+  };
+  for (const std::int64_t size : {1, 2, 4}) add(size, size, 1);
+  add(8, 256, 8);
+  add(272, largest, 16);
+  return sizes;
+}
+
+EffectiveOptions effective_options(const Options& requested) {
+  Settlement settlement(requested);
+  settle_mode(settlement);
+  settlement.settle(&Options::max_num_seqs, "max-num-seqs",
+                    std::min(requested.max_num_seqs, requested.max_num_batched_tokens),
+                    "a step holds at most max-num-batched-tokens");
+  settle_capture(settlement);
+  settle_sizes(settlement);
+  if (!requested.eliminate_noops) {
+    settlement.settle(&Options::eliminate_noops, "cc.pass_config.eliminate_noops", OptionalFlag(true), "on by default");
+  }
+  if (requested.kv_cache_dtype == "auto") {
+    const bool exact = requested.activation_precision == "exact";
+    settlement.settle<std::string>(&Options::kv_cache_dtype, "kv-cache-dtype", exact ? "f32" : "f16",
+                                   exact ? "--activation-precision exact" : "--activation-precision fast");
+  }
+  return settlement.take();
+}
+
+std::vector<std::string> translate_custom_ops(Options& options, std::span<const std::string> op_names) {
+  const Words words = std::exchange(options.custom_ops, {});
+  const auto is_listed = [&](const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  for (const std::string& word : words) {
+    if (word == "all" || word == "none") continue;
+    const std::string op = word.substr(1);
+    USER_CHECK(std::find(op_names.begin(), op_names.end(), op) != op_names.end(),
+               "[cc.custom_ops] wanted the name of an op, but is {}{}", quote(op), suggestion(op, op_names));
+  }
+  std::vector<std::string> spellings;
+  for (const std::string& op : op_names) {
+    const bool is_off = is_listed("-" + op) || (is_listed("none") && !is_listed("+" + op));
+    if (!is_off || options.ir_op_priority.contains(op)) continue;
+    options.ir_op_priority[op] = {"native"};
+    spellings.push_back(fmt::format("--ir-op-priority.{}=native", op));
+  }
+  return spellings;
+}
+
+}  // namespace weft

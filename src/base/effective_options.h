@@ -1,0 +1,47 @@
+#pragma once
+
+// From what was asked for to what will run: options that are left open get their value, options that exclude each other
+// are settled, and every change of something that was asked for comes with its reason. Nothing is changed in silence.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/options.h"
+
+namespace weft {
+
+struct OptionDifference {
+  std::string option;
+  std::string requested;  // as in value_text; what was given, or "auto"
+  std::string effective;
+  std::string reason;
+};
+
+struct EffectiveOptions {
+  Options options;
+  // Only of options that were asked for, in the order in which they were settled.
+  std::vector<OptionDifference> differences;
+};
+
+// What the options mean on this program, for any model:
+//   mode                     none with enforce-eager or at level 0, otherwise weft
+//   cudagraph_mode           NONE in mode none; PIECEWISE at level 1; FULL above
+//   max_num_seqs             at most max-num-batched-tokens
+//   cudagraph_capture_sizes  the default sizes if none are given; sorted, without those above a limit
+//   compile_sizes            numbers only, sorted, without those above max-num-batched-tokens
+//   compile_ranges_split_points  sorted, without 1 and those that are not below max-num-batched-tokens
+//   eliminate_noops          on
+//   kv_cache_dtype           f32 in exact precision, otherwise f16
+// max-model-len, dtype and threads stay open: the model and the machine decide.
+EffectiveOptions effective_options(const Options& requested);
+
+// 1, 2, 4, then 8 to 256 by 8, then by 16: the sizes up to `largest`, which is at least 0.
+Counts default_capture_sizes(std::int64_t largest);
+
+// Turns cc.custom_ops into ir-op-priority and empties it: `none` puts native first for every op but the `+` ones, `-op`
+// for that op. Priorities that were asked for stay. Returns the new spelling, one per op, e.g.
+// "--ir-op-priority.rms_norm=native". UserError for an op that is not among `op_names`.
+std::vector<std::string> translate_custom_ops(Options& options, std::span<const std::string> op_names);
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+#pragma once
+
+// The system calls that base/files.h is written over. A class of its own so that a test can make the n-th call fail
+// (tests/base/failing_file_system.h); everything else uses host_file_system().
+//
+// Every call returns what the system call does and leaves `errno` on failure; none throws. Interrupted calls (EINTR)
+// are for the caller to repeat.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+namespace weft {
+
+enum class FileKind { missing, regular, folder, other };
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  // What lies at the path, links followed. -1 on failure other than `missing`.
+  virtual int inspect(const std::string& path, FileKind& kind) const = 0;
+  // The path with links resolved; empty on failure.
+  virtual std::string resolve(const std::string& path) const = 0;
+
+  // A descriptor, or -1.
+  virtual int open_to_read(const std::string& path) const = 0;
+  virtual int open_to_write(const std::string& path) const = 0;
+  // Fails with EEXIST if anything is at the path.
+  virtual int create(const std::string& path) const = 0;
+  // The bytes of a regular file, and what the descriptor is open on; -1 on failure.
+  virtual std::int64_t size(int descriptor, FileKind& kind) const = 0;
+  virtual ssize_t read(int descriptor, void* bytes, std::size_t count) const = 0;
+  virtual ssize_t write(int descriptor, const void* bytes, std::size_t count) const = 0;
+  virtual int sync(int descriptor) const = 0;
+  virtual int close(int descriptor) const = 0;
+
+  virtual int rename(const std::string& from, const std::string& to) const = 0;
+  virtual int remove(const std::string& path) const = 0;
+  virtual int make_folder(const std::string& path) const = 0;
+
+  // Read-only and private; nullptr on failure.
+  virtual const std::byte* map(int descriptor, std::size_t count) const = 0;
+};
+
+// The operating system's. Without state.
+const FileSystem& host_file_system();
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+#pragma once
+
+// Reading and writing whole files so that nothing half-done is ever seen: read-only maps, bounded reads, and writes
+// that appear under their name complete or not at all.
+//
+// Errors name the path. UserError: the path is wrong (missing, a folder, no permission, too large). DeviceError: the
+// system failed (disk full, input/output error, out of memory or descriptors).
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/environment.h"
+#include "base/file_system.h"
+
+namespace weft {
+
+// A regular, non-empty file mapped read-only for as long as this object lives. Pages come in when they are touched.
+// Shrinking the file from outside while it is mapped ends the process when a lost page is touched (SIGBUS), as for
+// every mapped file; files written by write_then_rename never shrink.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path, const FileSystem& file_system = host_file_system());
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  const std::string& path() const { return path_; }
+  std::size_t size() const { return bytes_.size(); }
+  // Starts on a page boundary.
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+  // Hints for a part of the file, clipped to it and widened to whole pages; never change what bytes() reads.
+  // will_need: starts reading ahead. drop: no longer counts the pages as this process's memory; touched again, they
+  // come back from the page cache. Reading near a dropped part may bring some of it back, so finish with drop(0,
+  // size()).
+  void will_need(std::size_t offset, std::size_t byte_count) const;
+  void drop(std::size_t offset, std::size_t byte_count) const;
+
+ private:
+  void advise(std::size_t offset, std::size_t byte_count, int advice) const;
+  void unmap() noexcept;
+
+  std::string path_;
+  std::span<const std::byte> bytes_;
+};
+
+// All bytes of a file or pipe. UserError if there are more than `most_bytes`.
+std::string read_file(const std::string& path, std::size_t most_bytes,
+                      const FileSystem& file_system = host_file_system());
+
+// Writes a file that appears under its name complete and on disk, or not at all: into a new file in the same folder,
+// which is then renamed. On failure the new file is removed and what was at the path stays. Several processes may write
+// one path; one of them wins. A link is followed; a pipe or device (/dev/stdout) is written to directly.
+void write_then_rename(const std::string& path, std::string_view bytes,
+                       const FileSystem& file_system = host_file_system());
+void write_then_rename(const std::string& path, std::span<const std::byte> bytes,
+                       const FileSystem& file_system = host_file_system());
+
+// Makes the folder and those above it. Nothing happens to those that exist.
+void make_folders(const std::string& path, const FileSystem& file_system = host_file_system());
+
+// The folder of this user's models and compiled artifacts, not made yet: WEFT_CACHE_ROOT, else weft in XDG_CACHE_HOME
+// (which counts only if absolute, as its specification says), else ~/.cache/weft. UserError if none of them is set.
+std::string cache_folder(const EnvironmentLookup& environment);
+
+}  // namespace weft

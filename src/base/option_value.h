@@ -1,0 +1,47 @@
+#pragma once
+
+// Setting options, in pieces: what options.cpp, options_json.cpp and option_value.cpp share behind base/options.h. The
+// UserErrors thrown here do not say where the value came from; set_option and apply_json add it.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/options.h"
+
+namespace weft {
+
+// One case per type of an OptionMember, for std::visit.
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+// set_option and apply_json.
+void set_from_text(Options& options, std::string_view name, std::string_view text, const std::string& source);
+void set_from_json(Options& options, std::string_view json, const std::string& source, std::string_view group);
+
+// "cc", "cc.pass_config", or empty if the name is not that of a group.
+std::string_view option_group(std::string_view name);
+
+// The op in a name like ir-op-priority.rms_norm; empty if there is none.
+std::string_view priority_op(std::string_view name);
+
+[[noreturn]] void fail_unknown_option(std::string_view name);
+
+// The items of a list: `a,b` or a JSON list of strings and whole numbers. UserError naming `[what]` for other JSON.
+std::vector<std::string> text_items(std::string_view text, std::string_view what);
+
+// At least one provider, each once.
+void assign_priority(Options& options, std::string_view op, const std::vector<std::string>& items);
+
+// Checks the value against the row's limits and stores it. Not for ir-op-priority.
+void assign_option(Options& options, const OptionRow& row, std::string_view text);
+void assign_option(Options& options, const OptionRow& row, const std::vector<std::string>& items);
+
+// Back to what options.def gives.
+void reset_option(Options& options, const OptionRow& row);
+
+}  // namespace weft

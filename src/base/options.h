@@ -1,0 +1,102 @@
+#pragma once
+
+// The options table and its values. A row of options.def makes the field, the flag, the environment mirror, the line in
+// `weft dump options` and, if it changes generated code, the part of the cache key.
+//
+// Options are set by name from several places (environment first, then the command line); the last one wins, and what
+// was asked for is remembered with its place. Everything here that refuses a name or a value throws UserError; the
+// message names the option, what is allowed and where the value came from.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/environment.h"
+
+namespace weft {
+
+using OptionalFlag = std::optional<bool>;  // nothing: decided by other options
+using Counts = std::vector<std::int64_t>;
+using Words = std::vector<std::string>;
+using Priorities = std::map<std::string, Words>;  // op -> providers, first choice first
+
+struct RequestedOption {
+  std::string text;    // as given
+  std::string source;  // "command line", "WEFT_ARG_DTYPE", ...
+  friend bool operator==(const RequestedOption&, const RequestedOption&) = default;
+};
+
+struct Options {
+#define OPTION(member, type, default_value, ...) type member = default_value;
+#define OPTION_ALIAS(...)
+#include "base/options.def"
+#undef OPTION
+#undef OPTION_ALIAS
+
+  // By the option's name (of ir-op-priority: with the op, "ir-op-priority.rms_norm").
+  std::map<std::string, RequestedOption> requested;
+
+  friend bool operator==(const Options&, const Options&) = default;
+};
+
+enum class OptionEffect { code, run, none };
+
+enum class OptionCheck { any, any_json, between, one_of, custom_op_words, device_name, size_words };
+
+struct OptionLimits {
+  OptionCheck check = OptionCheck::any;
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  std::string_view words;  // "word word|alias|alias ..."
+};
+
+using OptionMember = std::variant<bool Options::*, OptionalFlag Options::*, std::int64_t Options::*,
+                                  std::string Options::*, Counts Options::*, Words Options::*, Priorities Options::*>;
+
+struct OptionRow {
+  std::string_view name;
+  OptionMember member;
+  OptionLimits limits;
+  OptionEffect effect;
+  std::string_view environment;  // empty: the mirror only
+  std::string_view sentence;
+};
+
+// In the order of options.def.
+std::span<const OptionRow> option_table();
+
+// The row of a name as users spell it: with or without dashes in front, `_` for `-`, `compilation-config.` for `cc.`,
+// or an alias. nullptr if there is none. A name of ir-op-priority may end in `.op`.
+const OptionRow* find_option(std::string_view name);
+
+// Whether the option is given without a value (`--enforce-eager`); `--no-enforce-eager` is its opposite.
+bool is_flag(const OptionRow& row);
+
+// Names and aliases of all options, for suggestions and completion.
+std::vector<std::string> option_names();
+
+// Sets one option from text: numbers with suffixes (4k), lists as `a,b` or a JSON list, flags as true/false/1/0 or
+// empty for true, the groups `cc` and `cc.pass_config` as a JSON object. An unknown name brings the nearest known one.
+void set_option(Options& options, std::string_view name, std::string_view text, const std::string& source);
+
+// Sets every option of a JSON object, groups as nested objects; null is the default. `group` is put before each name:
+// "cc" for --compilation-config. Unknown and repeated keys are errors, and after an error nothing was set.
+void apply_json(Options& options, std::string_view json, const std::string& source, std::string_view group = "");
+
+// Sets what the environment gives: first the variables named in the table (WEFT_LOGS), then WEFT_ARG_ with the option's
+// name in capitals and `_` for `-` and `.` (WEFT_ARG_MAX_MODEL_LEN, WEFT_ARG_CC_MODE). Empty variables count as unset.
+void apply_environment(Options& options, const EnvironmentLookup& environment);
+
+// Refuses names that begin with WEFT_ARG_ but mirror no option. For process_environment_names("WEFT_ARG_").
+void check_environment_names(std::span<const std::string> names);
+
+// Sets the option that the front of a command line gives and returns how many words it took; 0 if the first word is no
+// option of this table. Understands --name VALUE, --name=VALUE, -cc.name=VALUE, -cc '{json}', -O2, --flag, --no-flag.
+std::size_t take_option(Options& options, std::span<const std::string> words);
+
+}  // namespace weft

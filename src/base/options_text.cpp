@@ -1,0 +1,190 @@
+#include "base/options_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/option_value.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json value_json(const Options& options, const OptionRow& row) {
+  return std::visit(Overloaded{
+                        [&](OptionalFlag Options::*member) {
+                          const OptionalFlag& flag = options.*member;
+                          return flag ? Json(*flag) : Json(nullptr);
+                        },
+                        [&](std::int64_t Options::*member) {
+                          const bool is_automatic = options.*member < row.limits.least;
+                          return is_automatic ? Json(nullptr) : Json(options.*member);
+                        },
+                        [&](auto member) { return Json(options.*member); },
+                    },
+                    row.member);
+}
+
+// Names whose comma or bracket would be read as part of the list's spelling.
+bool needs_json(const Words& words) {
+  const auto is_special = [](const std::string& word) {
+    return word.find(',') != std::string::npos || word.starts_with('[') || trim(word).size() != word.size();
+  };
+  return std::any_of(words.begin(), words.end(), is_special);
+}
+
+constexpr std::size_t kWidestValue = 24;
+
+// For one line of a terminal: in quotes only if it holds what would disturb it.
+std::string shown(const std::string& value) {
+  if (value.empty()) return std::string(1, '-');
+  const std::string in_quotes = quote(value);
+  return in_quotes.size() == value.size() + 2 ? value : in_quotes;
+}
+
+std::string_view effect_text(OptionEffect effect) {
+  switch (effect) {
+    case OptionEffect::code:
+      return "code";
+    case OptionEffect::run:
+      return "run";
+    case OptionEffect::none:
+      return "none";
+  }
+  return "none";
+}
+
+}  // namespace
+
+std::string value_text(const Options& options, const OptionRow& row) {
+  return std::visit(Overloaded{
+                        [&](bool Options::*member) -> std::string { return options.*member ? "true" : "false"; },
+                        [&](OptionalFlag Options::*member) -> std::string {
+                          const OptionalFlag& flag = options.*member;
+                          return !flag ? "auto" : *flag ? "true" : "false";
+                        },
+                        [&](std::int64_t Options::*member) {
+                          const std::int64_t number = options.*member;
+                          return number < row.limits.least ? "auto" : fmt::format("{}", number);
+                        },
+                        [&](std::string Options::*member) { return options.*member; },
+                        [&](Counts Options::*member) { return fmt::format("{}", fmt::join(options.*member, ",")); },
+                        [&](Words Options::*member) {
+                          const Words& words = options.*member;
+                          return needs_json(words) ? Json(words).dump() : fmt::format("{}", fmt::join(words, ","));
+                        },
+                        [&](Priorities Options::*member) { return Json(options.*member).dump(); },
+                    },
+                    row.member);
+}
+
+std::string type_text(const OptionRow& row) {
+  const bool is_word = row.limits.check == OptionCheck::one_of;
+  return std::visit(Overloaded{
+                        [](bool Options::*) { return "flag"; },
+                        [](OptionalFlag Options::*) { return "flag"; },
+                        [](std::int64_t Options::*) { return "number"; },
+                        [&](std::string Options::*) { return is_word ? "word" : "text"; },
+                        [](Counts Options::*) { return "list of numbers"; },
+                        [](Words Options::*) { return "list of names"; },
+                        [](Priorities Options::*) { return "providers per op"; },
+                    },
+                    row.member);
+}
+
+std::string limits_text(const OptionRow& row) {
+  if (row.limits.check == OptionCheck::between) return fmt::format("{} to {}", row.limits.least, row.limits.most);
+  if (row.limits.check != OptionCheck::one_of) return "";
+  std::vector<std::string> words;
+  for (const std::string& spellings : split(row.limits.words, ' ')) words.push_back(split(spellings, '|').front());
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string options_text(const Options& options) {
+  const Options defaults;
+  std::vector<std::string> values;
+  std::size_t name_width = 0;
+  std::size_t value_width = 0;
+  for (const OptionRow& row : option_table()) {
+    values.push_back(shown(value_text(options, row)));
+    name_width = std::max(name_width, row.name.size());
+    value_width = std::max(value_width, std::min(values.back().size(), kWidestValue));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const OptionRow& row = option_table()[i];
+    text += fmt::format("{:<{}}  {:<{}}  {:<4}  {}", row.name, name_width, values[i], value_width,
+                        effect_text(row.effect), row.sentence);
+    if (const std::string allowed = limits_text(row); !allowed.empty()) text += fmt::format(" [{}]", allowed);
+    const std::string before = shown(value_text(defaults, row));
+    if (before != values[i]) text += fmt::format(" (default {})", before);
+    const auto requested = options.requested.find(std::string(row.name));
+    if (requested != options.requested.end()) text += fmt::format(" (from {})", requested->second.source);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string options_json(const Options& options) {
+  const Options defaults;
+  Json list = Json::array();
+  for (const OptionRow& row : option_table()) {
+    const auto requested = options.requested.find(std::string(row.name));
+    list.push_back(Json{
+        {"name", row.name},
+        {"type", type_text(row)},
+        {"allowed", limits_text(row)},
+        {"default", value_json(defaults, row)},
+        {"value", value_json(options, row)},
+        {"source", requested == options.requested.end() ? Json(nullptr) : Json(requested->second.source)},
+        {"effect", effect_text(row.effect)},
+        {"changes_code", row.effect == OptionEffect::code},
+        {"environment", row.environment},
+        {"sentence", row.sentence},
+    });
+  }
+  return list.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string requested_json(const Options& options) {
+  Json object = Json::object();
+  for (const auto& [name, requested] : options.requested) object[name] = requested.text;
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string values_json(const Options& options) {
+  Json object = Json::object();
+  for (const OptionRow& row : option_table()) object[std::string(row.name)] = value_json(options, row);
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::string> options_without_effect(const Options& effective) {
+  std::vector<std::string> notes;
+  for (const auto& [name, requested] : effective.requested) {
+    const OptionRow* row = find_option(name);
+    if (row == nullptr) continue;
+    const bool compiles = effective.mode != "none";
+    const bool is_capture = name.find("cudagraph") != std::string::npos && row->effect != OptionEffect::none;
+    if (row->effect == OptionEffect::none) {
+      notes.push_back(fmt::format("[{}] is accepted but has no effect in this version ({})", name, requested.source));
+    } else if (!compiles && name.starts_with("cc.") && name != "cc.mode" && name != "cc.custom_ops") {
+      notes.push_back(fmt::format("[{}] has no effect in this run: nothing is compiled ({})", name, requested.source));
+    } else if (is_capture && name != "cc.cudagraph_mode" && effective.cudagraph_mode == "NONE") {
+      notes.push_back(fmt::format("[{}] has no effect in this run: nothing is captured ({})", name, requested.source));
+    }
+  }
+  return notes;
+}
+
+void add_code_options(ContentHasher& hasher, const Options& effective) {
+  for (const OptionRow& row : option_table()) {
+    if (row.effect != OptionEffect::code) continue;
+    hasher.add(row.name).add(value_text(effective, row));
+  }
+}
+
+}  // namespace weft

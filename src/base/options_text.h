@@ -1,0 +1,44 @@
+#pragma once
+
+// Options shown to people and programs: `weft dump options`, `weft info`, the option part of `weft explain`, and the
+// part of the cache key that options make.
+
+#include <string>
+#include <vector>
+
+#include "base/content_hash.h"
+#include "base/options.h"
+
+namespace weft {
+
+// The value as set_option reads it back: lists as `a,b`, an undecided number or flag as `auto`. Of ir-op-priority the
+// JSON object.
+std::string value_text(const Options& options, const OptionRow& row);
+
+// "flag", "number", "word", "text", "list of numbers", "list of names" or "providers per op".
+std::string type_text(const OptionRow& row);
+
+// What the limits allow, e.g. "1 to 1024" or "fast, exact"; empty if anything.
+std::string limits_text(const OptionRow& row);
+
+// One line per option: name, value, default, whether it changes generated code, sentence.
+std::string options_text(const Options& options);
+
+// A JSON list, one object per option: name, type, allowed, default, value, source (null if not asked for), effect,
+// changes_code, environment, sentence.
+std::string options_json(const Options& options);
+
+// A JSON object of what was asked for, by name.
+std::string requested_json(const Options& options);
+
+// A JSON object of all values by name.
+std::string values_json(const Options& options);
+
+// One sentence for each option that was asked for and does nothing in this run, in order of their names. To be given
+// the effective options.
+std::vector<std::string> options_without_effect(const Options& effective);
+
+// Adds every option that changes generated code, by name and value. What was asked for does not count, only the values.
+void add_code_options(ContentHasher& hasher, const Options& effective);
+
+}  // namespace weft

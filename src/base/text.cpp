@@ -1,0 +1,287 @@
+#include "base/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+// Longer than any name we know; beyond it a word is not a misspelling, and comparing it would take long.
+constexpr std::size_t kLongestWord = 256;
+
+std::string folded(std::string_view word) {
+  std::string text = to_lower_ascii(word);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
+
+// The length of the well-formed sequence at `offset`, 0 if there is none (Unicode 15, table 3-7).
+std::size_t utf8_sequence_length(std::string_view text, std::size_t offset) {
+  const unsigned char lead = byte_at(text, offset);
+  if (lead < 0x80) return 1;
+  std::size_t length;
+  unsigned char second_low = 0x80;
+  unsigned char second_high = 0xBF;
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    length = 2;
+  } else if (lead >= 0xE0 && lead <= 0xEF) {
+    length = 3;
+    if (lead == 0xE0) second_low = 0xA0;
+    if (lead == 0xED) second_high = 0x9F;
+  } else if (lead >= 0xF0 && lead <= 0xF4) {
+    length = 4;
+    if (lead == 0xF0) second_low = 0x90;
+    if (lead == 0xF4) second_high = 0x8F;
+  } else {
+    return 0;
+  }
+  if (length > text.size() - offset) return 0;
+  if (byte_at(text, offset + 1) < second_low || byte_at(text, offset + 1) > second_high) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if ((byte_at(text, offset + i) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+std::uint32_t code_point(std::string_view sequence) {
+  if (sequence.size() == 1) return byte_at(sequence, 0);
+  std::uint32_t point = byte_at(sequence, 0) & (0x7Fu >> sequence.size());
+  for (std::size_t i = 1; i < sequence.size(); ++i) point = (point << 6) | (byte_at(sequence, i) & 0x3Fu);
+  return point;
+}
+
+bool disturbs_a_terminal(std::uint32_t point) {
+  const bool control = point < 0x20 || (point >= 0x7F && point <= 0x9F);
+  const bool direction_mark = point == 0x061C || point == 0x200E || point == 0x200F ||
+                              (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069);
+  const bool line_break = point == 0x2028 || point == 0x2029;
+  return control || direction_mark || line_break;
+}
+
+void append_escaped(std::string& out, std::uint32_t point, std::string_view sequence) {
+  switch (point) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      break;
+  }
+  if (disturbs_a_terminal(point)) {
+    out += fmt::format("\\u{{{:x}}}", point);
+  } else {
+    out += sequence;
+  }
+}
+
+struct Suffix {
+  std::int64_t factor;
+  int fraction_digits;  // how many decimals stay whole; 0: no fraction
+};
+
+std::optional<Suffix> suffix_of(char c) {
+  constexpr std::int64_t k = 1000;
+  constexpr std::int64_t K = 1024;
+  switch (c) {
+    case 'k':
+      return Suffix{k, 3};
+    case 'm':
+      return Suffix{k * k, 6};
+    case 'g':
+      return Suffix{k * k * k, 9};
+    case 't':
+      return Suffix{k * k * k * k, 12};
+    case 'K':
+      return Suffix{K, 0};
+    case 'M':
+      return Suffix{K * K, 0};
+    case 'G':
+      return Suffix{K * K * K, 0};
+    case 'T':
+      return Suffix{K * K * K * K, 0};
+    default:
+      return std::nullopt;
+  }
+}
+
+// The number with its sign; nothing if the text is not a run of digits or does not fit.
+std::optional<std::int64_t> signed_digits(std::string_view digits, bool negative) {
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    return std::nullopt;
+  }
+  std::int64_t value = 0;
+  for (const char c : digits) {
+    const std::int64_t digit = negative ? -(c - '0') : c - '0';
+    if (__builtin_mul_overflow(value, std::int64_t{10}, &value)) return std::nullopt;
+    if (__builtin_add_overflow(value, digit, &value)) return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<std::int64_t> parse_human_integer(std::string_view text) {
+  const bool negative = !text.empty() && text.front() == '-';
+  if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
+  if (text.empty()) return std::nullopt;
+  const std::optional<Suffix> suffix = suffix_of(text.back());
+  if (suffix) text.remove_suffix(1);
+
+  const std::size_t point = text.find('.');
+  if (point == std::string_view::npos) {
+    std::optional<std::int64_t> value = signed_digits(text, negative);
+    if (value && suffix && __builtin_mul_overflow(*value, suffix->factor, &*value)) return std::nullopt;
+    return value;
+  }
+  if (!suffix || suffix->fraction_digits == 0) return std::nullopt;
+  std::string digits(text.substr(0, point));
+  std::string_view fraction = text.substr(point + 1);
+  if (digits.empty() || fraction.empty()) return std::nullopt;
+  const auto whole_digits = static_cast<std::size_t>(suffix->fraction_digits);
+  while (fraction.size() > whole_digits && fraction.back() == '0') fraction.remove_suffix(1);
+  if (fraction.size() > whole_digits) return std::nullopt;
+  digits += fraction;
+  digits.append(whole_digits - fraction.size(), '0');
+  return signed_digits(digits, negative);
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Three rows of the table: the one before the last is for swaps.
+  std::vector<std::size_t> before_last(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitution = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substitution});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+      }
+    }
+    before_last.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  if (word.empty() || word.size() > kLongestWord) return std::nullopt;
+  const std::string wanted = folded(word);
+  const std::string* best = nullptr;
+  std::size_t best_distance = std::numeric_limits<std::size_t>::max();
+  for (const std::string& candidate : candidates) {
+    const std::string known = folded(candidate);
+    const std::size_t distance = edit_distance(wanted, known);
+    // A third of the letters may differ; below that, any two short words would be near.
+    const std::size_t allowed = std::max(wanted.size(), known.size()) / 3;
+    if (distance <= allowed && distance < best_distance) {
+      best = &candidate;
+      best_distance = distance;
+    }
+  }
+  if (best == nullptr && wanted.size() >= 3) {
+    const auto begins = [&](const std::string& candidate) { return folded(candidate).starts_with(wanted); };
+    const auto found = std::find_if(candidates.begin(), candidates.end(), begins);
+    if (found != candidates.end()) best = &*found;
+  }
+  if (best == nullptr) return std::nullopt;
+  return *best;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+  const std::optional<std::string> near = nearest(word, candidates);
+  return near ? fmt::format(", did you mean {}?", quote(*near)) : "";
+}
+
+std::string quote(std::string_view text, std::size_t longest) {
+  std::string out = "\"";
+  std::size_t offset = 0;
+  while (offset < text.size()) {
+    const std::size_t length = utf8_sequence_length(text, offset);
+    const std::size_t taken = length == 0 ? 1 : length;
+    if (offset + taken > longest) break;
+    const std::string_view sequence = text.substr(offset, taken);
+    if (length == 0) {
+      out += fmt::format("\\x{:02x}", byte_at(text, offset));
+    } else {
+      append_escaped(out, code_point(sequence), sequence);
+    }
+    offset += taken;
+  }
+  out += '"';
+  if (offset < text.size()) out += fmt::format("... ({} bytes)", text.size());
+  return out;
+}
+
+std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
+  std::size_t offset = 0;
+  while (offset < text.size()) {
+    const std::size_t length = utf8_sequence_length(text, offset);
+    if (length == 0) return offset;
+    offset += length;
+  }
+  return std::nullopt;
+}
+
+std::int64_t human_integer(std::string_view text, std::string_view what) {
+  const std::optional<std::int64_t> value = parse_human_integer(text);
+  USER_CHECK(value.has_value(),
+             "[{}] wanted a whole number of at most 64 bits (1k = 1000, 1K = 1024, 2.5k = 2500), but is {}", what,
+             quote(text));
+  return *value;
+}
+
+double decimal_number(std::string_view text, std::string_view what) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const std::from_chars_result result = std::from_chars(text.data(), end, value);
+  USER_CHECK(result.ec == std::errc() && result.ptr == end && std::isfinite(value),
+             "[{}] wanted a finite number, but is {}", what, quote(text));
+  return value;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kWhiteSpace = " \t\n\r\f\v";
+  const std::size_t first = text.find_first_not_of(kWhiteSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kWhiteSpace) - first + 1);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(trim(text.substr(0, end)));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string to_lower_ascii(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+}  // namespace weft

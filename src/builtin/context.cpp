@@ -1,0 +1,56 @@
+#include "builtin/context.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+// Default priorities, one row for each device; the same for eager and compiled mode. `native` always comes last.
+std::vector<std::string> default_priorities(DeviceType device) {
+  switch (device) {
+    case DeviceType::cpu:
+      return {"cpu"};
+    case DeviceType::cuda:
+    case DeviceType::fake_cuda:
+      return {"cuda"};
+  }
+  return {};
+}
+
+void check_priorities(const Context& context) {
+  for (const auto& [op, providers] : context.options.ir_op_priority) {
+    context.ops.at(op);
+    const std::vector<std::string> known = context.kernels.providers(op);
+    for (const std::string& provider : providers) {
+      if (provider == "native" || provider == "reference") continue;
+      std::vector<std::string> names = known;
+      names.push_back("native");
+      USER_CHECK(std::find(known.begin(), known.end(), provider) != known.end(),
+                 "[--ir-op-priority.{}] {} is not a provider of it{}", op, provider, suggestion(provider, names));
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Context> make_context(Options options) {
+  auto context = std::make_shared<Context>();
+  const DeviceId device = device_from_text(options.device);
+  USER_CHECK(device.type == DeviceType::cpu, "[--device] {} has no kernels in this program; cpu has", options.device);
+  const std::string ceiling = options.cpu_features == "host" ? "" : options.cpu_features;
+  context->device = describe_cpu(ceiling, static_cast<int>(options.threads));
+  context->ops = make_op_table();
+  for (const KernelEntry& entry : kernel_table()) entry.define(context->kernels);
+  context->kernels.prepare(context->device);
+  context->priorities = PriorityLists(default_priorities(device.type));
+  for (const auto& [op, providers] : options.ir_op_priority) context->priorities.set(op, providers);
+  context->threads = std::make_unique<ThreadPool>(context->device.threads);
+  context->options = std::move(options);
+  check_priorities(*context);
+  return context;
+}
+
+}  // namespace weft

@@ -1,0 +1,44 @@
+#include "builtin/models.h"
+
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+constexpr BuiltinModel kModels[] = {
+#define BUILTIN_MODEL(name, package, version, file, bytes, sha256) {name, package, version, file, bytes, sha256},
+#include "builtin/models.def"
+#undef BUILTIN_MODEL
+};
+
+}  // namespace
+
+ModelRegistry make_model_registry() {
+  ModelRegistry registry;
+  for (const ModelEntry& entry : model_table()) entry.define(registry);
+  return registry;
+}
+
+std::span<const BuiltinModel> builtin_models() { return kModels; }
+
+std::string resolve_model(const std::string& name_or_path, const std::string& models_folder) {
+  USER_CHECK(!name_or_path.empty(), "[model] a path or a built-in name must be given");
+  if (std::filesystem::exists(name_or_path)) return name_or_path;
+  std::vector<std::string> names;
+  for (const BuiltinModel& model : kModels) {
+    names.push_back(model.name);
+    if (name_or_path != model.name) continue;
+    const std::string path = models_folder + "/" + model.file;
+    USER_CHECK(std::filesystem::exists(path), "[model] {} is not at {}; fetch it with: tools/fetch_model.py {}",
+               model.name, path, model.name);
+    return path;
+  }
+  fail_user("[model] there is nothing at {}, and no built-in model has that name{}", quoted(name_or_path),
+            suggestion(name_or_path, names));
+}
+
+}  // namespace weft

@@ -1,0 +1,29 @@
+#pragma once
+
+// Everything that is made once and passed down: ops, kernels, priorities, options, device, threads. No global state;
+// several Contexts may live in one process. builtin/context.h makes one with all that the program brings.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/options.h"
+#include "ir/op.h"
+#include "kernels/select.h"
+
+namespace weft {
+
+struct Context {
+  Options options;
+  DeviceDescription device;
+  OpTable ops;
+  KernelRegistry kernels;
+  PriorityLists priorities{{}};
+  std::unique_ptr<ThreadPool> threads;
+
+  // The kernel that runs an op chosen as `provider`; for native, the reference kernel of a primitive. InternalError
+  // when there is none.
+  const Kernel& kernel_for(const std::string& op, const std::string& provider) const;
+};
+
+}  // namespace weft

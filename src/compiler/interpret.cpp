@@ -1,0 +1,71 @@
+#include "compiler/interpret.h"
+
+#include "base/error.h"
+#include "compiler/run_kernel.h"
+#include "ir/meta_evaluator.h"
+
+namespace weft {
+namespace {
+
+// Symbols read off the inputs, so that dims in attributes (`shape=[s0, 9, 64]`) become numbers.
+std::map<std::string, Dim> bind_symbols(const Graph& graph, const Values& inputs) {
+  std::map<std::string, Dim> symbols;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& planned = graph.inputs()[i]->meta.shape;
+    for (std::size_t d = 0; d < planned.size(); ++d)
+      if (const std::string symbol = planned[d].symbol_name(); !symbol.empty())
+        symbols.emplace(symbol, inputs[i].meta().shape[d]);
+  }
+  return symbols;
+}
+
+Attribute substituted(const Attribute& attribute, const std::map<std::string, Dim>& symbols) {
+  if (const Dim* dim = std::get_if<Dim>(&attribute.storage())) return dim->substitute(symbols);
+  if (const AttributeList* list = std::get_if<AttributeList>(&attribute.storage())) {
+    AttributeList copy;
+    for (const Attribute& element : *list) copy.push_back(substituted(element, symbols));
+    return copy;
+  }
+  return attribute;
+}
+
+}  // namespace
+
+Values Interpreter::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool) {
+  if (!op.is_primitive()) return op.meaning(*this, operands, attributes);
+  const std::vector<Meta> results = infer_results(op, ops(), operand_metas(operands), attributes);
+  if (op.is_view) return {value(run_view(op, operands[0].tensor(), attributes, results[0]))};
+  Values values;
+  const Kernel& kernel = context_.kernel_for(op.name, "reference");
+  for (Tensor& tensor : run_kernel(op, kernel, operands, attributes, results, false, *context_.threads))
+    values.push_back(value(std::move(tensor)));
+  return values;
+}
+
+Values run_graph(const Graph& graph, Evaluator& evaluator, const Values& inputs) {
+  CHECK(inputs.size() == graph.inputs().size(), "graph {} takes {} inputs, but {} were given", graph.name,
+        graph.inputs().size(), inputs.size());
+  const std::map<std::string, Dim> symbols = bind_symbols(graph, inputs);
+  std::map<const GraphValue*, Value> values{{nullptr, Value()}};
+  std::map<const GraphValue*, std::size_t> uses_left;
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs()[i].get()] = inputs[i];
+  for (const auto& node : graph.nodes()) {
+    CHECK(node->op != nullptr, "{} cannot be run: it is not an op of this program", node->name);
+    Values operands;
+    for (const GraphValue* operand : node->operands) operands.push_back(values.at(operand));
+    Attributes attributes;
+    for (const auto& [name, value] : node->attributes.entries()) attributes.set(name, substituted(value, symbols));
+    const Values results = evaluator.evaluate(*node->op, operands, attributes, node->maybe_inplace);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      values[node->result(i)] = results[i];
+      uses_left[node->result(i)] = node->result(i)->uses.size();
+    }
+    for (const GraphValue* operand : node->operands)
+      if (operand != nullptr && operand->producer != nullptr && --uses_left[operand] == 0) values.erase(operand);
+  }
+  Values results;
+  for (const GraphValue* result : graph.results()) results.push_back(values.at(result));
+  return results;
+}
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+#pragma once
+
+// The oracle: every op is its meaning, op by op down to primitive reference kernels, whatever was chosen for it.
+
+#include "compiler/context.h"
+#include "ir/graph.h"
+
+namespace weft {
+
+class Interpreter : public Evaluator {
+ public:
+  explicit Interpreter(const Context& context) : Evaluator(context.ops), context_(context) {}
+
+  Value value(Tensor tensor) { return Value::concrete(*this, std::move(tensor)); }
+  Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
+
+ private:
+  const Context& context_;
+};
+
+// Runs a graph of stage traced, pure or lowered through an evaluator; at stage lowered an op's chosen provider is
+// ignored here and decided by the evaluator. `inputs` in the order of the graph's inputs. Values die after their last
+// use.
+Values run_graph(const Graph& graph, Evaluator& evaluator, const Values& inputs);
+
+}  // namespace weft

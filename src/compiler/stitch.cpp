@@ -1,0 +1,106 @@
+#include "compiler/stitch.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+using Views = std::map<const GraphValue*, PlanView>;
+
+class Stitcher {
+ public:
+  Stitcher(const Graph& graph, const Context& context) : graph_(graph), context_(context) {
+    plan_.name = graph.name;
+    plan_.bounds = graph.bounds;
+  }
+
+  Plan run() {
+    Views views;
+    for (const auto& input : graph_.inputs()) {
+      PlanSlot slot{.kind = input->param ? SlotKind::param : SlotKind::input, .name = input->name, .key = input->key};
+      slot.meta = input->meta;
+      slot.donated = input->donated;
+      views[input.get()] = {.slot = add_slot(std::move(slot)), .meta = input->meta};
+      plan_.inputs.push_back(views[input.get()].slot);
+    }
+    for (const auto& call : graph_.nodes()) inline_call(*call, views);
+    for (const GraphValue* result : graph_.results()) plan_.results.push_back(views.at(result));
+    return std::move(plan_);
+  }
+
+ private:
+  int add_slot(PlanSlot slot) {
+    plan_.slots.push_back(std::move(slot));
+    return static_cast<int>(plan_.slots.size()) - 1;
+  }
+
+  void inline_call(const Node& call, Views& outer) {
+    const Graph* piece = graph_.find_piece(call.name);
+    CHECK(piece != nullptr, "there is no piece named {}", call.name);
+    Views inner;
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      PlanView view = outer.at(call.operands[i]);
+      inner[piece->inputs()[i].get()] = std::move(view);
+    }
+    for (const auto& node : piece->nodes()) add_step(*node, piece->name, call, inner);
+    for (std::size_t i = 0; i < call.results.size(); ++i) outer[call.result(i)] = inner.at(piece->results()[i]);
+  }
+
+  void add_step(const Node& node, const std::string& piece, const Node& call, Views& views) {
+    if (node.op->is_view) {
+      PlanView view = views.at(node.operands[0]);
+      const Dim elements = node.op->view_offset(view.meta, node.attributes);
+      view.byte_offset = view.byte_offset + elements * bytes_of(view.meta.dtype, 1);
+      view.meta = node.result()->meta;
+      views[node.result()] = std::move(view);
+      return;
+    }
+    PlanStep step{
+        .op = node.name, .kernel = &context_.kernel_for(node.name, node.provider), .attributes = node.attributes};
+    step.piece = piece;
+    for (const auto& [key, value] : call.origin)
+      if (key == "layer") step.layer = value;
+    std::vector<std::optional<Meta>> operands;
+    for (const GraphValue* operand : node.operands) {
+      step.operands.push_back(operand == nullptr ? PlanView{} : views.at(operand));
+      operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
+    }
+    std::vector<Meta> results;
+    for (const auto& result : node.results) results.push_back(result->meta);
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      step.results.push_back(result_view(node, i, step));
+      views[node.result(i)] = step.results.back();
+    }
+    if (step.kernel->scratch_bytes)
+      step.scratch_bytes = step.kernel->scratch_bytes({operands, results, node.attributes, {1, 1}});
+    plan_.steps.push_back(std::move(step));
+  }
+
+  // Where result `index` goes: over the argument it was donated, or into a slot of its own.
+  PlanView result_view(const Node& node, std::size_t index, const PlanStep& step) {
+    for (const Donation& donation : node.op->donates) {
+      const bool written = std::find(node.writes.begin(), node.writes.end(), donation.argument) != node.writes.end();
+      if (donation.result != static_cast<int>(index) || !written) continue;
+      PlanView view = step.operands[static_cast<std::size_t>(donation.argument)];
+      ++view.version;
+      return view;
+    }
+    const Meta& meta = node.result(index)->meta;
+    CHECK(meta.is_tensor(), "{} must write over its KV pages", node.name);
+    return {.slot = add_slot(
+                {.kind = SlotKind::arena, .name = node.result(index)->name, .meta = meta, .bytes = meta.bytes()}),
+            .meta = meta};
+  }
+
+  const Graph& graph_;
+  const Context& context_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan stitch(const Graph& split, const Context& context) { return Stitcher(split, context).run(); }
+
+}  // namespace weft

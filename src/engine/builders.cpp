@@ -1,0 +1,41 @@
+#include "engine/builders.h"
+
+#include "base/error.h"
+
+namespace weft {
+
+ModelBuilder::ModelBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf)
+    : Builder(facts), weights_(weights), model_(model), is_gguf_(is_gguf) {
+  has_separate_head = !facts.config.tie_word_embeddings;
+}
+
+Value TraceBuilder::weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) {
+  auto known = known_.find(name);
+  if (known != known_.end()) return known->second;
+  std::string joined;
+  for (const std::string& key : keys) joined += (joined.empty() ? "" : "+") + key;
+  params_.push_back({name, keys, role});
+  return known_[name] = trace_.param(name, weights_.meta(keys, role), joined);
+}
+
+Value TraceBuilder::rotary_table() {
+  params_.push_back({"cos_sin_cache", {}, WeightRole::vector});
+  const ModelConfig& config = facts.config;
+  return trace_.param("cos_sin_cache", Meta::tensor(DType::f32, {config.context_length, config.rope.rotary_dim}), "");
+}
+
+void TraceBuilder::enter_layer(int layer) {
+  trace_.set_origin(layer < 0 ? Origin{} : Origin{{"layer", std::to_string(layer)}});
+}
+
+Value EagerBuilder::input(const std::string& name, const Meta&) {
+  auto found = inputs_.find(name);
+  CHECK(found != inputs_.end(), "the step gives no input named {}", name);
+  return evaluator_.value(found->second);
+}
+
+Value EagerBuilder::weight(const std::string&, const std::vector<std::string>& keys, WeightRole role) {
+  return evaluator_.value(weights_.tensor(keys, role));
+}
+
+}  // namespace weft

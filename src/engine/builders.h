@@ -1,0 +1,73 @@
+#pragma once
+
+// The two homes of model code: a graph under construction, and eager execution over tensors.
+
+#include <map>
+
+#include "compiler/eager.h"
+#include "engine/weights.h"
+#include "ir/trace.h"
+#include "models/model.h"
+
+namespace weft {
+
+class ModelBuilder : public Builder {
+ public:
+  ModelBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf);
+  bool can_merge(const std::vector<std::string>& keys) const override { return weights_.can_merge(keys); }
+  std::string key(const std::string& weight_name, int layer = -1) const override {
+    return model_.key(weight_name, is_gguf_, layer);
+  }
+
+ protected:
+  Weights& weights_;
+
+ private:
+  const ModelDefinition& model_;
+  bool is_gguf_;
+};
+
+// A param of the traced graph and where its tensor comes from.
+struct TracedParam {
+  std::string name;
+  std::vector<std::string> keys;  // empty: the rotary table
+  WeightRole role = WeightRole::vector;
+};
+
+class TraceBuilder : public ModelBuilder {
+ public:
+  TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf, Trace& trace)
+      : ModelBuilder(facts, model, weights, is_gguf), trace_(trace) {}
+
+  Value input(const std::string& name, const Meta& meta) override { return trace_.input(name, meta); }
+  Value donated_input(const std::string& name, const Meta& meta) override { return trace_.donated_input(name, meta); }
+  Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) override;
+  Value rotary_table() override;
+  void enter_layer(int layer) override;
+
+  const std::vector<TracedParam>& params() const { return params_; }
+
+ private:
+  Trace& trace_;
+  std::map<std::string, Value> known_;  // by name: a weight used twice is one param
+  std::vector<TracedParam> params_;
+};
+
+class EagerBuilder : public ModelBuilder {
+ public:
+  EagerBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf,
+               EagerEvaluator& evaluator, std::map<std::string, Tensor> inputs)
+      : ModelBuilder(facts, model, weights, is_gguf), evaluator_(evaluator), inputs_(std::move(inputs)) {}
+
+  Value input(const std::string& name, const Meta& meta) override;
+  Value donated_input(const std::string& name, const Meta& meta) override { return input(name, meta); }
+  Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) override;
+  Value rotary_table() override { return evaluator_.value(weights_.rotary_table()); }
+  void enter_layer(int) override {}
+
+ private:
+  EagerEvaluator& evaluator_;
+  std::map<std::string, Tensor> inputs_;
+};
+
+}  // namespace weft

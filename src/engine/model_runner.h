@@ -1,0 +1,78 @@
+#pragma once
+
+// One loaded model and its forward pass: compiled once for each token range, or op by op with --enforce-eager. Both
+// give the same bits. The runner knows tokens, slots and batches; requests and their KV pages are the engine's.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compiler/pipeline.h"
+#include "engine/builders.h"
+#include "runtime/replay.h"
+
+namespace weft {
+
+// One step over the rows of all its sequences, one after another.
+struct StepInput {
+  std::span<const std::int64_t> ids;         // [rows]
+  std::span<const std::int64_t> positions;   // [rows]
+  std::span<const std::int64_t> slots;       // [rows]: page * block + place
+  Tensor batch;                              // tensor/batch.h
+  std::span<const std::int64_t> logit_rows;  // rows that want logits
+};
+
+class ModelRunner {
+ public:
+  // Opens, checks, compiles and loads. `model_len` tokens is the longest sequence, `pages` the number of KV pages to
+  // have. UserError for whatever is wrong with the checkpoint or the options.
+  ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models);
+  ~ModelRunner();
+
+  const ModelFacts& facts() const { return facts_; }
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  std::int64_t vocabulary_size() const { return facts_.config.vocab_size; }
+  std::int64_t max_tokens() const { return max_tokens_; }
+
+  // Makes `pages` zeroed KV pages for each layer; what was there is gone. Memory is taken when a page is first written.
+  void allocate_pages(std::int64_t pages);
+
+  // Runs one step of at most max_tokens() rows and gives the logits of the rows asked for, f32[n, vocabulary], valid
+  // until the next step.
+  Tensor step(const StepInput& input);
+
+  // What the compiler did, one record for each graph and range; empty in eager mode.
+  const std::vector<CompileRecord>& records() const { return records_; }
+  // The graphs as traced, for `weft dump graph`.
+  std::shared_ptr<const Graph> traced_forward() const { return traced_forward_; }
+  std::shared_ptr<const Graph> traced_head() const { return traced_head_; }
+  const Plan* forward_plan() const;
+  const Plan* head_plan() const;
+  std::int64_t kv_bytes_per_page() const;
+  // Called after every step of the forward plan; for profiles.
+  void set_observer(std::function<void(const PlanStep&)> observer);
+
+ private:
+  struct Program;  // one compiled graph for one range
+  std::shared_ptr<Graph> trace(const char* name, const std::function<Values(Builder&)>& model_function,
+                               std::vector<TracedParam>& params);
+  void compile_program(const Graph& traced, const std::vector<TracedParam>& params, TokenRange range,
+                       std::vector<std::unique_ptr<Program>>& into);
+  Program& program_for(std::vector<std::unique_ptr<Program>>& programs, std::int64_t rows);
+  Tensor step_compiled(const StepInput& input);
+  Tensor step_eager(const StepInput& input);
+  std::vector<TokenRange> ranges() const;
+
+  std::shared_ptr<Context> context_;
+  Checkpoint checkpoint_;
+  ModelFacts facts_;
+  const ModelDefinition* model_ = nullptr;
+  std::unique_ptr<Weights> weights_;
+  std::int64_t max_tokens_ = 0;
+  std::vector<Tensor> pages_;  // one of meta kv for each layer
+  std::vector<std::unique_ptr<Program>> forward_, head_;
+  std::vector<CompileRecord> records_;
+  std::shared_ptr<const Graph> traced_forward_, traced_head_;
+};
+
+}  // namespace weft

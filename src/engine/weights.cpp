@@ -1,0 +1,132 @@
+#include "engine/weights.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "nn/rope.h"
+
+namespace weft {
+namespace {
+
+std::string joined(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& key : keys) text += (text.empty() ? "" : "+") + key;
+  return text;
+}
+
+// Address of row `row` of the weights `parts`, one after another.
+const std::byte* row_address(const std::vector<Tensor>& parts, std::int64_t row_bytes, std::int64_t row) {
+  for (const Tensor& part : parts) {
+    const std::int64_t rows = part.meta.shape[0].number();
+    if (row < rows) return part.data() + row * row_bytes;
+    row -= rows;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts)
+    : context_(context), checkpoint_(std::move(checkpoint)), facts_(facts) {}
+
+bool Weights::can_merge(const std::vector<std::string>& keys) const {
+  return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
+    return checkpoint_.tensor(key).meta.dtype == checkpoint_.tensor(keys[0]).meta.dtype;
+  });
+}
+
+Meta Weights::plain_meta(const std::vector<std::string>& keys) const {
+  Meta meta = checkpoint_.tensor(keys[0]).meta;
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    const Meta& next = checkpoint_.tensor(keys[i]).meta;
+    USER_CHECK(next.rank() == 2 && meta.rank() == 2 && next.shape[1] == meta.shape[1],
+               "[{}] {} must have rows of the same width as {}: {}, but is {}", checkpoint_.path(), keys[i], keys[0],
+               meta.text(), next.text());
+    meta.shape[0] = meta.shape[0] + next.shape[0];
+  }
+  return meta;
+}
+
+const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
+  if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
+  const char* op = is_block(plain.dtype) && facts_.fast ? "linear_int8" : "linear";
+  for (const std::string& provider : context_.priorities.list(op)) {
+    if (provider == "native" || provider == "reference") return nullptr;
+    for (const auto& [name, packing] : context_.kernels.packings())
+      if (packing.provider == provider && packing.accepts(plain, context_.device)) return &packing;
+  }
+  return nullptr;
+}
+
+Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) {
+  Meta meta = plain_meta(keys);
+  if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
+  return meta;
+}
+
+Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
+  Tensor& loaded = loaded_[joined(keys)];
+  if (loaded.defined()) return loaded;
+  const Meta plain = plain_meta(keys);
+  if (const Packing* packing = packing_for(plain, role)) {
+    loaded = pack(*packing, plain, keys);
+  } else {
+    loaded = keys.size() == 1 ? checkpoint_.tensor(keys[0]) : merge(plain, keys);
+  }
+  return loaded;
+}
+
+Tensor Weights::pack(const Packing& packing, const Meta& plain, const std::vector<std::string>& keys) {
+  std::vector<Tensor> parts;
+  for (const std::string& key : keys) parts.push_back(checkpoint_.tensor(key));
+  const std::int64_t row_bytes = bytes_of(plain.dtype, plain.shape[1].number());
+  const auto row = [&](std::int64_t index) { return row_address(parts, row_bytes, index); };
+  Tensor packed;
+  packed.meta = plain;
+  packed.meta.packed = packing.name;
+  packed.storage = Storage::allocate(packing.bytes(plain));
+  packed_bytes_ += packed.storage->bytes();
+  context_.threads->run(packing.units(plain),
+                        [&](std::int64_t unit, int) { packing.pack(plain, row, packed.data(), unit); });
+  for (const std::string& key : keys) checkpoint_.drop_pages(*checkpoint_.find(key));
+  return packed;
+}
+
+Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys) {
+  Tensor merged = Tensor::empty(plain);
+  packed_bytes_ += merged.storage->bytes();
+  std::byte* at = merged.data();
+  for (const std::string& key : keys) {
+    const Tensor& part = checkpoint_.tensor(key);
+    const std::int64_t bytes = part.meta.bytes().number();
+    std::memcpy(at, part.data(), static_cast<std::size_t>(bytes));
+    at += bytes;
+    checkpoint_.drop_pages(*checkpoint_.find(key));
+  }
+  return merged;
+}
+
+const Tensor& Weights::rotary_table() {
+  if (rotary_table_.defined()) return rotary_table_;
+  const RopeConfig& rope = facts_.config.rope;
+  const std::int64_t positions = facts_.config.context_length;
+  std::span<const float> factors;
+  if (!rope.frequency_factors.empty()) {
+    const Tensor& tensor = checkpoint_.tensor(rope.frequency_factors);
+    USER_CHECK(tensor.meta == Meta::tensor(DType::f32, {rope.rotary_dim / 2}), "[{}] must be f32[{}], but is {}",
+               rope.frequency_factors, rope.rotary_dim / 2, tensor.meta.text());
+    factors = {tensor.as<float>(), static_cast<std::size_t>(rope.rotary_dim / 2)};
+  }
+  const std::vector<float> frequencies = nn::inverse_frequencies(rope, positions, factors);
+  const float magnitude = nn::rotary_magnitude(rope);
+  rotary_table_ = Tensor::empty(Meta::tensor(DType::f32, {positions, rope.rotary_dim}));
+  constexpr std::int64_t kRows = 256;  // positions a chunk
+  context_.threads->run((positions + kRows - 1) / kRows, [&](std::int64_t chunk, int) {
+    const std::int64_t begin = chunk * kRows, end = std::min(positions, begin + kRows);
+    nn::fill_rotary_rows(frequencies, magnitude, begin, end, rotary_table_.as<float>() + begin * rope.rotary_dim);
+  });
+  return rotary_table_;
+}
+
+}  // namespace weft

@@ -1,0 +1,50 @@
+#pragma once
+
+// The weights of a model as its kernels read them: rows of merged weights one after another, packed as the device's
+// kernels want, in one mapping in the order of execution. Each is loaded once; pages of the file that were packed are
+// dropped.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/context.h"
+#include "io/checkpoint.h"
+#include "nn/builder.h"
+
+namespace weft {
+
+class Weights {
+ public:
+  Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts);
+
+  // The type a weight has once loaded. UserError when a tensor is missing, misshapen or of different width than the
+  // others.
+  Meta meta(const std::vector<std::string>& keys, WeightRole role);
+  // Loads (at the first call) and gives the tensor.
+  Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
+  // The rows as the checkpoint holds them, unpacked; for the reference kernels.
+  bool can_merge(const std::vector<std::string>& keys) const;
+  bool has(const std::string& key) const { return checkpoint_.find(key) != nullptr; }
+  // f32[positions, rotary_dim].
+  const Tensor& rotary_table();
+
+  // Bytes of packed and merged weights, besides the mapped file.
+  std::int64_t packed_bytes() const { return packed_bytes_; }
+
+ private:
+  Meta plain_meta(const std::vector<std::string>& keys) const;
+  const Packing* packing_for(const Meta& plain, WeightRole role) const;
+  Tensor pack(const Packing& packing, const Meta& plain, const std::vector<std::string>& keys);
+  Tensor merge(const Meta& plain, const std::vector<std::string>& keys);
+  void check_shape(const std::string& key, const Meta& meta) const;
+
+  const Context& context_;
+  Checkpoint checkpoint_;
+  const ModelFacts& facts_;
+  std::map<std::string, Tensor> loaded_;
+  Tensor rotary_table_;
+  std::int64_t packed_bytes_ = 0;
+};
+
+}  // namespace weft

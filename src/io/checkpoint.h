@@ -1,0 +1,79 @@
+#pragma once
+
+// A model on disk, whichever way it is stored: a GGUF file, or a Hugging Face folder with config.json and safetensors
+// in one file or several. Everything is mapped, nothing copied: a Tensor looks into the file, and keeps it mapped for
+// as long as the Tensor lives. Its bytes must not be written to.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/generation_config.h"
+#include "io/gguf.h"
+#include "io/model_config.h"
+#include "io/vocabulary.h"
+#include "tensor/tensor.h"
+
+namespace weft {
+
+struct TensorEntry {
+  std::string name;  // as stored: blk.0.attn_q.weight, model.layers.0.self_attn.q_proj.weight
+  Tensor tensor;
+  std::string file;  // for messages
+};
+
+// A handle; copies share what was opened. May be used from several threads.
+class Checkpoint {
+ public:
+  // Reads and checks all headers. UserError when there is nothing at the path, when it is neither a GGUF file nor a
+  // folder with config.json and safetensors, and for whatever is wrong with the headers.
+  static Checkpoint open(const std::string& path);
+
+  const std::string& path() const;
+  bool is_gguf() const;
+  // Bytes of all mapped files.
+  std::int64_t file_bytes() const;
+
+  // Of an architecture that Weft may not know; a model's file should be looked up by it before config() is asked for.
+  const std::string& architecture() const;
+  // Read at the first call; UserError as model_config.h says.
+  const ModelConfig& config() const;
+  // Of generation_config.json; all absent for a GGUF file and a folder without one.
+  GenerationConfig generation_config() const;
+
+  // In the order of the files.
+  const std::vector<TensorEntry>& tensors() const;
+  // Null when there is none.
+  const TensorEntry* find(std::string_view name) const;
+  // UserError that names the tensor when there is none.
+  const Tensor& tensor(std::string_view name) const;
+
+  // The tokenizer: from the metadata of a GGUF file; from tokenizer.json, with beginning, padding and end named by
+  // tokenizer_config.json, config.json and generation_config.json.
+  Vocabulary vocabulary() const;
+  // The chat template of this name; nothing when there is none. A folder's is chat_template.jinja, else chat_template
+  // of tokenizer_config.json, else chat_template.json's.
+  std::optional<std::string> chat_template(std::string_view name = "default") const;
+
+  // The metadata of a GGUF file; InternalError for a folder.
+  const Gguf& gguf() const;
+  // The text of a file in the folder; nothing when there is none. InternalError for a GGUF file.
+  std::optional<std::string> folder_file(std::string_view name) const;
+
+  // Hints to the system about the pages of the files: they are read soon; they no longer count as this process's
+  // memory (once weights are packed), and come back from disk if touched again.
+  void will_need() const;
+  void drop_pages() const;
+  void drop_pages(const TensorEntry& entry) const;
+
+ private:
+  struct Contents;
+  explicit Checkpoint(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
+  std::shared_ptr<const Contents> contents_;
+};
+
+}  // namespace weft

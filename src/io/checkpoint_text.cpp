@@ -1,0 +1,151 @@
+// What a checkpoint says about text: its tokenizer and its chat templates.
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "io/checkpoint.h"
+#include "io/config_fields.h"
+#include "io/gguf_vocabulary.h"
+#include "io/tokenizer_json.h"
+
+namespace weft {
+namespace {
+
+std::vector<std::string> to_strings(const std::optional<std::vector<std::string_view>>& texts) {
+  return texts ? std::vector<std::string>(texts->begin(), texts->end()) : std::vector<std::string>();
+}
+
+Vocabulary vocabulary_from_gguf(const Gguf& gguf) {
+  GgufTokenizerFields fields;
+  fields.model = gguf.text("tokenizer.ggml.model");
+  fields.pre = gguf.find_text("tokenizer.ggml.pre").value_or("");
+  const auto tokens = gguf.find_texts("tokenizer.ggml.tokens");
+  USER_CHECK(tokens, "[{}] wanted the key tokenizer.ggml.tokens, an array of text, but there is none", gguf.where());
+  fields.tokens = to_strings(tokens);
+  fields.merges = to_strings(gguf.find_texts("tokenizer.ggml.merges"));
+  for (const auto type : gguf.find_integers("tokenizer.ggml.token_type").value_or(std::vector<std::int64_t>())) {
+    USER_CHECK(type >= 0 && type <= INT32_MAX, "[{}] tokenizer.ggml.token_type must hold 0 to {}, but has {}",
+               gguf.where(), INT32_MAX, type);
+    fields.token_type.push_back(static_cast<std::int32_t>(type));
+  }
+  fields.bos_token_id = gguf.find_integer("tokenizer.ggml.bos_token_id");
+  fields.eos_token_id = gguf.find_integer("tokenizer.ggml.eos_token_id");
+  fields.eot_token_id = gguf.find_integer("tokenizer.ggml.eot_token_id");
+  fields.eom_token_id = gguf.find_integer("tokenizer.ggml.eom_token_id");
+  fields.padding_token_id = gguf.find_integer("tokenizer.ggml.padding_token_id");
+  fields.add_bos_token = gguf.find_boolean("tokenizer.ggml.add_bos_token");
+  fields.add_eos_token = gguf.find_boolean("tokenizer.ggml.add_eos_token");
+  return vocabulary_from_gguf_fields(std::move(fields));
+}
+
+// A folder's small files, by name; nothing when there is none.
+class Folder {
+ public:
+  explicit Folder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+
+  std::string where(std::string_view name) const { return (std::filesystem::path(checkpoint_.path()) / name).string(); }
+  std::optional<nlohmann::json> json(std::string_view name) const {
+    const auto text = checkpoint_.folder_file(name);
+    if (!text) return std::nullopt;
+    return parse_config_json(*text, where(name));
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+};
+
+// The id of a token that tokenizer_config.json gives as its text, or as an object with its text as `content`.
+std::optional<int> named_token(const JsonFields& fields, std::string_view key, const Vocabulary& vocabulary) {
+  const auto* value = fields.value(key);
+  if (value == nullptr) return std::nullopt;
+  const auto text = value->is_object() ? JsonFields(*value, fields.where(), fields.name(key) + ".").find_text("content")
+                                       : fields.find_text(key);
+  if (!text) return std::nullopt;
+  const auto at = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), *text);
+  if (at == vocabulary.tokens.end()) return std::nullopt;
+  return static_cast<int>(at - vocabulary.tokens.begin());
+}
+
+std::vector<int> token_ids(const std::optional<nlohmann::json>& json, const std::string& where, const char* key,
+                           const Vocabulary& vocabulary) {
+  std::vector<int> result;
+  if (!json) return result;
+  for (const auto id : JsonFields(*json, where).find_integers(key)) {
+    USER_CHECK(id >= 0 && id < static_cast<std::int64_t>(vocabulary.tokens.size()),
+               "[{}] {} must be the id of one of the {} tokens, but is {}", where, key, vocabulary.tokens.size(), id);
+    result.push_back(static_cast<int>(id));
+  }
+  return result;
+}
+
+// tokenizer.json says how to split text, but not which token begins or ends it.
+Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
+  const Folder folder(checkpoint);
+  const auto text = checkpoint.folder_file("tokenizer.json");
+  USER_CHECK(text, "[{}] wanted a folder with tokenizer.json, but it has none", checkpoint.path());
+  auto vocabulary = read_tokenizer_json(*text);
+  if (const auto json = folder.json("tokenizer_config.json")) {
+    const JsonFields fields(*json, folder.where("tokenizer_config.json"));
+    if (const auto id = named_token(fields, "bos_token", vocabulary)) vocabulary.bos = id;
+    vocabulary.eos = named_token(fields, "eos_token", vocabulary);
+    vocabulary.padding = named_token(fields, "pad_token", vocabulary);
+  }
+  const auto config = folder.json("config.json");
+  const auto begins = token_ids(config, folder.where("config.json"), "bos_token_id", vocabulary);
+  if (!vocabulary.bos && !begins.empty()) vocabulary.bos = begins.front();
+
+  auto ends = token_ids(folder.json("generation_config.json"), folder.where("generation_config.json"), "eos_token_id",
+                        vocabulary);
+  if (ends.empty()) ends = token_ids(config, folder.where("config.json"), "eos_token_id", vocabulary);
+  if (!vocabulary.eos && !ends.empty()) vocabulary.eos = ends.front();
+  if (vocabulary.eos) ends.push_back(*vocabulary.eos);
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  vocabulary.end_of_generation = std::move(ends);
+  return vocabulary;
+}
+
+// A template, or a list of objects with `name` and `template`.
+std::optional<std::string> template_in(const JsonFields& fields, std::string_view name) {
+  const auto* value = fields.value("chat_template");
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_array()) {
+    auto text = fields.find_text("chat_template");
+    return name == "default" ? text : std::nullopt;
+  }
+  for (const auto& item : *value) {
+    const JsonFields entry(item, fields.where(), fields.name("chat_template") + ".");
+    if (entry.find_text("name") == name) return entry.find_text("template");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Vocabulary Checkpoint::vocabulary() const {
+  return is_gguf() ? vocabulary_from_gguf(gguf()) : vocabulary_from_folder(*this);
+}
+
+std::optional<std::string> Checkpoint::chat_template(std::string_view name) const {
+  if (is_gguf()) {
+    const auto key =
+        name == "default" ? std::string("tokenizer.chat_template") : fmt::format("tokenizer.chat_template.{}", name);
+    const auto text = gguf().find_text(key);
+    if (!text) return std::nullopt;
+    return std::string(*text);
+  }
+  if (name == "default")
+    if (auto text = folder_file("chat_template.jinja")) return text;
+  const Folder folder(*this);
+  for (const auto file : {"tokenizer_config.json", "chat_template.json"}) {
+    const auto json = folder.json(file);
+    if (!json) continue;
+    if (auto text = template_in(JsonFields(*json, folder.where(file)), name)) return text;
+  }
+  return std::nullopt;
+}
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+#pragma once
+
+// Facts of a model by key, from an object of JSON or from the metadata of a GGUF file, with bounds. What has the wrong
+// kind, is missing though needed or lies out of bounds is a UserError that begins with [where] and names the key:
+//
+//   [config.json] num_hidden_layers must be an integer of 1 to 1024, but is "30"
+//
+// Both classes have the same members, so that one function can read either.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "io/gguf.h"
+
+namespace weft {
+
+// The JSON text of a small file (at most 16 MiB), which must be an object. UserError that begins with [where].
+nlohmann::json parse_config_json(std::string_view text, const std::string& where);
+
+// Over an object of JSON, which must outlive it. A key that is null counts as absent, as Hugging Face has it.
+class JsonFields {
+ public:
+  // `prefix` stands before the keys in messages: "rope_scaling.".
+  JsonFields(const nlohmann::json& object, std::string where, std::string prefix = "");
+
+  const std::string& where() const { return where_; }
+  std::string name(std::string_view key) const { return prefix_ + std::string(key); }
+  bool has(std::string_view key) const { return value(key) != nullptr; }
+  // The value as it stands, null when absent.
+  const nlohmann::json* value(std::string_view key) const;
+
+  std::optional<std::int64_t> find_integer(std::string_view key) const;
+  std::optional<double> find_real(std::string_view key) const;
+  std::optional<bool> find_boolean(std::string_view key) const;
+  std::optional<std::string> find_text(std::string_view key) const;
+  // One integer or a list of them; empty when absent.
+  std::vector<std::int64_t> find_integers(std::string_view key) const;
+  // An object within.
+  std::optional<JsonFields> find_object(std::string_view key) const;
+
+ private:
+  const nlohmann::json* object_;
+  std::string where_;
+  std::string prefix_;
+};
+
+// Over the metadata of a GGUF file, which must outlive it. Keys stand behind `prefix`: "llama.".
+class GgufFields {
+ public:
+  GgufFields(const Gguf& gguf, std::string prefix) : gguf_(&gguf), prefix_(std::move(prefix)) {}
+
+  const std::string& where() const { return gguf_->where(); }
+  std::string name(std::string_view key) const { return prefix_ + std::string(key); }
+  bool has(std::string_view key) const { return gguf_->find(name(key)) != nullptr; }
+
+  std::optional<std::int64_t> find_integer(std::string_view key) const { return gguf_->find_integer(name(key)); }
+  std::optional<double> find_real(std::string_view key) const { return gguf_->find_real(name(key)); }
+  std::optional<bool> find_boolean(std::string_view key) const { return gguf_->find_boolean(name(key)); }
+  std::optional<std::string> find_text(std::string_view key) const;
+
+ private:
+  const Gguf* gguf_;
+  std::string prefix_;
+};
+
+// Inclusive bounds.
+template <class Number>
+struct Range {
+  Number least;
+  Number greatest;
+};
+
+template <class Fields>
+std::optional<std::int64_t> integer_in(const Fields& fields, std::string_view key, Range<std::int64_t> range) {
+  const auto value = fields.find_integer(key);
+  if (value)
+    USER_CHECK(*value >= range.least && *value <= range.greatest, "[{}] {} must be {} to {}, but is {}", fields.where(),
+               fields.name(key), range.least, range.greatest, *value);
+  return value;
+}
+
+template <class Fields>
+std::int64_t needed_integer_in(const Fields& fields, std::string_view key, Range<std::int64_t> range) {
+  const auto value = integer_in(fields, key, range);
+  USER_CHECK(value, "[{}] wanted {}, an integer of {} to {}, but there is none", fields.where(), fields.name(key),
+             range.least, range.greatest);
+  return *value;
+}
+
+template <class Fields>
+std::optional<double> real_in(const Fields& fields, std::string_view key, Range<double> range) {
+  const auto value = fields.find_real(key);
+  if (value)
+    USER_CHECK(*value >= range.least && *value <= range.greatest, "[{}] {} must be {} to {}, but is {}", fields.where(),
+               fields.name(key), range.least, range.greatest, *value);
+  return value;
+}
+
+template <class Fields>
+double needed_real_in(const Fields& fields, std::string_view key, Range<double> range) {
+  const auto value = real_in(fields, key, range);
+  USER_CHECK(value, "[{}] wanted {}, a number of {} to {}, but there is none", fields.where(), fields.name(key),
+             range.least, range.greatest);
+  return *value;
+}
+
+}  // namespace weft

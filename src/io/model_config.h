@@ -1,0 +1,93 @@
+#pragma once
+
+// The facts of a model's architecture, read from a Hugging Face config.json or from the metadata of a GGUF file. Both
+// readers check every number against sane bounds and against the others, so whoever uses a ModelConfig need not; what
+// is wrong is a UserError that begins with [where] and names the key as that file spells it:
+//
+//   [config.json] num_key_value_heads must divide num_attention_heads 9, but is 4
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/gguf.h"
+#include "tensor/dtype.h"
+
+namespace weft {
+
+enum class RopeScalingType : std::uint8_t { none, linear, dynamic, llama3, yarn };
+
+std::string_view rope_scaling_text(RopeScalingType type);  // default linear dynamic llama3 yarn
+
+// How positions beyond the trained context are mapped back. A field means something only for the types named.
+struct RopeScaling {
+  RopeScalingType type = RopeScalingType::none;
+  double factor = 1;                         // all but dynamic by alpha: new context / trained context
+  std::int64_t original_context_length = 0;  // dynamic, llama3, yarn: the trained context
+  double low_freq_factor = 1;                // llama3
+  double high_freq_factor = 4;               // llama3
+  double beta_fast = 32;                     // yarn
+  double beta_slow = 1;                      // yarn
+  bool truncate = true;                      // yarn: correction range rounded to whole dims
+  std::optional<double> attention_factor;    // yarn: scales cos and sin; absent: 0.1 ln(factor) + 1, or by mscale
+  std::optional<double> mscale;              // yarn
+  std::optional<double> mscale_all_dim;      // yarn
+  std::optional<double> alpha;               // dynamic: fixed NTK alpha instead of a factor
+};
+
+struct RopeConfig {
+  double theta = 10000;
+  std::int64_t rotary_dim = 0;  // first elements of a head that are rotated; even
+  // true: an element is rotated with the one rotary_dim / 2 further on; false: with its neighbour (GPT-J). Query and
+  // key rows of a GGUF file of architecture llama are stored for the latter.
+  bool is_neox_style = true;
+  RopeScaling scaling;
+  // Name of a tensor f32[rotary_dim / 2] by which the inverse frequencies are to be divided, "" for none. GGUF files
+  // hold the llama3 scaling this way, and their scaling.type is then none.
+  std::string frequency_factors;
+};
+
+struct ModelConfig {
+  std::string architecture;        // "llama": model_type of config.json, general.architecture of GGUF
+  std::string architecture_class;  // "LlamaForCausalLM": the first of config.json's architectures; "" if unknown
+
+  std::int64_t hidden_size = 0;
+  std::int64_t intermediate_size = 0;
+  std::int64_t layer_count = 0;
+  std::int64_t head_count = 0;
+  std::int64_t kv_head_count = 0;  // divides head_count
+  std::int64_t head_dim = 0;
+  std::int64_t vocab_size = 0;
+  std::int64_t context_length = 0;
+  double rms_norm_eps = 0;
+  RopeConfig rope;
+
+  std::string hidden_act = "silu";   // as Hugging Face spells it
+  bool tie_word_embeddings = false;  // the head uses the embedding's weight
+  bool attention_bias = false;
+  bool mlp_bias = false;
+  std::optional<std::int64_t> sliding_window;
+  std::int64_t expert_count = 0;    // 0: no mixture of experts
+  std::string quantization_method;  // quant_method of config.json's quantization_config; "" for none
+
+  DType dtype = DType::f32;  // of the residual stream when nothing else is asked for; f32 for GGUF
+  std::optional<std::int64_t> bos_token_id;
+  std::vector<std::int64_t> eos_token_ids;  // any of them ends generation; ascending, none twice
+  std::optional<std::int64_t> pad_token_id;
+};
+
+// From the text of a config.json.
+ModelConfig model_config_from_json(std::string_view text, const std::string& where);
+ModelConfig model_config_from_gguf(const Gguf& gguf);
+
+// The architecture alone, without reading the rest.
+std::string architecture_from_json(std::string_view text, const std::string& where);
+std::string architecture_from_gguf(const Gguf& gguf);
+
+// UserError that names the architecture and the known ones when it is not among them.
+void check_architecture(std::string_view architecture, std::span<const std::string> known, const std::string& where);
+
+}  // namespace weft

@@ -1,0 +1,155 @@
+#include "io/pre_tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <utf8proc.h>
+
+#include "base/error.h"
+#include "io/utf8.h"
+
+namespace weft {
+
+const std::string_view kGpt2Pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+namespace {
+
+using Range = Pieces::Range;
+
+void append_unless_empty(Range range, std::vector<Range>& ranges) {
+  if (range.begin < range.end) ranges.push_back(range);
+}
+
+bool is_numeric(char32_t character) {
+  if (character < 0x80) return character >= '0' && character <= '9';
+  const utf8proc_category_t category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
+  return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
+}
+
+void split_digits(std::string_view text, Range piece, bool individual, std::vector<Range>& ranges) {
+  uint32_t begin = piece.begin;
+  bool in_digits = false;
+  for (uint32_t offset = piece.begin; offset < piece.end;) {
+    const Utf8Step step = utf8_step(text, offset);
+    const bool numeric = is_numeric(step.character);
+    if (numeric != in_digits || (numeric && individual)) {
+      append_unless_empty({begin, offset}, ranges);
+      begin = offset;
+      in_digits = numeric;
+    }
+    offset += static_cast<uint32_t>(step.length);
+  }
+  append_unless_empty({begin, piece.end}, ranges);
+}
+
+Pieces prefix_spaces(const Pieces& pieces) {
+  Pieces result;
+  result.text.reserve(pieces.text.size() + pieces.ranges.size());
+  result.ranges.reserve(pieces.ranges.size());
+  for (size_t i = 0; i < pieces.ranges.size(); ++i) {
+    const uint32_t begin = static_cast<uint32_t>(result.text.size());
+    if (pieces[i].front() != ' ') result.text += ' ';
+    result.text += pieces[i];
+    result.ranges.push_back({begin, static_cast<uint32_t>(result.text.size())});
+  }
+  return result;
+}
+
+// A match, or the text between two.
+struct Part {
+  Range range;
+  bool is_match = false;
+};
+
+// The parts of a piece that begins at `offset`. An empty match is a cut, but right behind the last match it does not
+// count, so that the search goes on.
+void find_parts(const Regex& regex, bool invert, std::string_view piece, uint32_t offset, Regex::Scratch& scratch,
+                std::vector<Part>& parts) {
+  parts.clear();
+  const auto add = [&](size_t begin, size_t end, bool is_match) {
+    const Range range{offset + static_cast<uint32_t>(begin), offset + static_cast<uint32_t>(end)};
+    parts.push_back({range, is_match != invert});
+  };
+  size_t done = 0;  // end of the last match
+  size_t from = 0;
+  while (from <= piece.size()) {
+    const std::optional<RegexMatch> match = regex.find(piece, from, scratch);
+    if (!match) break;
+    if (match->begin == match->end && match->end == done && !parts.empty()) {
+      if (from >= piece.size()) break;
+      from += utf8_step(piece, from).length;
+      continue;
+    }
+    if (done < match->begin) add(done, match->begin, false);
+    add(match->begin, match->end, true);
+    done = from = match->end;
+  }
+  if (done < piece.size()) add(done, piece.size(), false);
+}
+
+// Contiguous joins neighbours of one kind; the merging behaviours join a match to a neighbour unless the part before it
+// (in the direction of the walk) is a match, too.
+void append_joined(std::vector<Part>& parts, SplitBehavior behavior, std::vector<Range>& ranges) {
+  const size_t first = ranges.size();
+  if (behavior == SplitBehavior::merged_with_next) std::reverse(parts.begin(), parts.end());
+  bool previous_is_match = false;
+  for (const Part& part : parts) {
+    const bool can_join = ranges.size() > first;
+    const bool lonely_match = part.is_match && !previous_is_match;
+    if (behavior == SplitBehavior::contiguous && can_join && part.is_match == previous_is_match) {
+      ranges.back().end = part.range.end;
+    } else if (behavior == SplitBehavior::merged_with_previous && can_join && lonely_match) {
+      ranges.back().end = part.range.end;
+    } else if (behavior == SplitBehavior::merged_with_next && can_join && lonely_match) {
+      ranges.back().begin = part.range.begin;
+    } else if (behavior != SplitBehavior::removed || !part.is_match) {
+      ranges.push_back(part.range);
+    }
+    previous_is_match = part.is_match;
+  }
+  const auto begin = ranges.begin() + static_cast<ptrdiff_t>(first);
+  if (behavior == SplitBehavior::merged_with_next) std::reverse(begin, ranges.end());
+  const auto is_empty = [](Range range) { return range.begin == range.end; };
+  ranges.erase(std::remove_if(begin, ranges.end(), is_empty), ranges.end());
+}
+
+}  // namespace
+
+PreTokenizer::PreTokenizer(const std::vector<PreTokenizerStep>& steps) {
+  steps_.reserve(steps.size());
+  for (const PreTokenizerStep& what : steps) {
+    Step& step = steps_.emplace_back();
+    step.what = what;
+    if (const auto* split = std::get_if<PatternSplit>(&what)) {
+      step.regex = split->is_literal ? Regex::literal(split->pattern) : Regex::compile(split->pattern);
+    }
+  }
+}
+
+Pieces PreTokenizer::split(std::string text) const {
+  CHECK(text.size() < (size_t{1} << 31), "[pre_tokenizer] text of {} bytes", text.size());
+  Pieces pieces;
+  pieces.text = std::move(text);
+  append_unless_empty({0, static_cast<uint32_t>(pieces.text.size())}, pieces.ranges);
+  Regex::Scratch scratch;
+  std::vector<Part> parts;
+  std::vector<Range> cut;
+  for (const Step& step : steps_) {
+    cut.clear();
+    if (const auto* split = std::get_if<PatternSplit>(&step.what)) {
+      for (size_t i = 0; i < pieces.ranges.size(); ++i) {
+        find_parts(*step.regex, split->invert, pieces[i], pieces.ranges[i].begin, scratch, parts);
+        append_joined(parts, split->behavior, cut);
+      }
+      pieces.ranges.swap(cut);
+    } else if (const auto* digits = std::get_if<DigitSplit>(&step.what)) {
+      for (const Range piece : pieces.ranges) split_digits(pieces.text, piece, digits->individual, cut);
+      pieces.ranges.swap(cut);
+    } else {
+      pieces = prefix_spaces(pieces);
+    }
+  }
+  return pieces;
+}
+
+}  // namespace weft

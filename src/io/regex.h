@@ -1,0 +1,67 @@
+#pragma once
+
+// A compiled regular expression over UTF-8 text, by PCRE2, for the patterns that tokenizers carry.
+//
+// Those patterns are written for Oniguruma. What both engines understand alike passes through; what Oniguruma means
+// differently is translated (\s is Unicode's White_Space, \v is U+000B, {,n} is {0,n}, ^ and $ also match at line
+// breaks); anything else (\w, \b, \h, back references, callouts, nested classes, {n,m}+ ...) is a UserError that names
+// it, never a silently different match. Unicode properties are those of the installed PCRE2.
+//
+// A Regex never changes after construction and may be used from several threads, each with its own scratch.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct pcre2_real_code_8;
+struct pcre2_real_match_data_8;
+struct pcre2_real_match_context_8;
+
+namespace weft {
+
+struct RegexMatch {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+class Regex {
+ public:
+  // Working memory of searches.
+  class Scratch {
+   public:
+    Scratch();
+
+   private:
+    friend class Regex;
+    struct Delete {
+      void operator()(pcre2_real_match_data_8* data) const;
+      void operator()(pcre2_real_match_context_8* context) const;
+    };
+    std::unique_ptr<pcre2_real_match_data_8, Delete> match_data_;
+    std::unique_ptr<pcre2_real_match_context_8, Delete> context_;
+  };
+
+  // UserError: not a regular expression, or a construct outside the subset.
+  static Regex compile(std::string_view pattern);
+  // Matches exactly this text.
+  static Regex literal(std::string_view text);
+
+  // The first match at or after byte `from`; it may be empty. `text` must be valid UTF-8 and `from` a character's
+  // beginning. UserError: the search went past its limit on steps (a million plus 64 per byte at each position) or on
+  // memory, as a pattern with nested repeats can.
+  std::optional<RegexMatch> find(std::string_view text, size_t from, Scratch& scratch) const;
+
+ private:
+  Regex(std::string_view source, std::string_view translated, unsigned options);
+
+  struct DeleteCode {
+    void operator()(pcre2_real_code_8* code) const;
+  };
+  std::unique_ptr<pcre2_real_code_8, DeleteCode> code_;
+  std::string source_;
+  bool has_jit_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+#pragma once
+
+// Infers the types of an op's meaning: Values that are metas and nothing else.
+
+#include "ir/op.h"
+
+namespace weft {
+
+class MetaEvaluator : public Evaluator {
+ public:
+  using Evaluator::Evaluator;
+  Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
+};
+
+// The metas of operands, nullopt for absent ones.
+std::vector<std::optional<Meta>> operand_metas(const Values& operands);
+
+}  // namespace weft

@@ -1,0 +1,214 @@
+#pragma once
+
+// An op: what it means, separate from who computes it. One definition is fallback, shape truth, oracle and
+// documentation.
+//
+//   OP(rms_norm) {
+//     op.schema("rms_norm(Tensor x, Tensor? weight, float epsilon, int? variance_size=None) -> Tensor");
+//     op.means([](Evaluator&, const Values& v, const Attributes& a) { ...; return Values{...}; });
+//     op.sample({{"x", {3, 64}}, {"weight", {64}}}, {{"epsilon", 1e-6}});
+//   }
+//
+// An op has either a meaning in smaller ops or, being one of the few dozen primitives, a shape rule and a reference
+// kernel.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "ir/sample.h"
+#include "ir/value.h"
+#include "tensor/schema.h"
+
+namespace weft {
+
+// A call by its types alone: metas in schema order, nullopt for an absent optional tensor.
+struct OpRequest {
+  std::span<const std::optional<Meta>> operands;
+  const Attributes& attributes;
+
+  // The operand's meta; InternalError when absent.
+  const Meta& operand(std::size_t index) const;
+  bool has(std::size_t index) const { return index < operands.size() && operands[index].has_value(); }
+};
+
+// `result` may live in the storage of `argument`.
+struct Donation {
+  int argument = 0;
+  int result = 0;
+};
+
+struct Tolerance {
+  double absolute = 0;
+  double relative = 0;
+};
+
+struct Op {
+  std::string name;
+  Schema schema;
+  bool allow_inplace = false;  // may be called with `maybe_inplace`
+  std::vector<Donation> donates;
+  int rows_of = 0;              // the operand whose dim 0 is the row count; -1 when the op has no rows
+  bool is_view = false;         // result 0 looks into operand 0; costs nothing
+  bool is_commutative = false;  // in its first two operands
+  bool is_allocation = false;   // gives fresh memory with undefined contents
+  std::function<std::vector<Meta>(const OpRequest&)> infer;
+  std::function<Values(Evaluator&, const Values&, const Attributes&)> meaning;
+  std::function<Dim(const Meta& operand, const Attributes&)> view_offset;  // elements; for views
+  std::vector<Sample> samples;
+  std::map<DType, Tolerance> tolerances;
+
+  bool is_primitive() const { return !meaning; }
+  // The op's own tolerance for results of a dtype, else the table of spec A.13; exact for a dtype in neither.
+  Tolerance tolerance(DType dtype) const;
+};
+
+// Builds one Op. Every mistake is an InternalError that names the op.
+class OpDefinition {
+ public:
+  OpDefinition& schema(const char* text);
+  // The typed C++ function people call; its parameters must agree with the schema.
+  template <class Function>
+  OpDefinition& function(Function* function);
+  void check_function(const std::vector<ParameterType>& types) const;
+  // Primitives: the types of the results, with checks of the arguments (UserError, `[op] x must be .., but is ..`).
+  OpDefinition& gives(std::function<std::vector<Meta>(const OpRequest&)> infer);
+  OpDefinition& gives_like(const char* parameter);
+  // Composites: the meaning. Result types follow from it; `checks` may refuse arguments first.
+  OpDefinition& means(std::function<Values(Evaluator&, const Values&, const Attributes&)> meaning);
+  OpDefinition& checks(std::function<void(const OpRequest&)> checks);
+  OpDefinition& donates(const char* parameter, int result);
+  OpDefinition& allow_inplace();
+  OpDefinition& rows_of(const char* parameter);  // nullptr: no rows
+  OpDefinition& view(std::function<Dim(const Meta&, const Attributes&)> offset);
+  OpDefinition& commutative();
+  OpDefinition& allocation();
+  OpDefinition& sample(std::vector<SampleTensor> tensors,
+                       std::vector<std::pair<std::string, Attribute>> attributes = {});
+  OpDefinition& tolerance(DType dtype, Tolerance tolerance);
+
+  // The finished op; InternalError when it has no schema, or neither or both of meaning and shape rule, or no sample.
+  Op finish(const std::string& file_stem) &&;
+
+ private:
+  Op op_;
+  std::function<void(const OpRequest&)> checks_;
+  bool rows_set_ = false;
+};
+
+class OpTable {
+ public:
+  // InternalError when the name is taken or is not [a-z_][a-z0-9_]*.
+  void add(Op op);
+  const Op* find(std::string_view name) const;
+  // UserError with the nearest known name when absent.
+  const Op& at(std::string_view name) const;
+  // Sorted by name.
+  const std::map<std::string, Op, std::less<>>& all() const { return ops_; }
+
+ private:
+  std::map<std::string, Op, std::less<>> ops_;
+};
+
+// The attributes of a call in schema order: `given` by name, defaults for the rest. UserError on an unknown name, a
+// missing one without default, or a value of another type than the schema's.
+Attributes complete_attributes(const Schema& schema, const std::vector<std::pair<std::string, Attribute>>& given);
+
+// Result types of a call; UserError when the arguments do not fit.
+std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<const std::optional<Meta>> operands,
+                                const Attributes& attributes);
+
+// Calls an op on Values: finds their home, completes the attributes, checks the operands, and hands over to the home.
+// Mixing Values of different homes is an InternalError. `home` is needed only when no operand is a tensor.
+Values call(const char* op, const Values& operands, const std::vector<std::pair<std::string, Attribute>>& attributes,
+            bool maybe_inplace = false, Evaluator* home = nullptr);
+
+// One row per file of src/ops/, made by the build.
+struct OpEntry {
+  const char* name;
+  void (*define)(OpDefinition&);
+};
+std::span<const OpEntry> op_table();
+
+// All of op_table(), finished.
+OpTable make_op_table();
+
+// --- implementation of OpDefinition::function ---
+
+template <class T>
+struct ParameterTypeOf;
+template <>
+struct ParameterTypeOf<Value> {
+  static constexpr ParameterType type = ParameterType::tensor;
+};
+template <>
+struct ParameterTypeOf<Values> {
+  static constexpr ParameterType type = ParameterType::tensor_list;
+};
+template <>
+struct ParameterTypeOf<Scalar> {
+  static constexpr ParameterType type = ParameterType::real;
+};
+template <>
+struct ParameterTypeOf<double> {
+  static constexpr ParameterType type = ParameterType::real;
+};
+template <>
+struct ParameterTypeOf<std::int64_t> {
+  static constexpr ParameterType type = ParameterType::integer;
+};
+template <>
+struct ParameterTypeOf<Dim> {
+  static constexpr ParameterType type = ParameterType::integer;
+};
+template <>
+struct ParameterTypeOf<bool> {
+  static constexpr ParameterType type = ParameterType::boolean;
+};
+template <>
+struct ParameterTypeOf<std::string> {
+  static constexpr ParameterType type = ParameterType::string;
+};
+template <>
+struct ParameterTypeOf<DType> {
+  static constexpr ParameterType type = ParameterType::dtype;
+};
+template <>
+struct ParameterTypeOf<Shape> {
+  static constexpr ParameterType type = ParameterType::integer_list;
+};
+template <>
+struct ParameterTypeOf<std::vector<double>> {
+  static constexpr ParameterType type = ParameterType::real_list;
+};
+template <class T>
+struct ParameterTypeOf<std::optional<T>> : ParameterTypeOf<T> {};
+
+template <class Result, class... Parameters>
+void check_typed_function(OpDefinition& op, Result (*)(Parameters...)) {
+  std::vector<ParameterType> types;
+  auto add = [&]<class T>(std::type_identity<T>) {
+    if constexpr (!std::is_same_v<T, Evaluator&>) types.push_back(ParameterTypeOf<std::remove_cvref_t<T>>::type);
+  };
+  (add(std::type_identity<Parameters>{}), ...);
+  op.check_function(types);
+}
+
+template <class Function>
+OpDefinition& OpDefinition::function(Function* function) {
+  check_typed_function(*this, function);
+  return *this;
+}
+
+}  // namespace weft
+
+// Defines the op of src/ops/<name>.cpp.
+#define OP(name)                           \
+  namespace weft {                         \
+  void define_op_##name(OpDefinition& op); \
+  }                                        \
+  void weft::define_op_##name(OpDefinition& op)

@@ -1,0 +1,228 @@
+#include "ir/print.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kLineWidth = 120;  // a longer list of inputs takes a line each
+
+using Names = std::map<const GraphValue*, std::string>;
+
+Names display_names(const Graph& graph) {
+  Names names;
+  std::set<std::string> taken;
+  auto keep = [&](const GraphValue& value) {
+    if (!value.name.empty() && taken.insert(value.name).second) names[&value] = value.name;
+  };
+  for (const auto& input : graph.inputs()) keep(*input);
+  for (const auto& node : graph.nodes())
+    for (const auto& result : node->results) keep(*result);
+  std::map<std::string, int> next;
+  auto make = [&](const GraphValue& value, const std::string& stem) {
+    if (names.count(&value) != 0) return;
+    std::string name;
+    do name = stem + "_" + std::to_string(next[stem]++);
+    while (!taken.insert(name).second);
+    names[&value] = name;
+  };
+  for (const auto& input : graph.inputs()) make(*input, "input");
+  for (const auto& node : graph.nodes())
+    for (const auto& result : node->results) make(*result, node->name);
+  return names;
+}
+
+Names canonical_names(const Graph& graph) {
+  Names names;
+  for (const auto& input : graph.inputs()) names[input.get()] = std::to_string(names.size());
+  for (const auto& node : graph.nodes())
+    for (const auto& result : node->results) names[result.get()] = std::to_string(names.size());
+  return names;
+}
+
+class Printer {
+ public:
+  Printer(const Graph& graph, bool canonical)
+      : graph_(graph), canonical_(canonical), names_(canonical ? canonical_names(graph) : display_names(graph)) {}
+
+  std::string text() {
+    std::string out;
+    for (const auto& piece : graph_.pieces) {
+      out += canonical_ ? Printer(*piece, true).definition(next_piece_name(piece->name)) : display(*piece);
+      out += "\n";
+    }
+    return out + definition(canonical_ ? "g" : graph_.name);
+  }
+
+  std::string definition(const std::string& name) {
+    std::string out =
+        std::string(kind_text()) + " " + name + inputs() + " stage=" + std::string(stage_text(graph_.stage));
+    if (graph_.device != DeviceId{}) out += " device=" + device_text(graph_.device);
+    if (!canonical_) out += where();
+    out += " {\n";
+    for (const auto& node : graph_.nodes()) {
+      out += "  " + node_text(*node);
+      if (!canonical_) out += origin(*node);
+      out += "\n";
+    }
+    return out + "  return" + results() + "\n}\n";
+  }
+
+  std::string node_text(const Node& node) {
+    std::string out;
+    for (std::size_t i = 0; i < node.results.size(); ++i)
+      out += (i > 0 ? ", %" : "%") + name_of(*node.results[i]) + ": " + type_of(*node.results[i]);
+    if (!node.results.empty()) out += " = ";
+    if (node.kind == NodeKind::call) {
+      auto found = piece_names_.find(node.name);
+      out += "call " + (found == piece_names_.end() ? node.name : found->second);
+    } else {
+      out += node.name;
+      if (node.maybe_inplace) out += ".maybe_inplace";
+      if (!node.provider.empty()) out += "@" + node.provider;
+      if (!node.writes.empty()) out += ".inplace";
+    }
+    return out + "(" + arguments(node) + ")";
+  }
+
+ private:
+  std::string_view kind_text() const {
+    switch (graph_.kind) {
+      case DefinitionKind::piece:
+        return "piece";
+      case DefinitionKind::splitting:
+        return "splitting";
+      default:
+        return "graph";
+    }
+  }
+
+  std::string next_piece_name(const std::string& name) {
+    std::string canonical_name = "p" + std::to_string(piece_names_.size());
+    piece_names_[name] = canonical_name;
+    return canonical_name;
+  }
+
+  std::string name_of(const GraphValue& value) const {
+    auto found = names_.find(&value);
+    return found == names_.end() ? value.name : found->second;
+  }
+
+  std::string type_of(const GraphValue& value) const {
+    std::string text = value.meta.text();
+    if (value.meta.device != graph_.device) text += " on " + device_text(value.meta.device);
+    return text;
+  }
+
+  std::string input_text(const GraphValue& input) const {
+    std::string out;
+    if (input.overwrites) out += "overwrites ";
+    if (input.donated) out += "donated ";
+    if (input.param) out += "param";
+    if (input.param && !canonical_ && !input.key.empty()) out += "(" + Attribute(input.key).text() + ")";
+    if (input.param) out += " ";
+    return out + "%" + name_of(input) + ": " + type_of(input);
+  }
+
+  std::string inputs() const {
+    std::string line = "(";
+    for (const auto& input : graph_.inputs()) line += (line.size() > 1 ? ", " : "") + input_text(*input);
+    if (line.size() <= kLineWidth) return line + ")";
+    std::string lines = "(";
+    for (const auto& input : graph_.inputs()) lines += (lines.size() > 1 ? ",\n    " : "\n    ") + input_text(*input);
+    return lines + ")";
+  }
+
+  std::string where() const {
+    std::string out;
+    for (const auto& [symbol, interval] : graph_.bounds)
+      out += (out.empty() ? " where " : ", ") + symbol + " in [" + std::to_string(interval.lo) + ", " +
+             std::to_string(interval.hi) + "]";
+    return out;
+  }
+
+  static std::string origin(const Node& node) {
+    std::string out;
+    for (const auto& [key, value] : node.origin) out += (out.empty() ? "  #@ " : " ") + key + "=" + value;
+    return out;
+  }
+
+  std::string arguments(const Node& node) {
+    std::string out;
+    auto separate = [&] {
+      if (!out.empty()) out += ", ";
+    };
+    const std::size_t shown = shown_operands(node);
+    for (std::size_t i = 0; i < shown; ++i) {
+      separate();
+      const bool written = std::find(node.writes.begin(), node.writes.end(), static_cast<int>(i)) != node.writes.end();
+      if (written) out += "&";
+      out += node.operands[i] == nullptr ? "none" : "%" + name_of(*node.operands[i]);
+    }
+    for (const auto& [key, value] : node.attributes.entries()) {
+      const Parameter* parameter = nullptr;
+      if (node.op != nullptr) {
+        const int index = node.op->schema.parameter_index(key);
+        if (index >= 0) parameter = &node.op->schema.parameters[static_cast<std::size_t>(index)];
+      }
+      if (parameter != nullptr && parameter->default_value == value) continue;
+      separate();
+      out += key + "=" + value.text();
+    }
+    return out;
+  }
+
+  // Trailing absent optional tensors whose default is none are not printed.
+  static std::size_t shown_operands(const Node& node) {
+    std::size_t count = node.operands.size();
+    if (node.op == nullptr) return count;
+    while (count > 0 && node.operands[count - 1] == nullptr && count <= node.op->schema.tensor_count() &&
+           node.op->schema.parameters[count - 1].default_value.has_value())
+      --count;
+    return count;
+  }
+
+  std::string results() const {
+    std::string out;
+    const Node& node = *graph_.result_node();
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      out += (i > 0 ? ", %" : " %") + name_of(*node.operands[i]);
+      if (i < node.results_in.size() && node.results_in[i] >= 0)
+        out += ": " + type_of(*node.operands[i]) + " in %" +
+               name_of(*graph_.inputs()[static_cast<std::size_t>(node.results_in[i])]);
+    }
+    return out;
+  }
+
+  const Graph& graph_;
+  bool canonical_;
+  Names names_;
+  std::map<std::string, std::string> piece_names_;
+};
+
+}  // namespace
+
+std::string display(const Graph& graph) { return Printer(graph, false).text(); }
+
+std::string canonical(const Graph& graph) { return Printer(graph, true).text(); }
+
+std::string display_node(const Node& node) {
+  const Graph nowhere;
+  return Printer(nowhere, false).node_text(node);
+}
+
+bool structurally_equal(const Graph& a, const Graph& b) { return canonical(a) == canonical(b); }
+
+ContentHash structural_hash(const Graph& graph) { return hash_bytes(canonical(graph)); }
+
+void assign_names(Graph& graph) {
+  Names names = display_names(graph);
+  for (const auto& input : graph.inputs()) input->name = names.at(input.get());
+  for (const auto& node : graph.nodes())
+    for (const auto& result : node->results) result->name = names.at(result.get());
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+#pragma once
+
+// Samples: arguments an op can be tried with. Generic tests, benchmarks and the oracle run every op and kernel on them.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensor/attribute.h"
+#include "tensor/meta.h"
+#include "tensor/tensor.h"
+
+namespace weft {
+
+enum class Fill : std::uint8_t {
+  normal,    // about N(0, 1)
+  positive,  // uniform in (0.1, 2)
+  indices,   // integers in [0, limit)
+  codes,     // int8 codes in [-127, 127]; scales for floating dtypes in (0.001, 0.1)
+  zero,
+};
+
+// One tensor argument. dtype none = the dtype under test (the sample runs once for each of f32, bf16, f16).
+struct SampleTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::optional<DType> dtype;
+  Fill fill = Fill::normal;
+  std::int64_t limit = 0;  // Fill::indices: exclusive; 0 = as many distinct ones as there are (a permutation)
+
+  SampleTensor(std::string name, std::vector<std::int64_t> shape, std::optional<DType> dtype = std::nullopt,
+               Fill fill = Fill::normal, std::int64_t limit = 0)
+      : name(std::move(name)), shape(std::move(shape)), dtype(dtype), fill(fill), limit(limit) {}
+  // KV pages of a layout, random where `filled`.
+  static SampleTensor pages(std::string name, KvLayout layout, std::int64_t count);
+  // A batch: for each sequence the rows of this step and the tokens in the cache (these rows included).
+  static SampleTensor batch(std::string name, std::vector<std::pair<int, int>> rows_and_length, int block);
+
+  KvLayout kv;
+  MetaKind kind = MetaKind::tensor;
+  std::vector<std::pair<int, int>> rows_and_length;
+};
+
+struct Sample {
+  std::vector<SampleTensor> tensors;  // by name; an optional tensor that is not named is absent
+  std::vector<std::pair<std::string, Attribute>> attributes;
+
+  // Whether any tensor takes the dtype under test.
+  bool is_generic() const;
+};
+
+// The tensor a SampleTensor describes, from a seeded generator: the same on every machine.
+Tensor make_sample_tensor(const SampleTensor& sample, DType dtype_under_test, std::uint64_t seed);
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+#include "ir/value.h"
+
+#include "base/error.h"
+#include "ir/graph.h"
+
+namespace weft {
+
+Value Value::traced(Evaluator& home, GraphValue* graph_value) {
+  Value value;
+  value.home_ = &home;
+  value.traced_ = graph_value;
+  return value;
+}
+
+Value Value::concrete(Evaluator& home, Tensor tensor) {
+  Value value;
+  value.home_ = &home;
+  value.tensor_ = std::make_shared<const Tensor>(std::move(tensor));
+  return value;
+}
+
+Value Value::of_meta(Evaluator& home, Meta meta) {
+  Value value;
+  value.home_ = &home;
+  value.meta_ = std::make_shared<const Meta>(std::move(meta));
+  return value;
+}
+
+Evaluator& Value::home() const {
+  CHECK(home_ != nullptr, "an absent value has no home");
+  return *home_;
+}
+
+const Meta& Value::meta() const {
+  if (traced_ != nullptr) return traced_->meta;
+  if (tensor_ != nullptr) return tensor_->meta;
+  CHECK(meta_ != nullptr, "an absent value has no type");
+  return *meta_;
+}
+
+const Tensor& Value::tensor() const {
+  CHECK(tensor_ != nullptr, "a value of type {} holds no data", present() ? meta().text() : "none");
+  return *tensor_;
+}
+
+const Dim& Value::dim(int axis) const {
+  const Shape& shape = meta().shape;
+  const int index = axis < 0 ? axis + static_cast<int>(shape.size()) : axis;
+  CHECK(index >= 0 && index < static_cast<int>(shape.size()), "axis {} of {}", axis, meta().text());
+  return shape[static_cast<std::size_t>(index)];
+}
+
+}  // namespace weft

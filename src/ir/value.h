@@ -1,0 +1,80 @@
+#pragma once
+
+// A Value is what ops take and give. It is either concrete (a tensor), traced (a value of a graph under construction)
+// or known by its meta alone. Which of these, and so what an op call does with it, is decided by its home Evaluator: a
+// Trace appends nodes, the eager evaluator runs kernels, the interpreter runs meanings, the meta evaluator infers
+// types. Code over Values never branches on the mode.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tensor/attribute.h"
+#include "tensor/tensor.h"
+
+namespace weft {
+
+class OpTable;
+struct Op;
+struct GraphValue;
+class Evaluator;
+
+class Value {
+ public:
+  Value() = default;  // none: an absent optional tensor
+  static Value traced(Evaluator& home, GraphValue* value);
+  static Value concrete(Evaluator& home, Tensor tensor);
+  static Value of_meta(Evaluator& home, Meta meta);
+
+  bool present() const { return home_ != nullptr; }
+  // InternalError when absent.
+  Evaluator& home() const;
+  const Meta& meta() const;
+  // Null unless traced.
+  GraphValue* graph_value() const { return traced_; }
+  // InternalError unless concrete.
+  const Tensor& tensor() const;
+
+  // Shorthands on the meta, for ranked tensors. A negative axis counts from the end.
+  const Dim& dim(int axis) const;
+  int rank() const { return static_cast<int>(meta().shape.size()); }
+  DType dtype() const { return meta().dtype; }
+
+ private:
+  Evaluator* home_ = nullptr;
+  GraphValue* traced_ = nullptr;
+  std::shared_ptr<const Tensor> tensor_;
+  std::shared_ptr<const Meta> meta_;
+};
+
+using Values = std::vector<Value>;
+
+// What runs a call of an op on Values of its own.
+class Evaluator {
+ public:
+  explicit Evaluator(const OpTable& ops) : ops_(ops) {}
+  virtual ~Evaluator() = default;
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+  const OpTable& ops() const { return ops_; }
+  // One call, checked and completed by `call` in ir/op.h: operands in schema order (absent optional ones are none),
+  // every attribute present. `maybe_inplace` gives the op's donated arguments away.
+  virtual Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) = 0;
+
+ private:
+  const OpTable& ops_;
+};
+
+// A floating attribute as typed op functions take it: a number now; a pattern may put a wildcard in its place.
+struct Scalar {
+  Attribute value;
+  Scalar(double number) : value(number) {}  // NOLINT: a number is a Scalar
+  explicit Scalar(Attribute attribute) : value(std::move(attribute)) {}
+};
+
+// The tag argument that gives arguments away: fused_add_rms_norm(maybe_inplace, x, residual, weight, epsilon).
+struct MaybeInplace {};
+inline constexpr MaybeInplace maybe_inplace{};
+
+}  // namespace weft

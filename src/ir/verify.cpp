@@ -1,0 +1,206 @@
+#include "ir/verify.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "ir/alias.h"
+#include "ir/print.h"
+
+namespace weft {
+namespace {
+
+// Thrown inside this file only, so that a rule reads as one line.
+struct Breach {
+  std::string message;
+};
+
+template <class... Arguments>
+void require(bool condition, const Node& node, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  if (condition) return;
+  std::string where = node.line > 0 ? fmt::format("line {}: ", node.line) : std::string();
+  throw Breach{where + fmt::format(format, std::forward<Arguments>(arguments)...) + ": " + display_node(node)};
+}
+
+class Verifier {
+ public:
+  Verifier(const Graph& graph, const OpTable& ops) : graph_(graph), ops_(ops), governing_(graph.governing_symbol()) {}
+
+  void run() {
+    for (const auto& input : graph_.inputs()) {
+      defined_.insert(input.get());
+      for (const Dim& dim : input->meta.shape) dim.collect_symbols(symbols_);
+    }
+    for (const auto& node : graph_.nodes()) {
+      check_operands(*node);
+      if (node->kind == NodeKind::op) check_op(*node);
+      check_stage(*node);
+      for (const auto& result : node->results) {
+        check_symbols(*node, *result);
+        defined_.insert(result.get());
+      }
+      check_overwritten(*node);
+    }
+    check_operands(*graph_.result_node());
+    check_result_homes();
+    if (graph_.stage == Stage::lowered || graph_.stage == Stage::split) check_bounds();
+    if (graph_.stage == Stage::split) check_pieces();
+  }
+
+ private:
+  void check_operands(const Node& node) const {
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const GraphValue* operand = node.operands[i];
+      if (operand == nullptr) continue;
+      require(defined_.count(operand) != 0, node, "%{} is used before it is defined", operand->name);
+      const Use use{const_cast<Node*>(&node), static_cast<int>(i)};
+      require(std::count(operand->uses.begin(), operand->uses.end(), use) == 1, node, "the use list of %{} is wrong",
+              operand->name);
+    }
+  }
+
+  void check_op(const Node& node) const {
+    require(node.op != nullptr, node, "[{}] is not an op of this program", node.name);
+    std::vector<std::optional<Meta>> operands;
+    for (const GraphValue* operand : node.operands)
+      operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
+    std::vector<Meta> inferred;
+    try {
+      inferred = infer_results(*node.op, ops_, operands, node.attributes);
+    } catch (const UserError& error) {
+      require(false, node, "{}", error.what());
+    }
+    require(inferred.size() == node.results.size(), node, "{} results instead of {}", node.results.size(),
+            inferred.size());
+    for (std::size_t i = 0; i < inferred.size(); ++i)
+      require(inferred[i] == node.results[i]->meta, node, "%{} must be {}", node.results[i]->name, inferred[i].text());
+  }
+
+  void check_stage(const Node& node) const {
+    switch (graph_.stage) {
+      case Stage::traced:
+        require(node.kind == NodeKind::op, node, "a call stands at stage split only");
+        require(!node.maybe_inplace || node.op->allow_inplace, node, "[{}] has no maybe_inplace form", node.name);
+        require(node.provider.empty(), node, "a provider is chosen at stage lowered");
+        break;
+      case Stage::pure:
+        require(node.kind == NodeKind::op, node, "a call stands at stage split only");
+        require(!node.maybe_inplace, node, "stage pure has no maybe_inplace");
+        require(node.provider.empty() && node.writes.empty(), node, "a provider is chosen at stage lowered");
+        break;
+      case Stage::lowered:
+        require(node.kind == NodeKind::op, node, "a call stands at stage split only");
+        require(!node.maybe_inplace, node, "stage lowered has no maybe_inplace");
+        require(!node.provider.empty(), node, "no provider was chosen");
+        require(node.provider != "native" || node.op->is_primitive(), node, "native stands only for a primitive");
+        break;
+      case Stage::split:
+        require(node.kind == NodeKind::call, node, "a split graph holds calls alone");
+        break;
+    }
+  }
+
+  void check_symbols(const Node& node, const GraphValue& value) const {
+    if (node.kind == NodeKind::call || !value.meta.is_tensor()) return;
+    std::set<std::string> used;
+    for (const Dim& dim : value.meta.shape) dim.collect_symbols(used);
+    for (const std::string& symbol : used)
+      require(symbols_.count(symbol) != 0, node, "{} cannot be read off an input", symbol);
+    if (value.meta.shape.empty() || value.meta.shape[0].is_number()) return;
+    const std::string rows = value.meta.shape[0].symbol_name();
+    require(!rows.empty() && rows == governing_, node, "dim 0 of %{} is {}, but the rows are governed by {}",
+            value.name, value.meta.shape[0].text(), governing_.empty() ? "no symbol" : governing_);
+  }
+
+  bool is_dead(const GraphValue* value) const {
+    const Footprint part = footprint(value);
+    return std::any_of(dead_.begin(), dead_.end(), [&](const Footprint& dead) { return may_overlap(dead, part); });
+  }
+
+  // An overwritten value is dead, with every view that meets it; the result that lives there takes its place.
+  void check_overwritten(const Node& node) {
+    for (const GraphValue* operand : node.operands)
+      if (operand != nullptr)
+        require(!is_dead(operand), node, "%{} is read after its storage was written over", operand->name);
+    for (int index : node.writes) {
+      const GraphValue* operand = node.operands[static_cast<std::size_t>(index)];
+      const auto donation = std::find_if(node.op->donates.begin(), node.op->donates.end(),
+                                         [&](const Donation& d) { return d.argument == index; });
+      require(donation != node.op->donates.end(), node, "[{}] does not donate argument {}", node.name, index);
+      const GraphValue* root = storage_root(operand);
+      require(root->producer != nullptr || root->donated || root->overwrites, node,
+              "%{} is an input that was not donated, but is written over", root->name);
+      require(!is_dead(operand), node, "%{} is written over twice", operand->name);
+      dead_.push_back(footprint(operand));
+    }
+  }
+
+  void check_result_homes() const {
+    const Node& node = *graph_.result_node();
+    for (const GraphValue* value : node.operands)
+      require(!is_dead(value), node, "%{} is returned after its storage was written over", value->name);
+    if (graph_.stage != Stage::lowered || graph_.kind != DefinitionKind::graph) return;
+    for (const GraphValue* value : node.operands) {
+      if (value->meta.kind != MetaKind::kv) continue;
+      const GraphValue* home = home_of(value);
+      require(home->producer != nullptr || home->donated, node, "the KV pages %{} live in %{}, which was not donated",
+              value->name, home->name);
+    }
+  }
+
+  void check_bounds() const {
+    for (const std::string& symbol : symbols_)
+      require(graph_.bounds.count(symbol) != 0, *graph_.result_node(), "bounds of {} are missing: where {} in [lo, hi]",
+              symbol, symbol);
+  }
+
+  void check_pieces() const {
+    for (const auto& piece : graph_.pieces)
+      if (auto breach = find_breach(*piece, ops_)) throw Breach{"piece " + piece->name + ": " + *breach};
+    for (const auto& node : graph_.nodes()) {
+      const Graph* piece = graph_.find_piece(node->name);
+      require(piece != nullptr, *node, "no piece is named {}", node->name);
+      require(piece->inputs().size() == node->operands.size(), *node, "{} takes {} arguments", node->name,
+              piece->inputs().size());
+      require(piece->results().size() == node->results.size(), *node, "{} gives {} results", node->name,
+              piece->results().size());
+      for (std::size_t i = 0; i < node->operands.size(); ++i)
+        require(node->operands[i] != nullptr && node->operands[i]->meta == piece->inputs()[i]->meta, *node,
+                "argument {} must be {}", i, piece->inputs()[i]->meta.text());
+      for (std::size_t i = 0; i < node->results.size(); ++i)
+        require(node->results[i]->meta == piece->results()[i]->meta, *node, "result {} must be {}", i,
+                piece->results()[i]->meta.text());
+    }
+  }
+
+  const Graph& graph_;
+  const OpTable& ops_;
+  std::string governing_;
+  std::set<const GraphValue*> defined_;
+  std::set<std::string> symbols_;
+  std::vector<Footprint> dead_;
+};
+
+}  // namespace
+
+std::optional<std::string> find_breach(const Graph& graph, const OpTable& ops) {
+  try {
+    Verifier(graph, ops).run();
+  } catch (const Breach& breach) {
+    return breach.message;
+  }
+  return std::nullopt;
+}
+
+void verify_after_pass(const Graph& graph, const OpTable& ops, std::string_view pass) {
+  const auto breach = find_breach(graph, ops);
+  CHECK(!breach, "[{}] left an illegal graph: {}", pass, *breach);
+}
+
+void verify_text(const Graph& graph, const OpTable& ops, std::string_view source) {
+  const auto breach = find_breach(graph, ops);
+  USER_CHECK(!breach, "[{}] graph {} is not legal at stage {}: {}", source, graph.name, stage_text(graph.stage),
+             *breach);
+}
+
+}  // namespace weft

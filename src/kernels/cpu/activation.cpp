@@ -1,0 +1,43 @@
+// silu_and_mul, gelu_and_mul, gelu_tanh_and_mul: the activation of a row's first half times its second half. Parallel
+// over rows.
+
+#include "kernels/cpu/lib/row_wise_variant.h"
+#include "kernels/cpu/lib/rows.h"
+#include "kernels/registry.h"
+
+namespace weft::cpu {
+namespace {
+
+Verdict supports(const KernelRequest& request) { return float_rows(request.operands[0], "x"); }
+
+template <Gate gate>
+void run(const RowWiseKernels& kernels, const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const TensorView& output = call.results[0];
+  const std::int64_t columns = output.size[output.rank - 1];
+  const auto function = kernels.gated[static_cast<std::size_t>(gate)][static_cast<std::size_t>(element_of(x.dtype))];
+  RowSpace({&output, &x}).run(call.threads, 3 * columns * dtype_info(x.dtype).block_bytes, [&](const RowRun& run) {
+    function({.x = run.data[1],
+              .output = run.data[0],
+              .x_stride = run.stride[1],
+              .output_stride = run.stride[0],
+              .rows = run.count,
+              .columns = columns});
+  });
+}
+
+template <Gate gate>
+Kernel gated_kernel(const char* op) {
+  return {
+      .op = op, .provider = "cpu", .supports = supports, .prepare = prepare_row_wise<run<gate>>, .note = kRowWiseNote};
+}
+
+}  // namespace
+}  // namespace weft::cpu
+
+KERNELS(cpu, activation) {
+  using namespace weft::cpu;
+  registry.add(gated_kernel<Gate::silu>("silu_and_mul"));
+  registry.add(gated_kernel<Gate::gelu>("gelu_and_mul"));
+  registry.add(gated_kernel<Gate::gelu_tanh>("gelu_tanh_and_mul"));
+}

@@ -1,0 +1,9 @@
+#define WEFT_FLOAT_VECTORS "kernels/cpu/lib/float_vector_baseline.h"
+
+#include "kernels/cpu/lib/row_wise_skeleton.h"
+
+namespace weft::cpu {
+
+const RowWiseKernels row_wise_kernels_baseline = make_row_wise_kernels();
+
+}  // namespace weft::cpu

@@ -1,0 +1,66 @@
+#pragma once
+
+// What the objects of attention_skeleton.h offer to attention.cpp and kv_cache_update.cpp: one table per instruction
+// set. Plain types only: these objects must instantiate nothing of std.
+
+#include <cstdint>
+
+#include "kernels/cpu/lib/element.h"
+
+namespace weft::cpu {
+
+// Tokens of a softmax step. Steps begin at multiples of it, whatever the block size or the chunk of the prompt, so that
+// a row's order of operations depends on positions only.
+inline constexpr int kAttentionStep = 128;
+// Query rows that share a load of K and V.
+inline constexpr int kAttentionRows = 6;
+
+// Rows of one KV head of one sequence. A row is one query head at one token; rows are token-major: row = token * group
+// + head, where `group` query heads share the KV head. Row r sees the first `first_length + r / group` tokens.
+struct AttentionTask {
+  const void* query = nullptr;  // the first token's first query head of this KV head
+  void* output = nullptr;
+  Element element = Element::f32;       // of query and output
+  std::int64_t query_token_stride = 0;  // in elements; heads lie head_dim apart
+  std::int64_t output_token_stride = 0;
+  std::int64_t first_row = 0;  // rows [first_row, last_row)
+  std::int64_t last_row = 0;
+  std::int64_t group = 1;
+  std::int64_t first_length = 1;
+  std::int64_t head_dim = 0;  // a multiple of 8
+  float scale = 1;
+  const void* pages = nullptr;
+  std::int64_t page_elements = 0;
+  std::int64_t key_offset = 0;  // of this KV head inside a page, in elements; V follows K
+  std::int64_t block = 16;      // tokens a page
+  const std::int32_t* block_table = nullptr;
+  void* scratch = nullptr;  // attention_scratch_bytes, 64-byte aligned
+};
+
+// One token's K and V of one KV head into its page.
+struct KvStoreTask {
+  const void* key = nullptr;
+  const void* value = nullptr;
+  Element element = Element::f32;
+  void* page_key = nullptr;  // this token's column of K
+  void* page_value = nullptr;
+  std::int64_t block = 16;
+  std::int64_t head_dim = 0;
+};
+
+struct AttentionKernels {
+  void (*attend[kElements])(const AttentionTask&);  // by the pages' element
+  void (*store_kv[kElements])(const KvStoreTask&);  // by the pages' element
+};
+extern const AttentionKernels attention_kernels_baseline;
+extern const AttentionKernels attention_kernels_avx2;
+extern const AttentionKernels attention_kernels_avx512;
+
+// Scratch of one attend: scaled queries and sums of kAttentionRows rows (rounded up to whole vectors), the scores of a
+// step, and a step's K and V gathered from pages whose block does not hold whole chunks of 16 tokens.
+constexpr std::int64_t attention_scratch_bytes(std::int64_t head_dim) {
+  const std::int64_t width = (head_dim + 15) / 16 * 16;
+  return 4 * (2 * kAttentionRows * width + kAttentionRows * kAttentionStep + 2 * kAttentionStep * width);
+}
+
+}  // namespace weft::cpu

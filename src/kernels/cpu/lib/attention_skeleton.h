@@ -1,0 +1,367 @@
+#pragma once
+
+// Attention over paged K and V with online softmax, for one instruction set (WEFT_FLOAT_VECTORS: see
+// float_vector_operations.h).
+//
+// A row's result is one fixed sequence of operations on its own query and the tokens it sees: scores sum over head_dim
+// in order; each step of kAttentionStep tokens (by absolute position) rescales by its maximum; P x V sums over tokens
+// in order. Neither the rows that share a tile, nor chunking, nor the block size changes it. Tokens that a row does not
+// see get probability 0 and are never multiplied with V, whose contents may be anything there.
+
+#include <cstdint>
+
+#include "kernels/cpu/lib/attention_kernels.h"
+#include "kernels/cpu/lib/float_vector_operations.h"
+
+namespace weft::cpu {
+namespace {
+
+// Tokens whose K and V lie at one fixed stride: the unit in which pages are addressed.
+constexpr int kChunk = 16;
+constexpr int kChunks = kAttentionStep / kChunk;
+constexpr float kMinusInfinity = -__builtin_inff();
+
+// exp(x) for x <= 0 to about 2 units in the last place, exactly 1 at 0 and exactly 0 below -87.3; NaN stays. The
+// coefficients are those of 1/k!, the last two moved to lower the error on |r| <= ln(2)/2.
+inline Floats exp_nonpositive(Floats x) {
+  const Floats n = round_even(x * 1.44269504f);
+  Floats r = multiply_add(n, fill(-0.693145752f), x);  // ln(2) in two parts
+  r = multiply_add(n, fill(-1.42860677e-6f), r);
+  Floats p = fill(1.38145988e-3f);
+  p = multiply_add(p, r, fill(8.36871658e-3f));
+  p = multiply_add(p, r, fill(4.1668389e-2f));
+  p = multiply_add(p, r, fill(1.66665211e-1f));
+  p = multiply_add(p, r, fill(4.9999994e-1f));
+  p = multiply_add(p, r * r, r);
+  p = p + 1.0f;
+  const Floats value = floats_of(bits_of(p) + (integers_of(n) << 23));
+  return x < -87.3f ? Floats{} : value;
+}
+
+// A step's K and V: `keys[c]` is K [head_dim] at `key_stride` of chunk c's 16 tokens, `values[c]` is V [16][head_dim].
+template <class Page>
+struct Step {
+  const Page* keys[kChunks];
+  const Page* values[kChunks];
+  std::int64_t key_stride;
+};
+
+// Where a token's K column and V row lie.
+template <class Page>
+struct Place {
+  const Page* key;
+  const Page* value;
+};
+template <class Page>
+inline Place<Page> find_token(const AttentionTask& task, std::int64_t token) {
+  const std::uint32_t block = static_cast<std::uint32_t>(task.block);  // 64-bit division is slow
+  const std::uint32_t position = static_cast<std::uint32_t>(token);
+  const std::int64_t page = task.block_table[position / block];
+  const std::int64_t offset = position % block;
+  const Page* keys = static_cast<const Page*>(task.pages) + page * task.page_elements + task.key_offset;
+  return {keys + offset, keys + (task.block + offset) * task.head_dim};
+}
+
+// Addresses of the step that begins at `start`, of which `count` tokens are seen.
+template <class Page>
+void find_step(const AttentionTask& task, std::int64_t start, int count, Page* gathered, Step<Page>& step) {
+  const int chunks = (count + kChunk - 1) / kChunk;
+  if (task.block % kChunk == 0) {
+    step.key_stride = task.block;
+    for (int c = 0; c < chunks; ++c) {
+      const Place<Page> place = find_token<Page>(task, start + c * kChunk);
+      step.keys[c] = place.key;
+      step.values[c] = place.value;
+    }
+    return;
+  }
+  step.key_stride = kChunk;
+  const std::int64_t width = task.head_dim;
+  for (int c = 0; c < chunks; ++c) {
+    Page* keys = gathered + 2 * c * kChunk * width;
+    Page* values = keys + kChunk * width;
+    for (int t = 0; t < kChunk; ++t) {
+      const bool seen = c * kChunk + t < count;
+      // A token that no row sees lends the last seen one's K, so that nothing uninitialised is read.
+      const std::int64_t token = start + (seen ? c * kChunk + t : count - 1);
+      const Place<Page> place = find_token<Page>(task, token);
+      for (std::int64_t d = 0; d < width; ++d) keys[d * kChunk + t] = place.key[d * task.block];
+      if (seen) __builtin_memcpy(values + t * width, place.value, sizeof(Page) * width);
+    }
+    step.keys[c] = keys;
+    step.values[c] = values;
+  }
+}
+
+// Vectors side by side in a tile of so many rows: enough chains to hide the latency of an addition, few enough for the
+// registers.
+template <int rows>
+constexpr int kTileVectors = rows == 1   ? 8
+                             : rows <= 3 ? 4
+                                         : kWideTileVectors;
+
+// sums[row][vector] += shared(vector) * own(row), with the fewer of the two kinds held in registers.
+template <int rows, int vectors, class Shared, class Own>
+inline void multiply_tile(Floats (&sums)[rows][vectors], Shared shared, Own own) {
+  if constexpr (rows < vectors) {
+    Floats held[rows];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) held[r] = own(r);
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) {
+      const Floats once = shared(v);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) sums[r][v] = multiply_add(once, held[r], sums[r][v]);
+    }
+  } else {
+    Floats held[vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) held[v] = shared(v);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Floats once = own(r);
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) sums[r][v] = multiply_add(held[v], once, sums[r][v]);
+    }
+  }
+}
+
+// scores[row][first ...] of `vectors` vectors of tokens.
+template <int rows, int vectors, class Page>
+inline void score_tile(const Step<Page>& step, const float* query, std::int64_t head_dim, std::int64_t query_stride,
+                       int first, float* scores) {
+  const Page* keys[vectors];
+  for (int v = 0; v < vectors; ++v) {
+    const int token = first + v * kLanes;
+    keys[v] = step.keys[token / kChunk] + token % kChunk;
+  }
+  Floats sums[rows][vectors];
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; v < vectors; ++v) sums[r][v] = Floats{};
+  }
+  for (std::int64_t d = 0; d < head_dim; ++d) {
+    multiply_tile(
+        sums, [&](int v) { return load(keys[v] + d * step.key_stride); },
+        [&](int r) { return fill(query[r * query_stride + d]); });
+  }
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; v < vectors; ++v) store(scores + r * kAttentionStep + first + v * kLanes, sums[r][v]);
+  }
+}
+
+inline float largest_lane(Floats x) {
+  float lanes[kLanes];
+  store(lanes, x);
+  float largest = lanes[0];
+  for (int i = 1; i < kLanes; ++i) largest = lanes[i] > largest ? lanes[i] : largest;
+  return largest;
+}
+inline float sum_of_lanes(Floats x) {
+  float lanes[kLanes];
+  store(lanes, x);
+  for (int w = kLanes / 2; w > 0; w /= 2) {
+    for (int i = 0; i < w; ++i) lanes[i] += lanes[i + w];
+  }
+  return lanes[0];
+}
+
+// One row's scores become probabilities relative to the new maximum; returns the factor of what was summed before.
+inline Floats softmax_step(float* scores, int padded, int seen, float& maximum, Floats& total) {
+  for (int t = seen < 0 ? 0 : seen; t < padded; ++t) scores[t] = kMinusInfinity;
+  Floats highest = fill(maximum);
+  for (int t = 0; t < padded; t += kLanes) highest = larger(load(scores + t), highest);
+  const float next = largest_lane(highest);
+  const Floats factor = exp_nonpositive(fill(maximum - next));
+  maximum = next;
+  total = total * factor;
+  for (int t = 0; t < padded; t += kLanes) {
+    const Floats p = exp_nonpositive(load(scores + t) - next);
+    total = total + p;
+    store(scores + t, p);
+  }
+  return factor;
+}
+
+// sums[row][column ...] += P x V over the step's tokens [first, last).
+template <int rows, int vectors, class Page, class Lanes>
+inline void value_tile(const Step<Page>& step, const float* scores, std::int64_t head_dim, int first, int last,
+                       std::int64_t column, Lanes lanes, const Floats* factors, float* sums, std::int64_t stride) {
+  Floats accumulated[rows][vectors];
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; v < vectors; ++v) {
+      accumulated[r][v] = load(sums + r * stride + column + v * kLanes);
+      if (factors != nullptr) accumulated[r][v] = accumulated[r][v] * factors[r];
+    }
+  }
+  for (int t = first; t < last;) {
+    const Page* values = step.values[t / kChunk] + (t % kChunk) * head_dim + column;
+    const int end = (t / kChunk + 1) * kChunk < last ? (t / kChunk + 1) * kChunk : last;
+    for (; t < end; ++t, values += head_dim) {
+      multiply_tile(
+          accumulated, [&](int v) { return load(values + v * kLanes, lanes); },
+          [&](int r) { return fill(scores[r * kAttentionStep + t]); });
+    }
+  }
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; v < vectors; ++v) store(sums + r * stride + column + v * kLanes, accumulated[r][v]);
+  }
+}
+
+template <int rows, class Page>
+inline void add_values(const Step<Page>& step, const float* scores, std::int64_t head_dim, int first, int last,
+                       const Floats* factors, float* sums, std::int64_t stride) {
+  constexpr int kWide = kTileVectors<rows>;
+  std::int64_t column = 0;
+  for (; column + kWide * kLanes <= head_dim; column += kWide * kLanes) {
+    value_tile<rows, kWide>(step, scores, head_dim, first, last, column, AllLanes{}, factors, sums, stride);
+  }
+  for (; column + kLanes <= head_dim; column += kLanes) {
+    value_tile<rows, 1>(step, scores, head_dim, first, last, column, AllLanes{}, factors, sums, stride);
+  }
+  if (column < head_dim) {
+    const FirstLanes rest{static_cast<int>(head_dim - column)};
+    value_tile<rows, 1>(step, scores, head_dim, first, last, column, rest, factors, sums, stride);
+  }
+}
+
+template <int rows, class Page>
+inline void score_step(const Step<Page>& step, const float* query, std::int64_t head_dim, std::int64_t stride,
+                       int padded, float* scores) {
+  constexpr int kWide = kTileVectors<rows>;
+  int token = 0;
+  for (; token + kWide * kLanes <= padded; token += kWide * kLanes) {
+    score_tile<rows, kWide>(step, query, head_dim, stride, token, scores);
+  }
+  for (; token < padded; token += kLanes) score_tile<rows, 1>(step, query, head_dim, stride, token, scores);
+}
+
+template <class T>
+void load_query(const T* from, std::int64_t head_dim, float scale, float* to) {
+  for_each_vector(head_dim, [&](std::int64_t d, auto lanes) { store(to + d, load(from + d, lanes) * scale, lanes); });
+}
+template <class T>
+void store_output(const float* from, std::int64_t head_dim, Floats factor, T* to) {
+  for_each_vector(head_dim, [&](std::int64_t d, auto lanes) { store(to + d, load(from + d, lanes) * factor, lanes); });
+}
+
+inline std::int64_t query_offset(const AttentionTask& task, std::int64_t row, std::int64_t token_stride) {
+  return row / task.group * token_stride + row % task.group * task.head_dim;
+}
+
+template <int rows, class Page>
+void attend_tile(const AttentionTask& task, std::int64_t first_row) {
+  const std::int64_t head_dim = task.head_dim;
+  const std::int64_t width = (head_dim + 15) / 16 * 16;
+  float* query = static_cast<float*>(task.scratch);
+  float* sums = query + kAttentionRows * width;
+  float* scores = sums + kAttentionRows * width;
+  Page* gathered = reinterpret_cast<Page*>(scores + kAttentionRows * kAttentionStep);
+
+  std::int64_t length[rows];
+  float maximum[rows];
+  Floats total[rows];
+  for (int r = 0; r < rows; ++r) {
+    const std::int64_t row = first_row + r;
+    const std::int64_t from = query_offset(task, row, task.query_token_stride);
+    float* to = query + r * width;
+    if (task.element == Element::f32)
+      load_query(static_cast<const float*>(task.query) + from, head_dim, task.scale, to);
+    if (task.element == Element::f16) load_query(static_cast<const Half*>(task.query) + from, head_dim, task.scale, to);
+    if (task.element == Element::bf16)
+      load_query(static_cast<const Brain*>(task.query) + from, head_dim, task.scale, to);
+    length[r] = task.first_length + row / task.group;
+    maximum[r] = kMinusInfinity;
+    total[r] = Floats{};
+    for (std::int64_t d = 0; d < width; d += kLanes) store(sums + r * width + d, Floats{});
+  }
+
+  // Rows see more tokens the further down they are, so that the last row sees all that any does.
+  for (std::int64_t start = 0; start < length[rows - 1]; start += kAttentionStep) {
+    const std::int64_t left = length[rows - 1] - start;
+    const int count = left < kAttentionStep ? static_cast<int>(left) : kAttentionStep;
+    const int padded = (count + kChunk - 1) / kChunk * kChunk;
+    Step<Page> step;
+    find_step(task, start, count, gathered, step);
+    score_step<rows>(step, query, head_dim, width, padded, scores);
+    Floats factors[rows];
+    int seen[rows];
+    for (int r = 0; r < rows; ++r) {
+      const std::int64_t ahead = length[r] - start;
+      seen[r] = ahead < 0 ? 0 : ahead < count ? static_cast<int>(ahead) : count;
+      factors[r] = softmax_step(scores + r * kAttentionStep, padded, seen[r], maximum[r], total[r]);
+    }
+    add_values<rows>(step, scores, head_dim, 0, seen[0], factors, sums, width);
+    for (int r = 1; r < rows; ++r) {
+      if (seen[r] == seen[0]) continue;
+      add_values<1>(step, scores + r * kAttentionStep, head_dim, seen[0], seen[r], nullptr, sums + r * width, width);
+    }
+  }
+
+  for (int r = 0; r < rows; ++r) {
+    const Floats factor = fill(1.0f / sum_of_lanes(total[r]));
+    const std::int64_t to = query_offset(task, first_row + r, task.output_token_stride);
+    const float* from = sums + r * width;
+    if (task.element == Element::f32) store_output(from, head_dim, factor, static_cast<float*>(task.output) + to);
+    if (task.element == Element::f16) store_output(from, head_dim, factor, static_cast<Half*>(task.output) + to);
+    if (task.element == Element::bf16) store_output(from, head_dim, factor, static_cast<Brain*>(task.output) + to);
+  }
+}
+
+template <class Page>
+void attend(const AttentionTask& task) {
+  for (std::int64_t row = task.first_row; row < task.last_row;) {
+    const std::int64_t left = task.last_row - row;
+    // Seven or eight rows, a common number of query heads per KV head, go in two even tiles.
+    const std::int64_t rows = left > 8 ? kAttentionRows : left > kAttentionRows ? (left + 1) / 2 : left;
+    switch (rows) {
+      case 1:
+        attend_tile<1, Page>(task, row);
+        break;
+      case 2:
+        attend_tile<2, Page>(task, row);
+        break;
+      case 3:
+        attend_tile<3, Page>(task, row);
+        break;
+      case 4:
+        attend_tile<4, Page>(task, row);
+        break;
+      case 5:
+        attend_tile<5, Page>(task, row);
+        break;
+      default:
+        attend_tile<kAttentionRows, Page>(task, row);
+        break;
+    }
+    row += rows;
+  }
+}
+
+template <class From, class Page>
+void store_kv_of(const KvStoreTask& task) {
+  const From* key = static_cast<const From*>(task.key);
+  const From* value = static_cast<const From*>(task.value);
+  Page* page_key = static_cast<Page*>(task.page_key);
+  Page* page_value = static_cast<Page*>(task.page_value);
+  for_each_vector(task.head_dim, [&](std::int64_t d, auto lanes) {
+    store(page_value + d, load(value + d, lanes), lanes);
+    Page column[kLanes];
+    store(column, load(key + d, lanes));
+    const std::int64_t count = task.head_dim - d < kLanes ? task.head_dim - d : kLanes;
+    for (std::int64_t i = 0; i < count; ++i) page_key[(d + i) * task.block] = column[i];
+  });
+}
+
+template <class Page>
+void store_kv(const KvStoreTask& task) {
+  if (task.element == Element::f32) store_kv_of<float, Page>(task);
+  if (task.element == Element::f16) store_kv_of<Half, Page>(task);
+  if (task.element == Element::bf16) store_kv_of<Brain, Page>(task);
+}
+
+constexpr AttentionKernels make_attention_kernels() {
+  return {{attend<float>, attend<Half>, attend<Brain>}, {store_kv<float>, store_kv<Half>, store_kv<Brain>}};
+}
+
+}  // namespace
+}  // namespace weft::cpu

@@ -1,0 +1,68 @@
+#pragma once
+
+// kLanes floats in a register, for objects built with AVX2, FMA and F16C. Arithmetic and comparisons are the compiler's
+// vector operators; here is the rest, under the same names for every instruction set. Everything has internal linkage.
+
+#include <cstdint>
+
+#include <immintrin.h>
+
+#include "kernels/cpu/lib/element.h"
+
+namespace weft::cpu {
+namespace {
+
+constexpr int kLanes = 8;
+// Rows and vectors of the attention tile: 6 x 2 accumulators of the 16 registers.
+constexpr int kWideTileVectors = 2;
+using Floats = __m256;
+using Integers = std::int32_t __attribute__((vector_size(32)));
+
+inline Floats fill(float value) { return _mm256_set1_ps(value); }
+inline Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
+inline Floats round_even(Floats x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline Floats truncated(Floats x) { return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+// a * b + c; one rounding where the instruction set has it. Not for row-wise ops.
+inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+
+inline Integers leading_lanes(int count) {
+  const Integers lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  return lane < count;
+}
+
+inline Floats load(const float* from) { return _mm256_loadu_ps(from); }
+inline Floats load(const Half* from) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+inline Floats load(const Brain* from) {
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+inline void store(float* to, Floats x) { _mm256_storeu_ps(to, x); }
+inline void store(Half* to, Floats x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+// The low 16 bits of each lane.
+inline void store_low_halves(std::uint16_t* to, Integers x) {
+  const __m256i wide = reinterpret_cast<__m256i>(x);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                   _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)));
+}
+// Lanes hold values in [-128, 127].
+inline void store_bytes(std::int8_t* to, Integers x) {
+  const __m256i wide = reinterpret_cast<__m256i>(x);
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packs_epi16(words, words));
+}
+
+inline Floats load_first(const float* from, int count) {
+  return _mm256_maskload_ps(from, reinterpret_cast<__m256i>(leading_lanes(count)));
+}
+inline void store_first(float* to, Floats x, int count) {
+  _mm256_maskstore_ps(to, reinterpret_cast<__m256i>(leading_lanes(count)), x);
+}
+
+inline Floats rounded_to_half(Floats x) { return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)); }
+
+}  // namespace
+}  // namespace weft::cpu

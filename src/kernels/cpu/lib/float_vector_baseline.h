@@ -1,0 +1,122 @@
+#pragma once
+
+// kLanes floats, for objects built for x86-64-v2: parts of 128 bits, conversions of 16-bit floats by integer
+// arithmetic. See float_vector_avx2.h. A test may ask for more lanes than one part to run the shapes of wider
+// instruction sets.
+
+#include <cstdint>
+#include <cstring>
+
+#include <immintrin.h>
+
+#include "kernels/cpu/lib/element.h"
+
+#ifndef WEFT_FLOAT_LANES
+#define WEFT_FLOAT_LANES 4
+#endif
+
+namespace weft::cpu {
+namespace {
+
+constexpr int kLanes = WEFT_FLOAT_LANES;
+constexpr int kWideTileVectors = kLanes == 16 ? 4 : 2;
+constexpr int kParts = kLanes / 4;
+using Floats = float __attribute__((vector_size(4 * kLanes)));
+using Integers = std::int32_t __attribute__((vector_size(4 * kLanes)));
+
+template <class Vector>
+inline __m128i part(const Vector& x, int index) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(&x) + index);
+}
+template <class Vector>
+inline void set_part(Vector& x, int index, __m128i bits) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(&x) + index, bits);
+}
+
+inline Floats fill(float value) {
+  Floats x;
+  for (int i = 0; i < kParts; ++i) set_part(x, i, _mm_castps_si128(_mm_set1_ps(value)));
+  return x;
+}
+inline Floats square_root(Floats x) {
+  for (int i = 0; i < kParts; ++i) set_part(x, i, _mm_castps_si128(_mm_sqrt_ps(_mm_castsi128_ps(part(x, i)))));
+  return x;
+}
+template <int mode>
+inline Floats rounded_by_mode(Floats x) {
+  for (int i = 0; i < kParts; ++i) {
+    set_part(x, i, _mm_castps_si128(_mm_round_ps(_mm_castsi128_ps(part(x, i)), mode | _MM_FROUND_NO_EXC)));
+  }
+  return x;
+}
+inline Floats round_even(Floats x) { return rounded_by_mode<_MM_FROUND_TO_NEAREST_INT>(x); }
+inline Floats truncated(Floats x) { return rounded_by_mode<_MM_FROUND_TO_ZERO>(x); }
+inline Floats multiply_add(Floats a, Floats b, Floats c) { return a * b + c; }
+
+// The value of f16 codes: scaling by 2^112 as a float gives the exponent its own bias and makes denormals exact.
+inline Floats half_value(Integers bits) {
+  const Integers magnitude = bits & 0x7fff;
+  const Floats scaled = reinterpret_cast<Floats>(magnitude << 13) * 0x1p112f;
+  const Integers value = reinterpret_cast<Integers>(scaled) | ((magnitude >= 0x7c00) & 0x7f800000) |
+                         ((magnitude > 0x7c00) & 0x400000);  // a NaN becomes quiet
+  return reinterpret_cast<Floats>(value | ((bits & 0x8000) << 16));
+}
+// The f16 codes nearest to x, ties to even. Below 2^-14, adding 0.5 leaves the rounded denormal in the low bits.
+inline Integers half_bits(Floats x) {
+  const Integers bits = reinterpret_cast<Integers>(x);
+  const Integers magnitude = bits & 0x7fffffff;
+  const Integers small = reinterpret_cast<Integers>(reinterpret_cast<Floats>(magnitude) + 0.5f) - 0x3f000000;
+  const Integers normal = (magnitude - 0x37fff001 + ((magnitude >> 13) & 1)) >> 13;
+  const Integers large = 0x7c00 | ((magnitude > 0x7f800000) & (0x200 | ((magnitude >> 13) & 0x3ff)));
+  const Integers value = magnitude >= 0x47800000 ? large : magnitude < 0x38800000 ? small : normal;
+  return value | ((bits >> 16) & 0x8000);
+}
+
+inline Floats load(const float* from) {
+  Floats x;
+  for (int i = 0; i < kParts; ++i) set_part(x, i, _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + i));
+  return x;
+}
+inline Integers load_low_halves(const std::uint16_t* from) {
+  Integers x;
+  for (int i = 0; i < kParts; ++i) {
+    set_part(x, i, _mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 4 * i))));
+  }
+  return x;
+}
+inline Floats load(const Half* from) { return half_value(load_low_halves(&from->bits)); }
+inline Floats load(const Brain* from) { return reinterpret_cast<Floats>(load_low_halves(&from->bits) << 16); }
+inline void store(float* to, Floats x) {
+  for (int i = 0; i < kParts; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, part(x, i));
+}
+// The low 16 bits of each lane, which holds nothing above them.
+inline void store_low_halves(std::uint16_t* to, Integers x) {
+  for (int i = 0; i < kParts; ++i) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to + 4 * i), _mm_packus_epi32(part(x, i), part(x, i)));
+  }
+}
+inline void store(Half* to, Floats x) { store_low_halves(&to->bits, half_bits(x)); }
+// Lanes hold values in [-128, 127].
+inline void store_bytes(std::int8_t* to, Integers x) {
+  for (int i = 0; i < kParts; ++i) {
+    const __m128i words = _mm_packs_epi32(part(x, i), part(x, i));
+    const int bytes = _mm_cvtsi128_si32(_mm_packs_epi16(words, words));
+    std::memcpy(to + 4 * i, &bytes, 4);
+  }
+}
+
+inline Floats load_first(const float* from, int count) {
+  float buffer[kLanes] = {};
+  std::memcpy(buffer, from, sizeof(float) * static_cast<unsigned>(count));
+  return load(buffer);
+}
+inline void store_first(float* to, Floats x, int count) {
+  float buffer[kLanes];
+  store(buffer, x);
+  std::memcpy(to, buffer, sizeof(float) * static_cast<unsigned>(count));
+}
+
+inline Floats rounded_to_half(Floats x) { return half_value(half_bits(x)); }
+
+}  // namespace
+}  // namespace weft::cpu

@@ -1,0 +1,91 @@
+#pragma once
+
+// Vectors of floats for one instruction set: the primitives of float_vector_<set>.h, which the object names as
+// WEFT_FLOAT_VECTORS, and what follows from them. Everything has internal linkage.
+
+#include <cstdint>
+#include <cstring>
+
+#include WEFT_FLOAT_VECTORS
+
+namespace weft::cpu {
+namespace {
+
+inline Integers bits_of(Floats x) { return reinterpret_cast<Integers>(x); }
+inline Floats floats_of(Integers x) { return reinterpret_cast<Floats>(x); }
+inline Floats absolute(Floats x) { return floats_of(bits_of(x) & 0x7fffffff); }
+// The second argument where either is NaN.
+inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
+// Lanes hold integers below 2^31.
+inline Integers integers_of(Floats x) { return __builtin_convertvector(x, Integers); }
+
+// The bf16 codes nearest to x, ties to even. Adding to a NaN could carry into its sign, so it is made quiet instead.
+inline Integers brain_bits(Floats x) {
+  const Integers bits = bits_of(x);
+  const Integers rounded = bits + 0x7fff + ((bits >> 16) & 1);
+  const Integers is_nan = x != x;
+  return ((is_nan ? (bits | 0x400000) : rounded) >> 16) & 0xffff;
+}
+inline void store(Brain* to, Floats x) { store_low_halves(&to->bits, brain_bits(x)); }
+
+template <class T>
+inline Floats load_first(const T* from, int count) {
+  T buffer[kLanes] = {};
+  std::memcpy(buffer, from, sizeof(T) * static_cast<unsigned>(count));
+  return load(buffer);
+}
+template <class T>
+inline void store_first(T* to, Floats x, int count) {
+  T buffer[kLanes];
+  store(buffer, x);
+  std::memcpy(to, buffer, sizeof(T) * static_cast<unsigned>(count));
+}
+
+// x as it would read after a store as T.
+template <class T>
+inline Floats rounded_to(Floats x);
+template <>
+inline Floats rounded_to<float>(Floats x) {
+  return x;
+}
+template <>
+inline Floats rounded_to<Half>(Floats x) {
+  return rounded_to_half(x);
+}
+template <>
+inline Floats rounded_to<Brain>(Floats x) {
+  return floats_of(brain_bits(x) << 16);
+}
+
+// Which lanes of a vector lie inside the row: all, or the first `count`.
+struct AllLanes {};
+struct FirstLanes {
+  int count;
+};
+template <class T>
+inline Floats load(const T* from, AllLanes) {
+  return load(from);
+}
+template <class T>
+inline Floats load(const T* from, FirstLanes lanes) {
+  return load_first(from, lanes.count);
+}
+template <class T>
+inline void store(T* to, Floats x, AllLanes) {
+  store(to, x);
+}
+template <class T>
+inline void store(T* to, Floats x, FirstLanes lanes) {
+  store_first(to, x, lanes.count);
+}
+
+// Calls body(column, lanes) for every vector of a row of `columns`.
+template <class Body>
+inline void for_each_vector(std::int64_t columns, Body body) {
+  std::int64_t column = 0;
+  for (; column + kLanes <= columns; column += kLanes) body(column, AllLanes{});
+  if (column < columns) body(column, FirstLanes{static_cast<int>(columns - column)});
+}
+
+}  // namespace
+}  // namespace weft::cpu

@@ -1,0 +1,116 @@
+#pragma once
+
+// tensor/house_math.h for vectors, line by line: the same bits in every lane, whatever the instruction set.
+// WEFT_FLOAT_VECTORS: see float_vector_operations.h.
+
+#include "kernels/cpu/lib/float_vector_operations.h"
+#include "tensor/house_math.h"
+
+namespace weft::cpu {
+namespace {
+
+// The lines `low > x ? low : x` and `high < x ? high : x`: a NaN passes.
+inline Floats at_least(Floats x, float low) { return fill(low) > x ? fill(low) : x; }
+inline Floats at_most(Floats x, float high) { return fill(high) < x ? fill(high) : x; }
+
+inline Floats vector_exp(Floats x) {
+  using C = HouseExpConstants;
+  x = at_least(x, C::low);
+  x = at_most(x, C::high);
+  const Floats shifted = x * C::inverse_ln2 + C::magic;
+  const Floats n = shifted - C::magic;
+  const Floats r = (x - n * C::ln2_high) - n * C::ln2_low;
+  Floats p = fill(C::p4);
+  p = p * r + C::p3;
+  p = p * r + C::p2;
+  p = p * r + C::p1;
+  p = p * r + C::p0;
+  const Floats y = (r * r * p + r) + 1.0f;
+  const Integers whole = bits_of(shifted) - static_cast<std::int32_t>(C::magic_bits);
+  const Integers half = whole >> 1;
+  const Floats first = floats_of((half + 127) << 23);
+  const Floats second = floats_of((whole - half + 127) << 23);
+  return (y * first) * second;
+}
+
+inline Floats with_sign(Floats magnitude, Integers sign) { return floats_of(bits_of(magnitude) | sign); }
+inline Integers sign_of(Floats x) { return bits_of(x) & INT32_MIN; }
+
+inline Floats vector_tanh(Floats x) {
+  using C = HouseTanhConstants;
+  const Floats magnitude = absolute(x);
+  const Floats z = x * x;
+  Floats p = fill(C::p4);
+  p = p * z + C::p3;
+  p = p * z + C::p2;
+  p = p * z + C::p1;
+  p = p * z + C::p0;
+  const Floats near = x + x * (z * p);
+  const Floats far = 1.0f - 2.0f / (vector_exp(magnitude + magnitude) + 1.0f);
+  return magnitude < C::split ? near : with_sign(far, sign_of(x));
+}
+
+inline Floats vector_erf(Floats x) {
+  using C = HouseErfConstants;
+  const Floats magnitude = absolute(x);
+  const Floats z = x * x;
+  Floats p = fill(C::p6);
+  p = p * z + C::p5;
+  p = p * z + C::p4;
+  p = p * z + C::p3;
+  p = p * z + C::p2;
+  p = p * z + C::p1;
+  p = p * z + C::p0;
+  const Floats near = x + x * p;
+  const Floats a = at_most(magnitude, C::high);
+  Floats q = fill(C::q6);
+  q = q * a + C::q5;
+  q = q * a + C::q4;
+  q = q * a + C::q3;
+  q = q * a + C::q2;
+  q = q * a + C::q1;
+  q = q * a + C::q0;
+  const Floats far = 1.0f - vector_exp(q);
+  return magnitude < C::split ? near : with_sign(far, sign_of(x));
+}
+
+inline Floats vector_silu(Floats x) { return x / (1.0f + vector_exp(-x)); }
+
+// The house row sum of term(column, lanes), which is 0 in lanes beyond the row. Adding that 0 changes no bit: a partial
+// sum that began with 0.0f is never -0.0f.
+template <class Term>
+inline float vector_row_sum(std::int64_t columns, Term term) {
+  constexpr int kVectors = kHouseSumLanes / kLanes;
+  Floats partial[kVectors];
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) partial[v] = Floats{};
+  std::int64_t column = 0;
+  for (; column + kHouseSumLanes <= columns; column += kHouseSumLanes) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) partial[v] = partial[v] + term(column + v * kLanes, AllLanes{});
+  }
+  const int rest = static_cast<int>(columns - column);
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) {
+    const int count = rest - v * kLanes;
+    if (count >= kLanes) {
+      partial[v] = partial[v] + term(column + v * kLanes, AllLanes{});
+    } else if (count > 0) {
+      partial[v] = partial[v] + term(column + v * kLanes, FirstLanes{count});
+    }
+  }
+#pragma GCC unroll 4
+  for (int width = kVectors / 2; width > 0; width /= 2) {
+#pragma GCC unroll 8
+    for (int v = 0; v < width; ++v) partial[v] = partial[v] + partial[v + width];
+  }
+  float lanes[kLanes];
+  store(lanes, partial[0]);
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+}  // namespace
+}  // namespace weft::cpu

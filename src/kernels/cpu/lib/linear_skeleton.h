@@ -1,0 +1,219 @@
+#pragma once
+
+// linear on one panel, in the vocabulary of WEFT_VECTORS.
+//
+// The depth is walked in blocks of 128 k. A block of weights that is not f32 is widened (dequantised as d * q + m, two
+// roundings) into 16 KB on the stack, once for up to 128 rows; the sums wait in 16 KB more between the blocks. Each
+// output is one chain of multiply-adds in k order, whatever the tile, so a row's bits never depend on the other rows.
+
+#include WEFT_VECTORS
+
+#include "kernels/cpu/lib/linear_variant.h"
+#include "kernels/cpu/lib/panel_output.h"
+
+namespace weft::cpu {
+namespace {
+
+constexpr std::int64_t kBlockDepth = 128;
+constexpr std::int64_t kWeightPrefetchBytes = 4096;
+constexpr int kPanelVectors = kPanelColumns / kLanes;
+
+// One group of 32 k to f32 [32][32].
+template <PanelKind kind>
+void widen_group(const std::byte* record, float* to) {
+  const std::byte* codes = record + record_head_bytes(kind);
+  for (int n = 0; n < kPanelVectors; ++n) {
+    const Floats d = load_halves(record + n * kLanes * 2);
+    [[maybe_unused]] Floats m = d;
+    if constexpr (kind == PanelKind::q4_1) m = load_halves(record + kPanelColumns * 2 + n * kLanes * 2);
+    float* column = to + n * kLanes;
+    const auto put = [&](int k, Codes code) __attribute__((always_inline)) {
+      if constexpr (kind == PanelKind::q4_1)
+        store_floats(column + k * kPanelColumns, add(multiply(d, to_floats(code)), m));
+      else
+        store_floats(column + k * kPanelColumns,
+                     multiply(d, to_floats(subtract(code, kind == PanelKind::q8_0 ? 128 : 8))));
+    };
+    constexpr int step_bytes = kPanelColumns * 4;
+    if constexpr (kind == PanelKind::q8_0) {
+      for (int step = 0; step < 8; ++step) {
+        const Codes x = load_codes(codes + step * step_bytes + n * kLanes * 4);
+        put(4 * step, byte<0>(x)), put(4 * step + 1, byte<1>(x));
+        put(4 * step + 2, byte<2>(x)), put(4 * step + 3, byte<3>(x));
+      }
+    } else {
+      for (int octet = 0; octet < 4; ++octet) {
+        const Codes x = load_codes(codes + octet * step_bytes + n * kLanes * 4);
+        const int k = 8 * octet;
+        put(k, nibble<0>(x)), put(k + 4, nibble<1>(x)), put(k + 1, nibble<2>(x)), put(k + 5, nibble<3>(x));
+        put(k + 2, nibble<4>(x)), put(k + 6, nibble<5>(x)), put(k + 3, nibble<6>(x)), put(k + 7, nibble<7>(x));
+      }
+    }
+  }
+}
+
+WEFT_VECTOR void prefetch_bytes(const std::byte* from, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + kWeightPrefetchBytes + i);
+}
+
+template <PanelKind kind>
+void widen_groups(const std::byte* panel, std::int64_t first_k, std::int64_t depth, float* to) {
+  const std::byte* record = panel + first_k / kGroupDepth * record_bytes(kind);
+  for (std::int64_t k = 0; k < depth; k += kGroupDepth, record += record_bytes(kind)) {
+    prefetch_bytes(record, record_bytes(kind));
+    widen_group<kind>(record, to + k * kPanelColumns);
+  }
+}
+
+void widen_halves(const std::byte* panel, std::int64_t first_k, std::int64_t depth, float* to) {
+  const std::byte* from = panel + first_k * kPanelColumns * 2;
+  for (std::int64_t k = 0; k < depth; ++k, from += kPanelColumns * 2, to += kPanelColumns) {
+    prefetch_bytes(from, kPanelColumns * 2);
+    WEFT_UNROLL for (int n = 0; n < kPanelVectors; ++n)
+        store_floats(to + n * kLanes, load_halves(from + n * kLanes * 2));
+  }
+}
+
+void widen_bfloat_pairs(const std::byte* panel, std::int64_t first_k, std::int64_t depth, float* to) {
+  const std::byte* from = panel + first_k / 2 * kPanelColumns * 4;
+  for (std::int64_t k = 0; k < depth; k += 2, from += kPanelColumns * 4, to += 2 * kPanelColumns) {
+    prefetch_bytes(from, kPanelColumns * 4);
+    WEFT_UNROLL for (int n = 0; n < kPanelVectors; ++n) {
+      const Codes pairs = load_codes(from + n * kLanes * 4);
+      store_floats(to + n * kLanes, even_bfloats(pairs));
+      store_floats(to + kPanelColumns + n * kLanes, odd_bfloats(pairs));
+    }
+  }
+}
+
+// The weights [first_k, first_k + depth) of the panel as f32 [depth][32]: in place when they are, else in `block`.
+const float* wide_weights(PanelKind kind, const std::byte* panel, std::int64_t first_k, std::int64_t depth,
+                          float* block) {
+  if (kind == PanelKind::f32) return reinterpret_cast<const float*>(panel) + first_k * kPanelColumns;
+  if (kind == PanelKind::f16) widen_halves(panel, first_k, depth, block);
+  if (kind == PanelKind::bf16) widen_bfloat_pairs(panel, first_k, depth, block);
+  if (kind == PanelKind::q4_0) widen_groups<PanelKind::q4_0>(panel, first_k, depth, block);
+  if (kind == PanelKind::q4_1) widen_groups<PanelKind::q4_1>(panel, first_k, depth, block);
+  if (kind == PanelKind::q8_0) widen_groups<PanelKind::q8_0>(panel, first_k, depth, block);
+  return block;
+}
+
+// sums [rows, 32] += x [rows, depth] times weights [depth][32].
+template <int rows, int vectors>
+__attribute__((noinline)) void float_tile(const float* weight, std::int64_t depth, const float* x,
+                                          std::int64_t x_stride, float* sums) {
+  Floats f[rows][vectors];
+  WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] =
+      load_floats(sums + r * kPanelColumns + n * kLanes);
+  for (std::int64_t k = 0; k < depth; ++k, weight += kPanelColumns, ++x) {
+    Floats w[vectors];
+    WEFT_UNROLL for (int n = 0; n < vectors; ++n) w[n] = load_floats(weight + n * kLanes);
+    WEFT_UNROLL for (int r = 0; r < rows; ++r) {
+      const Floats value = spread(x[r * x_stride]);
+      WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] = multiply_add(value, w[n], f[r][n]);
+    }
+  }
+  WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n)
+      store_floats(sums + r * kPanelColumns + n * kLanes, f[r][n]);
+}
+
+template <int rows>
+void float_tiles(int row_count, const float* weight, std::int64_t depth, const float* x, std::int64_t x_stride,
+                 float* sums) {
+  if constexpr (rows > 1) {
+    if (row_count < rows) {
+      float_tiles<rows - 1>(row_count, weight, depth, x, x_stride, sums);
+      return;
+    }
+  }
+  constexpr int wanted = rows <= 3 ? 4 : 2;
+  constexpr int vectors = wanted < kPanelVectors ? wanted : kPanelVectors;
+  for (int first = 0; first < kPanelColumns; first += vectors * kLanes)
+    float_tile<rows, vectors>(weight + first, depth, x, x_stride, sums + first);
+}
+
+void linear_panel(PanelKind kind, const std::byte* panel, const FloatRows& x, const PanelOutput& output) {
+  alignas(64) float block[kBlockDepth * kPanelColumns];
+  alignas(64) float sums[kFloatRowLimit * kPanelColumns];
+  __builtin_memset(sums, 0, static_cast<unsigned long>(x.rows * kPanelColumns) * sizeof(float));
+  for (std::int64_t k = 0; k < x.depth; k += kBlockDepth) {
+    const std::int64_t depth = x.depth - k < kBlockDepth ? x.depth - k : kBlockDepth;
+    const float* weight = wide_weights(kind, panel, k, depth, block);
+    for (std::int64_t row = 0; row < x.rows; row += kFloatTileRows) {
+      const int rows = static_cast<int>(x.rows - row < kFloatTileRows ? x.rows - row : kFloatTileRows);
+      float_tiles<kFloatTileRows>(rows, weight, depth, x.values + row * x.stride + k, x.stride,
+                                  sums + row * kPanelColumns);
+    }
+  }
+  store_rows(sums, 0, x.rows, output);
+}
+
+void widen(FloatKind kind, const std::byte* from, float* to, std::int64_t count) {
+  const auto load = [kind](const void* p) __attribute__((always_inline)) {
+    return kind == FloatKind::f32 ? load_floats(p) : kind == FloatKind::f16 ? load_halves(p) : load_bfloats(p);
+  };
+  const int element = kind == FloatKind::f32 ? 4 : 2;
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store_floats(to + i, load(from + i * element));
+  if (i == count) return;
+  std::byte last[kLanes * 4] = {};
+  float wide[kLanes];
+  __builtin_memcpy(last, from + i * element, static_cast<unsigned long>((count - i) * element));
+  store_floats(wide, load(last));
+  __builtin_memcpy(to + i, wide, static_cast<unsigned long>(count - i) * sizeof(float));
+}
+
+// The same tile on pairs of bf16: sums [rows, 32] of x [rows, depth] and the panel [depth / 2][32][2].
+template <int rows, int vectors>
+__attribute__((noinline)) void bfloat_tile(const std::byte* panel, std::int64_t depth, const std::uint16_t* x,
+                                           std::int64_t x_stride, float* sums) {
+  Floats f[rows][vectors];
+  WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] = zero_floats();
+  for (std::int64_t k = 0; k < depth; k += 2, panel += kPanelColumns * 4, x += 2) {
+    __builtin_prefetch(panel + kWeightPrefetchBytes);
+    __builtin_prefetch(panel + kWeightPrefetchBytes + 64);
+    Codes w[vectors];
+    WEFT_UNROLL for (int n = 0; n < vectors; ++n) w[n] = load_codes(panel + n * kLanes * 4);
+    WEFT_UNROLL for (int r = 0; r < rows; ++r) {
+      const Codes pair = spread_four(x + r * x_stride);
+      WEFT_UNROLL for (int n = 0; n < vectors; ++n) f[r][n] = bfloat_dot(f[r][n], w[n], pair);
+    }
+  }
+  WEFT_UNROLL for (int r = 0; r < rows; ++r) WEFT_UNROLL for (int n = 0; n < vectors; ++n)
+      store_floats(sums + r * kPanelColumns + n * kLanes, f[r][n]);
+}
+
+template <int rows>
+void bfloat_tiles(int row_count, const std::byte* panel, std::int64_t depth, const std::uint16_t* x,
+                  std::int64_t x_stride, float* sums) {
+  if constexpr (rows > 1) {
+    if (row_count < rows) {
+      bfloat_tiles<rows - 1>(row_count, panel, depth, x, x_stride, sums);
+      return;
+    }
+  }
+  bfloat_tile<rows, kPanelVectors>(panel, depth, x, x_stride, sums);
+}
+
+template <bool supported = kBfloatDot>
+void linear_bfloat_panel(const std::byte* panel, const BfloatRows& x, const PanelOutput& output) {
+  alignas(64) float sums[kFloatTileRows * kPanelColumns];
+  for (std::int64_t row = 0; row < x.rows; row += kFloatTileRows) {
+    const int rows = static_cast<int>(x.rows - row < kFloatTileRows ? x.rows - row : kFloatTileRows);
+    bfloat_tiles<kFloatTileRows>(rows, panel, x.depth, x.values + row * x.stride, x.stride, sums);
+    store_rows(sums, row, rows, output);
+  }
+}
+
+constexpr auto bfloat_panel_of_variant() {
+  using Function = void (*)(const std::byte*, const BfloatRows&, const PanelOutput&);
+  if constexpr (kBfloatDot)
+    return Function(&linear_bfloat_panel);
+  else
+    return Function(nullptr);
+}
+
+constexpr LinearVariant kLinearVariant = {linear_panel, bfloat_panel_of_variant(), widen};
+
+}  // namespace
+}  // namespace weft::cpu

@@ -1,0 +1,54 @@
+#pragma once
+
+// Panels: how the CPU's linear kernels see a weight [columns, depth].
+//
+// A panel is 32 columns, stored as one stream in the order the kernels read it; the last panel is filled up with zeros.
+// One format per element type serves every instruction set, and one row as well as many.
+//
+//   q4x32  (q4_0, q4_1)  per group of 32 k one record: [32 f16 d][32 f16 m, q4_1 only][512 bytes of codes]
+//                        code byte (k / 8, column, k % 4) holds q[k] in its low and q[k + 4] in its high half
+//   q8x32  (q8_0)        per group of 32 k one record: [32 f16 d][1024 bytes of codes]
+//                        code byte (k / 4, column, k % 4) holds q + 128
+//   f32x32, f16x32       [k][32]
+//   bf16x32              [k / 2][32][2], an odd depth filled up with a zero
+//
+// The records are 576 (q4_0), 640 (q4_1) and 1088 (q8_0) bytes, so each starts on a cache line.
+//
+// This header is read by objects built for newer instruction sets: no std, nothing that could become a weak symbol.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::cpu {
+
+constexpr int kPanelColumns = 32;
+constexpr int kGroupDepth = 32;
+
+enum class PanelKind : std::uint8_t { f32, f16, bf16, q4_0, q4_1, q8_0 };
+
+static constexpr bool is_group_kind(PanelKind kind) {
+  return kind == PanelKind::q4_0 || kind == PanelKind::q4_1 || kind == PanelKind::q8_0;
+}
+
+// Bytes before the codes of a record: d, and m for q4_1.
+static constexpr std::int64_t record_head_bytes(PanelKind kind) {
+  return kPanelColumns * (kind == PanelKind::q4_1 ? 4 : 2);
+}
+
+static constexpr std::int64_t record_bytes(PanelKind kind) {
+  return record_head_bytes(kind) + kPanelColumns * (kind == PanelKind::q8_0 ? 32 : 16);
+}
+
+// Bytes of one panel of `depth` k; of the block kinds, depth is a multiple of 32.
+static constexpr std::int64_t panel_bytes(PanelKind kind, std::int64_t depth) {
+  if (is_group_kind(kind)) return depth / kGroupDepth * record_bytes(kind);
+  if (kind == PanelKind::f32) return depth * kPanelColumns * 4;
+  if (kind == PanelKind::f16) return depth * kPanelColumns * 2;
+  return (depth + 1) / 2 * kPanelColumns * 4;
+}
+
+static constexpr std::int64_t panel_count(std::int64_t columns) {
+  return (columns + kPanelColumns - 1) / kPanelColumns;
+}
+
+}  // namespace weft::cpu

@@ -1,0 +1,94 @@
+#pragma once
+
+// A weight [columns, depth] as the linear family and its packings see it, and the parallel walk over its panels.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/thread_pool.h"
+#include "kernels/cpu/lib/panel.h"
+#include "kernels/kernel.h"
+#include "tensor/dim.h"
+#include "tensor/dtype.h"
+#include "tensor/meta.h"
+#include "tensor/tensor_view.h"
+
+namespace weft::cpu {
+
+// The panel kind of a weight's dtype; nothing when the family has no code for it.
+std::optional<PanelKind> panel_kind(DType dtype);
+DType dtype_of(PanelKind kind);
+// The packing that makes panels of this kind: q4x32, q8x32, f32x32, f16x32, bf16x32.
+std::string_view packing_name(PanelKind kind);
+// Whether a meta is a weight that the family reads: [columns, depth] in numbers, plain or in panels.
+Verdict weight_verdict(const Meta& weight);
+
+struct PanelWeight {
+  PanelKind kind;
+  std::int64_t columns;
+  std::int64_t depth;
+  const std::byte* data;
+  bool packed;
+};
+PanelWeight panel_weight(const TensorView& weight);
+
+// Writes panel `index` from plain rows; `row` gives the address of a row (a column of the panel).
+using RowAddress = std::function<const std::byte*(std::int64_t)>;
+void pack_panel(PanelKind kind, std::int64_t columns, std::int64_t depth, const RowAddress& row, std::int64_t index,
+                std::byte* to);
+
+// The way back for part of one row: writes elements [first_k, first_k + count) of row `row` of a packed weight in plain
+// form. Of the block kinds, that is one block: first_k is a multiple of 32 and count is 32.
+void unpack_row(const PanelWeight& weight, std::int64_t row, std::int64_t first_k, std::int64_t count,
+                std::byte* plain);
+
+// Rows [first, first + count) of the activations.
+struct RowBlock {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+// Bytes in which a plain weight's panels are packed on the way, one slot a chunk; 0 for a packed weight.
+Dim panel_scratch_bytes(const Meta& weight, int threads);
+// Packs a plain weight's panel into `slot`.
+const std::byte* packed_panel(const PanelWeight& weight, std::int64_t index, std::byte* slot);
+
+// Calls body(panel, index, rows) for every panel and block of at most `row_limit` rows. A chunk is one panel, or
+// several when few rows make it short: 8 contiguous chunks a thread cost nothing against one, and leave something to
+// steal.
+template <class Body>
+void for_each_panel(const PanelWeight& weight, std::int64_t rows, std::int64_t row_limit,
+                    std::span<std::byte> panel_scratch, ThreadPool& threads, const Body& body) {
+  const std::int64_t panels = panel_count(weight.columns);
+  const std::int64_t bytes = panel_bytes(weight.kind, weight.depth);
+  const std::int64_t row_blocks = (rows + row_limit - 1) / row_limit;
+  const auto block = [&](std::int64_t i) { return RowBlock{i * row_limit, std::min(row_limit, rows - i * row_limit)}; };
+  if (rows == 0 || panels == 0) return;
+  if (!weight.packed) {
+    const std::int64_t slots =
+        std::min(panels, static_cast<std::int64_t>(panel_scratch.size()) / std::max<std::int64_t>(bytes, 1));
+    threads.run(slots, [&](std::int64_t slot, int) {
+      for (std::int64_t p = panels * slot / slots; p < panels * (slot + 1) / slots; ++p) {
+        const std::byte* panel = packed_panel(weight, p, panel_scratch.data() + slot * bytes);
+        for (std::int64_t i = 0; i < row_blocks; ++i) body(panel, p, block(i));
+      }
+    });
+    return;
+  }
+  constexpr std::int64_t kRowsOfShortChunk = 16;
+  const std::int64_t group = std::max<std::int64_t>(
+      1, std::min(panels / (threads.threads() * 8), kRowsOfShortChunk / std::min(rows, kRowsOfShortChunk)));
+  const std::int64_t groups = (panels + group - 1) / group;
+  threads.run(groups * row_blocks, [&](std::int64_t chunk, int) {
+    const std::int64_t first = chunk % groups * group;
+    for (std::int64_t p = first; p < std::min(panels, first + group); ++p)
+      body(weight.data + p * bytes, p, block(chunk / groups));
+  });
+}
+
+}  // namespace weft::cpu

@@ -1,0 +1,52 @@
+#pragma once
+
+// What the linear family needs to know of its activations and results.
+
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "kernels/cpu/lib/linear_variant.h"
+#include "kernels/kernel.h"
+
+namespace weft::cpu {
+
+inline Verdict runs_on_cpu(const DeviceDescription& device) {
+  return device.id.type == DeviceType::cpu ? Verdict::yes() : Verdict::no("runs on the CPU only");
+}
+
+inline std::optional<FloatKind> float_kind(DType dtype) {
+  if (dtype == DType::f32) return FloatKind::f32;
+  if (dtype == DType::f16) return FloatKind::f16;
+  if (dtype == DType::bf16) return FloatKind::bf16;
+  return std::nullopt;
+}
+
+inline std::int64_t float_bytes(FloatKind kind) { return kind == FloatKind::f32 ? 4 : 2; }
+
+// Whether the elements of each row of a matrix lie side by side; the rows may lie apart.
+inline bool has_contiguous_rows(const Meta& meta) {
+  return meta.is_contiguous() || (meta.strides.back().is_number() && meta.strides.back().number() == 1);
+}
+
+inline Verdict result_verdict(const Meta& result) {
+  if (!float_kind(result.dtype)) return Verdict::no(fmt::format("no rounding to {}", dtype_text(result.dtype)));
+  return result.is_contiguous() ? Verdict::yes() : Verdict::no("the result is not contiguous");
+}
+
+// Where panel `index` writes the rows from `first_row` on of a result [..., columns] seen as a matrix.
+inline PanelOutput panel_output(const TensorView& result, std::int64_t first_row, std::int64_t index,
+                                const float* bias) {
+  const FloatKind kind = *float_kind(result.dtype);
+  const std::int64_t columns = result.size[result.rank - 1];
+  const std::int64_t first_column = index * kPanelColumns;
+  const std::int64_t row_stride = columns * float_bytes(kind);
+  const std::int64_t rest = columns - first_column;
+  return {result.data + first_row * row_stride + first_column * float_bytes(kind), row_stride, kind,
+          static_cast<int>(rest < kPanelColumns ? rest : kPanelColumns), bias};
+}
+
+// The next address that starts a cache line.
+inline std::int64_t align_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace weft::cpu

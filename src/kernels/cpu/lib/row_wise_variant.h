@@ -1,0 +1,21 @@
+#pragma once
+
+// Fills a kernel's `run` with the code for the device's instruction set.
+
+#include "kernels/cpu/lib/row_wise_kernels.h"
+#include "kernels/kernel.h"
+
+namespace weft::cpu {
+
+// `run` gets the table of the features in use; those above avx512 add nothing to it.
+template <void (*run)(const RowWiseKernels&, const KernelCall&)>
+void prepare_row_wise(Kernel& kernel, const DeviceDescription& device) {
+  const RowWiseKernels* kernels = device.features >= CpuFeatures::avx512 ? &row_wise_kernels_avx512
+                                  : device.features >= CpuFeatures::avx2 ? &row_wise_kernels_avx2
+                                                                         : &row_wise_kernels_baseline;
+  kernel.run = [kernels](const KernelCall& call) { run(*kernels, call); };
+}
+
+inline constexpr const char* kRowWiseNote = "rows in parallel; baseline, AVX2, AVX-512; the same bits on each";
+
+}  // namespace weft::cpu

@@ -1,0 +1,140 @@
+// linear on the CPU, exact: f32 sums in k order over f32, 16-bit or block weights, which are widened panel by panel.
+//
+// Rows that are not f32 are widened first. Panels times blocks of up to 128 rows are shared among the threads; one row
+// is bound by reading the weights. Where the processor multiplies bf16 pairs and rows and weights are bf16, it does.
+
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "kernels/cpu/lib/linear_calls.h"
+#include "kernels/cpu/lib/panel_weight.h"
+#include "kernels/cpu/lib/result_kind.h"
+#include "kernels/registry.h"
+
+namespace weft::cpu {
+namespace {
+
+const LinearVariant& variant_for(CpuFeatures features) {
+  if (features >= CpuFeatures::avx512_bf16) return kLinearAvx512Bf16;
+  if (features >= CpuFeatures::avx512) return kLinearAvx512;
+  return features >= CpuFeatures::avx2 ? kLinearAvx2 : kLinearBaseline;
+}
+
+Verdict supports(const KernelRequest& request) {
+  const Meta& x = *request.operands[0];
+  const Meta& weight = *request.operands[1];
+  const std::optional<Meta>& bias = request.operands[2];
+  if (Verdict verdict = weight_verdict(weight); !verdict) return verdict;
+  if (!float_kind(x.dtype)) return Verdict::no(fmt::format("no rows of {}", dtype_text(x.dtype)));
+  if (x.rank() == 0 || !has_contiguous_rows(x)) return Verdict::no("the elements of a row lie apart");
+  if (x.rank() > 2 && !x.is_contiguous()) return Verdict::no("x has more than two dims and is not contiguous");
+  if (bias && (!float_kind(bias->dtype) || !bias->is_contiguous()))
+    return Verdict::no(fmt::format("no bias of {}", bias->text()));
+  return result_verdict(request.results[0]);
+}
+
+// How a call's scratch is divided; each part starts on a cache line.
+struct Scratch {
+  bool pairs;         // bf16 rows are multiplied as they are
+  bool widened;       // rows are widened to f32 [rows, depth]
+  std::int64_t bias;  // bytes
+  std::int64_t row;   // bytes a row takes when widened
+};
+
+Scratch scratch_of(const LinearVariant& variant, DType x, DType weight, bool has_bias, std::int64_t columns,
+                   std::int64_t depth) {
+  const bool pairs = variant.bfloat_panel != nullptr && x == DType::bf16 && weight == DType::bf16 && depth % 2 == 0;
+  return {pairs, x != DType::f32 && !pairs,
+          has_bias ? panel_count(columns) * kPanelColumns * static_cast<std::int64_t>(sizeof(float)) : 0,
+          align_up(depth * static_cast<std::int64_t>(sizeof(float)))};
+}
+
+Dim scratch_bytes(const LinearVariant& variant, int threads, const KernelRequest& request) {
+  const Meta& x = *request.operands[0];
+  const Meta& weight = *request.operands[1];
+  const Scratch scratch = scratch_of(variant, x.dtype, weight.dtype, request.operands[2].has_value(),
+                                     weight.shape[0].number(), weight.shape[1].number());
+  Dim rows = 1;
+  for (std::size_t i = 0; i + 1 < x.rank(); ++i) rows = rows * x.shape[i];
+  return (scratch.widened ? rows * Dim(scratch.row) : Dim(0)) + Dim(scratch.bias) +
+         panel_scratch_bytes(weight, threads);
+}
+
+// bias, padded to whole panels, as f32.
+const float* widen_bias(const LinearVariant& variant, const TensorView& bias, std::byte* to, std::int64_t bytes) {
+  if (!bias.present()) return nullptr;
+  std::memset(to, 0, static_cast<std::size_t>(bytes));
+  variant.widen(*float_kind(bias.dtype), bias.data, reinterpret_cast<float*>(to), bias.size[0]);
+  return reinterpret_cast<const float*>(to);
+}
+
+void widen_rows(const LinearVariant& variant, const TensorView& x, std::int64_t rows, std::int64_t stride,
+                std::byte* to, std::int64_t row_bytes, ThreadPool& threads) {
+  constexpr std::int64_t kRowsOfChunk = 16;
+  const FloatKind kind = *float_kind(x.dtype);
+  const std::int64_t depth = x.size[x.rank - 1];
+  threads.run((rows + kRowsOfChunk - 1) / kRowsOfChunk, [&](std::int64_t chunk, int) {
+    for (std::int64_t row = chunk * kRowsOfChunk; row < std::min(rows, (chunk + 1) * kRowsOfChunk); ++row)
+      variant.widen(kind, x.data + row * stride * float_bytes(kind), reinterpret_cast<float*>(to + row * row_bytes),
+                    depth);
+  });
+}
+
+}  // namespace
+
+void run_linear(const LinearVariant& variant, const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const PanelWeight weight = panel_weight(call.operands[1]);
+  const TensorView& bias = call.operands[2];
+  const TensorView& result = call.results[0];
+  const Scratch scratch =
+      scratch_of(variant, x.dtype, call.operands[1].dtype, bias.present(), weight.columns, weight.depth);
+  std::int64_t rows = 1;
+  for (int i = 0; i + 1 < x.rank; ++i) rows *= x.size[i];
+  std::int64_t stride = x.rank == 2 ? x.stride[0] : weight.depth;
+
+  std::byte* free = call.scratch.data();
+  const float* wide_bias = widen_bias(variant, bias, free, scratch.bias);
+  free += scratch.bias;
+  const std::byte* values = x.data;
+  if (scratch.widened) {
+    widen_rows(variant, x, rows, stride, free, scratch.row, call.threads);
+    values = free;
+    stride = scratch.row / static_cast<std::int64_t>(sizeof(float));
+    free += rows * scratch.row;
+  }
+
+  const std::span<std::byte> panels(free, call.scratch.data() + call.scratch.size());
+  for_each_panel(weight, rows, kFloatRowLimit, panels, call.threads,
+                 [&](const std::byte* panel, std::int64_t index, RowBlock block) {
+                   const float* panel_bias = wide_bias == nullptr ? nullptr : wide_bias + index * kPanelColumns;
+                   const PanelOutput output = panel_output(result, block.first, index, panel_bias);
+                   if (scratch.pairs) {
+                     const auto* first = reinterpret_cast<const std::uint16_t*>(values) + block.first * stride;
+                     variant.bfloat_panel(panel, {first, stride, weight.depth, block.count}, output);
+                   } else {
+                     const auto* first = reinterpret_cast<const float*>(values) + block.first * stride;
+                     variant.panel(weight.kind, panel, {first, stride, weight.depth, block.count}, output);
+                   }
+                 });
+}
+
+}  // namespace weft::cpu
+
+KERNELS(cpu, linear) {
+  Kernel kernel;
+  kernel.op = "linear";
+  kernel.provider = "cpu";
+  kernel.supported = cpu::runs_on_cpu;
+  kernel.supports = cpu::supports;
+  kernel.prepare = [](Kernel& prepared, const DeviceDescription& device) {
+    const cpu::LinearVariant& variant = cpu::variant_for(device.features);
+    prepared.run = [&variant](const KernelCall& call) { cpu::run_linear(variant, call); };
+    prepared.scratch_bytes = [&variant, threads = device.threads](const KernelRequest& request) {
+      return cpu::scratch_bytes(variant, threads, request);
+    };
+  };
+  kernel.note = "panels of 32 columns over the threads, f32 sums in k order; baseline avx2 avx512 bf16";
+  registry.add(std::move(kernel));
+}

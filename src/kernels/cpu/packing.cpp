@@ -1,0 +1,40 @@
+// The packings of the CPU's linear family: panels of 32 columns (lib/panel.h). A unit of work is one panel.
+
+#include <fmt/core.h>
+
+#include "kernels/cpu/lib/panel_weight.h"
+#include "kernels/registry.h"
+
+namespace weft::cpu {
+namespace {
+
+Packing panels(std::string_view name) {
+  Packing packing;
+  packing.name = name;
+  packing.provider = "cpu";
+  packing.accepts = [name](const Meta& plain, const DeviceDescription& device) {
+    if (device.id.type != DeviceType::cpu) return Verdict::no("panels are for the CPU");
+    if (!plain.packed.empty()) return Verdict::no("already packed");
+    Verdict weight = weight_verdict(plain);
+    if (!weight) return weight;
+    const std::string_view own = packing_name(*panel_kind(plain.dtype));
+    return own == name ? Verdict::yes() : Verdict::no(fmt::format("{} is packed as {}", dtype_text(plain.dtype), own));
+  };
+  packing.bytes = [](const Meta& plain) {
+    return panel_count(plain.shape[0].number()) * panel_bytes(*panel_kind(plain.dtype), plain.shape[1].number());
+  };
+  packing.units = [](const Meta& plain) { return panel_count(plain.shape[0].number()); };
+  packing.pack = [](const Meta& plain, const RowAddress& row, std::byte* packed, std::int64_t unit) {
+    const PanelKind kind = *panel_kind(plain.dtype);
+    const std::int64_t depth = plain.shape[1].number();
+    pack_panel(kind, plain.shape[0].number(), depth, row, unit, packed + unit * panel_bytes(kind, depth));
+  };
+  return packing;
+}
+
+}  // namespace
+}  // namespace weft::cpu
+
+KERNELS(cpu, packing) {
+  for (const char* name : {"q4x32", "q8x32", "f32x32", "f16x32", "bf16x32"}) registry.add(cpu::panels(name));
+}

@@ -1,0 +1,84 @@
+#pragma once
+
+// What a provider offers: the code for one op. A kernel states which devices and calls it supports (a refusal is a
+// reason, shown to the user, never an error), which arguments it writes over, and how to run.
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "tensor/attribute.h"
+#include "tensor/device.h"
+#include "tensor/meta.h"
+#include "tensor/tensor_view.h"
+
+namespace weft {
+
+// Yes, or the reason why not.
+class Verdict {
+ public:
+  static Verdict yes() { return Verdict(); }
+  static Verdict no(std::string reason) { return Verdict(std::move(reason)); }
+  explicit operator bool() const { return !reason_.has_value(); }
+  const std::string& reason() const { return *reason_; }
+
+ private:
+  Verdict() = default;
+  explicit Verdict(std::string reason) : reason_(std::move(reason)) {}
+  std::optional<std::string> reason_;
+};
+
+// Rows (values of the governing symbol) a choice is made for; closed.
+struct TokenRange {
+  std::int64_t lo = 1;
+  std::int64_t hi = 1;
+  bool operator==(const TokenRange&) const = default;
+};
+
+// A call as the compiler sees it: metas (dims may be symbolic), never data. An absent optional tensor is nullopt.
+struct KernelRequest {
+  std::span<const std::optional<Meta>> operands;  // schema order
+  std::span<const Meta> results;
+  const Attributes& attributes;  // defaults filled
+  TokenRange range;
+};
+
+// A call as the kernel runs it. Results never overlap operands, except where the kernel writes over an argument: then
+// that result's view is the operand's.
+struct KernelCall {
+  std::span<const TensorView> operands;  // schema order
+  std::span<const TensorView> results;
+  const Attributes& attributes;
+  std::span<std::byte> scratch;  // 64-byte aligned, at least scratch_bytes; contents undefined
+  ThreadPool& threads;
+};
+
+// Whether a launch of this kernel may be captured and replayed.
+enum class CaptureClass : std::uint8_t { never, always };
+
+struct Kernel {
+  std::string op;
+  std::string provider;
+  // Asked once, when the Context is made.
+  std::function<Verdict(const DeviceDescription&)> supported = [](const DeviceDescription&) { return Verdict::yes(); };
+  // Asked once per (node, token range), at compile time.
+  std::function<Verdict(const KernelRequest&)> supports = [](const KernelRequest&) { return Verdict::yes(); };
+  // Called once after `supported` said yes, to fill in the variant for the device's instruction set.
+  std::function<void(Kernel&, const DeviceDescription&)> prepare;
+  // Indices of the operands whose storage it writes; the op's `donates` says which result lives there.
+  std::vector<int> writes;
+  // A row's result does not depend on the other rows of the call.
+  bool batch_invariant = true;
+  CaptureClass capture = CaptureClass::always;
+  // Upper bound of the scratch one call needs, as a function of its metas (symbolic); nothing needed when empty.
+  std::function<Dim(const KernelRequest&)> scratch_bytes;
+  std::function<void(const KernelCall&)> run;
+  // One line: parallel scheme and the instruction sets it has code for. Shown by `weft dump kernels`.
+  std::string note;
+};
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+#pragma once
+
+// How a weight is laid out for its kernels. A packing is a function of (meta, device): it is decided once, at load,
+// for eager and compiled alike, and stands in the weight's type (`q4_1[1536, 576] packed=q4x32`).
+
+#include <functional>
+#include <string>
+
+#include "base/thread_pool.h"
+#include "kernels/kernel.h"
+#include "tensor/meta.h"
+#include "tensor/tensor_view.h"
+
+namespace weft {
+
+struct Packing {
+  std::string name;
+  std::string provider;  // whose kernels read it
+  // Whether a plain [out, in] weight of this meta can be packed so on this device.
+  std::function<Verdict(const Meta& plain, const DeviceDescription&)> accepts;
+  // Bytes of the packed form; a multiple of 64.
+  std::function<std::int64_t(const Meta& plain)> bytes;
+  // Units of work that may run in parallel: `pack` is called for every unit in [0, units).
+  std::function<std::int64_t(const Meta& plain)> units;
+  // Writes unit `unit` of the packed form. `source` is plain row-major; rows may come from several tensors through
+  // `row(index)`, which gives the address of row `index` of the (merged) weight.
+  std::function<void(const Meta& plain, const std::function<const std::byte*(std::int64_t)>& row, std::byte* packed,
+                     std::int64_t unit)>
+      pack;
+};
+
+}  // namespace weft

@@ -1,0 +1,103 @@
+// attention and kv_cache_update over paged caches, row by row.
+
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/registry.h"
+#include "kernels/strided.h"
+#include "tensor/house_math.h"
+
+namespace weft {
+namespace {
+
+// One query head against the first `visible` tokens of a sequence whose pages are `table`.
+std::vector<float> attend(const std::vector<float>& query, const TensorView& pages, const std::int32_t* table,
+                          std::int64_t head, std::int64_t visible, float scale) {
+  const KvLayout& kv = pages.meta->kv;
+  std::vector<float> weights(static_cast<std::size_t>(visible));
+  float largest = -INFINITY, sum = 0;
+  for (std::int64_t t = 0; t < visible; ++t) {
+    const std::int64_t key = kv_key_offset(kv, table[t / kv.block], head) + t % kv.block;
+    float score = 0;
+    for (std::int64_t i = 0; i < kv.head_dim; ++i)
+      score += query[static_cast<std::size_t>(i)] * load_float(kv.dtype, pages.data, key + i * kv.block);
+    weights[static_cast<std::size_t>(t)] = score * scale;
+    largest = std::fmax(largest, score * scale);
+  }
+  for (float& weight : weights) sum += weight = house_exp(weight - largest);
+  std::vector<float> output(static_cast<std::size_t>(kv.head_dim));
+  for (std::int64_t t = 0; t < visible; ++t) {
+    const std::int64_t value = kv_value_offset(kv, table[t / kv.block], head) + t % kv.block * kv.head_dim;
+    for (std::int64_t i = 0; i < kv.head_dim; ++i)
+      output[static_cast<std::size_t>(i)] +=
+          weights[static_cast<std::size_t>(t)] * load_float(kv.dtype, pages.data, value + i);
+  }
+  for (float& element : output) element /= sum;
+  return output;
+}
+
+void attention(const KernelCall& call) {
+  const TensorView& query = call.operands[0];
+  const TensorView& pages = call.operands[1];
+  const Batch& batch = *call.operands[2].as<Batch>();
+  const TensorView& y = call.results[0];
+  const auto scale = static_cast<float>(call.attributes.at("scale").real());
+  const std::int64_t heads = query.size[1], width = query.size[2], shared = heads / pages.meta->kv.heads;
+  for (std::int32_t sequence = 0; sequence < batch.sequences; ++sequence) {
+    const std::int32_t begin = batch.query_starts[sequence], end = batch.query_starts[sequence + 1];
+    const std::int32_t* table = batch.block_table + std::int64_t{sequence} * batch.max_blocks;
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t visible = batch.lengths[sequence] - (end - 1 - row);
+      for (std::int64_t head = 0; head < heads; ++head) {
+        std::vector<float> q;
+        for (std::int64_t i = 0; i < width; ++i)
+          q.push_back(load_float(query.dtype, query.data,
+                                 row * query.stride[0] + head * query.stride[1] + i * query.stride[2]));
+        const std::vector<float> output = attend(q, pages, table, head / shared, visible, scale);
+        for (std::int64_t i = 0; i < width; ++i)
+          store_float(y.dtype, y.data, row * y.stride[0] + head * y.stride[1] + i, output[static_cast<std::size_t>(i)]);
+      }
+    }
+  }
+}
+
+void kv_cache_update(const KernelCall& call) {
+  const TensorView& slots = call.operands[3];
+  const TensorView& pages = call.results[0];
+  const KvLayout& kv = pages.meta->kv;
+  for (std::int64_t row = 0; row < slots.size[0]; ++row) {
+    const std::int64_t slot = slots.as<std::int64_t>()[row * slots.stride[0]];
+    if (slot < 0) continue;
+    const std::int64_t page = slot / kv.block, place = slot % kv.block;
+    CHECK(page < pages.size[0], "[kv_cache_update] slot {} is beyond the {} pages", slot, pages.size[0]);
+    for (std::int64_t head = 0; head < kv.heads; ++head) {
+      for (std::int64_t i = 0; i < kv.head_dim; ++i) {
+        auto element = [&](const TensorView& x) {
+          return load_float(x.dtype, x.data, row * x.stride[0] + head * x.stride[1] + i * x.stride[2]);
+        };
+        store_float(kv.dtype, pages.data, kv_key_offset(kv, page, head) + i * kv.block + place,
+                    element(call.operands[0]));
+        store_float(kv.dtype, pages.data, kv_value_offset(kv, page, head) + place * kv.head_dim + i,
+                    element(call.operands[1]));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
+
+KERNELS(reference, attention) {
+  Kernel attend_kernel;
+  attend_kernel.op = "attention";
+  attend_kernel.provider = "reference";
+  attend_kernel.run = attention;
+  registry.add(std::move(attend_kernel));
+  Kernel update;
+  update.op = "kv_cache_update";
+  update.provider = "reference";
+  update.writes = {2};
+  update.run = kv_cache_update;
+  registry.add(std::move(update));
+}

@@ -1,0 +1,52 @@
+#pragma once
+
+// What model code is written over: where inputs and weights come from. Tracing makes inputs and params of a graph;
+// eager execution hands out tensors. The model's own function is the same for both.
+
+#include <string>
+#include <vector>
+
+#include "io/model_config.h"
+#include "ir/value.h"
+
+namespace weft {
+
+// What a weight is used for; it settles how it may be laid out.
+enum class WeightRole : std::uint8_t { linear, vector };
+
+// The facts of one model in one configuration.
+struct ModelFacts {
+  ModelConfig config;
+  DType dtype = DType::f32;  // of the residual stream
+  bool fast = true;          // int8 activations before block-quantised weights
+  KvLayout kv;
+};
+
+class Builder {
+ public:
+  explicit Builder(const ModelFacts& facts) : facts(facts) {}
+  virtual ~Builder() = default;
+
+  const ModelFacts& facts;
+
+  // An input given with every step. `tokens` and `rows` are the two symbols a graph may be governed by.
+  virtual Value input(const std::string& name, const Meta& meta) = 0;
+  virtual Value donated_input(const std::string& name, const Meta& meta) = 0;
+  // A weight by its names in the checkpoint; the rows of several are one after another.
+  virtual Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) = 0;
+  // Whether the rows of these weights may be merged: all are of one type.
+  virtual bool can_merge(const std::vector<std::string>& keys) const = 0;
+  // The rotary table, f32[positions, rotary_dim].
+  virtual Value rotary_table() = 0;
+  // What follows belongs to this layer; -1 for none.
+  virtual void enter_layer(int layer) = 0;
+
+  // The checkpoint's name of a weight, for this checkpoint's kind (GGUF or Hugging Face).
+  virtual std::string key(const std::string& weight_name, int layer = -1) const = 0;
+  bool has_separate_head = true;  // false: the head uses the embedding's weight
+};
+
+inline Dim tokens_symbol() { return Dim::symbol("s0"); }
+inline Dim rows_symbol() { return Dim::symbol("s1"); }
+
+}  // namespace weft

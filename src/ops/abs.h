@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// The magnitude of x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
+Value abs(Value x);
+
+}  // namespace weft

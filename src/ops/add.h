@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// x + y, element by element in f32 (f64 for f64), rounded to the dtype once. Dims that are the literal 1 spread.
+Value add(Value x, Value y);
+
+}  // namespace weft

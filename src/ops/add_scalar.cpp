@@ -1,0 +1,17 @@
+#include "ops/add_scalar.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value add_scalar(Value x, Scalar value) { return call("add_scalar", {x}, {{"value", value.value}})[0]; }
+
+}  // namespace weft
+
+OP(add_scalar) {
+  op.schema("add_scalar(Tensor x, float value) -> Tensor").function(&weft::add_scalar);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "add_scalar"); });
+  op.sample({{"x", {4, 37}}}, {{"value", 0.7}});
+  op.sample({{"x", {3}}}, {{"value", -3.0}});
+}

@@ -1,0 +1,29 @@
+#include "ops/cast.h"
+
+#include "base/error.h"
+#include "ir/op.h"
+
+namespace weft {
+
+Value cast(Value x, DType dtype) { return call("cast", {x}, {{"dtype", dtype}})[0]; }
+
+}  // namespace weft
+
+OP(cast) {
+  op.schema("cast(Tensor x, ScalarType dtype) -> Tensor").function(&weft::cast);
+  op.gives([](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    const DType dtype = request.attributes.at("dtype").dtype();
+    USER_CHECK(x.is_tensor(), "[cast] x must be a tensor, but is {}", x.text());
+    USER_CHECK(!is_block(dtype) || dtype == x.dtype, "[cast] nothing is quantised to {} here; x is {}",
+               dtype_text(dtype), x.text());
+    return std::vector<Meta>{Meta::tensor(dtype, x.shape)};
+  });
+  op.sample({{"x", {5, 33}}}, {{"dtype", DType::f32}});
+  op.sample({{"x", {5, 33}}}, {{"dtype", DType::bf16}});
+  op.sample({{"x", {5, 33}}}, {{"dtype", DType::f16}});
+  op.sample({{"x", {2, 16}}}, {{"dtype", DType::i8}});
+  op.sample({{"x", {3, 64}, DType::q4_0}}, {{"dtype", DType::f32}});
+  op.sample({{"x", {3, 64}, DType::q4_1}}, {{"dtype", DType::f32}});
+  op.sample({{"x", {3, 64}, DType::q8_0}}, {{"dtype", DType::f32}});
+}

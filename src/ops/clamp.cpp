@@ -1,0 +1,20 @@
+#include "ops/clamp.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value clamp(Value x, std::optional<double> min, std::optional<double> max) {
+  const auto bound = [](std::optional<double> value) { return value ? Attribute(*value) : Attribute(); };
+  return call("clamp", {x}, {{"min", bound(min)}, {"max", bound(max)}})[0];
+}
+
+}  // namespace weft
+
+OP(clamp) {
+  op.schema("clamp(Tensor x, float? min=None, float? max=None) -> Tensor").function(&weft::clamp);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "clamp"); });
+  op.sample({{"x", {4, 19}}}, {{"min", -0.5}, {"max", 0.25}});
+  op.sample({{"x", {4, 19}}}, {{"min", 0.0}});
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// x held between min and max; either may be absent. NaN stays NaN.
+Value clamp(Value x, std::optional<double> min, std::optional<double> max);
+
+}  // namespace weft

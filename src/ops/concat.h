@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// Tensors one after another along a dim.
+Value concat(Values tensors, std::int64_t dim);
+
+}  // namespace weft

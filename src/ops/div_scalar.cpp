@@ -1,0 +1,17 @@
+#include "ops/div_scalar.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value div_scalar(Value x, Scalar value) { return call("div_scalar", {x}, {{"value", value.value}})[0]; }
+
+}  // namespace weft
+
+OP(div_scalar) {
+  op.schema("div_scalar(Tensor x, float value) -> Tensor").function(&weft::div_scalar);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "div_scalar"); });
+  op.sample({{"x", {4, 37}}}, {{"value", 0.7}});
+  op.sample({{"x", {3}}}, {{"value", -3.0}});
+}

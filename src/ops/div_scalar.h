@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// x / value, the value as f32 (f64 for f64 tensors).
+Value div_scalar(Value x, Scalar value);
+
+}  // namespace weft

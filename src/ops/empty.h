@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// Fresh memory whose contents are undefined.
+Value empty(Evaluator& evaluator, Shape shape, DType dtype);
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+#include "ops/erf.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value erf(Value x) { return call("erf", {x}, {})[0]; }
+
+}  // namespace weft
+
+OP(erf) {
+  op.schema("erf(Tensor x) -> Tensor").function(&weft::erf);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "erf"); });
+  op.sample({{"x", {6, 41}}});
+  op.sample({{"x", {0, 8}}});
+}

@@ -1,0 +1,17 @@
+#include "ops/exp.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value exp(Value x) { return call("exp", {x}, {})[0]; }
+
+}  // namespace weft
+
+OP(exp) {
+  op.schema("exp(Tensor x) -> Tensor").function(&weft::exp);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "exp"); });
+  op.sample({{"x", {6, 41}}});
+  op.sample({{"x", {0, 8}}});
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// e to the power x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
+Value exp(Value x);
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// rms_norm of x + x_residual, and the sum itself: (normalised, x + x_residual). What is normalised is the float32 sum
+// before it is rounded (intermediate=f32), or the rounded one (intermediate=input_dtype: exactly add, then rms_norm).
+// The maybe_inplace form gives x and x_residual away; results 0 and 1 may live in them.
+std::pair<Value, Value> fused_add_rms_norm(Value x, Value x_residual, Value weight, Scalar epsilon,
+                                           std::optional<std::int64_t> variance_size = std::nullopt,
+                                           std::string intermediate = "f32");
+std::pair<Value, Value> fused_add_rms_norm(MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon,
+                                           std::optional<std::int64_t> variance_size = std::nullopt,
+                                           std::string intermediate = "f32");
+
+}  // namespace weft

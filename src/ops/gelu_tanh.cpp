@@ -1,0 +1,30 @@
+#include "ops/gelu_tanh.h"
+
+#include <numbers>
+
+#include "ir/op.h"
+#include "ops/add.h"
+#include "ops/add_scalar.h"
+#include "ops/cast.h"
+#include "ops/mul.h"
+#include "ops/mul_scalar.h"
+#include "ops/tanh.h"
+
+namespace weft {
+
+Value gelu_tanh(Value x) { return call("gelu_tanh", {x}, {})[0]; }
+
+}  // namespace weft
+
+OP(gelu_tanh) {
+  op.schema("gelu_tanh(Tensor x) -> Tensor").function(&weft::gelu_tanh);
+  op.means([](Evaluator&, const Values& v, const Attributes&) {
+    // The constants of the published approximation, in torch's order of operations.
+    constexpr double kBeta = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kKappa = 0.044715;
+    const Value wide = cast(v[0], DType::f32);
+    const Value cube = mul(mul(wide, wide), wide);
+    const Value inner = mul_scalar(add(wide, mul_scalar(cube, kKappa)), kBeta);
+    return Values{cast(mul(mul_scalar(wide, 0.5), add_scalar(tanh(inner), 1.0)), v[0].dtype())};
+  });
+  op.sample({{"x", {4, 50}}});
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// The tanh approximation of gelu, 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in f32, rounded once.
+Value gelu_tanh(Value x);
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+#include "ops/kv_cache_update.h"
+
+#include "base/error.h"
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value kv_cache_update(Value key, Value value, Value kv, Value slots) {
+  return call("kv_cache_update", {key, value, kv, slots}, {})[0];
+}
+
+}  // namespace weft
+
+OP(kv_cache_update) {
+  op.schema("kv_cache_update(Tensor key, Tensor value, Tensor kv, Tensor slots) -> Tensor")
+      .function(&weft::kv_cache_update);
+  op.gives([](const OpRequest& request) {
+    const Meta& key = request.operand(0);
+    const Meta& value = request.operand(1);
+    const Meta& kv = request.operand(2);
+    const Meta& slots = request.operand(3);
+    USER_CHECK(kv.kind == MetaKind::kv, "[kv_cache_update] kv must be KV pages, but is {}", kv.text());
+    USER_CHECK(slots.rank() == 1 && slots.dtype == DType::i64, "[kv_cache_update] slots must be i64[tokens], but is {}",
+               slots.text());
+    const Shape shape{slots.shape[0], kv.kv.heads, kv.kv.head_dim};
+    require_floating(key, "kv_cache_update", "key");
+    USER_CHECK(key.shape == shape, "[kv_cache_update] key must be {} to match {}, but is {}", shape_text(shape),
+               kv.text(), key.text());
+    USER_CHECK(value.is_tensor() && value.dtype == key.dtype && value.shape == shape,
+               "[kv_cache_update] value must be {}{} to match {}, but is {}", dtype_text(key.dtype), shape_text(shape),
+               kv.text(), value.text());
+    return std::vector<Meta>{kv};
+  });
+  op.donates("kv", 0);
+  for (DType pages : {DType::f32, DType::f16})
+    for (int block : {1, 16})
+      op.sample({{"key", {5, 2, 16}},
+                 {"value", {5, 2, 16}},
+                 SampleTensor::pages("kv", {.dtype = pages, .block = block, .heads = 2, .head_dim = 16}, 64 / block),
+                 {"slots", {5}, DType::i64, Fill::indices}});
+}

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// Puts the keys and values of this step's tokens into their slots of the KV pages, and gives the pages.
+//   key, value [s0, kv_heads, head_dim]; slots i64[s0]: page * block + place in the page, negative = leave out
+Value kv_cache_update(Value key, Value value, Value kv, Value slots);
+
+}  // namespace weft

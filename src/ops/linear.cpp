@@ -1,0 +1,40 @@
+#include "ops/linear.h"
+
+#include "base/error.h"
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value linear(Value x, Value weight, Value bias) { return call("linear", {x, weight, bias}, {})[0]; }
+
+}  // namespace weft
+
+OP(linear) {
+  op.schema("linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor").function(&weft::linear);
+  op.gives([](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    const Meta& weight = request.operand(1);
+    require_floating(x, "linear", "x");
+    USER_CHECK(x.rank() >= 1 && weight.rank() == 2 && weight.shape[1] == x.shape.back(),
+               "[linear] weight must be [N, {}] to match x: {}, but is {}", x.rank() >= 1 ? x.shape.back().text() : "K",
+               x.text(), weight.text());
+    if (request.has(2)) {
+      const Meta& bias = request.operand(2);
+      USER_CHECK(bias.shape == Shape{weight.shape[0]}, "[linear] bias must be [{}] to match weight: {}, but is {}",
+                 weight.shape[0].text(), weight.text(), bias.text());
+    }
+    Shape shape = x.shape;
+    shape.back() = weight.shape[0];
+    return std::vector<Meta>{Meta::tensor(x.dtype, std::move(shape))};
+  });
+  op.sample({{"x", {5, 64}}, {"weight", {48, 64}}});
+  op.sample({{"x", {1, 64}}, {"weight", {33, 64}}, {"bias", {33}}});
+  op.sample({{"x", {7, 64}}, {"weight", {40, 64}, DType::q4_0}});
+  op.sample({{"x", {7, 64}}, {"weight", {40, 64}, DType::q4_1}});
+  op.sample({{"x", {3, 96}}, {"weight", {64, 96}, DType::q8_0}});
+  op.sample({{"x", {3, 40}}, {"weight", {64, 40}, DType::bf16}});
+  op.sample({{"x", {3, 40}}, {"weight", {64, 40}, DType::f16}});
+  // Sums of 96 products of magnitude about 1: the order of the sum is free.
+  op.tolerance(DType::f32, {.absolute = 1e-4, .relative = 1e-4});
+}

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// x times the transpose of weight, in f32, plus bias, rounded to the dtype of x. A block-quantised weight is
+// dequantised.
+//   x [..., K], weight [N, K], bias [N] -> [..., N]
+Value linear(Value x, Value weight, Value bias = {});
+
+}  // namespace weft

@@ -1,0 +1,20 @@
+#include "ops/mean.h"
+
+#include "ir/op.h"
+#include "ops/div_scalar.h"
+#include "ops/sum.h"
+
+namespace weft {
+
+Value mean(Value x) { return call("mean", {x}, {})[0]; }
+
+}  // namespace weft
+
+OP(mean) {
+  op.schema("mean(Tensor x) -> Tensor").function(&weft::mean);
+  op.means([](Evaluator&, const Values& v, const Attributes&) {
+    const Value& x = v[0];
+    return Values{div_scalar(sum(x), static_cast<double>(x.dim(-1).number()))};
+  });
+  op.sample({{"x", {5, 200}}});
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// The mean over the last dim, kept as 1.
+Value mean(Value x);
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+#include "ops/mul_scalar.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value mul_scalar(Value x, Scalar value) { return call("mul_scalar", {x}, {{"value", value.value}})[0]; }
+
+}  // namespace weft
+
+OP(mul_scalar) {
+  op.schema("mul_scalar(Tensor x, float value) -> Tensor").function(&weft::mul_scalar);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "mul_scalar"); });
+  op.sample({{"x", {4, 37}}}, {{"value", 0.7}});
+  op.sample({{"x", {3}}}, {{"value", -3.0}});
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// -x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
+Value neg(Value x);
+
+}  // namespace weft

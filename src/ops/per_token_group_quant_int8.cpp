@@ -1,0 +1,59 @@
+#include "ops/per_token_group_quant_int8.h"
+
+#include "base/error.h"
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+#include "ops/abs.h"
+#include "ops/amax.h"
+#include "ops/cast.h"
+#include "ops/clamp.h"
+#include "ops/div.h"
+#include "ops/div_scalar.h"
+#include "ops/reshape.h"
+#include "ops/round.h"
+
+namespace weft {
+
+std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps, std::string rounding) {
+  Values results = call("per_token_group_quant_int8", {x},
+                        {{"group_size", group_size}, {"eps", eps.value}, {"rounding", EnumWord{rounding}}});
+  return {results[0], results[1]};
+}
+
+}  // namespace weft
+
+OP(per_token_group_quant_int8) {
+  op.schema(
+        "per_token_group_quant_int8(Tensor x, int group_size, float eps=1e-10, str rounding=nearest) -> (Tensor, "
+        "Tensor)")
+      .function(&weft::per_token_group_quant_int8);
+  op.checks([](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    const std::int64_t group = request.attributes.at("group_size").integer();
+    require_floating(x, "per_token_group_quant_int8", "x");
+    USER_CHECK(group > 0 && x.rank() >= 1 && x.is_contiguous() && x.shape.back().is_number() &&
+                   x.shape.back().number() % group == 0,
+               "[per_token_group_quant_int8] x must have rows of whole groups of {}, but is {}", group, x.text());
+    const std::string& rounding = request.attributes.at("rounding").word();
+    USER_CHECK(rounding == "nearest" || rounding == "toward_zero",
+               "[per_token_group_quant_int8] rounding must be nearest or toward_zero, but is {}", rounding);
+  });
+  op.means([](Evaluator&, const Values& v, const Attributes& a) {
+    constexpr double kMaxCode = 127, kMinCode = -128;
+    const std::int64_t group = a.at("group_size").integer();
+    Shape grouped = v[0].meta().shape;
+    grouped.back() = grouped.back().number() / group;
+    Shape scales = grouped;
+    grouped.push_back(group);
+    const Value x = reshape(cast(v[0], DType::f32), grouped);
+    const Value scale = div_scalar(clamp(amax(abs(x)), a.at("eps").real(), std::nullopt), kMaxCode);
+    Value codes = clamp(div(x, scale), kMinCode, kMaxCode);
+    if (a.at("rounding").word() == "nearest") codes = round(codes);
+    return Values{reshape(cast(codes, DType::i8), v[0].meta().shape), reshape(scale, scales)};
+  });
+  op.sample({{"x", {5, 96}}}, {{"group_size", 32}});
+  op.sample({{"x", {1, 576}}}, {{"group_size", 32}});
+  op.sample({{"x", {3, 128}}}, {{"group_size", 64}, {"rounding", EnumWord{"toward_zero"}}});
+  op.tolerance(DType::i8, {});
+  op.tolerance(DType::f32, {});
+}

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// Rotates the first rotary_dim elements of every head by the angles of its token's position: pairs (i, i + rotary_dim /
+// 2) in neox style, (2 i, 2 i + 1) in GPT-J style. The table is cast to the dtype of query; each product and each sum
+// is rounded.
+//   positions i64[s0], query [s0, heads * head_size], key [s0, kv_heads * head_size],
+//   cos_sin_cache [max_position, rotary_dim]: the cosines, then the sines
+std::pair<Value, Value> rotary_embedding(Value positions, Value query, Value key, Value cos_sin_cache,
+                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style = true);
+std::pair<Value, Value> rotary_embedding(MaybeInplace, Value positions, Value query, Value key, Value cos_sin_cache,
+                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style = true);
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+#include "ops/sigmoid.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value sigmoid(Value x) { return call("sigmoid", {x}, {})[0]; }
+
+}  // namespace weft
+
+OP(sigmoid) {
+  op.schema("sigmoid(Tensor x) -> Tensor").function(&weft::sigmoid);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "sigmoid"); });
+  op.sample({{"x", {6, 41}}});
+  op.sample({{"x", {0, 8}}});
+}

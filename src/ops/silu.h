@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// x / (1 + exp(-x)), in f32, rounded to the dtype once.
+Value silu(Value x);
+
+}  // namespace weft

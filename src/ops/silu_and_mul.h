@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// silu of the first half of each row, rounded to the dtype, times the second half.
+//   x [..., 2 d] -> [..., d]
+Value silu_and_mul(Value x);
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+#include "ops/tanh.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value tanh(Value x) { return call("tanh", {x}, {})[0]; }
+
+}  // namespace weft
+
+OP(tanh) {
+  op.schema("tanh(Tensor x) -> Tensor").function(&weft::tanh);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "tanh"); });
+  op.sample({{"x", {6, 41}}});
+  op.sample({{"x", {0, 8}}});
+}

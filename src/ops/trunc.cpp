@@ -1,0 +1,17 @@
+#include "ops/trunc.h"
+
+#include "ir/op.h"
+#include "ir/shape_rules.h"
+
+namespace weft {
+
+Value trunc(Value x) { return call("trunc", {x}, {})[0]; }
+
+}  // namespace weft
+
+OP(trunc) {
+  op.schema("trunc(Tensor x) -> Tensor").function(&weft::trunc);
+  op.gives([](const OpRequest& request) { return pointwise_rule(request, "trunc"); });
+  op.sample({{"x", {6, 41}}});
+  op.sample({{"x", {0, 8}}});
+}

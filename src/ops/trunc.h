@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// x rounded towards zero; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
+Value trunc(Value x);
+
+}  // namespace weft

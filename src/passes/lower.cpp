@@ -1,0 +1,91 @@
+// lower: every op becomes a chosen kernel, or its meaning in smaller ops.
+//
+//   %y = rms_norm(%x, %w, epsilon=1e-05)   ->   %y = rms_norm@cpu(%x, %w, epsilon=1e-05)
+//
+// The choice is the first provider of the op's priority list that supports the call on this token range. `native` puts
+// the meaning in the node's place, whose ops are lowered in turn; for a primitive it is the reference kernel. A kernel
+// that writes over arguments gets clones of them; clone_elimination removes those that nobody needs.
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ir/print.h"
+#include "ir/trace.h"
+#include "passes/all.h"
+
+namespace weft {
+namespace {
+
+std::string layer_of(const Node& node) {
+  for (const auto& [key, value] : node.origin)
+    if (key == "layer") return value;
+  return "";
+}
+
+Choice choose(const Node& node, const PassContext& context) {
+  std::vector<std::optional<Meta>> operands;
+  for (const GraphValue* operand : node.operands)
+    operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
+  std::vector<Meta> results;
+  for (const auto& result : node.results) results.push_back(result->meta);
+  const KernelRequest request{operands, results, node.attributes, context.range};
+  return select_kernel(context.kernels, context.priorities, node.name, request, context.batch_invariant);
+}
+
+class Lowering {
+ public:
+  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
+
+  PassResult run() {
+    assign_names(graph_);
+    std::vector<Node*> nodes;
+    for (const auto& node : graph_.nodes()) nodes.push_back(node.get());
+    for (Node* node : nodes) lower(node);
+    assign_names(graph_);
+    graph_.stage = Stage::lowered;
+    result_.counts = {{"kernels", kernels_}, {"meanings", meanings_}, {"clones", clones_}};
+    return std::move(result_);
+  }
+
+ private:
+  void lower(Node* node) {
+    CHECK(node->op != nullptr, "{} is not an op of this program", node->name);
+    if (node->op->is_view) {
+      node->provider = "native";
+      return;
+    }
+    Choice choice = choose(*node, context_);
+    const Kernel* kernel = choice.kernel;
+    result_.choices.push_back({node->result()->name, node->name, layer_of(*node), choice});
+    if (kernel == nullptr && !node->op->is_primitive()) {
+      ++meanings_;
+      for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part);
+      return;
+    }
+    ++kernels_;
+    node->provider = choice.provider;
+    if (kernel == nullptr) return;
+    node->writes = kernel->writes;
+    for (int index : kernel->writes) insert_clone(node, static_cast<std::size_t>(index));
+  }
+
+  void insert_clone(Node* node, std::size_t index) {
+    Trace trace(context_.ops, graph_, node);
+    trace.set_origin(node->origin);
+    const Value copy = call("clone", {trace.of(node->operands[index])}, {})[0];
+    ++clones_;
+    graph_.set_operand(node, index, copy.graph_value());
+    lower(copy.graph_value()->producer);
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  PassResult result_;
+  int kernels_ = 0, meanings_ = 0, clones_ = 0;
+};
+
+}  // namespace
+
+PassResult lower(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
+
+}  // namespace weft

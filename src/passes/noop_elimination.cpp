@@ -1,0 +1,41 @@
+// noop_elimination: drops views, casts and clones that change nothing.
+//
+//   reshape(reshape(%x))            ->  reshape(%x)
+//   reshape, slice of equal type    ->  %x
+//   cast to the type it has         ->  %x
+
+#include "ir/print.h"
+#include "passes/all.h"
+
+namespace weft {
+namespace {
+
+// A replacement for the node's result, or null.
+GraphValue* replacement(Graph& graph, Node* node) {
+  GraphValue* x = node->operands[0];
+  if (node->is("reshape") && x->producer != nullptr && x->producer->is("reshape") &&
+      x->producer->operands[0]->meta.is_contiguous()) {
+    graph.set_operand(node, 0, x->producer->operands[0]);
+    x = node->operands[0];
+  }
+  const bool may_be_noop = node->is("reshape") || node->is("slice") || node->is("cast");
+  return may_be_noop && x->meta == node->result()->meta ? x : nullptr;
+}
+
+}  // namespace
+
+PassResult noop_elimination(Graph& graph, PassContext&) {
+  int removed = 0;
+  for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
+    Node* node = (it++)->get();
+    if (node->operands.empty() || node->operands[0] == nullptr || node->results.size() != 1) continue;
+    GraphValue* value = replacement(graph, node);
+    if (value == nullptr) continue;
+    graph.replace_all_uses(node->result(), value);
+    graph.erase(node);
+    ++removed;
+  }
+  return {.counts = {{"removed", removed}}};
+}
+
+}  // namespace weft

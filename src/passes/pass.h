@@ -1,0 +1,40 @@
+#pragma once
+
+// A pass changes a graph in place and says what it did. All passes have one signature; `passes/all.h`, made by the
+// build, declares one function for each file of this folder. The order is in compiler/pipeline.cpp, and the runner
+// there times, dumps and verifies each.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+#include "kernels/select.h"
+
+namespace weft {
+
+// What passes may look at. Made once per graph and token range.
+struct PassContext {
+  const OpTable& ops;
+  const KernelRegistry& kernels;
+  const PriorityLists& priorities;
+  TokenRange range;
+  bool batch_invariant = false;
+  std::vector<std::string> splitting_ops;  // names of ops that force a cut
+};
+
+// The choice made for one node, with the refusals on the way.
+struct NodeChoice {
+  std::string node;  // name of its first result
+  std::string op;
+  std::string layer;  // from the node's origin, "" when it has none
+  Choice choice;
+};
+
+struct PassResult {
+  std::vector<std::pair<std::string, int>> counts;                    // what was done, e.g. {"removed", 12}
+  std::vector<NodeChoice> choices = {};                               // lower
+  std::vector<std::pair<std::string, std::string>> kept_clones = {};  // clone_elimination: node, reason
+};
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+#include "tensor/batch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace weft {
+
+Tensor make_batch(std::span<const std::int32_t> query_starts, std::span<const std::int32_t> lengths,
+                  std::span<const std::int32_t> block_table) {
+  const std::size_t sequences = lengths.size();
+  USER_CHECK(query_starts.size() == sequences + 1 && query_starts[0] == 0,
+             "[batch] {} sequences need {} query starts from 0, but {} came", sequences, sequences + 1,
+             query_starts.size());
+  USER_CHECK(sequences == 0 ? block_table.empty() : block_table.size() % sequences == 0,
+             "[batch] a block table of {} entries does not divide among {} sequences", block_table.size(), sequences);
+  for (std::size_t i = 0; i < sequences; ++i) {
+    const std::int64_t rows = std::int64_t{query_starts[i + 1]} - query_starts[i];
+    USER_CHECK(rows >= 0 && lengths[i] >= rows, "[batch] sequence {} has {} rows of this step, but {} tokens in all", i,
+               rows, lengths[i]);
+  }
+  const std::size_t counts = query_starts.size() + lengths.size() + block_table.size();
+  Tensor tensor;
+  tensor.meta = Meta::batch();
+  tensor.storage = Storage::allocate(static_cast<std::int64_t>(sizeof(Batch) + counts * sizeof(std::int32_t)));
+  auto* arrays = reinterpret_cast<std::int32_t*>(tensor.data() + sizeof(Batch));
+  auto append = [&arrays](std::span<const std::int32_t> values) {
+    const std::int32_t* begin = arrays;
+    arrays = std::copy(values.begin(), values.end(), arrays);
+    return begin;
+  };
+  Batch& batch = *new (tensor.data()) Batch;
+  batch.sequences = static_cast<std::int32_t>(sequences);
+  batch.query_starts = append(query_starts);
+  batch.lengths = append(lengths);
+  batch.block_table = append(block_table);
+  batch.max_blocks = sequences == 0 ? 0 : static_cast<std::int32_t>(block_table.size() / sequences);
+  return tensor;
+}
+
+Tensor make_batch(const std::vector<std::pair<int, int>>& rows_and_length, int block) {
+  std::vector<std::int32_t> starts{0}, lengths, table;
+  int max_blocks = 0;
+  for (const auto& [rows, length] : rows_and_length) {
+    starts.push_back(starts.back() + rows);
+    lengths.push_back(length);
+    max_blocks = std::max(max_blocks, (length + block - 1) / block);
+  }
+  const int count = static_cast<int>(rows_and_length.size()) * max_blocks;
+  for (int page = 0; page < count; ++page) table.push_back(page);
+  return make_batch(starts, lengths, table);
+}
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+#pragma once
+
+// Builds the value of a `batch` input: a Tensor of meta `batch` whose storage holds the Batch and its arrays.
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace weft {
+
+// `query_starts` [sequences + 1], `lengths` [sequences], `block_table` [sequences, max_blocks]. The arrays are copied.
+// UserError when their sizes disagree, starts do not ascend from 0, or a length is below its sequence's rows.
+Tensor make_batch(std::span<const std::int32_t> query_starts, std::span<const std::int32_t> lengths,
+                  std::span<const std::int32_t> block_table);
+
+// For each sequence the rows of this step and the tokens in its cache, with pages numbered one after another.
+Tensor make_batch(const std::vector<std::pair<int, int>>& rows_and_length, int block);
+
+inline const Batch& batch_of(const Tensor& tensor) { return *tensor.as<Batch>(); }
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+#pragma once
+
+// Where a tensor lives, and what the machine there can do. The description is read once, when a Context is made, and
+// passed down; nothing asks the processor or the environment later.
+
+#include <cstdint>
+#include <string>
+
+namespace weft {
+
+enum class DeviceType : std::uint8_t { cpu, cuda, fake_cuda };
+
+struct DeviceId {
+  DeviceType type = DeviceType::cpu;
+  int index = 0;
+  bool operator==(const DeviceId&) const = default;
+};
+
+std::string device_text(DeviceId id);                // cpu, cuda:0, fake-cuda:0
+DeviceId device_from_text(const std::string& text);  // UserError on anything else
+
+// An ordered ceiling: each level has all that the levels before it have.
+enum class CpuFeatures : std::uint8_t { baseline, avx2, avx512, avx512_vnni, avx512_bf16 };
+
+std::string cpu_features_text(CpuFeatures features);  // baseline avx2 avx512 vnni bf16
+
+struct DeviceDescription {
+  DeviceId id;
+  std::string name;                              // the processor's own name
+  CpuFeatures host = CpuFeatures::baseline;      // the highest level this host has
+  CpuFeatures features = CpuFeatures::baseline;  // the level in use: min(host, ceiling)
+  int threads = 1;                               // worker threads, the caller included
+};
+
+// Reads the host's features and applies the ceiling WEFT_CPU_FEATURES=baseline|avx2|avx512|vnni|bf16 given as text
+// ("" for none); UserError for another word. `threads` 0 means one per available processor.
+DeviceDescription describe_cpu(const std::string& ceiling, int threads);
+
+}  // namespace weft

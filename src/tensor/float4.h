@@ -1,0 +1,39 @@
+#pragma once
+
+// f4e2m1, the four-bit float of the OCP Microscaling specification: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.
+// Two elements a byte, low nibble first. Rounds to nearest even and saturates at 6; NaN gives 6.
+
+#include <cstdint>
+
+#include "tensor/float_rounding.h"
+
+namespace weft {
+
+// `code` is in [0, 16).
+static inline float f4e2m1_to_f32(std::uint8_t code) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(code & 0x8u) << 28;
+  return float_of_bits(sign | bits_of_float(widen_magnitude(code & 0x7u, 1, 1)));
+}
+
+static inline std::uint8_t f32_to_f4e2m1(float value) {
+  const std::uint32_t bits = bits_of_float(value);
+  const std::uint32_t magnitude = bits & kFloatMagnitude;
+  if (magnitude > kFloatInfinity) return 0x7u;
+  const std::uint32_t sign = (bits & kFloatSign) >> 28;
+  if (magnitude == kFloatInfinity) return static_cast<std::uint8_t>(sign | 0x7u);
+  const std::uint32_t rounded = round_magnitude(magnitude, 1, 1);
+  return static_cast<std::uint8_t>(sign | (rounded < 0x7u ? rounded : 0x7u));
+}
+
+// Element `index` of packed nibbles.
+static inline std::uint8_t load_nibble(const std::uint8_t* packed, std::int64_t index) {
+  const std::uint8_t byte = packed[index / 2];
+  return static_cast<std::uint8_t>(index % 2 == 0 ? byte & 0xfu : byte >> 4);
+}
+
+static inline void store_nibble(std::uint8_t* packed, std::int64_t index, std::uint8_t code) {
+  std::uint8_t& byte = packed[index / 2];
+  byte = static_cast<std::uint8_t>(index % 2 == 0 ? (byte & 0xf0u) | code : (byte & 0xfu) | code << 4);
+}
+
+}  // namespace weft

@@ -1,0 +1,17 @@
+#pragma once
+
+// Bit patterns of f32. Kernels built for one instruction set include this, so nothing here is a template of the
+// standard library or has a symbol of its own.
+
+#include <cstdint>
+
+namespace weft {
+
+static inline std::uint32_t bits_of_float(float value) { return __builtin_bit_cast(std::uint32_t, value); }
+static inline float float_of_bits(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+
+inline constexpr std::uint32_t kFloatSign = 0x80000000u;
+inline constexpr std::uint32_t kFloatMagnitude = 0x7fffffffu;
+inline constexpr std::uint32_t kFloatInfinity = 0x7f800000u;
+
+}  // namespace weft

@@ -1,0 +1,170 @@
+#pragma once
+
+// House mathematics: exp, sigmoid, tanh, erf, rsqrt and the row sum as fixed sequences of IEEE f32 operations, so that
+// every kernel on every instruction set gives the same bits. Vector code repeats these functions line by line; it may
+// use only + - * / sqrt (round to nearest even), compares, selects, min, max and integer operations on bit patterns,
+// never FMA, and must be compiled with -ffp-contract=off.
+//
+//   Line here                     AVX2 (AVX-512 alike)
+//   low > x ? low : x             _mm256_max_ps(low, x)     in this order: a NaN in x passes
+//   high < x ? high : x           _mm256_min_ps(high, x)    in this order: a NaN in x passes
+//   c ? a : b                     _mm256_blendv_ps(b, a, c), c an ordered compare (false for NaN)
+//   bits, shift_right             _mm256_castps_si256, _mm256_srai_epi32
+//
+// Denormals are kept everywhere: kernels never set flush-to-zero. Largest errors over all f32, in units in the last
+// place of the result: exp 1.0, sigmoid 2.5, tanh 1.5, erf 1.5. NaN gives NaN; infinities give limits.
+// Polynomials are minimax fits (Lawson's iteration), coefficients rounded to f32 one after the other.
+//
+// Everything is `static inline` and uses builtins only: objects built for an instruction set may hold no weak symbol.
+
+#include <cstdint>
+
+#include "tensor/float_bits.h"
+
+namespace weft {
+
+// exp(x) = 2^n * exp(r), n = round(x / ln 2), |r| <= ln 2 / 2; exp(r) = 1 + (r + r^2 * p(r)).
+struct HouseExpConstants {
+  // exp(x) is 0 below, infinite above; between, n fits the two steps of scaling.
+  static constexpr float low = -104.0f;
+  static constexpr float high = 89.0f;
+  static constexpr float inverse_ln2 = 0x1.715476p+0f;
+  // 1.5 * 2^23: adding it rounds to the nearest integer and leaves that in the low bits.
+  static constexpr float magic = 0x1.8p+23f;
+  static constexpr std::uint32_t magic_bits = 0x4b400000u;
+  // ln 2 in two parts; the first has 9 significant bits, so that n * ln2_high is exact.
+  static constexpr float ln2_high = 0.693359375f;
+  static constexpr float ln2_low = -2.12194440e-4f;
+  // p(r) = p0 + p1 * r + ...; error 0.05 units in the last place of exp.
+  static constexpr float p0 = 0x1.fffffcp-2f;
+  static constexpr float p1 = 0x1.555492p-3f;
+  static constexpr float p2 = 0x1.5558aap-5f;
+  static constexpr float p3 = 0x1.12396cp-7f;
+  static constexpr float p4 = 0x1.6a5236p-10f;
+};
+
+// tanh(x) = x + x * z * p(z), z = x^2, for |x| < split; else 1 - 2 / (exp(2 |x|) + 1); of |x|, then the sign of x.
+struct HouseTanhConstants {
+  static constexpr float split = 0.625f;
+  static constexpr float p0 = -0x1.555534p-2f;
+  static constexpr float p1 = 0x1.11075ep-3f;
+  static constexpr float p2 = -0x1.b842c4p-5f;
+  static constexpr float p3 = 0x1.524c4p-6f;
+  static constexpr float p4 = -0x1.767a14p-8f;
+};
+
+// erf(x) = x + x * p(z), z = x^2, for |x| < split; else 1 - exp(q(|x|)), where q fits ln(erfc); of |x|, then the sign
+// of x. From `high` on, erf rounds to 1.
+struct HouseErfConstants {
+  static constexpr float split = 0.9f;
+  static constexpr float high = 4.0f;
+  static constexpr float p0 = 0x1.06eba8p-3f;
+  static constexpr float p1 = -0x1.812740p-2f;
+  static constexpr float p2 = 0x1.ce2d5cp-4f;
+  static constexpr float p3 = -0x1.b7ffc4p-6f;
+  static constexpr float p4 = 0x1.543718p-8f;
+  static constexpr float p5 = -0x1.a52da8p-11f;
+  static constexpr float p6 = 0x1.4be51cp-14f;
+  static constexpr float q0 = -0x1.743c48p-13f;
+  static constexpr float q1 = -0x1.20b432p+0f;
+  static constexpr float q2 = -0x1.462cb2p-1f;
+  static constexpr float q3 = -0x1.aa2316p-4f;
+  static constexpr float q4 = 0x1.6cfce4p-6f;
+  static constexpr float q5 = -0x1.908130p-9f;
+  static constexpr float q6 = 0x1.9d850cp-13f;
+};
+
+static inline float house_exp(float x) {
+  using C = HouseExpConstants;
+  x = C::low > x ? C::low : x;
+  x = C::high < x ? C::high : x;
+  const float shifted = x * C::inverse_ln2 + C::magic;
+  const float n = shifted - C::magic;
+  const float r = (x - n * C::ln2_high) - n * C::ln2_low;
+  float p = C::p4;
+  p = p * r + C::p3;
+  p = p * r + C::p2;
+  p = p * r + C::p1;
+  p = p * r + C::p0;
+  const float y = (r * r * p + r) + 1.0f;
+  // 2^n in two halves, each a normal number: the product rounds once, also when it is denormal.
+  const std::uint32_t whole = bits_of_float(shifted) - C::magic_bits;
+  const std::uint32_t half = static_cast<std::uint32_t>(static_cast<std::int32_t>(whole) >> 1);
+  const float first = float_of_bits((half + 127u) << 23);
+  const float second = float_of_bits((whole - half + 127u) << 23);
+  return (y * first) * second;
+}
+
+// 1 / (1 + exp(-x)), without losing small results to an infinite exp.
+static inline float house_sigmoid(float x) {
+  const float e = house_exp(float_of_bits(bits_of_float(x) | kFloatSign));  // exp(-|x|)
+  const float numerator = x >= 0.0f ? 1.0f : e;
+  return numerator / (1.0f + e);
+}
+
+static inline float house_tanh(float x) {
+  using C = HouseTanhConstants;
+  const std::uint32_t sign = bits_of_float(x) & kFloatSign;
+  const float magnitude = float_of_bits(bits_of_float(x) & kFloatMagnitude);
+  const float z = magnitude * magnitude;
+  float p = C::p4;
+  p = p * z + C::p3;
+  p = p * z + C::p2;
+  p = p * z + C::p1;
+  p = p * z + C::p0;
+  const float near = magnitude + magnitude * (z * p);
+  const float far = 1.0f - 2.0f / (house_exp(magnitude + magnitude) + 1.0f);
+  return float_of_bits(bits_of_float(magnitude < C::split ? near : far) | sign);
+}
+
+static inline float house_erf(float x) {
+  using C = HouseErfConstants;
+  const std::uint32_t sign = bits_of_float(x) & kFloatSign;
+  const float magnitude = float_of_bits(bits_of_float(x) & kFloatMagnitude);
+  const float z = magnitude * magnitude;
+  float p = C::p6;
+  p = p * z + C::p5;
+  p = p * z + C::p4;
+  p = p * z + C::p3;
+  p = p * z + C::p2;
+  p = p * z + C::p1;
+  p = p * z + C::p0;
+  const float near = magnitude + magnitude * p;
+  const float a = C::high < magnitude ? C::high : magnitude;
+  float q = C::q6;
+  q = q * a + C::q5;
+  q = q * a + C::q4;
+  q = q * a + C::q3;
+  q = q * a + C::q2;
+  q = q * a + C::q1;
+  q = q * a + C::q0;
+  const float far = 1.0f - house_exp(q);
+  return float_of_bits(bits_of_float(magnitude < C::split ? near : far) | sign);
+}
+
+static inline float house_sqrt(float x) { return __builtin_sqrtf(x); }
+static inline float house_rsqrt(float x) { return 1.0f / house_sqrt(x); }
+
+// x * sigmoid(x) as its definition spells it: -x, exp, 1 +, x /.
+static inline float house_silu(float x) { return x / (1.0f + house_exp(-x)); }
+
+// Row sum: kHouseSumLanes strided partial sums, each from 0.0f in order of position, then a fixed tree.
+inline constexpr int kHouseSumLanes = 64;
+
+// Sums partial[0 .. 63] in place; the result is partial[0]. For w = 32, 16, 8, 4, 2, 1: partial[j] += partial[j + w].
+static inline float house_sum_tree(float* partial) {
+  for (int width = kHouseSumLanes / 2; width > 0; width /= 2)
+    for (int j = 0; j < width; ++j) partial[j] += partial[j + width];
+  return partial[0];
+}
+
+static inline float house_row_sum(const float* x, std::int64_t count) {
+  float partial[kHouseSumLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kHouseSumLanes <= count; i += kHouseSumLanes)
+    for (int j = 0; j < kHouseSumLanes; ++j) partial[j] += x[i + j];
+  for (int j = 0; i + j < count; ++j) partial[j] += x[i + j];
+  return house_sum_tree(partial);
+}
+
+}  // namespace weft

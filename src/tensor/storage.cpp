@@ -1,0 +1,86 @@
+#include "tensor/storage.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <sys/mman.h>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kPage = 4096;
+constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
+constexpr std::int64_t kMappedFrom = std::int64_t{1} << 20;
+constexpr std::int64_t kHugeFrom = std::int64_t{4} << 20;
+// No processor addresses more; it also keeps rounding up inside 64 bits.
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 56;
+
+std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+[[noreturn]] void fail_memory(std::int64_t bytes) {
+  fail_device("[memory] wanted {} bytes, but the system has no more: {}", bytes, system_error_text());
+}
+
+std::byte* map_pages(std::int64_t bytes) {
+  void* address =
+      mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) fail_memory(bytes);
+  return static_cast<std::byte*>(address);
+}
+
+// Maps a huge page more than needed and gives back what lies outside the aligned part.
+std::byte* map_huge_pages(std::int64_t bytes) {
+  std::byte* start = map_pages(bytes + kHugePage);
+  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(start));
+  const std::int64_t before = round_up(address, kHugePage) - address;
+  if (before > 0) munmap(start, static_cast<std::size_t>(before));
+  if (before < kHugePage) munmap(start + before + bytes, static_cast<std::size_t>(kHugePage - before));
+  // Advice only: without huge pages the memory is as good, only slower to walk.
+  madvise(start + before, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+  return start + before;
+}
+
+}  // namespace
+
+std::shared_ptr<Storage> Storage::allocate(std::int64_t bytes) {
+  CHECK(bytes >= 0, "[memory] wanted a count of bytes, but is {}", bytes);
+  if (bytes > kMaxBytes) fail_device("[memory] wanted {} bytes, more than any machine has", bytes);
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->bytes_ = bytes;
+  if (bytes >= kMappedFrom) {
+    const bool huge = bytes >= kHugeFrom;
+    const std::int64_t mapped = round_up(bytes, huge ? kHugePage : kPage);
+    storage->data_ = huge ? map_huge_pages(mapped) : map_pages(mapped);
+    storage->mapped_bytes_ = mapped;
+    return storage;
+  }
+  // At least one line, so that an empty tensor has an address too.
+  const auto size = static_cast<std::size_t>(round_up(bytes == 0 ? 1 : bytes, kLine));
+  storage->data_ = static_cast<std::byte*>(std::aligned_alloc(kLine, size));
+  if (storage->data_ == nullptr) fail_memory(bytes);
+  std::memset(storage->data_, 0, size);
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::view_of(std::byte* data, std::int64_t bytes, std::shared_ptr<const void> owner) {
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->data_ = data;
+  storage->bytes_ = bytes;
+  storage->borrowed_ = true;
+  storage->owner_ = std::move(owner);
+  return storage;
+}
+
+Storage::~Storage() {
+  if (mapped_bytes_ > 0) {
+    munmap(data_, static_cast<std::size_t>(mapped_bytes_));
+  } else if (!borrowed_) {
+    std::free(data_);
+  }
+}
+
+}  // namespace weft

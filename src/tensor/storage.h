@@ -1,0 +1,35 @@
+#pragma once
+
+// Bytes that tensors look into: memory of our own, a mapped file, or memory lent by someone who outlives us.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace weft {
+
+class Storage {
+ public:
+  // Zeroed pages, 64-byte aligned (2 MB aligned with huge pages asked for, when large). DeviceError when there is no
+  // memory.
+  static std::shared_ptr<Storage> allocate(std::int64_t bytes);
+  // Bytes owned by `owner`, which is kept alive; without an owner, by someone who outlives the storage.
+  static std::shared_ptr<Storage> view_of(std::byte* data, std::int64_t bytes, std::shared_ptr<const void> owner);
+
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  ~Storage();
+
+ private:
+  Storage() = default;
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+  std::int64_t mapped_bytes_ = 0;  // > 0 when the memory came from mmap
+  bool borrowed_ = false;          // by view_of: not ours to free
+  std::shared_ptr<const void> owner_;
+};
+
+}  // namespace weft

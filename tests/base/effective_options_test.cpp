@@ -1,0 +1,106 @@
+#include "base/effective_options.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+EffectiveOptions settle(const std::vector<std::pair<std::string, std::string>>& settings) {
+  Options options;
+  for (const auto& [name, value] : settings) set_option(options, name, value, "test");
+  return effective_options(options);
+}
+
+TEST(EffectiveOptions, DefaultsAreFilledInWithoutDifferences) {
+  const EffectiveOptions effective = settle({});
+  EXPECT_TRUE(effective.differences.empty());
+  EXPECT_EQ(effective.options.mode, "weft");
+  EXPECT_EQ(effective.options.cudagraph_mode, "FULL");
+  EXPECT_EQ(effective.options.kv_cache_dtype, "f16");
+  EXPECT_EQ(effective.options.eliminate_noops, OptionalFlag(true));
+  EXPECT_EQ(effective.options.cudagraph_capture_sizes, default_capture_sizes(256));
+}
+
+TEST(EffectiveOptions, LevelsChooseModeAndReplay) {
+  EXPECT_EQ(settle({{"O", "0"}}).options.mode, "none");
+  EXPECT_EQ(settle({{"O", "0"}}).options.cudagraph_mode, "NONE");
+  EXPECT_EQ(settle({{"O", "1"}}).options.cudagraph_mode, "PIECEWISE");
+  EXPECT_EQ(settle({{"O", "3"}}).options.cudagraph_mode, "FULL");
+  EXPECT_EQ(settle({{"O", "0"}, {"cc.mode", "3"}}).options.mode, "weft");
+}
+
+TEST(EffectiveOptions, EagerOverrulesTheModeAndSaysSo) {
+  const EffectiveOptions effective = settle({{"enforce-eager", ""}, {"cc.mode", "3"}, {"cc.cudagraph_mode", "FULL"}});
+  EXPECT_EQ(effective.options.mode, "none");
+  EXPECT_EQ(effective.options.cudagraph_mode, "NONE");
+  EXPECT_TRUE(effective.options.cudagraph_capture_sizes.empty());
+  ASSERT_EQ(effective.differences.size(), 2u);
+  EXPECT_EQ(effective.differences[0].option, "cc.mode");
+  EXPECT_EQ(effective.differences[0].requested, "weft");
+  EXPECT_EQ(effective.differences[0].effective, "none");
+  EXPECT_EQ(effective.differences[0].reason, "--enforce-eager");
+  EXPECT_EQ(effective.differences[1].option, "cc.cudagraph_mode");
+}
+
+TEST(EffectiveOptions, ExactPrecisionKeepsAnF32Cache) {
+  EXPECT_EQ(settle({{"activation-precision", "exact"}}).options.kv_cache_dtype, "f32");
+  EXPECT_EQ(settle({{"activation-precision", "exact"}, {"kv-cache-dtype", "f16"}}).options.kv_cache_dtype, "f16");
+}
+
+TEST(EffectiveOptions, SizesAreSortedExpandedAndLimited) {
+  const EffectiveOptions effective = settle({{"max-num-batched-tokens", "64"},
+                                             {"cc.cudagraph_capture_sizes", "8,2,2,100"},
+                                             {"cc.compile_sizes", "3,cudagraph_capture_sizes,65"},
+                                             {"cc.compile_ranges_split_points", "64,32,1,32"}});
+  EXPECT_EQ(effective.options.cudagraph_capture_sizes, (Counts{2, 8}));
+  EXPECT_EQ(effective.options.max_cudagraph_capture_size, 64);
+  EXPECT_EQ(effective.options.compile_sizes, (Words{"2", "3", "8"}));
+  EXPECT_EQ(effective.options.compile_ranges_split_points, Counts{32});
+  EXPECT_EQ(effective.options.max_num_seqs, 64);
+  EXPECT_EQ(effective.differences.size(), 3u);
+}
+
+TEST(EffectiveOptions, AreSettledOnce) {
+  const EffectiveOptions once = settle({{"cc.compile_sizes", "cudagraph_capture_sizes"}, {"max-num-seqs", "1k"}});
+  const EffectiveOptions twice = effective_options(once.options);
+  EXPECT_EQ(twice.options, once.options);
+  EXPECT_TRUE(twice.differences.empty());
+}
+
+TEST(DefaultCaptureSizes, GrowInThreeSteps) {
+  EXPECT_EQ(default_capture_sizes(0), Counts{});
+  EXPECT_EQ(default_capture_sizes(3), (Counts{1, 2}));
+  EXPECT_EQ(default_capture_sizes(16), (Counts{1, 2, 4, 8, 16}));
+  const Counts sizes = default_capture_sizes(512);
+  EXPECT_EQ(sizes.size(), 3u + 32u + 16u);
+  EXPECT_EQ(sizes.back(), 512);
+  EXPECT_EQ(sizes[34], 256);
+  EXPECT_EQ(sizes[35], 272);
+}
+
+TEST(TranslateCustomOps, GivesTheNewSpelling) {
+  const std::vector<std::string> ops{"add", "rms_norm", "silu_and_mul"};
+  const auto translate = [&](std::string_view words) {
+    Options options;
+    set_option(options, "cc.custom_ops", words, "test");
+    set_option(options, "ir-op-priority.add", "cpu", "test");
+    const std::vector<std::string> spellings = translate_custom_ops(options, ops);
+    EXPECT_TRUE(options.custom_ops.empty());
+    EXPECT_EQ(options.ir_op_priority.at("add"), Words{"cpu"});
+    EXPECT_EQ(options.ir_op_priority.size(), spellings.size() + 1);
+    return spellings;
+  };
+  EXPECT_EQ(translate("all"), std::vector<std::string>{});
+  EXPECT_EQ(translate("none,+rms_norm"), std::vector<std::string>{"--ir-op-priority.silu_and_mul=native"});
+  EXPECT_EQ(translate("all,-rms_norm"), std::vector<std::string>{"--ir-op-priority.rms_norm=native"});
+  EXPECT_EQ(translate("-add"), std::vector<std::string>{});
+  EXPECT_THROW(translate("+rms_nrom"), UserError);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,307 @@
+#include "base/files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "tests/base/failing_file_system.h"
+#include "tests/base/temporary_folder.h"
+
+namespace weft {
+namespace {
+
+std::string text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.what();
+  } catch (const DeviceError& error) {
+    return std::string("device: ") + error.what();
+  }
+  return "";
+}
+
+EnvironmentLookup environment_of(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+std::size_t resident_pages(const MappedFile& file) {
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  bool ours = false;
+  while (std::getline(maps, line)) {
+    if (line.find(file.path()) != std::string::npos) ours = true;
+    if (ours && line.starts_with("Rss:")) return std::stoul(line.substr(4)) * 1024 / 4096;
+  }
+  return 0;
+}
+
+TEST(MappedFile, ReadsWhatWasWritten) {
+  const TemporaryFolder folder;
+  const std::string bytes("a\0b\xff\n", 5);
+  write_then_rename(folder / "file", bytes);
+  const MappedFile file(folder / "file");
+  EXPECT_EQ(text_of(file), bytes);
+  EXPECT_EQ(file.size(), 5u);
+  EXPECT_EQ(file.path(), folder / "file");
+}
+
+TEST(MappedFile, MovesWithItsBytes) {
+  const TemporaryFolder folder;
+  write_then_rename(folder / "one", "first");
+  write_then_rename(folder / "two", "second");
+  MappedFile one(folder / "one");
+  MappedFile two(folder / "two");
+  one = std::move(two);
+  EXPECT_EQ(text_of(one), "second");
+  MappedFile three(std::move(one));
+  EXPECT_EQ(text_of(three), "second");
+  EXPECT_EQ(one.size(), 0u);
+  three = std::move(three);
+  EXPECT_EQ(text_of(three), "second");
+}
+
+TEST(MappedFile, RefusesWhatIsNoFileWithContent) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "empty").close();
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(message_of([&] { MappedFile(folder / "missing"); }),
+            "[\"" + folder.path() + "/missing\"] cannot open: no such file or folder");
+  EXPECT_EQ(message_of([&] { MappedFile(folder.path()); }),
+            "[\"" + folder.path() + "\"] wanted a file, but it is a folder");
+  EXPECT_EQ(message_of([&] { MappedFile(folder / "empty"); }), "[\"" + folder.path() + "/empty\"] is empty");
+  EXPECT_EQ(message_of([&] { MappedFile(folder / "pipe"); }),
+            "[\"" + folder.path() + "/pipe\"] wanted a regular file, but it is a device or pipe");
+  EXPECT_NE(message_of([&] { MappedFile(folder / "empty" + "/below"); }).find("Not a directory"), std::string::npos);
+  EXPECT_EQ(message_of([&] { MappedFile(""); }), "[file] wanted a path, but it is empty");
+  EXPECT_EQ(message_of([&] { MappedFile(std::string("a\0b", 3)); }),
+            "[\"a\\u{0}b\"] is not a path: it holds a null byte");
+}
+
+TEST(MappedFile, DroppedPagesLeaveMemoryAndReadTheSameAgain) {
+  const TemporaryFolder folder;
+  std::string bytes(4 << 20, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 + i / 4096);
+  write_then_rename(folder / "file", bytes);
+  const MappedFile file(folder / "file");
+  file.will_need(0, file.size());
+  EXPECT_EQ(std::memcmp(file.bytes().data(), bytes.data(), bytes.size()), 0);
+  EXPECT_GE(resident_pages(file), 1000u);
+  file.drop(0, 2 << 20);
+  EXPECT_LE(resident_pages(file), 600u);
+  file.drop(4096 * 3 + 5, static_cast<std::size_t>(-1));
+  EXPECT_EQ(resident_pages(file), 0u);
+  file.drop(file.size(), 1);
+  file.drop(static_cast<std::size_t>(-1), static_cast<std::size_t>(-1));
+  EXPECT_EQ(std::memcmp(file.bytes().data(), bytes.data(), bytes.size()), 0);
+}
+
+TEST(MappedFile, FailsCleanlyWhicheverCallFails) {
+  const TemporaryFolder folder;
+  write_then_rename(folder / "file", "content");
+  int failures = 0;
+  for (int n = 1;; ++n) {
+    const FailingFileSystem file_system(n, ENOMEM);
+    const std::string message = message_of([&] { MappedFile(folder / "file", file_system); });
+    if (!file_system.has_failed()) {
+      EXPECT_EQ(message, "");
+      break;
+    }
+    if (message.empty()) continue;  // the first look is only a convenience
+    EXPECT_NE(message.find("device: "), std::string::npos) << message;
+    EXPECT_NE(message.find("Cannot allocate memory"), std::string::npos) << message;
+    ++failures;
+  }
+  EXPECT_EQ(failures, 4);
+}
+
+TEST(ReadFile, ReadsFilesAndPipesUpToTheBound) {
+  const TemporaryFolder folder;
+  write_then_rename(folder / "file", "0123456789");
+  std::ofstream(folder / "empty").close();
+  EXPECT_EQ(read_file(folder / "file", 10), "0123456789");
+  EXPECT_EQ(read_file(folder / "empty", 0), "");
+  EXPECT_EQ(message_of([&] { read_file(folder / "file", 9); }),
+            "[\"" + folder.path() + "/file\"] wanted at most 9 bytes, but it has 10");
+  EXPECT_NE(read_file("/proc/self/status", 1 << 20), "");
+
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const std::string long_text(200000, 'x');
+  std::thread writer([&] { std::ofstream(folder / "pipe") << long_text; });
+  EXPECT_EQ(read_file(folder / "pipe", 1 << 20), long_text);
+  writer.join();
+  EXPECT_NE(message_of([&] { read_file("/dev/zero", 1000); }).find("wanted at most 1000 bytes, but it has at least"),
+            std::string::npos);
+}
+
+TEST(ReadFile, FailsCleanlyWhicheverCallFailsAndTakesShortReads) {
+  const TemporaryFolder folder;
+  write_then_rename(folder / "file", "0123456789");
+  for (int n = 1;; ++n) {
+    FailingFileSystem file_system(n, EIO);
+    file_system.limit_transfers(3);
+    std::string content;
+    const std::string message = message_of([&] { content = read_file(folder / "file", 100, file_system); });
+    if (!file_system.has_failed()) {
+      EXPECT_EQ(content, "0123456789");
+      EXPECT_GE(n, 8);
+      break;
+    }
+    EXPECT_NE(message.find("device: "), std::string::npos) << n << message;
+  }
+}
+
+TEST(ReadFile, RepeatsInterruptedCalls) {
+  const TemporaryFolder folder;
+  write_then_rename(folder / "file", "0123456789");
+  for (int n = 2; n <= 5; ++n) {
+    if (n == 3) continue;  // asking for the size is never interrupted
+    const FailingFileSystem file_system(n, EINTR);
+    EXPECT_EQ(read_file(folder / "file", 100, file_system), "0123456789") << n;
+  }
+}
+
+TEST(WriteThenRename, ReplacesTheFileAndLeavesNothingElse) {
+  const TemporaryFolder folder;
+  write_then_rename(folder / "file", "old");
+  write_then_rename(folder / "file", "new content");
+  EXPECT_EQ(read_file(folder / "file", 100), "new content");
+  write_then_rename(folder / "file", "");
+  EXPECT_EQ(read_file(folder / "file", 100), "");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"file"});
+}
+
+TEST(WriteThenRename, OldFileStaysAndNoOtherIsLeftWhicheverCallFails) {
+  for (const int error : {ENOSPC, EIO, EACCES, EROFS}) {
+    for (int n = 1;; ++n) {
+      const TemporaryFolder folder;
+      write_then_rename(folder / "file", "old");
+      FailingFileSystem file_system(n, error);
+      file_system.limit_transfers(2);
+      const std::string message = message_of([&] { write_then_rename(folder / "file", "new!", file_system); });
+      EXPECT_EQ(folder.names(), std::vector<std::string>{"file"});
+      if (!file_system.has_failed()) {
+        EXPECT_EQ(message, "");
+        EXPECT_EQ(read_file(folder / "file", 100), "new!");
+        EXPECT_EQ(n, 8);  // inspect, resolve, create, write, write, sync, rename
+        break;
+      }
+      EXPECT_EQ(read_file(folder / "file", 100), "old");
+      EXPECT_EQ(message.starts_with("device: "), error == ENOSPC || error == EIO) << message;
+      EXPECT_NE(message.find("cannot write"), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(WriteThenRename, DiskFullIsADeviceErrorThatSaysSo) {
+  const TemporaryFolder folder;
+  const FailingFileSystem file_system(3, ENOSPC);
+  const std::string message = message_of([&] { write_then_rename(folder / "file", "new", file_system); });
+  EXPECT_EQ(message, "device: [\"" + folder.path() + "/file\"] cannot write: No space left on device");
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(WriteThenRename, StepsOverWhatAKilledProcessLeft) {
+  const TemporaryFolder folder;
+  const std::string left = ".weft-" + std::to_string(::getpid()) + "-0.tmp";
+  std::ofstream(folder / left) << "left";
+  write_then_rename(folder / "file", "new");
+  EXPECT_EQ(read_file(folder / "file", 100), "new");
+  EXPECT_EQ(read_file(folder / left, 100), "left");
+}
+
+TEST(WriteThenRename, FollowsLinksAndWritesIntoDevices) {
+  const TemporaryFolder folder;
+  write_then_rename(folder / "real", "old");
+  ASSERT_EQ(::symlink("real", (folder / "link").c_str()), 0);
+  write_then_rename(folder / "link", "new");
+  EXPECT_EQ(read_file(folder / "real", 100), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  write_then_rename("/dev/null", "gone");
+  struct stat status;
+  ASSERT_EQ(::stat("/dev/null", &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode));
+  EXPECT_NE(message_of([] { write_then_rename("/dev/full", "x"); }).find("device: "), std::string::npos);
+}
+
+TEST(WriteThenRename, RefusesFoldersAndMissingFolders) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(message_of([&] { write_then_rename(folder.path(), "x"); }),
+            "[\"" + folder.path() + "\"] cannot write: it is a folder");
+  EXPECT_NE(message_of([&] { write_then_rename(folder / "missing" + "/file", "x"); }).find("No such file"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { write_then_rename(folder / std::string(300, 'n'), "x"); }).find("File name too long"),
+            std::string::npos);
+  write_then_rename(folder / std::string(255, 'n'), "the longest name there is");
+}
+
+TEST(WriteThenRename, ConcurrentWritersOfOnePathLeaveOneWholeFile) {
+  const TemporaryFolder folder;
+  std::vector<std::thread> writers;
+  for (char letter = 'a'; letter < 'e'; ++letter) {
+    writers.emplace_back([&folder, letter] {
+      for (int round = 0; round < 20; ++round) write_then_rename(folder / "file", std::string(5000, letter));
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const std::string content = read_file(folder / "file", 10000);
+  EXPECT_EQ(content, std::string(5000, content.at(0)));
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"file"});
+}
+
+TEST(MakeFolders, MakesAllThatAreMissing) {
+  const TemporaryFolder folder;
+  make_folders(folder / "a/b//c/");
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "a/b/c"));
+  make_folders(folder / "a/b");
+  write_then_rename(folder / "a/file", "x");
+  EXPECT_NE(message_of([&] { make_folders(folder / "a/file/b"); }).find("cannot make the folder"), std::string::npos);
+  const FailingFileSystem full(1, ENOSPC);
+  make_folders(folder.path(), full);  // "/tmp" exists, whatever the call says
+  EXPECT_NE(message_of([&] { make_folders(folder / "new", FailingFileSystem(5, ENOSPC)); }).find("device"),
+            std::string::npos);
+}
+
+TEST(CacheFolder, TakesTheFirstPlaceThatIsSet) {
+  EXPECT_EQ(cache_folder(environment_of({{"WEFT_CACHE_ROOT", "/w"}, {"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}})), "/w");
+  EXPECT_EQ(cache_folder(environment_of({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}})), "/x/weft");
+  EXPECT_EQ(cache_folder(environment_of({{"XDG_CACHE_HOME", "relative"}, {"HOME", "/h"}})), "/h/.cache/weft");
+  EXPECT_EQ(cache_folder(environment_of({{"WEFT_CACHE_ROOT", ""}, {"HOME", "/h"}})), "/h/.cache/weft");
+  EXPECT_THROW(cache_folder(environment_of({})), UserError);
+  EXPECT_THROW(cache_folder(environment_of({{"HOME", ""}})), UserError);
+}
+
+TEST(Environment, ProcessEnvironmentSeesVariables) {
+  ::setenv("WEFT_TEST_VARIABLE", "value=1", 1);
+  ::setenv("WEFT_TEST_ANOTHER", "", 1);
+  EXPECT_EQ(process_environment()("WEFT_TEST_VARIABLE"), "value=1");
+  EXPECT_EQ(process_environment()("WEFT_TEST_ANOTHER"), "");
+  EXPECT_EQ(process_environment()("WEFT_TEST_MISSING"), std::nullopt);
+  EXPECT_EQ(process_environment_names("WEFT_TEST_"),
+            (std::vector<std::string>{"WEFT_TEST_ANOTHER", "WEFT_TEST_VARIABLE"}));
+  ::unsetenv("WEFT_TEST_VARIABLE");
+  ::unsetenv("WEFT_TEST_ANOTHER");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,307 @@
+#include "io/checkpoint.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "io/safetensors_writer.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/io/gguf_bytes.h"
+
+namespace weft {
+namespace {
+
+using testing::GgufBytes;
+using testing::raw;
+
+constexpr auto kConfig =
+    R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 8, "intermediate_size": 8,
+    "num_hidden_layers": 1, "num_attention_heads": 2, "rms_norm_eps": 1e-5, "vocab_size": 6,
+    "max_position_embeddings": 32, "bos_token_id": 4, "eos_token_id": 5})";
+
+constexpr auto kTokenizer =
+    R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3}, "merges": ["a b"]},
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true},
+    "decoder": {"type": "ByteLevel"},
+    "added_tokens": [{"id": 4, "content": "<s>", "special": true}, {"id": 5, "content": "</s>", "special": true}]})";
+
+void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+NamedTensor counted(const std::string& name, int from) {
+  NamedTensor item{name, Tensor::empty(Meta::tensor(DType::f32, {2, 3}))};
+  for (int i = 0; i < 6; ++i) item.tensor.as<float>()[i] = static_cast<float>(from + i);
+  return item;
+}
+
+float first_of(const Tensor& tensor) {
+  float value = 0;
+  std::memcpy(&value, tensor.data(), sizeof(value));
+  return value;
+}
+
+class Folder : public TemporaryFolder {
+ public:
+  Folder() { write(*this / "config.json", kConfig); }
+  void add(const std::string& name, const std::string& text) const { write(*this / name, text); }
+  void add(const std::string& name, const std::vector<NamedTensor>& tensors) const {
+    write_safetensors(*this / name, tensors);
+  }
+};
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+    return "";
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
+
+void expect_refused(const std::string& path, std::string_view words) {
+  const auto message = message_of([&] { Checkpoint::open(path); });
+  EXPECT_NE(message.find(words), std::string::npos) << "wanted: " << words << "\n  came: " << message;
+}
+
+GgufBytes tiny_gguf() {
+  auto file = testing::tiny_llama_gguf();
+  file.text("tokenizer.ggml.model", "gpt2")
+      .text("tokenizer.ggml.pre", "gpt-2")
+      .texts("tokenizer.ggml.tokens", {"a", "b", "c", "ab", "<s>", "</s>"})
+      .i32s("tokenizer.ggml.token_type", {1, 1, 1, 1, 3, 3})
+      .texts("tokenizer.ggml.merges", {"a b"})
+      .u32("tokenizer.ggml.bos_token_id", 4)
+      .u32("tokenizer.ggml.eos_token_id", 5)
+      .text("tokenizer.chat_template", "{{ messages }}")
+      .text("tokenizer.chat_template.tools", "{{ tools }}");
+  std::string values;
+  for (int i = 0; i < 6; ++i) values += raw(static_cast<float>(10 + i));
+  return file.tensor("norm", {3, 2}, testing::kGgmlF32, values)
+      .tensor("weight", {32, 2}, testing::kGgmlQ4_1, std::string(40, 'w'));
+}
+
+TEST(Checkpoint, OpensAGgufFile) {
+  const TemporaryFolder folder;
+  const auto path = folder / "tiny.gguf";
+  write(path, tiny_gguf().bytes());
+  const auto checkpoint = Checkpoint::open(path);
+  EXPECT_TRUE(checkpoint.is_gguf());
+  EXPECT_EQ(checkpoint.path(), path);
+  EXPECT_EQ(checkpoint.file_bytes(), static_cast<std::int64_t>(std::filesystem::file_size(path)));
+  EXPECT_EQ(checkpoint.architecture(), "llama");
+  EXPECT_EQ(checkpoint.config().hidden_size, 64);
+  EXPECT_EQ(&checkpoint.config(), &checkpoint.config());
+  EXPECT_EQ(checkpoint.gguf().text("tokenizer.ggml.model"), "gpt2");
+  EXPECT_EQ(checkpoint.generation_config().temperature, std::nullopt);
+  ASSERT_EQ(checkpoint.tensors().size(), 2U);
+  EXPECT_EQ(checkpoint.tensors()[0].name, "norm");
+  EXPECT_EQ(checkpoint.tensor("norm").meta, Meta::tensor(DType::f32, {2, 3}));
+  EXPECT_EQ(first_of(checkpoint.tensor("norm")), 10);
+  EXPECT_EQ(checkpoint.tensor("weight").meta, Meta::tensor(DType::q4_1, {2, 32}));
+  EXPECT_EQ(std::memcmp(checkpoint.tensor("weight").data(), std::string(40, 'w').data(), 40), 0);
+  EXPECT_EQ(checkpoint.find("bias"), nullptr);
+  EXPECT_EQ(message_of([&] { checkpoint.tensor("bias"); }),
+            "[" + path + "] wanted tensor bias, but it is not among the 2 there");
+}
+
+TEST(Checkpoint, ReadsTokenizerAndTemplatesOfAGgufFile) {
+  const TemporaryFolder folder;
+  write(folder / "tiny.gguf", tiny_gguf().bytes());
+  const auto checkpoint = Checkpoint::open(folder / "tiny.gguf");
+  const auto vocabulary = checkpoint.vocabulary();
+  EXPECT_EQ(vocabulary.tokens.size(), 6U);
+  EXPECT_EQ(vocabulary.merges.size(), 1U);
+  EXPECT_EQ(vocabulary.bos, 4);
+  EXPECT_EQ(vocabulary.eos, 5);
+  EXPECT_EQ(checkpoint.chat_template(), "{{ messages }}");
+  EXPECT_EQ(checkpoint.chat_template("tools"), "{{ tools }}");
+  EXPECT_EQ(checkpoint.chat_template("other"), std::nullopt);
+  EXPECT_THROW(checkpoint.folder_file("config.json"), InternalError);
+}
+
+TEST(Checkpoint, KeepsTheFileMappedForItsTensors) {
+  const TemporaryFolder folder;
+  write(folder / "tiny.gguf", tiny_gguf().bytes());
+  Tensor tensor;
+  {
+    const auto checkpoint = Checkpoint::open(folder / "tiny.gguf");
+    tensor = checkpoint.tensor("norm");
+    checkpoint.will_need();
+    checkpoint.drop_pages(*checkpoint.find("norm"));
+    checkpoint.drop_pages();
+  }
+  EXPECT_EQ(first_of(tensor), 10);
+}
+
+TEST(Checkpoint, OpensAFolderWithOneFile) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("model.norm.weight", 1), counted("lm_head.weight", 7)});
+  folder.add("generation_config.json", R"({"do_sample": true, "temperature": 0.6, "top_p": 0.9, "top_k": 40,
+      "eos_token_id": [5, 2]})");
+  const auto checkpoint = Checkpoint::open(folder.path());
+  EXPECT_FALSE(checkpoint.is_gguf());
+  EXPECT_EQ(checkpoint.architecture(), "llama");
+  EXPECT_EQ(checkpoint.config().architecture_class, "LlamaForCausalLM");
+  EXPECT_EQ(checkpoint.config().head_dim, 4);
+  EXPECT_EQ(checkpoint.tensors().size(), 2U);
+  EXPECT_EQ(checkpoint.tensor("model.norm.weight").meta, Meta::tensor(DType::f32, {2, 3}));
+  EXPECT_EQ(first_of(checkpoint.tensor("model.norm.weight")), 1);
+  EXPECT_EQ(first_of(checkpoint.tensor("lm_head.weight")), 7);
+  const auto generation = checkpoint.generation_config();
+  EXPECT_EQ(generation.do_sample, true);
+  EXPECT_EQ(generation.temperature, 0.6);
+  EXPECT_EQ(generation.top_p, 0.9);
+  EXPECT_EQ(generation.top_k, 40);
+  EXPECT_EQ(generation.min_p, std::nullopt);
+  EXPECT_EQ(generation.eos_token_ids, (std::vector<std::int64_t>{5, 2}));
+  EXPECT_THROW(checkpoint.gguf(), InternalError);
+}
+
+TEST(Checkpoint, OpensAFolderWithSeveralFiles) {
+  const Folder folder;
+  folder.add("model-1.safetensors", {counted("a", 1), counted("b", 2)});
+  folder.add("model-2.safetensors", {counted("c", 3)});
+  folder.add("model.safetensors.index.json",
+             R"({"weight_map": {"a": "model-1.safetensors", "b": "model-1.safetensors", "c": "model-2.safetensors"}})");
+  const auto checkpoint = Checkpoint::open(folder.path());
+  EXPECT_EQ(checkpoint.tensors().size(), 3U);
+  EXPECT_EQ(first_of(checkpoint.tensor("a")), 1);
+  EXPECT_EQ(first_of(checkpoint.tensor("c")), 3);
+  EXPECT_EQ(checkpoint.find("c")->file, folder / "model-2.safetensors");
+}
+
+TEST(Checkpoint, RefusesAnIndexThatDoesNotFitItsFiles) {
+  const Folder folder;
+  const auto index = [&](const std::string& map) {
+    folder.add("model.safetensors.index.json", R"({"weight_map": )" + map + "}");
+  };
+  folder.add("one.safetensors", {counted("a", 1), counted("b", 2)});
+  folder.add("two.safetensors", {counted("c", 3)});
+  folder.add("three.safetensors", {counted("c", 3)});
+  index(R"({"a": "one.safetensors", "d": "two.safetensors"})");
+  expect_refused(folder.path(), "the index has tensor d in two.safetensors, but it is in none of the files");
+  index(R"({"a": "two.safetensors", "b": "one.safetensors"})");
+  expect_refused(folder.path(), "the index has tensor a in two.safetensors, but it is in ");
+  index(R"({"a": "one.safetensors", "c": "two.safetensors", "x": "three.safetensors"})");
+  expect_refused(folder.path(), "tensor c is also in ");
+  index(R"({"a": "four.safetensors"})");
+  expect_refused(folder.path(), "four.safetensors");
+}
+
+TEST(Checkpoint, CopiesATensorWhoseAddressItsElementsCannotBeReadFrom) {
+  const Folder folder;
+  const std::string header = R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                             R"("y":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})";
+  folder.add("model.safetensors", raw<std::uint64_t>(header.size()) + header + "x" + raw(2.5F));
+  const auto checkpoint = Checkpoint::open(folder.path());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(checkpoint.tensor("y").data()) % 4, 0U);
+  EXPECT_EQ(first_of(checkpoint.tensor("y")), 2.5F);
+  checkpoint.drop_pages(*checkpoint.find("y"));
+}
+
+TEST(Checkpoint, NamesWhatIsMissing) {
+  const TemporaryFolder empty;
+  expect_refused(empty / "nothing", "nothing] wanted a GGUF file or a model folder, but there is nothing");
+  expect_refused(empty.path(), "wanted a folder with config.json, but it has none");
+  write(empty / "model.Q4.gguf", tiny_gguf().bytes());
+  expect_refused(empty.path(), "; name the file model.Q4.gguf itself to use it");
+  write(empty / "nothing.gguf", "");
+  expect_refused(empty / "nothing.gguf", "empty");
+  write(empty / "text.gguf", "hello");
+  expect_refused(empty / "text.gguf", "does not begin with GGUF");
+  write(empty / "model.safetensors", "hello");
+  expect_refused(empty / "model.safetensors", "name the folder that holds this file");
+  write(empty / "part.gguf", tiny_gguf().entry("split.count", testing::kU16, raw<std::uint16_t>(3)).bytes());
+  expect_refused(empty / "part.gguf", "one of 3 parts");
+
+  const Folder folder;
+  expect_refused(folder.path(), "wanted a folder with model.safetensors or model.safetensors.index.json");
+  folder.add("pytorch_model.bin", "x");
+  expect_refused(folder.path(), "; pytorch_model.bin is in a format that is not read");
+  folder.add("model.safetensors", {counted("a", 1)});
+  EXPECT_EQ(message_of([&] { Checkpoint::open(folder.path()); }), "");
+  EXPECT_NE(message_of([&] { Checkpoint::open(folder.path()).vocabulary(); }).find("tokenizer.json"),
+            std::string::npos);
+  folder.add("config.json", "{}");
+  expect_refused(folder.path(), "config.json] wanted model_type");
+}
+
+TEST(Checkpoint, OpensAnArchitectureItDoesNotKnow) {
+  const TemporaryFolder folder;
+  write(folder / "m.gguf", GgufBytes().text("general.architecture", "mamba").bytes());
+  const auto checkpoint = Checkpoint::open(folder / "m.gguf");
+  EXPECT_EQ(checkpoint.architecture(), "mamba");
+  const auto message = message_of([&] { checkpoint.config(); });
+  EXPECT_NE(message.find("mamba.embedding_length"), std::string::npos);
+  EXPECT_EQ(message_of([&] { checkpoint.config(); }), message);
+}
+
+TEST(Checkpoint, ReadsTheTokenizerOfAFolder) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  folder.add("tokenizer.json", kTokenizer);
+  const auto plain = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(plain.tokens.size(), 6U);
+  EXPECT_EQ(plain.bos, 4);
+  EXPECT_EQ(plain.eos, 5);
+  EXPECT_EQ(plain.end_of_generation, std::vector<int>{5});
+  folder.add("generation_config.json", R"({"eos_token_id": [2, 5]})");
+  folder.add("tokenizer_config.json",
+             R"({"bos_token": {"content": "c"}, "eos_token": "<s>", "pad_token": "</s>", "unk_token": null})");
+  const auto named = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(named.bos, 2);
+  EXPECT_EQ(named.eos, 4);
+  EXPECT_EQ(named.padding, 5);
+  EXPECT_EQ(named.end_of_generation, (std::vector<int>{2, 4, 5}));
+  folder.add("generation_config.json", R"({"eos_token_id": 6})");
+  EXPECT_NE(message_of([&] { Checkpoint::open(folder.path()).vocabulary(); }).find("eos_token_id must be the id"),
+            std::string::npos);
+}
+
+TEST(Checkpoint, FindsTheChatTemplateOfAFolder) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  const auto checkpoint = Checkpoint::open(folder.path());
+  EXPECT_EQ(checkpoint.chat_template(), std::nullopt);
+  folder.add("chat_template.json", R"({"chat_template": "from json"})");
+  EXPECT_EQ(checkpoint.chat_template(), "from json");
+  folder.add("tokenizer_config.json", R"({"chat_template": "from config"})");
+  EXPECT_EQ(checkpoint.chat_template(), "from config");
+  EXPECT_EQ(checkpoint.chat_template("tools"), std::nullopt);
+  folder.add("tokenizer_config.json", R"({"chat_template": [{"name": "tools", "template": "T"},
+      {"name": "default", "template": "D"}]})");
+  EXPECT_EQ(checkpoint.chat_template(), "D");
+  EXPECT_EQ(checkpoint.chat_template("tools"), "T");
+  folder.add("chat_template.jinja", "from jinja\n");
+  EXPECT_EQ(checkpoint.chat_template(), "from jinja\n");
+  EXPECT_EQ(checkpoint.chat_template("tools"), "T");
+  folder.add("tokenizer_config.json", R"({"chat_template": 7})");
+  EXPECT_THROW(checkpoint.chat_template("tools"), UserError);
+}
+
+TEST(Checkpoint, RefusesGenerationConfigsOutOfBounds) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  const auto checkpoint = Checkpoint::open(folder.path());
+  for (const auto text : {R"({"temperature": -1})", R"({"temperature": "1"})", R"({"top_p": 1.5})", R"({"top_k": -1})",
+                          R"({"repetition_penalty": 0})", R"({"eos_token_id": 6})", R"({"do_sample": 1})", "[]", ""}) {
+    folder.add("generation_config.json", text);
+    EXPECT_THROW(checkpoint.generation_config(), UserError) << text;
+  }
+}
+
+TEST(Checkpoint, RefusesAFileCutInsideItsTensors) {
+  const TemporaryFolder folder;
+  const auto bytes = tiny_gguf().bytes();
+  for (std::size_t size = bytes.size() - 100; size < bytes.size() - 24; size += 10) {
+    write(folder / "cut.gguf", bytes.substr(0, size));
+    expect_refused(folder / "cut.gguf", "is it complete?");
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,365 @@
+#include "io/model_config.h"
+
+#include <functional>
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tests/io/gguf_bytes.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using testing::as_bytes;
+using testing::GgufBytes;
+using testing::raw;
+
+json tiny_json() {
+  return json::parse(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64,
+    "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "vocab_size": 48, "max_position_embeddings": 128,
+    "tie_word_embeddings": true, "hidden_act": "silu", "torch_dtype": "bfloat16", "bos_token_id": 1,
+    "eos_token_id": [7, 2, 7], "pad_token_id": null})");
+}
+
+ModelConfig read(const json& config) { return model_config_from_json(config.dump(), "config.json"); }
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+    return "";
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
+
+// The refusal of the tiny config after one key got another value.
+std::string refusal(const std::string& key, const json& value) {
+  auto config = tiny_json();
+  config[key] = value;
+  return message_of([&] { read(config); });
+}
+
+RopeConfig rope_of(const json& scaling, const char* key = "rope_scaling") {
+  auto config = tiny_json();
+  config[key] = scaling;
+  return read(config).rope;
+}
+
+std::string rope_refusal(const json& scaling) { return refusal("rope_scaling", scaling); }
+
+TEST(ModelConfig, ReadsAHuggingFaceLlama) {
+  const auto config = read(tiny_json());
+  EXPECT_EQ(config.architecture, "llama");
+  EXPECT_EQ(config.architecture_class, "LlamaForCausalLM");
+  EXPECT_EQ(config.hidden_size, 64);
+  EXPECT_EQ(config.intermediate_size, 96);
+  EXPECT_EQ(config.layer_count, 2);
+  EXPECT_EQ(config.head_count, 4);
+  EXPECT_EQ(config.kv_head_count, 2);
+  EXPECT_EQ(config.head_dim, 16);
+  EXPECT_EQ(config.vocab_size, 48);
+  EXPECT_EQ(config.context_length, 128);
+  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_EQ(config.rope.theta, 500000);
+  EXPECT_EQ(config.rope.rotary_dim, 16);
+  EXPECT_TRUE(config.rope.is_neox_style);
+  EXPECT_EQ(config.rope.scaling.type, RopeScalingType::none);
+  EXPECT_TRUE(config.tie_word_embeddings);
+  EXPECT_FALSE(config.attention_bias);
+  EXPECT_EQ(config.dtype, DType::bf16);
+  EXPECT_EQ(config.bos_token_id, 1);
+  EXPECT_EQ(config.eos_token_ids, (std::vector<std::int64_t>{2, 7}));
+  EXPECT_EQ(config.pad_token_id, std::nullopt);
+}
+
+TEST(ModelConfig, FillsInWhatAConfigJsonMayLeaveOut) {
+  auto json = tiny_json();
+  for (const auto key : {"num_key_value_heads", "rope_theta", "tie_word_embeddings", "torch_dtype", "eos_token_id"})
+    json.erase(key);
+  const auto config = read(json);
+  EXPECT_EQ(config.kv_head_count, 4);
+  EXPECT_EQ(config.rope.theta, 10000);
+  EXPECT_FALSE(config.tie_word_embeddings);
+  EXPECT_EQ(config.dtype, DType::f32);
+  EXPECT_TRUE(config.eos_token_ids.empty());
+}
+
+TEST(ModelConfig, TakesAHeadDimThatIsNotTheQuotient) {
+  auto json = tiny_json();
+  json["num_attention_heads"] = 3;
+  json["num_key_value_heads"] = 1;
+  json["head_dim"] = 32;
+  json["partial_rotary_factor"] = 0.5;
+  const auto config = read(json);
+  EXPECT_EQ(config.head_dim, 32);
+  EXPECT_EQ(config.rope.rotary_dim, 16);
+}
+
+TEST(ModelConfig, ReadsNewerSpellings) {
+  auto json = tiny_json();
+  json.erase("torch_dtype");
+  json.erase("rope_theta");
+  json["dtype"] = "float16";
+  json["rope_parameters"] = {
+      {"rope_type", "linear"}, {"factor", 2}, {"rope_theta", 1e6}, {"partial_rotary_factor", 0.25}};
+  json["sliding_window"] = 32;
+  json["num_local_experts"] = 8;
+  json["quantization_config"] = {{"quant_method", "fp8"}};
+  json["pad_token_id"] = -1;
+  const auto config = read(json);
+  EXPECT_EQ(config.dtype, DType::f16);
+  EXPECT_EQ(config.rope.theta, 1e6);
+  EXPECT_EQ(config.rope.rotary_dim, 4);
+  EXPECT_EQ(config.rope.scaling.type, RopeScalingType::linear);
+  EXPECT_EQ(config.rope.scaling.factor, 2);
+  EXPECT_EQ(config.sliding_window, 32);
+  EXPECT_EQ(config.expert_count, 8);
+  EXPECT_EQ(config.quantization_method, "fp8");
+  EXPECT_EQ(config.pad_token_id, std::nullopt);
+}
+
+TEST(ModelConfig, ReadsEveryRopeScaling) {
+  EXPECT_EQ(rope_of({{"type", "default"}}).scaling.type, RopeScalingType::none);
+  const auto dynamic = rope_of({{"type", "dynamic"}, {"factor", 2.0}}).scaling;
+  EXPECT_EQ(dynamic.type, RopeScalingType::dynamic);
+  EXPECT_EQ(dynamic.original_context_length, 128);
+  EXPECT_EQ(rope_of({{"type", "dynamic"}, {"alpha", 8.0}}).scaling.alpha, 8);
+  const auto llama3 = rope_of({{"rope_type", "llama3"},
+                               {"factor", 32.0},
+                               {"low_freq_factor", 1.0},
+                               {"high_freq_factor", 4.0},
+                               {"original_max_position_embeddings", 64}})
+                          .scaling;
+  EXPECT_EQ(llama3.type, RopeScalingType::llama3);
+  EXPECT_EQ(llama3.factor, 32);
+  EXPECT_EQ(llama3.low_freq_factor, 1);
+  EXPECT_EQ(llama3.high_freq_factor, 4);
+  EXPECT_EQ(llama3.original_context_length, 64);
+  const auto yarn = rope_of({{"rope_type", "yarn"},
+                             {"factor", 4.0},
+                             {"original_max_position_embeddings", 64},
+                             {"beta_fast", 16},
+                             {"beta_slow", 2},
+                             {"truncate", false},
+                             {"attention_factor", 1.25},
+                             {"mscale", 1.0},
+                             {"mscale_all_dim", 0.5}},
+                            "rope_parameters")
+                        .scaling;
+  EXPECT_EQ(yarn.type, RopeScalingType::yarn);
+  EXPECT_EQ(yarn.beta_fast, 16);
+  EXPECT_EQ(yarn.beta_slow, 2);
+  EXPECT_FALSE(yarn.truncate);
+  EXPECT_EQ(yarn.attention_factor, 1.25);
+  EXPECT_EQ(yarn.mscale, 1.0);
+  EXPECT_EQ(yarn.mscale_all_dim, 0.5);
+  for (const auto type : {RopeScalingType::none, RopeScalingType::linear, RopeScalingType::dynamic,
+                          RopeScalingType::llama3, RopeScalingType::yarn})
+    EXPECT_NE(rope_scaling_text(type), "");
+}
+
+TEST(ModelConfig, RefusesBrokenRopeScalings) {
+  EXPECT_EQ(
+      rope_refusal({{"rope_type", "su"}, {"factor", 2}}),
+      "[config.json] rope_scaling.rope_type must be one of default, linear, dynamic, llama3, yarn, but is \"su\"");
+  EXPECT_EQ(rope_refusal({{"rope_type", "linear"}}),
+            "[config.json] wanted rope_scaling.factor, a number of 1 to 1000000, but there is none");
+  EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", 0.5}}), "");
+  EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", "2"}}), "");
+  EXPECT_NE(rope_refusal({{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}}),
+            "");
+  EXPECT_NE(rope_refusal({{"rope_type", "llama3"},
+                          {"factor", 8},
+                          {"low_freq_factor", 4},
+                          {"high_freq_factor", 4},
+                          {"original_max_position_embeddings", 64}})
+                .find("high_freq_factor must be above"),
+            std::string::npos);
+  EXPECT_NE(rope_refusal({{"full_attention", {{"rope_type", "default"}}}}).find("per kind of layer"),
+            std::string::npos);
+  EXPECT_NE(rope_refusal(7), "");
+}
+
+TEST(ModelConfig, NamesTheKeyTheBoundsAndTheValue) {
+  EXPECT_EQ(refusal("num_key_value_heads", 3),
+            "[config.json] num_key_value_heads must divide num_attention_heads 4, but is 3");
+  EXPECT_EQ(refusal("num_attention_heads", 6),
+            "[config.json] num_attention_heads must divide hidden_size 64, but is 6");
+  EXPECT_EQ(refusal("num_hidden_layers", "30"), "[config.json] num_hidden_layers must be an integer, but is \"30\"");
+  EXPECT_EQ(refusal("vocab_size", nullptr),
+            "[config.json] wanted vocab_size, an integer of 1 to 16777216, but there is none");
+  EXPECT_EQ(refusal("rms_norm_eps", 0), "[config.json] rms_norm_eps must be 1e-12 to 1, but is 0");
+  EXPECT_EQ(refusal("torch_dtype", "int8"),
+            "[config.json] torch_dtype must be float32, float16 or bfloat16, but is \"int8\"");
+}
+
+TEST(ModelConfig, RefusesEveryNumberOutOfBounds) {
+  const std::vector<json> bad = {
+      0, -1, 1.5, "4", true, json::array(), json::object(), std::uint64_t{1} << 63, std::int64_t{1} << 62};
+  for (const auto key : {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                         "num_key_value_heads", "head_dim", "vocab_size", "max_position_embeddings"})
+    for (const auto& value : bad) {
+      const auto message = refusal(key, value);
+      EXPECT_TRUE(message.starts_with("[config.json] ") && message.find(key) != std::string::npos)
+          << key << " = " << value << ": " << message;
+    }
+  for (const auto& value : std::vector<json>{-1, 48, 1.5, "1", json::array({1, 48})}) {
+    EXPECT_NE(refusal("eos_token_id", value), "") << value;
+    EXPECT_NE(refusal("bos_token_id", value), "") << value;
+  }
+  for (const auto& value : std::vector<json>{0, -1, 1e300, "1e4"}) EXPECT_NE(refusal("rope_theta", value), "") << value;
+  for (const auto& value : std::vector<json>{0, 2, -0.5, 0.01, 0.19})
+    EXPECT_NE(refusal("partial_rotary_factor", value), "");
+  EXPECT_NE(refusal("head_dim", 15).find("rotary dim that is even"), std::string::npos);
+  EXPECT_NE(refusal("tie_word_embeddings", 1), "");
+  EXPECT_NE(refusal("model_type", nullptr).find("model_type"), std::string::npos);
+  EXPECT_NE(refusal("model_type", ""), "");
+}
+
+TEST(ModelConfig, RefusesWhatIsNoJsonObject) {
+  for (const auto& text :
+       {std::string(), std::string("{"), std::string("[]"), std::string("{\"a\": \xff}"), std::string("{\"a\": 1e999}"),
+        std::string(100000, '['), "{\"hidden_size\":" + std::string(100000, '[')}) {
+    const auto message = message_of([&] { model_config_from_json(text, "config.json"); });
+    EXPECT_TRUE(message.starts_with("[config.json] ")) << message;
+    EXPECT_LT(message.size(), 400U);
+  }
+}
+
+TEST(ModelConfig, ReadsEveryTruncationWithoutACrash) {
+  const auto text = tiny_json().dump();
+  for (std::size_t size = 0; size < text.size(); ++size)
+    EXPECT_THROW(model_config_from_json(text.substr(0, size), "config.json"), UserError);
+}
+
+// ---- GGUF ----
+
+struct Parsed {
+  std::string bytes;
+  Gguf gguf;
+  explicit Parsed(const GgufBytes& file) : bytes(file.bytes()), gguf(Gguf::parse(as_bytes(bytes), "model.gguf")) {}
+};
+
+ModelConfig read(const GgufBytes& file) { return model_config_from_gguf(Parsed(file).gguf); }
+
+// A tiny Llama's metadata without one key, so that a test can put another value there.
+GgufBytes without(std::string_view left_out) {
+  GgufBytes file;
+  const auto u32 = [&](std::string_view key, std::uint32_t value) {
+    if (key != left_out) file.u32(key, value);
+  };
+  file.text("general.architecture", "llama");
+  u32("llama.block_count", 2);
+  u32("llama.context_length", 128);
+  u32("llama.embedding_length", 64);
+  u32("llama.feed_forward_length", 96);
+  u32("llama.attention.head_count", 4);
+  u32("llama.attention.head_count_kv", 2);
+  u32("llama.vocab_size", 48);
+  if (left_out != "llama.attention.layer_norm_rms_epsilon") file.f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
+  return file;
+}
+
+TEST(ModelConfig, ReadsAGgufLlama) {
+  auto file = testing::tiny_llama_gguf();
+  file.u32("tokenizer.ggml.bos_token_id", 1)
+      .u32("tokenizer.ggml.eos_token_id", 2)
+      .u32("tokenizer.ggml.eot_token_id", 7);
+  const auto config = read(file);
+  EXPECT_EQ(config.architecture, "llama");
+  EXPECT_EQ(config.hidden_size, 64);
+  EXPECT_EQ(config.intermediate_size, 96);
+  EXPECT_EQ(config.layer_count, 2);
+  EXPECT_EQ(config.head_count, 4);
+  EXPECT_EQ(config.kv_head_count, 2);
+  EXPECT_EQ(config.head_dim, 16);
+  EXPECT_EQ(config.vocab_size, 48);
+  EXPECT_EQ(config.context_length, 128);
+  EXPECT_EQ(config.rms_norm_eps, static_cast<double>(1e-5F));
+  EXPECT_EQ(config.rope.theta, 10000);
+  EXPECT_EQ(config.rope.rotary_dim, 16);
+  EXPECT_FALSE(config.rope.is_neox_style);
+  EXPECT_EQ(config.rope.frequency_factors, "");
+  EXPECT_TRUE(config.tie_word_embeddings);
+  EXPECT_EQ(config.dtype, DType::f32);
+  EXPECT_EQ(config.bos_token_id, 1);
+  EXPECT_EQ(config.eos_token_ids, (std::vector<std::int64_t>{2, 7}));
+}
+
+TEST(ModelConfig, SeesByItsTensorsWhatAGgufModelHas) {
+  auto file = testing::tiny_llama_gguf();
+  const std::string data(16, '\0');
+  file.tensor("output.weight", {4}, 0, data).tensor("blk.0.attn_q.bias", {4}, 0, data);
+  file.tensor("blk.0.ffn_up.bias", {4}, 0, data).tensor("rope_freqs.weight", {4}, 0, data);
+  const auto config = read(file);
+  EXPECT_FALSE(config.tie_word_embeddings);
+  EXPECT_TRUE(config.attention_bias);
+  EXPECT_TRUE(config.mlp_bias);
+  EXPECT_EQ(config.rope.frequency_factors, "rope_freqs.weight");
+}
+
+TEST(ModelConfig, CountsTokensWhereAGgufFileHasNoVocabularySize) {
+  auto file = without("llama.vocab_size");
+  file.texts("tokenizer.ggml.tokens", {"a", "b", "c"});
+  EXPECT_EQ(read(file).vocab_size, 3);
+  EXPECT_EQ(message_of([] { read(without("llama.vocab_size")); }),
+            "[model.gguf] wanted llama.vocab_size or tokenizer.ggml.tokens, but there is neither");
+}
+
+TEST(ModelConfig, NamesTheGgufKeyThatIsMissingOrWrong) {
+  for (const auto key :
+       {"llama.block_count", "llama.context_length", "llama.embedding_length", "llama.feed_forward_length",
+        "llama.attention.head_count", "llama.attention.layer_norm_rms_epsilon"}) {
+    EXPECT_NE(message_of([&] { read(without(key)); }).find("wanted " + std::string(key)), std::string::npos) << key;
+    EXPECT_NE(message_of([&] { read(without(key).text(key, "2")); }).find(key), std::string::npos) << key;
+    if (std::string_view(key).ends_with("epsilon")) continue;
+    for (const std::uint32_t value : {0U, ~0U})
+      if (value == 0 || std::string_view(key) != "llama.context_length") {
+        EXPECT_NE(message_of([&] { read(without(key).u32(key, value)); }).find(key), std::string::npos) << key;
+      }
+  }
+  EXPECT_EQ(message_of([] { read(GgufBytes()); }),
+            "[model.gguf] wanted the key general.architecture, text, but there is none");
+  EXPECT_EQ(message_of([] { read(without("llama.attention.head_count_kv").u32("llama.attention.head_count_kv", 3)); }),
+            "[model.gguf] llama.attention.head_count_kv must divide llama.attention.head_count 4, but is 3");
+  EXPECT_NE(message_of([] { read(without("").u32("llama.attention.value_length", 32)); }), "");
+  EXPECT_NE(message_of([] { read(without("").u32("llama.rope.dimension_count", 7)); }), "");
+  EXPECT_NE(message_of([] { read(without("").u32("llama.rope.dimension_count", 18)); }), "");
+  EXPECT_NE(message_of([] { read(without("").f32("llama.rope.freq_base", std::numeric_limits<float>::infinity())); }),
+            "");
+  EXPECT_NE(message_of([] { read(without("").u32("tokenizer.ggml.eos_token_id", 48)); }), "");
+}
+
+TEST(ModelConfig, ReadsTheRopeScalingsOfGguf) {
+  const auto scaled = [](std::string_view type) {
+    return without("")
+        .text("llama.rope.scaling.type", type)
+        .f32("llama.rope.scaling.factor", 4)
+        .u32("llama.rope.scaling.original_context_length", 32);
+  };
+  EXPECT_EQ(read(scaled("none")).rope.scaling.type, RopeScalingType::none);
+  EXPECT_EQ(read(scaled("linear")).rope.scaling.type, RopeScalingType::linear);
+  const auto yarn = read(scaled("yarn").f32("llama.rope.scaling.yarn_beta_fast", 16)).rope.scaling;
+  EXPECT_EQ(yarn.type, RopeScalingType::yarn);
+  EXPECT_EQ(yarn.factor, 4);
+  EXPECT_EQ(yarn.original_context_length, 32);
+  EXPECT_EQ(yarn.beta_fast, 16);
+  EXPECT_NE(message_of([&] { read(scaled("longrope")); }).find("longrope"), std::string::npos);
+  EXPECT_NE(message_of([&] { read(scaled("yarn").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
+            std::string::npos);
+}
+
+TEST(ModelConfig, NamesAnUnknownArchitectureAndTheKnownOnes) {
+  const std::vector<std::string> known = {"llama", "qwen2"};
+  EXPECT_NO_THROW(check_architecture("qwen2", known, "config.json"));
+  EXPECT_EQ(message_of([&] { check_architecture("mamba", known, "config.json"); }),
+            "[config.json] the architecture must be one of llama, qwen2, but is \"mamba\"");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,66 @@
+#include "io/special_tokens.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "small_vocabulary.h"
+
+namespace weft {
+namespace {
+
+// "text", or "#id" for a token, and the token's own stretch in brackets.
+std::vector<std::string> split(const Vocabulary& vocabulary, std::string_view text, bool parse_special = true) {
+  std::vector<std::string> result;
+  for (const SpecialTokenFinder::Stretch& stretch : SpecialTokenFinder(vocabulary, false).split(text, parse_special)) {
+    const std::string part(text.substr(stretch.begin, stretch.end - stretch.begin));
+    result.push_back(stretch.id < 0 ? part : "#" + std::to_string(stretch.id) + "[" + part + "]");
+  }
+  return result;
+}
+
+using Strings = std::vector<std::string>;
+
+TEST(SpecialTokenFinder, TakesTheLongestOfTheLeftmost) {
+  const Vocabulary vocabulary = small_vocabulary({}, {"<a", "<a>", "a>b", "<a>>>x"});
+  EXPECT_EQ(split(vocabulary, "x<a>b<a<a>>>y"), (Strings{"x", "#257[<a>]", "b", "#256[<a]", "#257[<a>]", ">>y"}));
+  EXPECT_EQ(split(vocabulary, "<a>>>x"), (Strings{"#259[<a>>>x]"}));
+  EXPECT_EQ(split(vocabulary, "plain"), (Strings{"plain"}));
+  EXPECT_TRUE(split(vocabulary, "").empty());
+}
+
+TEST(SpecialTokenFinder, LeavesControlTokensAloneWhenNotParsed) {
+  Vocabulary vocabulary = small_vocabulary({}, {"<c>", "<u>"});
+  vocabulary.kinds[257] = TokenKind::user_defined;
+  EXPECT_EQ(split(vocabulary, "a<c><u>", false), (Strings{"a<c>", "#257[<u>]"}));
+}
+
+TEST(SpecialTokenFinder, SingleWordNeedsNoWordCharacterBeside) {
+  Vocabulary vocabulary = small_vocabulary({}, {"foo"});
+  vocabulary.added_tokens[0].single_word = true;
+  EXPECT_EQ(split(vocabulary, "foo food (foo) \u00e9foo"),
+            (Strings{"#256[foo]", " food (", "#256[foo]", ") \u00e9foo"}));
+}
+
+TEST(SpecialTokenFinder, StripTakesWhiteSpaceAlong) {
+  Vocabulary vocabulary = small_vocabulary({}, {"<m>"});
+  vocabulary.added_tokens[0].strip_left = true;
+  vocabulary.added_tokens[0].strip_right = true;
+  EXPECT_EQ(split(vocabulary, "a \u00a0<m>\n <m> b"), (Strings{"a", "#256[ \u00a0<m>\n ]", "#256[<m> ]", "b"}));
+}
+
+TEST(SpecialTokenFinder, RefusesTextsThatAreEmptyOrNotUtf8) {
+  EXPECT_THROW(split(small_vocabulary({}, {""}), "x"), UserError);
+  EXPECT_THROW(split(small_vocabulary({}, {"\xC3"}), "x"), UserError);
+}
+
+TEST(Normalize, ComposesCharacters) {
+  EXPECT_EQ(normalize("e\u0301", Normalizer::nfc), "\u00e9");
+  EXPECT_EQ(normalize("e\u0301", Normalizer::none), "e\u0301");
+  EXPECT_EQ(normalize("plain", Normalizer::nfc), "plain");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,187 @@
+#include "io/tokenizer_json.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "io/tokenizer.h"
+#include "small_vocabulary.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using Ids = std::vector<int>;
+
+// A file as the tokenizers library writes it, with the single bytes, "ab", " ab" and one special token.
+json small_file() {
+  json vocab = json::object();
+  for (int byte = 0; byte < 256; ++byte) vocab[in_byte_alphabet(std::string(1, static_cast<char>(byte)))] = byte;
+  vocab["ab"] = 256;
+  vocab["\u0120ab"] = 257;
+  return {
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens",
+       {{{"id", 258},
+         {"content", "<|s|>"},
+         {"single_word", false},
+         {"lstrip", false},
+         {"rstrip", false},
+         {"normalized", false},
+         {"special", true}}}},
+      {"normalizer", nullptr},
+      {"pre_tokenizer",
+       {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}}},
+      {"post_processor", nullptr},
+      {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}}},
+      {"model",
+       {{"type", "BPE"},
+        {"dropout", nullptr},
+        {"unk_token", nullptr},
+        {"continuing_subword_prefix", nullptr},
+        {"end_of_word_suffix", nullptr},
+        {"fuse_unk", false},
+        {"byte_fallback", false},
+        {"ignore_merges", false},
+        {"vocab", vocab},
+        {"merges", {"a b", "\u0120 ab"}}}},
+  };
+}
+
+Ids encode(const json& file, std::string_view text) { return Tokenizer(read_tokenizer_json(file.dump())).encode(text); }
+
+std::string error_of(const std::string& text) {
+  try {
+    Tokenizer tokenizer(read_tokenizer_json(text));
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The error after one member, given by its JSON pointer, is replaced.
+std::string error_with(const std::string& pointer, const json& value) {
+  json file = small_file();
+  file[json::json_pointer(pointer)] = value;
+  return error_of(file.dump());
+}
+
+TEST(TokenizerJson, ReadsMergesAsTextsAndAsPairs) {
+  json file = small_file();
+  EXPECT_EQ(encode(file, "ab ab<|s|>"), (Ids{256, 257, 258}));
+  file["model"]["merges"] = json::array({json::array({"a", "b"}), json::array({"\u0120", "ab"})});
+  EXPECT_EQ(encode(file, "ab ab<|s|>"), (Ids{256, 257, 258}));
+  file["model"].erase("type");
+  EXPECT_EQ(encode(file, "ab ab<|s|>"), (Ids{256, 257, 258}));
+}
+
+TEST(TokenizerJson, ReadsPreTokenizersInTheirOrder) {
+  json file = small_file();
+  const json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const json split = {{"type", "Split"}, {"pattern", {{"String", "b"}}}, {"behavior", "Removed"}, {"invert", false}};
+  file["pre_tokenizer"] = {{"type", "Sequence"},
+                           {"pretokenizers", {{{"type", "Digits"}, {"individual_digits", true}}, split, byte_level}}};
+  EXPECT_EQ(encode(file, "ab1"), (Ids{'a', '1'}));
+  file["pre_tokenizer"] = byte_level;
+  file["pre_tokenizer"]["add_prefix_space"] = true;
+  EXPECT_EQ(encode(file, "ab"), (Ids{257}));
+}
+
+TEST(TokenizerJson, ReadsTheTemplateForOneText) {
+  json file = small_file();
+  file["post_processor"] = {
+      {"type", "Sequence"},
+      {"processors",
+       {{{"type", "ByteLevel"}, {"trim_offsets", false}},
+        {{"type", "TemplateProcessing"},
+         {"single",
+          {{{"SpecialToken", {{"id", "<|s|>"}, {"type_id", 0}}}},
+           {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+           {{"SpecialToken", {{"id", "end"}, {"type_id", 0}}}}}},
+         {"special_tokens",
+          {{"<|s|>", {{"id", "<|s|>"}, {"ids", {258}}}}, {"end", {{"id", "end"}, {"ids", {0, 1}}}}}}}}}};
+  EXPECT_EQ(encode(file, "a"), (Ids{258, 'a', 0, 1}));
+  EXPECT_EQ(read_tokenizer_json(file.dump()).bos, 258);
+}
+
+TEST(TokenizerJson, ReadsNormalizerAndAddedTokenFlags) {
+  json file = small_file();
+  file["normalizer"] = {{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}}}};
+  EXPECT_EQ(encode(file, "e\u0301"), (Ids{0xC3, 0xA9}));
+  json& token = file["added_tokens"][0];
+  token["lstrip"] = true;
+  EXPECT_EQ(encode(file, "a <|s|> a"), (Ids{'a', 258, ' ', 'a'}));
+  token["special"] = false;
+  EXPECT_EQ(read_tokenizer_json(file.dump()).kinds[258], TokenKind::user_defined);
+}
+
+TEST(TokenizerJson, IdsMayLeaveGapsButNotLargeOnes) {
+  json file = small_file();
+  file["added_tokens"][0]["id"] = 300;
+  const Tokenizer tokenizer(read_tokenizer_json(file.dump()));
+  EXPECT_EQ(tokenizer.token_count(), 301);
+  EXPECT_EQ(tokenizer.token_bytes(299), "");
+  EXPECT_NE(error_with("/added_tokens/0/id", 2'000'000'000).find("must leave at most 65536 gaps"), std::string::npos);
+}
+
+TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
+  const auto names = [](const std::string& message, const std::string& part) {
+    return message.find(part) != std::string::npos ? "" : message;
+  };
+  EXPECT_EQ(names(error_with("/model/type", "Unigram"), "model.type 'Unigram' is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/byte_fallback", true), "model.byte_fallback 'true' is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/dropout", 0.1), "model.dropout '0.1' is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/end_of_word_suffix", "</w>"), "model.end_of_word_suffix '</w>' is not"), "");
+  EXPECT_EQ(names(error_with("/normalizer", {{"type", "NFKC"}}), "normalizer.type 'NFKC' is not supported"), "");
+  EXPECT_EQ(names(error_with("/pre_tokenizer", {{"type", "Metaspace"}}), "'Metaspace' is not supported"), "");
+  EXPECT_EQ(names(error_with("/pre_tokenizer", nullptr), "must end with ByteLevel"), "");
+  EXPECT_EQ(names(error_with("/post_processor", {{"type", "BertProcessing"}}), "'BertProcessing' is not"), "");
+  EXPECT_EQ(names(error_with("/decoder", {{"type", "WordPiece"}}), "decoder.type 'WordPiece' is not supported"), "");
+  EXPECT_EQ(names(error_with("/decoder", nullptr), "decoder must be ByteLevel"), "");
+}
+
+TEST(TokenizerJson, SaysWhichMemberIsMissingOrMistyped) {
+  const auto says = [](const std::string& pointer, const json& value, const std::string& part) {
+    const std::string message = error_with(pointer, value);
+    return message.find(part) != std::string::npos ? "" : pointer + ": " + message;
+  };
+  EXPECT_EQ(says("/model/vocab", 7, "model.vocab must be an object, but is '7'"), "");
+  EXPECT_EQ(says("/model/vocab/ab", "x", "model.vocab must give 'ab' a token id, but gives '\"x\"'"), "");
+  EXPECT_EQ(says("/model/vocab/ab", -5, "model.vocab must give 'ab' a token id"), "");
+  EXPECT_EQ(says("/model/vocab/ab", 257, "gives id 257 to"), "");
+  EXPECT_EQ(says("/model/merges", nullptr, "model.merges must be a list, but is missing"), "");
+  EXPECT_EQ(says("/model/merges/0", "ab", "model.merges[0] must be two tokens, but is '\"ab\"'"), "");
+  EXPECT_EQ(says("/model/merges/0", json::array({"a"}), "model.merges[0] must be two tokens"), "");
+  EXPECT_EQ(says("/model/merges/0", "a c", "the result of merge 0 must be a token, but 'ac'"), "");
+  EXPECT_EQ(says("/model/unk_token", "<unk>", "model.unk_token must be a token, but '<unk>'"), "");
+  EXPECT_EQ(says("/model", 1, "model must be an object"), "");
+  EXPECT_EQ(says("/added_tokens", "x", "added_tokens must be a list"), "");
+  EXPECT_EQ(says("/added_tokens/0", "x", "added_tokens[0] must be an object"), "");
+  EXPECT_EQ(says("/added_tokens/0/content", 1, "added_tokens[0].content must be a string"), "");
+  EXPECT_EQ(says("/added_tokens/0/id", 65, "gives id 65 to '<|s|>', which 'A' has already"), "");
+  EXPECT_EQ(says("/pre_tokenizer/type", nullptr, "pre_tokenizer.type must be a string, but is missing"), "");
+  EXPECT_EQ(says("/pre_tokenizer/use_regex", "yes", "pre_tokenizer.use_regex must be true or false"), "");
+}
+
+TEST(TokenizerJson, RefusesTextThatIsNoJsonObject) {
+  EXPECT_NE(error_of("").find("must be JSON"), std::string::npos);
+  EXPECT_NE(error_of("{\"model\": ").find("must be JSON"), std::string::npos);
+  EXPECT_NE(error_of("[]").find("must be an object"), std::string::npos);
+  EXPECT_EQ(error_of("{}"), "[tokenizer.json] model must be an object, but is missing");
+  EXPECT_NE(error_of(std::string(100'000, '[')).find("must be JSON"), std::string::npos);
+}
+
+TEST(TokenizerJson, EveryTruncationOfAFileIsAnError) {
+  const std::string text = small_file().dump();
+  for (size_t size = 0; size < text.size(); size += text.size() / 100) {
+    EXPECT_THROW(read_tokenizer_json(text.substr(0, size)), UserError) << size;
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,351 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tensor/batch.h"
+#include "tests/kernels/cpu_rows_support.h"
+
+namespace weft {
+namespace {
+
+struct Heads {
+  std::int64_t query = 9;
+  std::int64_t kv = 3;
+  std::int64_t dim = 64;
+};
+
+// One sequence: query, key and value of every token, as a model would make them.
+struct Sequence {
+  Sequence(const Heads& heads, std::int64_t length, DType dtype, std::uint32_t seed)
+      : heads(heads), length(length), dtype(dtype) {
+    query = rounded_values(length * heads.query * heads.dim, seed);
+    key = rounded_values(length * heads.kv * heads.dim, seed + 1);
+    value = rounded_values(length * heads.kv * heads.dim, seed + 2);
+  }
+  std::vector<float> rounded_values(std::int64_t count, std::uint32_t seed) const {
+    std::vector<float> values = normal_values(static_cast<std::size_t>(count), seed);
+    for (float& one : values) one = rounded(dtype, one);
+    return values;
+  }
+  // [count, width] of tokens [first, first + count).
+  Tensor rows(const std::vector<float>& from, std::int64_t head_count, std::int64_t first, std::int64_t count) const {
+    const std::int64_t width = head_count * heads.dim;
+    return tensor_of(dtype, {count, head_count, heads.dim},
+                     {from.begin() + first * width, from.begin() + (first + count) * width});
+  }
+
+  Heads heads;
+  std::int64_t length;
+  DType dtype;
+  std::vector<float> query, key, value;
+};
+
+// One layer's pages, each sequence's at random places.
+class Cache {
+ public:
+  Cache(const Heads& heads, DType dtype, std::int64_t block, std::int64_t pages)
+      : tensor_(Tensor::empty(Meta::pages({.dtype = dtype, .block = block, .heads = heads.kv, .head_dim = heads.dim}),
+                              pages)),
+        free_(static_cast<std::size_t>(pages)) {
+    std::iota(free_.begin(), free_.end(), 0);
+    std::shuffle(free_.begin(), free_.end(), std::mt19937(static_cast<std::uint32_t>(block)));
+  }
+
+  std::vector<std::int32_t> take_pages(std::int64_t count) {
+    const std::vector<std::int32_t> taken(free_.end() - count, free_.end());
+    free_.resize(free_.size() - taken.size());
+    return taken;
+  }
+  // Everything in the pages becomes NaN.
+  void spoil() {
+    const std::int64_t elements = tensor_.view().size[0] * kv_page_elements(layout());
+    const Tensor spoilt = tensor_of(layout().dtype, {elements}, std::vector<float>(elements, NAN));
+    tensor_.storage = spoilt.storage;
+  }
+  const KvLayout& layout() const { return tensor_.meta.kv; }
+  Tensor& tensor() { return tensor_; }
+
+ private:
+  Tensor tensor_;
+  std::vector<std::int32_t> free_;
+};
+
+// Sequences that share steps.
+class Session {
+ public:
+  Session(RowKernels& kernels, Cache& cache, std::vector<const Sequence*> sequences)
+      : kernels_(kernels), cache_(cache), sequences_(std::move(sequences)), done_(sequences_.size(), 0) {
+    const std::int64_t block = cache.layout().block;
+    for (const Sequence* sequence : sequences_)
+      tables_.push_back(cache.take_pages((sequence->length + block - 1) / block));
+    outputs_.resize(sequences_.size());
+  }
+
+  // Runs the next counts[i] tokens of each sequence.
+  void step(const std::vector<std::int64_t>& counts) {
+    std::vector<std::int32_t> starts{0}, lengths, table;
+    std::vector<std::int64_t> slots;
+    std::vector<float> query, key, value;
+    std::size_t max_blocks = 0;
+    for (const auto& pages : tables_) max_blocks = std::max(max_blocks, pages.size());
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
+      const Sequence& sequence = *sequences_[i];
+      starts.push_back(starts.back() + static_cast<std::int32_t>(counts[i]));
+      for (std::int64_t t = done_[i]; t < done_[i] + counts[i]; ++t) slots.push_back(slot_of(i, t));
+      append(query, sequence, sequence.query, sequence.heads.query, i, counts[i]);
+      append(key, sequence, sequence.key, sequence.heads.kv, i, counts[i]);
+      append(value, sequence, sequence.value, sequence.heads.kv, i, counts[i]);
+      lengths.push_back(static_cast<std::int32_t>(done_[i] + counts[i]));
+      table.insert(table.end(), tables_[i].begin(), tables_[i].end());
+      table.resize((i + 1) * max_blocks, -1);
+    }
+    const Heads& heads = sequences_[0]->heads;
+    const DType dtype = sequences_[0]->dtype;
+    const std::int64_t tokens = starts.back();
+    // Query, key and value lie side by side, as one linear gives them.
+    const auto view = [&](const std::vector<float>& values, std::int64_t count) {
+      return with_row_gaps(tensor_of(dtype, {tokens, count, heads.dim}, values));
+    };
+    cache_.tensor() = kernels_.call("kv_cache_update",
+                                    {view(key, heads.kv), view(value, heads.kv), cache_.tensor(), indices_of(slots)},
+                                    {}, {cache_.tensor().meta})[0];
+    const Meta result = Meta::tensor(dtype, {tokens, heads.query, heads.dim});
+    const std::vector<float> output = values_of(
+        kernels_.call("attention", {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table)},
+                      {{"scale", scale()}}, {result})[0]);
+    const std::int64_t width = heads.query * heads.dim;
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
+      outputs_[i].insert(outputs_[i].end(), output.begin() + starts[i] * width, output.begin() + starts[i + 1] * width);
+      done_[i] += counts[i];
+    }
+  }
+
+  double scale() const { return 1 / std::sqrt(static_cast<double>(sequences_[0]->heads.dim)); }
+  const std::vector<float>& output(std::size_t index) const { return outputs_[index]; }
+
+ private:
+  std::int64_t slot_of(std::size_t index, std::int64_t token) const {
+    const std::int64_t block = cache_.layout().block;
+    return tables_[index][static_cast<std::size_t>(token / block)] * block + token % block;
+  }
+  void append(std::vector<float>& to, const Sequence& sequence, const std::vector<float>& from, std::int64_t heads,
+              std::size_t index, std::int64_t count) const {
+    const std::int64_t width = heads * sequence.heads.dim;
+    to.insert(to.end(), from.begin() + done_[index] * width, from.begin() + (done_[index] + count) * width);
+  }
+  // Tokens one head further apart than they need be.
+  static Tensor with_row_gaps(const Tensor& tensor) {
+    const std::int64_t heads = tensor.meta.shape[1].number(), dim = tensor.meta.shape[2].number();
+    Tensor rows = tensor;
+    rows.meta = Meta::tensor(tensor.meta.dtype, {tensor.meta.shape[0], heads * dim});
+    rows = with_row_padding(rows, dim);
+    rows.meta = Meta::strided(tensor.meta.dtype, tensor.meta.shape, {(heads + 1) * dim, dim, 1});
+    return rows;
+  }
+
+  RowKernels& kernels_;
+  Cache& cache_;
+  std::vector<const Sequence*> sequences_;
+  std::vector<std::int64_t> done_;
+  std::vector<std::vector<std::int32_t>> tables_;
+  std::vector<std::vector<float>> outputs_;
+};
+
+std::vector<float> whole_output(RowKernels& kernels, const Sequence& sequence, DType pages, std::int64_t block) {
+  Cache cache(sequence.heads, pages, block, 2 * (sequence.length / block + 1));
+  Session session(kernels, cache, {&sequence});
+  session.step({sequence.length});
+  return session.output(0);
+}
+
+// In double, from the values as the cache holds them.
+std::vector<float> exact_output(const Sequence& sequence, DType pages, double scale) {
+  const Heads& heads = sequence.heads;
+  std::vector<float> output;
+  for (std::int64_t token = 0; token < sequence.length; ++token) {
+    for (std::int64_t head = 0; head < heads.query; ++head) {
+      const std::int64_t kv_head = head * heads.kv / heads.query;
+      const float* query = &sequence.query[(token * heads.query + head) * heads.dim];
+      std::vector<double> weights, sums(static_cast<std::size_t>(heads.dim));
+      for (std::int64_t t = 0; t <= token; ++t) {
+        const float* key = &sequence.key[(t * heads.kv + kv_head) * heads.dim];
+        double score = 0;
+        for (std::int64_t d = 0; d < heads.dim; ++d) score += double{query[d]} * rounded(pages, key[d]);
+        weights.push_back(score * scale);
+      }
+      const double largest = *std::max_element(weights.begin(), weights.end());
+      double total = 0;
+      for (double& weight : weights) total += weight = std::exp(weight - largest);
+      for (std::int64_t t = 0; t <= token; ++t) {
+        const float* value = &sequence.value[(t * heads.kv + kv_head) * heads.dim];
+        for (std::int64_t d = 0; d < heads.dim; ++d) sums[d] += weights[t] / total * rounded(pages, value[d]);
+      }
+      output.insert(output.end(), sums.begin(), sums.end());
+    }
+  }
+  return output;
+}
+
+template <class Check>
+void for_each_machine(Check check) {
+  for (const std::string& ceiling : row_ceilings()) {
+    for (int threads : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{}, {} threads", ceiling, threads));
+      RowKernels kernels(ceiling, threads);
+      check(kernels);
+    }
+  }
+}
+
+TEST(CpuAttention, AgreesWithDoublePrecisionForAllTypesAndHeadShapes) {
+  for (const Heads& heads : {Heads{9, 3, 64}, {4, 4, 8}, {8, 1, 72}, {2, 1, 128}, {5, 1, 16}}) {
+    for (DType pages : kFloatTypes) {
+      for (DType dtype : kFloatTypes) {
+        if (heads.query != 9 && dtype != DType::f32 && pages != DType::f32) continue;
+        SCOPED_TRACE(fmt::format("{} of {} heads of {}, {} in {} pages", heads.query, heads.kv, heads.dim,
+                                 dtype_text(dtype), dtype_text(pages)));
+        const Sequence sequence(heads, 135, dtype, 1);
+        const std::vector<float> exact = exact_output(sequence, pages, 1 / std::sqrt(static_cast<double>(heads.dim)));
+        const double tolerance = dtype == DType::f32 ? 2e-6 : dtype == DType::f16 ? 1e-3 : 8e-3;
+        for_each_machine([&](RowKernels& kernels) {
+          const std::vector<float> output = whole_output(kernels, sequence, pages, 16);
+          ASSERT_EQ(output.size(), exact.size());
+          for (std::size_t i = 0; i < output.size(); ++i)
+            ASSERT_NEAR(output[i], exact[i], tolerance * (1 + std::fabs(exact[i]))) << "at " << i;
+        });
+      }
+    }
+  }
+}
+
+TEST(CpuAttention, GivesTheSameBitsForEveryBlockSizeAndTable) {
+  for_each_machine([](RowKernels& kernels) {
+    for (DType pages : {DType::f32, DType::f16}) {
+      const Sequence sequence({6, 2, 40}, 270, DType::f32, 3);
+      const std::vector<float> wanted = whole_output(kernels, sequence, pages, 16);
+      for (std::int64_t block : {1, 5, 32, 48})
+        expect_same_bits(wanted, whole_output(kernels, sequence, pages, block), fmt::format("block {}", block));
+    }
+  });
+}
+
+TEST(CpuAttention, GivesTheSameBitsWholeInChunksTokenByTokenAndBesideAnother) {
+  for_each_machine([](RowKernels& kernels) {
+    for (std::int64_t block : {1, 16, 32}) {
+      const Sequence sequence({6, 2, 24}, 150, DType::f32, 3), other({6, 2, 24}, 190, DType::f32, 9);
+      const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, 16);
+      const std::vector<float> wanted_other = whole_output(kernels, other, DType::f16, 16);
+      Cache cache(sequence.heads, DType::f16, block, 4 * (190 / block + 1));
+      Session chunks(kernels, cache, {&sequence});
+      for (std::int64_t count : {7, 64, 1, 50, 28}) chunks.step({count});
+      expect_same_bits(wanted, chunks.output(0), "chunks");
+      Session tokens(kernels, cache, {&sequence});
+      for (std::int64_t i = 0; i < sequence.length; ++i) tokens.step({1});
+      expect_same_bits(wanted, tokens.output(0), "token by token");
+      Session both(kernels, cache, {&sequence, &other});
+      both.step({100, 20});
+      both.step({0, 70});
+      for (int i = 0; i < 50; ++i) both.step({1, 2});
+      expect_same_bits(wanted, both.output(0), "beside another");
+      expect_same_bits(wanted_other, both.output(1), "the other");
+    }
+  });
+}
+
+TEST(CpuAttention, IgnoresWhatPagesHoldBeyondTheTokensSeen) {
+  for_each_machine([](RowKernels& kernels) {
+    for (std::int64_t block : {1, 16, 32}) {
+      const Sequence sequence({6, 2, 24}, 141, DType::f32, 3);
+      const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, block);
+      Cache cache(sequence.heads, DType::f16, block, 2 * (sequence.length / block + 1));
+      cache.spoil();
+      Session session(kernels, cache, {&sequence});
+      session.step({sequence.length});
+      expect_same_bits(wanted, session.output(0), fmt::format("block {}", block));
+    }
+  });
+}
+
+TEST(CpuAttention, KeepsANotANumberFromRowsThatDoNotSeeIt) {
+  for_each_machine([](RowKernels& kernels) {
+    const Heads heads{6, 2, 16};
+    const Sequence clean(heads, 40, DType::f32, 3);
+    Sequence broken = clean;
+    constexpr std::int64_t kToken = 21;
+    broken.value[kToken * heads.kv * heads.dim] = NAN;
+    broken.key[(kToken * heads.kv + 1) * heads.dim] = std::numeric_limits<float>::infinity();
+    std::vector<float> wanted = whole_output(kernels, clean, DType::f32, 16);
+    const std::vector<float> came = whole_output(kernels, broken, DType::f32, 16);
+    const auto before = static_cast<std::ptrdiff_t>(kToken * heads.query * heads.dim);
+    wanted.resize(static_cast<std::size_t>(before));
+    expect_same_bits(wanted, {came.begin(), came.begin() + before}, "rows before the token");
+    for (std::int64_t token = kToken; token < clean.length; ++token)
+      EXPECT_TRUE(std::isnan(came[static_cast<std::size_t>(token * heads.query * heads.dim)])) << token;
+  });
+}
+
+TEST(CpuKvCacheUpdate, WritesEachSlotAndNothingElse) {
+  for_each_machine([](RowKernels& kernels) {
+    for (DType pages : kFloatTypes) {
+      for (DType dtype : kFloatTypes) {
+        const KvLayout layout{.dtype = pages, .block = 16, .heads = 2, .head_dim = 24};
+        const Tensor kv = Tensor::empty(Meta::pages(layout), 5);
+        const std::vector<float> keys = normal_values(70 * 48, 1), values = normal_values(70 * 48, 2);
+        std::vector<std::int64_t> slots(70);
+        for (std::int64_t i = 0; i < 70; ++i) slots[static_cast<std::size_t>(i)] = i % 9 == 4 ? -1 : i * 37 % 80;
+        const auto result = kernels.call(
+            "kv_cache_update",
+            {tensor_of(dtype, {70, 2, 24}, keys), tensor_of(dtype, {70, 2, 24}, values), kv, indices_of(slots)}, {},
+            {kv.meta});
+        std::vector<float> wanted(static_cast<std::size_t>(5 * kv_page_elements(layout)));
+        for (std::int64_t i = 0; i < 70; ++i) {
+          const std::int64_t slot = slots[static_cast<std::size_t>(i)];
+          if (slot < 0) continue;
+          for (std::int64_t head = 0; head < 2; ++head) {
+            for (std::int64_t d = 0; d < 24; ++d) {
+              const auto from = static_cast<std::size_t>((i * 2 + head) * 24 + d);
+              wanted[kv_key_offset(layout, slot / 16, head) + d * 16 + slot % 16] =
+                  rounded(pages, rounded(dtype, keys[from]));
+              wanted[kv_value_offset(layout, slot / 16, head) + slot % 16 * 24 + d] =
+                  rounded(pages, rounded(dtype, values[from]));
+            }
+          }
+        }
+        Tensor flat = result[0];
+        flat.meta = Meta::tensor(pages, {static_cast<std::int64_t>(wanted.size())});
+        expect_same_bits(wanted, values_of(flat), std::string(dtype_text(pages)));
+      }
+    }
+  });
+}
+
+TEST(CpuKvCacheUpdate, NamesASlotBeyondThePages) {
+  RowKernels kernels("baseline", 1);
+  const Tensor kv = Tensor::empty(Meta::pages({.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 8}), 2);
+  const Tensor row = tensor_of(DType::f32, {1, 1, 8}, normal_values(8, 1));
+  EXPECT_THROW(kernels.call("kv_cache_update", {row, row, kv, indices_of({32})}, {}, {kv.meta}), UserError);
+}
+
+TEST(CpuAttention, RefusesWithAReason) {
+  const RowKernels kernels("baseline", 1);
+  const auto reason = [&](std::int64_t query_heads, const KvLayout& layout) {
+    const Tensor query = Tensor::empty(Meta::tensor(DType::f32, {1, query_heads, layout.head_dim}));
+    const Tensor kv = Tensor::empty(Meta::pages(layout), 1);
+    return kernels.supports("attention", {query, kv, make_batch({{1, 1}}, 16)}, {{"scale", 1.0}}, {query.meta})
+        .reason();
+  };
+  EXPECT_EQ(reason(2, {.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 20}),
+            "head_dim is 20; multiples of 8 are supported");
+  EXPECT_EQ(reason(3, {.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 16}),
+            "3 query heads do not divide among 2 KV heads");
+  EXPECT_EQ(reason(2, {.dtype = DType::f8e4m3, .block = 16, .heads = 2, .head_dim = 16}),
+            "KV pages are f8e4m3; f32, f16 and bf16 are supported");
+}
+
+}  // namespace
+}  // namespace weft

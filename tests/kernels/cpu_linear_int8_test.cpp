@@ -1,0 +1,216 @@
+// linear_int8 on the CPU against its definition, bit for bit: exact integer dots, one rounding for each multiply-add.
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "kernels/cpu/lib/linear_calls.h"
+#include "tensor/convert.h"
+#include "tests/kernels/cpu_linear_support.h"
+#include "tests/kernels/emulated_linear.h"
+
+namespace weft {
+namespace {
+
+struct Activations {
+  Tensor codes;  // i8 [rows, depth]
+  Tensor scale;  // f32 [rows, groups]
+};
+
+// All codes occur, -128 among them; scales of either sign and many magnitudes.
+Activations random_activations(std::int64_t rows, std::int64_t depth, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Activations x{Tensor::empty(Meta::tensor(DType::i8, {rows, depth})),
+                Tensor::empty(Meta::tensor(DType::f32, {rows, depth / 32}))};
+  for (std::int64_t i = 0; i < rows * depth; ++i) x.codes.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(random());
+  std::uniform_real_distribution<float> mantissa(-1.0f, 1.0f);
+  for (std::int64_t i = 0; i < rows * depth / 32; ++i)
+    x.scale.as<float>()[i] = std::ldexp(mantissa(random), -static_cast<int>(random() % 30));
+  return x;
+}
+
+float defined_result(const Activations& x, const Tensor& weight, std::int64_t row, std::int64_t column) {
+  const std::int64_t depth = weight.meta.shape[1].number();
+  float f = 0;
+  for (std::int64_t g = 0; g < depth / 32; ++g) {
+    int dot = 0, sum = 0;
+    for (std::int64_t k = g * 32; k < g * 32 + 32; ++k) {
+      const int code = x.codes.as<std::int8_t>()[row * depth + k];
+      dot += code * weight_code(weight, column, k);
+      sum += code;
+    }
+    const float s = x.scale.as<float>()[row * (depth / 32) + g];
+    f = std::fma(static_cast<float>(dot), weight_scale(weight, column, g) * s, f);
+    if (weight.meta.dtype == DType::q4_1)
+      f = std::fma(weight_minimum(weight, column, g), s * static_cast<float>(sum), f);
+  }
+  return f;
+}
+
+std::vector<float> defined_results(const Activations& x, const Tensor& weight) {
+  std::vector<float> all;
+  for (std::int64_t row = 0; row < x.codes.meta.shape[0].number(); ++row)
+    for (std::int64_t column = 0; column < weight.meta.shape[0].number(); ++column)
+      all.push_back(defined_result(x, weight, row, column));
+  return all;
+}
+
+Tensor run(LinearFamily& family, const Activations& x, const Tensor& weight, DType dtype = DType::f32) {
+  const Meta result = Meta::tensor(dtype, {x.codes.meta.shape[0], weight.meta.shape[0]});
+  return family.call("linear_int8", {x.codes, x.scale, weight}, {{"dtype", dtype}}, result);
+}
+
+void expect_bits(const float* values, const std::vector<float>& wanted) {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(values[i]), std::bit_cast<std::uint32_t>(wanted[i]))
+        << "element " << i << ": " << values[i] << ", wanted " << wanted[i];
+}
+
+constexpr DType kBlockTypes[] = {DType::q4_0, DType::q4_1, DType::q8_0};
+
+TEST(CpuLinearInt8, GivesTheDefinedBitsOnEveryInstructionSet) {
+  for (const DType dtype : kBlockTypes) {
+    for (const std::int64_t columns : {1, 31, 32, 70}) {
+      for (const std::int64_t depth : {32, 576}) {
+        const Tensor weight = random_weight(dtype, columns, depth, 1);
+        const Activations x = random_activations(9, depth, 2);
+        const std::vector<float> wanted = defined_results(x, weight);
+        for (const std::string& ceiling : host_ceilings()) {
+          SCOPED_TRACE(weight.meta.text() + " " + ceiling);
+          LinearFamily family(ceiling, 1);
+          expect_bits(run(family, x, family.pack(weight)).as<float>(), wanted);
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuLinearInt8, GivesTheSameBitsForEveryRowCountAndThreadCount) {
+  const std::int64_t depth = 96;
+  for (const DType dtype : kBlockTypes) {
+    const Tensor weight = random_weight(dtype, 130, depth, 3);
+    for (const std::string& ceiling : host_ceilings()) {
+      LinearFamily alone(ceiling, 1), together(ceiling, 2);
+      const Tensor packed = alone.pack(weight);
+      for (std::int64_t rows = 1; rows <= 37; ++rows) {
+        SCOPED_TRACE(fmt::format("{} {} rows {}", dtype_text(dtype), ceiling, rows));
+        const Activations x = random_activations(rows, depth, 4);
+        const std::vector<float> wanted = defined_results(x, weight);
+        expect_bits(run(alone, x, packed).as<float>(), wanted);
+        expect_bits(run(together, x, packed).as<float>(), wanted);
+      }
+    }
+  }
+}
+
+TEST(CpuLinearInt8, SharesMoreRowsThanAChunkHolds) {
+  const Tensor weight = random_weight(DType::q4_1, 33, 32, 5);
+  const Activations x = random_activations(1030, 32, 6);
+  LinearFamily family("", 2);
+  expect_bits(run(family, x, family.pack(weight)).as<float>(), defined_results(x, weight));
+}
+
+TEST(CpuLinearInt8, ReadsPlainWeightsToTheSameBits) {
+  for (const DType dtype : kBlockTypes) {
+    for (const std::int64_t columns : {5, 300}) {
+      const Tensor weight = random_weight(dtype, columns, 96, 7);
+      const Activations x = random_activations(6, 96, 8);
+      LinearFamily family("", 2);
+      expect_bits(run(family, x, weight).as<float>(), defined_results(x, weight));
+    }
+  }
+}
+
+TEST(CpuLinearInt8, IsExactAtTheLargestCodes) {
+  for (const DType dtype : kBlockTypes) {
+    for (const int weight_byte : {0x00, 0x0f, 0xf0, 0xff, 0x80, 0x7f}) {
+      for (const int code : {-128, 127}) {
+        Tensor weight = random_weight(dtype, 32, 64, 9);
+        const std::int64_t block_bytes = dtype_info(dtype).block_bytes;
+        const std::int64_t head = dtype == DType::q4_1 ? 4 : 2;
+        for (std::int64_t block = 0; block < 64; ++block)
+          std::memset(weight.data() + block * block_bytes + head, weight_byte,
+                      static_cast<std::size_t>(block_bytes - head));
+        Activations x = random_activations(4, 64, 10);
+        std::memset(x.codes.data(), code, 4 * 64);
+        for (const std::string& ceiling : host_ceilings()) {
+          SCOPED_TRACE(fmt::format("{} {} codes {:02x} {}", dtype_text(dtype), ceiling, weight_byte, code));
+          LinearFamily family(ceiling, 1);
+          expect_bits(run(family, x, family.pack(weight)).as<float>(), defined_results(x, weight));
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuLinearInt8, RoundsOnceToSixteenBits) {
+  const Tensor weight = random_weight(DType::q4_1, 45, 64, 11);
+  const Activations x = random_activations(7, 64, 12);
+  const std::vector<float> wide = defined_results(x, weight);
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    std::vector<std::uint16_t> wanted(wide.size());
+    convert_row(DType::f32, reinterpret_cast<const std::byte*>(wide.data()), dtype,
+                reinterpret_cast<std::byte*>(wanted.data()), static_cast<std::int64_t>(wide.size()));
+    for (const std::string& ceiling : host_ceilings()) {
+      LinearFamily family(ceiling, 2);
+      const Tensor result = run(family, x, family.pack(weight), dtype);
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        ASSERT_EQ(result.as<std::uint16_t>()[i], wanted[i]) << dtype_text(dtype) << " of " << wide[i];
+    }
+  }
+}
+
+TEST(CpuLinearInt8, ReadsRowsThatLieApart) {
+  const Tensor weight = random_weight(DType::q4_0, 40, 64, 13);
+  const Activations x = random_activations(5, 64, 14);
+  Activations apart{Tensor::empty(Meta::tensor(DType::i8, {5, 100})), Tensor::empty(Meta::tensor(DType::f32, {5, 3}))};
+  for (int row = 0; row < 5; ++row) {
+    std::memcpy(apart.codes.data() + row * 100, x.codes.data() + row * 64, 64);
+    std::memcpy(apart.scale.data() + row * 12, x.scale.data() + row * 8, 8);
+  }
+  apart.codes.meta = Meta::strided(DType::i8, {5, 64}, {100, 1});
+  apart.scale.meta = Meta::strided(DType::f32, {5, 2}, {3, 1});
+  LinearFamily family("", 1);
+  expect_bits(run(family, apart, family.pack(weight)).as<float>(), defined_results(x, weight));
+}
+
+TEST(CpuLinearInt8, AcceptsNoRows) {
+  const Tensor weight = random_weight(DType::q4_0, 40, 64, 13);
+  LinearFamily family("", 2);
+  run(family, random_activations(0, 64, 1), family.pack(weight));
+}
+
+TEST(CpuLinearInt8, RefusesWithAReason) {
+  LinearFamily family("", 1);
+  const Activations x = random_activations(2, 64, 15);
+  const Meta result = Meta::tensor(DType::f32, {2, 32});
+  const Attributes attributes = {{"dtype", DType::f32}};
+  const auto reason = [&](const Tensor& weight, const Meta& to) {
+    return family.supports("linear_int8", {x.codes, x.scale, weight}, attributes, to).reason();
+  };
+  EXPECT_EQ(reason(random_floats(DType::f32, {32, 64}, 1), result), "f32 is not a block type");
+  EXPECT_EQ(reason(random_weight(DType::q8_0, 32, 64, 1), Meta::tensor(DType::f64, {2, 32})), "no rounding to f64");
+  Tensor foreign = random_weight(DType::q8_0, 32, 64, 1);
+  foreign.meta.packed = "q4x32";
+  EXPECT_EQ(reason(foreign, result), "packing q4x32 is not q8x32");
+}
+
+// The skeleton for 16 lanes, 32-bit dots and whatever else this host may not have, over vectors made of loops.
+TEST(CpuLinearInt8, GivesTheDefinedBitsOnEmulatedVectors) {
+  for (const cpu::LinearInt8Variant* variant : {&cpu::kLinearInt8EmulatedPairs, &cpu::kLinearInt8EmulatedDots}) {
+    LinearFamily family("", 1);
+    family.run_with([variant](const KernelCall& call) { cpu::run_linear_int8(*variant, call); });
+    for (const DType dtype : kBlockTypes) {
+      const Tensor weight = random_weight(dtype, 33, 96, 16);
+      for (std::int64_t rows = 1; rows <= 9; ++rows) {
+        SCOPED_TRACE(fmt::format("{} rows {}", dtype_text(dtype), rows));
+        const Activations x = random_activations(rows, 96, 17);
+        expect_bits(run(family, x, family.pack(weight)).as<float>(), defined_results(x, weight));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft

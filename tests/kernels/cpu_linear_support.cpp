@@ -1,0 +1,149 @@
+#include "tests/kernels/cpu_linear_support.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tensor/convert.h"
+#include "tensor/float16.h"
+
+namespace weft {
+namespace {
+
+std::int64_t number_of(const Dim& dim) { return dim.number(); }
+
+constexpr std::int64_t kGuard = 256;
+constexpr std::byte kMark{0xa5};
+
+// A buffer with marked bytes on both sides.
+struct Guarded {
+  explicit Guarded(std::int64_t bytes) : bytes(bytes), storage(Storage::allocate(bytes + 2 * kGuard)) {
+    std::memset(storage->data(), static_cast<int>(kMark), static_cast<std::size_t>(bytes + 2 * kGuard));
+  }
+  std::byte* data() const { return storage->data() + kGuard; }
+  bool untouched_outside() const {
+    const auto marked = [](std::byte b) { return b == kMark; };
+    return std::all_of(data() - kGuard, data(), marked) && std::all_of(data() + bytes, data() + bytes + kGuard, marked);
+  }
+  std::int64_t bytes;
+  std::shared_ptr<Storage> storage;
+};
+
+const std::byte* block_of(const Tensor& weight, std::int64_t row, std::int64_t group) {
+  const std::int64_t groups = number_of(weight.meta.shape[1]) / 32;
+  return weight.data() + (row * groups + group) * dtype_info(weight.meta.dtype).block_bytes;
+}
+
+float half_at(const std::byte* from) {
+  std::uint16_t code;
+  std::memcpy(&code, from, 2);
+  return f16_to_f32(code);
+}
+
+}  // namespace
+
+LinearFamily::LinearFamily(const std::string& ceiling, int threads)
+    : device_(describe_cpu(ceiling, threads)), threads_(threads) {
+  define_kernels_cpu_packing(registry_);
+  define_kernels_cpu_linear(registry_);
+  define_kernels_cpu_linear_int8(registry_);
+  define_kernels_cpu_embedding(registry_);
+  registry_.prepare(device_);
+}
+
+Verdict LinearFamily::supports(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
+                               const Attributes& attributes, const Meta& result) const {
+  std::vector<std::optional<Meta>> metas;
+  for (const auto& operand : operands) metas.push_back(operand ? std::optional(operand->meta) : std::nullopt);
+  return registry_.find(op, "cpu")->supports({metas, {&result, 1}, attributes, {}});
+}
+
+Tensor LinearFamily::call(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
+                          const Attributes& attributes, const Meta& result) {
+  const Kernel* kernel = registry_.find(op, "cpu");
+  std::vector<std::optional<Meta>> metas;
+  std::vector<TensorView> views;
+  for (const auto& operand : operands) {
+    metas.push_back(operand ? std::optional(operand->meta) : std::nullopt);
+    views.push_back(operand ? operand->view() : TensorView{});
+  }
+  const KernelRequest request{metas, {&result, 1}, attributes, {}};
+  const Verdict verdict = kernel->supports(request);
+  CHECK(verdict, "[{}] refused: {}", op, verdict.reason());
+  const std::int64_t scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(request).number() : 0;
+  Guarded scratch(scratch_bytes), output(result.bytes().number());
+  const Tensor tensor{result, output.storage, kGuard};
+  const TensorView view = tensor.view();
+  (run_ ? run_ : kernel->run)(
+      {views, {&view, 1}, attributes, {scratch.data(), static_cast<std::size_t>(scratch_bytes)}, threads_});
+  EXPECT_TRUE(scratch.untouched_outside()) << op << " wrote outside its scratch";
+  EXPECT_TRUE(output.untouched_outside()) << op << " wrote outside its result";
+  return tensor;
+}
+
+Tensor LinearFamily::pack(const Tensor& plain) const {
+  for (const auto& [name, packing] : registry_.packings()) {
+    if (!packing.accepts(plain.meta, device_)) continue;
+    Tensor packed{plain.meta, Storage::allocate(packing.bytes(plain.meta)), 0};
+    packed.meta.packed = name;
+    const std::int64_t row_bytes = bytes_of(plain.meta.dtype, number_of(plain.meta.shape[1]));
+    const auto row = [&](std::int64_t index) { return plain.data() + index * row_bytes; };
+    for (std::int64_t unit = 0; unit < packing.units(plain.meta); ++unit)
+      packing.pack(plain.meta, row, packed.data(), unit);
+    return packed;
+  }
+  CHECK(false, "no packing accepts {}", plain.meta.text());
+}
+
+std::vector<std::string> host_ceilings() {
+  std::vector<std::string> ceilings;
+  const std::string all[] = {"baseline", "avx2", "avx512", "vnni", "bf16"};
+  const CpuFeatures host = describe_cpu("", 1).host;
+  for (int i = 0; i <= static_cast<int>(host); ++i) ceilings.push_back(all[i]);
+  return ceilings;
+}
+
+Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth, std::uint32_t seed) {
+  if (!is_block(dtype)) return random_floats(dtype, {columns, depth}, seed);
+  std::mt19937 random(seed);
+  Tensor weight = Tensor::empty(Meta::tensor(dtype, {columns, depth}));
+  const DTypeInfo& info = dtype_info(dtype);
+  for (std::int64_t block = 0; block < columns * depth / 32; ++block) {
+    std::byte* at = weight.data() + block * info.block_bytes;
+    for (std::int64_t i = 0; i < info.block_bytes; ++i) at[i] = static_cast<std::byte>(random());
+    for (int i = 0; i < (dtype == DType::q4_1 ? 2 : 1); ++i) {
+      const std::uint16_t half = static_cast<std::uint16_t>((random() & 0x8000u) | random() % 0x3c01u);
+      std::memcpy(at + 2 * i, &half, 2);
+    }
+  }
+  return weight;
+}
+
+Tensor random_floats(DType dtype, Shape shape, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
+  Tensor tensor = Tensor::empty(Meta::tensor(dtype, std::move(shape)));
+  const std::int64_t count = element_count(tensor.meta.shape).number();
+  for (std::int64_t i = 0; i < count; ++i) store_float(dtype, tensor.data(), i, values(random));
+  return tensor;
+}
+
+int weight_code(const Tensor& weight, std::int64_t row, std::int64_t k) {
+  const std::byte* block = block_of(weight, row, k / 32);
+  const int i = static_cast<int>(k % 32);
+  if (weight.meta.dtype == DType::q8_0) return static_cast<std::int8_t>(std::to_integer<int>(block[2 + i]));
+  const std::byte both = block[(weight.meta.dtype == DType::q4_1 ? 4 : 2) + i % 16];
+  const int code = std::to_integer<int>(i < 16 ? both & std::byte{15} : both >> 4);
+  return weight.meta.dtype == DType::q4_0 ? code - 8 : code;
+}
+
+float weight_scale(const Tensor& weight, std::int64_t row, std::int64_t group) {
+  return half_at(block_of(weight, row, group));
+}
+
+float weight_minimum(const Tensor& weight, std::int64_t row, std::int64_t group) {
+  return half_at(block_of(weight, row, group) + 2);
+}
+
+}  // namespace weft

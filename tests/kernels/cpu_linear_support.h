@@ -1,0 +1,62 @@
+#pragma once
+
+// Weights, calls and definitions for the tests of the CPU's linear family.
+
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.h"
+#include "tensor/device.h"
+#include "tensor/tensor.h"
+
+namespace weft {
+
+void define_kernels_cpu_packing(KernelRegistry& registry);
+void define_kernels_cpu_linear(KernelRegistry& registry);
+void define_kernels_cpu_linear_int8(KernelRegistry& registry);
+void define_kernels_cpu_embedding(KernelRegistry& registry);
+
+// The kernels of the family, prepared for one ceiling of instruction sets.
+class LinearFamily {
+ public:
+  LinearFamily(const std::string& ceiling, int threads);
+  ThreadPool& threads() { return threads_; }
+  CpuFeatures features() const { return device_.features; }
+  const KernelRegistry& registry() const { return registry_; }
+  Verdict supports(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
+                   const Attributes& attributes, const Meta& result) const;
+  // Runs the op and checks that nothing before or after the result, or after the scratch it asked for, was written.
+  Tensor call(const std::string& op, const std::vector<std::optional<Tensor>>& operands, const Attributes& attributes,
+              const Meta& result);
+  // From now on calls run this instead of the op's own code.
+  void run_with(std::function<void(const KernelCall&)> run) { run_ = std::move(run); }
+  // The packed form of a plain weight.
+  Tensor pack(const Tensor& plain) const;
+
+ private:
+  DeviceDescription device_;
+  KernelRegistry registry_;
+  ThreadPool threads_;
+  std::function<void(const KernelCall&)> run_;
+};
+
+// The ceilings this host can show: baseline, and whatever it has beyond.
+std::vector<std::string> host_ceilings();
+
+// A weight [columns, depth] of arbitrary codes; scales are finite f16 of all magnitudes up to 1, subnormals and zeros
+// among them. Of the float types, values in [-1, 1].
+Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth, std::uint32_t seed);
+Tensor random_floats(DType dtype, Shape shape, std::uint32_t seed);
+
+// Signed code `k` of a row of a block weight (q4_0: minus 8), and its group's d and m.
+int weight_code(const Tensor& weight, std::int64_t row, std::int64_t k);
+float weight_scale(const Tensor& weight, std::int64_t row, std::int64_t group);
+float weight_minimum(const Tensor& weight, std::int64_t row, std::int64_t group);
+
+}  // namespace weft

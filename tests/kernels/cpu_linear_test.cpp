@@ -1,0 +1,302 @@
+// linear on the CPU, exact mode, and embedding and the packings, which share its weights.
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "kernels/cpu/lib/linear_calls.h"
+#include "tensor/convert.h"
+#include "tests/kernels/cpu_linear_support.h"
+#include "tests/kernels/emulated_linear.h"
+
+namespace weft {
+namespace {
+
+constexpr DType kWeightTypes[] = {DType::f32, DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q8_0};
+constexpr DType kFloatTypes[] = {DType::f32, DType::f16, DType::bf16};
+
+// Row-major f32 of a float or block tensor.
+std::vector<float> widened(const Tensor& tensor) {
+  const std::int64_t count = element_count(tensor.meta.shape).number();
+  std::vector<float> values(static_cast<std::size_t>(count));
+  convert_row(tensor.meta.dtype, tensor.data(), DType::f32, reinterpret_cast<std::byte*>(values.data()), count);
+  return values;
+}
+
+// One chain of multiply-adds in k order, each with one rounding or two, then the bias, then one rounding to the type of
+// x: what every instruction set computes, but for bf16 pairs.
+std::vector<float> chained(const Tensor& x, const Tensor& weight, const Tensor* bias, bool fused) {
+  const std::vector<float> rows = widened(x), columns = widened(weight);
+  const std::vector<float> offset = bias == nullptr ? std::vector<float>() : widened(*bias);
+  const std::size_t depth = static_cast<std::size_t>(weight.meta.shape[1].number());
+  std::vector<float> all;
+  for (std::size_t r = 0; r < rows.size() / depth; ++r) {
+    for (std::size_t c = 0; c < columns.size() / depth; ++c) {
+      float sum = 0;
+      for (std::size_t k = 0; k < depth; ++k) {
+        const float a = rows[r * depth + k], b = columns[c * depth + k];
+        sum = fused ? std::fma(a, b, sum) : a * b + sum;
+      }
+      if (bias != nullptr) sum += offset[c];
+      std::byte rounded[4];
+      store_float(x.meta.dtype, rounded, 0, sum);
+      all.push_back(load_float(x.meta.dtype, rounded, 0));
+    }
+  }
+  return all;
+}
+
+Tensor run(LinearFamily& family, const Tensor& x, const Tensor& weight, const Tensor* bias = nullptr) {
+  Shape shape = x.meta.shape;
+  shape.back() = weight.meta.shape[0];
+  return family.call("linear", {x, weight, bias == nullptr ? std::nullopt : std::optional(*bias)}, {},
+                     Meta::tensor(x.meta.dtype, shape));
+}
+
+void expect_bits(const Tensor& result, const std::vector<float>& wanted) {
+  const std::vector<float> values = widened(result);
+  ASSERT_EQ(values.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(values[i]), std::bit_cast<std::uint32_t>(wanted[i]))
+        << "element " << i << ": " << values[i] << ", wanted " << wanted[i];
+}
+
+// Instruction sets up to here compute `chained`; from bf16 on, pairs of bf16 are multiplied together.
+bool chains(const LinearFamily& family, const Tensor& x, const Tensor& weight) {
+  return family.features() < CpuFeatures::avx512_bf16 || x.meta.dtype != DType::bf16 ||
+         weight.meta.dtype != DType::bf16;
+}
+
+TEST(CpuLinear, SumsInOrderOfDepthForEveryTypeAndInstructionSet) {
+  for (const std::string& ceiling : host_ceilings()) {
+    LinearFamily family(ceiling, 1);
+    const bool fused = family.features() > CpuFeatures::baseline;
+    for (const DType dtype : kWeightTypes) {
+      for (const std::int64_t columns : {1, 32, 45}) {
+        for (const std::int64_t depth : {32, 288}) {
+          const Tensor weight = random_weight(dtype, columns, depth, 1);
+          for (const DType rows : kFloatTypes) {
+            const Tensor x = random_floats(rows, {7, depth}, 2);
+            if (!chains(family, x, weight)) continue;
+            SCOPED_TRACE(x.meta.text() + " " + weight.meta.text() + " " + ceiling);
+            expect_bits(run(family, x, family.pack(weight)), chained(x, weight, nullptr, fused));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuLinear, IsNearTheTrueSum) {
+  const std::int64_t depth = 1536;
+  const Tensor x = random_floats(DType::f32, {3, depth}, 3);
+  for (const DType dtype : kWeightTypes) {
+    const Tensor weight = random_weight(dtype, 64, depth, 4);
+    const std::vector<float> columns = widened(weight);
+    for (const std::string& ceiling : host_ceilings()) {
+      LinearFamily family(ceiling, 2);
+      const Tensor result = run(family, x, family.pack(weight));
+      for (std::int64_t i = 0; i < 3 * 64; ++i) {
+        double sum = 0, magnitude = 0;
+        for (std::int64_t k = 0; k < depth; ++k) {
+          const double product = static_cast<double>(x.as<float>()[i / 64 * depth + k]) *
+                                 columns[static_cast<std::size_t>(i % 64 * depth + k)];
+          sum += product;
+          magnitude += std::abs(product);
+        }
+        ASSERT_NEAR(result.as<float>()[i], sum, 1e-5 + 1.3e-6 * magnitude) << weight.meta.text() << " " << ceiling;
+      }
+    }
+  }
+}
+
+TEST(CpuLinear, GivesARowTheSameBitsWhateverTheOtherRowsAndThreads) {
+  const std::int64_t depth = 160;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::q4_1}) {
+    for (const DType rows : {DType::f32, DType::bf16}) {
+      const Tensor weight = random_weight(dtype, 100, depth, 5);
+      const Tensor all = random_floats(rows, {300, depth}, 6);
+      for (const std::string& ceiling : host_ceilings()) {
+        LinearFamily alone(ceiling, 1), together(ceiling, 2);
+        const Tensor packed = alone.pack(weight);
+        const Tensor wanted = run(together, all, packed);
+        for (std::int64_t count = 1; count <= 37; ++count) {
+          Tensor some = all;
+          some.meta.shape[0] = count;
+          const Tensor result = run(count % 2 ? alone : together, some, packed);
+          ASSERT_EQ(std::memcmp(result.data(), wanted.data(), static_cast<std::size_t>(result.meta.bytes().number())),
+                    0)
+              << weight.meta.text() << " rows " << count << " " << ceiling;
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuLinear, TakesAnyDepthOfFloatWeights) {
+  for (const DType dtype : kFloatTypes) {
+    for (const std::int64_t depth : {1, 3, 127, 129}) {
+      const Tensor weight = random_weight(dtype, 33, depth, 7), x = random_floats(DType::f32, {2, depth}, 8);
+      LinearFamily family("", 1);
+      SCOPED_TRACE(weight.meta.text());
+      expect_bits(run(family, x, family.pack(weight)),
+                  chained(x, weight, nullptr, family.features() > CpuFeatures::baseline));
+    }
+  }
+}
+
+TEST(CpuLinear, AddsTheBiasBeforeItRounds) {
+  const Tensor weight = random_weight(DType::f32, 45, 64, 9);
+  for (const DType rows : kFloatTypes) {
+    const Tensor x = random_floats(rows, {5, 64}, 10), bias = random_floats(rows, {45}, 11);
+    for (const std::string& ceiling : host_ceilings()) {
+      LinearFamily family(ceiling, 2);
+      SCOPED_TRACE(x.meta.text() + " " + ceiling);
+      expect_bits(run(family, x, family.pack(weight), &bias),
+                  chained(x, weight, &bias, family.features() > CpuFeatures::baseline));
+    }
+  }
+}
+
+TEST(CpuLinear, ReadsPlainWeightsToTheSameBits) {
+  for (const DType dtype : kWeightTypes) {
+    const Tensor weight = random_weight(dtype, 200, 96, 12), x = random_floats(DType::f32, {130, 96}, 13);
+    LinearFamily family("", 2);
+    SCOPED_TRACE(weight.meta.text());
+    expect_bits(run(family, x, weight), widened(run(family, x, family.pack(weight))));
+  }
+}
+
+TEST(CpuLinear, TakesRowsThatLieApartAndAnyRank) {
+  const Tensor weight = random_weight(DType::f32, 33, 64, 14), x = random_floats(DType::bf16, {6, 64}, 15);
+  LinearFamily family("", 1);
+  const Tensor packed = family.pack(weight);
+  const std::vector<float> wanted = widened(run(family, x, packed));
+
+  Tensor apart = Tensor::empty(Meta::tensor(DType::bf16, {6, 80}));
+  for (int row = 0; row < 6; ++row) std::memcpy(apart.data() + row * 160, x.data() + row * 128, 128);
+  apart.meta = Meta::strided(DType::bf16, {6, 64}, {80, 1});
+  expect_bits(run(family, apart, packed), wanted);
+
+  Tensor cube = x, vector = x;
+  cube.meta.shape = {2, 3, 64};
+  expect_bits(run(family, cube, packed), wanted);
+  vector.meta.shape = {64};
+  expect_bits(run(family, vector, packed), {wanted.begin(), wanted.begin() + 33});
+}
+
+TEST(CpuLinear, RunsOnEmulatedVectors) {
+  for (const cpu::LinearVariant* variant : {&cpu::kLinearEmulatedPairs, &cpu::kLinearEmulatedDots}) {
+    LinearFamily family("baseline", 1);
+    family.run_with([variant](const KernelCall& call) { cpu::run_linear(*variant, call); });
+    for (const DType dtype : kWeightTypes) {
+      for (const DType rows : kFloatTypes) {
+        for (std::int64_t count = 1; count <= 17; count += 4) {
+          // The emulated product of pairs rounds as two multiply-adds do, so it is the same chain.
+          const Tensor weight = random_weight(dtype, 33, 160, 16), x = random_floats(rows, {count, 160}, 17);
+          SCOPED_TRACE(x.meta.text() + " " + weight.meta.text());
+          expect_bits(run(family, x, family.pack(weight)), chained(x, weight, nullptr, true));
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuLinear, RefusesWithAReason) {
+  LinearFamily family("", 1);
+  const Meta result = Meta::tensor(DType::f32, {2, 32});
+  const auto reason = [&](const Tensor& x, const Tensor& weight) {
+    return family.supports("linear", {x, weight, std::nullopt}, {}, result).reason();
+  };
+  const Tensor weight = random_weight(DType::f32, 32, 64, 1);
+  EXPECT_EQ(reason(Tensor::empty(Meta::tensor(DType::f64, {2, 64})), weight), "no rows of f64");
+  EXPECT_EQ(reason(random_floats(DType::f32, {2, 64}, 1), Tensor::empty(Meta::tensor(DType::f8e4m3, {32, 64}))),
+            "no panels of f8e4m3");
+  Tensor apart = random_floats(DType::f32, {2, 128}, 1);
+  apart.meta = Meta::strided(DType::f32, {2, 64}, {128, 2});
+  EXPECT_EQ(reason(apart, weight), "the elements of a row lie apart");
+}
+
+TEST(CpuEmbedding, ConvertsRowsOfPlainAndPackedWeights) {
+  for (const DType dtype : kWeightTypes) {
+    const Tensor weight = random_weight(dtype, 70, 96, 18);
+    const std::vector<std::int64_t> rows = {69, 0, 31, 32, 33, 0};
+    for (const DType result : kFloatTypes) {
+      for (const DType ids_type : {DType::i64, DType::i32}) {
+        Tensor ids = Tensor::empty(Meta::tensor(ids_type, {static_cast<std::int64_t>(rows.size())}));
+        for (std::size_t i = 0; i < rows.size(); ++i)
+          store_integer(ids_type, ids.data(), static_cast<std::int64_t>(i), rows[i]);
+        LinearFamily family("", 2);
+        for (const Tensor& form : {weight, family.pack(weight)}) {
+          SCOPED_TRACE(form.meta.text() + " to " + std::string(dtype_text(result)));
+          const Meta meta = Meta::tensor(result, {ids.meta.shape[0], 96});
+          const Tensor found = family.call("embedding", {ids, form}, {{"dtype", result}}, meta);
+          for (std::size_t i = 0; i < rows.size(); ++i) {
+            std::byte wanted[96 * 4];
+            convert_row(dtype, weight.data() + rows[i] * bytes_of(dtype, 96), result, wanted, 96);
+            const std::int64_t bytes = bytes_of(result, 96);
+            ASSERT_EQ(std::memcmp(found.data() + static_cast<std::int64_t>(i) * bytes, wanted,
+                                  static_cast<std::size_t>(bytes)),
+                      0)
+                << "row " << rows[i];
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuEmbedding, TakesAnyDepthOfFloatWeights) {
+  for (const DType dtype : kFloatTypes) {
+    const Tensor weight = random_weight(dtype, 40, 37, 19);
+    Tensor ids = Tensor::empty(Meta::tensor(DType::i32, {1}));
+    ids.as<std::int32_t>()[0] = 33;
+    LinearFamily family("", 1);
+    const Tensor found =
+        family.call("embedding", {ids, family.pack(weight)}, {{"dtype", dtype}}, Meta::tensor(dtype, {1, 37}));
+    const std::int64_t bytes = bytes_of(dtype, 37);
+    EXPECT_EQ(std::memcmp(found.data(), weight.data() + 33 * bytes, static_cast<std::size_t>(bytes)), 0);
+  }
+}
+
+TEST(CpuEmbedding, RejectsAnIdOutsideTheTable) {
+  LinearFamily family("", 1);
+  const Tensor weight = random_weight(DType::f32, 4, 8, 20);
+  Tensor ids = Tensor::empty(Meta::tensor(DType::i64, {1}));
+  for (const std::int64_t id : {std::int64_t{-1}, std::int64_t{4}}) {
+    ids.as<std::int64_t>()[0] = id;
+    EXPECT_THROW(family.call("embedding", {ids, weight}, {{"dtype", DType::f32}}, Meta::tensor(DType::f32, {1, 8})),
+                 InternalError);
+  }
+}
+
+TEST(CpuPacking, FillsWholeCacheLinesAndNeverShrinksAPanel) {
+  LinearFamily family("", 1);
+  const auto bytes = [&](const char* name, DType dtype, std::int64_t columns, std::int64_t depth) {
+    return family.registry().find_packing(name)->bytes(Meta::tensor(dtype, {columns, depth}));
+  };
+  EXPECT_EQ(bytes("q4x32", DType::q4_0, 32, 64), 2 * 576);
+  EXPECT_EQ(bytes("q4x32", DType::q4_1, 33, 32), 2 * 640);
+  EXPECT_EQ(bytes("q8x32", DType::q8_0, 1, 32), 1088);
+  EXPECT_EQ(bytes("f32x32", DType::f32, 32, 3), 3 * 128);
+  EXPECT_EQ(bytes("bf16x32", DType::bf16, 32, 3), 2 * 128);
+  EXPECT_EQ(bytes("f16x32", DType::f16, 32, 3), 3 * 64);
+}
+
+TEST(CpuPacking, AcceptsItsOwnTypeOnTheCpuOnly) {
+  LinearFamily family("", 1);
+  const Packing& packing = *family.registry().find_packing("q4x32");
+  const DeviceDescription cpu = describe_cpu("", 1);
+  EXPECT_TRUE(packing.accepts(Meta::tensor(DType::q4_0, {64, 64}), cpu));
+  EXPECT_EQ(packing.accepts(Meta::tensor(DType::q8_0, {64, 64}), cpu).reason(), "q8_0 is packed as q8x32");
+  EXPECT_EQ(packing.accepts(Meta::tensor(DType::q4_0, {64}), cpu).reason(), "weight is not a matrix");
+  EXPECT_EQ(packing.accepts(Meta::tensor(DType::q4_0, {Dim::symbol("s0"), 64}), cpu).reason(),
+            "weight has a symbolic extent: q4_0[s0, 64]");
+  DeviceDescription cuda = cpu;
+  cuda.id.type = DeviceType::cuda;
+  EXPECT_FALSE(packing.accepts(Meta::tensor(DType::q4_0, {64, 64}), cuda));
+}
+
+}  // namespace
+}  // namespace weft

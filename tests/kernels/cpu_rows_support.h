@@ -1,0 +1,58 @@
+#pragma once
+
+// Tensors and calls for the tests of the CPU's row-wise and attention kernels.
+
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.h"
+#include "tensor/device.h"
+#include "tensor/tensor.h"
+
+namespace weft {
+
+// The row-wise and attention kernels, prepared for one ceiling of instruction sets.
+class RowKernels {
+ public:
+  RowKernels(const std::string& ceiling, int threads);
+  const KernelRegistry& registry() const { return registry_; }
+  Verdict supports(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
+                   const Attributes& attributes, const std::vector<Meta>& results) const;
+  // Runs the op on copies of the operands that it writes over. Checks that nothing outside its results and the scratch
+  // it asked for was written.
+  std::vector<Tensor> call(const std::string& op, std::vector<std::optional<Tensor>> operands,
+                           const Attributes& attributes, const std::vector<Meta>& results);
+
+ private:
+  DeviceDescription device_;
+  KernelRegistry registry_;
+  ThreadPool threads_;
+};
+
+// The ceilings this host can show: baseline, and whatever it has beyond.
+std::vector<std::string> row_ceilings();
+
+inline const std::vector<DType> kFloatTypes{DType::f32, DType::f16, DType::bf16};
+
+// `value` as it reads after a store as dtype.
+float rounded(DType dtype, float value);
+// Elements of an f32, f16 or bf16 tensor in row-major order, whatever its strides.
+std::vector<float> values_of(const Tensor& tensor);
+// The other way; values round to the dtype.
+Tensor tensor_of(DType dtype, Shape shape, const std::vector<float>& values);
+Tensor indices_of(const std::vector<std::int64_t>& values);
+// The same elements with rows `padding` elements apart from their neighbours.
+Tensor with_row_padding(const Tensor& tensor, std::int64_t padding);
+
+// About N(0, 1).
+std::vector<float> normal_values(std::size_t count, std::uint32_t seed);
+// Rows of ordinary numbers, and among them rows with a NaN, infinities, zeros of both signs, denormals, and numbers so
+// large that squares overflow.
+std::vector<float> rows_with_specials(std::int64_t rows, std::int64_t columns, std::uint32_t seed);
+
+// Bit equality, except that a NaN equals any NaN.
+void expect_same_bits(const std::vector<float>& wanted, const std::vector<float>& came, const std::string& what);
+
+}  // namespace weft

@@ -1,0 +1,15 @@
+#pragma once
+
+// The linear family's skeletons over kernels/cpu/lib/vector_emulated.h: as for AVX-512 without VNNI and BF16 (pairs)
+// and with them (dots).
+
+#include "kernels/cpu/lib/linear_variant.h"
+
+namespace weft::cpu {
+
+extern const LinearInt8Variant kLinearInt8EmulatedPairs;
+extern const LinearInt8Variant kLinearInt8EmulatedDots;
+extern const LinearVariant kLinearEmulatedPairs;
+extern const LinearVariant kLinearEmulatedDots;
+
+}  // namespace weft::cpu

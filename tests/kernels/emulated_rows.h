@@ -1,0 +1,13 @@
+#pragma once
+
+// The row-wise and attention skeletons with 16 lanes, the shapes of AVX-512, on any processor.
+
+#include "kernels/cpu/lib/attention_kernels.h"
+#include "kernels/cpu/lib/row_wise_kernels.h"
+
+namespace weft::cpu {
+
+extern const RowWiseKernels row_wise_kernels_emulated;
+extern const AttentionKernels attention_kernels_emulated;
+
+}  // namespace weft::cpu

@@ -1,0 +1,48 @@
+#include "tensor/storage.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+TEST(Storage, GivesZeroedAlignedMemoryOfEverySize) {
+  for (const std::int64_t bytes :
+       {0L, 1L, 63L, 4096L, (1L << 20) - 1, 1L << 20, (4L << 20) - 1, 4L << 20, (9L << 20) + 5}) {
+    const std::shared_ptr<Storage> storage = Storage::allocate(bytes);
+    ASSERT_NE(storage->data(), nullptr) << bytes;
+    EXPECT_EQ(storage->bytes(), bytes);
+    const std::uintptr_t alignment = bytes >= (4 << 20) ? 2 << 20 : 64;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(storage->data()) % alignment, 0u) << bytes;
+    std::byte* end = storage->data() + bytes;
+    EXPECT_TRUE(std::all_of(storage->data(), end, [](std::byte b) { return b == std::byte{0}; })) << bytes;
+    std::fill(storage->data(), end, std::byte{1});
+  }
+}
+
+TEST(Storage, KeepsTheOwnerOfAViewAlive) {
+  auto owner = std::make_shared<std::string>("weights");
+  const std::weak_ptr<std::string> watch = owner;
+  auto* data = reinterpret_cast<std::byte*>(owner->data());
+  std::shared_ptr<Storage> view = Storage::view_of(data, 7, owner);
+  owner.reset();
+  EXPECT_FALSE(watch.expired());
+  EXPECT_EQ(view->data(), data);
+  EXPECT_EQ(view->bytes(), 7);
+  view.reset();
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(Storage, ReportsMemoryThatIsNotThere) {
+  EXPECT_THROW(Storage::allocate(INT64_MAX), DeviceError);
+  EXPECT_THROW(Storage::allocate(std::int64_t{1} << 55), DeviceError);
+  EXPECT_THROW(Storage::allocate(-1), InternalError);
+}
+
+}  // namespace
+}  // namespace weft

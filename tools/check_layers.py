@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Fails when a file includes a header that tools/layers.txt does not let it include.
+
+Reads every #include "..." of the C++ sources. Prints each breach as file:line and, at the end, the counts.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE_ROOTS = ("src", "apps", "include", "python", "tests", "bench", "fuzz", "examples")
+SUFFIXES = (".h", ".cpp", ".cu", ".cuh", ".def")
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(weft/[^>]+)>)')
+
+
+def read_layers():
+    """{folder: (covers what lies below, set of folders it may include)}"""
+    layers = {}
+    for number, line in enumerate((ROOT / "tools/layers.txt").read_text().splitlines(), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        name, colon, allowed = line.partition(":")
+        if not colon:
+            sys.exit(f"tools/layers.txt:{number}: expected 'folder: folders it may include', but is '{line}'")
+        layers[name.rstrip("/")] = (name.endswith("/"), set(allowed.split()))
+    for name, (_, allowed) in layers.items():
+        for unknown in sorted(allowed - layers.keys()):
+            sys.exit(f"tools/layers.txt: {name} may include {unknown}, which has no line of its own")
+    return layers
+
+
+def layer_of(folder, layers):
+    """The longest line that covers a folder, or None."""
+    name = folder
+    while name:
+        if name in layers and (name == folder or layers[name][0]):
+            return name
+        name = name.rpartition("/")[0]
+    return None
+
+
+def main():
+    layers = read_layers()
+    breaches = []
+    file_count = include_count = 0
+    for root in SOURCE_ROOTS:
+        for path in sorted((ROOT / root).rglob("*")):
+            if path.suffix not in SUFFIXES or not path.is_file():
+                continue
+            relative = path.relative_to(ROOT).as_posix()
+            if relative.startswith("tests/data/"):
+                continue
+            file_count += 1
+            folder = relative.removeprefix("src/").rpartition("/")[0]
+            layer = layer_of(folder, layers)
+            if layer is None:
+                breaches.append(f"{relative}: no line of tools/layers.txt covers {folder}")
+                continue
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                found = INCLUDE.match(line)
+                if not found:
+                    continue
+                header = found.group(1) or "include/" + found.group(2)
+                if "/" not in header and (path.parent / header).exists():
+                    header = f"{folder}/{header}"
+                include_count += 1
+                target = layer_of(header.rpartition("/")[0], layers)
+                where = f"{relative}:{number}"
+                if target is None:
+                    breaches.append(f'{where}: "{header}" is not a path from the source root that a layer covers')
+                elif target != layer and target not in layers[layer][1]:
+                    breaches.append(f'{where}: {layer} may not include {target} ("{header}")')
+    for breach in breaches:
+        print(breach)
+    print(f"layers: {file_count} files, {include_count} includes, {len(breaches)} breaches")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
