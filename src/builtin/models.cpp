@@ -37,7 +37,7 @@ std::string resolve_model(const std::string& name_or_path, const std::string& mo
                model.name, path, model.name);
     return path;
   }
-  fail_user("[model] there is nothing at {}, and no built-in model has that name{}", quoted(name_or_path),
+  fail_user("[model] there is nothing at {}, and no built-in model has that name{}", quote(name_or_path),
             suggestion(name_or_path, names));
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "tensor/convert.h"
 
 namespace weft {
 namespace {
@@ -135,6 +136,13 @@ Tensor ModelRunner::step(const StepInput& input) {
   CHECK(static_cast<std::int64_t>(input.ids.size()) <= max_tokens_, "a step takes at most {} rows, but was given {}",
         max_tokens_, input.ids.size());
   return forward_.empty() ? step_eager(input) : step_compiled(input);
+}
+
+void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const {
+  const auto width = static_cast<std::int64_t>(into.size());
+  CHECK(logits.meta.shape[1] == Dim(width), "a row of logits has {} elements", logits.meta.shape[1].text());
+  convert_row(logits.meta.dtype, logits.data() + bytes_of(logits.meta.dtype, row * width), DType::f32,
+              reinterpret_cast<std::byte*>(into.data()), width);
 }
 
 Tensor ModelRunner::step_compiled(const StepInput& input) {

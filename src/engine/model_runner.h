@@ -37,9 +37,12 @@ class ModelRunner {
   // Makes `pages` zeroed KV pages for each layer; what was there is gone. Memory is taken when a page is first written.
   void allocate_pages(std::int64_t pages);
 
-  // Runs one step of at most max_tokens() rows and gives the logits of the rows asked for, f32[n, vocabulary], valid
+  // Runs one step of at most max_tokens() rows and gives the logits of the rows asked for, [n, vocabulary], valid
   // until the next step.
   Tensor step(const StepInput& input);
+
+  // Row `row` of what step gave, as f32.
+  void copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const;
 
   // What the compiler did, one record for each graph and range; empty in eager mode.
   const std::vector<CompileRecord>& records() const { return records_; }

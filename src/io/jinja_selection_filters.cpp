@@ -14,10 +14,15 @@ const std::string& name_argument(std::string_view callee, const Arguments& argum
   return arguments.positional[place].text();
 }
 
+// Anything that counts as false has no items, even what could not be looped over.
+std::shared_ptr<const std::vector<Value>> items_of(Runtime& runtime, const Value& input) {
+  return is_true(input) ? iterate(runtime.budget(), input) : std::make_shared<const std::vector<Value>>();
+}
+
 Value map_attribute(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const auto values = bind_arguments("map", arguments, {"attribute", "default"}, 1);
   std::vector<Value> mapped;
-  const auto items = iterate(runtime.budget(), input);
+  const auto items = items_of(runtime, input);
   for (const Value& item : *items) {
     runtime.budget().step();
     mapped.push_back(attribute_path(runtime, item, values[0], values[1]));
@@ -33,7 +38,7 @@ Value map(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const Runtime::Level level(runtime);
   const Arguments rest = arguments_after(arguments, 1);
   std::vector<Value> mapped;
-  const auto items = iterate(runtime.budget(), input);
+  const auto items = items_of(runtime, input);
   for (const Value& item : *items) {
     runtime.budget().step();
     mapped.push_back(filter->apply(runtime, item, rest));
@@ -54,7 +59,7 @@ Value select(Runtime& runtime, const Value& input, const Arguments& arguments) {
   }
   const Arguments rest = arguments_after(arguments, kTestPlace + 1);
   std::vector<Value> selected;
-  const auto items = iterate(runtime.budget(), input);
+  const auto items = items_of(runtime, input);
   for (const Value& item : *items) {
     runtime.budget().step();
     const Value looked_at = by_attribute ? attribute_path(runtime, item, &arguments.positional[0]) : item;

@@ -37,6 +37,9 @@ BytePairMerger::BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& i
              vocabulary.merges.size());
   slots_.resize(std::bit_ceil(vocabulary.merges.size() * 3 / 2 + 2));
   slot_bits_ = std::countr_zero(slots_.size());
+  // Training numbers tokens in the order of their merges, so the result is mostly the token after the last result;
+  // looking there first saves a third of the lookups.
+  size_t next_merged = 0;
   for (size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
     const Merge& merge = vocabulary.merges[rank];
     const std::string_view text = merge.text;
@@ -46,7 +49,9 @@ BytePairMerger::BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& i
     slot.left = token_of(text.substr(0, merge.left_bytes), "left side", rank, vocabulary, index);
     slot.right = token_of(text.substr(merge.left_bytes), "right side", rank, vocabulary, index);
     slot.rank = static_cast<uint32_t>(rank);
-    slot.merged = token_of(text, "result", rank, vocabulary, index);
+    const bool follows = next_merged < vocabulary.tokens.size() && vocabulary.tokens[next_merged] == text;
+    slot.merged = follows ? static_cast<int>(next_merged) : token_of(text, "result", rank, vocabulary, index);
+    next_merged = static_cast<size_t>(slot.merged) + 1;
     insert(slot, merge);
   }
 }

@@ -149,12 +149,14 @@ inline void score_tile(const Step<Page>& step, const float* query, std::int64_t 
   }
 }
 
-inline float largest_lane(Floats x) {
-  float lanes[kLanes];
-  store(lanes, x);
-  float largest = lanes[0];
-  for (int i = 1; i < kLanes; ++i) largest = lanes[i] > largest ? lanes[i] : largest;
-  return largest;
+// The largest lane, in every lane; a NaN may win or lose.
+inline Floats largest_lane(Floats x) {
+  for (int w = kLanes / 2; w > 0; w /= 2) {
+    Integers other;
+    for (int i = 0; i < kLanes; ++i) other[i] = i ^ w;
+    x = larger(x, __builtin_shuffle(x, other));
+  }
+  return x;
 }
 inline float sum_of_lanes(Floats x) {
   float lanes[kLanes];
@@ -165,21 +167,38 @@ inline float sum_of_lanes(Floats x) {
   return lanes[0];
 }
 
-// One row's scores become probabilities relative to the new maximum; returns the factor of what was summed before.
-inline Floats softmax_step(float* scores, int padded, int seen, float& maximum, Floats& total) {
-  for (int t = seen < 0 ? 0 : seen; t < padded; ++t) scores[t] = kMinusInfinity;
-  Floats highest = fill(maximum);
-  for (int t = 0; t < padded; t += kLanes) highest = larger(load(scores + t), highest);
-  const float next = largest_lane(highest);
-  const Floats factor = exp_nonpositive(fill(maximum - next));
-  maximum = next;
-  total = total * factor;
-  for (int t = 0; t < padded; t += kLanes) {
-    const Floats p = exp_nonpositive(load(scores + t) - next);
-    total = total + p;
-    store(scores + t, p);
+// The rows' scores become probabilities relative to each row's new maximum; factors[r] is what sums so far shrink by.
+// Phase by phase over all rows, so that their long chains of operations overlap.
+template <int rows>
+inline void softmax_step(float* scores, int padded, const int* seen, Floats* maximum, Floats* total, Floats* factors) {
+  Floats highest[rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    for (int t = seen[r]; t < padded; ++t) scores[r * kAttentionStep + t] = kMinusInfinity;
+    highest[r] = maximum[r];
   }
-  return factor;
+  for (int t = 0; t < padded; t += kLanes) {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) highest[r] = larger(load(scores + r * kAttentionStep + t), highest[r]);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    highest[r] = largest_lane(highest[r]);
+    factors[r] = exp_nonpositive(maximum[r] - highest[r]);
+    maximum[r] = highest[r];
+    total[r] = total[r] * factors[r];
+  }
+  for (int r = 0; r < rows; ++r) {
+    float* row = scores + r * kAttentionStep;
+    const Floats largest = maximum[r];
+    Floats sum = total[r];
+    for (int t = 0; t < padded; t += kLanes) {
+      const Floats p = exp_nonpositive(load(row + t) - largest);
+      sum = sum + p;
+      store(row + t, p);
+    }
+    total[r] = sum;
+  }
 }
 
 // sums[row][column ...] += P x V over the step's tokens [first, last).
@@ -258,8 +277,7 @@ void attend_tile(const AttentionTask& task, std::int64_t first_row) {
   Page* gathered = reinterpret_cast<Page*>(scores + kAttentionRows * kAttentionStep);
 
   std::int64_t length[rows];
-  float maximum[rows];
-  Floats total[rows];
+  Floats maximum[rows], total[rows];
   for (int r = 0; r < rows; ++r) {
     const std::int64_t row = first_row + r;
     const std::int64_t from = query_offset(task, row, task.query_token_stride);
@@ -270,7 +288,7 @@ void attend_tile(const AttentionTask& task, std::int64_t first_row) {
     if (task.element == Element::bf16)
       load_query(static_cast<const Brain*>(task.query) + from, head_dim, task.scale, to);
     length[r] = task.first_length + row / task.group;
-    maximum[r] = kMinusInfinity;
+    maximum[r] = fill(kMinusInfinity);
     total[r] = Floats{};
     for (std::int64_t d = 0; d < width; d += kLanes) store(sums + r * width + d, Floats{});
   }
@@ -288,8 +306,8 @@ void attend_tile(const AttentionTask& task, std::int64_t first_row) {
     for (int r = 0; r < rows; ++r) {
       const std::int64_t ahead = length[r] - start;
       seen[r] = ahead < 0 ? 0 : ahead < count ? static_cast<int>(ahead) : count;
-      factors[r] = softmax_step(scores + r * kAttentionStep, padded, seen[r], maximum[r], total[r]);
     }
+    softmax_step<rows>(scores, padded, seen, maximum, total, factors);
     add_values<rows>(step, scores, head_dim, 0, seen[0], factors, sums, width);
     for (int r = 1; r < rows; ++r) {
       if (seen[r] == seen[0]) continue;

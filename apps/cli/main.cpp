@@ -1,0 +1,15 @@
+#include <iostream>
+
+#include "apps/cli/verb.h"
+#include "base/error.h"
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  return weft::guarded(std::cerr, [&] {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    const int status = weft::run_program(words, weft::process_environment(), std::cin, std::cout, std::cerr);
+    std::cout.flush();
+    if (!std::cout) weft::fail_device("[output] could not be written");
+    return status;
+  });
+}

@@ -1,0 +1,105 @@
+#include "apps/cli/session.h"
+
+#include <sys/resource.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "builtin/context.h"
+#include "builtin/models.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMaxPromptBytes = 64u << 20;
+
+}  // namespace
+
+void ModelArgument::declare(CLI::App& flags) {
+  flags.add_option("model,-m,--model", name, "A GGUF file, a folder with config.json, or a built-in name.")->required();
+}
+
+std::string ModelArgument::path(const VerbCall& call) const {
+  return resolve_model(name, cache_folder(call.environment) + "/models");
+}
+
+void PromptArgument::declare(CLI::App& flags) {
+  auto* prompt = flags.add_option_function<std::string>(
+      "-p,--prompt",
+      [this](const std::string& given) {
+        text = given;
+        has_text = true;
+      },
+      "The prompt; - reads standard input.");
+  flags.add_option("-f,--file", file, "Read the prompt from a file.")->excludes(prompt);
+}
+
+std::string PromptArgument::read(const VerbCall& call) const {
+  USER_CHECK(has_text || !file.empty(), "[prompt] must be given: -p TEXT, -p - or -f FILE");
+  std::string prompt = text;
+  if (!file.empty()) {
+    prompt = read_file(file, kMaxPromptBytes);
+  } else if (text == "-") {
+    prompt.assign(std::istreambuf_iterator<char>(call.in), {});
+    USER_CHECK(prompt.size() <= kMaxPromptBytes, "[prompt] must be at most {} bytes, but is {}", kMaxPromptBytes, prompt.size());
+  }
+  const auto bad = first_invalid_utf8(prompt);
+  USER_CHECK(!bad, "[prompt] must be UTF-8, but is not from byte {} on", *bad);
+  return prompt;
+}
+
+void SamplingArguments::declare(CLI::App& app) {
+  flags = &app;
+  app.add_option("-n,--max-tokens", given.max_tokens, "Most tokens to generate.")->capture_default_str();
+  app.add_option("--temp,--temperature", given.temperature, "0 takes the most likely token.");
+  app.add_option("--top-k", given.top_k, "Draw from the K most likely tokens; 0 is off.");
+  app.add_option("--top-p", given.top_p, "Draw from the most likely tokens that hold this probability.");
+  app.add_option("--min-p", given.min_p, "Leave out tokens below this share of the most likely one.");
+  app.add_option("--repeat-penalty,--repetition-penalty", given.repetition_penalty, "Above 1 makes repetition less likely.");
+  app.add_option("--frequency-penalty", given.frequency_penalty, "Lowers tokens by how often they were generated.");
+  app.add_option("--presence-penalty", given.presence_penalty, "Lowers tokens that were generated.");
+  app.add_option("-s,--seed", given.seed, "Seed of the draw.")->capture_default_str();
+  app.add_option("--stop", given.stop, "Text that ends the answer; may be given several times.");
+  app.add_flag("--ignore-eos", given.ignore_end, "Go on after end-of-text tokens.");
+}
+
+SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint) const {
+  SamplingParameters parameters = given;
+  const GenerationConfig config = checkpoint.generation_config();
+  const bool greedy = config.do_sample && !*config.do_sample;
+  auto take = [&](const char* flag, auto& field, const auto& configured) {
+    if (flags->get_option(flag)->count() == 0 && configured && !greedy) field = *configured;
+  };
+  take("--temp", parameters.temperature, config.temperature);
+  take("--top-k", parameters.top_k, config.top_k);
+  take("--top-p", parameters.top_p, config.top_p);
+  take("--min-p", parameters.min_p, config.min_p);
+  take("--repeat-penalty", parameters.repetition_penalty, config.repetition_penalty);
+  parameters.check();
+  return parameters;
+}
+
+std::shared_ptr<Context> open_context(const VerbCall& call) { return make_context(call.options); }
+
+std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {
+  return std::make_unique<Engine>(open_context(call), Checkpoint::open(model.path(call)), make_model_registry());
+}
+
+std::int64_t peak_memory_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, std::ostream& err) {
+  const auto rate = [](std::size_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; };
+  const std::size_t generated = generation.tokens.size(), timed = generated > 0 ? generated - 1 : 0;
+  err << fmt::format("Prompt: {} tokens, {:.3f} tokens-per-sec\n", prompt_tokens, rate(prompt_tokens, generation.prompt_seconds))
+      << fmt::format("Generation: {} tokens, {:.3f} tokens-per-sec\n", generated, rate(timed, generation.generation_seconds))
+      << fmt::format("Peak memory: {:.3f} GB\n", static_cast<double>(peak_memory_bytes()) / 1e9);
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+#pragma once
+
+// What verbs that take a model share: the MODEL argument, prompts from flags, files or standard input, opening an engine.
+
+#include <memory>
+#include <string>
+
+#include "apps/cli/verb.h"
+#include "engine/engine.h"
+
+namespace weft {
+
+// MODEL or -m/--model.
+struct ModelArgument {
+  std::string name;
+  void declare(CLI::App& flags);
+  // UserError when no model was named.
+  std::string path(const VerbCall& call) const;
+};
+
+// -p/--prompt TEXT (`-` for standard input) or -f/--file FILE.
+struct PromptArgument {
+  std::string text;
+  std::string file;
+  bool has_text = false;
+  void declare(CLI::App& flags);
+  // UserError when there is none, or it is not UTF-8.
+  std::string read(const VerbCall& call) const;
+};
+
+// --temp --top-k ... into SamplingParameters; what is not given comes from the model's generation config.
+struct SamplingArguments {
+  SamplingParameters given;
+  CLI::App* flags = nullptr;
+  void declare(CLI::App& app);
+  SamplingParameters resolve(const Checkpoint& checkpoint) const;
+};
+
+std::shared_ptr<Context> open_context(const VerbCall& call);
+std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
+
+// The three closing lines: prompt and generation rate, peak memory.
+void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, std::ostream& err);
+
+// Largest resident set of this process so far, in bytes.
+std::int64_t peak_memory_bytes();
+
+}  // namespace weft

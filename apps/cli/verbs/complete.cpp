@@ -1,0 +1,62 @@
+#include <iostream>
+
+#include "apps/cli/session.h"
+#include "base/error.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft {
+namespace {
+
+struct CompleteArguments {
+  ModelArgument model;
+  PromptArgument prompt;
+  SamplingArguments sampling;
+  bool statistics = false;
+  bool json = false;
+};
+
+const char* reason_text(FinishReason reason) { return reason == FinishReason::stop ? "stop" : "length"; }
+
+int complete(const CompleteArguments& arguments, VerbCall& call) {
+  const std::string prompt = arguments.prompt.read(call);
+  const auto engine = open_engine(call, arguments.model);
+  const SamplingParameters parameters = arguments.sampling.resolve(engine->runner().checkpoint());
+  const std::vector<int> ids = engine->tokenizer().encode(prompt);
+  const auto show = [&](const std::string& text) {
+    if (!arguments.json) call.out << text << std::flush;
+  };
+  const Engine::Generation generation = engine->generate(ids, parameters, show);
+  if (arguments.json) {
+    call.out << nlohmann::ordered_json{{"prompt", prompt},
+                                       {"text", generation.text},
+                                       {"tokens", generation.tokens},
+                                       {"finish_reason", reason_text(generation.finished)},
+                                       {"prompt_tokens", ids.size()},
+                                       {"generation_tokens", generation.tokens.size()},
+                                       {"prompt_seconds", generation.prompt_seconds},
+                                       {"generation_seconds", generation.generation_seconds},
+                                       {"peak_memory_bytes", peak_memory_bytes()}}
+                    .dump()
+             << "\n";
+  } else {
+    call.out << "\n";
+  }
+  if (arguments.statistics) print_statistics(generation, ids.size(), call.err);
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(complete) {
+  verbs.add("complete", {"Continue a text.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+                           auto arguments = std::make_shared<CompleteArguments>();
+                           arguments->model.declare(flags);
+                           arguments->prompt.declare(flags);
+                           arguments->sampling.declare(flags);
+                           flags.add_flag("--stats", arguments->statistics, "Print rates and peak memory at the end.");
+                           flags.add_flag("--json", arguments->json, "Print one JSON object instead of the text.");
+                           return [arguments, &call] { return complete(*arguments, call); };
+                         }});
+}

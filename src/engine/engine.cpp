@@ -1,0 +1,241 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "tensor/batch.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kSequencesWithFullContext = 8;  // KV pages are made for so many; memory is taken when touched
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// How much of the end of `text` may begin a stop text.
+std::size_t possible_stop_prefix(const std::string& text, const std::vector<std::string>& stops) {
+  std::size_t longest = 0;
+  for (const std::string& stop : stops)
+    for (std::size_t length = std::min(stop.size() - 1, text.size()); length > longest; --length)
+      if (text.compare(text.size() - length, length, stop, 0, length) == 0) longest = length;
+  return longest;
+}
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
+    : context_(std::move(context)) {
+  tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
+  runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models);
+  const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
+  const std::int64_t pages = per_sequence * std::min<std::int64_t>(context_->options.max_num_seqs, kSequencesWithFullContext);
+  runner_->allocate_pages(pages);
+  pool_ = KvPagePool(pages);
+}
+
+int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
+  parameters.check();
+  USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");
+  USER_CHECK(static_cast<std::int64_t>(prompt.size()) < max_model_len(),
+             "[prompt] must be shorter than the context of {} tokens, but has {}", max_model_len(), prompt.size());
+  for (int id : prompt)
+    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[prompt] a token must be in [0, {}), but is {}",
+               runner_->vocabulary_size(), id);
+  auto request = std::make_unique<Request>();
+  request->id = next_request_++;
+  request->prompt = std::move(prompt);
+  request->parameters = std::move(parameters);
+  request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
+  requests_.push_back(std::move(request));
+  return requests_.back()->id;
+}
+
+bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
+  const std::int64_t block = runner_->facts().kv.block;
+  while (static_cast<std::int64_t>(request.pages.size()) * block < tokens) {
+    std::optional<std::int32_t> page = pool_.take();
+    if (!page) {
+      // The youngest gives its pages back, unless it is the one that asks.
+      Request& youngest = *requests_.back();
+      if (&youngest == &request || youngest.pages.empty()) return false;
+      pool_.give_back(youngest.pages);
+      youngest.computed = 0;
+      continue;
+    }
+    request.pages.push_back(*page);
+  }
+  return true;
+}
+
+std::vector<Engine::Chunk> Engine::schedule() {
+  std::vector<Chunk> chunks;
+  std::int64_t left = runner_->max_tokens();
+  const auto sequences = static_cast<std::size_t>(context_->options.max_num_seqs);
+  auto add_all = [&](bool generating) {
+    for (auto& request : requests_) {
+      const std::int64_t missing = request->token_count() - request->computed;
+      const bool is_generating = missing == 1 && request->computed > 0;
+      if (is_generating != generating || left == 0 || chunks.size() == sequences) continue;
+      const std::int64_t rows = std::min(missing, left);
+      if (!reserve_pages(*request, request->computed + rows)) continue;
+      chunks.push_back({request.get(), rows});
+      left -= rows;
+    }
+  };
+  add_all(true);
+  add_all(false);
+  // A sequence that gave its pages back after it was chosen waits for a later step.
+  std::erase_if(chunks, [](const Chunk& chunk) { return chunk.request->pages.empty(); });
+  return chunks;
+}
+
+Tensor Engine::run(const std::vector<Chunk>& chunks, const std::vector<std::int64_t>& logit_rows) {
+  const std::int64_t block = runner_->facts().kv.block;
+  std::vector<std::int64_t> ids, positions, slots;
+  std::vector<std::int32_t> starts{0}, lengths, table;
+  std::size_t widest = 0;
+  for (const Chunk& chunk : chunks) widest = std::max(widest, chunk.request->pages.size());
+  for (const Chunk& chunk : chunks) {
+    Request& request = *chunk.request;
+    for (std::int64_t at = request.computed; at < request.computed + chunk.rows; ++at) {
+      ids.push_back(request.token(at));
+      positions.push_back(at);
+      slots.push_back(request.pages[static_cast<std::size_t>(at / block)] * block + at % block);
+    }
+    request.computed += chunk.rows;
+    starts.push_back(static_cast<std::int32_t>(ids.size()));
+    lengths.push_back(static_cast<std::int32_t>(request.computed));
+    table.insert(table.end(), request.pages.begin(), request.pages.end());
+    table.resize(table.size() + widest - request.pages.size(), 0);
+  }
+  return runner_->step({ids, positions, slots, make_batch(starts, lengths, table), logit_rows});
+}
+
+bool Engine::ends_text(int token) const {
+  const std::vector<int>& ends = tokenizer_->vocabulary().end_of_generation;
+  const std::vector<std::int64_t>& config = runner_->facts().config.eos_token_ids;
+  return std::find(ends.begin(), ends.end(), token) != ends.end() ||
+         std::find(config.begin(), config.end(), token) != config.end();
+}
+
+// The text that may be shown now. What may begin a stop text is held; at a stop text everything from it on is dropped.
+std::string Engine::emit(Request& request, std::string text, bool& stopped) {
+  text = request.held + text;
+  request.held.clear();
+  const std::vector<std::string>& stops = request.parameters.stop;
+  std::size_t first = std::string::npos;
+  for (const std::string& stop : stops) first = std::min(first, text.find(stop));
+  stopped = first != std::string::npos;
+  if (stopped) return text.substr(0, first);
+  const std::size_t held = possible_stop_prefix(text, stops);
+  request.held = text.substr(text.size() - held);
+  return text.substr(0, text.size() - held);
+}
+
+RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
+  RequestEvent event{.request = request.id};
+  event.token = sample(logits, request.parameters, request.prompt, request.output);
+  request.output.push_back(event.token);
+  if (ends_text(event.token) && !request.parameters.ignore_end) {
+    event.finished = FinishReason::stop;
+    event.text = request.held + request.detokenizer->finish();
+    return event;
+  }
+  bool stopped = false;
+  event.text = emit(request, request.detokenizer->push(event.token), stopped);
+  if (stopped) {
+    event.finished = FinishReason::stop;
+  } else if (static_cast<std::int64_t>(request.output.size()) >= request.parameters.max_tokens ||
+             request.token_count() >= max_model_len()) {
+    event.finished = FinishReason::length;
+    std::string rest = emit(request, request.detokenizer->finish(), stopped);
+    event.text += rest + (stopped ? "" : request.held);
+  }
+  return event;
+}
+
+std::vector<RequestEvent> Engine::step() {
+  const std::vector<Chunk> chunks = schedule();
+  CHECK(!chunks.empty() || requests_.empty(), "no request fits into the KV pages");
+  if (chunks.empty()) return {};
+  std::vector<std::int64_t> logit_rows;
+  std::vector<Request*> sampled;
+  std::int64_t end = 0;
+  for (const Chunk& chunk : chunks) {
+    end += chunk.rows;
+    if (chunk.request->computed + chunk.rows < chunk.request->token_count()) continue;  // more of the prompt follows
+    logit_rows.push_back(end - 1);
+    sampled.push_back(chunk.request);
+  }
+  const Tensor logits = run(chunks, logit_rows);
+  std::vector<RequestEvent> events;
+  const auto width = static_cast<std::size_t>(runner_->vocabulary_size());
+  std::vector<float> row(width);
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    runner_->copy_logits(logits, static_cast<std::int64_t>(i), row);
+    events.push_back(advance(*sampled[i], row));
+    if (events.back().finished == FinishReason::none) continue;
+    pool_.give_back(sampled[i]->pages);
+    std::erase_if(requests_, [&](const auto& request) { return request.get() == sampled[i]; });
+  }
+  return events;
+}
+
+Engine::Generation Engine::generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
+                                    const std::function<void(const std::string&)>& on_text) {
+  CHECK(is_idle(), "generate runs one request alone");
+  Generation result;
+  add(prompt, parameters);
+  auto start = std::chrono::steady_clock::now();
+  while (!is_idle()) {
+    for (RequestEvent& event : step()) {
+      if (result.tokens.empty()) {
+        result.prompt_seconds = seconds_since(start);
+        start = std::chrono::steady_clock::now();
+      }
+      result.tokens.push_back(event.token);
+      result.text += event.text;
+      result.finished = event.finished;
+      if (on_text && !event.text.empty()) on_text(event.text);
+    }
+  }
+  result.generation_seconds = seconds_since(start);
+  return result;
+}
+
+void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
+                   const std::function<void(int row, std::span<const float> logits)>& visit) {
+  CHECK(is_idle(), "score runs one sequence alone");
+  USER_CHECK(!ids.empty() && static_cast<std::int64_t>(ids.size()) <= max_model_len(),
+             "[ids] must be 1 to {} tokens, but are {}", max_model_len(), ids.size());
+  for (int id : ids)
+    USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[ids] a token must be in [0, {}), but is {}",
+               runner_->vocabulary_size(), id);
+  // Few rows of logits at a time: a row of a large vocabulary is as big as many rows of the hidden state.
+  constexpr std::int64_t kLogitRows = 32;
+  Request request;
+  request.prompt = ids;
+  CHECK(reserve_pages(request, request.token_count()), "the KV pages hold less than one sequence");
+  std::size_t next = 0;
+  std::vector<float> row(static_cast<std::size_t>(runner_->vocabulary_size()));
+  while (request.computed < request.token_count()) {
+    const std::int64_t begin = request.computed;
+    const bool wanted = next < rows.size() && rows[next] < begin + runner_->max_tokens();
+    const std::int64_t most = wanted && rows[next] < begin + kLogitRows ? kLogitRows : runner_->max_tokens();
+    std::int64_t count = std::min({request.token_count() - begin, most, runner_->max_tokens()});
+    if (wanted && rows[next] >= begin + kLogitRows) count = std::min<std::int64_t>(count, rows[next] - begin);
+    std::vector<std::int64_t> logit_rows;
+    for (std::size_t i = next; i < rows.size() && rows[i] < begin + count; ++i) logit_rows.push_back(rows[i] - begin);
+    const Tensor logits = run({{&request, count}}, logit_rows);
+    for (std::size_t i = 0; i < logit_rows.size(); ++i) {
+      runner_->copy_logits(logits, static_cast<std::int64_t>(i), row);
+      visit(rows[next++], row);
+    }
+  }
+  pool_.give_back(request.pages);
+}
+
+}  // namespace weft

@@ -1,0 +1,100 @@
+#pragma once
+
+// Requests over one loaded model. Several sequences share a step: those that generate go first, then prompts in the order
+// they came, cut into chunks to fit --max-num-batched-tokens. KV pages are handed out as sequences grow; when none are left
+// the youngest sequence gives its own back and starts over later.
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/kv_page_pool.h"
+#include "engine/model_runner.h"
+#include "engine/sampler.h"
+#include "io/detokenizer.h"
+#include "io/tokenizer.h"
+
+namespace weft {
+
+enum class FinishReason : std::uint8_t { none, stop, length };
+
+// Something that happened to a request in a step.
+struct RequestEvent {
+  int request = 0;
+  int token = -1;      // the new token
+  std::string text;    // what became whole with it; never half a character, never part of a stop text
+  FinishReason finished = FinishReason::none;
+};
+
+class Engine {
+ public:
+  // UserError for whatever is wrong with the checkpoint or the options.
+  Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models);
+
+  ModelRunner& runner() { return *runner_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
+
+  // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the vocabulary.
+  int add(std::vector<int> prompt, SamplingParameters parameters);
+  // One step for as many requests as fit; nothing to do gives no events.
+  std::vector<RequestEvent> step();
+  bool is_idle() const { return requests_.empty(); }
+
+  // One request from start to end.
+  struct Generation {
+    std::vector<int> tokens;
+    std::string text;
+    FinishReason finished = FinishReason::none;
+    double prompt_seconds = 0;      // to the first token
+    double generation_seconds = 0;  // for the others
+  };
+  Generation generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
+                      const std::function<void(const std::string&)>& on_text = {});
+
+  // Logits of every row of `rows` (positions in ids, ascending) when the ids are fed in one sequence: calls
+  // `visit(row, logits)` in order.
+  void score(const std::vector<int>& ids, const std::vector<int>& rows,
+             const std::function<void(int row, std::span<const float> logits)>& visit);
+
+ private:
+  struct Request {
+    int id = 0;
+    std::vector<int> prompt;
+    std::vector<int> output;
+    SamplingParameters parameters;
+    std::vector<std::int32_t> pages;
+    std::int64_t computed = 0;  // tokens whose keys and values are in the pages
+    std::optional<StreamingDetokenizer> detokenizer;
+    std::string held;  // text that may turn out to begin a stop text
+
+    std::int64_t token_count() const { return static_cast<std::int64_t>(prompt.size() + output.size()); }
+    int token(std::int64_t at) const {
+      const auto i = static_cast<std::size_t>(at);
+      return i < prompt.size() ? prompt[i] : output[i - prompt.size()];
+    }
+  };
+  struct Chunk {
+    Request* request;
+    std::int64_t rows;
+  };
+
+  std::vector<Chunk> schedule();
+  bool reserve_pages(Request& request, std::int64_t tokens);
+  Tensor run(const std::vector<Chunk>& chunks, const std::vector<std::int64_t>& logit_rows);
+  RequestEvent advance(Request& request, std::span<const float> logits);
+  std::string emit(Request& request, std::string text, bool& stopped);
+  bool ends_text(int token) const;
+
+  std::shared_ptr<Context> context_;
+  std::unique_ptr<ModelRunner> runner_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  KvPagePool pool_;
+  std::deque<std::unique_ptr<Request>> requests_;  // oldest first
+  int next_request_ = 0;
+};
+
+}  // namespace weft
