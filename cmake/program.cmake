@@ -11,12 +11,7 @@ add_library(weft_cli STATIC ${sources} ${WEFT_GENERATED}/verb_table.cpp)
 target_link_libraries(weft_cli PUBLIC weft_all)
 weft_precompiled(weft_cli)
 
-set(main apps/cli/main.cpp)
-if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${main})
-  set(main ${WEFT_GENERATED}/main_missing.cpp)
-  file(WRITE ${main} "int main() { return 3; }\n")
-endif()
-add_executable(weft ${main})
+add_executable(weft apps/cli/main.cpp)
 target_link_libraries(weft PRIVATE weft_cli)
 set_target_properties(weft PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <iostream>
 #include <new>
+
+#include <fmt/ranges.h>
 
 #include "apps/cli/verb.h"
 #include "base/error.h"
@@ -31,24 +34,59 @@ std::vector<std::string> take_options(Options& options, const std::vector<std::s
   return rest;
 }
 
-// CLI11 names what it did not expect; this adds the nearest flag there is.
-[[noreturn]] void fail_usage(const CLI::App& flags, const CLI::Error& error, const std::vector<std::string>& words) {
-  std::vector<std::string> known = option_names();
-  for (const CLI::Option* option : flags.get_options())
-    for (const std::string& name : option->get_lnames()) known.push_back(name);
-  for (const std::string& word : words) {
-    if (word.size() < 3 || word[0] != '-' || (word[1] >= '0' && word[1] <= '9')) continue;
-    const std::string name = word.substr(word.find_first_not_of('-'), word.find('=') - word.find_first_not_of('-'));
-    if (std::find(known.begin(), known.end(), name) == known.end() && flags.get_option_no_throw(word) == nullptr)
-      fail_user("[{}] {} is not an option{}", flags.get_name(), word, suggestion(name, known));
-  }
-  fail_user("[{}] {}", flags.get_name(), error.what());
+const CLI::App* find_subcommand(const CLI::App& flags, const std::string& name) {
+  for (const CLI::App* subcommand : flags.get_subcommands([](const CLI::App*) { return true; }))
+    if (subcommand->get_name() == name) return subcommand;
+  return nullptr;
 }
 
-int run_verb(const std::string& name, const Verb& verb, const std::vector<std::string>& words, VerbCall& call) {
+void check_subcommand(const CLI::App& flags, const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const CLI::App* subcommand : flags.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(subcommand->get_name());
+  if (names.empty()) return;
+  const std::string known = fmt::format("{}", fmt::join(names, ", "));
+  USER_CHECK(!words.empty(), "[{}] wants one of: {}", flags.get_name(), known);
+  USER_CHECK(words[0][0] == '-' || find_subcommand(flags, words[0]) != nullptr,
+             "[{}] wants one of {}, but is given {}{}", flags.get_name(), known, quote(words[0]),
+             suggestion(words[0], names));
+}
+
+// CLI11 names what it did not expect; this adds the nearest flag there is.
+[[noreturn]] void fail_usage(const CLI::App& flags, const CLI::Error& error, const std::vector<std::string>& words) {
+  const CLI::App* subcommand = words.empty() ? nullptr : find_subcommand(flags, words[0]);
+  std::vector<std::string> known = option_names();
+  const auto add_names = [&](const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back(name);
+      for (const std::string& name : option->get_snames()) known.push_back(name);
+    }
+  };
+  add_names(flags);
+  if (subcommand != nullptr) add_names(*subcommand);
+  const std::string verb = flags.get_name() + (subcommand == nullptr ? "" : " " + subcommand->get_name());
+  for (const std::string& word : words) {
+    if (word.size() < 2 || word[0] != '-' || word == "--" || (word[1] >= '0' && word[1] <= '9')) continue;
+    const std::size_t begin = word.find_first_not_of('-');
+    if (begin == std::string::npos) continue;
+    const std::string name =
+        word.substr(begin, word.find('=') == std::string::npos ? std::string::npos : word.find('=') - begin);
+    // CLI11 reads the value of a flag of one letter behind it: -n32.
+    const bool is_short = begin == 1 && std::find(known.begin(), known.end(), name.substr(0, 1)) != known.end();
+    if (!is_short && std::find(known.begin(), known.end(), name) == known.end())
+      fail_user("[{}] {} is not an option{}", verb, quote(word), suggestion(name, known));
+  }
+  fail_user("[{}] {}", verb, error.what());
+}
+
+int run_verb(const std::string& name, const Verb& verb, std::vector<std::string> words, VerbCall& call) {
+  for (std::string& word : words)
+    for (const auto& [short_form, long_form] : verb.respelled)
+      if (word == short_form) word = long_form;
   CLI::App flags(verb.summary, name);
   flags.set_help_flag("-h,--help", "Print this help.");
   const VerbBody body = verb.setup(flags, call);
+  check_subcommand(flags, words);
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     flags.parse(reversed);

@@ -1,29 +1,48 @@
 #include "apps/cli/session.h"
 
-#include <sys/resource.h>
-
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <limits>
 
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/options_text.h"
 #include "base/text.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
+#include "compiler/pipeline.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kMaxPromptBytes = 64u << 20;
 
+void check_pass_names(const std::vector<std::string>& names, const char* option) {
+  std::vector<std::string> known;
+  for (const PassRow& row : pipeline_passes()) known.push_back(row.name);
+  for (const std::string& name : names)
+    USER_CHECK(name == "all" || std::find(known.begin(), known.end(), name) != known.end(), "[{}] {} is not a pass{}",
+               option, quote(name), suggestion(name, known));
+}
+
 }  // namespace
 
-void ModelArgument::declare(CLI::App& flags) {
-  flags.add_option("model,-m,--model", name, "A GGUF file, a folder with config.json, or a built-in name.")->required();
+void ModelArgument::declare(CLI::App& flags, Need need) {
+  flags.add_option("model,-m,--model", name, "A GGUF file, a folder with config.json, or a built-in name.")
+      ->required(need == required);
 }
 
 std::string ModelArgument::path(const VerbCall& call) const {
-  return resolve_model(name, cache_folder(call.environment) + "/models");
+  if (std::filesystem::exists(name)) return name;
+  const std::string& root = call.options.cache_root;
+  return resolve_model(name, (root.empty() ? cache_folder(call.environment) : root) + "/models");
 }
 
 void PromptArgument::declare(CLI::App& flags) {
@@ -43,8 +62,7 @@ std::string PromptArgument::read(const VerbCall& call) const {
   if (!file.empty()) {
     prompt = read_file(file, kMaxPromptBytes);
   } else if (text == "-") {
-    prompt.assign(std::istreambuf_iterator<char>(call.in), {});
-    USER_CHECK(prompt.size() <= kMaxPromptBytes, "[prompt] must be at most {} bytes, but is {}", kMaxPromptBytes, prompt.size());
+    prompt = read_standard_input(call, "prompt");
   }
   const auto bad = first_invalid_utf8(prompt);
   USER_CHECK(!bad, "[prompt] must be UTF-8, but is not from byte {} on", *bad);
@@ -58,7 +76,8 @@ void SamplingArguments::declare(CLI::App& app) {
   app.add_option("--top-k", given.top_k, "Draw from the K most likely tokens; 0 is off.");
   app.add_option("--top-p", given.top_p, "Draw from the most likely tokens that hold this probability.");
   app.add_option("--min-p", given.min_p, "Leave out tokens below this share of the most likely one.");
-  app.add_option("--repeat-penalty,--repetition-penalty", given.repetition_penalty, "Above 1 makes repetition less likely.");
+  app.add_option("--repeat-penalty,--repetition-penalty", given.repetition_penalty,
+                 "Above 1 makes repetition less likely.");
   app.add_option("--frequency-penalty", given.frequency_penalty, "Lowers tokens by how often they were generated.");
   app.add_option("--presence-penalty", given.presence_penalty, "Lowers tokens that were generated.");
   app.add_option("-s,--seed", given.seed, "Seed of the draw.")->capture_default_str();
@@ -82,10 +101,53 @@ SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint) cons
   return parameters;
 }
 
-std::shared_ptr<Context> open_context(const VerbCall& call) { return make_context(call.options); }
+std::vector<int> parse_token_ids(const std::string& text, const std::string& what) {
+  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  USER_CHECK(list.is_array(), "[{}] must be a JSON list of token ids, but is {}", what, quote(text));
+  std::vector<int> ids;
+  for (const nlohmann::json& id : list) {
+    USER_CHECK(id.is_number_integer() && id >= 0 && id <= std::numeric_limits<int>::max(),
+               "[{}] must hold token ids, but holds {}", what, quote(id.dump()));
+    ids.push_back(id.get<int>());
+  }
+  return ids;
+}
+
+std::string read_standard_input(const VerbCall& call, const std::string& what) {
+  std::string text(std::istreambuf_iterator<char>(call.in), {});
+  USER_CHECK(text.size() <= kMaxPromptBytes, "[{}] must be at most {} bytes, but is {}", what, kMaxPromptBytes,
+             text.size());
+  return text;
+}
+
+std::shared_ptr<Context> open_context(const VerbCall& call) {
+  Options requested = call.options;
+  if (!requested.custom_ops.empty()) {
+    std::vector<std::string> names;
+    for (const auto& [name, op] : make_op_table().all()) names.push_back(name);
+    for (const std::string& spelling : translate_custom_ops(requested, names))
+      call.err << "weft: -cc.custom_ops is spelled " << spelling << "\n";
+  }
+  check_pass_names(requested.print_ir_after, "--print-ir-after");
+  check_pass_names(requested.skip_pass, "--skip-pass");
+  EffectiveOptions effective = effective_options(requested);
+  for (const OptionDifference& difference : effective.differences)
+    call.err << fmt::format("weft: {} is {} instead of {}: {}\n", difference.option, difference.effective,
+                            difference.requested, difference.reason);
+  for (const std::string& sentence : options_without_effect(effective.options))
+    call.err << "weft: " << sentence << "\n";
+  return make_context(std::move(effective.options));
+}
 
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {
   return std::make_unique<Engine>(open_context(call), Checkpoint::open(model.path(call)), make_model_registry());
+}
+
+double log_sum_exp(std::span<const float> logits) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float logit : logits) sum += std::exp(logit - largest);
+  return largest + std::log(sum);
 }
 
 std::int64_t peak_memory_bytes() {
@@ -95,10 +157,14 @@ std::int64_t peak_memory_bytes() {
 }
 
 void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, std::ostream& err) {
-  const auto rate = [](std::size_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; };
+  const auto rate = [](std::size_t tokens, double seconds) {
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+  };
   const std::size_t generated = generation.tokens.size(), timed = generated > 0 ? generated - 1 : 0;
-  err << fmt::format("Prompt: {} tokens, {:.3f} tokens-per-sec\n", prompt_tokens, rate(prompt_tokens, generation.prompt_seconds))
-      << fmt::format("Generation: {} tokens, {:.3f} tokens-per-sec\n", generated, rate(timed, generation.generation_seconds))
+  err << fmt::format("Prompt: {} tokens, {:.3f} tokens-per-sec\n", prompt_tokens,
+                     rate(prompt_tokens, generation.prompt_seconds))
+      << fmt::format("Generation: {} tokens, {:.3f} tokens-per-sec\n", generated,
+                     rate(timed, generation.generation_seconds))
       << fmt::format("Peak memory: {:.3f} GB\n", static_cast<double>(peak_memory_bytes()) / 1e9);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// What verbs that take a model share: the MODEL argument, prompts from flags, files or standard input, opening an engine.
+// What verbs that take a model share: the MODEL argument, prompts from flags, files or standard input, opening an
+// engine.
 
 #include <memory>
 #include <string>
@@ -12,9 +13,10 @@ namespace weft {
 
 // MODEL or -m/--model.
 struct ModelArgument {
+  enum Need : bool { optional, required };
   std::string name;
-  void declare(CLI::App& flags);
-  // UserError when no model was named.
+  void declare(CLI::App& flags, Need need = required);
+  // UserError when there is no such model.
   std::string path(const VerbCall& call) const;
 };
 
@@ -36,11 +38,21 @@ struct SamplingArguments {
   SamplingParameters resolve(const Checkpoint& checkpoint) const;
 };
 
+// A JSON list of token ids. UserError naming `[what]` for anything else.
+std::vector<int> parse_token_ids(const std::string& text, const std::string& what);
+
+// All of standard input. UserError naming `[what]` when it is longer than a prompt may be.
+std::string read_standard_input(const VerbCall& call, const std::string& what);
+
+// A Context of the effective options; what differs from what was asked for, and what has no effect, is said on `err`.
 std::shared_ptr<Context> open_context(const VerbCall& call);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
 
 // The three closing lines: prompt and generation rate, peak memory.
 void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, std::ostream& err);
+
+// log(sum(exp(logits))) in double precision.
+double log_sum_exp(std::span<const float> logits);
 
 // Largest resident set of this process so far, in bytes.
 std::int64_t peak_memory_bytes();

@@ -1,7 +1,7 @@
 #pragma once
 
-// One file of apps/cli/verbs for each verb of the program. A verb declares its own flags on a CLI11 app; every flag of the
-// options table (base/options.def) is taken off the command line before and stands in `options`.
+// One file of apps/cli/verbs for each verb of the program. A verb declares its own flags on a CLI11 app; every flag of
+// the options table (base/options.def) is taken off the command line before and stands in `options`.
 
 #include <functional>
 #include <iosfwd>
@@ -34,6 +34,8 @@ struct Verb {
   // Declares the flags and gives the body, which owns what the flags were read into.
   std::function<VerbBody(CLI::App& flags, VerbCall& call)> setup;
   bool takes_options = true;  // whether flags of the options table mean something to it
+  // Flags of one dash and several letters, which CLI11 does not read: {"-pg", "--pg"}.
+  std::vector<std::pair<std::string, std::string>> respelled = {};
 };
 
 class VerbTable {
@@ -63,8 +65,8 @@ int guarded(std::ostream& err, const std::function<int()>& body);
 }  // namespace weft
 
 // Defines the verb of apps/cli/verbs/<name>.cpp.
-#define VERB(name)                             \
-  namespace weft {                             \
-  void define_verb_##name(VerbTable& verbs);   \
-  }                                            \
+#define VERB(name)                           \
+  namespace weft {                           \
+  void define_verb_##name(VerbTable& verbs); \
+  }                                          \
   void weft::define_verb_##name(VerbTable& verbs)

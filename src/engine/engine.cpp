@@ -31,7 +31,8 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
-  const std::int64_t pages = per_sequence * std::min<std::int64_t>(context_->options.max_num_seqs, kSequencesWithFullContext);
+  const std::int64_t pages =
+      per_sequence * std::min<std::int64_t>(context_->options.max_num_seqs, kSequencesWithFullContext);
   runner_->allocate_pages(pages);
   pool_ = KvPagePool(pages);
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// Requests over one loaded model. Several sequences share a step: those that generate go first, then prompts in the order
-// they came, cut into chunks to fit --max-num-batched-tokens. KV pages are handed out as sequences grow; when none are left
-// the youngest sequence gives its own back and starts over later.
+// Requests over one loaded model. Several sequences share a step: those that generate go first, then prompts in the
+// order they came, cut into chunks to fit --max-num-batched-tokens. KV pages are handed out as sequences grow; when
+// none are left the youngest sequence gives its own back and starts over later.
 
 #include <deque>
 #include <functional>
@@ -24,8 +24,8 @@ enum class FinishReason : std::uint8_t { none, stop, length };
 // Something that happened to a request in a step.
 struct RequestEvent {
   int request = 0;
-  int token = -1;      // the new token
-  std::string text;    // what became whole with it; never half a character, never part of a stop text
+  int token = -1;    // the new token
+  std::string text;  // what became whole with it; never half a character, never part of a stop text
   FinishReason finished = FinishReason::none;
 };
 
@@ -38,7 +38,8 @@ class Engine {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
-  // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the vocabulary.
+  // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
+  // vocabulary.
   int add(std::vector<int> prompt, SamplingParameters parameters);
   // One step for as many requests as fit; nothing to do gives no events.
   std::vector<RequestEvent> step();

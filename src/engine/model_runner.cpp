@@ -51,16 +51,16 @@ struct ModelRunner::Program {
 ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
     : context_(std::move(context)), checkpoint_(std::move(checkpoint)) {
   const Options& options = context_->options;
-  model_ = &models.find(checkpoint_.architecture(), checkpoint_.path());
+  model_ = models.find(checkpoint_.architecture(), checkpoint_.path());
   facts_ = make_facts(options, checkpoint_.config());
-  if (model_->check) model_->check(facts_.config);
+  if (model_.check) model_.check(facts_.config);
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
   max_tokens_ = std::min(options.max_num_batched_tokens, facts_.config.context_length);
   if (options.enforce_eager || options.optimization_level == 0) return;
 
   std::vector<TracedParam> forward_params, head_params;
-  auto forward = trace("forward", model_->forward, forward_params);
-  auto head = trace("head", model_->head, head_params);
+  auto forward = trace("forward", model_.forward, forward_params);
+  auto head = trace("head", model_.head, head_params);
   for (const TokenRange& range : ranges()) compile_program(*forward, forward_params, range, forward_);
   compile_program(*head, head_params, {1, max_tokens_}, head_);
   traced_forward_ = std::move(forward);
@@ -88,7 +88,7 @@ std::shared_ptr<Graph> ModelRunner::trace(const char* name, const std::function<
                                           std::vector<TracedParam>& params) {
   auto graph = std::make_shared<Graph>(name, Stage::traced);
   Trace trace(context_->ops, *graph);
-  TraceBuilder builder(facts_, *model_, *weights_, checkpoint_.is_gguf(), trace);
+  TraceBuilder builder(facts_, model_, *weights_, checkpoint_.is_gguf(), trace);
   trace.finish(model_function(builder));
   params = builder.params();
   for (const auto& input : graph->inputs())
@@ -168,12 +168,12 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
   const TokenRange range{1, max_tokens_};
   EagerEvaluator evaluator(*context_, range);
-  EagerBuilder builder(facts_, *model_, *weights_, checkpoint_.is_gguf(), evaluator, std::move(inputs));
-  const Values results = model_->forward(builder);
+  EagerBuilder builder(facts_, model_, *weights_, checkpoint_.is_gguf(), evaluator, std::move(inputs));
+  const Values results = model_.forward(builder);
   if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
-  EagerBuilder head(facts_, *model_, *weights_, checkpoint_.is_gguf(), evaluator,
+  EagerBuilder head(facts_, model_, *weights_, checkpoint_.is_gguf(), evaluator,
                     {{"hidden", results[0].tensor()}, {"rows", tensor_of(input.logit_rows)}});
-  return model_->head(head)[0].tensor();
+  return model_.head(head)[0].tensor();
 }
 
 const Plan* ModelRunner::forward_plan() const { return forward_.empty() ? nullptr : &forward_.front()->replay->plan(); }

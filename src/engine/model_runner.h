@@ -69,7 +69,7 @@ class ModelRunner {
   std::shared_ptr<Context> context_;
   Checkpoint checkpoint_;
   ModelFacts facts_;
-  const ModelDefinition* model_ = nullptr;
+  ModelDefinition model_;
   std::unique_ptr<Weights> weights_;
   std::int64_t max_tokens_ = 0;
   std::vector<Tensor> pages_;  // one of meta kv for each layer

@@ -17,10 +17,12 @@ struct Candidate {
 };
 
 // Greater logit first; of equal ones the higher id, since top-p cuts the lower ids first.
-bool ranks_lower(const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit < b.logit : a.id < b.id; }
+bool ranks_lower(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit < b.logit : a.id < b.id;
+}
 
-std::vector<float> penalised(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
-                             std::span<const int> output) {
+std::vector<float> penalised(std::span<const float> logits, const SamplingParameters& parameters,
+                             std::span<const int> prompt, std::span<const int> output) {
   std::vector<float> values(logits.begin(), logits.end());
   const bool active =
       parameters.repetition_penalty != 1 || parameters.frequency_penalty != 0 || parameters.presence_penalty != 0;
@@ -47,7 +49,8 @@ std::vector<float> penalised(std::span<const float> logits, const SamplingParame
 
 void keep_min_p(std::vector<Candidate>& candidates, double min_p, float largest) {
   if (min_p <= 0) return;
-  std::erase_if(candidates, [&](const Candidate& c) { return std::exp(static_cast<double>(c.logit) - largest) < min_p; });
+  std::erase_if(candidates,
+                [&](const Candidate& c) { return std::exp(static_cast<double>(c.logit) - largest) < min_p; });
 }
 
 // Those that tie with the k-th stay.
@@ -102,8 +105,8 @@ void SamplingParameters::check() const {
   for (const std::string& text : stop) USER_CHECK(!text.empty(), "[stop] a stop text must not be empty");
 }
 
-Distribution distribution(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
-                          std::span<const int> output) {
+Distribution distribution(std::span<const float> logits, const SamplingParameters& parameters,
+                          std::span<const int> prompt, std::span<const int> output) {
   std::vector<float> values = penalised(logits, parameters, prompt, output);
   const auto temperature = static_cast<float>(std::max(parameters.temperature, kLeastTemperature));
   std::vector<Candidate> candidates;
@@ -135,7 +138,8 @@ int greedy_token(std::span<const float> logits, const SamplingParameters& parame
   const std::vector<float> values = penalised(logits, parameters, prompt, output);
   int best = -1;
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (!std::isnan(values[i]) && (best < 0 || values[i] > values[static_cast<std::size_t>(best)])) best = static_cast<int>(i);
+    if (!std::isnan(values[i]) && (best < 0 || values[i] > values[static_cast<std::size_t>(best)]))
+      best = static_cast<int>(i);
   USER_CHECK(best >= 0, "[sampler] no logit is a number");
   return best;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// From logits to the next token, by vLLM's rules and in its order: penalties (repetition over prompt and output, then frequency
-// and presence over the output), temperature, min-p, top-k, top-p.
+// From logits to the next token, by vLLM's rules and in its order: penalties (repetition over prompt and output, then
+// frequency and presence over the output), temperature, min-p, top-k, top-p.
 
 #include <cstdint>
 #include <optional>
@@ -21,8 +21,8 @@ struct SamplingParameters {
   double presence_penalty = 0;
   std::uint64_t seed = 0;
   std::int64_t max_tokens = 128;
-  bool ignore_end = false;            // end-of-text tokens do not end it
-  std::vector<std::string> stop;      // text that ends it; not part of the answer
+  bool ignore_end = false;        // end-of-text tokens do not end it
+  std::vector<std::string> stop;  // text that ends it; not part of the answer
 
   // UserError naming the parameter, what it may be and what it is.
   void check() const;
@@ -35,8 +35,8 @@ struct Distribution {
 };
 
 // `prompt` and `output` are for the penalties.
-Distribution distribution(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
-                          std::span<const int> output);
+Distribution distribution(std::span<const float> logits, const SamplingParameters& parameters,
+                          std::span<const int> prompt, std::span<const int> output);
 
 // The most likely token after penalties; the lowest id of equals. UserError when no logit is a number.
 int greedy_token(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,

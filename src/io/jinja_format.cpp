@@ -28,8 +28,10 @@ class PercentFormatter {
       if (mark < text_.size()) append_field();
     }
     const bool all_used = values_.is(Kind::tuple) ? next_ == values_.items().size() : next_ == 1;
-    if (!all_used && !values_.is_dict() && !values_.is(Kind::list))
-      fail_template("not all arguments converted during string formatting");
+    // Python counts only what cannot be indexed by a key as left over.
+    const bool indexable =
+        values_.is_dict() || values_.is(Kind::list) || values_.is(Kind::range) || values_.is_undefined();
+    if (!all_used && !indexable) fail_template("not all arguments converted during string formatting");
     return Value::string(printer_.take(), format_.is_markup());
   }
 

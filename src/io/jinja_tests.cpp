@@ -6,6 +6,7 @@
 #include "io/jinja_filters.h"
 #include "io/jinja_iteration.h"
 #include "io/jinja_methods.h"
+#include "io/jinja_printer.h"
 
 namespace weft::jinja {
 
@@ -88,9 +89,8 @@ bool compares(Runtime& runtime, const Value& value, const Arguments& arguments) 
 template <bool upper>
 bool has_case(Runtime& runtime, const Value& value, const Arguments& arguments) {
   require_no_arguments(arguments);
-  if (!value.is_string())
-    fail_template("the test for the case of letters needs a string, but got {}", type_name(value));
-  return is_true(find_method(value, upper ? "isupper" : "islower")->call(runtime, value, {}));
+  const Value text = Value::string(to_text(runtime.budget(), value));
+  return is_true(find_method(text, upper ? "isupper" : "islower")->call(runtime, text, {}));
 }
 
 bool names_filter(Runtime&, const Value& value, const Arguments& arguments) {

@@ -141,15 +141,15 @@ std::string_view first_characters(std::string_view text, std::int64_t count) {
 
 Value truncate(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const auto values = bind_arguments("truncate", arguments, {"length", "killwords", "end", "leeway"});
-  if (!input.is_string()) fail_template("truncate() needs a string, but got {}", type_name(input));
   const std::int64_t wanted = integer_argument("truncate", values[0], 255);
   const std::string end = values[2] == nullptr ? "..." : text_argument("truncate", *values[2]);
   const std::int64_t leeway = integer_argument("truncate", values[3], 5);
   const auto end_length = static_cast<std::int64_t>(character_count(end));
   if (wanted < end_length) fail_template("truncate() needs a length of at least {}", end_length);
   if (leeway < 0) fail_template("truncate() needs a leeway that is not negative");
-  const auto characters = static_cast<std::int64_t>(character_count(input.text()));
+  const std::int64_t characters = length(runtime.budget(), input);
   if (characters <= wanted || characters - wanted <= leeway) return input;
+  if (!input.is_string()) fail_template("truncate() needs a string, but got {}", type_name(input));
   std::string_view kept = first_characters(input.text(), wanted - end_length);
   if (values[1] == nullptr || !is_true(*values[1])) kept = kept.substr(0, std::min(kept.rfind(' '), kept.size()));
   return make_string_like(runtime, input, std::string(kept) + end);

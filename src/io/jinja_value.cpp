@@ -171,8 +171,9 @@ std::string hash_key(const Value& value) {
     case Kind::integer:
     case Kind::real:
       return number_key(value);
-    case Kind::tuple: {
-      std::string key{'\0', 't'};
+    case Kind::tuple:
+    case Kind::range: {
+      std::string key{'\0', value.is(Kind::tuple) ? 't' : 'g'};
       for (const Value& item : value.items()) {
         const std::string part = hash_key(item);
         key += fmt::format("{}:{}", part.size(), part);

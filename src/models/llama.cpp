@@ -46,7 +46,7 @@ std::pair<Value, Value> self_attention(Builder& b, const Step& step, const Value
   std::tie(query, key) = rotary_embedding(maybe_inplace, step.positions, query, key, step.rotary, c.head_dim,
                                           c.rope.rotary_dim, c.rope.is_neox_style);
   const Shape kv_shape{rows, c.kv_head_count, c.head_dim};
-  const Value pages = kv_cache_update(reshape(key, kv_shape), reshape(value, kv_shape), kv, step.slots);
+  const Value pages = kv_cache_update(maybe_inplace, reshape(key, kv_shape), reshape(value, kv_shape), kv, step.slots);
   const double scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim));
   const Value heads = attention(reshape(query, {rows, c.head_count, c.head_dim}), pages, step.batch, scale);
   const Value output =

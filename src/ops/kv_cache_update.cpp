@@ -10,11 +10,16 @@ Value kv_cache_update(Value key, Value value, Value kv, Value slots) {
   return call("kv_cache_update", {key, value, kv, slots}, {})[0];
 }
 
+Value kv_cache_update(MaybeInplace, Value key, Value value, Value kv, Value slots) {
+  return call("kv_cache_update", {key, value, kv, slots}, {}, true)[0];
+}
+
 }  // namespace weft
 
 OP(kv_cache_update) {
+  using Typed = Value(Value, Value, Value, Value);
   op.schema("kv_cache_update(Tensor key, Tensor value, Tensor kv, Tensor slots) -> Tensor")
-      .function(&weft::kv_cache_update);
+      .function(static_cast<Typed*>(&weft::kv_cache_update));
   op.gives([](const OpRequest& request) {
     const Meta& key = request.operand(0);
     const Meta& value = request.operand(1);
@@ -32,7 +37,7 @@ OP(kv_cache_update) {
                kv.text(), value.text());
     return std::vector<Meta>{kv};
   });
-  op.donates("kv", 0);
+  op.allow_inplace().donates("kv", 0);
   for (DType pages : {DType::f32, DType::f16})
     for (int block : {1, 16})
       op.sample({{"key", {5, 2, 16}},

@@ -144,6 +144,40 @@ TEST(CpuLinearInt8, IsExactAtTheLargestCodes) {
   }
 }
 
+// Sums that lie so close to the middle of two f32 that rounding them to f64 first would go the wrong way. Group 0 gives
+// f = s0; group 1 adds m * s1 with m * s1 = 2^-24 (1 + 2^-30), then 2^-24 (1 - 2^-33).
+TEST(CpuLinearInt8, RoundsEachMultiplyAddOnce) {
+  struct Case {
+    float first;            // s0
+    std::uint16_t minimum;  // m as f16
+    float second;           // s1
+    float result;
+  };
+  const Case cases[] = {{1.0f, 0x3c01, std::ldexp(1047553.0f, -44), 1.0f + 0x1p-23f},
+                        {1.0f + 0x1p-23f, 0x3fff, std::ldexp(4196353.0f, -47), 1.0f + 0x1p-23f}};
+  for (const Case& one : cases) {
+    for (const float sign : {1.0f, -1.0f}) {
+      // Columns are [d, m, codes]: {1, 0, 1 then zeros}, {1, m, zeros}.
+      Tensor weight = Tensor::empty(Meta::tensor(DType::q4_1, {32, 64}));
+      for (int column = 0; column < 32; ++column) {
+        const std::uint16_t scales[2][2] = {{0x3c00, 0}, {0x3c00, one.minimum}};
+        for (int group = 0; group < 2; ++group) std::memcpy(weight.data() + column * 40 + group * 20, scales[group], 4);
+        weight.data()[column * 40 + 4] = std::byte{1};
+      }
+      Activations x{Tensor::empty(Meta::tensor(DType::i8, {1, 64})), Tensor::empty(Meta::tensor(DType::f32, {1, 2}))};
+      x.codes.as<std::int8_t>()[0] = x.codes.as<std::int8_t>()[32] = 1;
+      x.scale.as<float>()[0] = sign * one.first;
+      x.scale.as<float>()[1] = sign * one.second;
+      ASSERT_EQ(defined_result(x, weight, 0, 0), sign * one.result);
+      for (const std::string& ceiling : host_ceilings()) {
+        SCOPED_TRACE(ceiling);
+        LinearFamily family(ceiling, 1);
+        expect_bits(run(family, x, family.pack(weight)).as<float>(), defined_results(x, weight));
+      }
+    }
+  }
+}
+
 TEST(CpuLinearInt8, RoundsOnceToSixteenBits) {
   const Tensor weight = random_weight(DType::q4_1, 45, 64, 11);
   const Activations x = random_activations(7, 64, 12);

@@ -271,7 +271,7 @@ TEST(CpuEmbedding, RejectsAnIdOutsideTheTable) {
   }
 }
 
-TEST(CpuPacking, FillsWholeCacheLinesAndNeverShrinksAPanel) {
+TEST(CpuPacking, FillsWholeCacheLines) {
   LinearFamily family("", 1);
   const auto bytes = [&](const char* name, DType dtype, std::int64_t columns, std::int64_t depth) {
     return family.registry().find_packing(name)->bytes(Meta::tensor(dtype, {columns, depth}));

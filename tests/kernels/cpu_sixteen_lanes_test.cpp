@@ -125,9 +125,9 @@ TEST_P(SixteenLanes, Rotation) {
   for (int element = 0; element < kElements; ++element) {
     for (bool neox : {false, true}) {
       const Tensor x = rows(element, 2 * size, 1);
-      const auto run = [&](const RowWiseKernels& kernels) {
-        const Tensor result = Tensor::empty(x.meta);
-        kernels.rotary[element]({.x = x.data(),
+      const auto run = [&](const RowWiseKernels& kernels, bool in_place) {
+        const Tensor result = in_place ? tensor_of(kTypes[element], x.meta.shape, values_of(x)) : Tensor::empty(x.meta);
+        kernels.rotary[element]({.x = in_place ? result.data() : x.data(),
                                  .output = result.data(),
                                  .x_stride = 2 * size,
                                  .output_stride = 2 * size,
@@ -141,7 +141,9 @@ TEST_P(SixteenLanes, Rotation) {
                                  .cache_stride = size});
         return result;
       };
-      expect_same_tensor(run(baseline), run(emulated), neox ? "neox" : "pairs");
+      const Tensor wanted = run(baseline, false);
+      expect_same_tensor(wanted, run(emulated, false), neox ? "neox" : "pairs");
+      expect_same_tensor(wanted, run(emulated, true), neox ? "neox in place" : "pairs in place");
     }
   }
 }

@@ -1,9 +1,9 @@
 #include <iostream>
 
+#include <nlohmann/json.hpp>
+
 #include "apps/cli/session.h"
 #include "base/error.h"
-
-#include <nlohmann/json.hpp>
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
-// rotary_embedding, over query and key in place; NeoX halves and GPT-J pairs, also of a part of the head. Parallel over
-// tokens.
+// rotary_embedding; NeoX halves and GPT-J pairs, also of a part of the head. Parallel over tokens. Query and key are
+// read where they lie, as columns of one product; the results are packed rows, so nothing is written over.
 
 #include <fmt/core.h>
 
@@ -90,6 +90,5 @@ KERNELS(cpu, rotary_embedding) {
                 .provider = "cpu",
                 .supports = weft::cpu::supports,
                 .prepare = weft::cpu::prepare_row_wise<weft::cpu::run>,
-                .writes = {1, 2},
                 .note = weft::cpu::kRowWiseNote});
 }

@@ -1,0 +1,229 @@
+#include "apps/cli/bench_model.h"
+
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <ostream>
+#include <random>
+
+#include <fmt/chrono.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "tensor/batch.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+// One sequence whose pages are numbered one after another.
+class Sequence {
+ public:
+  Sequence(ModelRunner& runner, std::int64_t most_tokens) : runner_(runner) {
+    const std::int64_t block = runner.facts().kv.block, pages = (most_tokens + block - 1) / block;
+    runner.allocate_pages(pages);
+    for (std::int64_t page = 0; page < pages; ++page) table_.push_back(static_cast<std::int32_t>(page));
+  }
+
+  void rewind(std::int64_t length) { length_ = length; }
+
+  // Feeds random tokens, at most `chunk` in a step; logits for the last one only.
+  void feed(std::int64_t count, std::int64_t chunk) {
+    for (std::int64_t left = count; left > 0;) {
+      const std::int64_t rows = std::min({left, chunk, runner_.max_tokens()});
+      left -= rows;
+      step(rows, left == 0);
+    }
+  }
+
+ private:
+  void step(std::int64_t rows, bool want_logits) {
+    std::vector<std::int64_t> ids, positions, logit_rows;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      ids.push_back(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(runner_.vocabulary_size())));
+      positions.push_back(length_ + i);
+    }
+    length_ += rows;
+    if (want_logits) logit_rows.push_back(rows - 1);
+    const std::int32_t starts[] = {0, static_cast<std::int32_t>(rows)},
+                       lengths[] = {static_cast<std::int32_t>(length_)};
+    // Pages lie one after another, so a token's slot is its position.
+    runner_.step({ids, positions, positions, make_batch(starts, lengths, table_), logit_rows});
+  }
+
+  ModelRunner& runner_;
+  std::vector<std::int32_t> table_;
+  std::int64_t length_ = 0;
+  std::mt19937_64 random_{1};
+};
+
+void run_once(Sequence& sequence, const BenchTest& test, std::int64_t chunk) {
+  sequence.rewind(test.depth);
+  sequence.feed(test.prompt, chunk);
+  sequence.feed(test.generated, 1);
+}
+
+std::string now_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+std::string size_text(std::int64_t bytes) {
+  const double mebibytes = static_cast<double>(bytes) / (1 << 20);
+  return mebibytes < 1024 ? fmt::format("{:.2f} MiB", mebibytes) : fmt::format("{:.2f} GiB", mebibytes / 1024);
+}
+
+std::string count_text(std::int64_t parameters) {
+  const double millions = static_cast<double>(parameters) / 1e6;
+  return millions < 1000 ? fmt::format("{:.2f} M", millions) : fmt::format("{:.2f} B", millions / 1000);
+}
+
+Json row_json(const BenchModel& model, const BenchSamples& samples) {
+  const std::vector<double> nanoseconds(samples.nanoseconds.begin(), samples.nanoseconds.end());
+  const Spread time = spread(nanoseconds), rate = spread(samples.tokens_per_second());
+  return {{"cpu_info", model.processor},
+          {"backends", model.backend},
+          {"model_filename", model.file},
+          {"model_type", model.type},
+          {"model_size", model.bytes},
+          {"model_n_params", model.parameters},
+          {"n_batch", model.batch},
+          {"n_ubatch", model.batch},
+          {"n_threads", model.threads},
+          {"type_k", model.kv_dtype},
+          {"type_v", model.kv_dtype},
+          {"n_prompt", samples.test.prompt},
+          {"n_gen", samples.test.generated},
+          {"n_depth", samples.test.depth},
+          {"test_time", samples.time},
+          {"avg_ns", std::llround(time.mean)},
+          {"stddev_ns", std::llround(time.deviation)},
+          {"avg_ts", rate.mean},
+          {"stddev_ts", rate.deviation},
+          {"samples_ns", samples.nanoseconds},
+          {"samples_ts", samples.tokens_per_second()}};
+}
+
+std::string csv_field(const Json& value) {
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  std::string quoted = "\"";
+  for (char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_line(const Json& row, bool names) {
+  std::vector<std::string> fields;
+  for (const auto& [key, value] : row.items())
+    if (!value.is_array()) fields.push_back(names ? key : csv_field(value));
+  return fmt::format("{}\n", fmt::join(fields, ","));
+}
+
+}  // namespace
+
+std::string BenchTest::name() const {
+  std::string name;
+  if (prompt > 0) name = fmt::format("pp{}", prompt);
+  if (generated > 0) name += fmt::format("{}tg{}", name.empty() ? "" : "+", generated);
+  return depth > 0 ? fmt::format("{} @ d{}", name, depth) : name;
+}
+
+std::vector<double> BenchSamples::tokens_per_second() const {
+  std::vector<double> rates;
+  for (std::int64_t time : nanoseconds)
+    rates.push_back(1e9 * static_cast<double>(test.tokens()) / static_cast<double>(std::max<std::int64_t>(time, 1)));
+  return rates;
+}
+
+Spread spread(const std::vector<double>& values) {
+  if (values.empty()) return {};
+  const auto count = static_cast<double>(values.size());
+  Spread result;
+  for (double value : values) result.mean += value / count;
+  double squares = 0;
+  for (double value : values) squares += (value - result.mean) * (value - result.mean);
+  if (values.size() > 1) result.deviation = std::sqrt(squares / (count - 1));
+  return result;
+}
+
+BenchModel describe_model(const ModelRunner& runner, const Context& context) {
+  BenchModel model{.file = runner.checkpoint().path(),
+                   .batch = runner.max_tokens(),
+                   .threads = context.device.threads,
+                   .backend = "CPU",
+                   .processor = context.device.name,
+                   .kv_dtype = std::string(dtype_text(runner.facts().kv.dtype))};
+  std::map<std::string, std::int64_t> elements_of;
+  for (const TensorEntry& entry : runner.checkpoint().tensors()) {
+    const std::int64_t elements = element_count(entry.tensor.meta.shape).number();
+    model.bytes += bytes_of(entry.tensor.meta.dtype, elements);
+    model.parameters += elements;
+    elements_of[std::string(dtype_text(entry.tensor.meta.dtype))] += elements;
+  }
+  std::string common;
+  for (const auto& [dtype, elements] : elements_of)
+    if (common.empty() || elements > elements_of[common]) common = dtype;
+  model.type = runner.checkpoint().architecture() + " " + common;
+  return model;
+}
+
+BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up) {
+  const std::int64_t context = runner.facts().config.context_length;
+  USER_CHECK(test.depth <= context && test.prompt <= context && test.generated <= context &&
+                 test.depth + test.tokens() <= context,
+             "[bench model] {} must fit into the context of {} tokens", test.name(), context);
+  BenchSamples samples{.test = test, .time = now_text()};
+  Sequence sequence(runner, test.depth + test.tokens());
+  sequence.feed(test.depth, runner.max_tokens());
+  if (warm_up) {
+    run_once(sequence,
+             {.prompt = test.prompt, .generated = std::min<std::int64_t>(test.generated, 1), .depth = test.depth},
+             runner.max_tokens());
+  }
+  for (std::int64_t i = 0; i < repetitions; ++i) {
+    const auto start = Clock::now();
+    run_once(sequence, test, runner.max_tokens());
+    samples.nanoseconds.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+  }
+  return samples;
+}
+
+void BenchReport::begin() {
+  if (format_ == BenchFormat::json) out_ << "[\n";
+  if (format_ != BenchFormat::markdown) return;
+  out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} |\n", "model", "size", "params",
+                      "backend", "threads", "test", "t/s")
+       << fmt::format("| {:-<30} | {:->9}: | {:->9}: | {:-<10} | {:->6}: | {:->14}: | {:->19}: |\n", "", "", "", "", "",
+                      "", "");
+}
+
+void BenchReport::row(const BenchSamples& samples) {
+  const Json row = row_json(model_, samples);
+  switch (format_) {
+    case BenchFormat::markdown: {
+      const Spread rate = spread(samples.tokens_per_second());
+      const std::string text = fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation);
+      out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} |\n", model_.type,
+                          size_text(model_.bytes), count_text(model_.parameters), model_.backend, model_.threads,
+                          samples.test.name(), text);
+      break;
+    }
+    case BenchFormat::csv:
+      if (first_) out_ << csv_line(row, true);
+      out_ << csv_line(row, false);
+      break;
+    case BenchFormat::json:
+      out_ << (first_ ? "" : ",\n") << row.dump(2);
+      break;
+    case BenchFormat::json_lines:
+      out_ << row.dump() << "\n";
+      break;
+  }
+  out_ << std::flush;
+  first_ = false;
+}
+
+void BenchReport::end() {
+  if (format_ == BenchFormat::json) out_ << "\n]\n";
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+#pragma once
+
+// Speed of the forward pass alone, measured as llama-bench does: prompt processing (ppN), generation one token at a
+// time (tgN), both in a row, each behind `depth` tokens that are in the cache already. Random tokens, no sampling; one
+// warm-up.
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "engine/model_runner.h"
+
+namespace weft {
+
+struct BenchTest {
+  std::int64_t prompt = 0;
+  std::int64_t generated = 0;
+  std::int64_t depth = 0;
+
+  std::int64_t tokens() const { return prompt + generated; }
+  std::string name() const;  // pp512, tg128, pp512+tg128, pp512 @ d256
+};
+
+// Seconds and tokens per second of one test.
+struct BenchSamples {
+  BenchTest test;
+  std::string time;  // when it began, as 2025-01-31T12:00:00Z
+  std::vector<std::int64_t> nanoseconds;
+
+  std::vector<double> tokens_per_second() const;
+};
+
+struct Spread {
+  double mean = 0;
+  double deviation = 0;  // of a sample; 0 for one value
+};
+Spread spread(const std::vector<double>& values);
+
+// What the rows say of the model and the run.
+struct BenchModel {
+  std::string file;
+  std::string type;  // architecture and the dtype most weights have
+  std::int64_t bytes = 0;
+  std::int64_t parameters = 0;
+  std::int64_t batch = 0;  // most tokens in one step
+  int threads = 0;
+  std::string backend;
+  std::string processor;
+  std::string kv_dtype;
+};
+BenchModel describe_model(const ModelRunner& runner, const Context& context);
+
+// UserError when the test does not fit into the model's context.
+BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up);
+
+enum class BenchFormat : std::uint8_t { markdown, csv, json, json_lines };
+
+// Writes rows as they come: begin, row for each test, end.
+class BenchReport {
+ public:
+  BenchReport(BenchFormat format, BenchModel model, std::ostream& out)
+      : format_(format), model_(std::move(model)), out_(out) {}
+  void begin();
+  void row(const BenchSamples& samples);
+  void end();
+
+ private:
+  BenchFormat format_;
+  BenchModel model_;
+  std::ostream& out_;
+  bool first_ = true;
+};
+
+}  // namespace weft

@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include "apps/cli/bench_model.h"
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "builtin/models.h"
+
+namespace weft {
+namespace {
+
+struct BenchArguments {
+  ModelArgument model;
+  std::string prompts = "512";
+  std::string generated = "128";
+  std::vector<std::string> pairs;
+  std::string depths = "0";
+  std::int64_t repetitions = 5;
+  std::string format = "md";
+  bool json = false;
+  bool no_warm_up = false;
+};
+
+std::vector<std::int64_t> counts(const std::string& text, const char* option) {
+  std::vector<std::int64_t> counts;
+  for (const std::string& word : split(text, ',')) {
+    counts.push_back(human_integer(word, option));
+    USER_CHECK(counts.back() >= 0, "[{}] must be at least 0, but is {}", option, counts.back());
+  }
+  return counts;
+}
+
+std::vector<BenchTest> bench_tests(const BenchArguments& arguments) {
+  std::vector<BenchTest> tests;
+  for (std::int64_t depth : counts(arguments.depths, "-d")) {
+    for (std::int64_t prompt : counts(arguments.prompts, "-p"))
+      if (prompt > 0) tests.push_back({.prompt = prompt, .depth = depth});
+    for (std::int64_t generated : counts(arguments.generated, "-n"))
+      if (generated > 0) tests.push_back({.generated = generated, .depth = depth});
+    for (const std::string& pair : arguments.pairs) {
+      const std::vector<std::int64_t> both = counts(pair, "-pg");
+      USER_CHECK(both.size() == 2 && both[0] + both[1] > 0, "[-pg] must be two counts as in 512,128, but is {}",
+                 quote(pair));
+      tests.push_back({.prompt = both[0], .generated = both[1], .depth = depth});
+    }
+  }
+  USER_CHECK(!tests.empty(), "[bench model] there is nothing to measure: -p, -n and -pg are all 0");
+  return tests;
+}
+
+BenchFormat bench_format(const BenchArguments& arguments) {
+  const std::vector<std::string> names{"md", "csv", "json", "jsonl"};
+  const auto found = std::find(names.begin(), names.end(), arguments.json ? "json" : arguments.format);
+  USER_CHECK(found != names.end(), "[-o] must be md, csv, json or jsonl, but is {}", quote(arguments.format));
+  return static_cast<BenchFormat>(found - names.begin());
+}
+
+int bench_model(const BenchArguments& arguments, VerbCall& call) {
+  const std::vector<BenchTest> tests = bench_tests(arguments);
+  const BenchFormat format = bench_format(arguments);
+  USER_CHECK(arguments.repetitions >= 1 && arguments.repetitions <= 1'000'000,
+             "[-r] must be in [1, 1000000], but is {}", arguments.repetitions);
+  const auto context = open_context(call);
+  ModelRunner runner(context, Checkpoint::open(arguments.model.path(call)), make_model_registry());
+  BenchReport report(format, describe_model(runner, *context), call.out);
+  report.begin();
+  for (const BenchTest& test : tests)
+    report.row(run_bench_test(runner, test, arguments.repetitions, !arguments.no_warm_up));
+  report.end();
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(bench) {
+  verbs.add(
+      "bench",
+      {.summary = "Measure: bench model.",
+       .setup = [](CLI::App& flags, VerbCall& call) -> VerbBody {
+         auto arguments = std::make_shared<BenchArguments>();
+         flags.require_subcommand(1);
+         CLI::App* model = flags.add_subcommand("model", "Speed of the forward pass, as llama-bench measures it.");
+         arguments->model.declare(*model);
+         model->add_option("-p,--n-prompt", arguments->prompts, "Prompt lengths.")->capture_default_str();
+         model->add_option("-n,--n-gen", arguments->generated, "Counts of generated tokens.")->capture_default_str();
+         model->add_option("--pg", arguments->pairs, "Prompt and generation in a row: -pg 512,128.")
+             ->allow_extra_args(false);
+         model->add_option("-d,--n-depth", arguments->depths, "Tokens in the cache before.")->capture_default_str();
+         model->add_option("-r,--repetitions", arguments->repetitions, "How often.")->capture_default_str();
+         model->add_option("-o,--output", arguments->format, "md, csv, json or jsonl.")->capture_default_str();
+         model->add_flag("--json", arguments->json, "The same as -o json.");
+         model->add_flag("--no-warmup", arguments->no_warm_up, "Measure the first run, too.");
+         return [arguments, &call] { return bench_model(*arguments, call); };
+       },
+       .respelled = {{"-pg", "--pg"}}});
+}

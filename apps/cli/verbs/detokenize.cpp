@@ -1,0 +1,56 @@
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "io/checkpoint.h"
+#include "io/tokenizer.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMaxListBytes = 64u << 20;
+
+struct DetokenizeArguments {
+  ModelArgument model;
+  std::string ids;
+  std::string file;
+  bool plain = false;
+  bool skip_special = false;
+  bool json = false;
+};
+
+std::string read_list(const DetokenizeArguments& arguments, const VerbCall& call) {
+  if (!arguments.file.empty()) return read_file(arguments.file, kMaxListBytes);
+  return arguments.ids.empty() || arguments.ids == "-" ? read_standard_input(call, "ids") : arguments.ids;
+}
+
+int detokenize(const DetokenizeArguments& arguments, VerbCall& call) {
+  const std::vector<int> ids = parse_token_ids(read_list(arguments, call), "ids");
+  const Tokenizer tokenizer(Checkpoint::open(arguments.model.path(call)).vocabulary());
+  const std::string text = tokenizer.decode(ids, {.skip_special = arguments.skip_special});
+  if (arguments.json) {
+    call.out << nlohmann::ordered_json{{"text", text}}.dump() << "\n";
+  } else {
+    call.out << text;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(detokenize) {
+  verbs.add(
+      "detokenize",
+      {"Print the exact text of a JSON list of token ids.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+         auto arguments = std::make_shared<DetokenizeArguments>();
+         arguments->model.declare(flags);
+         auto* ids = flags.add_option("ids,--ids", arguments->ids, "The list; - or nothing reads standard input.");
+         flags.add_option("-f,--file", arguments->file, "Read the list from a file.")->excludes(ids);
+         auto* plain = flags.add_flag("--no-special", arguments->plain, "Special tokens as plain text (the default).");
+         flags.add_flag("--skip-special", arguments->skip_special, "Leave special tokens out.")->excludes(plain);
+         flags.add_flag("--json", arguments->json, "Print an object with the text.");
+         return [arguments, &call] { return detokenize(*arguments, call); };
+       }});
+}

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/graph_commands.h"
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/options_text.h"
+#include "base/text.h"
+#include "builtin/models.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DumpArguments {
+  ModelArgument source;  // of graph and plan: a model, or graph text in a file that ends in .graph
+  std::string stage = "split";
+  std::string graph;  // forward or head; "" for both
+  bool json = false;
+};
+
+bool is_graph_text(const std::string& path) { return std::filesystem::path(path).extension() == ".graph"; }
+
+int dump_ops(const DumpArguments& arguments, VerbCall& call) {
+  Json list = Json::array();
+  for (const auto& [name, op] : make_op_table().all()) {
+    const char* kind = op.is_view ? "view" : op.is_primitive() ? "primitive" : "composite";
+    Json donates = Json::array();
+    for (const Donation& donation : op.donates)
+      donates.push_back(op.schema.parameters[static_cast<std::size_t>(donation.argument)].name);
+    list.push_back({{"name", name},
+                    {"schema", op.schema.text()},
+                    {"kind", kind},
+                    {"donates", donates},
+                    {"allow_inplace", op.allow_inplace},
+                    {"samples", op.samples.size()}});
+    if (!arguments.json) call.out << fmt::format("{:<10} {}\n", kind, op.schema.text());
+  }
+  if (arguments.json) call.out << list.dump(2) << "\n";
+  return 0;
+}
+
+int dump_kernels(const DumpArguments& arguments, VerbCall& call) {
+  const auto context = open_context(call);
+  Json list = Json::array();
+  for (const std::string& op : context->kernels.ops()) {
+    for (const std::string& provider : context->kernels.providers(op)) {
+      const Kernel* kernel = context->kernels.find(op, provider);
+      const std::string refusal = kernel == nullptr ? context->kernels.refusal(op, provider) : "";
+      Json row{{"op", op}, {"provider", provider}, {"supported", kernel != nullptr}};
+      row["refusal"] = kernel == nullptr ? Json(refusal) : Json(nullptr);
+      row["writes"] = kernel == nullptr ? Json::array() : Json(kernel->writes);
+      row["batch_invariant"] = kernel == nullptr ? Json(nullptr) : Json(kernel->batch_invariant);
+      row["note"] = kernel == nullptr ? "" : kernel->note;
+      list.push_back(row);
+      if (!arguments.json)
+        call.out << fmt::format("{:<28} {:<10} {}\n", op, provider,
+                                kernel == nullptr ? "refused: " + refusal : kernel->note);
+    }
+  }
+  if (arguments.json) call.out << list.dump(2) << "\n";
+  return 0;
+}
+
+int dump_options(const DumpArguments& arguments, VerbCall& call) {
+  call.out << (arguments.json ? options_json(call.options) + "\n" : options_text(call.options));
+  return 0;
+}
+
+// The graphs of a model or file, as they are before any pass.
+std::vector<std::shared_ptr<Graph>> source_graphs(const DumpArguments& arguments, VerbCall& call,
+                                                  const std::shared_ptr<Context>& context) {
+  const bool known = arguments.graph.empty() || arguments.graph == "forward" || arguments.graph == "head";
+  std::vector<std::shared_ptr<Graph>> graphs;
+  if (is_graph_text(arguments.source.name)) {
+    graphs = read_graphs(arguments.source.name, context->ops);
+    for (const auto& graph : graphs) verify_text(*graph, context->ops, arguments.source.name);
+    std::erase_if(graphs,
+                  [&](const auto& graph) { return !arguments.graph.empty() && graph->name != arguments.graph; });
+    USER_CHECK(!graphs.empty(), "[--graph] {} holds no graph {}", arguments.source.name, quote(arguments.graph));
+    return graphs;
+  }
+  USER_CHECK(known, "[--graph] must be forward or head, but is {}", quote(arguments.graph));
+  const ModelRunner runner(context, Checkpoint::open(arguments.source.path(call)), make_model_registry());
+  USER_CHECK(runner.traced_forward() != nullptr, "[dump] there is no graph: --enforce-eager runs op by op");
+  if (arguments.graph != "head") graphs.push_back(runner.traced_forward()->clone());
+  if (arguments.graph != "forward") graphs.push_back(runner.traced_head()->clone());
+  return graphs;
+}
+
+int dump_graph(const DumpArguments& arguments, VerbCall& call) {
+  const std::optional<Stage> stage = stage_from_text(arguments.stage);
+  USER_CHECK(stage.has_value(), "[--stage] must be traced, pure, lowered or split, but is {}", quote(arguments.stage));
+  const auto context = open_context(call);
+  Json list = Json::array();
+  bool first = true;
+  for (const auto& graph : source_graphs(arguments, call, context)) {
+    if (graph->stage != *stage) run_passes_to(*graph, *context, *stage);
+    const std::string text = display(*graph);
+    list.push_back({{"name", graph->name}, {"stage", stage_text(graph->stage)}, {"text", text}});
+    if (!arguments.json) call.out << (first ? "" : "\n") << text;
+    first = false;
+  }
+  if (arguments.json) call.out << list.dump(2) << "\n";
+  return 0;
+}
+
+int dump_plan(const DumpArguments& arguments, VerbCall& call) {
+  const auto context = open_context(call);
+  Json list = Json::array();
+  bool first = true;
+  for (const auto& graph : source_graphs(arguments, call, context)) {
+    const std::shared_ptr<const Plan> plan = compile_graph(*graph, *context);
+    list.push_back({{"name", plan->name},
+                    {"steps", plan->steps.size()},
+                    {"slots", plan->slots.size()},
+                    {"arena_bytes", plan->arena_bytes},
+                    {"unshared_bytes", plan->unshared_bytes},
+                    {"text", plan_text(*plan)}});
+    if (!arguments.json) call.out << (first ? "" : "\n") << plan_text(*plan);
+    first = false;
+  }
+  if (arguments.json) call.out << list.dump(2) << "\n";
+  return 0;
+}
+
+using Command = int (*)(const DumpArguments&, VerbCall&);
+
+}  // namespace
+}  // namespace weft
+
+VERB(dump) {
+  verbs.add("dump",
+            {"Print what the program knows and makes.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<DumpArguments>();
+               auto chosen = std::make_shared<Command>(nullptr);
+               flags.require_subcommand(1);
+               const auto add = [&](const char* name, const char* summary, Command command) {
+                 CLI::App* verb = flags.add_subcommand(name, summary);
+                 verb->add_flag("--json", arguments->json, "Print JSON.");
+                 verb->final_callback([chosen, command] { *chosen = command; });
+                 return verb;
+               };
+               add("ops", "Every op with its schema.", dump_ops);
+               add("kernels", "Every kernel, and why it is refused here.", dump_kernels);
+               add("options", "Every option with its value.", dump_options);
+               CLI::App* graph = add("graph", "The graphs of a model, or of a .graph file, at a stage.", dump_graph);
+               graph->add_option("--stage", arguments->stage, "traced, pure, lowered or split.")->capture_default_str();
+               CLI::App* plan = add("plan", "The Plans of a model, or of a .graph file.", dump_plan);
+               for (CLI::App* verb : {graph, plan}) {
+                 arguments->source.declare(*verb);
+                 verb->add_option("--graph", arguments->graph, "Only this graph: forward or head.");
+               }
+               return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
+             }});
+}

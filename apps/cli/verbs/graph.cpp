@@ -1,0 +1,134 @@
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/graph_commands.h"
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+
+namespace weft {
+namespace {
+
+struct GraphArguments {
+  std::string file;
+  bool canonical = false;
+  std::string to = "split";
+  std::string passes;
+  std::string in;
+  std::string out;
+  bool json = false;
+};
+
+int print_graphs(const GraphArguments& arguments, VerbCall& call) {
+  const OpTable ops = make_op_table();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  bool first = true;
+  for (const auto& graph : read_graphs(arguments.file, ops)) {
+    const std::string text = arguments.canonical ? canonical(*graph) : display(*graph);
+    list.push_back({{"name", graph->name}, {"stage", stage_text(graph->stage)}, {"text", text}});
+    if (!arguments.json) call.out << (first ? "" : "\n") << text;
+    first = false;
+  }
+  if (arguments.json) call.out << list.dump() << "\n";
+  return 0;
+}
+
+int verify_graphs(const GraphArguments& arguments, VerbCall& call) {
+  const OpTable ops = make_op_table();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  bool all_legal = true;
+  for (const auto& graph : read_graphs(arguments.file, ops)) {
+    const std::optional<std::string> breach = find_breach(*graph, ops);
+    all_legal = all_legal && !breach;
+    list.push_back({{"name", graph->name},
+                    {"stage", stage_text(graph->stage)},
+                    {"legal", !breach},
+                    {"breach", breach ? nlohmann::ordered_json(*breach) : nlohmann::ordered_json(nullptr)}});
+    if (!arguments.json && !breach)
+      call.out << fmt::format("{}: legal at stage {}\n", graph->name, stage_text(graph->stage));
+    if (breach) call.err << fmt::format("weft: [{}] {}: {}\n", arguments.file, graph->name, *breach);
+  }
+  if (arguments.json) call.out << list.dump() << "\n";
+  return all_legal ? 0 : 2;
+}
+
+int optimize_graphs(const GraphArguments& arguments, VerbCall& call) {
+  const auto context = open_context(call);
+  const std::optional<Stage> to = stage_from_text(arguments.to);
+  USER_CHECK(to.has_value(), "[--to] must be traced, pure, lowered or split, but is {}", quote(arguments.to));
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  bool first = true;
+  for (const auto& graph : read_graphs(arguments.file, context->ops)) {
+    verify_text(*graph, context->ops, arguments.file);
+    const std::vector<PassRecord> records = arguments.passes.empty()
+                                                ? run_passes_to(*graph, *context, *to)
+                                                : run_named_passes(*graph, *context, split(arguments.passes, ','));
+    nlohmann::ordered_json passes = nlohmann::ordered_json::array();
+    for (const PassRecord& record : records)
+      passes.push_back({{"name", record.name},
+                        {"ms", record.milliseconds},
+                        {"nodes_before", record.nodes_before},
+                        {"nodes_after", record.nodes_after},
+                        {"skipped", record.skipped}});
+    const std::string text = display(*graph);
+    list.push_back({{"name", graph->name}, {"stage", stage_text(graph->stage)}, {"passes", passes}, {"text", text}});
+    if (!arguments.json) call.out << (first ? "" : "\n") << text;
+    first = false;
+  }
+  if (arguments.json) call.out << list.dump() << "\n";
+  return 0;
+}
+
+int run_graph_file(const GraphArguments& arguments, VerbCall& call) {
+  const auto context = open_context(call);
+  const auto graphs = read_graphs(arguments.file, context->ops);
+  USER_CHECK(graphs.size() == 1, "[graph run] {} must hold one graph, but holds {}", arguments.file, graphs.size());
+  Graph& graph = *graphs[0];
+  verify_text(graph, context->ops, arguments.file);
+  const std::vector<std::string> names = result_names(graph);
+  const std::vector<Tensor> tensors = run_graph_text(graph, *context, TensorFile(arguments.in));
+  std::vector<std::pair<std::string, Tensor>> results;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    results.emplace_back(names[i], tensors[i]);
+    list.push_back({{"name", names[i]}, {"type", tensors[i].meta.text()}});
+  }
+  write_results(arguments.out, results);
+  if (arguments.json) call.out << nlohmann::ordered_json{{"graph", graph.name}, {"results", list}}.dump() << "\n";
+  return 0;
+}
+
+using Command = int (*)(const GraphArguments&, VerbCall&);
+
+}  // namespace
+}  // namespace weft
+
+VERB(graph) {
+  verbs.add("graph",
+            {"Print, verify, optimize or run graph text.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<GraphArguments>();
+               auto chosen = std::make_shared<Command>(nullptr);
+               flags.require_subcommand(1);
+               const auto add = [&](const char* name, const char* summary, Command command) {
+                 CLI::App* verb = flags.add_subcommand(name, summary);
+                 verb->add_option("file", arguments->file, "Graph text.")->required();
+                 verb->add_flag("--json", arguments->json, "Print JSON.");
+                 verb->final_callback([chosen, command] { *chosen = command; });
+                 return verb;
+               };
+               add("print", "Print graphs as they parse.", print_graphs)
+                   ->add_flag("--canonical", arguments->canonical, "Values renumbered, names dropped.");
+               add("verify", "Check that graphs are legal at their stage.", verify_graphs);
+               CLI::App* optimize = add("opt", "Run passes and print what comes out.", optimize_graphs);
+               auto* to = optimize->add_option("--to", arguments->to, "traced, pure, lowered or split.");
+               to->capture_default_str();
+               optimize->add_option("--passes", arguments->passes, "Only these, in this order: a,b.")->excludes(to);
+               CLI::App* run = add("run", "Run a graph on tensors of a file.", run_graph_file);
+               run->add_option("--in", arguments->in, "Safetensors file with the inputs by name.")->required();
+               run->add_option("--out", arguments->out, "Safetensors file for the results.")->required();
+               return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
+             }});
+}

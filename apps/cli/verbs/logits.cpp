@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+struct LogitsArguments {
+  ModelArgument model;
+  PromptArgument prompt;
+  std::string ids;
+  std::string positions = "last";
+  std::int64_t top_k = 20;
+  bool perplexity = false;
+  bool json = false;
+};
+
+std::vector<int> chosen_positions(const std::string& text, std::size_t count) {
+  std::vector<int> positions;
+  if (text == "last") return {static_cast<int>(count) - 1};
+  if (text == "all") {
+    positions.resize(count);
+    std::iota(positions.begin(), positions.end(), 0);
+    return positions;
+  }
+  for (const std::string& word : split(text, ',')) {
+    const std::int64_t position = human_integer(word, "--positions");
+    USER_CHECK(position >= 0 && position < static_cast<std::int64_t>(count),
+               "[--positions] must be last, all or positions in [0, {}), but holds {}", count, position);
+    positions.push_back(static_cast<int>(position));
+  }
+  std::sort(positions.begin(), positions.end());
+  positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+  return positions;
+}
+
+// The largest logits first; of equal ones the lower id.
+nlohmann::ordered_json top_logits(std::span<const float> logits, std::size_t count) {
+  std::vector<int> ids(logits.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  count = std::min(count, ids.size());
+  const auto logit = [&](int id) { return logits[static_cast<std::size_t>(id)]; };
+  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(),
+                    [&](int a, int b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
+  nlohmann::ordered_json top = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < count; ++i) top.push_back({ids[i], logit(ids[i])});
+  return top;
+}
+
+int print_perplexity(Engine& engine, const std::vector<int>& ids, VerbCall& call) {
+  USER_CHECK(ids.size() >= 2, "[perplexity] needs a text of at least two tokens, but it has {}", ids.size());
+  std::vector<int> rows(ids.size() - 1);
+  std::iota(rows.begin(), rows.end(), 0);
+  double sum = 0;
+  engine.score(ids, rows, [&](int row, std::span<const float> logits) {
+    const auto next = static_cast<std::size_t>(ids[static_cast<std::size_t>(row) + 1]);
+    sum += log_sum_exp(logits) - logits[next];
+  });
+  const double mean = sum / static_cast<double>(rows.size());
+  call.out << nlohmann::ordered_json{{"tokens", rows.size()}, {"mean_nll", mean}, {"perplexity", std::exp(mean)}}.dump()
+           << "\n";
+  return 0;
+}
+
+int print_logits(const LogitsArguments& arguments, VerbCall& call) {
+  USER_CHECK(arguments.top_k >= 0, "[--top-k] must be at least 0, but is {}", arguments.top_k);
+  std::vector<int> ids;
+  std::string prompt;
+  if (arguments.ids.empty()) {
+    prompt = arguments.prompt.read(call);
+  } else {
+    ids = parse_token_ids(arguments.ids, "--ids");
+  }
+  const auto engine = open_engine(call, arguments.model);
+  if (arguments.ids.empty()) ids = engine->tokenizer().encode(prompt);
+  USER_CHECK(!ids.empty(), "[logits] there is no token to look at");
+  if (arguments.perplexity) return print_perplexity(*engine, ids, call);
+  engine->score(ids, chosen_positions(arguments.positions, ids.size()), [&](int row, std::span<const float> logits) {
+    call.out << nlohmann::ordered_json{{"position", row},
+                                       {"top", top_logits(logits, static_cast<std::size_t>(arguments.top_k))},
+                                       {"log_sum_exp", log_sum_exp(logits)}}
+                    .dump()
+             << "\n";
+  });
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(logits) {
+  verbs.add("logits",
+            {"Print the logits of a forward pass, one JSON line for each position.",
+             [](CLI::App& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<LogitsArguments>();
+               arguments->model.declare(flags);
+               arguments->prompt.declare(flags);
+               flags.add_option("--ids", arguments->ids, "A JSON list of token ids instead of a prompt.");
+               flags.add_option("--positions", arguments->positions, "last, all, or positions as in 3,7.")
+                   ->capture_default_str();
+               flags.add_option("--top-k", arguments->top_k, "How many logits to print.")->capture_default_str();
+               flags.add_flag("--perplexity", arguments->perplexity, "Print the perplexity of the text instead.");
+               flags.add_flag("--json", arguments->json, "Lines are JSON with and without it.");
+               return [arguments, &call] { return print_logits(*arguments, call); };
+             }});
+}

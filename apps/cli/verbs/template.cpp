@@ -1,0 +1,71 @@
+#include "apps/cli/conversation.h"
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "io/chat_template.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMaxMessageBytes = 64u << 20;
+constexpr std::size_t kMaxTemplateBytes = 1u << 20;
+
+struct TemplateArguments {
+  ModelArgument model;
+  std::string messages;
+  std::string template_file;
+  bool no_generation_prompt = false;
+  bool json = false;
+};
+
+nlohmann::ordered_json read_messages(const TemplateArguments& arguments, const VerbCall& call) {
+  const bool from_input = arguments.messages == "-";
+  const std::string text =
+      from_input ? read_standard_input(call, "messages") : read_file(arguments.messages, kMaxMessageBytes);
+  const auto bad = first_invalid_utf8(text);
+  USER_CHECK(!bad, "[messages] must be UTF-8, but is not from byte {} on ({})", *bad, arguments.messages);
+  nlohmann::ordered_json messages = nlohmann::ordered_json::parse(text, nullptr, false);
+  USER_CHECK(messages.is_array() || messages.is_object(),
+             "[messages] must be a JSON list of messages or an object of variables, but {} is not", arguments.messages);
+  return messages;
+}
+
+int render_template(const TemplateArguments& arguments, VerbCall& call) {
+  const nlohmann::ordered_json messages = read_messages(arguments, call);
+  std::optional<Checkpoint> checkpoint;
+  if (!arguments.model.name.empty()) checkpoint = Checkpoint::open(arguments.model.path(call));
+  USER_CHECK(checkpoint || !arguments.template_file.empty(), "[model] must be given, or --template FILE");
+  const ChatTemplate chat_template(arguments.template_file.empty()
+                                       ? required_chat_template(*checkpoint)
+                                       : read_file(arguments.template_file, kMaxTemplateBytes));
+  const Vocabulary vocabulary = checkpoint ? checkpoint->vocabulary() : Vocabulary();
+  const std::string text = chat_template.render(chat_variables(vocabulary, messages, !arguments.no_generation_prompt));
+  if (arguments.json) {
+    call.out << nlohmann::ordered_json{{"text", text}}.dump() << "\n";
+  } else {
+    call.out << text;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(template) {
+  verbs.add(
+      "template",
+      {"Print a conversation as the model's chat template writes it.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+         auto arguments = std::make_shared<TemplateArguments>();
+         arguments->model.declare(flags, ModelArgument::optional);
+         flags
+             .add_option("--messages", arguments->messages,
+                         "JSON: a list of messages or an object of variables; - reads standard input.")
+             ->required();
+         flags.add_option("--template", arguments->template_file, "A Jinja file instead of the model's template.");
+         flags.add_flag("--no-generation-prompt", arguments->no_generation_prompt,
+                        "Do not begin the assistant's answer.");
+         flags.add_flag("--json", arguments->json, "Print an object with the text.");
+         return [arguments, &call] { return render_template(*arguments, call); };
+       }});
+}

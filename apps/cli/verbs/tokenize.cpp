@@ -1,0 +1,41 @@
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/session.h"
+#include "io/checkpoint.h"
+#include "io/tokenizer.h"
+
+namespace weft {
+namespace {
+
+struct TokenizeArguments {
+  ModelArgument model;
+  PromptArgument text;
+  bool plain = false;
+  bool json = false;
+};
+
+int tokenize(const TokenizeArguments& arguments, VerbCall& call) {
+  const std::string text = arguments.text.read(call);
+  const Tokenizer tokenizer(Checkpoint::open(arguments.model.path(call)).vocabulary());
+  const std::vector<int> ids = tokenizer.encode(text, {.parse_special = !arguments.plain});
+  nlohmann::ordered_json list = ids;
+  call.out
+      << (arguments.json ? nlohmann::ordered_json{{"count", ids.size()}, {"tokens", std::move(list)}} : list).dump()
+      << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(tokenize) {
+  verbs.add("tokenize",
+            {"Print the token ids of a text as a JSON list.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<TokenizeArguments>();
+               arguments->model.declare(flags);
+               arguments->text.declare(flags);
+               flags.add_flag("--no-special", arguments->plain, "Read special tokens as plain text.");
+               flags.add_flag("--json", arguments->json, "Print an object with the ids and their count.");
+               return [arguments, &call] { return tokenize(*arguments, call); };
+             }});
+}
