@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include <fmt/core.h>
+
 #include "builtin/context.h"
 #include "kernels/strided.h"
 

@@ -124,7 +124,8 @@ std::shared_ptr<Context> open_context(const VerbCall& call) {
   Options requested = call.options;
   if (!requested.custom_ops.empty()) {
     std::vector<std::string> names;
-    for (const auto& [name, op] : make_op_table().all()) names.push_back(name);
+    const OpTable ops = make_op_table();
+    for (const auto& [name, op] : ops.all()) names.push_back(name);
     for (const std::string& spelling : translate_custom_ops(requested, names))
       call.err << "weft: -cc.custom_ops is spelled " << spelling << "\n";
   }

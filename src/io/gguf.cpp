@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -148,6 +149,14 @@ std::int64_t to_integer(T value, std::string_view key, const std::string& where)
 template <class T>
 double to_real(T value, std::string_view key, const std::string& where) {
   USER_CHECK(std::isfinite(static_cast<double>(value)), "[{}] key {} must be finite, but is {}", where, key, value);
+  // What the writer meant: an epsilon stored as f32 is 1e-05, not 9.999999747378752e-06.
+  if constexpr (std::is_same_v<T, float>) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    double meant = value;
+    std::from_chars(text, end, meant);
+    return meant;
+  }
   return static_cast<double>(value);
 }
 

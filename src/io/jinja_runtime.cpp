@@ -41,24 +41,35 @@ std::optional<std::size_t> place_index(std::int64_t index, std::size_t count) {
   return static_cast<std::size_t>(index);
 }
 
-std::optional<Value> character_of(Budget& budget, const Value& text, std::int64_t index) {
-  budget.step(text.weight());
-  if (is_ascii(text.text())) {
-    const auto place = place_index(index, text.text().size());
-    return place ? std::optional(Value::string({text.text()[*place]}, text.is_markup())) : std::nullopt;
-  }
-  budget.allocate(text.text().size() * sizeof(std::string_view));
-  const auto characters = split_characters(text.text());
-  const auto place = place_index(index, characters.size());
-  return place ? std::optional(Value::string(std::string(characters[*place]), text.is_markup())) : std::nullopt;
+// Where the character of that number begins; the end of the text behind the last.
+std::size_t byte_position(std::string_view text, std::size_t character, bool ascii) {
+  if (ascii) return std::min(character, text.size());
+  std::size_t position = 0;
+  for (std::size_t i = 0; i < character && position < text.size(); ++i) position += character_at(text, position).bytes;
+  return position;
 }
 
-// The positions that a slice takes, as Python computes them.
-std::vector<std::size_t> slice_positions(Budget& budget, std::size_t count, const Value& start, const Value& stop,
-                                         const Value& step_value) {
+std::optional<Value> character_of(Budget& budget, const Value& value, std::int64_t index) {
+  const std::string& text = value.text();
+  budget.step(value.weight());
+  const bool ascii = is_ascii(text);
+  const auto place = place_index(index, ascii ? text.size() : character_count(text));
+  if (!place) return std::nullopt;
+  const std::size_t begin = byte_position(text, *place, ascii);
+  return Value::string(text.substr(begin, character_at(text, begin).bytes), value.is_markup());
+}
+
+// The positions first, first + step, ... that a slice takes, as Python computes them.
+struct Positions {
+  std::int64_t first = 0;
+  std::int64_t step = 1;
+  std::int64_t count = 0;
+};
+
+Positions slice_positions(std::size_t size_in_items, const Value& start, const Value& stop, const Value& step_value) {
   const std::int64_t step = integer_argument("slice", &step_value, 1);
   if (step == 0) fail_template("slice step cannot be zero");
-  const auto size = static_cast<std::int64_t>(count);
+  const auto size = static_cast<std::int64_t>(size_in_items);
   const auto clamp = [&](const Value& bound, std::int64_t otherwise) {
     if (bound.is_none()) return otherwise;
     std::int64_t position = integer_argument("slice", &bound, 0);
@@ -67,31 +78,33 @@ std::vector<std::size_t> slice_positions(Budget& budget, std::size_t count, cons
   };
   const std::int64_t first = clamp(start, step < 0 ? size - 1 : 0);
   const std::int64_t last = clamp(stop, step < 0 ? -1 : size);
-  std::vector<std::size_t> positions;
   const std::int64_t distance = step < 0 ? first - last : last - first;
-  if (distance <= 0) return positions;
-  // Neither the step nor its negative is trusted to stay inside 64 bits when added up.
-  const std::uint64_t stride = step < 0 ? 0 - static_cast<std::uint64_t>(step) : static_cast<std::uint64_t>(step);
-  const std::uint64_t taken = (static_cast<std::uint64_t>(distance) - 1) / stride + 1;
-  budget.allocate(taken * sizeof(std::size_t));
-  for (std::uint64_t i = 0; i < taken; ++i) {
-    const auto offset = static_cast<std::int64_t>(i * stride);
-    positions.push_back(static_cast<std::size_t>(step < 0 ? first - offset : first + offset));
-  }
-  return positions;
+  if (distance <= 0) return {};
+  // A step beyond the distance takes one item, and is then as good as any other.
+  const std::int64_t stride = step < -distance || step > distance ? distance : (step < 0 ? -step : step);
+  return {first, step < 0 ? -stride : stride, (distance - 1) / stride + 1};
 }
 
 Value slice_string(Budget& budget, const Value& value, const Value& start, const Value& stop, const Value& step) {
   const std::string& text = value.text();
-  budget.step(1 + text.size() / 8);
-  std::string out;
-  if (is_ascii(text)) {
-    for (const std::size_t position : slice_positions(budget, text.size(), start, stop, step)) out += text[position];
-  } else {
+  budget.step(1 + text.size() / 16);
+  const bool ascii = is_ascii(text);
+  const Positions taken = slice_positions(ascii ? text.size() : character_count(text), start, stop, step);
+  if (taken.step == 1) {
+    const std::size_t begin = byte_position(text, static_cast<std::size_t>(taken.first), ascii);
+    const std::string_view rest = std::string_view(text).substr(begin);
+    const std::size_t end = byte_position(rest, static_cast<std::size_t>(taken.count), ascii);
+    return make_string(budget, std::string(rest.substr(0, end)), value.is_markup());
+  }
+  std::vector<std::string_view> characters;
+  if (!ascii) {
     budget.allocate(text.size() * sizeof(std::string_view));
-    const auto characters = split_characters(text);
-    for (const std::size_t position : slice_positions(budget, characters.size(), start, stop, step))
-      out += characters[position];
+    characters = split_characters(text);
+  }
+  std::string out;
+  for (std::int64_t i = 0; i < taken.count; ++i) {
+    const auto position = static_cast<std::size_t>(taken.first + i * taken.step);
+    out += ascii ? std::string_view(text).substr(position, 1) : characters[position];
   }
   return make_string(budget, std::move(out), value.is_markup());
 }
@@ -152,9 +165,10 @@ Value Runtime::slice(const Value& object, const Value& start, const Value& stop,
   if (!object.is(Kind::list) && !object.is(Kind::tuple) && !object.is(Kind::range))
     fail_template("'{}' object cannot be sliced", jinja::type_name(object));
   std::vector<Value> items;
-  const auto positions = slice_positions(budget_, object.items().size(), start, stop, step);
-  budget_.allocate(positions.size() * sizeof(Value));
-  for (const std::size_t position : positions) items.push_back(object.items()[position]);
+  const Positions taken = slice_positions(object.items().size(), start, stop, step);
+  budget_.allocate(static_cast<std::uint64_t>(taken.count) * sizeof(Value));
+  for (std::int64_t i = 0; i < taken.count; ++i)
+    items.push_back(object.items()[static_cast<std::size_t>(taken.first + i * taken.step)]);
   // A slice of a range would print as a range; as a list it is the same numbers.
   return make_sequence(budget_, object.is(Kind::tuple) ? Kind::tuple : Kind::list, std::move(items));
 }

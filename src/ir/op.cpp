@@ -190,6 +190,12 @@ Attributes complete_attributes(const Schema& schema, const std::vector<std::pair
 std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<const std::optional<Meta>> operands,
                                 const Attributes& attributes) {
   const OpRequest request{operands, attributes};
+  // Lists of ints, such as shapes, may hold symbols; a single one is a number everywhere.
+  for (const Parameter& parameter : op.schema.parameters)
+    if (parameter.type == ParameterType::integer)
+      if (const Attribute* given = attributes.find(parameter.name); given != nullptr && !given->is_none())
+        USER_CHECK(given->dim().is_number(), "[{}] {} must be a number, but is {}", op.name, parameter.name,
+                   given->text());
   if (op.is_primitive()) return op.infer(request);
   if (op.infer) op.infer(request);  // checks only
   MetaEvaluator evaluator(ops);

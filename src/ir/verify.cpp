@@ -155,8 +155,10 @@ class Verifier {
   }
 
   void check_pieces() const {
-    for (const auto& piece : graph_.pieces)
+    for (const auto& piece : graph_.pieces) {
+      if (piece->stage != Stage::lowered) throw Breach{"piece " + piece->name + " is not at stage lowered"};
       if (auto breach = find_breach(*piece, ops_)) throw Breach{"piece " + piece->name + ": " + *breach};
+    }
     for (const auto& node : graph_.nodes()) {
       const Graph* piece = graph_.find_piece(node->name);
       require(piece != nullptr, *node, "no piece is named {}", node->name);

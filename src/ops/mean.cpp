@@ -1,5 +1,6 @@
 #include "ops/mean.h"
 
+#include "base/error.h"
 #include "ir/op.h"
 #include "ops/div_scalar.h"
 #include "ops/sum.h"
@@ -12,6 +13,11 @@ Value mean(Value x) { return call("mean", {x}, {})[0]; }
 
 OP(mean) {
   op.schema("mean(Tensor x) -> Tensor").function(&weft::mean);
+  op.checks([](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    USER_CHECK(x.rank() >= 1 && x.shape.back().is_number(), "[mean] x must have rows of a known width, but is {}",
+               x.text());
+  });
   op.means([](Evaluator&, const Values& v, const Attributes&) {
     const Value& x = v[0];
     return Values{div_scalar(sum(x), static_cast<double>(x.dim(-1).number()))};

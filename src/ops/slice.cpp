@@ -25,7 +25,7 @@ OP(slice) {
                "[slice] wanted 0 <= start <= end <= {} and step >= 1, but came {}:{}:{}", x.shape[axis].text(), start,
                end, step);
     Shape shape = x.shape, strides = x.full_strides();
-    shape[axis] = (end - start + step - 1) / step;
+    shape[axis] = end == start ? 0 : (end - start - 1) / step + 1;
     strides[axis] = strides[axis] * Dim(step);
     return std::vector<Meta>{Meta::strided(x.dtype, shape, strides)};
   });

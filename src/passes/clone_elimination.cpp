@@ -60,6 +60,10 @@ std::string reason_to_keep(Node* clone, const Positions& positions) {
   if (!(original->meta == copy->meta)) return "it changes the layout";
   GraphValue* root = storage_root(original);
   const bool foreign = home_of(original)->producer == nullptr && !home_of(original)->donated;
+  // Another copy of the same value may have gone already, and its writer now writes over the original.
+  const Node* overwriter = first_writer(root, positions);
+  if (overwriter != nullptr && last_use(copy, positions) >= positions.at(overwriter))
+    return "%" + root->name + " is written over while it is needed";
   if (const Node* writer = first_writer(copy, positions)) {
     if (foreign) return "%" + root->name + " is an input that was not donated";
     if (is_read_from(original, clone, positions.at(writer), positions))
@@ -68,9 +72,6 @@ std::string reason_to_keep(Node* clone, const Positions& positions) {
   }
   if (is_returned(copy) && foreign) return "it is returned, and %" + root->name + " was not donated";
   if (is_returned(copy) && is_returned(root)) return "both it and %" + root->name + " are returned";
-  const Node* overwriter = first_writer(root, positions);
-  if (overwriter != nullptr && last_use(copy, positions) >= positions.at(overwriter))
-    return "%" + root->name + " is written over while it is needed";
   return "";
 }
 

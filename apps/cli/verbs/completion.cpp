@@ -39,7 +39,8 @@ std::vector<std::string> table_flags() {
 
 std::vector<VerbWords> all_words(VerbCall& call) {
   std::vector<VerbWords> all;
-  for (const auto& [name, verb] : make_verb_table().all()) {
+  const VerbTable verbs = make_verb_table();
+  for (const auto& [name, verb] : verbs.all()) {
     CLI::App app(verb.summary, name);
     verb.setup(app, call);
     VerbWords words{.name = name, .summary = verb.summary};

@@ -28,7 +28,8 @@ bool is_graph_text(const std::string& path) { return std::filesystem::path(path)
 
 int dump_ops(const DumpArguments& arguments, VerbCall& call) {
   Json list = Json::array();
-  for (const auto& [name, op] : make_op_table().all()) {
+  const OpTable ops = make_op_table();
+  for (const auto& [name, op] : ops.all()) {
     const char* kind = op.is_view ? "view" : op.is_primitive() ? "primitive" : "composite";
     Json donates = Json::array();
     for (const Donation& donation : op.donates)
