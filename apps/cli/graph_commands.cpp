@@ -1,6 +1,7 @@
 #include "apps/cli/graph_commands.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include <fmt/ranges.h>
@@ -73,7 +74,48 @@ void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbol
   USER_CHECK(fits, "[graph run] input {} must be {}, but is {}", input.name, wanted.text(), came.text());
 }
 
-std::vector<Tensor> bind_inputs(const Graph& graph, const TensorFile& file) {
+// The tensors of `a+b` one after another, as the param's type says.
+Tensor param_from(const Checkpoint& checkpoint, const GraphValue& param, const Context& context) {
+  Meta plain = param.meta;
+  plain.packed.clear();
+  USER_CHECK(plain.rank() >= 1 && plain.bytes().is_number(), "[graph run] param {} must have a fixed shape, but is {}",
+             param.name, param.meta.text());
+  std::vector<const std::byte*> rows;
+  Shape row_shape = plain.shape;
+  row_shape[0] = 1;
+  const std::int64_t row_bytes = Meta::tensor(plain.dtype, row_shape).bytes().number();
+  for (const std::string& key : split(param.key, '+')) {
+    const Tensor& part = checkpoint.tensor(key);
+    Shape part_row = part.meta.shape;
+    if (!part_row.empty()) part_row[0] = 1;
+    USER_CHECK(part.meta.dtype == plain.dtype && part_row == row_shape, "[graph run] {} must be rows of {}, but is {}",
+               key, param.meta.text(), part.meta.text());
+    for (std::int64_t row = 0; row < part.meta.shape[0].number(); ++row) rows.push_back(part.data() + row * row_bytes);
+  }
+  USER_CHECK(plain.shape[0] == Dim(static_cast<std::int64_t>(rows.size())), "[graph run] {} has {} rows, but {} is {}",
+             param.key, rows.size(), param.name, param.meta.text());
+  Tensor tensor{.meta = param.meta};
+  if (param.meta.packed.empty()) {
+    tensor.storage = Storage::allocate(plain.bytes().number());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::memcpy(tensor.data() + static_cast<std::int64_t>(i) * row_bytes, rows[i],
+                  static_cast<std::size_t>(row_bytes));
+    return tensor;
+  }
+  const Packing* packing = context.kernels.find_packing(param.meta.packed);
+  USER_CHECK(packing != nullptr, "[graph run] there is no packing {}", param.meta.packed);
+  const Verdict verdict = packing->accepts(plain, context.device);
+  USER_CHECK(bool(verdict), "[graph run] {} cannot be packed as {}: {}", param.name, param.meta.packed,
+             verdict.reason());
+  tensor.storage = Storage::allocate(packing->bytes(plain));
+  for (std::int64_t unit = 0; unit < packing->units(plain); ++unit)
+    packing->pack(
+        plain, [&](std::int64_t row) { return rows[static_cast<std::size_t>(row)]; }, tensor.data(), unit);
+  return tensor;
+}
+
+std::vector<Tensor> bind_inputs(const Graph& graph, const TensorFile& file, const Context& context,
+                                const std::optional<Checkpoint>& checkpoint) {
   std::vector<Tensor> tensors;
   Bindings symbols;
   std::int64_t pages = 1;
@@ -81,6 +123,10 @@ std::vector<Tensor> bind_inputs(const Graph& graph, const TensorFile& file) {
   tensors.reserve(graph.inputs().size());
   for (const auto& input : graph.inputs()) {
     std::optional<Tensor> tensor = file.find(input->name);
+    if (!tensor && checkpoint && input->param && !input->key.empty()) {
+      tensors.push_back(param_from(*checkpoint, *input, context));
+      continue;
+    }
     USER_CHECK(tensor || input->meta.kind == MetaKind::kv, "[graph run] input {} is missing: the file holds {}",
                input->name, fmt::join(file.names(), ", "));
     if (tensor) check_input(*input, *tensor, symbols, graph.bounds);
@@ -174,11 +220,12 @@ std::vector<std::string> result_names(const Graph& graph) {
   return names;
 }
 
-std::vector<Tensor> run_graph_text(Graph& graph, const Context& context, const TensorFile& inputs) {
+std::vector<Tensor> run_graph_text(Graph& graph, const Context& context, const TensorFile& inputs,
+                                   const std::optional<Checkpoint>& checkpoint) {
   USER_CHECK(graph.stage != Stage::split || !context.options.enforce_eager,
              "[--enforce-eager] runs graphs up to stage lowered, but {} is split", graph.name);
   complete_bounds(graph, context.options);
-  const std::vector<Tensor> tensors = bind_inputs(graph, inputs);
+  const std::vector<Tensor> tensors = bind_inputs(graph, inputs, context, checkpoint);
   return context.options.enforce_eager ? run_eagerly(graph, context, tensors) : run_compiled(graph, context, tensors);
 }
 

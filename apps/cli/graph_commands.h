@@ -8,6 +8,7 @@
 
 #include "apps/cli/tensor_file.h"
 #include "compiler/pipeline.h"
+#include "io/checkpoint.h"
 
 namespace weft {
 
@@ -27,7 +28,9 @@ std::shared_ptr<const Plan> compile_graph(Graph& graph, const Context& context);
 std::vector<std::string> result_names(const Graph& graph);
 
 // Compiles the graph and runs it, or runs it op by op with --enforce-eager. KV pages that the file lacks are zeroed, as
-// many as the batch names. UserError when an input is missing or of another type.
-std::vector<Tensor> run_graph_text(Graph& graph, const Context& context, const TensorFile& inputs);
+// many as the batch names; params that the file lacks come from the checkpoint by their keys, packed as their type
+// says. UserError when an input is missing or of another type.
+std::vector<Tensor> run_graph_text(Graph& graph, const Context& context, const TensorFile& inputs,
+                                   const std::optional<Checkpoint>& checkpoint);
 
 }  // namespace weft

@@ -71,7 +71,10 @@ std::string PromptArgument::read(const VerbCall& call) const {
 
 void SamplingArguments::declare(CLI::App& app) {
   flags = &app;
-  app.add_option("-n,--max-tokens", given.max_tokens, "Most tokens to generate.")->capture_default_str();
+  app.add_option_function<std::string>(
+         "-n,--max-tokens", [this](const std::string& text) { given.max_tokens = human_integer(text, "--max-tokens"); },
+         "Most tokens to generate.")
+      ->default_str(std::to_string(given.max_tokens));
   app.add_option("--temp,--temperature", given.temperature, "0 takes the most likely token.");
   app.add_option("--top-k", given.top_k, "Draw from the K most likely tokens; 0 is off.");
   app.add_option("--top-p", given.top_p, "Draw from the most likely tokens that hold this probability.");

@@ -37,6 +37,12 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   pool_ = KvPagePool(pages);
 }
 
+void Engine::limit_pages(std::int64_t pages) {
+  CHECK(is_idle(), "KV pages are made anew only while no request runs");
+  runner_->allocate_pages(pages);
+  pool_ = KvPagePool(pages);
+}
+
 int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   parameters.check();
   USER_CHECK(!prompt.empty(), "[prompt] must hold at least one token, but is empty");

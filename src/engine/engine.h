@@ -38,6 +38,9 @@ class Engine {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
+  // Leaves `pages` KV pages for all sequences together; at least one sequence's worth must fit. Only while idle.
+  void limit_pages(std::int64_t pages);
+
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
   // vocabulary.
   int add(std::vector<int> prompt, SamplingParameters parameters);

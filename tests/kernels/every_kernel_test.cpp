@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "compiler/interpret.h"
 #include "tests/sample_call.h"
 
@@ -98,8 +99,8 @@ struct GuardedRun {
     if (kernel.scratch_bytes)
       scratch = kernel.scratch_bytes({metas_of(operands), result_metas, attributes, {1, 1}}).number();
     memory.emplace_back(scratch);
-    kernel.run({inputs, outputs, attributes, std::span(memory.back().data(), static_cast<std::size_t>(scratch)),
-                threads});
+    kernel.run(
+        {inputs, outputs, attributes, std::span(memory.back().data(), static_cast<std::size_t>(scratch)), threads});
     for (const Guarded& part : memory) EXPECT_TRUE(part.intact()) << "a byte outside the tensors was written";
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (!before[i].empty() && !writes(kernel, i))
@@ -142,8 +143,8 @@ class EveryKernel : public testing::TestWithParam<std::string> {
   std::vector<Tensor> meaning(const Op& op, const std::vector<Tensor>& operands, const Attributes& attributes) {
     Interpreter interpreter(*context_);
     std::vector<Tensor> results;
-    for (const Value& value : weft::call(op.name.c_str(), values_of(interpreter, operands), attributes.entries(), false,
-                                         &interpreter))
+    for (const Value& value :
+         weft::call(op.name.c_str(), values_of(interpreter, operands), attributes.entries(), false, &interpreter))
       results.push_back(value.tensor());
     return results;
   }

@@ -81,9 +81,8 @@ TEST_F(EveryOp, InfersTheTypesThatItsMeaningComputes) {
   for_each_sample([&](const Op& op, const SampleCall& call) {
     const std::vector<Meta> inferred = infer_results(op, context_->ops, metas_of(call.operands), call.attributes);
     Interpreter interpreter(*context_);
-    const Values results =
-        weft::call(op.name.c_str(), values_of(interpreter, call.operands), call.attributes.entries(), false,
-                   &interpreter);
+    const Values results = weft::call(op.name.c_str(), values_of(interpreter, call.operands), call.attributes.entries(),
+                                      false, &interpreter);
     ASSERT_EQ(results.size(), inferred.size());
     for (std::size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].meta().text(), inferred[i].text());
     for (const Donation& donation : op.donates)
@@ -140,8 +139,7 @@ TEST_F(EveryOp, HashesEveryAttribute) {
     for (std::size_t i = op.schema.tensor_count(); i < op.schema.parameters.size(); ++i) {
       const Parameter& parameter = op.schema.parameters[i];
       const auto other = graph->clone();
-      other->nodes().front()->attributes.set(parameter.name,
-                                             changed(parameter, call.attributes.at(parameter.name)));
+      other->nodes().front()->attributes.set(parameter.name, changed(parameter, call.attributes.at(parameter.name)));
       EXPECT_NE(structural_hash(*other), before) << parameter.name;
       ++tried;
     }

@@ -19,6 +19,7 @@ struct GraphArguments {
   std::string passes;
   std::string in;
   std::string out;
+  ModelArgument model;
   bool json = false;
 };
 
@@ -89,7 +90,9 @@ int run_graph_file(const GraphArguments& arguments, VerbCall& call) {
   Graph& graph = *graphs[0];
   verify_text(graph, context->ops, arguments.file);
   const std::vector<std::string> names = result_names(graph);
-  const std::vector<Tensor> tensors = run_graph_text(graph, *context, TensorFile(arguments.in));
+  std::optional<Checkpoint> checkpoint;
+  if (!arguments.model.name.empty()) checkpoint = Checkpoint::open(arguments.model.path(call));
+  const std::vector<Tensor> tensors = run_graph_text(graph, *context, TensorFile(arguments.in), checkpoint);
   std::vector<std::pair<std::string, Tensor>> results;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -129,6 +132,7 @@ VERB(graph) {
                CLI::App* run = add("run", "Run a graph on tensors of a file.", run_graph_file);
                run->add_option("--in", arguments->in, "Safetensors file with the inputs by name.")->required();
                run->add_option("--out", arguments->out, "Safetensors file for the results.")->required();
+               run->add_option("-m,--model", arguments->model.name, "A model that fills params by their keys.");
                return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
              }});
 }

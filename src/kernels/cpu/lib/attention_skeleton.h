@@ -34,7 +34,7 @@ inline Floats exp_nonpositive(Floats x) {
   p = multiply_add(p, r, fill(4.9999994e-1f));
   p = multiply_add(p, r * r, r);
   p = p + 1.0f;
-  const Floats value = floats_of(bits_of(p) + (integers_of(n) << 23));
+  const Floats value = floats_of(wrapping_sum(bits_of(p), integers_of(n) << 23));
   return x < -87.3f ? Floats{} : value;
 }
 

@@ -11,6 +11,12 @@
 namespace weft::cpu {
 namespace {
 
+// Sums of integers that may wrap around.
+using Words = std::uint32_t __attribute__((vector_size(sizeof(Integers))));
+inline Integers wrapping_sum(Integers a, Integers b) {
+  return reinterpret_cast<Integers>(reinterpret_cast<Words>(a) + reinterpret_cast<Words>(b));
+}
+
 inline Integers bits_of(Floats x) { return reinterpret_cast<Integers>(x); }
 inline Floats floats_of(Integers x) { return reinterpret_cast<Floats>(x); }
 inline Floats absolute(Floats x) { return floats_of(bits_of(x) & 0x7fffffff); }
@@ -22,7 +28,7 @@ inline Integers integers_of(Floats x) { return __builtin_convertvector(x, Intege
 // The bf16 codes nearest to x, ties to even. Adding to a NaN could carry into its sign, so it is made quiet instead.
 inline Integers brain_bits(Floats x) {
   const Integers bits = bits_of(x);
-  const Integers rounded = bits + 0x7fff + ((bits >> 16) & 1);
+  const Integers rounded = wrapping_sum(bits, ((bits >> 16) & 1) + 0x7fff);
   const Integers is_nan = x != x;
   return ((is_nan ? (bits | 0x400000) : rounded) >> 16) & 0xffff;
 }

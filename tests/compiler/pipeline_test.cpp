@@ -1,0 +1,91 @@
+// From a traced graph to a plan: what comes out computes what the graph means.
+
+#include "compiler/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/eager.h"
+#include "compiler/interpret.h"
+#include "compiler/splitting_ops.h"
+#include "ir/parse.h"
+#include "runtime/replay.h"
+#include "tests/small_layer.h"
+
+namespace weft {
+namespace {
+
+TEST(Pipeline, GivesTheSameBitsCompiledAsEager) {
+  const auto context = test_context();
+  const auto traced = small_layer(*context);
+  for (int rows : {3, 7}) {
+    auto graph = traced->clone();
+    const Compiled compiled = compile(*graph, *context, {1, 8}, {});
+    Replay replay(compiled.plan, *context->threads);
+    const LayerInputs inputs = layer_inputs(*traced, rows);
+    for (std::size_t i = 0; i < inputs.tensors.size(); ++i) replay.bind(i, inputs.copy(i));
+    replay.run();
+    EagerEvaluator eager(*context, {1, 8});
+    const Values wanted = run_graph(*traced, eager, values_of(eager, inputs.copies()));
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const Tensor came = replay.result(i);
+      EXPECT_EQ(difference(wanted[i].tensor(), came, {}, true), "") << "result " << i << " of " << rows << " rows";
+    }
+  }
+}
+
+TEST(Pipeline, StaysNearTheMeaning) {
+  const auto context = test_context();
+  const auto traced = small_layer(*context);
+  const LayerInputs inputs = layer_inputs(*traced, 5);
+  Interpreter interpreter(*context);
+  EagerEvaluator eager(*context, {1, 8});
+  const Values wanted = run_graph(*traced, interpreter, values_of(interpreter, inputs.copies()));
+  const Values came = run_graph(*traced, eager, values_of(eager, inputs.copies()));
+  ASSERT_EQ(came.size(), wanted.size());
+  // Sums of 32 products and a softmax, in another order.
+  EXPECT_EQ(difference(wanted[0].tensor(), came[0].tensor(), {.absolute = 1e-4, .relative = 1e-4}, false), "");
+}
+
+TEST(Pipeline, CutsAtAttentionAndRecordsEveryPass) {
+  const auto context = test_context();
+  auto graph = small_layer(*context);
+  const Compiled compiled = compile(*graph, *context, {1, 8}, {});
+  EXPECT_EQ(compiled.record.passes.size(), pipeline_passes().size());
+  int splitting = 0;
+  for (const auto& piece : compiled.record.split->pieces) splitting += piece->kind == DefinitionKind::splitting ? 1 : 0;
+  EXPECT_EQ(splitting, 1);
+  EXPECT_EQ(compiled.plan->bounds.at("s0"), (Interval{1, 8}));
+}
+
+TEST(MemoryPlan, KeepsLiveSlotsApartAndReusesDeadOnes) {
+  const auto context = test_context();
+  auto graph = small_layer(*context);
+  const Compiled compiled = compile(*graph, *context, {1, 8}, {});
+  const Plan& plan = *compiled.plan;
+  auto bytes = [&](const PlanSlot& slot) { return slot.bytes.range(plan.bounds).hi; };
+  int compared = 0;
+  for (const PlanSlot& a : plan.slots)
+    for (const PlanSlot& b : plan.slots) {
+      if (&a == &b || a.kind != SlotKind::arena || b.kind != SlotKind::arena || a.first_step < 0 || b.first_step < 0)
+        continue;
+      if (a.first_step > b.last_step || b.first_step > a.last_step) continue;
+      ++compared;
+      EXPECT_TRUE(a.offset + bytes(a) <= b.offset || b.offset + bytes(b) <= a.offset) << plan_text(plan);
+    }
+  EXPECT_GT(compared, 4);
+  for (const PlanSlot& slot : plan.slots)
+    if (slot.kind == SlotKind::arena) EXPECT_LE(slot.offset + bytes(slot), plan.scratch_offset);
+  EXPECT_LE(plan.scratch_offset, plan.arena_bytes);
+  EXPECT_LT(plan.scratch_offset, plan.unshared_bytes);
+}
+
+TEST(SplittingOps, ReadVllmNamesOnceEach) {
+  Options options;
+  options.splitting_ops = {"vllm::unified_attention_with_output", "vllm::unified_kv_cache_update",
+                           "vllm::unified_attention", "my_op"};
+  EXPECT_EQ(resolve_splitting_ops(options), (std::vector<std::string>{"attention", "kv_cache_update", "my_op"}));
+  EXPECT_EQ(resolve_splitting_ops(Options()), std::vector<std::string>{"attention"});
+}
+
+}  // namespace
+}  // namespace weft

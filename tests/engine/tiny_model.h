@@ -1,0 +1,27 @@
+#pragma once
+
+// A Llama of random weights small enough for every test: 2 layers, width 64, 4 heads over 2, q4_1 matrices, a q8_0
+// embedding that is also the head, and the 256 bytes (and one end token) as its vocabulary.
+
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "tests/base/temporary_folder.h"
+
+namespace weft {
+
+// Writes the model as a GGUF file and gives its path.
+std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed = 1);
+
+// An engine over it. `options` are pairs as on the command line: {"block-size", "1"}.
+std::unique_ptr<Engine> tiny_engine(const std::string& path,
+                                    const std::vector<std::pair<std::string, std::string>>& options = {});
+
+// Logits of every position.
+std::vector<std::vector<float>> all_logits(Engine& engine, const std::vector<int>& ids);
+
+// `count` ids of the vocabulary, the same each time.
+std::vector<int> some_ids(int count, int seed = 3);
+
+}  // namespace weft

@@ -1,0 +1,137 @@
+// One breach for each rule of ir/verify.h.
+
+#include "ir/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/alias.h"
+#include "ir/parse.h"
+
+namespace weft {
+namespace {
+
+const OpTable& ops() {
+  static const OpTable table = make_op_table();
+  return table;
+}
+
+std::shared_ptr<Graph> parsed(const std::string& text) { return parse_graph(text, ops()); }
+std::string breach(const Graph& graph) { return find_breach(graph, ops()).value_or("legal"); }
+void expect_breach(const std::string& text, const std::string& part) {
+  const std::string found = breach(*parsed(text));
+  EXPECT_NE(found.find(part), std::string::npos) << found;
+}
+
+// A graph of this stage over %x and %r: f32[s0, 64].
+std::string graph_text(const std::string& stage, const std::string& nodes, const std::string& results = "%y",
+                       const std::string& where = " where s0 in [1, 8]", const std::string& given = "") {
+  return "graph g(" + given + "%x: f32[s0, 64], " + given + "%r: f32[s0, 64]) stage=" + stage + where + " {\n" + nodes +
+         "  return " + results + "\n}\n";
+}
+
+TEST(Verify, WantsDefinitionsBeforeUses) {
+  auto graph = parsed(graph_text("pure", "  %y = neg(%x)\n  %z = exp(%y)\n", "%z"));
+  graph->move_before(graph->nodes().back().get(), graph->nodes().front().get());
+  EXPECT_NE(breach(*graph).find("%y is used before it is defined"), std::string::npos) << breach(*graph);
+}
+
+TEST(Verify, WantsUseListsThatAgree) {
+  auto graph = parsed(graph_text("pure", "  %y = neg(%x)\n"));
+  graph->inputs()[0]->uses.clear();
+  EXPECT_NE(breach(*graph).find("use list of %x is wrong"), std::string::npos) << breach(*graph);
+}
+
+TEST(Verify, WantsTheTypesThatAnOpInfers) {
+  auto graph = parsed(graph_text("pure", "  %y = neg(%x)\n"));
+  graph->nodes().front()->result()->meta = Meta::tensor(DType::f32, {Dim::symbol("s0"), 63});
+  EXPECT_NE(breach(*graph).find("line 2: %y must be f32[s0, 64]"), std::string::npos) << breach(*graph);
+}
+
+TEST(Verify, WantsKnownOps) { expect_breach(graph_text("pure", "  %y: f32[4] = mystery(%x)\n"), "is not an op"); }
+
+TEST(Verify, WantsSymbolsThatAnInputShows) {
+  auto graph = parsed(graph_text("pure", "  %y = neg(%x)\n"));
+  graph->inputs()[0]->meta = Meta::tensor(DType::f32, {Dim::symbol("s0"), 64});
+  for (const auto& input : graph->inputs()) input->meta.shape[0] = 5;
+  graph->nodes().front()->result()->meta.shape[0] = Dim::symbol("s9");
+  EXPECT_NE(breach(*graph), "legal");
+  expect_breach(
+      "graph g(%x: f32[s0, 4], %u: f32[s1, 4]) stage=pure {\n  %y = neg(%x)\n  %z = neg(%u)\n"
+      "  return %y, %z\n}\n",
+      "dim 0 of %z is s1, but the rows are governed by s0");
+}
+
+TEST(Verify, TracedHasInplaceOnlyWhereAllowedAndNoProvider) {
+  expect_breach(graph_text("traced", "  %y = neg.maybe_inplace(%x)\n"), "has no maybe_inplace form");
+  expect_breach(graph_text("traced", "  %y = neg@native(%x)\n"), "a provider is chosen at stage lowered");
+}
+
+TEST(Verify, PureHasNeitherInplaceNorProvider) {
+  const std::string call = "(%x, %r, none, epsilon=1e-05)\n";
+  expect_breach(graph_text("pure", "  %y, %s = fused_add_rms_norm.maybe_inplace" + call), "no maybe_inplace");
+  expect_breach(graph_text("pure", "  %y, %s = fused_add_rms_norm@cpu" + call), "a provider is chosen");
+}
+
+TEST(Verify, LoweredHasProvidersNativePrimitivesAndBounds) {
+  expect_breach(graph_text("lowered", "  %y = neg(%x)\n"), "no provider was chosen");
+  expect_breach(graph_text("lowered", "  %y = silu@native(%x)\n"), "native stands only for a primitive");
+  expect_breach(graph_text("lowered", "  %y = neg@native(%x)\n", "%y", ""), "bounds of s0 are missing");
+}
+
+TEST(Verify, LoweredWritesOnlyOverWhatIsGivenAndDead) {
+  const std::string fused = "  %y, %s = fused_add_rms_norm@cpu.inplace(&%x, &%r, none, epsilon=1e-05)\n";
+  const std::string where = " where s0 in [1, 8]";
+  EXPECT_EQ(breach(*parsed(graph_text("lowered", fused, "%y, %s", where, "donated "))), "legal");
+  expect_breach(graph_text("lowered", fused), "%x is an input that was not donated");
+  expect_breach(graph_text("lowered", "  %y = neg@cpu.inplace(&%x)\n", "%y", where, "donated "), "does not donate");
+  expect_breach(graph_text("lowered", fused + "  %z = neg@native(%x)\n", "%z", where, "donated "),
+                "%x is read after its storage was written over");
+  expect_breach(graph_text("lowered", fused, "%y, %r", where, "donated "), "%r is returned after its storage");
+  expect_breach(
+      graph_text("lowered", "  %v = reshape@native(%x, shape=[s0, 4, 16])\n" + fused + "  %z = neg@native(%v)\n", "%z",
+                 where, "donated "),
+      "%v is read after its storage was written over");
+}
+
+TEST(Verify, LoweredKeepsReturnedPagesInADonatedInput) {
+  expect_breach("graph g(%kv: kv[f32, block=16, heads=2, head_dim=16]) stage=lowered {\n  return %kv\n}\n",
+                "which was not donated");
+}
+
+TEST(Verify, SplitHoldsCallsThatAgreeWithTheirPieces) {
+  const std::string piece =
+      "piece p0(%x: f32[s0, 4]) stage=lowered where s0 in [1, 8] {\n  %y = neg@native(%x)\n  return %y\n}\n";
+  auto graph_of = [&](const std::string& node) {
+    return piece + "graph g(%x: f32[s0, 4], %w: f32[4, 5]) stage=split where s0 in [1, 8] {\n  " + node +
+           "\n  return %y\n}\n";
+  };
+  EXPECT_EQ(breach(*parsed(graph_of("%y: f32[s0, 4] = call p0(%x)"))), "legal");
+  expect_breach(graph_of("%y = neg(%x)"), "a split graph holds calls alone");
+  expect_breach(graph_of("%y: f32[s0, 4] = call p0(%x, %x)"), "p0 takes 1 arguments");
+  expect_breach(graph_of("%y: f32[s0, 4] = call p0(%w)"), "argument 0 must be f32[s0, 4]");
+  expect_breach(graph_of("%y: f32[s0, 5] = call p0(%x)"), "result 0 must be f32[s0, 4]");
+  auto pure = parsed(graph_of("%y: f32[s0, 4] = call p0(%x)"));
+  pure->pieces[0]->stage = Stage::pure;
+  EXPECT_NE(breach(*pure).find("piece p0 is not at stage lowered"), std::string::npos);
+}
+
+TEST(Alias, KnowsColumnsOfOneMatrixApart) {
+  const auto graph = parsed(
+      "graph g(%x: f32[s0, 96]) stage=pure {\n  %a = slice(%x, dim=1, start=0, end=32)\n"
+      "  %b = slice(%x, dim=1, start=32, end=64)\n  %c = slice(%x, dim=1, start=16, end=48)\n"
+      "  %d = reshape(%b, shape=[s0, 2, 16])\n  %e = neg(%x)\n  return %a, %b, %c, %d, %e\n}\n");
+  std::vector<Footprint> parts;
+  for (const GraphValue* value : graph->results()) parts.push_back(footprint(value));
+  EXPECT_FALSE(may_overlap(parts[0], parts[1]));
+  EXPECT_TRUE(may_overlap(parts[0], parts[2]));
+  EXPECT_TRUE(may_overlap(parts[1], parts[3]));
+  EXPECT_FALSE(may_overlap(parts[0], parts[3]));
+  EXPECT_FALSE(may_overlap(parts[0], parts[4]));
+  EXPECT_TRUE(may_overlap(footprint(graph->inputs()[0].get()), parts[1]));
+  EXPECT_EQ(storage_root(graph->results()[3]), graph->inputs()[0].get());
+  EXPECT_EQ(storage_offset(graph->results()[3]).text(), "32");
+  EXPECT_EQ(aliases(graph->inputs()[0].get()).size(), 5u);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,78 @@
+// A plan that is captured once and run again with other token counts.
+
+#include "runtime/replay.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "compiler/pipeline.h"
+#include "tests/small_layer.h"
+
+namespace weft {
+namespace {
+
+class ReplayTest : public testing::Test {
+ protected:
+  ReplayTest() : context_(test_context()), traced_(small_layer(*context_)) {
+    auto graph = traced_->clone();
+    plan_ = compile(*graph, *context_, {1, 8}, {}).plan;
+  }
+
+  void bind(Replay& replay, int rows) {
+    const LayerInputs inputs = layer_inputs(*traced_, rows);
+    for (std::size_t i = 0; i < inputs.tensors.size(); ++i) replay.bind(i, inputs.copy(i));
+  }
+
+  // Results of a first run of a fresh replay.
+  std::vector<std::vector<double>> fresh(int rows) {
+    Replay replay(plan_, *context_->threads);
+    bind(replay, rows);
+    replay.run();
+    return results(replay);
+  }
+
+  std::vector<std::vector<double>> results(const Replay& replay) {
+    std::vector<std::vector<double>> all;
+    for (std::size_t i = 0; i < plan_->results.size(); ++i) all.push_back(elements_of(replay.result(i)));
+    return all;
+  }
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<Graph> traced_;
+  std::shared_ptr<const Plan> plan_;
+};
+
+TEST_F(ReplayTest, GivesTheSameAfterOtherTokenCountsAsFresh) {
+  Replay replay(plan_, *context_->threads);
+  for (int rows : {3, 8, 1, 3}) {
+    bind(replay, rows);
+    replay.run();
+    EXPECT_EQ(results(replay), fresh(rows)) << rows << " rows";
+    EXPECT_EQ(replay.result(0).meta.text(), "f32[" + std::to_string(rows) + ", 32]");
+  }
+}
+
+TEST_F(ReplayTest, CallsTheObserverAfterEveryStepAndRunsNothingForZeroRows) {
+  Replay replay(plan_, *context_->threads);
+  std::size_t steps = 0;
+  replay.observer = [&](std::size_t step) { EXPECT_EQ(step, steps++); };
+  bind(replay, 2);
+  replay.run();
+  EXPECT_EQ(steps, plan_->steps.size());
+}
+
+TEST_F(ReplayTest, RefusesTensorsOfAnotherType) {
+  Replay replay(plan_, *context_->threads);
+  EXPECT_THROW(replay.bind(0, Tensor::empty(Meta::tensor(DType::f32, {3, 31}))), UserError);
+  EXPECT_THROW(replay.bind(0, Tensor::empty(Meta::tensor(DType::bf16, {3, 32}))), UserError);
+}
+
+TEST_F(ReplayTest, RefusesToRunWithoutAnInputOrBeyondItsBounds) {
+  Replay replay(plan_, *context_->threads);
+  EXPECT_THROW(replay.run(), InternalError);
+  bind(replay, 9);
+  EXPECT_THROW(replay.run(), InternalError);
+}
+
+}  // namespace
+}  // namespace weft

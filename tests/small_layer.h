@@ -1,0 +1,23 @@
+#pragma once
+
+// One small transformer layer with attention over a KV cache, as a traced graph, and inputs for it.
+
+#include "ir/graph.h"
+#include "tests/sample_call.h"
+
+namespace weft {
+
+// Rows s0 of width 32; 2 heads, 1 key/value head of 16; f32 pages of 4 tokens.
+std::shared_ptr<Graph> small_layer(const Context& context);
+
+struct LayerInputs {
+  std::vector<Tensor> tensors;  // in the order of the graph's inputs
+  // Fresh storage, so that a run may write over it.
+  Tensor copy(std::size_t index) const;
+  std::vector<Tensor> copies() const;
+};
+
+// One sequence of `rows` new tokens.
+LayerInputs layer_inputs(const Graph& graph, int rows);
+
+}  // namespace weft
