@@ -27,10 +27,12 @@ weft_declarations(
   FOLDERS src/passes EXCEPT pass.cpp
   HEADER passes/pass.h DECLARATION "PassResult @stem@(Graph& graph, PassContext& context);")
 
-# The layer that declares a table cannot include what stands in it, but a program that calls the table needs both.
+# The layer that declares a table cannot include what stands in it, but a program that calls the table needs both: a
+# circle of libraries, which the linker walks three times (layer to table, table to entries, entries to layer).
 function(weft_link_table name declaring_layer)
   add_library(weft_${name} STATIC ${WEFT_GENERATED}/${name}.cpp)
   target_link_libraries(weft_${name} PUBLIC ${declaring_layer} ${ARGN})
+  set_property(TARGET weft_${name} PROPERTY LINK_INTERFACE_MULTIPLICITY 3)
   set_property(TARGET ${declaring_layer} APPEND PROPERTY INTERFACE_LINK_LIBRARIES weft_${name})
 endfunction()
 

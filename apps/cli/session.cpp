@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <limits>
 
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 
 #include "base/effective_options.h"
 #include "base/error.h"
@@ -155,9 +155,14 @@ double log_sum_exp(std::span<const float> logits) {
 }
 
 std::int64_t peak_memory_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
+  // Not getrusage: its maximum also counts what this process was before exec.
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    std::int64_t kilobytes = 0;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return 0;
 }
 
 void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, std::ostream& err) {

@@ -42,10 +42,10 @@ std::vector<Tensor> run_kernel(const Op& op, const Kernel& kernel, std::span<con
   for (const Donation& donation : op.donates)
     if (writes(kernel, donation.argument))
       results[static_cast<std::size_t>(donation.result)] = tensors[static_cast<std::size_t>(donation.argument)];
-  bool empty = false;
+  bool empty = true;  // all results hold nothing
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined()) results[i] = Tensor::empty(metas[i]);
-    empty = empty || (metas[i].is_tensor() && element_count(metas[i].shape) == Dim(0));
+    empty = empty && metas[i].is_tensor() && element_count(metas[i].shape) == Dim(0);
   }
   if (empty) return results;
 

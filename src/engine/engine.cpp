@@ -221,8 +221,7 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
   for (int id : ids)
     USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[ids] a token must be in [0, {}), but is {}",
                runner_->vocabulary_size(), id);
-  // Few rows of logits at a time: a row of a large vocabulary is as big as many rows of the hidden state.
-  constexpr std::int64_t kLogitRows = 32;
+  const std::int64_t logit_rows_at_once = runner_->max_logit_rows();
   Request request;
   request.prompt = ids;
   CHECK(reserve_pages(request, request.token_count()), "the KV pages hold less than one sequence");
@@ -231,9 +230,10 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
   while (request.computed < request.token_count()) {
     const std::int64_t begin = request.computed;
     const bool wanted = next < rows.size() && rows[next] < begin + runner_->max_tokens();
-    const std::int64_t most = wanted && rows[next] < begin + kLogitRows ? kLogitRows : runner_->max_tokens();
+    const std::int64_t most =
+        wanted && rows[next] < begin + logit_rows_at_once ? logit_rows_at_once : runner_->max_tokens();
     std::int64_t count = std::min({request.token_count() - begin, most, runner_->max_tokens()});
-    if (wanted && rows[next] >= begin + kLogitRows) count = std::min<std::int64_t>(count, rows[next] - begin);
+    if (wanted && rows[next] >= begin + logit_rows_at_once) count = std::min<std::int64_t>(count, rows[next] - begin);
     std::vector<std::int64_t> logit_rows;
     for (std::size_t i = next; i < rows.size() && rows[i] < begin + count; ++i) logit_rows.push_back(rows[i] - begin);
     const Tensor logits = run({{&request, count}}, logit_rows);

@@ -56,18 +56,23 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   if (model_.check) model_.check(facts_.config);
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
   max_tokens_ = std::min(options.max_num_batched_tokens, facts_.config.context_length);
-  if (options.enforce_eager || options.optimization_level == 0) return;
+  if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") return;
 
   std::vector<TracedParam> forward_params, head_params;
   auto forward = trace("forward", model_.forward, forward_params);
   auto head = trace("head", model_.head, head_params);
   for (const TokenRange& range : ranges()) compile_program(*forward, forward_params, range, forward_);
-  compile_program(*head, head_params, {1, max_tokens_}, head_);
+  compile_program(*head, head_params, {1, max_logit_rows()}, head_);
   traced_forward_ = std::move(forward);
   traced_head_ = std::move(head);
 }
 
 ModelRunner::~ModelRunner() = default;
+
+std::int64_t ModelRunner::max_logit_rows() const {
+  constexpr std::int64_t kRowsToScore = 32;
+  return std::min(max_tokens_, std::max(context_->options.max_num_seqs, kRowsToScore));
+}
 
 std::vector<TokenRange> ModelRunner::ranges() const {
   std::vector<TokenRange> ranges;

@@ -33,6 +33,8 @@ class ModelRunner {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   std::int64_t vocabulary_size() const { return facts_.config.vocab_size; }
   std::int64_t max_tokens() const { return max_tokens_; }
+  // The most rows a step gives logits of: a row of logits is as large as many rows of the hidden state.
+  std::int64_t max_logit_rows() const;
 
   // Makes `pages` zeroed KV pages for each layer; what was there is gone. Memory is taken when a page is first written.
   void allocate_pages(std::int64_t pages);

@@ -68,6 +68,7 @@ void plan_memory(Plan& plan) {
   std::int64_t scratch = 0;
   for (const PlanStep& step : plan.steps) scratch = std::max(scratch, upper_bound(step.scratch_bytes, plan.bounds));
   plan.arena_bytes = end + aligned(scratch);
+  plan.unshared_bytes += aligned(scratch);
 }
 
 }  // namespace weft

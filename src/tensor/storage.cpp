@@ -46,13 +46,13 @@ std::byte* map_huge_pages(std::int64_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<Storage> Storage::allocate(std::int64_t bytes) {
+std::shared_ptr<Storage> Storage::allocate(std::int64_t bytes, PageSize pages) {
   CHECK(bytes >= 0, "[memory] wanted a count of bytes, but is {}", bytes);
   if (bytes > kMaxBytes) fail_device("[memory] wanted {} bytes, more than any machine has", bytes);
   std::shared_ptr<Storage> storage(new Storage);
   storage->bytes_ = bytes;
   if (bytes >= kMappedFrom) {
-    const bool huge = bytes >= kHugeFrom;
+    const bool huge = bytes >= kHugeFrom && pages == PageSize::any;
     const std::int64_t mapped = round_up(bytes, huge ? kHugePage : kPage);
     storage->data_ = huge ? map_huge_pages(mapped) : map_pages(mapped);
     storage->mapped_bytes_ = mapped;

@@ -12,7 +12,9 @@ class Storage {
  public:
   // Zeroed pages, 64-byte aligned (2 MB aligned with huge pages asked for, when large). DeviceError when there is no
   // memory.
-  static std::shared_ptr<Storage> allocate(std::int64_t bytes);
+  // Memory that is touched here and there, such as KV pages, asks for small pages: of it only what was touched counts.
+  enum class PageSize { any, small };
+  static std::shared_ptr<Storage> allocate(std::int64_t bytes, PageSize pages = PageSize::any);
   // Bytes owned by `owner`, which is kept alive; without an owner, by someone who outlives the storage.
   static std::shared_ptr<Storage> view_of(std::byte* data, std::int64_t bytes, std::shared_ptr<const void> owner);
 

@@ -51,7 +51,8 @@ std::int64_t copy_dims(const TensorView& source, int dim, std::int64_t offset, s
 
 Tensor Tensor::empty(const Meta& meta, std::int64_t pages) {
   Tensor tensor;
-  tensor.storage = Storage::allocate(storage_bytes(meta, pages));
+  const auto page_size = meta.kind == MetaKind::kv ? Storage::PageSize::small : Storage::PageSize::any;
+  tensor.storage = Storage::allocate(storage_bytes(meta, pages), page_size);
   tensor.meta = meta;
   return tensor;
 }

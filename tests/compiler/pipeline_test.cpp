@@ -74,7 +74,9 @@ TEST(MemoryPlan, KeepsLiveSlotsApartAndReusesDeadOnes) {
     }
   EXPECT_GT(compared, 4);
   for (const PlanSlot& slot : plan.slots)
-    if (slot.kind == SlotKind::arena) EXPECT_LE(slot.offset + bytes(slot), plan.scratch_offset);
+    if (slot.kind == SlotKind::arena) {
+      EXPECT_LE(slot.offset + bytes(slot), plan.scratch_offset);
+    }
   EXPECT_LE(plan.scratch_offset, plan.arena_bytes);
   EXPECT_LT(plan.scratch_offset, plan.unshared_bytes);
 }

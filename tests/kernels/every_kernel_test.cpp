@@ -103,9 +103,10 @@ struct GuardedRun {
         {inputs, outputs, attributes, std::span(memory.back().data(), static_cast<std::size_t>(scratch)), threads});
     for (const Guarded& part : memory) EXPECT_TRUE(part.intact()) << "a byte outside the tensors was written";
     for (std::size_t i = 0; i < operands.size(); ++i)
-      if (!before[i].empty() && !writes(kernel, i))
+      if (!before[i].empty() && !writes(kernel, i)) {
         EXPECT_EQ(std::memcmp(operands[i].data(), before[i].data(), before[i].size()), 0)
             << "operand " << i << " was written over";
+      }
   }
 };
 
@@ -293,7 +294,9 @@ TEST_P(EveryKernel, ReadsPackedWeightsToTheSameResult) {
         const Kernel* kernel = context_->kernels.find(op.name, provider);
         if (kernel == nullptr) continue;
         const bool done = check(op, *kernel, operands, call.attributes, wanted);
-        if (provider == "reference") EXPECT_FALSE(done) << "the reference kernels read plain weights alone";
+        if (provider == "reference") {
+          EXPECT_FALSE(done) << "the reference kernels read plain weights alone";
+        }
         ran[name] += done ? 1 : 0;
       }
     }

@@ -69,7 +69,9 @@ TEST_F(EveryOp, IsInTheTableWithSamplesAndCodeThatRunsIt) {
   EXPECT_GE(context_->ops.all().size(), 40u);
   for (const auto& [name, op] : context_->ops.all()) {
     EXPECT_FALSE(op.samples.empty()) << name;
-    if (op.is_primitive() && !op.is_view) EXPECT_NE(context_->kernels.find(name, "reference"), nullptr) << name;
+    if (op.is_primitive() && !op.is_view) {
+      EXPECT_NE(context_->kernels.find(name, "reference"), nullptr) << name;
+    }
     for (const Donation& donation : op.donates) {
       EXPECT_GE(donation.argument, 0) << name;
       EXPECT_LT(static_cast<std::size_t>(donation.argument), op.schema.tensor_count()) << name;
@@ -170,7 +172,9 @@ TEST_F(EveryOp, LeavesItsOperandsAloneWhenItsMeaningRuns) {
     Interpreter interpreter(*context_);
     weft::call(op.name.c_str(), values_of(interpreter, call.operands), call.attributes.entries(), false, &interpreter);
     for (std::size_t i = 0; i < call.operands.size(); ++i)
-      if (has_elements(call.operands[i])) EXPECT_EQ(elements_of(call.operands[i]), before[i]) << "operand " << i;
+      if (has_elements(call.operands[i])) {
+        EXPECT_EQ(elements_of(call.operands[i]), before[i]) << "operand " << i;
+      }
   });
 }
 

@@ -70,7 +70,7 @@ void kv_cache_update(const KernelCall& call) {
     const std::int64_t slot = slots.as<std::int64_t>()[row * slots.stride[0]];
     if (slot < 0) continue;
     const std::int64_t page = slot / kv.block, place = slot % kv.block;
-    CHECK(page < pages.size[0], "[kv_cache_update] slot {} is beyond the {} pages", slot, pages.size[0]);
+    USER_CHECK(page < pages.size[0], "[kv_cache_update] slot {} is beyond the {} pages", slot, pages.size[0]);
     for (std::int64_t head = 0; head < kv.heads; ++head) {
       for (std::int64_t i = 0; i < kv.head_dim; ++i) {
         auto element = [&](const TensorView& x) {

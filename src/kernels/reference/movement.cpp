@@ -61,7 +61,7 @@ void concat(const KernelCall& call) {
 }
 
 std::int64_t checked_row(std::int64_t row, std::int64_t rows) {
-  CHECK(row >= 0 && row < rows, "[index_select] index {} is outside [0, {})", row, rows);
+  USER_CHECK(row >= 0 && row < rows, "[index_select] index {} is outside [0, {})", row, rows);
   return row;
 }
 
