@@ -80,6 +80,16 @@ function(weft_tests)
     weft_program_of_tests(${name} ${program})
   endforeach()
 
+  # The vectors and references that other programs gave. The families named here pass whole; tests/data/README.md says
+  # which cases of the others do not, and why.
+  foreach(family numbers quant_int8 rope)
+    add_test(NAME vectors_${family} COMMAND check_vectors ${CMAKE_SOURCE_DIR}/tests/data/ops --family ${family})
+    set_tests_properties(vectors_${family} PROPERTIES LABELS fast)
+  endforeach()
+  add_dependencies(fast_tests check_vectors)
+  add_test(NAME parity COMMAND check_parity ${CMAKE_SOURCE_DIR}/tests/data/parity smollm2-135m)
+  set_tests_properties(parity PROPERTIES LABELS slow TIMEOUT 1200)
+
   if(NOT GTest_FOUND)
     message(STATUS "GoogleTest is not installed: the suite is not built (make test installs it)")
     return()

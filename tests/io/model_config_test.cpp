@@ -280,7 +280,7 @@ TEST(ModelConfig, ReadsAGgufLlama) {
   EXPECT_EQ(config.head_dim, 16);
   EXPECT_EQ(config.vocab_size, 48);
   EXPECT_EQ(config.context_length, 128);
-  EXPECT_EQ(config.rms_norm_eps, static_cast<double>(1e-5F));
+  EXPECT_EQ(config.rms_norm_eps, 1e-5);
   EXPECT_EQ(config.rope.theta, 10000);
   EXPECT_EQ(config.rope.rotary_dim, 16);
   EXPECT_FALSE(config.rope.is_neox_style);
