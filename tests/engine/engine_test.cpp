@@ -156,8 +156,11 @@ TEST_F(EngineTest, EqualLayersAreOnePiece) {
   ASSERT_EQ(forward.graph, "forward");
   // First piece, attention, the step between layers, the last: whatever the number of layers.
   EXPECT_EQ(forward.split->pieces.size(), 4u);
-  for (const PassRecord& pass : forward.passes)
-    if (pass.name == "clone_elimination") EXPECT_TRUE(pass.result.kept_clones.empty());
+  for (const PassRecord& pass : forward.passes) {
+    if (pass.name == "clone_elimination") {
+      EXPECT_TRUE(pass.result.kept_clones.empty());
+    }
+  }
 }
 
 }  // namespace
