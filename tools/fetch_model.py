@@ -13,7 +13,8 @@ import re
 import sys
 
 TABLE = pathlib.Path(__file__).resolve().parent.parent / "src/builtin/models.def"
-ROW = re.compile(r'^BUILTIN_MODEL\("([^"]+)", "([^"]+)", "([^"]+)", "([^"]+)", (\d+), "([0-9a-f]{64})"\)', re.MULTILINE)
+# Any space may stand between the fields: the formatter breaks long rows.
+ROW = re.compile(r'^BUILTIN_MODEL\(' + r',\s*'.join(['"([^"]+)"'] * 4 + [r'(\d+)', '"([0-9a-f]{64})"']) + r'\)', re.MULTILINE)
 
 
 def fail(message):
