@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "io/detokenizer.h"
 #include "io/tokenizer.h"
 #include "io/tokenizer_json.h"
-#include "io/utf8.h"
 
 namespace {
 
@@ -28,7 +28,7 @@ void check_round_trip(const weft::Tokenizer& tokenizer, std::string_view prompt,
     for (const int id : ids) {
       require(id >= 0 && id < tokenizer.token_count());
       const std::string piece = stream.push(id);
-      require(weft::valid_utf8_prefix(piece) == piece.size());
+      require(!weft::first_invalid_utf8(piece));
       text += piece;
     }
     text += stream.finish();

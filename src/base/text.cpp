@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -17,43 +18,6 @@ std::string folded(std::string_view word) {
   std::string text = to_lower_ascii(word);
   std::replace(text.begin(), text.end(), '_', '-');
   return text;
-}
-
-unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
-
-// The length of the well-formed sequence at `offset`, 0 if there is none (Unicode 15, table 3-7).
-std::size_t utf8_sequence_length(std::string_view text, std::size_t offset) {
-  const unsigned char lead = byte_at(text, offset);
-  if (lead < 0x80) return 1;
-  std::size_t length;
-  unsigned char second_low = 0x80;
-  unsigned char second_high = 0xBF;
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    if (lead == 0xE0) second_low = 0xA0;
-    if (lead == 0xED) second_high = 0x9F;
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    if (lead == 0xF0) second_low = 0x90;
-    if (lead == 0xF4) second_high = 0x8F;
-  } else {
-    return 0;
-  }
-  if (length > text.size() - offset) return 0;
-  if (byte_at(text, offset + 1) < second_low || byte_at(text, offset + 1) > second_high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if ((byte_at(text, offset + i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
-
-std::uint32_t code_point(std::string_view sequence) {
-  if (sequence.size() == 1) return byte_at(sequence, 0);
-  std::uint32_t point = byte_at(sequence, 0) & (0x7Fu >> sequence.size());
-  for (std::size_t i = 1; i < sequence.size(); ++i) point = (point << 6) | (byte_at(sequence, i) & 0x3Fu);
-  return point;
 }
 
 bool disturbs_a_terminal(std::uint32_t point) {
@@ -216,30 +180,20 @@ std::string quote(std::string_view text, std::size_t longest) {
   std::string out = "\"";
   std::size_t offset = 0;
   while (offset < text.size()) {
-    const std::size_t length = utf8_sequence_length(text, offset);
-    const std::size_t taken = length == 0 ? 1 : length;
+    const Utf8Step step = utf8_step(text, offset);
+    const bool whole = step.status == Utf8Status::complete;
+    const std::size_t taken = whole ? step.length : 1;
     if (offset + taken > longest) break;
-    const std::string_view sequence = text.substr(offset, taken);
-    if (length == 0) {
-      out += fmt::format("\\x{:02x}", byte_at(text, offset));
+    if (whole) {
+      append_escaped(out, step.character, text.substr(offset, taken));
     } else {
-      append_escaped(out, code_point(sequence), sequence);
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[offset]));
     }
     offset += taken;
   }
   out += '"';
   if (offset < text.size()) out += fmt::format("... ({} bytes)", text.size());
   return out;
-}
-
-std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
-  std::size_t offset = 0;
-  while (offset < text.size()) {
-    const std::size_t length = utf8_sequence_length(text, offset);
-    if (length == 0) return offset;
-    offset += length;
-  }
-  return std::nullopt;
 }
 
 std::int64_t human_integer(std::string_view text, std::string_view what) {

@@ -28,10 +28,6 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 // `longest` bytes is cut there and its size told.
 std::string quote(std::string_view text, std::size_t longest = 120);
 
-// The offset of the first byte that is not part of a well-formed UTF-8 sequence (Unicode 15, table 3-7: no overlong
-// forms, no surrogates, nothing above U+10FFFF); nothing if all is well.
-std::optional<std::size_t> first_invalid_utf8(std::string_view text);
-
 // An integer with an optional suffix: k, m, g, t are powers of 1000 and take a decimal fraction (25.6k is 25600); K, M,
 // G, T are powers of 1024. UserError naming `[what]` for anything else, a value that is not whole or does not fit.
 std::int64_t human_integer(std::string_view text, std::string_view what);

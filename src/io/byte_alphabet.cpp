@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "io/utf8.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "io/jinja_json.h"
-#include "io/jinja_parser.h"
-#include "io/jinja_renderer.h"
+#include "io/jinja/json.h"
+#include "io/jinja/parser.h"
+#include "io/jinja/renderer.h"
 
 namespace weft {
 

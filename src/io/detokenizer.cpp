@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "io/utf8.h"
+#include "base/utf8.h"
 
 namespace weft {
 

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "io/utf8.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -60,7 +61,7 @@ const GgufPreTokenizer& find_pre_tokenizer(std::string_view name) {
     known += pre.name;
   }
   fail_user("[tokenizer] tokenizer.ggml.pre must be one of {}, but is {}", known,
-            name.empty() ? "missing" : quote_for_message(name));
+            name.empty() ? "missing" : quote(name));
 }
 
 Merge parse_merge(std::string text, size_t rank) {
@@ -68,7 +69,7 @@ Merge parse_merge(std::string text, size_t rank) {
   const size_t space = text.empty() ? std::string::npos : text.find(' ', 1);
   USER_CHECK(space != std::string::npos && space + 1 < text.size(),
              "[tokenizer] tokenizer.ggml.merges[{}] must be two tokens with a space between them, but is {}", rank,
-             quote_for_message(text));
+             quote(text));
   text.erase(space, 1);
   return {std::move(text), static_cast<uint32_t>(space)};
 }
@@ -97,7 +98,7 @@ const std::vector<GgufPreTokenizer>& gguf_pre_tokenizers() {
 Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   USER_CHECK(fields.model == "gpt2",
              "[tokenizer] tokenizer.ggml.model must be 'gpt2' (byte-level BPE), but is {}, which is not supported",
-             fields.model.empty() ? "missing" : quote_for_message(fields.model));
+             fields.model.empty() ? "missing" : quote(fields.model));
   const GgufPreTokenizer& pre = find_pre_tokenizer(fields.pre);
   const size_t token_count = fields.tokens.size();
   USER_CHECK(fields.token_type.empty() || fields.token_type.size() == token_count,

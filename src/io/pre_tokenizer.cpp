@@ -6,7 +6,7 @@
 #include <utf8proc.h>
 
 #include "base/error.h"
-#include "io/utf8.h"
+#include "base/utf8.h"
 
 namespace weft {
 

@@ -9,8 +9,9 @@
 #include <pcre2.h>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "base/utf8.h"
 #include "io/regex_syntax.h"
-#include "io/utf8.h"
 
 namespace weft {
 namespace {
@@ -55,7 +56,7 @@ Regex::Regex(std::string_view source, std::string_view translated, unsigned opti
   code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options, &error,
                             &error_offset, context.get()));
   USER_CHECK(code_ != nullptr, "[regex] pattern {} must be a regular expression, but {} (at byte {} of {})",
-             quote_for_message(source), pcre2_message(error), error_offset, quote_for_message(translated));
+             quote(source), pcre2_message(error), error_offset, quote(translated));
   has_jit_ = pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE) == 0;
 }
 
@@ -88,7 +89,7 @@ std::optional<RegexMatch> Regex::find(std::string_view text, size_t from, Scratc
                          scratch.context_.get());
   }
   if (result == PCRE2_ERROR_NOMATCH) return std::nullopt;
-  USER_CHECK(result >= 0, "[regex] pattern {} cannot be searched in a text of {} bytes: {}", quote_for_message(source_),
+  USER_CHECK(result >= 0, "[regex] pattern {} cannot be searched in a text of {} bytes: {}", quote(source_),
              text.size(), pcre2_message(result));
   const size_t* offsets = pcre2_get_ovector_pointer(match_data);
   // A lookaround with \K could put the beginning behind the end; \K is outside the subset.

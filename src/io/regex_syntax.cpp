@@ -6,7 +6,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "io/utf8.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -39,8 +40,7 @@ class Translator {
 
  private:
   [[noreturn]] void refuse(std::string_view construct) const {
-    fail_user("[regex] construct {} in pattern {} is not supported", quote_for_message(construct),
-              quote_for_message(pattern_));
+    fail_user("[regex] construct {} in pattern {} is not supported", quote(construct), quote(pattern_));
   }
 
   bool next_is(std::string_view text) const { return pattern_.substr(offset_, text.size()) == text; }

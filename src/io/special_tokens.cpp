@@ -8,7 +8,8 @@
 #include <utf8proc.h>
 
 #include "base/error.h"
-#include "io/utf8.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -93,9 +94,9 @@ SpecialTokenFinder::SpecialTokenFinder(const Vocabulary& vocabulary, bool normal
   for (const AddedToken& token : vocabulary.added_tokens) {
     if (token.normalized != normalized) continue;
     const std::string& text = vocabulary.tokens[token.id];
-    USER_CHECK(!text.empty() && valid_utf8_prefix(text) == text.size(),
+    USER_CHECK(!text.empty() && !first_invalid_utf8(text),
                "[tokenizer] added token {} must be UTF-8 text of at least one character, but is {}", token.id,
-               quote_for_message(text));
+               quote(text));
     const TokenKind kind = vocabulary.kinds[token.id];
     entries_.push_back({normalized ? normalize(text, vocabulary.normalizer) : text, token,
                         kind == TokenKind::control || kind == TokenKind::unknown});

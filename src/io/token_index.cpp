@@ -5,7 +5,8 @@
 #include <limits>
 
 #include "base/error.h"
-#include "io/utf8.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -29,8 +30,7 @@ TokenIndex::TokenIndex(const std::vector<std::string>& tokens) {
     while (slots_[place].id >= 0) {
       const Slot& slot = slots_[place];
       USER_CHECK(slot.hash != hash || tokens[slot.id] != tokens[id],
-                 "[tokenizer] tokens must be distinct, but {} and {} are both {}", slot.id, id,
-                 quote_for_message(tokens[id]));
+                 "[tokenizer] tokens must be distinct, but {} and {} are both {}", slot.id, id, quote(tokens[id]));
       place = (place + 1) & mask;
     }
     slots_[place] = {static_cast<int32_t>(id), hash};

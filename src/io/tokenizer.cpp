@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "io/byte_alphabet.h"
-#include "io/utf8.h"
 
 namespace weft {
 namespace {
@@ -66,9 +66,9 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
 std::vector<int> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   USER_CHECK(text.size() <= kMaxTextBytes, "[tokenizer] a text may have at most {} bytes, but has {}", kMaxTextBytes,
              text.size());
-  const size_t valid = valid_utf8_prefix(text);
-  USER_CHECK(valid == text.size(), "[tokenizer] text must be UTF-8, but byte {} (0x{:02x}) is not part of a character",
-             valid, static_cast<unsigned>(static_cast<uint8_t>(text[valid])));
+  if (const auto bad = first_invalid_utf8(text))
+    fail_user("[tokenizer] text must be UTF-8, but byte {} (0x{:02x}) is not part of a character", *bad,
+              static_cast<unsigned>(static_cast<uint8_t>(text[*bad])));
   std::vector<int> ids;
   BytePairMerger::Scratch scratch;
   if (options.add_special) ids = vocabulary_.prefix;

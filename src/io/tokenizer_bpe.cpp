@@ -6,8 +6,9 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "base/utf8.h"
 #include "io/byte_alphabet.h"
-#include "io/utf8.h"
 
 namespace weft {
 namespace {
@@ -22,7 +23,7 @@ int token_of(std::string_view text, const char* what, size_t rank, const Vocabul
              const TokenIndex& index) {
   const std::optional<int> id = index.find(text, vocabulary.tokens);
   USER_CHECK(id.has_value(), "[tokenizer] the {} of merge {} must be a token, but {} is not in the vocabulary", what,
-             rank, quote_for_message(text));
+             rank, quote(text));
   return *id;
 }
 
@@ -69,8 +70,8 @@ void BytePairMerger::insert(const Slot& merge, const Merge& source) {
     const Slot& slot = slots_[place];
     USER_CHECK(slot.left != merge.left || slot.right != merge.right,
                "[tokenizer] merges must be distinct, but {} and {} are both {} + {}", slot.rank, merge.rank,
-               quote_for_message(std::string_view(source.text).substr(0, source.left_bytes)),
-               quote_for_message(std::string_view(source.text).substr(source.left_bytes)));
+               quote(std::string_view(source.text).substr(0, source.left_bytes)),
+               quote(std::string_view(source.text).substr(source.left_bytes)));
   }
   slots_[place] = merge;
 }

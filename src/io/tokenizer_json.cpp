@@ -9,7 +9,8 @@
 #include <simdjson.h>
 
 #include "base/error.h"
-#include "io/utf8.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -30,7 +31,7 @@ Member member(const Member& parent, std::string_view key) {
   simdjson::dom::object object;
   if (!parent.present || parent.json.get(object)) {
     fail_user("[tokenizer.json] {} must be an object, but is {}", parent.path,
-              parent.present ? quote_for_message(simdjson::minify(parent.json)) : "missing");
+              parent.present ? quote(simdjson::minify(parent.json)) : "missing");
   }
   Member child;
   child.path = parent.path.empty() ? std::string(key) : parent.path + "." + std::string(key);
@@ -43,7 +44,7 @@ Value as(const Member& member, const char* what) {
   Value value{};
   const bool fits = member.present && member.json.get(value) == simdjson::SUCCESS;
   USER_CHECK(fits, "[tokenizer.json] {} must be {}, but is {}", member.path, what,
-             member.present ? quote_for_message(simdjson::minify(member.json)) : "missing");
+             member.present ? quote(simdjson::minify(member.json)) : "missing");
   return value;
 }
 
@@ -69,7 +70,7 @@ std::vector<Member> elements_of(const Member& list) {
 }
 
 [[noreturn]] void refuse(const Member& member, std::string_view value) {
-  fail_user("[tokenizer.json] {} {} is not supported", member.path, quote_for_message(value));
+  fail_user("[tokenizer.json] {} {} is not supported", member.path, quote(value));
 }
 
 // The parts of a member that may be one thing or a Sequence of things, itself nested. simdjson ends at 1,024 levels,
@@ -92,7 +93,7 @@ std::vector<Member> parts_of(const Member& root, std::string_view key, std::stri
 void place_token(int id, std::string_view text, TokenKind kind, const std::string& path, Vocabulary& vocabulary) {
   std::string& token = vocabulary.tokens[id];
   USER_CHECK(token.empty() || token == text, "[tokenizer.json] {} gives id {} to {}, which {} has already", path, id,
-             quote_for_message(text), quote_for_message(token));
+             quote(text), quote(token));
   token = text;
   vocabulary.kinds[id] = kind;
 }
@@ -110,8 +111,8 @@ void read_tokens(const Member& root, Vocabulary& vocabulary) {
     ++entry_count;
     int64_t id = -1;
     if (entry.value.get(id) || id < 0 || id >= std::numeric_limits<int32_t>::max()) {
-      fail_user("[tokenizer.json] model.vocab must give {} a token id, but gives {}", quote_for_message(entry.key),
-                quote_for_message(simdjson::minify(entry.value)));
+      fail_user("[tokenizer.json] model.vocab must give {} a token id, but gives {}", quote(entry.key),
+                quote(simdjson::minify(entry.value)));
     }
     max_id = std::max(max_id, static_cast<int>(id));
   }
@@ -157,8 +158,7 @@ Merge read_merge(Json json, size_t rank) {
     joined += right;
     return {std::move(joined), static_cast<uint32_t>(left.size())};
   }
-  fail_user("[tokenizer.json] model.merges[{}] must be two tokens, but is {}", rank,
-            quote_for_message(simdjson::minify(json)));
+  fail_user("[tokenizer.json] model.merges[{}] must be two tokens, but is {}", rank, quote(simdjson::minify(json)));
 }
 
 void refuse_text_unless_empty(const Member& member) {
@@ -184,7 +184,7 @@ void read_model(const Member& model, Vocabulary& vocabulary) {
   if (unknown.present && !text_of(unknown).empty()) {
     const auto found = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), text_of(unknown));
     USER_CHECK(found != vocabulary.tokens.end(), "[tokenizer.json] {} must be a token, but {} is not in the vocabulary",
-               unknown.path, quote_for_message(text_of(unknown)));
+               unknown.path, quote(text_of(unknown)));
     vocabulary.unknown = static_cast<int>(found - vocabulary.tokens.begin());
   }
 }
@@ -221,7 +221,7 @@ void read_pre_tokenizer(const Member& root, Vocabulary& vocabulary) {
     const Member type = member(part, "type");
     const std::string_view name = text_of(type);
     USER_CHECK(!in_byte_alphabet, "[tokenizer.json] pre-tokenizer ByteLevel must be the last, but {} {} follows",
-               type.path, quote_for_message(name));
+               type.path, quote(name));
     if (name == "Split") {
       vocabulary.steps.emplace_back(read_split(part));
     } else if (name == "Digits") {

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -76,35 +77,6 @@ TEST(Quoted, CutsLongTextsBetweenCharacters) {
   EXPECT_EQ(quote("ab\xc3\xa9", 3), "\"ab\"... (4 bytes)");
   EXPECT_EQ(quote("abc", 3), "\"abc\"");
   EXPECT_LT(quote(std::string(1 << 20, '\1')).size(), 1000u);
-}
-
-TEST(FirstInvalidUtf8, AcceptsEveryScalarValueAndNothingElse) {
-  // All encodings of up to four bytes, made from the definition: 7, 5+6, 4+6+6, 3+6+6+6 bits.
-  for (std::uint32_t point = 0; point < 0x200000; ++point) {
-    const auto tail = [&](int shift) { return static_cast<char>(0x80 | ((point >> shift) & 0x3F)); };
-    const bool scalar = point <= 0x10FFFF && (point < 0xD800 || point > 0xDFFF);
-    const std::string four{static_cast<char>(0xF0 | (point >> 18)), tail(12), tail(6), tail(0)};
-    ASSERT_EQ(first_invalid_utf8(four).has_value(), !(scalar && point >= 0x10000)) << point;
-    if (point < 0x10000) {
-      const std::string three{static_cast<char>(0xE0 | (point >> 12)), tail(6), tail(0)};
-      ASSERT_EQ(first_invalid_utf8(three).has_value(), !(scalar && point >= 0x800)) << point;
-    }
-    if (point < 0x800) {
-      const std::string two{static_cast<char>(0xC0 | (point >> 6)), tail(0)};
-      ASSERT_EQ(first_invalid_utf8(two).has_value(), point < 0x80) << point;
-    }
-  }
-}
-
-TEST(FirstInvalidUtf8, GivesTheOffsetOfTheBrokenSequence) {
-  EXPECT_EQ(first_invalid_utf8(""), std::nullopt);
-  EXPECT_EQ(first_invalid_utf8("aé中🎉"), std::nullopt);
-  EXPECT_EQ(first_invalid_utf8("ab\x80"), 2u);
-  EXPECT_EQ(first_invalid_utf8("a\xc3"), 1u);
-  EXPECT_EQ(first_invalid_utf8("\xe2\x82(ok)"), 0u);
-  EXPECT_EQ(first_invalid_utf8("é\xf0\x9f\x8e"), 2u);
-  EXPECT_EQ(first_invalid_utf8("\xff"), 0u);
-  EXPECT_EQ(first_invalid_utf8("\xf8\x88\x80\x80\x80"), 0u);
 }
 
 TEST(HumanInteger, ReadsSuffixes) {

@@ -1,0 +1,44 @@
+#pragma once
+
+// Python's operators, and those that calculate. All throw TemplateFailure for types that do not go together, for
+// division by zero and for integers that leave 64 bits.
+
+#include <cstdint>
+#include <string_view>
+
+#include "io/jinja/value.h"
+
+namespace weft::jinja {
+
+enum class Operator : std::uint8_t {
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  modulo,
+  power,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  contained,      // in
+  not_contained,  // not in
+};
+
+// As Python writes it in its messages.
+std::string_view symbol(Operator operation);
+
+// Throws for an undefined value, saying why it is undefined.
+void require_defined(const Value& value);
+
+// add to power.
+Value calculate(Budget& budget, Operator operation, const Value& left, const Value& right);
+
+// Unary minus and plus.
+Value negate(const Value& value);
+Value keep_sign(const Value& value);
+
+}  // namespace weft::jinja

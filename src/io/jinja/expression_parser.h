@@ -1,0 +1,70 @@
+#pragma once
+
+// Parses the expressions of a template, with Jinja's precedence.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/jinja/syntax.h"
+#include "io/jinja/token_stream.h"
+
+namespace weft::jinja {
+
+class ExpressionParser {
+ public:
+  explicit ExpressionParser(TokenStream& tokens) : tokens_(tokens) {}
+
+  // One expression; without `with_condition` an `if` behind it is left alone.
+  ExpressionPtr parse(bool with_condition = true);
+  // Expressions with commas between them are a tuple. `end_name` is a name that ends it, such as "recursive".
+  ExpressionPtr parse_tuple(bool with_condition = true, std::string_view end_name = {});
+  // `name(arguments) | name ...` applied to text that comes later; null when `optional` and there is no `|`.
+  ExpressionPtr parse_filters_of_block(bool optional);
+
+  // A variable, or variables with commas between them. `with_namespace` also allows `name.attribute`.
+  Target parse_target(bool with_namespace);
+
+  // Whether these names have been read since they were last cleared.
+  struct UsedNames {
+    bool caller = false;
+    bool varargs = false;
+    bool kwargs = false;
+    bool loop = false;
+  };
+  UsedNames& used() { return used_; }
+
+ private:
+  ExpressionPtr parse_or();
+  ExpressionPtr parse_and();
+  ExpressionPtr parse_not();
+  ExpressionPtr parse_comparison();
+  ExpressionPtr parse_sum();
+  ExpressionPtr parse_concatenation();
+  ExpressionPtr parse_product();
+  ExpressionPtr parse_power();
+  ExpressionPtr parse_unary(bool with_filters);
+  ExpressionPtr parse_primary();
+  ExpressionPtr parse_name();
+  ExpressionPtr parse_strings();
+  ExpressionPtr parse_number();
+  ExpressionPtr parse_parentheses();
+  ExpressionPtr parse_list();
+  ExpressionPtr parse_dict();
+  ExpressionPtr parse_postfix(ExpressionPtr expression);
+  ExpressionPtr parse_filters(ExpressionPtr expression);
+  ExpressionPtr parse_attribute(ExpressionPtr object);
+  ExpressionPtr parse_item(ExpressionPtr object);
+  ExpressionPtr parse_slice_rest(ExpressionPtr object, ExpressionPtr start, int line);
+  ExpressionPtr parse_call(ExpressionPtr callee);
+  ExpressionPtr parse_filter(ExpressionPtr input);
+  ExpressionPtr parse_test(ExpressionPtr subject);
+  std::vector<ArgumentSyntax> parse_arguments();
+  Target parse_target_part(bool with_namespace);
+  bool at_tuple_end(std::string_view end_name) const;
+
+  TokenStream& tokens_;
+  UsedNames used_;
+};
+
+}  // namespace weft::jinja
