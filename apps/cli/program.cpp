@@ -2,7 +2,7 @@
 #include <iostream>
 #include <new>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "apps/cli/verb.h"
 #include "base/error.h"
@@ -18,8 +18,17 @@ void print_help(const VerbTable& verbs, std::ostream& out) {
   out << "\n'weft VERB --help' says more; 'weft dump options' lists the options that every verb takes.\n";
 }
 
+// -t, -t4, --threads or --threads=4, where -t and --threads are among `flags`.
+bool gives_one_of(const std::string& word, const std::vector<std::string>& flags) {
+  return std::any_of(flags.begin(), flags.end(), [&](const std::string& flag) {
+    const bool is_short = !flag.starts_with("--");
+    return word == flag || (word.starts_with(flag) && (is_short ? word[flag.size()] != '-' : word[flag.size()] == '='));
+  });
+}
+
 // Takes the options of the table off the words; what is left is the verb's own.
-std::vector<std::string> take_options(Options& options, const std::vector<std::string>& words) {
+std::vector<std::string> take_options(Options& options, const std::vector<std::string>& words,
+                                      const std::vector<std::string>& own_options) {
   std::vector<std::string> rest;
   std::span<const std::string> left(words);
   while (!left.empty()) {
@@ -27,75 +36,24 @@ std::vector<std::string> take_options(Options& options, const std::vector<std::s
       rest.insert(rest.end(), left.begin(), left.end());
       break;
     }
-    const std::size_t taken = take_option(options, left);
+    const std::size_t taken = gives_one_of(left[0], own_options) ? 0 : take_option(options, left);
     if (taken == 0) rest.push_back(left[0]);
     left = left.subspan(std::max<std::size_t>(taken, 1));
   }
   return rest;
 }
 
-const CLI::App* find_subcommand(const CLI::App& flags, const std::string& name) {
-  for (const CLI::App* subcommand : flags.get_subcommands([](const CLI::App*) { return true; }))
-    if (subcommand->get_name() == name) return subcommand;
-  return nullptr;
-}
-
-void check_subcommand(const CLI::App& flags, const std::vector<std::string>& words) {
-  std::vector<std::string> names;
-  for (const CLI::App* subcommand : flags.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(subcommand->get_name());
-  if (names.empty()) return;
-  const std::string known = fmt::format("{}", fmt::join(names, ", "));
-  USER_CHECK(!words.empty(), "[{}] wants one of: {}", flags.get_name(), known);
-  USER_CHECK(words[0][0] == '-' || find_subcommand(flags, words[0]) != nullptr,
-             "[{}] wants one of {}, but is given {}{}", flags.get_name(), known, quote(words[0]),
-             suggestion(words[0], names));
-}
-
-// CLI11 names what it did not expect; this adds the nearest flag there is.
-[[noreturn]] void fail_usage(const CLI::App& flags, const CLI::Error& error, const std::vector<std::string>& words) {
-  const CLI::App* subcommand = words.empty() ? nullptr : find_subcommand(flags, words[0]);
-  std::vector<std::string> known = option_names();
-  const auto add_names = [&](const CLI::App& app) {
-    for (const CLI::Option* option : app.get_options()) {
-      for (const std::string& name : option->get_lnames()) known.push_back(name);
-      for (const std::string& name : option->get_snames()) known.push_back(name);
-    }
-  };
-  add_names(flags);
-  if (subcommand != nullptr) add_names(*subcommand);
-  const std::string verb = flags.get_name() + (subcommand == nullptr ? "" : " " + subcommand->get_name());
-  for (const std::string& word : words) {
-    if (word.size() < 2 || word[0] != '-' || word == "--" || (word[1] >= '0' && word[1] <= '9')) continue;
-    const std::size_t begin = word.find_first_not_of('-');
-    if (begin == std::string::npos) continue;
-    const std::string name =
-        word.substr(begin, word.find('=') == std::string::npos ? std::string::npos : word.find('=') - begin);
-    // CLI11 reads the value of a flag of one letter behind it: -n32.
-    const bool is_short = begin == 1 && std::find(known.begin(), known.end(), name.substr(0, 1)) != known.end();
-    if (!is_short && std::find(known.begin(), known.end(), name) == known.end())
-      fail_user("[{}] {} is not an option{}", verb, quote(word), suggestion(name, known));
-  }
-  fail_user("[{}] {}", verb, error.what());
-}
-
 int run_verb(const std::string& name, const Verb& verb, std::vector<std::string> words, VerbCall& call) {
   for (std::string& word : words)
     for (const auto& [short_form, long_form] : verb.respelled)
       if (word == short_form) word = long_form;
-  CLI::App flags(verb.summary, name);
-  flags.set_help_flag("-h,--help", "Print this help.");
+  Flags flags(name, verb.summary);
   const VerbBody body = verb.setup(flags, call);
-  check_subcommand(flags, words);
-  try {
-    std::vector<std::string> reversed(words.rbegin(), words.rend());
-    flags.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    call.out << flags.help();
+  const std::string help = flags.parse(words, option_names());
+  if (!help.empty()) {
+    call.out << help;
     if (verb.takes_options) call.out << "Every option of 'weft dump options' may be given, too.\n";
     return 0;
-  } catch (const CLI::Error& error) {
-    fail_usage(flags, error, words);
   }
   return body();
 }
@@ -127,7 +85,8 @@ int run_program(const std::vector<std::string>& words, const EnvironmentLookup& 
   }
   VerbCall call{.options = {}, .environment = environment, .in = in, .out = out, .err = err};
   apply_environment(call.options, environment);
-  const std::vector<std::string> rest = take_options(call.options, {words.begin() + 1, words.end()});
+  const std::vector<std::string> rest =
+      take_options(call.options, {words.begin() + 1, words.end()}, found->second.own_options);
   return run_verb(found->first, found->second, rest, call);
 }
 

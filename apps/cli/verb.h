@@ -1,7 +1,7 @@
 #pragma once
 
-// One file of apps/cli/verbs for each verb of the program. A verb declares its own flags on a CLI11 app; every flag of
-// the options table (base/options.def) is taken off the command line before and stands in `options`.
+// One file of apps/cli/verbs for each verb of the program. A verb declares its own flags; every flag of the options
+// table (base/options.def) is taken off the command line before and stands in `options`.
 
 #include <functional>
 #include <iosfwd>
@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/cli/flags.h"
 #include "base/environment.h"
 #include "base/options.h"
 
@@ -32,9 +31,11 @@ using VerbBody = std::function<int()>;
 struct Verb {
   std::string summary;
   // Declares the flags and gives the body, which owns what the flags were read into.
-  std::function<VerbBody(CLI::App& flags, VerbCall& call)> setup;
+  std::function<VerbBody(Flags& flags, VerbCall& call)> setup;
   bool takes_options = true;  // whether flags of the options table mean something to it
-  // Flags of one dash and several letters, which CLI11 does not read: {"-pg", "--pg"}.
+  // Flags of the options table that the verb declares itself, as it reads more from them: {"-t", "--threads"}.
+  std::vector<std::string> own_options = {};
+  // Flags of one dash and several letters, as Flags spells them: {"-pg", "--pg"}.
   std::vector<std::pair<std::string, std::string>> respelled = {};
 };
 

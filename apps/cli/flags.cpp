@@ -1,0 +1,156 @@
+#include "apps/cli/flags.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace weft {
+
+Flags::Flags(const std::string& name, const std::string& summary)
+    : owned_(std::make_unique<CLI::App>(summary, name)), app_(owned_.get()) {
+  app_->set_help_flag("-h,--help", "Print this help.");
+}
+
+Flags::Flags(CLI::App* app) : app_(app) {}
+
+Flags::~Flags() = default;
+
+void Flags::obey(CLI::Option* option, const FlagRules& rules) {
+  option->required(rules.required);
+  if (rules.shows_default) option->capture_default_str();
+  if (!rules.excludes.empty()) option->excludes(app_->get_option(rules.excludes));
+}
+
+// Numbers are read as base/text.h reads them: CLI11 takes hexadecimal ones and no text at all, and wraps what does not
+// fit.
+template <typename T>
+void Flags::declare(const std::string& names, T& target, const std::string& sentence, const FlagRules& rules) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    obey(app_->add_option(names, target, sentence), rules);
+  } else {
+    const std::string first = names.substr(0, names.find(','));
+    const auto take = [&target, first](const std::string& text) {
+      if constexpr (std::is_floating_point_v<T>) {
+        target = decimal_number(text, first);
+      } else {
+        const std::int64_t value = human_integer(text, first);
+        USER_CHECK(std::is_signed_v<T> || value >= 0, "[{}] must be at least 0, but is {}", first, value);
+        target = static_cast<T>(value);
+      }
+    };
+    CLI::Option* option = app_->add_option_function<std::string>(names, take, sentence);
+    obey(option, rules);
+    if (rules.shows_default) option->default_str(fmt::format("{}", target));
+  }
+}
+
+void Flags::option(const std::string& names, std::string& target, const std::string& sentence, const FlagRules& rules) {
+  declare(names, target, sentence, rules);
+}
+
+void Flags::option(const std::string& names, double& target, const std::string& sentence, const FlagRules& rules) {
+  declare(names, target, sentence, rules);
+}
+
+void Flags::option(const std::string& names, std::int64_t& target, const std::string& sentence,
+                   const FlagRules& rules) {
+  declare(names, target, sentence, rules);
+}
+
+void Flags::option(const std::string& names, std::uint64_t& target, const std::string& sentence,
+                   const FlagRules& rules) {
+  declare(names, target, sentence, rules);
+}
+
+void Flags::option(const std::string& names, std::vector<std::string>& target, const std::string& sentence,
+                   const FlagRules& rules) {
+  CLI::Option* option = app_->add_option(names, target, sentence);
+  obey(option, rules);
+  option->take_all()->expected(1)->allow_extra_args(false);
+}
+
+void Flags::option(const std::string& names, std::function<void(const std::string&)> take, const std::string& sentence,
+                   const FlagRules& rules) {
+  obey(app_->add_option_function<std::string>(names, std::move(take), sentence), rules);
+}
+
+void Flags::flag(const std::string& names, bool& target, const std::string& sentence, const FlagRules& rules) {
+  obey(app_->add_flag(names, target, sentence), rules);
+}
+
+Flags& Flags::verb(const std::string& name, const std::string& summary, std::function<void()> chosen) {
+  app_->require_subcommand(1);
+  CLI::App* below = app_->add_subcommand(name, summary);
+  if (chosen) below->final_callback(std::move(chosen));
+  verbs_.emplace_back(name, std::unique_ptr<Flags>(new Flags(below)));
+  return *verbs_.back().second;
+}
+
+bool Flags::given(const std::string& name) const { return app_->get_option(name)->count() != 0; }
+
+std::string Flags::parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names) {
+  check_verb(words);
+  try {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    app_->parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    return app_->help();
+  } catch (const CLI::Error& error) {
+    refuse(words, other_names, error.what());
+  }
+  return "";
+}
+
+std::vector<std::string> Flags::names() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : static_cast<const CLI::App*>(app_)->get_options()) {
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+const Flags* Flags::verb_of(const std::vector<std::string>& words) const {
+  for (const auto& [name, below] : verbs_)
+    if (!words.empty() && words[0] == name) return below.get();
+  return nullptr;
+}
+
+void Flags::check_verb(const std::vector<std::string>& words) const {
+  if (verbs_.empty()) return;
+  std::vector<std::string> known;
+  for (const auto& [name, below] : verbs_) known.push_back(name);
+  USER_CHECK(!words.empty(), "[{}] wants one of: {}", app_->get_name(), fmt::join(known, ", "));
+  USER_CHECK(words[0][0] == '-' || verb_of(words) != nullptr, "[{}] wants one of {}, but is given {}{}",
+             app_->get_name(), fmt::join(known, ", "), quote(words[0]), suggestion(words[0], known));
+}
+
+// CLI11 names what it did not expect; this adds the nearest flag there is.
+void Flags::refuse(const std::vector<std::string>& words, const std::vector<std::string>& other_names,
+                   const std::string& problem) const {
+  const Flags* below = verb_of(words);
+  std::vector<std::string> known = other_names;
+  for (const Flags* flags : {this, below})
+    if (flags != nullptr)
+      for (const std::string& name : flags->names()) known.push_back(name.substr(name.find_first_not_of('-')));
+  const std::string verb = app_->get_name() + (below == nullptr ? "" : " " + below->app_->get_name());
+  for (const std::string& word : words) {
+    if (word.size() < 2 || word[0] != '-' || word == "--" || (word[1] >= '0' && word[1] <= '9')) continue;
+    const std::size_t begin = word.find_first_not_of('-');
+    if (begin == std::string::npos) continue;
+    const std::string name =
+        word.substr(begin, word.find('=') == std::string::npos ? std::string::npos : word.find('=') - begin);
+    // CLI11 reads the value of a flag of one letter behind it: -n32.
+    const bool is_short = begin == 1 && std::find(known.begin(), known.end(), name.substr(0, 1)) != known.end();
+    if (!is_short && std::find(known.begin(), known.end(), name) == known.end())
+      fail_user("[{}] {} is not an option{}", verb, quote(word), suggestion(name, known));
+  }
+  fail_user("[{}] {}", verb, problem);
+}
+
+}  // namespace weft
