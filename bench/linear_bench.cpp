@@ -1,6 +1,6 @@
-// The linear family on the CPU at the shapes of SmolLM2-135M, against what the machine can do.
+// The linear family of every provider at the shapes of SmolLM2-135M, against what the machine can do.
 //
-//   linear_bench [--benchmark_filter=linear_int8/.*/rows:512] [--benchmark_repetitions=5]
+//   linear_bench [--benchmark_filter=linear_int8/cpu/.*/rows:512] [--benchmark_repetitions=5]
 //
 // Counters: GOP_s and of_peak (percent of the byte-product peak, where the host has AVX2 or VNNI), GB_s and of_read
 // (percent of a plain read of memory). Few rows walk copies of the weight that together exceed the caches, as layers
@@ -23,10 +23,6 @@
 
 namespace weft {
 
-void define_kernels_cpu_packing(KernelRegistry& registry);
-void define_kernels_cpu_linear(KernelRegistry& registry);
-void define_kernels_cpu_linear_int8(KernelRegistry& registry);
-
 namespace {
 
 constexpr std::int64_t kBeyondCaches = 96 << 20;
@@ -35,9 +31,7 @@ double seconds() { return std::chrono::duration<double>(std::chrono::steady_cloc
 
 struct Machine {
   explicit Machine(int thread_count) : device(describe_cpu("", thread_count)), threads(thread_count) {
-    define_kernels_cpu_packing(registry);
-    define_kernels_cpu_linear(registry);
-    define_kernels_cpu_linear_int8(registry);
+    for (const KernelEntry& entry : kernel_table()) entry.define(registry);
     registry.prepare(device);
     for (int i = 0; i < 5; ++i) {
       read_gigabytes = std::max(read_gigabytes, measure_read());
@@ -112,20 +106,26 @@ Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth) {
   return weight;
 }
 
-std::vector<Tensor> packed_copies(const Machine& machine, const Tensor& plain, std::int64_t total_bytes) {
-  std::vector<Tensor> copies;
-  for (const auto& [name, packing] : machine.registry.packings()) {
-    if (!packing.accepts(plain.meta, machine.device)) continue;
-    const std::int64_t bytes = packing.bytes(plain.meta);
+// Copies of the weight as the provider reads it: in the packing it has for it, or else plain.
+std::vector<Tensor> weights_for(const Machine& machine, const std::string& provider, const Tensor& plain,
+                                std::int64_t total_bytes) {
+  const Packing* packing = nullptr;
+  for (const auto& [name, candidate] : machine.registry.packings())
+    if (candidate.provider == provider && candidate.accepts(plain.meta, machine.device)) packing = &candidate;
+  Tensor first = plain;
+  if (packing != nullptr) {
     const std::int64_t row_bytes = bytes_of(plain.meta.dtype, plain.meta.shape[1].number());
     const auto row = [&](std::int64_t index) { return plain.data() + index * row_bytes; };
-    for (std::int64_t i = 0; i < std::max<std::int64_t>(1, total_bytes / bytes); ++i) {
-      copies.push_back({plain.meta, Storage::allocate(bytes), 0});
-      copies.back().meta.packed = name;
-      for (std::int64_t unit = 0; i == 0 && unit < packing.units(plain.meta); ++unit)
-        packing.pack(plain.meta, row, copies[0].data(), unit);
-      if (i > 0) std::memcpy(copies.back().data(), copies[0].data(), static_cast<std::size_t>(bytes));
-    }
+    first = {plain.meta, Storage::allocate(packing->bytes(plain.meta)), 0};
+    first.meta.packed = packing->name;
+    for (std::int64_t unit = 0; unit < packing->units(plain.meta); ++unit)
+      packing->pack(plain.meta, row, first.data(), unit);
+  }
+  std::vector<Tensor> copies{first};
+  const std::int64_t bytes = first.storage->bytes();
+  while (static_cast<std::int64_t>(copies.size()) < total_bytes / bytes) {
+    copies.push_back({first.meta, Storage::allocate(bytes), 0});
+    std::memcpy(copies.back().data(), first.data(), static_cast<std::size_t>(bytes));
   }
   return copies;
 }
@@ -144,10 +144,11 @@ struct Linear {
   std::int64_t depth;
 };
 
-void run(benchmark::State& state, const Linear& linear, std::int64_t rows, int thread_count) {
+void run(benchmark::State& state, const Linear& linear, const std::string& provider, std::int64_t rows,
+         int thread_count) {
   Machine& on = machine(thread_count);
   const Tensor plain = random_weight(linear.dtype, linear.columns, linear.depth);
-  const std::vector<Tensor> weights = packed_copies(on, plain, rows <= 8 ? kBeyondCaches : 0);
+  const std::vector<Tensor> weights = weights_for(on, provider, plain, rows <= 8 ? kBeyondCaches : 0);
   const bool quantised = std::strcmp(linear.op, "linear_int8") == 0;
   std::vector<std::optional<Tensor>> operands;
   if (quantised)
@@ -165,8 +166,10 @@ void run(benchmark::State& state, const Linear& linear, std::int64_t rows, int t
   }
   const Attributes attributes = {{"dtype", DType::f32}};
   const TensorView result_view = result.view();
-  const Kernel& kernel = *on.registry.find(linear.op, "cpu");
-  const std::int64_t bytes = kernel.scratch_bytes({metas, {&result.meta, 1}, attributes, {rows, rows}}).number();
+  const Kernel& kernel = *on.registry.find(linear.op, provider);
+  const KernelRequest request{metas, {&result.meta, 1}, attributes, {rows, rows}};
+  if (const Verdict verdict = kernel.supports(request); !verdict) return state.SkipWithError(verdict.reason().c_str());
+  const std::int64_t bytes = kernel.scratch_bytes ? kernel.scratch_bytes(request).number() : 0;
   const auto scratch = Storage::allocate(std::max<std::int64_t>(bytes, 64));
 
   std::size_t turn = 0;
@@ -188,25 +191,31 @@ void run(benchmark::State& state, const Linear& linear, std::int64_t rows, int t
 
 void define_benchmarks() {
   const std::vector<Linear> all = {
-      {"qkv", "linear_int8", DType::q4_1, 960, 576},      {"o", "linear_int8", DType::q4_1, 576, 576},
-      {"gate_up", "linear_int8", DType::q4_1, 3072, 576}, {"down", "linear_int8", DType::q4_1, 576, 1536},
-      {"gate_up", "linear_int8", DType::q4_0, 3072, 576}, {"gate_up", "linear_int8", DType::q8_0, 3072, 576},
-      {"head", "linear_int8", DType::q8_0, 49152, 576},   {"gate_up", "linear", DType::f32, 3072, 576},
-      {"gate_up", "linear", DType::bf16, 3072, 576},      {"gate_up", "linear", DType::q4_1, 3072, 576},
+      {"qkv", "linear_int8", DType::q4_1, 960, 576},
+      {"o", "linear_int8", DType::q4_1, 576, 576},
+      {"gate_up", "linear_int8", DType::q4_1, 3072, 576},
+      {"down", "linear_int8", DType::q4_1, 576, 1536},
+      {"gate_up", "linear_int8", DType::q4_0, 3072, 576},
+      {"gate_up", "linear_int8", DType::q8_0, 3072, 576},
+      {"head", "linear_int8", DType::q8_0, 49152, 576},
+      {"gate_up", "linear", DType::f32, 3072, 576},
+      {"gate_up", "linear", DType::bf16, 3072, 576},
+      {"gate_up", "linear", DType::q4_1, 3072, 576},
+      {"up", "linear", DType::f32, 1536, 576},
   };
-  for (const Linear& linear : all) {
-    for (const std::int64_t rows : {1, 4, 64, 512}) {
-      if (rows > 4 && std::strcmp(linear.name, "head") == 0) continue;
-      for (const int threads : {1, 2}) {
-        const std::string name =
-            fmt::format("{}/{}/{}/rows:{}/threads:{}", linear.op, linear.name, dtype_text(linear.dtype), rows, threads);
-        benchmark::RegisterBenchmark(
-            name.c_str(), [linear, rows, threads](benchmark::State& state) { run(state, linear, rows, threads); })
-            ->UseRealTime()
-            ->Unit(benchmark::kMicrosecond);
-      }
-    }
-  }
+  KernelRegistry registry;
+  for (const KernelEntry& entry : kernel_table()) entry.define(registry);
+  for (const Linear& linear : all)
+    for (const std::int64_t rows : {1, 4, 64, 512})
+      for (const int threads : {1, 2})
+        for (const std::string& provider : registry.providers(linear.op)) {
+          // The reference takes minutes.
+          if (provider == "reference" || (rows > 4 && std::strcmp(linear.name, "head") == 0)) continue;
+          const std::string name = fmt::format("{}/{}/{}/{}/rows:{}/threads:{}", linear.op, provider, linear.name,
+                                               dtype_text(linear.dtype), rows, threads);
+          const auto body = [=](benchmark::State& state) { run(state, linear, provider, rows, threads); };
+          benchmark::RegisterBenchmark(name.c_str(), body)->UseRealTime()->Unit(benchmark::kMicrosecond);
+        }
 }
 
 }  // namespace

@@ -16,3 +16,33 @@ target_link_libraries(
   weft_libraries
   INTERFACE Threads::Threads fmt::fmt spdlog::spdlog simdjson::simdjson nlohmann_json::nlohmann_json CLI11::CLI11
             ${WEFT_PCRE2} ${WEFT_UTF8PROC} ${WEFT_XXHASH} ${CMAKE_DL_LIBS})
+
+# The providers: the folders of src/kernels/. One that needs a library of its own has a library.cmake, which looks for
+# it and defines the target weft_library_<provider>, or sets provider_missing to what is wrong. A provider that misses
+# its library is left out of layers and tables; all that stays are its name and the reason, for `weft info`.
+#
+# WEFT_PROVIDERS are those of this build, WEFT_ABSENT_PROVIDERS the others, WEFT_ABSENT_<provider> the reason.
+
+file(GLOB WEFT_PROVIDERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src/kernels ${CMAKE_SOURCE_DIR}/src/kernels/*)
+list(FILTER WEFT_PROVIDERS EXCLUDE REGEX "[.]")
+set(WEFT_ABSENT_PROVIDERS "")
+foreach(provider IN LISTS WEFT_PROVIDERS)
+  if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/kernels/${provider}/library.cmake)
+    continue()
+  endif()
+  string(TOUPPER WEFT_${provider} switch)
+  option(${switch} "Build the provider ${provider} where its library is found" ON)
+  set(provider_missing "")
+  if(${switch})
+    include(src/kernels/${provider}/library.cmake)
+  else()
+    set(provider_missing "switched off at build time (${switch}=OFF)")
+  endif()
+  if(provider_missing)
+    list(APPEND WEFT_ABSENT_PROVIDERS ${provider})
+    set(WEFT_ABSENT_${provider} ${provider_missing})
+  endif()
+endforeach()
+if(WEFT_ABSENT_PROVIDERS)
+  list(REMOVE_ITEM WEFT_PROVIDERS ${WEFT_ABSENT_PROVIDERS})
+endif()

@@ -1,7 +1,5 @@
-# What the program finds by its file: ops, kernels, models, passes. (The verbs stand in program.cmake.)
+# What the program finds by its file: ops, providers, kernels, models, passes. (The verbs stand in program.cmake.)
 
-file(GLOB WEFT_PROVIDERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src/kernels ${CMAKE_SOURCE_DIR}/src/kernels/*)
-list(FILTER WEFT_PROVIDERS EXCLUDE REGEX "[.]")
 set(provider_folders ${WEFT_PROVIDERS})
 list(TRANSFORM provider_folders PREPEND src/kernels/)
 set(provider_layers ${WEFT_PROVIDERS})
@@ -14,7 +12,7 @@ weft_table(
   FUNCTION define_op_@stem@ ARGUMENT OpDefinition& FIELDS @stem@)
 weft_table(
   FILE ${WEFT_GENERATED}/kernel_table.cpp
-  FOLDERS ${provider_folders}
+  FOLDERS ${provider_folders} EXCEPT provider.cpp
   HEADER kernels/registry.h ENTRY KernelEntry ACCESS kernel_table
   FUNCTION define_kernels_@folder@_@stem@ ARGUMENT KernelRegistry& FIELDS @folder@ @stem@)
 weft_table(
@@ -27,6 +25,38 @@ weft_declarations(
   FOLDERS src/passes EXCEPT pass.cpp
   HEADER passes/pass.h DECLARATION "PassResult @stem@(Graph& graph, PassContext& context);")
 
+# {name, why it is absent, what gives its version} of every provider, in the order of names.
+set(declarations "")
+set(rows "")
+set(all_providers ${WEFT_PROVIDERS} ${WEFT_ABSENT_PROVIDERS})
+list(SORT all_providers)
+foreach(provider IN LISTS all_providers)
+  set(version nullptr)
+  if(provider IN_LIST WEFT_PROVIDERS AND EXISTS ${CMAKE_SOURCE_DIR}/src/kernels/${provider}/provider.cpp)
+    set(version provider_version_${provider})
+    string(APPEND declarations "std::string ${version}();\n")
+  endif()
+  string(APPEND rows "    {\"${provider}\", \"${WEFT_ABSENT_${provider}}\", ${version}},\n")
+endforeach()
+weft_write_if_changed(${WEFT_GENERATED}/provider_table.cpp "// Made by the build from the folders of src/kernels
+
+#include \"kernels/provider.h\"
+
+namespace weft {
+
+${declarations}
+namespace {
+
+constexpr ProviderEntry kEntries[] = {
+${rows}};
+
+}  // namespace
+
+std::span<const ProviderEntry> provider_table() { return kEntries; }
+
+}  // namespace weft
+")
+
 # The layer that declares a table cannot include what stands in it, but a program that calls the table needs both: a
 # circle of libraries, which the linker walks three times (layer to table, table to entries, entries to layer).
 function(weft_link_table name declaring_layer)
@@ -36,6 +66,13 @@ function(weft_link_table name declaring_layer)
   set_property(TARGET ${declaring_layer} APPEND PROPERTY INTERFACE_LINK_LIBRARIES weft_${name})
 endfunction()
 
+foreach(provider IN LISTS WEFT_PROVIDERS)
+  if(TARGET weft_library_${provider})
+    target_link_libraries(weft_kernels_${provider} PRIVATE weft_library_${provider})
+  endif()
+endforeach()
+
 weft_link_table(op_table weft_ir weft_ops)
 weft_link_table(kernel_table weft_kernels ${provider_layers})
+weft_link_table(provider_table weft_kernels ${provider_layers})
 weft_link_table(model_table weft_models)

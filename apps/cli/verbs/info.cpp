@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <set>
+
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
@@ -5,33 +8,58 @@
 #include "base/options_text.h"
 #include "base/version.h"
 #include "builtin/models.h"
+#include "kernels/provider.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::string> all_providers(const KernelRegistry& kernels) {
-  std::map<std::string, bool> names;
-  for (const std::string& op : kernels.ops())
-    for (const std::string& provider : kernels.providers(op)) names[provider] = true;
-  std::vector<std::string> list;
-  for (const auto& [name, present] : names) list.push_back(name);
-  return list;
+// {name, version, kernels, refused, reason of a refusal}, or {name, absent} for one that this program is without. A
+// provider that a plugin brought has no version.
+Json provider_facts(const KernelRegistry& kernels, const std::string& provider) {
+  Json facts{{"name", provider}};
+  for (const ProviderEntry& entry : provider_table()) {
+    if (entry.name != provider) continue;
+    if (*entry.absent != '\0') {
+      facts["absent"] = entry.absent;
+      return facts;
+    }
+    facts["version"] = entry.version == nullptr ? kVersion : entry.version();
+  }
+  int usable = 0, refused = 0;
+  for (const std::string& op : kernels.ops()) {
+    const std::vector<std::string> names = kernels.providers(op);
+    if (std::find(names.begin(), names.end(), provider) == names.end()) continue;
+    ++(kernels.find(op, provider) != nullptr ? usable : refused);
+    if (kernels.find(op, provider) == nullptr) facts["reason"] = kernels.refusal(op, provider);
+  }
+  facts["kernels"] = usable;
+  facts["refused"] = refused;
+  return facts;
 }
 
-Json kernel_counts(const KernelRegistry& kernels, const std::string& provider) {
-  int usable = 0, refused = 0;
+// Those of the build and those of the Context, in the order of names.
+std::set<std::string> all_providers(const KernelRegistry& kernels) {
+  std::set<std::string> names;
+  for (const ProviderEntry& entry : provider_table()) names.insert(entry.name);
   for (const std::string& op : kernels.ops())
-    for (const std::string& name : kernels.providers(op))
-      if (name == provider) ++(kernels.find(op, name) != nullptr ? usable : refused);
-  return {{"name", provider}, {"kernels", usable}, {"refused", refused}};
+    for (const std::string& provider : kernels.providers(op)) names.insert(provider);
+  return names;
+}
+
+std::string provider_text(const Json& facts) {
+  std::string text = facts["name"];
+  if (facts.contains("version")) text += " " + facts["version"].get<std::string>();
+  if (facts.contains("absent")) return text + ": absent, " + facts["absent"].get<std::string>();
+  text += fmt::format(": {} kernels, {} refused", facts["kernels"].get<int>(), facts["refused"].get<int>());
+  if (facts.contains("reason")) text += ": " + facts["reason"].get<std::string>();
+  return text;
 }
 
 Json versions() {
   return {{"weft", kVersion},
           {"compiler", __VERSION__},
-          {"cli11", CLI11_VERSION},
           {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
           {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                         NLOHMANN_JSON_VERSION_PATCH)}};
@@ -46,7 +74,7 @@ int print_info(bool as_json, VerbCall& call) {
             {"features", {{"host", cpu_features_text(device.host)}, {"in_use", cpu_features_text(device.features)}}},
             {"threads", device.threads}};
   for (const std::string& provider : all_providers(context->kernels))
-    info["providers"].push_back(kernel_counts(context->kernels, provider));
+    info["providers"].push_back(provider_facts(context->kernels, provider));
   info["models"] = make_model_registry().architectures();
   const Options defaults;
   info["options"] = Json::object();
@@ -64,8 +92,7 @@ int print_info(bool as_json, VerbCall& call) {
                           cpu_features_text(device.host))
            << fmt::format("{:<16}{}\n", "threads", device.threads);
   for (const Json& provider : info["providers"])
-    call.out << fmt::format("{:<16}{}: {} kernels, {} refused\n", "provider", provider["name"].get<std::string>(),
-                            provider["kernels"].get<int>(), provider["refused"].get<int>());
+    call.out << fmt::format("{:<16}{}\n", "provider", provider_text(provider));
   call.out << fmt::format("{:<16}{}\n", "models", fmt::join(make_model_registry().architectures(), ", "));
   for (const auto& [name, value] : info["options"].items())
     call.out << fmt::format("{:<16}{} = {}\n", "option", name, value.get<std::string>());
@@ -76,9 +103,9 @@ int print_info(bool as_json, VerbCall& call) {
 }  // namespace weft
 
 VERB(info) {
-  verbs.add("info", {"Say what this machine and program have.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+  verbs.add("info", {"Say what this machine and program have.", [](Flags& flags, VerbCall& call) -> VerbBody {
                        auto as_json = std::make_shared<bool>(false);
-                       flags.add_flag("--json", *as_json, "Print JSON.");
+                       flags.flag("--json", *as_json, "Print JSON.");
                        return [as_json, &call] { return print_info(*as_json, call); };
                      }});
 }

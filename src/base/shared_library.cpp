@@ -1,0 +1,18 @@
+#include "base/shared_library.h"
+
+#include <dlfcn.h>
+
+namespace weft {
+
+std::optional<SharedLibrary> SharedLibrary::open(const std::string& name, std::string& problem) {
+  // Local: its symbols must not stand in for those of another library.
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr) return SharedLibrary(handle);
+  const char* words = dlerror();
+  problem = words == nullptr ? "the loader does not say why" : words;
+  return std::nullopt;
+}
+
+void* SharedLibrary::find_address(const char* symbol) const { return dlsym(handle_, symbol); }
+
+}  // namespace weft

@@ -1,0 +1,214 @@
+// linear_int8 with oneDNN's integer products: for each group of 32 a product of codes, exact in int32, which is then
+// scaled and added as the op's definition reads, to the same bits.
+//
+// Codes of the weight go in as unsigned bytes with a zero point. Without VNNI oneDNN adds two byte products in 16
+// bits, where those of 4-bit codes fit and those of 8-bit ones saturate.
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "kernels/onednn/library.h"
+#include "kernels/registry.h"
+#include "tensor/blocks.h"
+#include "tensor/convert.h"
+
+namespace weft::onednn {
+namespace {
+
+// Rows of one call: its int32 products and f32 sums, 64 KB each, stay in the second-level cache.
+constexpr std::int64_t kBlockRows = 128;
+constexpr std::int64_t kCellBytes = 4;
+
+struct BlockFormat {
+  std::int64_t codes;  // byte of a block at which they start
+  std::uint8_t zero;   // code of zero as an unsigned byte
+  bool minimum;        // whether there is an m
+};
+
+BlockFormat block_format(DType dtype) {
+  if (dtype == DType::q4_0) return {2, 8, false};
+  if (dtype == DType::q4_1) return {4, 0, true};
+  return {2, 128, false};
+}
+
+bool has_plain_rows(const Meta& meta, std::int64_t width) {
+  return meta.is_contiguous() ||
+         (meta.strides[1] == Dim(1) && meta.strides[0].is_number() && meta.strides[0].number() >= width);
+}
+
+Verdict supports(bool wide_sums, const KernelRequest& request) {
+  const Meta& x = *request.operands[0];
+  const Meta& scale = *request.operands[1];
+  const Meta& weight = *request.operands[2];
+  const Meta& result = request.results[0];
+  if (!weight.packed.empty()) return Verdict::no("reads plain weights, not " + weight.text());
+  if (weight.dtype != DType::q4_0 && weight.dtype != DType::q4_1 && weight.dtype != DType::q8_0)
+    return Verdict::no(fmt::format("takes q4_0, q4_1 and q8_0, not {}", weight.text()));
+  if (weight.dtype == DType::q8_0 && !wide_sums)
+    return Verdict::no("without VNNI oneDNN's sums of 8-bit products saturate at 16 bits");
+  if (!weight.shape[0].is_number() || !weight.shape[1].is_number())
+    return Verdict::no(fmt::format("wants a weight of known size, not {}", weight.text()));
+  const std::int64_t depth = weight.shape[1].number();
+  if (!has_plain_rows(x, depth) || !has_plain_rows(scale, depth / kBlockElements))
+    return Verdict::no(fmt::format("wants rows side by side, not {} and {}", x.text(), scale.text()));
+  if (!result.is_contiguous() ||
+      (result.dtype != DType::f32 && result.dtype != DType::bf16 && result.dtype != DType::f16))
+    return Verdict::no(fmt::format("gives contiguous f32, bf16 and f16, not {}", result.text()));
+  return is_there();
+}
+
+// How a call's scratch is divided: scales and, for q4_1, scales times sums of codes, both as [groups, rows]; then for
+// each thread the codes of a slice as [columns, depth], and products and sums of one block as [columns, rows].
+struct Scratch {
+  static constexpr std::int64_t kBlock = kSliceColumns * kBlockRows * kCellBytes;
+  std::int64_t codes;
+
+  explicit Scratch(std::int64_t depth) : codes(align_up(kSliceColumns * depth)) {}
+  std::int64_t of_thread() const { return codes + 2 * kBlock; }
+};
+
+struct Call {
+  std::int64_t rows, columns, depth, groups;
+  const std::int8_t* x;
+  std::int64_t x_stride;
+  const TensorView& weight;
+  BlockFormat format;
+  std::int64_t block_bytes;
+  float* scales;
+  float* terms;
+};
+
+// Scales and terms of one row.
+void compute_terms(const Call& all, const float* scale, std::int64_t row) {
+  for (std::int64_t group = 0; group < all.groups; ++group) {
+    const std::int8_t* codes = all.x + row * all.x_stride + group * kBlockElements;
+    std::int32_t sum = 0;
+    for (std::int64_t k = 0; k < kBlockElements; ++k) sum += codes[k];
+    all.scales[group * all.rows + row] = scale[group];
+    all.terms[group * all.rows + row] = scale[group] * static_cast<float>(sum);
+  }
+}
+
+// Codes of `width` columns as unsigned bytes, row-major.
+void unpack_slice(const Call& all, std::int64_t first_column, std::int64_t width, std::uint8_t* to) {
+  constexpr std::int64_t kHalf = kBlockElements / 2;
+  const std::byte* block = all.weight.data + first_column * all.groups * all.block_bytes;
+  for (std::int64_t i = 0; i < width * all.groups; ++i, block += all.block_bytes, to += kBlockElements) {
+    const auto* codes = reinterpret_cast<const std::uint8_t*>(block + all.format.codes);
+    if (all.weight.dtype == DType::q8_0)
+      for (std::int64_t k = 0; k < kBlockElements; ++k) to[k] = static_cast<std::uint8_t>(codes[k] ^ 0x80u);
+    else
+      for (std::int64_t k = 0; k < kHalf; ++k) {
+        to[k] = codes[k] & 0xf;
+        to[k + kHalf] = codes[k] >> 4;
+      }
+  }
+}
+
+// sums += d * scale * products (+ m * term), over the rows of one column and group.
+void add_group(const Call& all, const std::byte* block, std::int64_t group, std::int64_t first_row, std::int64_t height,
+               const std::int32_t* products, float* sums) {
+  const float d = load_float(DType::f16, block, 0);
+  const float* scales = all.scales + group * all.rows + first_row;
+  for (std::int64_t row = 0; row < height; ++row)
+    sums[row] = std::fma(static_cast<float>(products[row]), d * scales[row], sums[row]);
+  if (!all.format.minimum) return;
+  const float m = load_float(DType::f16, block, 1);
+  const float* terms = all.terms + group * all.rows + first_row;
+  for (std::int64_t row = 0; row < height; ++row) sums[row] = std::fma(m, terms[row], sums[row]);
+}
+
+// sums[column, row] of one block of rows and one slice of columns.
+void multiply_block(const Call& all, std::int64_t first_column, std::int64_t width, std::int64_t first_row,
+                    std::int64_t height, const std::uint8_t* codes, std::int32_t* products, float* sums) {
+  std::fill(sums, sums + width * kBlockRows, 0.0f);
+  const OneThread one_thread;
+  for (std::int64_t group = 0; group < all.groups; ++group) {
+    const std::int32_t no_offset = 0;
+    check_status("dnnl_gemm_u8s8s32", library().gemm_u8s8s32('N', 'T', 'F', width, height, kBlockElements, 1.0f,
+                                                             codes + group * kBlockElements, all.depth, all.format.zero,
+                                                             all.x + first_row * all.x_stride + group * kBlockElements,
+                                                             all.x_stride, 0, 0.0f, products, kBlockRows, &no_offset));
+    for (std::int64_t column = 0; column < width; ++column)
+      add_group(all, all.weight.data + ((first_column + column) * all.groups + group) * all.block_bytes, group,
+                first_row, height, products + column * kBlockRows, sums + column * kBlockRows);
+  }
+}
+
+void store_block(const TensorView& result, std::int64_t first_column, std::int64_t width, std::int64_t first_row,
+                 std::int64_t height, const float* sums) {
+  for (std::int64_t row = 0; row < height; ++row) {
+    float values[kSliceColumns];
+    for (std::int64_t column = 0; column < width; ++column) values[column] = sums[column * kBlockRows + row];
+    const std::int64_t first = (first_row + row) * result.size[1] + first_column;
+    convert_row(DType::f32, reinterpret_cast<const std::byte*>(values), result.dtype,
+                result.data + bytes_of(result.dtype, first), width);
+  }
+}
+
+void run(const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const TensorView& scale = call.operands[1];
+  const TensorView& weight = call.operands[2];
+  const std::int64_t rows = x.size[0], columns = weight.size[0], depth = weight.size[1];
+  if (rows == 0) return;
+  const std::int64_t groups = depth / kBlockElements, table = align_up(groups * rows * kCellBytes);
+  // The stride of a single row may be anything.
+  const Call all{rows,
+                 columns,
+                 depth,
+                 groups,
+                 x.as<const std::int8_t>(),
+                 rows > 1 ? x.stride[0] : depth,
+                 weight,
+                 block_format(weight.dtype),
+                 dtype_info(weight.dtype).block_bytes,
+                 reinterpret_cast<float*>(call.scratch.data()),
+                 reinterpret_cast<float*>(call.scratch.data() + table)};
+  call.threads.run(
+      rows, [&](std::int64_t row, int) { compute_terms(all, scale.as<const float>() + row * scale.stride[0], row); });
+  const Scratch scratch(depth);
+  call.threads.run((columns + kSliceColumns - 1) / kSliceColumns, [&](std::int64_t chunk, int thread) {
+    const std::int64_t first_column = chunk * kSliceColumns, width = std::min(kSliceColumns, columns - first_column);
+    std::byte* own = call.scratch.data() + 2 * table + thread * scratch.of_thread();
+    auto* codes = reinterpret_cast<std::uint8_t*>(own);
+    auto* products = reinterpret_cast<std::int32_t*>(own + scratch.codes);
+    auto* sums = reinterpret_cast<float*>(own + scratch.codes + Scratch::kBlock);
+    unpack_slice(all, first_column, width, codes);
+    for (std::int64_t first_row = 0; first_row < rows; first_row += kBlockRows) {
+      const std::int64_t height = std::min(kBlockRows, rows - first_row);
+      multiply_block(all, first_column, width, first_row, height, codes, products, sums);
+      store_block(call.results[0], first_column, width, first_row, height, sums);
+    }
+  });
+}
+
+Dim scratch_bytes(int threads, const KernelRequest& request) {
+  const std::int64_t depth = request.operands[2]->shape[1].number();
+  const Dim table = align(request.operands[0]->shape[0] * Dim(depth / kBlockElements * kCellBytes), 64);
+  return table + table + Dim(threads * Scratch(depth).of_thread());
+}
+
+}  // namespace
+}  // namespace weft::onednn
+
+KERNELS(onednn, linear_int8) {
+  Kernel kernel;
+  kernel.op = "linear_int8";
+  kernel.provider = "onednn";
+  kernel.supported = onednn::runs_on_cpu;
+  kernel.prepare = [](Kernel& prepared, const DeviceDescription& device) {
+    // oneDNN looks at the processor itself, whatever ceiling was asked of us.
+    const bool wide_sums = device.host >= CpuFeatures::avx512_vnni;
+    prepared.supports = [wide_sums](const KernelRequest& request) { return onednn::supports(wide_sums, request); };
+    prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
+      return onednn::scratch_bytes(threads, request);
+    };
+  };
+  kernel.run = onednn::run;
+  kernel.note =
+      "gemm_u8s8s32 a group on slices of 128 columns over the threads; the instruction set is oneDNN's choice";
+  registry.add(std::move(kernel));
+}

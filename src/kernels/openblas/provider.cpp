@@ -1,0 +1,67 @@
+#include "kernels/provider.h"
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/shared_library.h"
+#include "kernels/openblas/library.h"
+
+namespace weft::openblas {
+namespace {
+
+struct Opened {
+  Library library;
+  std::string problem;
+};
+
+Opened open() {
+  Opened opened;
+  const char* name = "libopenblas.so.0";
+  const auto shared = SharedLibrary::open(name, opened.problem);
+  if (!shared) return opened;
+  const auto find = [&]<class Function>(Function*& function, const char* symbol) {
+    function = shared->find<Function>(symbol);
+    if (function == nullptr) opened.problem = fmt::format("{} has no {}", name, symbol);
+  };
+  find(opened.library.sgemm, "cblas_sgemm");
+  find(opened.library.sgemv, "cblas_sgemv");
+  find(opened.library.get_config, "openblas_get_config");
+  decltype(&openblas_get_parallel) get_parallel = nullptr;
+  decltype(&openblas_set_num_threads) set_num_threads = nullptr;
+  find(get_parallel, "openblas_get_parallel");
+  find(set_num_threads, "openblas_set_num_threads");
+  if (!opened.problem.empty()) return opened;
+  if (get_parallel() != OPENBLAS_THREAD) {
+    opened.problem = "the OpenBLAS of this system is not its pthread flavour (Debian's libopenblas0-pthread)";
+    return opened;
+  }
+  // The library starts a thread for each processor when it is loaded. What stops them stands in no header.
+  set_num_threads(1);
+  if (auto* stop = shared->find<int()>("blas_thread_shutdown_")) stop();
+  return opened;
+}
+
+// Once for the process, as the loader has it.
+const Opened& opened() {
+  static const Opened once = open();
+  return once;
+}
+
+}  // namespace
+
+Verdict is_there() { return opened().problem.empty() ? Verdict::yes() : Verdict::no(opened().problem); }
+
+const Library& library() {
+  CHECK(opened().problem.empty(), "OpenBLAS is called, but {}", opened().problem);
+  return opened().library;
+}
+
+}  // namespace weft::openblas
+
+// "OpenBLAS 0.3.21 DYNAMIC_ARCH ...": the second word.
+PROVIDER(openblas) {
+  if (const Verdict there = openblas::is_there(); !there) return there.reason();
+  const std::string configuration = openblas::library().get_config();
+  const std::size_t first = configuration.find(' ') + 1;
+  return configuration.substr(first, configuration.find(' ', first) - first);
+}
