@@ -125,7 +125,8 @@ TEST(CpuFusedAddRmsNorm, GivesTheBitsOfItsMeaningOverItsArguments) {
 float silu(float x) { return house_silu(x); }
 float gelu(float x) { return (x * 0.5f) * (house_erf(x * static_cast<float>(std::sqrt(0.5))) + 1.0f); }
 float gelu_tanh(float x) {
-  const float inner = (x + x * x * x * 0.044715f) * static_cast<float>(std::sqrt(2 / M_PI));
+  const double sum = x + static_cast<double>(x * x * x) * static_cast<double>(0.044715f);
+  const float inner = static_cast<float>(sum) * static_cast<float>(std::sqrt(2 / M_PI));
   return (x * 0.5f) * (house_tanh(inner) + 1.0f);
 }
 

@@ -36,17 +36,44 @@ inline Floats vector_exp(Floats x) {
 inline Floats with_sign(Floats magnitude, Integers sign) { return floats_of(bits_of(magnitude) | sign); }
 inline Integers sign_of(Floats x) { return bits_of(x) & INT32_MIN; }
 
+inline Floats vector_tanh_far(Floats x) {
+  using C = HouseTanhConstants;
+  using E = HouseExpConstants;
+  x = fill(C::one_from) < x ? fill(C::far_end) : x;
+  const Floats twice = x + x;
+  const Floats shifted = twice * E::inverse_ln2 + E::magic;
+  const Floats n = shifted - E::magic;
+  const Floats reduced = twice - n * E::ln2_high;
+  const Floats low = n * E::ln2_low;
+  const Floats r = reduced - low;
+  Floats p = fill(E::p4);
+  p = p * r + E::p3;
+  p = p * r + E::p2;
+  p = p * r + E::p1;
+  p = p * r + E::p0;
+  const Floats rise = r * r * p - low;
+  const Floats t = reduced + rise;
+  const Floats t_rest = (reduced - t) + rise;
+  const Floats power = floats_of(wrapping_sum(bits_of(shifted) << 23, Integers{} + 0x3f000000));
+  const Floats base = power + 0.5f;
+  const Floats scaled = power * t;
+  const Floats divisor = base + scaled;
+  const Floats divisor_rest = ((base - divisor) + scaled) + power * t_rest;
+  const Floats quotient = 1.0f / divisor;
+  const Floats head = (quotient + C::grid) - C::grid;
+  const Floats divisor_head = floats_of(bits_of(divisor) & static_cast<std::int32_t>(C::head));
+  const Floats divisor_tail = (divisor - divisor_head) + divisor_rest;
+  const Floats remainder = (1.0f - head * divisor_head) - head * divisor_tail;
+  return (1.0f - head) - remainder * quotient;
+}
+
 inline Floats vector_tanh(Floats x) {
   using C = HouseTanhConstants;
   const Floats magnitude = absolute(x);
   const Floats z = x * x;
-  Floats p = fill(C::p4);
-  p = p * z + C::p3;
-  p = p * z + C::p2;
-  p = p * z + C::p1;
-  p = p * z + C::p0;
+  const Floats p = C::p1 * z + C::p0;
   const Floats near = x + x * (z * p);
-  const Floats far = 1.0f - 2.0f / (vector_exp(magnitude + magnitude) + 1.0f);
+  const Floats far = vector_tanh_far(magnitude);
   return magnitude < C::split ? near : with_sign(far, sign_of(x));
 }
 
@@ -72,6 +99,13 @@ inline Floats vector_erf(Floats x) {
   q = q * a + C::q0;
   const Floats far = 1.0f - vector_exp(q);
   return magnitude < C::split ? near : with_sign(far, sign_of(x));
+}
+
+// a * b + c, rounded once: the product of two floats is exact as a double.
+inline Floats once_rounded_sum(Floats a, float b, Floats c) {
+  using Doubles = double __attribute__((vector_size(8 * kLanes)));
+  const Doubles sum = __builtin_convertvector(c, Doubles) + __builtin_convertvector(a, Doubles) * double{b};
+  return __builtin_convertvector(sum, Floats);
 }
 
 inline Floats vector_silu(Floats x) { return x / (1.0f + vector_exp(-x)); }

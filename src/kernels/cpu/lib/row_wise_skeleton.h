@@ -91,7 +91,7 @@ inline Floats activation(Floats x) {
   } else if constexpr (gate == Gate::gelu) {
     return (x * 0.5f) * (vector_erf(x * 0.707106781186547524f) + 1.0f);
   } else {
-    const Floats inner = (x + (x * x * x) * 0.044715f) * 0.797884560802865356f;
+    const Floats inner = once_rounded_sum(x * x * x, 0.044715f, x) * 0.797884560802865356f;
     return (x * 0.5f) * (vector_tanh(inner) + 1.0f);
   }
 }
