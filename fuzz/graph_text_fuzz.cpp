@@ -1,5 +1,5 @@
-// Any bytes are graphs that display prints and parse reads back to the same, or a UserError; the verifier gives a
-// verdict on each.
+// Any bytes are graphs and patterns that display prints and parse reads back to the same, or a UserError; the verifier
+// gives a verdict on each.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,25 +15,35 @@ namespace {
 
 using namespace weft;
 
-void check_prints(const Graph& graph, const OpTable& ops) {
-  const std::string text = display(graph), form = canonical(graph);
-  if (display(*parse_graph(text, ops)) != text) std::abort();
-  if (canonical(*parse_graph(form, ops)) != form) std::abort();
+template <class Parse>
+void check_prints(const auto& definition, Parse&& parse) {
+  const std::string text = display(definition), form = canonical(definition);
+  if (display(*parse(text)) != text) std::abort();
+  if (canonical(*parse(form)) != form) std::abort();
+}
+
+void check(const Graph& graph, const OpTable& ops) {
+  find_breach(graph, ops);
+  check_prints(graph, [&](const std::string& text) { return parse_graph(text, ops); });
+}
+
+void check(const Pattern& pattern, const OpTable& ops) {
+  find_breach(pattern);
+  check_prints(pattern, [&](const std::string& text) {
+    return std::get<std::shared_ptr<Pattern>>(parse_definitions(text, ops, "again").at(0));
+  });
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const OpTable ops = make_op_table();
-  std::vector<std::shared_ptr<Graph>> graphs;
+  std::vector<Definition> definitions;
   try {
-    graphs = parse_graphs(std::string_view(reinterpret_cast<const char*>(data), size), ops, "fuzz");
+    definitions = parse_definitions(std::string_view(reinterpret_cast<const char*>(data), size), ops, "fuzz");
   } catch (const UserError&) {
     return 0;
   }
-  for (const auto& graph : graphs) {
-    find_breach(*graph, ops);
-    check_prints(*graph, ops);
-  }
+  for (const Definition& definition : definitions) std::visit([&](const auto& one) { check(*one, ops); }, definition);
   return 0;
 }

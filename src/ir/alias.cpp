@@ -24,32 +24,9 @@ Dim storage_offset(const GraphValue* value) {
   return offset;
 }
 
-Footprint footprint(const GraphValue* value) {
-  Footprint result;
-  result.root = storage_root(value);
-  result.offset = storage_offset(value);
-  const Meta& meta = value->meta;
-  if (!meta.is_tensor() || meta.shape.size() < 2 || is_block(meta.dtype)) return result;
-  const Shape strides = meta.full_strides();
-  // A row is dims 1.. ; it is one run of elements when those dims are contiguous among themselves.
-  Dim width = 1;
-  for (std::size_t i = meta.shape.size(); i-- > 1;) {
-    if (!(strides[i] == width)) return result;
-    width = width * meta.shape[i];
-  }
-  if (!width.is_number() || !strides[0].is_number() || !result.offset.is_number()) return result;
-  if (result.offset.number() + width.number() > strides[0].number()) return result;
-  result.width = width.number();
-  result.row_stride = strides[0].number();
-  return result;
-}
+Place place_of(const GraphValue* value) { return {storage_root(value), footprint(value->meta, storage_offset(value))}; }
 
-bool may_overlap(const Footprint& a, const Footprint& b) {
-  if (a.root != b.root) return false;
-  if (a.width < 0 || b.width < 0 || a.row_stride != b.row_stride) return true;
-  const std::int64_t a_begin = a.offset.number(), b_begin = b.offset.number();
-  return a_begin < b_begin + b.width && b_begin < a_begin + a.width;
-}
+bool may_overlap(const Place& a, const Place& b) { return a.root == b.root && may_overlap(a.part, b.part); }
 
 std::vector<GraphValue*> aliases(GraphValue* root) {
   std::vector<GraphValue*> found{root};

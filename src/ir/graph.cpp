@@ -156,6 +156,7 @@ std::shared_ptr<Graph> Graph::clone() const {
   }
   copy->set_results(mapped(*result_));
   copy->result_->results_in = result_->results_in;
+  copy->result_->line = result_->line;
   return copy;
 }
 

@@ -1,31 +1,35 @@
 #include "ir/parse.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "base/error.h"
 #include "ir/graph_cursor.h"
+#include "ir/parse_call.h"
+#include "ir/pattern_parser.h"
 #include "tensor/attribute_parser.h"
 #include "tensor/meta_parser.h"
-#include "tensor/text_cursor.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kMaxText = 64u << 20;
 
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-}
-
 class Parser {
  public:
   Parser(std::string_view text, const OpTable& ops, std::string_view source) : cursor_(text, source), ops_(ops) {}
 
-  std::vector<std::shared_ptr<Graph>> file() {
-    std::vector<std::shared_ptr<Graph>> graphs, pieces;
+  std::vector<Definition> file() {
+    std::vector<Definition> definitions;
+    std::vector<std::shared_ptr<Graph>> pieces;
+    std::set<std::string> patterns;
     for (cursor_.skip(true); !cursor_.at_end(); cursor_.skip(true)) {
+      if (pieces.empty() && cursor_.take_word("pattern")) {
+        definitions.emplace_back(parse_pattern(cursor_, ops_));
+        const std::string& name = std::get<std::shared_ptr<Pattern>>(definitions.back())->name;
+        if (!patterns.insert(name).second) cursor_.fail("a pattern named " + name + " stands above already");
+        continue;
+      }
       std::shared_ptr<Graph> graph = definition(pieces);
       if (graph->kind != DefinitionKind::graph) {
         pieces.push_back(std::move(graph));
@@ -33,10 +37,10 @@ class Parser {
       }
       graph->pieces = std::move(pieces);
       pieces.clear();
-      graphs.push_back(std::move(graph));
+      definitions.emplace_back(std::move(graph));
     }
     if (!pieces.empty()) cursor_.fail_expected("the graph that the pieces belong to");
-    return graphs;
+    return definitions;
   }
 
  private:
@@ -51,7 +55,8 @@ class Parser {
     } else if (cursor_.take_word("splitting")) {
       graph->kind = DefinitionKind::splitting;
     } else {
-      cursor_.fail_expected("'graph', 'piece' or 'splitting'");
+      cursor_.fail_expected(pieces.empty() ? "'graph', 'piece', 'splitting' or 'pattern'"
+                                           : "'piece', 'splitting' or the graph that the pieces belong to");
     }
     graph->name = cursor_.word("a name");
     inputs(*graph);
@@ -73,10 +78,11 @@ class Parser {
       const bool param = cursor_.take_word("param", true);
       std::string key;
       if (param && cursor_.take("(")) {
+        if (cursor_.peek() != '"') cursor_.fail_expected("the checkpoint key in quotes");
         key = parse_attribute(cursor_.text(), cursor_.position()).string();
         cursor_.expect(")");
       }
-      const std::string name = value_name(true);
+      const std::string name = parse_value_name(cursor_);
       cursor_.expect(":");
       GraphValue* input = graph.add_input(type(graph), name);
       input->overwrites = overwrites;
@@ -105,9 +111,9 @@ class Parser {
       cursor_.expect("in");
       cursor_.expect("[");
       Interval interval;
-      interval.lo = number();
+      interval.lo = parse_number(cursor_);
       cursor_.expect(",");
-      interval.hi = number();
+      interval.hi = parse_number(cursor_);
       cursor_.expect("]");
       if (interval.lo > interval.hi) cursor_.fail("the bounds of " + symbol + " are empty");
       if (!graph.bounds.emplace(symbol, interval).second) cursor_.fail("bounds of " + symbol + " stand twice");
@@ -123,7 +129,7 @@ class Parser {
     cursor_.skip(false);
     if (cursor_.peek() == '%') {
       do {
-        names.push_back(value_name(true));
+        names.push_back(parse_value_name(cursor_));
         types.push_back(cursor_.take(":") ? std::optional(type(graph)) : std::nullopt);
       } while (cursor_.take(",", true));
       cursor_.expect("=");
@@ -137,9 +143,7 @@ class Parser {
     arguments(*node);
     const std::string origin = cursor_.take_origin();
     set_origin(*node, origin);
-    cursor_.skip(false);
-    if (!cursor_.at_end() && cursor_.peek() != '\n' && cursor_.peek() != '}')
-      cursor_.fail_expected("the end of the line");
+    expect_end_of_node(cursor_);
     std::vector<Meta> metas = result_types(*node, names, types, pieces);
     Node* added = graph.add_node(std::move(node), std::move(metas));
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -198,11 +202,7 @@ class Parser {
   void named_attribute(const Node& node, std::vector<std::pair<std::string, Attribute>>& given) {
     const std::string key = cursor_.word("a value, 'none' or an attribute");
     cursor_.expect("=");
-    if (node.op != nullptr && node.op->schema.parameter_index(key) < static_cast<int>(node.op->schema.tensor_count()))
-      cursor_.fail(
-          fmt::format("[{}] has no attribute {}; its signature is {}", node.name, key, node.op->schema.text()));
-    for (const auto& [name, unused] : given)
-      if (name == key) cursor_.fail("attribute " + key + " stands twice");
+    check_attribute_name(cursor_, node.op, node.name, key, given);
     given.emplace_back(key, parse_attribute(cursor_.text(), cursor_.position(), &symbols_));
   }
 
@@ -211,21 +211,8 @@ class Parser {
       for (const auto& [key, value] : given) node.attributes.set(key, value);
       return;
     }
-    const Schema& schema = node.op->schema;
-    const std::size_t tensors = schema.tensor_count();
-    const bool variadic = tensors > 0 && schema.parameters[tensors - 1].type == ParameterType::tensor_list;
-    if (!variadic && node.operands.size() > tensors)
-      cursor_.fail(fmt::format("[{}] takes {} tensors, but {} are given", node.name, tensors, node.operands.size()));
-    while (!variadic && node.operands.size() < tensors) {
-      const Parameter& parameter = schema.parameters[node.operands.size()];
-      if (!parameter.optional) cursor_.fail(fmt::format("[{}] {} must be given", node.name, parameter.name));
-      node.operands.push_back(nullptr);
-    }
-    for (std::size_t i = 0; i < node.operands.size(); ++i)
-      if (node.operands[i] == nullptr && !schema.parameters[std::min(i, tensors - 1)].optional)
-        cursor_.fail(
-            fmt::format("[{}] {} must be a value", node.name, schema.parameters[std::min(i, tensors - 1)].name));
-    located([&] { node.attributes = complete_attributes(schema, given); });
+    complete_operands<GraphValue*>(cursor_, *node.op, node.operands, nullptr);
+    located(cursor_, [&] { node.attributes = complete_attributes(node.op->schema, given); });
   }
 
   std::vector<Meta> result_types(const Node& node, const std::vector<std::string>& names,
@@ -236,7 +223,7 @@ class Parser {
       std::vector<std::optional<Meta>> operands;
       for (const GraphValue* operand : node.operands)
         operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
-      located([&] { metas = infer_results(*node.op, ops_, operands, node.attributes); });
+      located(cursor_, [&] { metas = infer_results(*node.op, ops_, operands, node.attributes); });
       if (metas.size() != names.size())
         cursor_.fail(fmt::format("[{}] gives {} results, but {} are named", node.name, metas.size(), names.size()));
       for (std::size_t i = 0; i < names.size(); ++i)
@@ -259,6 +246,7 @@ class Parser {
   void results(Graph& graph) {
     std::vector<GraphValue*> values;
     std::vector<int> homes;
+    const int line = cursor_.line();
     cursor_.skip(false);
     while (cursor_.peek() == '%') {
       values.push_back(used_value());
@@ -276,6 +264,7 @@ class Parser {
       cursor_.skip(true);
     }
     graph.set_results(values);
+    graph.result_node()->line = line;
     if (std::any_of(homes.begin(), homes.end(), [](int home) { return home >= 0; }))
       graph.result_node()->results_in = std::move(homes);
   }
@@ -283,7 +272,7 @@ class Parser {
   Meta type(const Graph& graph) {
     cursor_.skip(true);
     Meta meta;
-    located([&] { meta = parse_meta(cursor_.text(), cursor_.position()); });
+    located(cursor_, [&] { meta = parse_meta(cursor_.text(), cursor_.position()); });
     meta.device = graph.device;
     if (cursor_.take_word("on")) meta.device = device();
     return meta;
@@ -293,35 +282,15 @@ class Parser {
     std::string text = cursor_.word("a device");
     if (cursor_.peek() == ':' && cursor_.peek(1) >= '0' && cursor_.peek(1) <= '9') {
       ++cursor_.position();
-      text += ":" + std::to_string(number());
+      text += ":" + std::to_string(parse_number(cursor_));
     }
     DeviceId id;
-    located([&] { id = device_from_text(text); });
+    located(cursor_, [&] { id = device_from_text(text); });
     return id;
   }
 
-  std::int64_t number() {
-    cursor_.skip(true);
-    std::int64_t value = 0;
-    const char* begin = cursor_.text().data() + cursor_.position();
-    const auto [end, error] = std::from_chars(begin, cursor_.text().data() + cursor_.text().size(), value);
-    if (error != std::errc()) cursor_.fail_expected("a number");
-    cursor_.position() += static_cast<std::size_t>(end - begin);
-    return value;
-  }
-
-  std::string value_name(bool newlines) {
-    cursor_.skip(newlines);
-    if (cursor_.peek() != '%') cursor_.fail_expected("a value such as %x");
-    ++cursor_.position();
-    std::string name;
-    for (; is_name_character(cursor_.peek()); ++cursor_.position()) name += cursor_.peek();
-    if (name.empty() || name[0] == '.') cursor_.fail_expected("a name after '%'");
-    return name;
-  }
-
   GraphValue* used_value() {
-    const std::string name = value_name(true);
+    const std::string name = parse_value_name(cursor_);
     auto found = values_.find(name);
     if (found == values_.end()) cursor_.fail("%" + name + " is used before it is defined");
     return found->second;
@@ -344,18 +313,6 @@ class Parser {
     }
   }
 
-  // Runs `body` and puts this place before the message of a UserError that does not know it.
-  template <class Body>
-  void located(Body&& body) {
-    try {
-      body();
-    } catch (const ParseError&) {
-      throw;
-    } catch (const UserError& error) {
-      cursor_.fail(error.what());
-    }
-  }
-
   GraphCursor cursor_;
   const OpTable& ops_;
   std::map<std::string, GraphValue*> values_;
@@ -365,10 +322,17 @@ class Parser {
 
 }  // namespace
 
-std::vector<std::shared_ptr<Graph>> parse_graphs(std::string_view text, const OpTable& ops, std::string_view source) {
+std::vector<Definition> parse_definitions(std::string_view text, const OpTable& ops, std::string_view source) {
   USER_CHECK(text.size() <= kMaxText, "[{}] a graph's text is at most 64 MB, but this is {} bytes", source,
              text.size());
   return Parser(text, ops, source).file();
+}
+
+std::vector<std::shared_ptr<Graph>> parse_graphs(std::string_view text, const OpTable& ops, std::string_view source) {
+  std::vector<std::shared_ptr<Graph>> graphs;
+  for (Definition& definition : parse_definitions(text, ops, source))
+    if (auto* graph = std::get_if<std::shared_ptr<Graph>>(&definition)) graphs.push_back(std::move(*graph));
+  return graphs;
 }
 
 std::shared_ptr<Graph> parse_graph(std::string_view text, const OpTable& ops, std::string_view source) {

@@ -4,11 +4,10 @@
 #include <set>
 
 #include "base/error.h"
+#include "ir/print_call.h"
 
 namespace weft {
 namespace {
-
-constexpr std::size_t kLineWidth = 120;  // a longer list of inputs takes a line each
 
 using Names = std::map<const GraphValue*, std::string>;
 
@@ -128,12 +127,9 @@ class Printer {
   }
 
   std::string inputs() const {
-    std::string line = "(";
-    for (const auto& input : graph_.inputs()) line += (line.size() > 1 ? ", " : "") + input_text(*input);
-    if (line.size() <= kLineWidth) return line + ")";
-    std::string lines = "(";
-    for (const auto& input : graph_.inputs()) lines += (lines.size() > 1 ? ",\n    " : "\n    ") + input_text(*input);
-    return lines + ")";
+    std::vector<std::string> texts;
+    for (const auto& input : graph_.inputs()) texts.push_back(input_text(*input));
+    return bracketed(texts);
   }
 
   std::string where() const {
@@ -151,38 +147,16 @@ class Printer {
   }
 
   std::string arguments(const Node& node) {
-    std::string out;
-    auto separate = [&] {
-      if (!out.empty()) out += ", ";
-    };
-    const std::size_t shown = shown_operands(node);
+    std::vector<bool> present;
+    for (const GraphValue* operand : node.operands) present.push_back(operand != nullptr);
+    std::vector<std::string> texts;
+    const std::size_t shown = shown_operands(node.op, present);
     for (std::size_t i = 0; i < shown; ++i) {
-      separate();
       const bool written = std::find(node.writes.begin(), node.writes.end(), static_cast<int>(i)) != node.writes.end();
-      if (written) out += "&";
-      out += node.operands[i] == nullptr ? "none" : "%" + name_of(*node.operands[i]);
+      texts.push_back((written ? "&" : "") + (present[i] ? "%" + name_of(*node.operands[i]) : "none"));
     }
-    for (const auto& [key, value] : node.attributes.entries()) {
-      const Parameter* parameter = nullptr;
-      if (node.op != nullptr) {
-        const int index = node.op->schema.parameter_index(key);
-        if (index >= 0) parameter = &node.op->schema.parameters[static_cast<std::size_t>(index)];
-      }
-      if (parameter != nullptr && parameter->default_value == value) continue;
-      separate();
-      out += key + "=" + value.text();
-    }
-    return out;
-  }
-
-  // Trailing absent optional tensors whose default is none are not printed.
-  static std::size_t shown_operands(const Node& node) {
-    std::size_t count = node.operands.size();
-    if (node.op == nullptr) return count;
-    while (count > 0 && node.operands[count - 1] == nullptr && count <= node.op->schema.tensor_count() &&
-           node.op->schema.parameters[count - 1].default_value.has_value())
-      --count;
-    return count;
+    for (std::string& text : attribute_texts(node.op, node.attributes)) texts.push_back(std::move(text));
+    return joined(texts);
   }
 
   std::string results() const {

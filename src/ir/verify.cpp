@@ -113,8 +113,8 @@ class Verifier {
   }
 
   bool is_dead(const GraphValue* value) const {
-    const Footprint part = footprint(value);
-    return std::any_of(dead_.begin(), dead_.end(), [&](const Footprint& dead) { return may_overlap(dead, part); });
+    const Place place = place_of(value);
+    return std::any_of(dead_.begin(), dead_.end(), [&](const Place& dead) { return may_overlap(dead, place); });
   }
 
   // An overwritten value is dead, with every view that meets it; the result that lives there takes its place.
@@ -131,7 +131,7 @@ class Verifier {
       require(root->producer != nullptr || root->donated || root->overwrites, node,
               "%{} is an input that was not donated, but is written over", root->name);
       require(!is_dead(operand), node, "%{} is written over twice", operand->name);
-      dead_.push_back(footprint(operand));
+      dead_.push_back(place_of(operand));
     }
   }
 
@@ -180,7 +180,7 @@ class Verifier {
   std::string governing_;
   std::set<const GraphValue*> defined_;
   std::set<std::string> symbols_;
-  std::vector<Footprint> dead_;
+  std::vector<Place> dead_;
 };
 
 }  // namespace

@@ -84,7 +84,10 @@ TEST(Parse, ReadsAnUnknownOpWhichTheVerifierRefuses) {
 
 TEST(Parse, SaysWhereAndWhatItExpected) {
   expect_refused("graph g(%x f32[4]) stage=pure {\n  return %x\n}\n", "t:1:12: expected ':'");
-  expect_refused("graf g() stage=pure {\n return\n}\n", "expected 'graph', 'piece' or 'splitting', but found 'graf'");
+  expect_refused("graf g() stage=pure {\n return\n}\n",
+                 "expected 'graph', 'piece', 'splitting' or 'pattern', but found 'graf'");
+  expect_refused("graph g(param(3) %x: f32[4]) stage=pure {\n  return %x\n}\n",
+                 "t:1:15: expected the checkpoint key in quotes, but found '3'");
   expect_refused(with_node("%y = neg(%x"), "t:3:");
   expect_refused(with_node("%y = neg(%z)"), "%z is used before it is defined");
   expect_refused(with_node("%x = neg(%x)"), "%x is defined twice");

@@ -1,0 +1,62 @@
+#pragma once
+
+// What the parsers of graphs and of patterns share about calls.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "ir/graph_cursor.h"
+#include "ir/op.h"
+#include "tensor/text_cursor.h"
+
+namespace weft {
+
+// The name behind `%`: letters, digits, `_` and `.`, not `.` first.
+std::string parse_value_name(GraphCursor& cursor);
+
+// A decimal integer with an optional sign.
+std::int64_t parse_number(GraphCursor& cursor);
+
+// Fails unless a node may end here: at the end of a line, before `}`, or at the end of the text.
+void expect_end_of_node(GraphCursor& cursor);
+
+// Fails when an attribute of this name cannot be given, or is in `given` already.
+void check_attribute_name(const GraphCursor& cursor, const Op* op, const std::string& op_name, const std::string& key,
+                          const std::vector<std::pair<std::string, Attribute>>& given);
+
+// Appends trailing optional tensors that the text leaves out; fails when the operands do not fit the op's signature.
+// An absent operand is one that equals `absent`.
+template <class Operand>
+void complete_operands(const GraphCursor& cursor, const Op& op, std::vector<Operand>& operands, const Operand& absent) {
+  const std::vector<Parameter>& parameters = op.schema.parameters;
+  const std::size_t tensors = op.schema.tensor_count();
+  const bool variadic = tensors > 0 && parameters[tensors - 1].type == ParameterType::tensor_list;
+  if (!variadic && operands.size() > tensors)
+    cursor.fail(fmt::format("[{}] takes {} tensors, but {} are given", op.name, tensors, operands.size()));
+  while (!variadic && operands.size() < tensors) {
+    const Parameter& parameter = parameters[operands.size()];
+    if (!parameter.optional) cursor.fail(fmt::format("[{}] {} must be given", op.name, parameter.name));
+    operands.push_back(absent);
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Parameter& parameter = parameters[std::min(i, tensors - 1)];
+    if (operands[i] == absent && !parameter.optional)
+      cursor.fail(fmt::format("[{}] {} must be a value", op.name, parameter.name));
+  }
+}
+
+// Runs `body` and puts the cursor's place before the message of a UserError that does not know it.
+template <class Body>
+void located(const GraphCursor& cursor, Body&& body) {
+  try {
+    body();
+  } catch (const ParseError&) {
+    throw;
+  } catch (const UserError& error) {
+    cursor.fail(error.what());
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+#pragma once
+
+// Graphs made at random, of every shape that passes and printers must keep apart: views (also strided ones), values
+// that several nodes read, several results, nodes that repeat or that nobody reads, calls that give their arguments
+// away, weights.
+//
+// A GraphRecipe is a list of small numbers; build_graph reads any such list as a legal graph of stage traced. So
+// whatever draws or shrinks numbers draws and shrinks graphs (tests/graph_recipes.h does, with RapidCheck).
+
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace weft {
+
+// Each number counts modulo the choices there are.
+struct NodeRecipe {
+  int op = 0;
+  int first = 0;  // operands, among the values there are
+  int second = 0;
+  int detail = 0;  // attributes, names, origins
+};
+
+struct GraphRecipe {
+  int inputs = 0;  // how many besides one, and their names
+  std::vector<NodeRecipe> nodes;
+  std::vector<int> results;  // besides one
+};
+
+// Rows of f32[s0, 64] and a weight f32[64]. Legal at stage traced, and functionalize takes it.
+std::shared_ptr<Graph> build_graph(const GraphRecipe& recipe, const OpTable& ops);
+
+// How much of each a graph holds.
+struct GraphFeatures {
+  int views = 0;
+  int strided_views = 0;
+  int shared_values = 0;    // read by several nodes
+  int several_results = 0;  // nodes that give several
+  int returned = 0;         // results of the graph beyond the first
+  int given_away = 0;       // calls with .maybe_inplace, or that write over arguments
+  int donated_inputs = 0;
+  int params = 0;
+  int absent_operands = 0;
+  int repeated_nodes = 0;
+  int unread_nodes = 0;
+  int calls = 0;  // of pieces
+
+  GraphFeatures& operator+=(const GraphFeatures& other);
+  std::string text() const;  // views 12, strided views 3, ...
+};
+GraphFeatures features_of(const Graph& graph);
+
+// "" when the graph obeys the laws of its text, else the law it breaks: parse(display(g)) == g; display gives that text
+// again; canonical(parse(canonical(g))) == canonical(g); a clone prints the same; equal graphs have equal hashes.
+std::string broken_text_law(const Graph& graph, const OpTable& ops);
+
+// For messages: the graph as text.
+void showValue(const GraphRecipe& recipe, std::ostream& out);
+
+}  // namespace weft
