@@ -27,14 +27,15 @@ std::span<const BuiltinModel> builtin_models() { return kModels; }
 
 std::string resolve_model(const std::string& name_or_path, const std::string& models_folder) {
   USER_CHECK(!name_or_path.empty(), "[model] a path or a built-in name must be given");
-  if (std::filesystem::exists(name_or_path)) return name_or_path;
+  std::error_code ignored;
+  if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
   std::vector<std::string> names;
   for (const BuiltinModel& model : kModels) {
     names.push_back(model.name);
     if (name_or_path != model.name) continue;
     const std::string path = models_folder + "/" + model.file;
-    USER_CHECK(std::filesystem::exists(path), "[model] {} is not at {}; fetch it with: tools/fetch_model.py {}",
-               model.name, path, model.name);
+    USER_CHECK(std::filesystem::exists(path, ignored),
+               "[model] {} is not at {}; fetch it with: tools/fetch_model.py {}", model.name, path, model.name);
     return path;
   }
   fail_user("[model] there is nothing at {}, and no built-in model has that name{}", quote(name_or_path),

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,6 +64,13 @@ enum class CaptureClass : std::uint8_t { never, always };
 struct Kernel {
   std::string op;
   std::string provider;
+  // The op's schema as the kernel's author knows it; held against the op's own when the Context is made. Empty: the
+  // author looked it up in this program.
+  std::string schema = {};
+  // Where it came from, for messages: the file that defines it, or the plugin.
+  std::string origin = {};
+  // The row counts it is for. The compiler ends token ranges there, so that one choice holds for all of a range.
+  TokenRange rows = {1, std::numeric_limits<std::int64_t>::max()};
   // Asked once, when the Context is made.
   std::function<Verdict(const DeviceDescription&)> supported = [](const DeviceDescription&) { return Verdict::yes(); };
   // Asked once per (node, token range), at compile time.

@@ -1,15 +1,28 @@
 #include "kernels/registry.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace weft {
+namespace {
+
+bool is_name(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  return !text.empty() && letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+}  // namespace
 
 void KernelRegistry::add(Kernel kernel) {
-  CHECK(kernel.provider != "native", "[{}] the provider name native is reserved: it is the op's meaning", kernel.op);
-  CHECK(kernel.run != nullptr || kernel.prepare != nullptr, "[{}@{}] has no code", kernel.op, kernel.provider);
-  std::string op = kernel.op, provider = kernel.provider;
-  const bool added = kernels_[op].emplace(provider, Entry{std::move(kernel), ""}).second;
-  CHECK(added, "kernel {}@{} is already registered", op, provider);
+  if (kernel.origin.empty()) kernel.origin = origin_;
+  const std::string op = kernel.op, provider = kernel.provider, origin = kernel.origin;
+  USER_CHECK(is_name(provider), "[{}@{}] a provider's name must match [a-z_][a-z0-9_]* ({})", op, provider, origin);
+  USER_CHECK(provider != "native", "[{}@native] the name is reserved: native is the op's meaning ({})", op, origin);
+  USER_CHECK(kernel.run != nullptr || kernel.prepare != nullptr, "[{}@{}] has no code ({})", op, provider, origin);
+  const auto [entry, added] = kernels_[op].emplace(provider, Entry{std::move(kernel), ""});
+  USER_CHECK(added, "[{}@{}] is already registered, by {} ({})", op, provider, entry->second.kernel.origin, origin);
 }
 
 void KernelRegistry::add(Packing packing) {
@@ -54,6 +67,11 @@ std::vector<std::string> KernelRegistry::ops() const {
   std::vector<std::string> names;
   for (const auto& [op, providers] : kernels_) names.push_back(op);
   return names;
+}
+
+void KernelRegistry::for_each(const std::function<void(const Kernel&)>& body) const {
+  for (const auto& [op, providers] : kernels_)
+    for (const auto& [provider, entry] : providers) body(entry.kernel);
 }
 
 const Packing* KernelRegistry::find_packing(const std::string& name) const {

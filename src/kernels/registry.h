@@ -2,6 +2,7 @@
 
 // All kernels of a Context, by op and provider. Order of registration never matters: lookups go by name.
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -14,10 +15,13 @@ namespace weft {
 
 class KernelRegistry {
  public:
-  // InternalError when (op, provider) is taken, the provider is the reserved name `native`, or `run` is empty.
+  // UserError, naming the kernel's origin, when (op, provider) is taken, the provider's name is invalid or the reserved
+  // `native`, or there is no code.
   void add(Kernel kernel);
   // InternalError when a packing of that name is there.
   void add(Packing packing);
+  // The origin of kernels that name none of their own, from here on.
+  void set_origin(std::string origin) { origin_ = std::move(origin); }
 
   // Asks every kernel `supported(device)`, keeps the refusals with their reason, and prepares the rest.
   void prepare(const DeviceDescription& device);
@@ -28,6 +32,8 @@ class KernelRegistry {
   // Names in sorted order.
   std::vector<std::string> providers(const std::string& op) const;
   std::vector<std::string> ops() const;
+  // Every kernel, those whose device is not supported included, by op and provider.
+  void for_each(const std::function<void(const Kernel&)>& body) const;
   const Packing* find_packing(const std::string& name) const;
   const std::map<std::string, Packing>& packings() const { return packings_; }
 
@@ -36,6 +42,7 @@ class KernelRegistry {
     Kernel kernel;
     std::string refusal;
   };
+  std::string origin_;
   std::map<std::string, std::map<std::string, Entry>> kernels_;
   std::map<std::string, Packing> packings_;
 };

@@ -2,9 +2,30 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 
 namespace weft {
+namespace {
+
+std::string rows_reason(const TokenRange& rows, const TokenRange& range) {
+  const bool open = rows.hi == std::numeric_limits<std::int64_t>::max();
+  return fmt::format("is for {} rows, not for {} to {}",
+                     open ? fmt::format("{} or more", rows.lo) : fmt::format("{} to {}", rows.lo, rows.hi), range.lo,
+                     range.hi);
+}
+
+}  // namespace
+
+void PriorityLists::add_defaults(const std::string& op, const std::vector<std::string>& providers) {
+  std::vector<std::string>& defaults = op_defaults_[op];
+  defaults.insert(defaults.end(), providers.begin(), providers.end());
+}
+
+void PriorityLists::prefer(const std::string& op, const std::string& provider, TunedCall call) {
+  tuned_[op][provider].push_back(std::move(call));
+}
 
 std::vector<std::string> PriorityLists::list(const std::string& op) const {
   std::vector<std::string> names;
@@ -13,43 +34,91 @@ std::vector<std::string> PriorityLists::list(const std::string& op) const {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
   if (auto found = user_.find(op); found != user_.end()) append(found->second);
+  if (auto found = op_defaults_.find(op); found != op_defaults_.end()) append(found->second);
   append(defaults_);
   append({"native"});
   return names;
 }
 
+std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,
+                                       const std::string& op, bool batch_invariant) {
+  std::vector<Candidate> candidates;
+  const auto add = [&](const std::string& provider, const std::vector<TunedCall>* tuned) {
+    Candidate candidate{.provider = provider, .tuned = tuned};
+    const Kernel* kernel = provider == "native" ? nullptr : registry.find(op, provider);
+    if (kernel != nullptr && batch_invariant && !kernel->batch_invariant) {
+      candidate.refusal = "depends on the other rows of the batch";
+    } else if (kernel == nullptr && provider != "native") {
+      candidate.refusal = registry.refusal(op, provider);
+      if (candidate.refusal.empty()) candidate.refusal = "has no kernel for " + op;
+    } else {
+      candidate.kernel = kernel;
+    }
+    candidates.push_back(std::move(candidate));
+    return provider != "native";  // which takes every call
+  };
+
+  const auto named = priorities.user().find(op);
+  const std::vector<std::string> none;
+  const std::vector<std::string>& user = named == priorities.user().end() ? none : named->second;
+  const auto is_named = [&](const std::string& name) { return std::find(user.begin(), user.end(), name) != user.end(); };
+  const std::vector<std::string> all = priorities.list(op);
+  const auto first_default = std::find_if_not(all.begin(), all.end(), is_named);
+  for (auto provider = all.begin(); provider != first_default; ++provider)
+    if (!add(*provider, nullptr)) return candidates;
+  if (const auto tuned = priorities.tuned().find(op); tuned != priorities.tuned().end())
+    for (const auto& [provider, calls] : tuned->second)
+      if (!is_named(provider) && provider != "native") add(provider, &calls);
+  for (auto provider = first_default; provider != all.end(); ++provider)
+    if (!add(*provider, nullptr)) break;
+  return candidates;
+}
+
+const TunedCall* Candidate::tuned_for(const KernelRequest& request) const {
+  if (tuned == nullptr) return nullptr;
+  const auto found =
+      std::find_if(tuned->begin(), tuned->end(), [&](const TunedCall& call) { return call.holds_for(request); });
+  return found == tuned->end() ? nullptr : &*found;
+}
+
+const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
+                        std::vector<Refusal>* refused) {
+  for (const Candidate& candidate : candidates) {
+    const Kernel* kernel = candidate.kernel;
+    if (candidate.tuned != nullptr && candidate.tuned_for(request) == nullptr) continue;
+    const auto refuse = [&](std::string reason) {
+      // A provider that measurements put first stands among the defaults, too.
+      if (refused == nullptr || (!refused->empty() && refused->back().provider == candidate.provider)) return;
+      refused->push_back({candidate.provider, std::move(reason)});
+    };
+    if (!candidate.refusal.empty()) {
+      refuse(candidate.refusal);
+    } else if (kernel == nullptr) {
+      return candidate;
+    } else if (request.range.lo < kernel->rows.lo || request.range.hi > kernel->rows.hi) {
+      refuse(rows_reason(kernel->rows, request.range));
+    } else if (const Verdict verdict = kernel->supports(request); !verdict) {
+      refuse(verdict.reason());
+    } else {
+      return candidate;
+    }
+  }
+  CHECK(false, "a list of candidates does not end with native");
+  return candidates.back();
+}
+
 Choice select_kernel(const KernelRegistry& registry, const PriorityLists& priorities, const std::string& op,
                      const KernelRequest& request, bool batch_invariant) {
+  const std::vector<Candidate> candidates = list_candidates(registry, priorities, op, batch_invariant);
   Choice choice;
-  for (const std::string& provider : priorities.list(op)) {
-    if (provider == "native") {
-      // The reference kernel where the op is a primitive; none where its meaning stands in its place.
-      choice.provider = "native";
-      choice.reason = choice.refused.empty() ? "first in the priority list" : "the last resort, which is always there";
-      return choice;
-    }
-    const Kernel* kernel = registry.find(op, provider);
-    if (kernel == nullptr) {
-      std::string reason = registry.refusal(op, provider);
-      choice.refused.push_back({provider, reason.empty() ? "has no kernel for " + op : reason});
-      continue;
-    }
-    if (batch_invariant && !kernel->batch_invariant) {
-      choice.refused.push_back({provider, "depends on the other rows of the batch"});
-      continue;
-    }
-    const Verdict verdict = kernel->supports(request);
-    if (!verdict) {
-      choice.refused.push_back({provider, verdict.reason()});
-      continue;
-    }
-    choice.provider = provider;
-    choice.kernel = kernel;
-    choice.reason =
-        choice.refused.empty() ? "first in the priority list" : "first in the priority list that supports the call";
-    return choice;
-  }
-  CHECK(false, "the priority list of {} has no end", op);
+  const Candidate& chosen = choose(candidates, request, &choice.refused);
+  choice.provider = chosen.provider;
+  choice.kernel = chosen.kernel;
+  const TunedCall* tuned = chosen.tuned_for(request);
+  choice.reason = tuned != nullptr           ? tuned->reason
+                  : choice.refused.empty()   ? "first in the priority list"
+                  : chosen.kernel == nullptr ? "the last resort, which is always there"
+                                             : "first in the priority list that supports the call";
   return choice;
 }
 

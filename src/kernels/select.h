@@ -4,10 +4,12 @@
 // kept.
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/registry.h"
+#include "kernels/tuned_call.h"
 
 namespace weft {
 
@@ -24,20 +26,50 @@ struct Choice {
   std::vector<Refusal> refused;  // those tried before it, in order
 };
 
-// Priority lists: the user's names first, then the device's defaults not named already, then `native`.
+// Priority lists: the user's names first, then the defaults of the op and of the device that are not named already,
+// then `native`. Measurements may put a provider before the defaults, for single calls.
 class PriorityLists {
  public:
   explicit PriorityLists(std::vector<std::string> device_defaults) : defaults_(std::move(device_defaults)) {}
   void set(const std::string& op, std::vector<std::string> providers) { user_[op] = std::move(providers); }
+  // Defaults of one op, before those of the device.
+  void add_defaults(const std::string& op, const std::vector<std::string>& providers);
   std::vector<std::string> list(const std::string& op) const;
   const std::map<std::string, std::vector<std::string>>& user() const { return user_; }
+  // Puts a provider before the defaults for one call. A call is given one provider at most.
+  void prefer(const std::string& op, const std::string& provider, TunedCall call);
+  // By op and provider: what was preferred.
+  using Tuned = std::map<std::string, std::map<std::string, std::vector<TunedCall>>>;
+  const Tuned& tuned() const { return tuned_; }
 
  private:
   std::vector<std::string> defaults_;
+  std::map<std::string, std::vector<std::string>> op_defaults_;
   std::map<std::string, std::vector<std::string>> user_;
+  Tuned tuned_;
 };
 
-// The choice for one (node, token range). `op` is the op's name.
+// What may run an op, in order of priority, with everything settled that does not depend on the call.
+struct Candidate {
+  std::string provider;
+  const Kernel* kernel = nullptr;  // null for `native`, which takes every call, and where `refusal` says why not
+  std::string refusal = {};
+  // Where measurements put it: a candidate for these calls alone. Owned by the PriorityLists.
+  const std::vector<TunedCall>* tuned = nullptr;
+
+  // The measurement that makes it a candidate for the call; null where there is none.
+  const TunedCall* tuned_for(const KernelRequest& request) const;
+};
+
+// Ends with `native`. `op` is the op's name. The PriorityLists must outlive it unchanged.
+std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,
+                                       const std::string& op, bool batch_invariant);
+
+// The first candidate that supports the call. Those before it go to `refused`, if given, with their reasons.
+const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
+                        std::vector<Refusal>* refused = nullptr);
+
+// The choice for one (node, token range), with its reasons.
 Choice select_kernel(const KernelRegistry& registry, const PriorityLists& priorities, const std::string& op,
                      const KernelRequest& request, bool batch_invariant);
 

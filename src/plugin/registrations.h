@@ -1,0 +1,111 @@
+#pragma once
+
+// What comes from outside the tree, as plain data: ops, kernels, default priorities, passes and patterns. It is joined
+// with the tree's own when a Context is made (builtin/context.h), and all of it is checked there; nothing is registered
+// unless everything is. In C++:
+//
+//   Registrations mine("my server");
+//   mine.register_op("doubled", [](OpDefinition& op) { op.schema("doubled(Tensor x) -> Tensor"); ... });
+//   mine.register_impl("rms_norm", "mine", run_rms_norm, {.supports = ..., .batch_invariant = true});
+//   auto context = make_context(options, std::move(mine));
+//
+// Shared libraries fill the same structure (plugin.h).
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/pattern.h"
+#include "kernels/select.h"
+#include "passes/pass.h"
+
+namespace weft {
+
+// What a kernel states besides its code; see Kernel for each. Unlike in the tree, the two promises must be made.
+struct KernelTraits {
+  std::string schema = {};
+  TokenRange rows = Kernel().rows;
+  std::function<Verdict(const DeviceDescription&)> supported = {};
+  std::function<Verdict(const KernelRequest&)> supports = {};
+  std::vector<int> writes = {};
+  bool batch_invariant = false;
+  CaptureClass capture = CaptureClass::never;
+  std::function<Dim(const KernelRequest&)> scratch_bytes = {};
+  std::string note = {};
+};
+
+class Registrations {
+ public:
+  using Define = std::function<void(OpDefinition&)>;
+  using Run = std::function<void(const KernelCall&)>;
+
+  // `origin` names where everything comes from in messages.
+  explicit Registrations(std::string origin = "registered by the program") : origin_(std::move(origin)) {}
+
+  // An op with a meaning, or with a shape rule alone: then it is opaque, and one of its kernels stands for its meaning.
+  void register_op(std::string name, Define define);
+  void register_impl(std::string op, std::string provider, Run run, KernelTraits traits = {});
+  // In front of the device's defaults for the op, and behind the user's own list.
+  void register_priority(std::string op, std::vector<std::string> providers);
+  // Runs behind all built-in passes of the stage, which it leaves as it is.
+  void register_pass(std::string name, Stage stage, std::function<PassResult(Graph&, PassContext&)> run);
+  // Definitions in graph text.
+  void register_patterns(std::string text);
+
+  // Everything of `other`, behind what is here.
+  void append(Registrations other);
+
+  struct OpRow {
+    std::string name, origin;
+    Define define;
+  };
+  struct PriorityRow {
+    std::string op, origin;
+    std::vector<std::string> providers;
+  };
+  struct PassRegistration {
+    PassRow row;
+    std::string origin;
+  };
+  struct PatternText {
+    std::string text, origin;
+  };
+  const std::vector<OpRow>& ops() const { return ops_; }
+  const std::vector<Kernel>& kernels() const { return kernels_; }
+  const std::vector<PriorityRow>& priorities() const { return priorities_; }
+  const std::vector<PassRegistration>& passes() const { return passes_; }
+  const std::vector<PatternText>& patterns() const { return patterns_; }
+
+ private:
+  std::string origin_;
+  std::vector<OpRow> ops_;
+  std::vector<Kernel> kernels_;
+  std::vector<PriorityRow> priorities_;
+  std::vector<PassRegistration> passes_;
+  std::vector<PatternText> patterns_;
+};
+
+// The steps of joining, in this order. Every mistake is a UserError that names the op, the provider and the origin.
+
+// UserError for a name that is taken or invalid, and for what OpDefinition refuses.
+void add_ops(OpTable& ops, const Registrations& registrations);
+
+// UserError for a provider that is reserved, invalid or there already. An op that is opaque gets its kernel as
+// `reference`, too, so that it runs wherever a meaning would; `batch_invariant` says whether that must hold for it.
+void add_kernels(KernelRegistry& kernels, const OpTable& ops, const Registrations& registrations, bool batch_invariant);
+
+// What a kernel says of its op, held against the op: that there is one, its schema, what is written over. For every
+// kernel of the Context, those of the tree included.
+void check_kernels(const KernelRegistry& kernels, const OpTable& ops);
+
+// The default priorities, and for an op from outside that has none, its own providers by name.
+void add_priorities(PriorityLists& priorities, const KernelRegistry& kernels, const OpTable& ops,
+                    const Registrations& registrations);
+
+// UserError for a name that is invalid or among `taken`.
+std::vector<PassRow> checked_passes(const Registrations& registrations, std::vector<std::string> taken);
+
+// Parsed and checked; all names differ.
+std::vector<Pattern> parse_patterns(const Registrations& registrations, const OpTable& ops);
+
+}  // namespace weft

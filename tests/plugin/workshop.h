@@ -1,0 +1,35 @@
+#pragma once
+
+// Builds plugins while the tests run, with the system's compiler and nothing of the tree but the one header, copied to
+// where `make install` would put it.
+
+#include <string>
+
+#include "tests/base/temporary_folder.h"
+
+namespace weft {
+
+class Workshop {
+ public:
+  Workshop();
+  // Of examples/NAME, by its own Makefile. Gives the library's path.
+  std::string example(const std::string& name) const;
+  // Of C source text (C++ where `plus_plus`) as lib<name>.so.
+  std::string library(const std::string& name, const std::string& source, bool plus_plus = false) const;
+  // A plugin called `name` that brings what the body of `bring` says; `before` stands before it.
+  std::string plugin(const std::string& name, const std::string& before, const std::string& bring,
+                     bool plus_plus = false) const;
+  // A plugin with one kernel for rms_norm over f32, called `trial`, whose `run` has this body. x, y and weight (null:
+  // none) are the operands and result as floats, rows and columns their extents.
+  std::string rms_norm(const std::string& name, const std::string& body, bool plus_plus = false) const;
+
+  const TemporaryFolder& folder() const { return folder_; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+// One for all tests of the program, so that each plugin is built once.
+const Workshop& workshop();
+
+}  // namespace weft
