@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "ir/op.h"
 #include "kernels/select.h"
+#include "passes/pass.h"
 
 namespace weft {
 
@@ -19,6 +20,7 @@ struct Context {
   OpTable ops;
   KernelRegistry kernels;
   PriorityLists priorities{{}};
+  std::vector<PassRow> passes;  // brought from outside the tree; passes_of in pipeline.h says where they run
   std::unique_ptr<ThreadPool> threads;
 
   // The kernel that runs an op chosen as `provider`; for native, the reference kernel of a primitive. InternalError

@@ -3,8 +3,13 @@
 // Runs each op at once, on concrete Values, through the same choice of kernels as a compiled graph. `native` of a
 // composite is its meaning, run the same way. With `--enforce-eager` this is the engine's whole forward pass; results
 // are bit-identical to the compiled ones.
+//
+// Result types and the choice of a kernel follow from the types of a call alone, and are remembered for the next call
+// of equal types. An evaluator is for one thread at a time; what it gives may go to others, and may outlive it.
 
-#include "compiler/context.h"
+#include <unordered_map>
+
+#include "compiler/run_kernel.h"
 
 namespace weft {
 
@@ -17,7 +22,21 @@ class EagerEvaluator : public Evaluator {
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
 
  private:
+  // A call as far as its types tell: the key, and what follows from it.
+  struct KnownCall {
+    std::vector<std::optional<Meta>> operands;
+    Attributes attributes;
+    PreparedCall prepared;  // of views: only the results. The kernel is null where the op's meaning is run
+  };
+
+  const PreparedCall& prepare(const Op& op, const Values& operands, const Attributes& attributes);
+  PreparedCall prepare_anew(const Op& op, std::span<const std::optional<Meta>> operands, const Attributes& attributes);
+
   const Context& context_;
+  // By op, made when it is first called; the Context's priorities must not change from then on.
+  std::unordered_map<const Op*, std::vector<Candidate>> candidates_;
+  std::unordered_multimap<std::size_t, KnownCall> known_calls_;
+  StoragePool pool_;
   TokenRange range_;
 };
 

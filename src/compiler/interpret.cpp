@@ -1,5 +1,7 @@
 #include "compiler/interpret.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "compiler/run_kernel.h"
 #include "ir/meta_evaluator.h"
@@ -29,6 +31,31 @@ Attribute substituted(const Attribute& attribute, const std::map<std::string, Di
   return attribute;
 }
 
+using UsesLeft = std::map<const GraphValue*, std::size_t>;
+
+// Whether what the node's op donates are KV pages that belong to the graph and that nobody reads afterwards.
+bool may_take_pages(const Node& node, const UsesLeft& uses_left) {
+  const std::vector<Donation>& donates = node.op->donates;
+  return !donates.empty() && std::all_of(donates.begin(), donates.end(), [&](const Donation& donation) {
+    const GraphValue* pages = node.operands[static_cast<std::size_t>(donation.argument)];
+    return pages != nullptr && pages->meta.kind == MetaKind::kv && uses_left.at(pages) == 1 &&
+           (pages->producer != nullptr || pages->donated || pages->overwrites);
+  });
+}
+
+Values run_node(const Graph& graph, const Node& node, Evaluator& evaluator, const Values& operands,
+                const std::map<std::string, Dim>& symbols, const UsesLeft& uses_left) {
+  if (node.kind == NodeKind::call) {
+    const Graph* piece = graph.find_piece(node.name);
+    CHECK(piece != nullptr, "there is no piece named {}", node.name);
+    return run_graph(*piece, evaluator, operands);
+  }
+  CHECK(node.op != nullptr, "{} cannot be run: it is not an op of this program", node.name);
+  Attributes attributes;
+  for (const auto& [name, value] : node.attributes.entries()) attributes.set(name, substituted(value, symbols));
+  return evaluator.evaluate(*node.op, operands, attributes, node.maybe_inplace || may_take_pages(node, uses_left));
+}
+
 }  // namespace
 
 Values Interpreter::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool) {
@@ -47,21 +74,22 @@ Values run_graph(const Graph& graph, Evaluator& evaluator, const Values& inputs)
         graph.inputs().size(), inputs.size());
   const std::map<std::string, Dim> symbols = bind_symbols(graph, inputs);
   std::map<const GraphValue*, Value> values{{nullptr, Value()}};
-  std::map<const GraphValue*, std::size_t> uses_left;
-  for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs()[i].get()] = inputs[i];
+  UsesLeft uses_left;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const GraphValue* input = graph.inputs()[i].get();
+    values[input] = inputs[i];
+    uses_left[input] = input->uses.size();
+  }
   for (const auto& node : graph.nodes()) {
-    CHECK(node->op != nullptr, "{} cannot be run: it is not an op of this program", node->name);
     Values operands;
     for (const GraphValue* operand : node->operands) operands.push_back(values.at(operand));
-    Attributes attributes;
-    for (const auto& [name, value] : node->attributes.entries()) attributes.set(name, substituted(value, symbols));
-    const Values results = evaluator.evaluate(*node->op, operands, attributes, node->maybe_inplace);
+    const Values results = run_node(graph, *node, evaluator, operands, symbols, uses_left);
     for (std::size_t i = 0; i < results.size(); ++i) {
       values[node->result(i)] = results[i];
       uses_left[node->result(i)] = node->result(i)->uses.size();
     }
     for (const GraphValue* operand : node->operands)
-      if (operand != nullptr && operand->producer != nullptr && --uses_left[operand] == 0) values.erase(operand);
+      if (operand != nullptr && --uses_left[operand] == 0) values.erase(operand);
   }
   Values results;
   for (const GraphValue* result : graph.results()) results.push_back(values.at(result));

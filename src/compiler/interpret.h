@@ -18,9 +18,9 @@ class Interpreter : public Evaluator {
   const Context& context_;
 };
 
-// Runs a graph of stage traced, pure or lowered through an evaluator; at stage lowered an op's chosen provider is
-// ignored here and decided by the evaluator. `inputs` in the order of the graph's inputs. Values die after their last
-// use.
+// Runs a graph of any stage through an evaluator, op by op; at stage lowered an op's chosen provider is ignored here
+// and decided by the evaluator. `inputs` in the order of the graph's inputs. Values die after their last use; KV pages
+// that the graph owns are then given away, as copying a cache for every layer would take its size times the layers.
 Values run_graph(const Graph& graph, Evaluator& evaluator, const Values& inputs);
 
 }  // namespace weft

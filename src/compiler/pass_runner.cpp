@@ -16,7 +16,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 }
 
 void dump(const Graph& graph, const PassContext& context, const PassRunnerOptions& options, std::size_t number,
-          const char* pass) {
+          const std::string& pass) {
   if (options.dump_folder.empty()) return;
   const std::string name = fmt::format("{}/{:02}-{}.{}.{}-{}.graph", options.dump_folder, number, pass, graph.name,
                                        context.range.lo, context.range.hi);
@@ -28,6 +28,7 @@ void dump(const Graph& graph, const PassContext& context, const PassRunnerOption
 std::vector<PassRecord> run_passes(Graph& graph, PassContext& context, std::span<const PassRow> rows,
                                    const PassRunnerOptions& options) {
   std::vector<PassRecord> records;
+  if (!options.dump_folder.empty()) make_folders(options.dump_folder);
   dump(graph, context, options, 0, "trace");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const PassRow& row = rows[i];

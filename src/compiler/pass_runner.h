@@ -11,14 +11,6 @@
 
 namespace weft {
 
-// One row of the pipeline. A pass runs on a graph of stage `needs` and leaves one of stage `leaves`.
-struct PassRow {
-  const char* name;
-  PassResult (*run)(Graph&, PassContext&);
-  Stage needs;
-  Stage leaves;
-};
-
 struct PassRecord {
   std::string name;
   double milliseconds = 0;
@@ -31,10 +23,10 @@ struct PassRecord {
 // What to look at on the way.
 struct PassRunnerOptions {
   std::vector<std::string> skip;         // --skip-pass; a pass that changes the stage cannot be skipped
-  std::string dump_folder;               // WEFT_DEBUG_DUMP_PATH: NN-PASS.GRAPH.LO-HI.graph
+  std::string dump_folder;               // WEFT_DEBUG_DUMP_PATH: NN-PASS.GRAPH.LO-HI.graph; made if need be
   std::vector<std::string> print_after;  // --print-ir-after; "all" for every pass
   std::function<void(const std::string& pass, const Graph&)> print;
-  std::optional<Stage> stop_after;  // the last stage to reach
+  std::optional<Stage> stop_after;  // --compile-to: the last stage to reach; nothing for all
   bool verify = true;
 };
 

@@ -1,5 +1,6 @@
 #include "compiler/pipeline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
@@ -16,7 +17,7 @@ namespace {
 // The two eliminations come before CSE so that equal values look equal; CSE before DCE so that what it leaves behind
 // goes. Lowering is the point where ops become kernels: what looks for op patterns stands above it. Clones exist only
 // below it.
-constexpr PassRow kPasses[] = {
+const PassRow kPasses[] = {
     {"functionalize", functionalize, Stage::traced, Stage::pure},
     {"noop_elimination", noop_elimination, Stage::pure, Stage::pure},
     {"common_subexpression_elimination", common_subexpression_elimination, Stage::pure, Stage::pure},
@@ -32,11 +33,7 @@ double milliseconds_of(auto&& body) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-}  // namespace
-
-std::span<const PassRow> pipeline_passes() { return kPasses; }
-
-Compiled compile(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
+CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
   PassContext pass_context{.ops = context.ops,
                            .kernels = context.kernels,
                            .priorities = context.priorities,
@@ -44,14 +41,76 @@ Compiled compile(Graph& graph, const Context& context, TokenRange range, const P
                            .batch_invariant = context.options.batch_invariant,
                            .splitting_ops = resolve_splitting_ops(context.options)};
   if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
-
   CompileRecord record{.graph = graph.name, .range = range};
-  record.passes = run_passes(graph, pass_context, kPasses, options);
+  record.passes = run_passes(graph, pass_context, passes_of(context), options);
   record.split = graph.clone();
+  return record;
+}
+
+std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context, CompileRecord& record) {
   Plan plan;
-  record.stitch_milliseconds = milliseconds_of([&] { plan = stitch(graph, context); });
+  record.stitch_milliseconds = milliseconds_of([&] {
+    plan = stitch(split, context);
+    verify_plan(plan);
+  });
   record.memory_plan_milliseconds = milliseconds_of([&] { plan_memory(plan); });
-  return {std::make_shared<const Plan>(std::move(plan)), std::move(record)};
+  return std::make_shared<const Plan>(std::move(plan));
+}
+
+}  // namespace
+
+std::span<const PassRow> pipeline_passes() { return kPasses; }
+
+std::vector<PassRow> passes_of(const Context& context) {
+  std::vector<PassRow> passes;
+  const auto add_own = [&](Stage stage) {
+    for (const PassRow& own : context.passes)
+      if (own.needs == stage) passes.push_back(own);
+  };
+  Stage stage = Stage::traced;
+  for (const PassRow& row : kPasses) {
+    if (row.leaves != stage) add_own(stage);
+    passes.push_back(row);
+    stage = row.leaves;
+  }
+  add_own(stage);
+  return passes;
+}
+
+Compiled compile(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
+  CompileRecord record = run_pipeline(graph, context, range, options);
+  auto plan = options.stop_after ? nullptr : make_plan(graph, context, record);
+  return {std::move(plan), std::move(record)};
+}
+
+CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
+                              const PassRunnerOptions& options) {
+  CompiledRanges compiled{.ranges = std::move(ranges)};
+  std::vector<std::shared_ptr<Graph>> graphs;
+  std::vector<std::size_t> first_equal;  // by range: the first whose graph is equal
+  for (const TokenRange& range : compiled.ranges) {
+    graphs.push_back(traced.clone());
+    compiled.records.push_back(run_pipeline(*graphs.back(), context, range, options));
+    std::size_t same = 0;
+    while (!structurally_equal(*graphs[same], *graphs.back())) ++same;
+    first_equal.push_back(same);
+    // A Plan that serves several ranges is bounded by all of them.
+    for (auto& [symbol, bounds] : graphs[same]->bounds) {
+      const Interval more = graphs.back()->bounds.at(symbol);
+      bounds = {std::min(bounds.lo, more.lo), std::max(bounds.hi, more.hi)};
+    }
+  }
+  for (std::size_t i = 0; i < graphs.size() && !options.stop_after; ++i)
+    compiled.plans.push_back(first_equal[i] < i ? compiled.plans[first_equal[i]]
+                                                : make_plan(*graphs[i], context, compiled.records[i]));
+  return compiled;
+}
+
+std::map<std::string, std::map<std::string, std::string>> selected_impls(const CompileRecord& record) {
+  std::map<std::string, std::map<std::string, std::string>> selected;
+  for (const PassRecord& pass : record.passes)
+    for (const NodeChoice& node : pass.result.choices) selected[node.op][node.node] = node.choice.provider;
+  return selected;
 }
 
 PassRunnerOptions pass_runner_options(const Options& options) {
@@ -59,6 +118,7 @@ PassRunnerOptions pass_runner_options(const Options& options) {
   runner.skip = options.skip_pass;
   runner.dump_folder = options.debug_dump_path;
   runner.print_after = options.print_ir_after;
+  runner.stop_after = stage_from_text(options.compile_to);  // nothing for `plan`
   runner.print = [](const std::string& pass, const Graph& graph) {
     std::cerr << "# after " << pass << "\n" << display(graph);
   };

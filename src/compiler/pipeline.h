@@ -2,6 +2,7 @@
 
 // From a traced graph to a Plan. pipeline.cpp is the flow: read it first.
 
+#include <map>
 #include <memory>
 
 #include "compiler/pass_runner.h"
@@ -9,8 +10,11 @@
 
 namespace weft {
 
-// The passes in order, for `weft graph opt` and the tests.
+// The passes of the tree, in order.
 std::span<const PassRow> pipeline_passes();
+
+// Those and the Context's own, each of which runs behind all others of its stage.
+std::vector<PassRow> passes_of(const Context& context);
 
 // Everything the compiler did with one graph and token range.
 struct CompileRecord {
@@ -19,16 +23,31 @@ struct CompileRecord {
   std::vector<PassRecord> passes = {};
   double stitch_milliseconds = 0;
   double memory_plan_milliseconds = 0;
-  std::shared_ptr<const Graph> split = {};  // as it went into stitch
+  std::shared_ptr<const Graph> split = {};  // as it went into stitch, or as it was left at --compile-to
 };
 
 struct Compiled {
-  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<const Plan> plan;  // null when the runner's options stop before there is one
   CompileRecord record;
 };
 
 // Compiles one graph for one token range. The graph is changed; `bounds` of its governing symbol become the range.
 Compiled compile(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options);
+
+// One graph, compiled for several token ranges; all vectors are by range.
+struct CompiledRanges {
+  std::vector<TokenRange> ranges;
+  // Ranges whose graphs came out equal share one. Empty when the runner's options stop before there are Plans.
+  std::vector<std::shared_ptr<const Plan>> plans;
+  std::vector<CompileRecord> records;
+};
+
+// Everything from the traced graph on happens once per range, since fusion and the choice of kernels may differ.
+CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
+                              const PassRunnerOptions& options);
+
+// Which provider computes each node: op -> node -> provider.
+std::map<std::string, std::map<std::string, std::string>> selected_impls(const CompileRecord& record);
 
 // The options of the runner as the Context's options ask for them.
 PassRunnerOptions pass_runner_options(const Options& options);

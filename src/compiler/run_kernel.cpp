@@ -4,19 +4,20 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "tensor/footprint.h"
 
 namespace weft {
 namespace {
 
 // A copy with storage of its own; KV pages keep their layout.
-Tensor copied(const Tensor& tensor) {
+Tensor copied(const Tensor& tensor, StoragePool& pool) {
   if (tensor.meta.is_tensor() && !tensor.meta.is_contiguous()) return contiguous(tensor);
   Tensor copy;
   copy.meta = tensor.meta;
   const std::int64_t bytes = tensor.meta.is_tensor() && tensor.meta.packed.empty()
                                  ? tensor.meta.bytes().number()
                                  : tensor.storage->bytes() - tensor.byte_offset;
-  copy.storage = Storage::allocate(std::max<std::int64_t>(bytes, 1));
+  copy.storage = pool.allocate(bytes);
   std::memcpy(copy.data(), tensor.data(), static_cast<std::size_t>(bytes));
   return copy;
 }
@@ -25,43 +26,127 @@ bool writes(const Kernel& kernel, int operand) {
   return std::find(kernel.writes.begin(), kernel.writes.end(), operand) != kernel.writes.end();
 }
 
+TensorView view_without_address(const Meta& meta) {
+  if (!meta.is_tensor()) return {};
+  return Tensor{meta, Storage::view_of(nullptr, 0, nullptr), 0}.view();
+}
+
+void set_address(TensorView& view, const Tensor& tensor) {
+  if (!tensor.meta.is_tensor()) {
+    view = tensor.view();
+    return;
+  }
+  view.data = tensor.data();
+  view.meta = &tensor.meta;
+}
+
+// Bytes from the first element to behind the last; the whole rest of the storage where they do not lie row by row.
+std::int64_t extent(const Tensor& tensor) {
+  const Meta& meta = tensor.meta;
+  const std::int64_t rest = tensor.storage->bytes() - tensor.byte_offset;
+  if (!meta.is_tensor() || !meta.packed.empty() || is_block(meta.dtype)) return rest;
+  const Shape strides = meta.full_strides();
+  std::int64_t elements = 1;
+  for (std::size_t i = 0; i < meta.rank(); ++i) {
+    if (meta.shape[i] == Dim(0)) return 0;
+    elements += (meta.shape[i].number() - 1) * strides[i].number();
+  }
+  return std::min(rest, bytes_of(meta.dtype, elements));
+}
+
+bool may_share_memory(const Tensor& a, const Tensor& b) {
+  if (a.storage != b.storage || a.data() >= b.data() + extent(b) || b.data() >= a.data() + extent(a)) return false;
+  if (!a.meta.is_tensor() || !b.meta.is_tensor() || a.meta.dtype != b.meta.dtype) return true;
+  const std::int64_t size = bytes_of(a.meta.dtype, 1);
+  return may_overlap(footprint(a.meta, a.byte_offset / size), footprint(b.meta, b.byte_offset / size));
+}
+
+Tensor fresh_result(const PreparedCall& call, std::size_t index, StoragePool& pool) {
+  const Meta& meta = call.results[index];
+  // How many pages there are is not part of their type.
+  USER_CHECK(meta.is_tensor(),
+             "[{}] KV pages are only written over, never made anew: clone_elimination cannot be "
+             "skipped here",
+             call.op->name);
+  return {meta, pool.allocate(call.result_bytes[index]), 0};
+}
+
 }  // namespace
 
-std::vector<Tensor> run_kernel(const Op& op, const Kernel& kernel, std::span<const Value> operands,
-                               const Attributes& attributes, const std::vector<Meta>& metas, bool give_away,
-                               ThreadPool& threads) {
-  std::vector<Tensor> tensors;
-  std::vector<std::optional<Meta>> operand_metas;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool present = operands[i].present();
-    const bool copy = present && !give_away && writes(kernel, static_cast<int>(i));
-    tensors.push_back(!present ? Tensor() : copy ? copied(operands[i].tensor()) : operands[i].tensor());
-    operand_metas.push_back(present ? std::optional(tensors.back().meta) : std::nullopt);
-  }
-  std::vector<Tensor> results(metas.size());
+PreparedCall prepare_call(const Op& op, const Kernel& kernel, std::span<const std::optional<Meta>> operands,
+                          const Attributes& attributes, std::vector<Meta> results) {
+  PreparedCall call{.op = &op, .kernel = &kernel, .results = std::move(results)};
+  call.written.assign(operands.size(), -1);
   for (const Donation& donation : op.donates)
-    if (writes(kernel, donation.argument))
-      results[static_cast<std::size_t>(donation.result)] = tensors[static_cast<std::size_t>(donation.argument)];
-  bool empty = true;  // all results hold nothing
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!results[i].defined()) results[i] = Tensor::empty(metas[i]);
-    empty = empty && metas[i].is_tensor() && element_count(metas[i].shape) == Dim(0);
+    if (writes(kernel, donation.argument) && operands[static_cast<std::size_t>(donation.argument)])
+      call.written[static_cast<std::size_t>(donation.argument)] = donation.result;
+  // What is written over lies as the result does.
+  std::vector<std::optional<Meta>> metas(operands.begin(), operands.end());
+  for (std::size_t i = 0; i < metas.size(); ++i) {
+    if (call.written[i] >= 0) metas[i] = call.results[static_cast<std::size_t>(call.written[i])];
+    call.operand_views.push_back(metas[i] ? view_without_address(*metas[i]) : TensorView());
   }
-  if (empty) return results;
+  call.is_empty = true;
+  for (const Meta& meta : call.results) {
+    call.result_views.push_back(view_without_address(meta));
+    call.result_bytes.push_back(meta.is_tensor() ? meta.bytes().number() : 0);
+    call.is_empty = call.is_empty && meta.is_tensor() && element_count(meta.shape) == Dim(0);
+  }
+  if (kernel.scratch_bytes && !call.is_empty)
+    call.scratch_bytes = kernel.scratch_bytes({metas, call.results, attributes, {1, 1}}).number();
+  return call;
+}
 
-  std::shared_ptr<Storage> scratch;
-  if (kernel.scratch_bytes) {
-    const KernelRequest request{operand_metas, metas, attributes, {1, 1}};
-    const std::int64_t bytes = kernel.scratch_bytes(request).number();
-    if (bytes > 0) scratch = Storage::allocate(bytes);
+void check_given_away(const Op& op, std::span<const Value> operands) {
+  const auto name = [&](std::size_t operand) -> const std::string& {
+    return op.schema.parameters[std::min(operand, op.schema.tensor_count() - 1)].name;
+  };
+  for (const Donation& donation : op.donates) {
+    const auto given = static_cast<std::size_t>(donation.argument);
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (i != given && operands[i].present() && operands[given].present())
+        USER_CHECK(!may_share_memory(operands[given].tensor(), operands[i].tensor()),
+                   "[{}] maybe_inplace gives {} away, whose memory the same call also takes as {}: call it without "
+                   "maybe_inplace, or clone one of them first",
+                   op.name, name(given), name(i));
   }
-  std::vector<TensorView> inputs, outputs;
-  for (const Tensor& tensor : tensors) inputs.push_back(tensor.defined() ? tensor.view() : TensorView());
-  for (const Tensor& result : results) outputs.push_back(result.view());
+}
+
+std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> operands, const Attributes& attributes,
+                             bool give_away, StoragePool& pool, ThreadPool& threads) {
+  std::vector<Tensor> results(call.results.size());
+  std::vector<TensorView> inputs = call.operand_views, outputs = call.result_views;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].present()) continue;
+    const Tensor& given = operands[i].tensor();
+    if (call.written[i] < 0) {
+      set_address(inputs[i], given);
+      continue;
+    }
+    const auto result = static_cast<std::size_t>(call.written[i]);
+    results[result] = give_away && given.meta == call.results[result] ? given : copied(given, pool);
+    set_address(inputs[i], results[result]);
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].defined()) results[i] = fresh_result(call, i, pool);
+    set_address(outputs[i], results[i]);
+  }
+  if (call.is_empty) return results;
+  const auto scratch = call.scratch_bytes > 0 ? pool.allocate(call.scratch_bytes) : nullptr;
   const std::span<std::byte> scratch_bytes =
       scratch ? std::span(scratch->data(), static_cast<std::size_t>(scratch->bytes())) : std::span<std::byte>();
-  kernel.run({inputs, outputs, attributes, scratch_bytes, threads});
+  call.kernel->run({inputs, outputs, attributes, scratch_bytes, threads});
   return results;
+}
+
+std::vector<Tensor> run_kernel(const Op& op, const Kernel& kernel, std::span<const Value> operands,
+                               const Attributes& attributes, const std::vector<Meta>& results, bool give_away,
+                               ThreadPool& threads) {
+  std::vector<std::optional<Meta>> metas;
+  for (const Value& operand : operands)
+    metas.push_back(operand.present() ? std::optional(operand.meta()) : std::nullopt);
+  StoragePool pool;
+  return run_call(prepare_call(op, kernel, metas, attributes, results), operands, attributes, give_away, pool, threads);
 }
 
 Tensor run_view(const Op& op, const Tensor& operand, const Attributes& attributes, const Meta& result) {

@@ -33,6 +33,7 @@ class Stitcher {
  private:
   int add_slot(PlanSlot slot) {
     plan_.slots.push_back(std::move(slot));
+    versions_.push_back(0);
     return static_cast<int>(plan_.slots.size()) - 1;
   }
 
@@ -84,11 +85,12 @@ class Stitcher {
       const bool written = std::find(node.writes.begin(), node.writes.end(), donation.argument) != node.writes.end();
       if (donation.result != static_cast<int>(index) || !written) continue;
       PlanView view = step.operands[static_cast<std::size_t>(donation.argument)];
-      ++view.version;
+      view.version = ++versions_[static_cast<std::size_t>(view.slot)];
       return view;
     }
     const Meta& meta = node.result(index)->meta;
-    CHECK(meta.is_tensor(), "{} must write over its KV pages", node.name);
+    USER_CHECK(meta.is_tensor(), "[stitch] {} must write over its KV pages: clone_elimination cannot be skipped here",
+               node.name);
     return {.slot = add_slot(
                 {.kind = SlotKind::arena, .name = node.result(index)->name, .meta = meta, .bytes = meta.bytes()}),
             .meta = meta};
@@ -97,6 +99,7 @@ class Stitcher {
   const Graph& graph_;
   const Context& context_;
   Plan plan_;
+  std::vector<int> versions_;  // by slot: how often it was written over
 };
 
 }  // namespace

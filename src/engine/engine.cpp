@@ -28,6 +28,7 @@ std::size_t possible_stop_prefix(const std::string& text, const std::vector<std:
 
 Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
     : context_(std::move(context)) {
+  models.find(checkpoint.architecture(), checkpoint.path());  // before its tokenizer is judged
   tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include <unistd.h>
+
 #include "base/error.h"
+#include "compiler/interpret.h"
+#include "compiler/token_ranges.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -34,6 +38,19 @@ ModelFacts make_facts(const Options& options, const ModelConfig& config) {
   return facts;
 }
 
+// The memory of one sequence as long as the context: its KV pages, and the rotary table, which has a row for each
+// token.
+void check_context_fits(const ModelFacts& facts) {
+  const std::int64_t per_token =
+      facts.config.layer_count * bytes_of(facts.kv.dtype, 2 * facts.kv.heads * facts.kv.head_dim) +
+      bytes_of(DType::f32, facts.config.rope.rotary_dim);
+  const std::int64_t machine = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  USER_CHECK(facts.config.context_length <= machine / per_token,
+             "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but this machine has {} bytes "
+             "of memory; it must be at most {} here",
+             facts.config.context_length, per_token, machine, machine / per_token);
+}
+
 Tensor tensor_of(std::span<const std::int64_t> values) {
   return Tensor::from_bytes(Meta::tensor(DType::i64, {static_cast<std::int64_t>(values.size())}), values.data());
 }
@@ -41,30 +58,86 @@ Tensor tensor_of(std::span<const std::int64_t> values) {
 }  // namespace
 
 struct ModelRunner::Program {
-  TokenRange range;
   std::map<std::string, std::size_t> inputs;  // by name: position among the graph's inputs
   std::unique_ptr<Replay> replay;
 
-  void bind(const std::string& name, Tensor tensor) { replay->bind(inputs.at(name), std::move(tensor)); }
+  // Instead of a Plan where --compile-to stopped before there was one: the graph, run op by op.
+  std::shared_ptr<const Graph> graph = {};
+  std::unique_ptr<EagerEvaluator> evaluator = {};
+  Values bound = {}, results = {};
+
+  Program(std::shared_ptr<const Plan> plan, ThreadPool& threads)
+      : replay(std::make_unique<Replay>(std::move(plan), threads)) {
+    for (std::size_t i = 0; i < replay->plan().inputs.size(); ++i)
+      inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
+  }
+  Program(const CompileRecord& record, const Context& context)
+      : graph(record.split), evaluator(std::make_unique<EagerEvaluator>(context, record.range)) {
+    for (std::size_t i = 0; i < graph->inputs().size(); ++i) inputs[graph->inputs()[i]->name] = i;
+    bound.resize(inputs.size());
+  }
+
+  void bind(const std::string& name, Tensor tensor) {
+    if (replay != nullptr) {
+      replay->bind(inputs.at(name), std::move(tensor));
+    } else {
+      bound[inputs.at(name)] = evaluator->value(std::move(tensor));
+    }
+  }
+  void run() {
+    if (replay != nullptr) {
+      replay->run();
+    } else {
+      results = run_graph(*graph, *evaluator, bound);
+      check_pages_stay();
+    }
+  }
+  // The next step reads what this one wrote over the pages that are bound.
+  void check_pages_stay() const {
+    for (const Value& result : results) {
+      const auto is_bound = [&](const Value& input) {
+        return input.present() && input.tensor().storage == result.tensor().storage;
+      };
+      USER_CHECK(result.meta().kind != MetaKind::kv || std::any_of(bound.begin(), bound.end(), is_bound),
+                 "[{}] must write over its KV pages: clone_elimination cannot be skipped here", graph->name);
+    }
+  }
+  const Plan* plan() const { return replay == nullptr ? nullptr : &replay->plan(); }
+  Tensor result(std::size_t index) const {
+    return replay != nullptr ? replay->result(index) : contiguous(results[index].tensor());
+  }
 };
 
-ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
+struct ModelRunner::CompiledModel {
+  std::vector<TokenRange> ranges;
+  std::vector<Program*> by_range;  // ranges that share a Plan share a program
+  std::vector<std::unique_ptr<Program>> programs;
+
+  Program& program_for(std::int64_t rows) { return *by_range[range_of(ranges, rows)]; }
+};
+
+ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
+                         Stopwatch* watch)
     : context_(std::move(context)), checkpoint_(std::move(checkpoint)) {
   const Options& options = context_->options;
   model_ = models.find(checkpoint_.architecture(), checkpoint_.path());
   facts_ = make_facts(options, checkpoint_.config());
   if (model_.check) model_.check(facts_.config);
+  model_.check_weights(checkpoint_, facts_.config);
+  check_context_fits(facts_);
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
   max_tokens_ = std::min(options.max_num_batched_tokens, facts_.config.context_length);
-  if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") return;
-
   std::vector<TracedParam> forward_params, head_params;
-  auto forward = trace("forward", model_.forward, forward_params);
-  auto head = trace("head", model_.head, head_params);
-  for (const TokenRange& range : ranges()) compile_program(*forward, forward_params, range, forward_);
-  compile_program(*head, head_params, {1, max_logit_rows()}, head_);
-  traced_forward_ = std::move(forward);
-  traced_head_ = std::move(head);
+  traced_forward_ = trace("forward", model_.forward, forward_params);
+  traced_head_ = trace("head", model_.head, head_params);
+  forward_ranges_ = token_ranges(*traced_forward_, *context_, max_tokens_).ranges;
+  head_ranges_ = {{1, max_logit_rows()}};
+  Stopwatch unread;
+  Stopwatch& laps = watch == nullptr ? unread : *watch;
+  laps.lap("trace");
+  if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") return;
+  forward_ = compile_all(*traced_forward_, forward_params, forward_ranges_, laps);
+  head_ = compile_all(*traced_head_, head_params, head_ranges_, laps);
 }
 
 ModelRunner::~ModelRunner() = default;
@@ -72,21 +145,6 @@ ModelRunner::~ModelRunner() = default;
 std::int64_t ModelRunner::max_logit_rows() const {
   constexpr std::int64_t kRowsToScore = 32;
   return std::min(max_tokens_, std::max(context_->options.max_num_seqs, kRowsToScore));
-}
-
-std::vector<TokenRange> ModelRunner::ranges() const {
-  std::vector<TokenRange> ranges;
-  std::int64_t begin = 1;
-  std::vector<std::int64_t> points(context_->options.compile_ranges_split_points.begin(),
-                                   context_->options.compile_ranges_split_points.end());
-  std::sort(points.begin(), points.end());
-  for (std::int64_t point : points) {
-    if (point < begin || point >= max_tokens_) continue;
-    ranges.push_back({begin, point});
-    begin = point + 1;
-  }
-  ranges.push_back({begin, max_tokens_});
-  return ranges;
 }
 
 std::shared_ptr<Graph> ModelRunner::trace(const char* name, const std::function<Values(Builder&)>& model_function,
@@ -103,36 +161,58 @@ std::shared_ptr<Graph> ModelRunner::trace(const char* name, const std::function<
   return graph;
 }
 
-void ModelRunner::compile_program(const Graph& traced, const std::vector<TracedParam>& params, TokenRange range,
-                                  std::vector<std::unique_ptr<Program>>& into) {
-  const std::shared_ptr<Graph> graph = traced.clone();
-  Compiled compiled = compile(*graph, *context_, range, pass_runner_options(context_->options));
-  auto program = std::make_unique<Program>();
-  program->range = range;
-  for (std::size_t i = 0; i < graph->inputs().size(); ++i) program->inputs[graph->inputs()[i]->name] = i;
-  program->replay = std::make_unique<Replay>(compiled.plan, *context_->threads);
-  for (const TracedParam& param : params)
-    program->bind(param.name, param.keys.empty() ? weights_->rotary_table() : weights_->tensor(param.keys, param.role));
-  records_.push_back(std::move(compiled.record));
-  into.push_back(std::move(program));
-}
-
-ModelRunner::Program& ModelRunner::program_for(std::vector<std::unique_ptr<Program>>& programs, std::int64_t rows) {
-  for (auto& program : programs)
-    if (rows >= program->range.lo && rows <= program->range.hi) return *program;
-  CHECK(false, "no program was compiled for {} rows; the largest step is {}", rows, max_tokens_);
-  return *programs.front();
+std::unique_ptr<ModelRunner::CompiledModel> ModelRunner::compile_all(const Graph& traced,
+                                                                     const std::vector<TracedParam>& params,
+                                                                     std::vector<TokenRange> ranges, Stopwatch& watch) {
+  CompiledRanges compiled =
+      compile_ranges(traced, *context_, std::move(ranges), pass_runner_options(context_->options));
+  watch.lap("compile");
+  auto model = std::make_unique<CompiledModel>();
+  model->ranges = compiled.ranges;
+  std::map<const void*, Program*> known;  // by Plan, or by graph where there are no Plans
+  for (std::size_t i = 0; i < compiled.ranges.size(); ++i) {
+    const CompileRecord& record = compiled.records[i];
+    const bool has_plan = !compiled.plans.empty();
+    Program*& program = known[has_plan ? static_cast<const void*>(compiled.plans[i].get()) : record.split.get()];
+    if (program == nullptr) {
+      model->programs.push_back(has_plan ? std::make_unique<Program>(compiled.plans[i], *context_->threads)
+                                         : std::make_unique<Program>(record, *context_));
+      program = model->programs.back().get();
+      for (const TracedParam& param : params)
+        program->bind(param.name,
+                      param.keys.empty() ? weights_->rotary_table() : weights_->tensor(param.keys, param.role));
+    }
+    model->by_range.push_back(program);
+  }
+  for (CompileRecord& record : compiled.records) records_.push_back(std::move(record));
+  watch.lap("weights");
+  return model;
 }
 
 std::int64_t ModelRunner::kv_bytes_per_page() const {
   return bytes_of(facts_.kv.dtype, kv_page_elements(facts_.kv)) * facts_.config.layer_count;
 }
 
+MemoryUse ModelRunner::memory_use() const {
+  MemoryUse use{.weights = weights_->loaded_bytes()};
+  for (const CompiledModel* model : {forward_.get(), head_.get()})
+    for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i) {
+      const Replay* replay = model->programs[i]->replay.get();
+      if (replay == nullptr) continue;
+      use.activations_planned += replay->plan().arena_bytes;
+      use.activations_allocated += replay->arena_bytes();
+    }
+  const std::int64_t block = facts_.kv.block;
+  use.kv_of_longest_sequence = (facts_.config.context_length + block - 1) / block * kv_bytes_per_page();
+  return use;
+}
+
 void ModelRunner::allocate_pages(std::int64_t pages) {
   pages_.clear();
   for (std::int64_t i = 0; i < facts_.config.layer_count; ++i)
     pages_.push_back(Tensor::empty(Meta::pages(facts_.kv), pages));
-  for (auto& program : forward_)
+  if (forward_ == nullptr) return;
+  for (auto& program : forward_->programs)
     for (std::size_t i = 0; i < pages_.size(); ++i) program->bind("kv." + std::to_string(i), pages_[i]);
 }
 
@@ -140,7 +220,7 @@ Tensor ModelRunner::step(const StepInput& input) {
   CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
   CHECK(static_cast<std::int64_t>(input.ids.size()) <= max_tokens_, "a step takes at most {} rows, but was given {}",
         max_tokens_, input.ids.size());
-  return forward_.empty() ? step_eager(input) : step_compiled(input);
+  return forward_ == nullptr ? step_eager(input) : step_compiled(input);
 }
 
 void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const {
@@ -151,18 +231,18 @@ void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<
 }
 
 Tensor ModelRunner::step_compiled(const StepInput& input) {
-  Program& forward = program_for(forward_, static_cast<std::int64_t>(input.ids.size()));
+  Program& forward = forward_->program_for(static_cast<std::int64_t>(input.ids.size()));
   forward.bind("ids", tensor_of(input.ids));
   forward.bind("positions", tensor_of(input.positions));
   forward.bind("slots", tensor_of(input.slots));
   forward.bind("batch", input.batch);
-  forward.replay->run();
+  forward.run();
   if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
-  Program& head = program_for(head_, static_cast<std::int64_t>(input.logit_rows.size()));
-  head.bind("hidden", forward.replay->result(0));
+  Program& head = head_->program_for(static_cast<std::int64_t>(input.logit_rows.size()));
+  head.bind("hidden", forward.result(0));
   head.bind("rows", tensor_of(input.logit_rows));
-  head.replay->run();
-  return head.replay->result(0);
+  head.run();
+  return head.result(0);
 }
 
 Tensor ModelRunner::step_eager(const StepInput& input) {
@@ -171,26 +251,33 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
                                        {"slots", tensor_of(input.slots)},
                                        {"batch", input.batch}};
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
-  const TokenRange range{1, max_tokens_};
-  EagerEvaluator evaluator(*context_, range);
+  const auto rows = static_cast<std::int64_t>(input.ids.size());
+  EagerEvaluator evaluator(*context_, forward_ranges_[range_of(forward_ranges_, rows)]);
   EagerBuilder builder(facts_, model_, *weights_, checkpoint_.is_gguf(), evaluator, std::move(inputs));
   const Values results = model_.forward(builder);
   if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
-  EagerBuilder head(facts_, model_, *weights_, checkpoint_.is_gguf(), evaluator,
+  const auto logit_rows = static_cast<std::int64_t>(input.logit_rows.size());
+  EagerEvaluator head_evaluator(*context_, head_ranges_[range_of(head_ranges_, logit_rows)]);
+  EagerBuilder head(facts_, model_, *weights_, checkpoint_.is_gguf(), head_evaluator,
                     {{"hidden", results[0].tensor()}, {"rows", tensor_of(input.logit_rows)}});
   return model_.head(head)[0].tensor();
 }
 
-const Plan* ModelRunner::forward_plan() const { return forward_.empty() ? nullptr : &forward_.front()->replay->plan(); }
+const Plan* ModelRunner::forward_plan() const {
+  return forward_ == nullptr ? nullptr : forward_->programs.front()->plan();
+}
 
-const Plan* ModelRunner::head_plan() const { return head_.empty() ? nullptr : &head_.front()->replay->plan(); }
+const Plan* ModelRunner::head_plan() const { return head_ == nullptr ? nullptr : head_->programs.front()->plan(); }
 
 void ModelRunner::set_observer(std::function<void(const PlanStep&)> observer) {
-  for (auto* programs : {&forward_, &head_})
-    for (auto& program : *programs) {
+  for (CompiledModel* model : {forward_.get(), head_.get()}) {
+    if (model == nullptr) continue;
+    for (auto& program : model->programs) {
       Replay* replay = program->replay.get();
+      if (replay == nullptr) continue;
       replay->observer = [replay, observer](std::size_t step) { observer(replay->plan().steps[step]); };
     }
+  }
 }
 
 }  // namespace weft

@@ -1,12 +1,14 @@
 #pragma once
 
-// One loaded model and its forward pass: compiled once for each token range, or op by op with --enforce-eager. Both
-// give the same bits. The runner knows tokens, slots and batches; requests and their KV pages are the engine's.
+// One loaded model and its forward pass: compiled once for each token range, or op by op with --enforce-eager, or op by
+// op over the graph that --compile-to stopped at. All give the same bits. The runner knows tokens, slots and batches;
+// requests and their KV pages are the engine's.
 
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "compiler/pipeline.h"
 #include "engine/builders.h"
 #include "runtime/replay.h"
@@ -22,11 +24,21 @@ struct StepInput {
   std::span<const std::int64_t> logit_rows;  // rows that want logits
 };
 
+// What a runner takes, in bytes.
+struct MemoryUse {
+  std::int64_t weights = 0;
+  std::int64_t activations_planned = 0;
+  std::int64_t activations_allocated = 0;
+  std::int64_t kv_of_longest_sequence = 0;
+};
+
 class ModelRunner {
  public:
   // Opens, checks, compiles and loads. `model_len` tokens is the longest sequence, `pages` the number of KV pages to
-  // have. UserError for whatever is wrong with the checkpoint or the options.
-  ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models);
+  // have. UserError for whatever is wrong with the checkpoint or the options. `watch` gets the laps trace, compile and
+  // weights.
+  ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
+              Stopwatch* watch = nullptr);
   ~ModelRunner();
 
   const ModelFacts& facts() const { return facts_; }
@@ -51,22 +63,23 @@ class ModelRunner {
   // The graphs as traced, for `weft dump graph`.
   std::shared_ptr<const Graph> traced_forward() const { return traced_forward_; }
   std::shared_ptr<const Graph> traced_head() const { return traced_head_; }
+  // Null in eager mode and with --compile-to.
   const Plan* forward_plan() const;
   const Plan* head_plan() const;
   std::int64_t kv_bytes_per_page() const;
+  MemoryUse memory_use() const;
   // Called after every step of the forward plan; for profiles.
   void set_observer(std::function<void(const PlanStep&)> observer);
 
  private:
-  struct Program;  // one compiled graph for one range
+  struct Program;        // one Plan, bound to its params
+  struct CompiledModel;  // one graph for all its ranges
   std::shared_ptr<Graph> trace(const char* name, const std::function<Values(Builder&)>& model_function,
                                std::vector<TracedParam>& params);
-  void compile_program(const Graph& traced, const std::vector<TracedParam>& params, TokenRange range,
-                       std::vector<std::unique_ptr<Program>>& into);
-  Program& program_for(std::vector<std::unique_ptr<Program>>& programs, std::int64_t rows);
+  std::unique_ptr<CompiledModel> compile_all(const Graph& traced, const std::vector<TracedParam>& params,
+                                             std::vector<TokenRange> ranges, Stopwatch& watch);
   Tensor step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
-  std::vector<TokenRange> ranges() const;
 
   std::shared_ptr<Context> context_;
   Checkpoint checkpoint_;
@@ -75,7 +88,9 @@ class ModelRunner {
   std::unique_ptr<Weights> weights_;
   std::int64_t max_tokens_ = 0;
   std::vector<Tensor> pages_;  // one of meta kv for each layer
-  std::vector<std::unique_ptr<Program>> forward_, head_;
+  // The same in eager mode, where choices are made for them, too.
+  std::vector<TokenRange> forward_ranges_, head_ranges_;
+  std::unique_ptr<CompiledModel> forward_, head_;  // none in eager mode
   std::vector<CompileRecord> records_;
   std::shared_ptr<const Graph> traced_forward_, traced_head_;
 };

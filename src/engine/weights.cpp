@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "nn/rope.h"
+#include "tensor/convert.h"
 
 namespace weft {
 namespace {
@@ -23,6 +24,12 @@ const std::byte* row_address(const std::vector<Tensor>& parts, std::int64_t row_
     row -= rows;
   }
   return nullptr;
+}
+
+Tensor converted(const Tensor& vector, DType dtype) {
+  Tensor result = Tensor::empty(Meta::tensor(dtype, vector.meta.shape));
+  convert_row(vector.meta.dtype, vector.data(), dtype, result.data(), element_count(vector.meta.shape).number());
+  return result;
 }
 
 }  // namespace
@@ -48,6 +55,20 @@ Meta Weights::plain_meta(const std::vector<std::string>& keys) const {
   return meta;
 }
 
+// Whether the provider's kernel takes a weight as the checkpoint holds it.
+bool Weights::reads_plain(const std::string& op, const std::string& provider, const Meta& plain) const {
+  const Kernel* kernel = context_.kernels.find(op, provider);
+  if (kernel == nullptr) return false;
+  const Dim depth = plain.shape[1];
+  const bool quantised = op == "linear_int8";
+  std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain, std::nullopt};
+  if (quantised)
+    operands = {Meta::tensor(DType::i8, {1, depth}), Meta::tensor(DType::f32, {1, depth.number() / 32}), plain};
+  const Meta result = Meta::tensor(facts_.dtype, {1, plain.shape[0]});
+  const Attributes attributes = quantised ? Attributes{{"dtype", facts_.dtype}} : Attributes{};
+  return static_cast<bool>(kernel->supports({operands, {&result, 1}, attributes, kernel->rows}));
+}
+
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
   const char* op = is_block(plain.dtype) && facts_.fast ? "linear_int8" : "linear";
@@ -55,12 +76,14 @@ const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
     if (provider == "native" || provider == "reference") return nullptr;
     for (const auto& [name, packing] : context_.kernels.packings())
       if (packing.provider == provider && packing.accepts(plain, context_.device)) return &packing;
+    if (reads_plain(op, provider, plain)) return nullptr;
   }
   return nullptr;
 }
 
 Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) {
   Meta meta = plain_meta(keys);
+  if (role == WeightRole::vector) meta.dtype = facts_.dtype;
   if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
   return meta;
 }
@@ -69,7 +92,10 @@ Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
   Tensor& loaded = loaded_[joined(keys)];
   if (loaded.defined()) return loaded;
   const Meta plain = plain_meta(keys);
-  if (const Packing* packing = packing_for(plain, role)) {
+  if (role == WeightRole::vector && plain.dtype != facts_.dtype) {
+    CHECK(keys.size() == 1, "vectors are not merged");
+    loaded = converted(checkpoint_.tensor(keys[0]), facts_.dtype);
+  } else if (const Packing* packing = packing_for(plain, role)) {
     loaded = pack(*packing, plain, keys);
   } else {
     loaded = keys.size() == 1 ? checkpoint_.tensor(keys[0]) : merge(plain, keys);
@@ -127,6 +153,13 @@ const Tensor& Weights::rotary_table() {
     nn::fill_rotary_rows(frequencies, magnitude, begin, end, rotary_table_.as<float>() + begin * rope.rotary_dim);
   });
   return rotary_table_;
+}
+
+std::int64_t Weights::loaded_bytes() const {
+  std::int64_t bytes = rotary_table_.defined() ? rotary_table_.storage->bytes() : 0;
+  for (const auto& [key, tensor] : loaded_)
+    bytes += tensor.meta.packed.empty() ? tensor.meta.bytes().number() : tensor.storage->bytes();
+  return bytes;
 }
 
 }  // namespace weft

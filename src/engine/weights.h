@@ -18,8 +18,8 @@ class Weights {
  public:
   Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts);
 
-  // The type a weight has once loaded. UserError when a tensor is missing, misshapen or of different width than the
-  // others.
+  // The type a weight has once loaded: vectors have the dtype of the residual stream, as in vLLM. UserError when a
+  // tensor is missing or of another width than the others.
   Meta meta(const std::vector<std::string>& keys, WeightRole role);
   // Loads (at the first call) and gives the tensor.
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
@@ -29,15 +29,17 @@ class Weights {
   // f32[positions, rotary_dim].
   const Tensor& rotary_table();
 
+  // Of everything loaded, mapped parts of the file included.
+  std::int64_t loaded_bytes() const;
   // Bytes of packed and merged weights, besides the mapped file.
   std::int64_t packed_bytes() const { return packed_bytes_; }
 
  private:
   Meta plain_meta(const std::vector<std::string>& keys) const;
+  bool reads_plain(const std::string& op, const std::string& provider, const Meta& plain) const;
   const Packing* packing_for(const Meta& plain, WeightRole role) const;
   Tensor pack(const Packing& packing, const Meta& plain, const std::vector<std::string>& keys);
   Tensor merge(const Meta& plain, const std::vector<std::string>& keys);
-  void check_shape(const std::string& key, const Meta& meta) const;
 
   const Context& context_;
   Checkpoint checkpoint_;

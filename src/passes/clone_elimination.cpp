@@ -32,9 +32,9 @@ const Node* first_writer(GraphValue* value, const Positions& positions) {
 
 // Whether anything but `clone` reads memory of `original` at `position` or later.
 bool is_read_from(GraphValue* original, const Node* clone, int position, const Positions& positions) {
-  const Footprint part = footprint(original);
+  const Place place = place_of(original);
   for (const GraphValue* alias : aliases(storage_root(original))) {
-    if (!may_overlap(part, footprint(alias))) continue;
+    if (!may_overlap(place, place_of(alias))) continue;
     for (const Use& use : alias->uses)
       if (use.node != clone && positions.at(use.node) >= position) return true;
   }

@@ -13,25 +13,48 @@
 namespace weft {
 namespace {
 
-void check_not_used_again(const Node& node, int argument, const std::map<const Node*, int>& positions) {
+using Positions = std::map<const Node*, int>;
+
+std::string shown(const Node& node) {
+  std::string text = node.line > 0 ? fmt::format("line {}, `", node.line) : "`";
+  if (node.kind != NodeKind::result) return text + display_node(node) + "`";
+  for (const GraphValue* value : node.operands) text += (value == node.operands[0] ? "return %" : ", %") + value->name;
+  return text + "`";
+}
+
+bool is_unread_view(const Node& node) { return node.op != nullptr && node.op->is_view && node.result()->uses.empty(); }
+
+// The first use, at the node itself or behind it, of memory that its `argument` gives away; null when there is none.
+// `used` is set to the value that it reads.
+const Use* first_use_again(const Node& node, int argument, const Positions& positions, const GraphValue*& used) {
   GraphValue* donated = node.operands[static_cast<std::size_t>(argument)];
-  const Footprint given = footprint(donated);
+  const Place given = place_of(donated);
+  const Use* first = nullptr;
   for (const GraphValue* alias : aliases(storage_root(donated))) {
-    if (!may_overlap(given, footprint(alias))) continue;
+    if (!may_overlap(given, place_of(alias))) continue;
     for (const Use& use : alias->uses) {
-      const bool same_slot = use.node == &node && use.operand == argument;
-      const bool is_view = use.node->op != nullptr && use.node->op->is_view;
-      if (same_slot || positions.at(use.node) < positions.at(&node)) continue;
-      if (is_view && positions.at(use.node) > positions.at(&node) && use.node->result()->uses.empty()) continue;
-      USER_CHECK(use.node != &node, "[{}] %{} gives away %{}, which the same call also takes as argument {}", node.name,
-                 node.result()->name, donated->name, use.operand);
-      fail_user(
-          "[{}] %{} is used again after the node that it was given away to, by {}: call {} without maybe_inplace, or "
-          "clone "
-          "it first",
-          node.name, donated->name, display_node(*use.node), node.name);
+      const bool is_the_gift = use.node == &node && use.operand == argument;
+      if (is_the_gift || positions.at(use.node) < positions.at(&node) || is_unread_view(*use.node)) continue;
+      if (first != nullptr && positions.at(first->node) <= positions.at(use.node)) continue;
+      first = &use;
+      used = alias;
     }
   }
+  return first;
+}
+
+void check_not_used_again(const Node& node, int argument, const Positions& positions) {
+  const GraphValue* used = nullptr;
+  const Use* use = first_use_again(node, argument, positions, used);
+  if (use == nullptr) return;
+  const std::string& donated = node.operands[static_cast<std::size_t>(argument)]->name;
+  const std::string through = used->name == donated ? "" : fmt::format(" through %{}", used->name);
+  const char* advice = "without maybe_inplace, or clone it first";
+  USER_CHECK(use->node != &node, "[{}] %{} is given away and taken{} as argument {} by one call, {}: call it {}",
+             node.name, donated, through, use->operand, shown(node), advice);
+  fail_user("[{}] %{} is used again after it was given away: {} gives it away, {} {} it{}; call {} {}", node.name,
+            donated, shown(node), shown(*use->node), use->node->kind == NodeKind::result ? "returns" : "uses", through,
+            node.name, advice);
 }
 
 }  // namespace
@@ -44,6 +67,7 @@ PassResult functionalize(Graph& graph, PassContext&) {
     if (!node->maybe_inplace) continue;
     CHECK(node->op != nullptr && node->op->allow_inplace, "{} has no maybe_inplace form", node->name);
     for (const Donation& donation : node->op->donates) {
+      if (node->operands[static_cast<std::size_t>(donation.argument)] == nullptr) continue;
       check_not_used_again(*node, donation.argument, positions);
       GraphValue* root = storage_root(node->operands[static_cast<std::size_t>(donation.argument)]);
       if (root->producer != nullptr) continue;

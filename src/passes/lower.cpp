@@ -42,6 +42,9 @@ class Lowering {
     for (const auto& node : graph_.nodes()) nodes.push_back(node.get());
     for (Node* node : nodes) lower(node);
     assign_names(graph_);
+    // Clones and the parts of meanings have no name before.
+    for (std::size_t i = 0; i < result_.choices.size(); ++i)
+      if (chosen_[i] != nullptr) result_.choices[i].node = chosen_[i]->name;
     graph_.stage = Stage::lowered;
     result_.counts = {{"kernels", kernels_}, {"meanings", meanings_}, {"clones", clones_}};
     return std::move(result_);
@@ -56,8 +59,10 @@ class Lowering {
     }
     Choice choice = choose(*node, context_);
     const Kernel* kernel = choice.kernel;
+    const bool stays = kernel != nullptr || node->op->is_primitive();
     result_.choices.push_back({node->result()->name, node->name, layer_of(*node), choice});
-    if (kernel == nullptr && !node->op->is_primitive()) {
+    chosen_.push_back(stays ? node->result() : nullptr);
+    if (!stays) {
       ++meanings_;
       for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part);
       return;
@@ -81,6 +86,7 @@ class Lowering {
   Graph& graph_;
   PassContext& context_;
   PassResult result_;
+  std::vector<const GraphValue*> chosen_;  // by choice: what the node gives; null where its meaning took its place
   int kernels_ = 0, meanings_ = 0, clones_ = 0;
 };
 

@@ -4,6 +4,7 @@
 // build, declares one function for each file of this folder. The order is in compiler/pipeline.cpp, and the runner
 // there times, dumps and verifies each.
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,14 @@ struct PassResult {
   std::vector<std::pair<std::string, int>> counts;                    // what was done, e.g. {"removed", 12}
   std::vector<NodeChoice> choices = {};                               // lower
   std::vector<std::pair<std::string, std::string>> kept_clones = {};  // clone_elimination: node, reason
+};
+
+// One row of the pipeline. A pass runs on a graph of stage `needs` and leaves one of stage `leaves`.
+struct PassRow {
+  std::string name;
+  std::function<PassResult(Graph&, PassContext&)> run;
+  Stage needs;
+  Stage leaves;
 };
 
 }  // namespace weft

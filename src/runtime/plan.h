@@ -4,8 +4,8 @@
 // graph and no op meanings; it can be replayed without the compiler.
 //
 // A slot is one piece of storage: an input given with every run, a param bound once, or a part of the arena. Operands
-// are views of a slot: an offset and a type whose dims may hold symbols. A kernel that writes over an argument makes
-// the next version of what it overwrote; a step reads (slot, version).
+// are views of a slot: an offset and a type whose dims may hold symbols. Whatever writes into a slot makes its next
+// version; a step reads (slot, version), which holds what it wants as long as no later version wrote to that part.
 
 #include <map>
 #include <memory>
@@ -65,6 +65,11 @@ struct Plan {
 //   slot 12 arena 1179648 bytes at 0, steps 3-9
 //   3 rms_norm@cpu(%4:0 f32[s0, 576], %7:0 f32[576], epsilon=1e-05) -> %12:0 f32[s0, 576]
 std::string plan_text(const Plan& plan);
+
+// InternalError for a Plan whose steps would read what is not there: a slot never written, a version that does not
+// exist yet, a part that a later version wrote over; that writes over an input that was not donated, or a param; or
+// that returns KV pages in another slot than the donated input they came in.
+void verify_plan(const Plan& plan);
 
 // Assigns every arena slot its offset, so that slots live at the same time do not meet: sizes at the upper bounds of
 // the symbols, largest first into the lowest gap. Sets arena_bytes.

@@ -20,6 +20,7 @@ class Replay {
   Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads);
 
   const Plan& plan() const { return *plan_; }
+  std::int64_t arena_bytes() const { return arena_->bytes(); }
 
   // Gives input `index` (position among the graph's inputs) its tensor. It stays until bound again. UserError when the
   // type does not fit: `[forward] input kv_3 must be kv[..], but is ..`.

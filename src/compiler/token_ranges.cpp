@@ -1,0 +1,63 @@
+#include "compiler/token_ranges.h"
+
+#include <charconv>
+#include <set>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+// Last rows of ranges, as the kernels that `op` may choose ask for them: a kernel for rows [a, b] ends ranges at a - 1
+// and at b.
+void collect_boundaries(const std::string& op, const Context& context, std::set<std::int64_t>& boundaries) {
+  for (const std::string& provider : context.priorities.list(op)) {
+    const Kernel* kernel = context.kernels.find(op, provider);
+    if (kernel == nullptr) continue;
+    boundaries.insert(kernel->rows.lo - 1);
+    boundaries.insert(kernel->rows.hi);
+  }
+}
+
+}  // namespace
+
+TokenRanges token_ranges(const Graph& traced, const Context& context, std::int64_t most_rows) {
+  TokenRanges result;
+  for (const std::string& size : context.options.compile_sizes) {
+    std::int64_t rows = 0;
+    std::from_chars(size.data(), size.data() + size.size(), rows);
+    CHECK(rows > 0, "effective options hold the compile size {}", size);
+    if (rows <= most_rows) result.ranges.push_back({rows, rows});
+  }
+
+  std::set<std::int64_t> ends;
+  const auto add = [&](std::int64_t end) { return end >= 1 && end < most_rows && ends.insert(end).second; };
+  for (std::int64_t point : context.options.compile_ranges_split_points) add(point);
+  std::set<std::int64_t> wanted;
+  for (const auto& node : traced.nodes()) collect_boundaries(node->name, context, wanted);
+  for (std::int64_t end : wanted) {
+    if (end < 1 || end >= most_rows || ends.count(end) != 0) continue;
+    if (ends.size() + 2 > kMostDefaultRanges) {
+      result.dropped.push_back(end);
+    } else {
+      add(end);
+    }
+  }
+
+  std::int64_t begin = 1;
+  ends.insert(most_rows);
+  for (std::int64_t end : ends) {
+    result.ranges.push_back({begin, end});
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::size_t range_of(std::span<const TokenRange> ranges, std::int64_t rows) {
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    if (rows >= ranges[i].lo && rows <= ranges[i].hi) return i;
+  CHECK(false, "no range was compiled for {} rows", rows);
+  return 0;
+}
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+#pragma once
+
+// The part of a storage that a view covers, to tell whether two views can meet.
+
+#include "tensor/meta.h"
+
+namespace weft {
+
+// Every row is `width` elements from `offset`, rows `row_stride` apart. Unknown (width -1) where a view is too
+// irregular to say; then it counts as the whole storage.
+struct Footprint {
+  Dim offset = 0;  // elements from the start of the storage, within one row
+  std::int64_t width = -1;
+  std::int64_t row_stride = -1;
+};
+
+Footprint footprint(const Meta& meta, const Dim& offset);
+
+// Of two views of one storage with elements of one size. Columns of one matrix that do not meet are known to be apart.
+bool may_overlap(const Footprint& a, const Footprint& b);
+
+}  // namespace weft
