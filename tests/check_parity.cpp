@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "engine/engine.h"

@@ -16,6 +16,7 @@ struct Arbitrary<weft::GraphRecipe> {
         gen::set(&weft::NodeRecipe::op, choice), gen::set(&weft::NodeRecipe::first, choice),
         gen::set(&weft::NodeRecipe::second, choice), gen::set(&weft::NodeRecipe::detail, choice));
     return gen::build<weft::GraphRecipe>(gen::set(&weft::GraphRecipe::inputs, choice),
+                                         gen::set(&weft::GraphRecipe::donated, weft::number_in(0, 8)),
                                          gen::set(&weft::GraphRecipe::nodes, weft::at_most(40, node)),
                                          gen::set(&weft::GraphRecipe::results, weft::at_most(4, choice)));
   }

@@ -21,8 +21,10 @@ class Builder {
   Builder(const GraphRecipe& recipe, const OpTable& ops) : recipe_(recipe), ops_(ops), graph_(new Graph("r")) {}
 
   std::shared_ptr<Graph> build() {
-    for (int i = 0; i <= recipe_.inputs % 3; ++i)
+    for (int i = 0; i <= recipe_.inputs % 3; ++i) {
       rows_.push_back(graph_->add_input(kRows, recipe_.inputs / 3 % 2 == 0 ? "in." + std::to_string(i) : ""));
+      rows_.back()->donated = (recipe_.donated >> i) % 2 == 1;
+    }
     weight_ = graph_->add_input(Meta::tensor(DType::f32, {64}), "w");
     weight_->param = true;
     weight_->key = "blk.\"1\"\n";
@@ -61,7 +63,7 @@ class Builder {
   Node* choose(const NodeRecipe& recipe) {
     GraphValue *x = row(recipe.first), *y = row(recipe.second);
     const double real = kReals[static_cast<std::size_t>(recipe.detail) % kReals.size()];
-    switch (recipe.op % 15) {
+    switch (recipe.op % 18) {
       case 0:
         return call("add", {x, y});
       case 1:
@@ -74,7 +76,7 @@ class Builder {
         return call("fused_add_rms_norm", {x, y, recipe.detail % 2 == 0 ? weight_ : nullptr}, {{"epsilon", 1e-5}});
       case 5:
       case 6:
-        return give_away(x, y);
+        return give_away(call("fused_add_rms_norm", {x, y, nullptr}, {{"epsilon", 1e-5}}), x, y);
       case 7: {
         const Node* view = call("reshape", {x}, {{"shape", Attribute::shape({Dim::symbol("s0"), 4, 16})}});
         others_.push_back(view->result());
@@ -97,24 +99,47 @@ class Builder {
       }
       case 12:
         return call("clone", {x});
+      case 13:
+        return rotated(x, y);
+      case 14:
+        return give_away(rotated(x, y), x, y);
+      case 15:
+        return halves(x);
       default:
         return repeat(x);
     }
   }
 
-  // fused_add_rms_norm.maybe_inplace where two values can be given away. Then nothing may read them again, or what
-  // looks into their storage.
-  Node* give_away(GraphValue* x, GraphValue* y) {
-    GraphValue *first = storage_root(x), *second = storage_root(y);
-    Node* node = call("fused_add_rms_norm", {x, y, nullptr}, {{"epsilon", 1e-5}});
-    if (first == second) return node;
-    node->maybe_inplace = true;
-    given_.insert({first, second});
-    for (std::vector<GraphValue*>* values : {&rows_, &others_})
-      std::erase_if(*values, [&](const GraphValue* value) {
-        return storage_root(value) == first || storage_root(value) == second;
-      });
+  Node* rotated(GraphValue* x, GraphValue* y) {
+    if (positions_ == nullptr) {
+      positions_ = graph_->add_input(Meta::tensor(DType::i64, {Dim::symbol("s0")}), "positions");
+      table_ = graph_->add_input(Meta::tensor(DType::f32, {64, 8}), "table");
+      table_->param = true;
+    }
+    return call("rotary_embedding", {positions_, x, y, table_}, {{"head_size", 16}, {"rotary_dim", 8}});
+  }
+
+  // Makes the node a .maybe_inplace one where its arguments can be given away. Then nothing may read them again, or
+  // what looks into their storage.
+  Node* give_away(Node* node, GraphValue* x, GraphValue* y) {
+    if (storage_root(x) != storage_root(y)) give(node, {storage_root(x), storage_root(y)});
     return node;
+  }
+
+  void give(Node* node, const std::set<const GraphValue*>& roots) {
+    node->maybe_inplace = true;
+    given_.insert(roots.begin(), roots.end());
+    for (std::vector<GraphValue*>* values : {&rows_, &others_})
+      std::erase_if(*values, [&](const GraphValue* value) { return roots.contains(storage_root(value)); });
+  }
+
+  // Both halves of the columns of x given away to one call, and its results put together again.
+  Node* halves(GraphValue* x) {
+    GraphValue* left = call("slice", {x}, {{"dim", 1}, {"start", 0}, {"end", 32}})->result();
+    GraphValue* right = call("slice", {x}, {{"dim", 1}, {"start", 32}, {"end", 64}})->result();
+    Node* node = call("fused_add_rms_norm", {right, left, nullptr}, {{"epsilon", 1e-5}});
+    give(node, {storage_root(x)});
+    return call("concat", {node->result(0), node->result(1)}, {{"dim", 1}});
   }
 
   // The node before once more, where its operands can still be read.
@@ -132,9 +157,10 @@ class Builder {
   const OpTable& ops_;
   std::shared_ptr<Graph> graph_;
   GraphValue* weight_ = nullptr;
-  std::set<const GraphValue*> given_;  // storage that was given away
-  std::vector<GraphValue*> rows_;      // of type kRows, not given away
-  std::vector<GraphValue*> others_;    // of other types, to return
+  GraphValue *positions_ = nullptr, *table_ = nullptr;  // made by the first node that needs them
+  std::set<const GraphValue*> given_;                   // storage that was given away
+  std::vector<GraphValue*> rows_;                       // of type kRows, not given away
+  std::vector<GraphValue*> others_;                     // of other types, to return
 };
 
 // What a node computes, by the identity of its operands.

@@ -2,7 +2,7 @@
 
 // Graphs made at random, of every shape that passes and printers must keep apart: views (also strided ones), values
 // that several nodes read, several results, nodes that repeat or that nobody reads, calls that give their arguments
-// away, weights.
+// away (whole or by halves), weights, inputs that are donated from the start.
 //
 // A GraphRecipe is a list of small numbers; build_graph reads any such list as a legal graph of stage traced. So
 // whatever draws or shrinks numbers draws and shrinks graphs (tests/graph_recipes.h does, with RapidCheck).
@@ -25,12 +25,14 @@ struct NodeRecipe {
 };
 
 struct GraphRecipe {
-  int inputs = 0;  // how many besides one, and their names
+  int inputs = 0;   // how many besides one, and their names
+  int donated = 0;  // bit i: input i is donated
   std::vector<NodeRecipe> nodes;
   std::vector<int> results;  // besides one
 };
 
-// Rows of f32[s0, 64] and a weight f32[64]. Legal at stage traced, and functionalize takes it.
+// Rows of f32[s0, 64] and a weight f32[64]; i64[s0] positions and a table behind them where a node needs them. Legal at
+// stage traced, and functionalize takes it.
 std::shared_ptr<Graph> build_graph(const GraphRecipe& recipe, const OpTable& ops);
 
 // How much of each a graph holds.

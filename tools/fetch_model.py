@@ -73,7 +73,10 @@ def main():
     folder = cache_folder()
     path = folder / file_name
     if not path.is_file() or path.stat().st_size != int(size):
-        fetch(package, version, file_name, int(size), digest, folder)
+        try:
+            fetch(package, version, file_name, int(size), digest, folder)
+        except OSError as error:
+            fail(f"[{path}] cannot be written: {error}")
         print(f"{path}: {size} bytes, SHA-256 as wanted", file=sys.stderr)
 
 

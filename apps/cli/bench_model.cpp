@@ -166,11 +166,14 @@ BenchModel describe_model(const ModelRunner& runner, const Context& context) {
   return model;
 }
 
-BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up) {
+void check_bench_test(const ModelRunner& runner, const BenchTest& test) {
   const std::int64_t context = runner.facts().config.context_length;
   USER_CHECK(test.depth <= context && test.prompt <= context && test.generated <= context &&
                  test.depth + test.tokens() <= context,
              "[bench model] {} must fit into the context of {} tokens", test.name(), context);
+}
+
+BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up) {
   BenchSamples samples{.test = test, .time = now_text()};
   Sequence sequence(runner, test.depth + test.tokens());
   sequence.feed(test.depth, runner.max_tokens());
@@ -196,14 +199,14 @@ void BenchReport::begin() {
                       "", "");
 }
 
-void BenchReport::row(const BenchSamples& samples) {
-  const Json row = row_json(model_, samples);
+void BenchReport::row(const BenchModel& model, const BenchSamples& samples) {
+  const Json row = row_json(model, samples);
   switch (format_) {
     case BenchFormat::markdown: {
       const Spread rate = spread(samples.tokens_per_second());
       const std::string text = fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation);
-      out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} |\n", model_.type,
-                          size_text(model_.bytes), count_text(model_.parameters), model_.backend, model_.threads,
+      out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} |\n", model.type,
+                          size_text(model.bytes), count_text(model.parameters), model.backend, model.threads,
                           samples.test.name(), text);
       break;
     }

@@ -53,6 +53,9 @@ struct BenchModel {
 BenchModel describe_model(const ModelRunner& runner, const Context& context);
 
 // UserError when the test does not fit into the model's context.
+void check_bench_test(const ModelRunner& runner, const BenchTest& test);
+
+// For a test that fits.
 BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up);
 
 enum class BenchFormat : std::uint8_t { markdown, csv, json, json_lines };
@@ -60,15 +63,13 @@ enum class BenchFormat : std::uint8_t { markdown, csv, json, json_lines };
 // Writes rows as they come: begin, row for each test, end.
 class BenchReport {
  public:
-  BenchReport(BenchFormat format, BenchModel model, std::ostream& out)
-      : format_(format), model_(std::move(model)), out_(out) {}
+  BenchReport(BenchFormat format, std::ostream& out) : format_(format), out_(out) {}
   void begin();
-  void row(const BenchSamples& samples);
+  void row(const BenchModel& model, const BenchSamples& samples);
   void end();
 
  private:
   BenchFormat format_;
-  BenchModel model_;
   std::ostream& out_;
   bool first_ = true;
 };

@@ -14,6 +14,7 @@
 #include "ir/parse.h"
 #include "runtime/replay.h"
 #include "tensor/batch.h"
+#include "tensor/convert.h"
 
 namespace weft {
 namespace {
@@ -80,6 +81,14 @@ Tensor param_from(const Checkpoint& checkpoint, const GraphValue& param, const C
   plain.packed.clear();
   USER_CHECK(plain.rank() >= 1 && plain.bytes().is_number(), "[graph run] param {} must have a fixed shape, but is {}",
              param.name, param.meta.text());
+  // Vectors have the dtype of the residual stream, whatever the file has.
+  if (const TensorEntry* vector = plain.rank() == 1 ? checkpoint.find(param.key) : nullptr;
+      vector != nullptr && vector->tensor.meta.shape == plain.shape && is_floating(vector->tensor.meta.dtype) &&
+      is_floating(plain.dtype)) {
+    Tensor tensor = Tensor::empty(plain);
+    convert_row(vector->tensor.meta.dtype, vector->tensor.data(), plain.dtype, tensor.data(), plain.shape[0].number());
+    return tensor;
+  }
   std::vector<const std::byte*> rows;
   Shape row_shape = plain.shape;
   row_shape[0] = 1;
@@ -156,6 +165,7 @@ std::vector<Tensor> run_eagerly(const Graph& graph, const Context& context, cons
 
 std::vector<Tensor> run_compiled(Graph& graph, const Context& context, const std::vector<Tensor>& inputs) {
   const std::shared_ptr<const Plan> plan = compile_graph(graph, context);
+  if (plan == nullptr) return run_eagerly(graph, context, inputs);
   Replay replay(plan, *context.threads);
   for (std::size_t i = 0; i < inputs.size(); ++i) replay.bind(i, inputs[i]);
   replay.run();
@@ -171,6 +181,12 @@ std::vector<Tensor> run_compiled(Graph& graph, const Context& context, const std
 
 }  // namespace
 
+std::vector<Definition> read_definitions(const std::string& path, const OpTable& ops) {
+  std::vector<Definition> definitions = parse_definitions(read_file(path, kMaxGraphBytes), ops, path);
+  USER_CHECK(!definitions.empty(), "[graph] {} holds no graph and no pattern", path);
+  return definitions;
+}
+
 std::vector<std::shared_ptr<Graph>> read_graphs(const std::string& path, const OpTable& ops) {
   std::vector<std::shared_ptr<Graph>> graphs = parse_graphs(read_file(path, kMaxGraphBytes), ops, path);
   USER_CHECK(!graphs.empty(), "[graph] {} holds no graph", path);
@@ -183,21 +199,22 @@ std::vector<PassRecord> run_passes_to(Graph& graph, const Context& context, Stag
   complete_bounds(graph, context.options);
   PassContext passes = pass_context(graph, context);
   PassRunnerOptions options = pass_runner_options(context.options);
-  options.stop_after = stage;
-  return run_passes(graph, passes, pipeline_passes(), options);
+  options.stop_after = std::min(stage, options.stop_after.value_or(stage));
+  return run_passes(graph, passes, passes_of(context), options);
 }
 
 std::vector<PassRecord> run_named_passes(Graph& graph, const Context& context, const std::vector<std::string>& names) {
   complete_bounds(graph, context.options);
   PassContext passes = pass_context(graph, context);
   const PassRunnerOptions options = pass_runner_options(context.options);
+  const std::vector<PassRow> rows = passes_of(context);
   std::vector<std::string> known;
-  for (const PassRow& row : pipeline_passes()) known.push_back(row.name);
+  for (const PassRow& row : rows) known.push_back(row.name);
   std::vector<PassRecord> records;
   for (const std::string& name : names) {
     const auto found = std::find(known.begin(), known.end(), name);
     USER_CHECK(found != known.end(), "[--passes] {} is not a pass{}", quote(name), suggestion(name, known));
-    const PassRow& row = pipeline_passes()[static_cast<std::size_t>(found - known.begin())];
+    const PassRow& row = rows[static_cast<std::size_t>(found - known.begin())];
     USER_CHECK(graph.stage == row.needs, "[--passes] {} needs a graph of stage {}, but {} is {}", name,
                stage_text(row.needs), graph.name, stage_text(graph.stage));
     for (PassRecord& record : run_passes(graph, passes, {&row, 1}, options)) records.push_back(std::move(record));
@@ -222,8 +239,6 @@ std::vector<std::string> result_names(const Graph& graph) {
 
 std::vector<Tensor> run_graph_text(Graph& graph, const Context& context, const TensorFile& inputs,
                                    const std::optional<Checkpoint>& checkpoint) {
-  USER_CHECK(graph.stage != Stage::split || !context.options.enforce_eager,
-             "[--enforce-eager] runs graphs up to stage lowered, but {} is split", graph.name);
   complete_bounds(graph, context.options);
   const std::vector<Tensor> tensors = bind_inputs(graph, inputs, context, checkpoint);
   return context.options.enforce_eager ? run_eagerly(graph, context, tensors) : run_compiled(graph, context, tensors);

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/options_text.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "compiler/pipeline.h"
@@ -24,9 +25,9 @@ namespace {
 
 constexpr std::size_t kMaxPromptBytes = 64u << 20;
 
-void check_pass_names(const std::vector<std::string>& names, const char* option) {
+void check_pass_names(const Context& context, const std::vector<std::string>& names, const char* option) {
   std::vector<std::string> known;
-  for (const PassRow& row : pipeline_passes()) known.push_back(row.name);
+  for (const PassRow& row : passes_of(context)) known.push_back(row.name);
   for (const std::string& name : names)
     USER_CHECK(name == "all" || std::find(known.begin(), known.end(), name) != known.end(), "[{}] {} is not a pass{}",
                option, quote(name), suggestion(name, known));
@@ -34,26 +35,25 @@ void check_pass_names(const std::vector<std::string>& names, const char* option)
 
 }  // namespace
 
-void ModelArgument::declare(CLI::App& flags, Need need) {
-  flags.add_option("model,-m,--model", name, "A GGUF file, a folder with config.json, or a built-in name.")
-      ->required(need == required);
+void ModelArgument::declare(Flags& flags, Need need) {
+  flags.option("model,-m,--model", name, "A GGUF file, a folder with config.json, or a built-in name.",
+               {.required = need == required});
 }
 
 std::string ModelArgument::path(const VerbCall& call) const {
-  if (std::filesystem::exists(name)) return name;
+  std::error_code ignored;  // opening the file says what is wrong
+  if (std::filesystem::exists(name, ignored)) return name;
   const std::string& root = call.options.cache_root;
   return resolve_model(name, (root.empty() ? cache_folder(call.environment) : root) + "/models");
 }
 
-void PromptArgument::declare(CLI::App& flags) {
-  auto* prompt = flags.add_option_function<std::string>(
-      "-p,--prompt",
-      [this](const std::string& given) {
-        text = given;
-        has_text = true;
-      },
-      "The prompt; - reads standard input.");
-  flags.add_option("-f,--file", file, "Read the prompt from a file.")->excludes(prompt);
+void PromptArgument::declare(Flags& flags) {
+  const auto take = [this](const std::string& given) {
+    text = given;
+    has_text = true;
+  };
+  flags.option("-p,--prompt", take, "The prompt; - reads standard input.");
+  flags.option("-f,--file", file, "Read the prompt from a file.", {.excludes = "--prompt"});
 }
 
 std::string PromptArgument::read(const VerbCall& call) const {
@@ -69,23 +69,21 @@ std::string PromptArgument::read(const VerbCall& call) const {
   return prompt;
 }
 
-void SamplingArguments::declare(CLI::App& app) {
+void SamplingArguments::declare(Flags& app) {
   flags = &app;
-  app.add_option_function<std::string>(
-         "-n,--max-tokens", [this](const std::string& text) { given.max_tokens = human_integer(text, "--max-tokens"); },
-         "Most tokens to generate.")
-      ->default_str(std::to_string(given.max_tokens));
-  app.add_option("--temp,--temperature", given.temperature, "0 takes the most likely token.");
-  app.add_option("--top-k", given.top_k, "Draw from the K most likely tokens; 0 is off.");
-  app.add_option("--top-p", given.top_p, "Draw from the most likely tokens that hold this probability.");
-  app.add_option("--min-p", given.min_p, "Leave out tokens below this share of the most likely one.");
-  app.add_option("--repeat-penalty,--repetition-penalty", given.repetition_penalty,
-                 "Above 1 makes repetition less likely.");
-  app.add_option("--frequency-penalty", given.frequency_penalty, "Lowers tokens by how often they were generated.");
-  app.add_option("--presence-penalty", given.presence_penalty, "Lowers tokens that were generated.");
-  app.add_option("-s,--seed", given.seed, "Seed of the draw.")->capture_default_str();
-  app.add_option("--stop", given.stop, "Text that ends the answer; may be given several times.");
-  app.add_flag("--ignore-eos", given.ignore_end, "Go on after end-of-text tokens.");
+  const auto take = [this](const std::string& text) { given.max_tokens = human_integer(text, "--max-tokens"); };
+  app.option("-n,--max-tokens", take, fmt::format("Most tokens to generate ({}).", given.max_tokens));
+  app.option("--temp,--temperature", given.temperature, "0 takes the most likely token.");
+  app.option("--top-k", given.top_k, "Draw from the K most likely tokens; 0 is off.");
+  app.option("--top-p", given.top_p, "Draw from the most likely tokens that hold this probability.");
+  app.option("--min-p", given.min_p, "Leave out tokens below this share of the most likely one.");
+  app.option("--repeat-penalty,--repetition-penalty", given.repetition_penalty,
+             "Above 1 makes repetition less likely.");
+  app.option("--frequency-penalty", given.frequency_penalty, "Lowers tokens by how often they were generated.");
+  app.option("--presence-penalty", given.presence_penalty, "Lowers tokens that were generated.");
+  app.option("-s,--seed", given.seed, "Seed of the draw.", {.shows_default = true});
+  app.option("--stop", given.stop, "Text that ends the answer; may be given several times.");
+  app.flag("--ignore-eos", given.ignore_end, "Go on after end-of-text tokens.");
 }
 
 SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint) const {
@@ -93,7 +91,7 @@ SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint) cons
   const GenerationConfig config = checkpoint.generation_config();
   const bool greedy = config.do_sample && !*config.do_sample;
   auto take = [&](const char* flag, auto& field, const auto& configured) {
-    if (flags->get_option(flag)->count() == 0 && configured && !greedy) field = *configured;
+    if (!flags->given(flag) && configured && !greedy) field = *configured;
   };
   take("--temp", parameters.temperature, config.temperature);
   take("--top-k", parameters.top_k, config.top_k);
@@ -123,7 +121,7 @@ std::string read_standard_input(const VerbCall& call, const std::string& what) {
   return text;
 }
 
-std::shared_ptr<Context> open_context(const VerbCall& call) {
+std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences) {
   Options requested = call.options;
   if (!requested.custom_ops.empty()) {
     std::vector<std::string> names;
@@ -132,15 +130,17 @@ std::shared_ptr<Context> open_context(const VerbCall& call) {
     for (const std::string& spelling : translate_custom_ops(requested, names))
       call.err << "weft: -cc.custom_ops is spelled " << spelling << "\n";
   }
-  check_pass_names(requested.print_ir_after, "--print-ir-after");
-  check_pass_names(requested.skip_pass, "--skip-pass");
   EffectiveOptions effective = effective_options(requested);
   for (const OptionDifference& difference : effective.differences)
     call.err << fmt::format("weft: {} is {} instead of {}: {}\n", difference.option, difference.effective,
                             difference.requested, difference.reason);
   for (const std::string& sentence : options_without_effect(effective.options))
     call.err << "weft: " << sentence << "\n";
-  return make_context(std::move(effective.options));
+  if (differences != nullptr) *differences = std::move(effective.differences);
+  auto context = make_context(std::move(effective.options));
+  check_pass_names(*context, context->options.print_ir_after, "--print-ir-after");
+  check_pass_names(*context, context->options.skip_pass, "--skip-pass");
+  return context;
 }
 
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {

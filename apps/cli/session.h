@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/cli/verb.h"
+#include "base/effective_options.h"
 #include "engine/engine.h"
 
 namespace weft {
@@ -15,7 +16,7 @@ namespace weft {
 struct ModelArgument {
   enum Need : bool { optional, required };
   std::string name;
-  void declare(CLI::App& flags, Need need = required);
+  void declare(Flags& flags, Need need = required);
   // UserError when there is no such model.
   std::string path(const VerbCall& call) const;
 };
@@ -25,7 +26,7 @@ struct PromptArgument {
   std::string text;
   std::string file;
   bool has_text = false;
-  void declare(CLI::App& flags);
+  void declare(Flags& flags);
   // UserError when there is none, or it is not UTF-8.
   std::string read(const VerbCall& call) const;
 };
@@ -33,8 +34,8 @@ struct PromptArgument {
 // --temp --top-k ... into SamplingParameters; what is not given comes from the model's generation config.
 struct SamplingArguments {
   SamplingParameters given;
-  CLI::App* flags = nullptr;
-  void declare(CLI::App& app);
+  Flags* flags = nullptr;
+  void declare(Flags& app);
   SamplingParameters resolve(const Checkpoint& checkpoint) const;
 };
 
@@ -45,7 +46,7 @@ std::vector<int> parse_token_ids(const std::string& text, const std::string& wha
 std::string read_standard_input(const VerbCall& call, const std::string& what);
 
 // A Context of the effective options; what differs from what was asked for, and what has no effect, is said on `err`.
-std::shared_ptr<Context> open_context(const VerbCall& call);
+std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences = nullptr);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
 
 // The three closing lines: prompt and generation rate, peak memory.

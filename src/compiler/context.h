@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/options.h"
+#include "compiler/log.h"
 #include "ir/op.h"
 #include "kernels/select.h"
 #include "passes/pass.h"
@@ -22,6 +23,7 @@ struct Context {
   PriorityLists priorities{{}};
   std::vector<PassRow> passes;  // brought from outside the tree; passes_of in pipeline.h says where they run
   std::unique_ptr<ThreadPool> threads;
+  Log log;
 
   // The kernel that runs an op chosen as `provider`; for native, the reference kernel of a primitive. InternalError
   // when there is none.

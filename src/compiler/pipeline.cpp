@@ -43,6 +43,7 @@ CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange rang
   if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
   CompileRecord record{.graph = graph.name, .range = range};
   record.passes = run_passes(graph, pass_context, passes_of(context), options);
+  log_record(context.log, record);
   record.split = graph.clone();
   return record;
 }

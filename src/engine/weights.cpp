@@ -55,28 +55,28 @@ Meta Weights::plain_meta(const std::vector<std::string>& keys) const {
   return meta;
 }
 
-// Whether the provider's kernel takes a weight as the checkpoint holds it.
-bool Weights::reads_plain(const std::string& op, const std::string& provider, const Meta& plain) const {
-  const Kernel* kernel = context_.kernels.find(op, provider);
-  if (kernel == nullptr) return false;
+// The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
+const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
+  if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
+  const bool quantised = is_block(plain.dtype) && facts_.fast;
+  const std::string op = quantised ? "linear_int8" : "linear";
   const Dim depth = plain.shape[1];
-  const bool quantised = op == "linear_int8";
   std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain, std::nullopt};
   if (quantised)
     operands = {Meta::tensor(DType::i8, {1, depth}), Meta::tensor(DType::f32, {1, depth.number() / 32}), plain};
   const Meta result = Meta::tensor(facts_.dtype, {1, plain.shape[0]});
   const Attributes attributes = quantised ? Attributes{{"dtype", facts_.dtype}} : Attributes{};
-  return static_cast<bool>(kernel->supports({operands, {&result, 1}, attributes, kernel->rows}));
-}
-
-const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
-  if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
-  const char* op = is_block(plain.dtype) && facts_.fast ? "linear_int8" : "linear";
-  for (const std::string& provider : context_.priorities.list(op)) {
-    if (provider == "native" || provider == "reference") return nullptr;
-    for (const auto& [name, packing] : context_.kernels.packings())
-      if (packing.provider == provider && packing.accepts(plain, context_.device)) return &packing;
-    if (reads_plain(op, provider, plain)) return nullptr;
+  for (const Candidate& candidate :
+       list_candidates(context_.kernels, context_.priorities, op, context_.options.batch_invariant)) {
+    if (candidate.provider == "native" || candidate.provider == "reference") return nullptr;
+    if (candidate.kernel == nullptr) continue;
+    const KernelRequest request{operands, {&result, 1}, attributes, candidate.kernel->rows};
+    if (candidate.tuned != nullptr && std::none_of(candidate.tuned->begin(), candidate.tuned->end(),
+                                                   [&](const TunedCall& call) { return call.is_about(request); }))
+      continue;
+    if (const Packing* packing = own_packing(context_.kernels, candidate.provider, plain, context_.device))
+      return packing;
+    if (candidate.kernel->supports(request)) return nullptr;
   }
   return nullptr;
 }

@@ -36,7 +36,6 @@ class Weights {
 
  private:
   Meta plain_meta(const std::vector<std::string>& keys) const;
-  bool reads_plain(const std::string& op, const std::string& provider, const Meta& plain) const;
   const Packing* packing_for(const Meta& plain, WeightRole role) const;
   Tensor pack(const Packing& packing, const Meta& plain, const std::vector<std::string>& keys);
   Tensor merge(const Meta& plain, const std::vector<std::string>& keys);

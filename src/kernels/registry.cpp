@@ -79,4 +79,11 @@ const Packing* KernelRegistry::find_packing(const std::string& name) const {
   return found == packings_.end() ? nullptr : &found->second;
 }
 
+const Packing* own_packing(const KernelRegistry& registry, const std::string& provider, const Meta& plain,
+                           const DeviceDescription& device) {
+  for (const auto& [name, packing] : registry.packings())
+    if (packing.provider == provider && packing.accepts(plain, device)) return &packing;
+  return nullptr;
+}
+
 }  // namespace weft

@@ -47,6 +47,10 @@ class KernelRegistry {
   std::map<std::string, Packing> packings_;
 };
 
+// The packing in which the provider's kernels want a weight; null where it has none that takes it.
+const Packing* own_packing(const KernelRegistry& registry, const std::string& provider, const Meta& plain,
+                           const DeviceDescription& device);
+
 // One row per file of kernels/<provider>/, made by the build.
 struct KernelEntry {
   const char* provider;

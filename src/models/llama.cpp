@@ -116,24 +116,48 @@ void check(const ModelConfig& c) {
              c.quantization_method);
 }
 
+using Extents = std::vector<std::int64_t>;
+
+Extents per_hidden(const ModelConfig& c) { return {c.hidden_size}; }
+Extents vocabulary_rows(const ModelConfig& c) { return {c.vocab_size, c.hidden_size}; }
+Extents head_rows(const ModelConfig& c) { return c.tie_word_embeddings ? Extents{} : vocabulary_rows(c); }
+Extents query_rows(const ModelConfig& c) { return {c.head_count * c.head_dim, c.hidden_size}; }
+Extents key_value_rows(const ModelConfig& c) { return {c.kv_head_count * c.head_dim, c.hidden_size}; }
+Extents attention_output_rows(const ModelConfig& c) { return {c.hidden_size, c.head_count * c.head_dim}; }
+Extents feed_forward_rows(const ModelConfig& c) { return {c.intermediate_size, c.hidden_size}; }
+Extents feed_forward_output_rows(const ModelConfig& c) { return {c.hidden_size, c.intermediate_size}; }
+
+constexpr const char* kSampleConfig = R"({
+  "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
+  "vocab_size": 257, "eos_token_id": 256
+})";
+
 }  // namespace
 }  // namespace weft
 
 MODEL(llama) {
-  models.add({.architectures = {"llama"},
-              .weights = {{"token_embd", "token_embd.weight", "model.embed_tokens.weight"},
-                          {"attn_norm", "blk.{}.attn_norm.weight", "model.layers.{}.input_layernorm.weight"},
-                          {"attn_q", "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight"},
-                          {"attn_k", "blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight"},
-                          {"attn_v", "blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight"},
-                          {"attn_output", "blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight"},
-                          {"ffn_norm", "blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight"},
-                          {"ffn_gate", "blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight"},
-                          {"ffn_up", "blk.{}.ffn_up.weight", "model.layers.{}.mlp.up_proj.weight"},
-                          {"ffn_down", "blk.{}.ffn_down.weight", "model.layers.{}.mlp.down_proj.weight"},
-                          {"output_norm", "output_norm.weight", "model.norm.weight"},
-                          {"output", "output.weight", "lm_head.weight"}},
-              .forward = forward,
-              .head = head,
-              .check = check});
+  using namespace weft;
+  models.add(
+      {.architectures = {"llama"},
+       .weights = {{"token_embd", "token_embd.weight", "model.embed_tokens.weight", vocabulary_rows},
+                   {"attn_norm", "blk.{}.attn_norm.weight", "model.layers.{}.input_layernorm.weight", per_hidden},
+                   {"attn_q", "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight", query_rows},
+                   {"attn_k", "blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight", key_value_rows},
+                   {"attn_v", "blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight", key_value_rows},
+                   {"attn_output", "blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight",
+                    attention_output_rows},
+                   {"ffn_norm", "blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight",
+                    per_hidden},
+                   {"ffn_gate", "blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight", feed_forward_rows},
+                   {"ffn_up", "blk.{}.ffn_up.weight", "model.layers.{}.mlp.up_proj.weight", feed_forward_rows},
+                   {"ffn_down", "blk.{}.ffn_down.weight", "model.layers.{}.mlp.down_proj.weight",
+                    feed_forward_output_rows},
+                   {"output_norm", "output_norm.weight", "model.norm.weight", per_hidden},
+                   {"output", "output.weight", "lm_head.weight", head_rows}},
+       .forward = forward,
+       .head = head,
+       .check = check,
+       .sample_config = kSampleConfig});
 }

@@ -3,9 +3,22 @@
 #include "base/error.h"
 
 namespace weft {
+namespace {
+
+void check_weight(const Checkpoint& checkpoint, const std::string& key, const std::vector<std::int64_t>& wanted) {
+  const Meta& meta = checkpoint.tensor(key).meta;
+  const Shape shape(wanted.begin(), wanted.end());
+  USER_CHECK(meta.shape == shape, "[{}] tensor {} must have the shape {} that the config gives it, but is {}",
+             checkpoint.path(), key, shape_text(shape), meta.text());
+  USER_CHECK(is_floating(meta.dtype) || (is_block(meta.dtype) && shape.size() > 1),
+             "[{}] tensor {} must hold floating point numbers{}, but is {}", checkpoint.path(), key,
+             shape.size() > 1 ? " or blocks" : "", meta.text());
+}
+
+}  // namespace
 
 std::string ModelDefinition::key(const std::string& weight_name, bool is_gguf, int layer) const {
-  for (const WeightName& weight : weights) {
+  for (const ModelWeight& weight : weights) {
     if (weight.name != weight_name) continue;
     std::string key = is_gguf ? weight.gguf : weight.hugging_face;
     if (const std::size_t at = key.find("{}"); at != std::string::npos) key.replace(at, 2, std::to_string(layer));
@@ -13,6 +26,16 @@ std::string ModelDefinition::key(const std::string& weight_name, bool is_gguf, i
   }
   CHECK(false, "the model has no weight named {}", weight_name);
   return "";
+}
+
+void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const {
+  for (const ModelWeight& weight : weights) {
+    const std::vector<std::int64_t> wanted = weight.shape(config);
+    if (wanted.empty()) continue;
+    const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
+    for (std::int64_t layer = 0; layer < layers; ++layer)
+      check_weight(checkpoint, key(weight.name, checkpoint.is_gguf(), static_cast<int>(layer)), wanted);
+  }
 }
 
 void ModelRegistry::add(ModelDefinition definition) {

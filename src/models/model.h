@@ -1,7 +1,7 @@
 #pragma once
 
 // Model architectures: one file each. A model says which architectures of config.json and GGUF it stands for, how its
-// weights are called in both, and how its two graphs are traced:
+// weights are called in both and what shapes they have, and how its two graphs are traced:
 //
 //   forward   ids, positions, slots i64[s0], batch, donated KV pages of every layer -> hidden [s0, d], the pages
 //   head      hidden [s0, d], rows i64[s1] -> logits [s1, vocabulary]
@@ -12,27 +12,37 @@
 #include <string>
 #include <vector>
 
+#include "io/checkpoint.h"
 #include "nn/builder.h"
 
 namespace weft {
 
-// A weight's own name and its names in checkpoints, `{}` for the layer.
-struct WeightName {
+// A weight: its own name, its names in checkpoints with `{}` for the layer, and the shape that a config gives it. A
+// shape without dims says that models of this config have no such weight.
+struct ModelWeight {
   std::string name;
   std::string gguf;
   std::string hugging_face;
+  std::vector<std::int64_t> (*shape)(const ModelConfig& config);
+
+  bool is_per_layer() const { return gguf.find("{}") != std::string::npos; }
 };
 
 struct ModelDefinition {
   std::vector<std::string> architectures;
-  std::vector<WeightName> weights;
+  std::vector<ModelWeight> weights;
   std::function<Values(Builder&)> forward;
   std::function<Values(Builder&)> head;
   // UserError when the config asks for what this architecture's file does not have.
   std::function<void(const ModelConfig&)> check;
+  // The config.json of a tiny model of this architecture: tests make and run it.
+  std::string sample_config;
 
   // The checkpoint's name of a weight; InternalError for a name not in `weights`.
   std::string key(const std::string& weight_name, bool is_gguf, int layer) const;
+  // UserError that names the first weight which is missing, has another shape than the config gives it, or a dtype that
+  // weights do not have.
+  void check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const;
 };
 
 class ModelRegistry {

@@ -15,6 +15,7 @@ struct BenchArguments {
   std::string generated = "128";
   std::vector<std::string> pairs;
   std::string depths = "0";
+  std::string threads;  // "" for the option's own value
   std::int64_t repetitions = 5;
   std::string format = "md";
   bool json = false;
@@ -30,6 +31,17 @@ std::vector<std::int64_t> counts(const std::string& text, const char* option) {
   return counts;
 }
 
+std::vector<std::int64_t> thread_counts(const BenchArguments& arguments, const Options& options) {
+  if (arguments.threads.empty()) return {options.threads};
+  std::vector<std::int64_t> counts;
+  for (const std::string& word : split(arguments.threads, ',')) {
+    Options one;  // the option's own reading and bounds
+    set_option(one, "threads", word, "command line");
+    counts.push_back(one.threads);
+  }
+  return counts;
+}
+
 std::vector<BenchTest> bench_tests(const BenchArguments& arguments) {
   std::vector<BenchTest> tests;
   for (std::int64_t depth : counts(arguments.depths, "-d")) {
@@ -39,7 +51,7 @@ std::vector<BenchTest> bench_tests(const BenchArguments& arguments) {
       if (generated > 0) tests.push_back({.generated = generated, .depth = depth});
     for (const std::string& pair : arguments.pairs) {
       const std::vector<std::int64_t> both = counts(pair, "-pg");
-      USER_CHECK(both.size() == 2 && both[0] + both[1] > 0, "[-pg] must be two counts as in 512,128, but is {}",
+      USER_CHECK(both.size() == 2 && (both[0] > 0 || both[1] > 0), "[-pg] must be two counts as in 512,128, but is {}",
                  quote(pair));
       tests.push_back({.prompt = both[0], .generated = both[1], .depth = depth});
     }
@@ -60,12 +72,19 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
   const BenchFormat format = bench_format(arguments);
   USER_CHECK(arguments.repetitions >= 1 && arguments.repetitions <= 1'000'000,
              "[-r] must be in [1, 1000000], but is {}", arguments.repetitions);
-  const auto context = open_context(call);
-  ModelRunner runner(context, Checkpoint::open(arguments.model.path(call)), make_model_registry());
-  BenchReport report(format, describe_model(runner, *context), call.out);
-  report.begin();
-  for (const BenchTest& test : tests)
-    report.row(run_bench_test(runner, test, arguments.repetitions, !arguments.no_warm_up));
+  const std::vector<std::int64_t> threads = thread_counts(arguments, call.options);
+  const Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
+  BenchReport report(format, call.out);
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    call.options.threads = threads[i];
+    const auto context = open_context(call);
+    ModelRunner runner(context, checkpoint, make_model_registry());
+    const BenchModel model = describe_model(runner, *context);
+    for (const BenchTest& test : tests) check_bench_test(runner, test);
+    if (i == 0) report.begin();
+    for (const BenchTest& test : tests)
+      report.row(model, run_bench_test(runner, test, arguments.repetitions, !arguments.no_warm_up));
+  }
   report.end();
   return 0;
 }
@@ -74,24 +93,23 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(bench) {
-  verbs.add(
-      "bench",
-      {.summary = "Measure: bench model.",
-       .setup = [](CLI::App& flags, VerbCall& call) -> VerbBody {
-         auto arguments = std::make_shared<BenchArguments>();
-         flags.require_subcommand(1);
-         CLI::App* model = flags.add_subcommand("model", "Speed of the forward pass, as llama-bench measures it.");
-         arguments->model.declare(*model);
-         model->add_option("-p,--n-prompt", arguments->prompts, "Prompt lengths.")->capture_default_str();
-         model->add_option("-n,--n-gen", arguments->generated, "Counts of generated tokens.")->capture_default_str();
-         model->add_option("--pg", arguments->pairs, "Prompt and generation in a row: -pg 512,128.")
-             ->allow_extra_args(false);
-         model->add_option("-d,--n-depth", arguments->depths, "Tokens in the cache before.")->capture_default_str();
-         model->add_option("-r,--repetitions", arguments->repetitions, "How often.")->capture_default_str();
-         model->add_option("-o,--output", arguments->format, "md, csv, json or jsonl.")->capture_default_str();
-         model->add_flag("--json", arguments->json, "The same as -o json.");
-         model->add_flag("--no-warmup", arguments->no_warm_up, "Measure the first run, too.");
-         return [arguments, &call] { return bench_model(*arguments, call); };
-       },
-       .respelled = {{"-pg", "--pg"}}});
+  verbs.add("bench",
+            {.summary = "Measure: bench model.",
+             .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<BenchArguments>();
+               Flags& model = flags.verb("model", "Speed of the forward pass, as llama-bench measures it.");
+               arguments->model.declare(model);
+               model.option("-p,--n-prompt", arguments->prompts, "Prompt lengths.", {.shows_default = true});
+               model.option("-n,--n-gen", arguments->generated, "Counts of generated tokens.", {.shows_default = true});
+               model.option("--pg", arguments->pairs, "Prompt and generation in a row: -pg 512,128.");
+               model.option("-d,--n-depth", arguments->depths, "Tokens in the cache before.", {.shows_default = true});
+               model.option("-t,--threads", arguments->threads, "Threads that compute; several counts as in 1,2.");
+               model.option("-r,--repetitions", arguments->repetitions, "How often.", {.shows_default = true});
+               model.option("-o,--output", arguments->format, "md, csv, json or jsonl.", {.shows_default = true});
+               model.flag("--json", arguments->json, "The same as -o json.");
+               model.flag("--no-warmup", arguments->no_warm_up, "Measure the first run, too.");
+               return [arguments, &call] { return bench_model(*arguments, call); };
+             },
+             .own_options = {"-t", "--threads"},
+             .respelled = {{"-pg", "--pg"}}});
 }

@@ -6,6 +6,7 @@
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/chat_template.h"
 
 namespace weft {
@@ -65,15 +66,14 @@ int chat(const ChatArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(chat) {
-  verbs.add(
-      "chat",
-      {"Talk to a model; each line of standard input is a message.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
-         auto arguments = std::make_shared<ChatArguments>();
-         arguments->model.declare(flags);
-         arguments->sampling.declare(flags);
-         flags.add_option("--system", arguments->system, "What the conversation begins with.");
-         flags.add_flag("--stats", arguments->statistics, "Print rates and peak memory after each answer.");
-         flags.add_flag("--json", arguments->json, "Print one JSON object for each answer.");
-         return [arguments, &call] { return chat(*arguments, call); };
-       }});
+  verbs.add("chat", {"Talk to a model; each line of standard input is a message.",
+                     [](Flags& flags, VerbCall& call) -> VerbBody {
+                       auto arguments = std::make_shared<ChatArguments>();
+                       arguments->model.declare(flags);
+                       arguments->sampling.declare(flags);
+                       flags.option("--system", arguments->system, "What the conversation begins with.");
+                       flags.flag("--stats", arguments->statistics, "Print rates and peak memory after each answer.");
+                       flags.flag("--json", arguments->json, "Print one JSON object for each answer.");
+                       return [arguments, &call] { return chat(*arguments, call); };
+                     }});
 }

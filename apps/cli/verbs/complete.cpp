@@ -50,13 +50,13 @@ int complete(const CompleteArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(complete) {
-  verbs.add("complete", {"Continue a text.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+  verbs.add("complete", {"Continue a text.", [](Flags& flags, VerbCall& call) -> VerbBody {
                            auto arguments = std::make_shared<CompleteArguments>();
                            arguments->model.declare(flags);
                            arguments->prompt.declare(flags);
                            arguments->sampling.declare(flags);
-                           flags.add_flag("--stats", arguments->statistics, "Print rates and peak memory at the end.");
-                           flags.add_flag("--json", arguments->json, "Print one JSON object instead of the text.");
+                           flags.flag("--stats", arguments->statistics, "Print rates and peak memory at the end.");
+                           flags.flag("--json", arguments->json, "Print one JSON object instead of the text.");
                            return [arguments, &call] { return complete(*arguments, call); };
                          }});
 }

@@ -18,13 +18,6 @@ struct VerbWords {
   std::vector<std::string> flags;
 };
 
-void add_flags(const CLI::App& app, std::set<std::string>& flags) {
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_snames()) flags.insert("-" + name);
-    for (const std::string& name : option->get_lnames()) flags.insert("--" + name);
-  }
-}
-
 std::vector<std::string> table_flags() {
   std::vector<std::string> flags;
   for (const std::string& name : option_names()) {
@@ -41,14 +34,17 @@ std::vector<VerbWords> all_words(VerbCall& call) {
   std::vector<VerbWords> all;
   const VerbTable verbs = make_verb_table();
   for (const auto& [name, verb] : verbs.all()) {
-    CLI::App app(verb.summary, name);
-    verb.setup(app, call);
+    Flags own(name, verb.summary);
+    verb.setup(own, call);
     VerbWords words{.name = name, .summary = verb.summary};
     std::set<std::string> flags;
-    add_flags(app, flags);
-    for (const CLI::App* subcommand : app.get_subcommands([](const CLI::App*) { return true; })) {
-      words.subcommands.push_back(subcommand->get_name());
-      add_flags(*subcommand, flags);
+    const auto add = [&](const Flags& more) {
+      for (const std::string& flag : more.names()) flags.insert(flag);
+    };
+    add(own);
+    for (const auto& [below_name, below] : own.verbs()) {
+      words.subcommands.push_back(below_name);
+      add(*below);
     }
     if (verb.takes_options)
       for (const std::string& flag : table_flags()) flags.insert(flag);
@@ -146,9 +142,9 @@ int print_script(const std::string& shell, VerbCall& call) {
 
 VERB(completion) {
   verbs.add("completion", {"Print a completion script for a shell.",
-                           [](CLI::App& flags, VerbCall& call) -> VerbBody {
+                           [](Flags& flags, VerbCall& call) -> VerbBody {
                              auto shell = std::make_shared<std::string>();
-                             flags.add_option("shell", *shell, "bash, zsh or fish.")->required();
+                             flags.option("shell", *shell, "bash, zsh or fish.", {.required = true});
                              return [shell, &call] { return print_script(*shell, call); };
                            },
                            false});

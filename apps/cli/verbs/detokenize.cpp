@@ -41,16 +41,16 @@ int detokenize(const DetokenizeArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(detokenize) {
-  verbs.add(
-      "detokenize",
-      {"Print the exact text of a JSON list of token ids.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
-         auto arguments = std::make_shared<DetokenizeArguments>();
-         arguments->model.declare(flags);
-         auto* ids = flags.add_option("ids,--ids", arguments->ids, "The list; - or nothing reads standard input.");
-         flags.add_option("-f,--file", arguments->file, "Read the list from a file.")->excludes(ids);
-         auto* plain = flags.add_flag("--no-special", arguments->plain, "Special tokens as plain text (the default).");
-         flags.add_flag("--skip-special", arguments->skip_special, "Leave special tokens out.")->excludes(plain);
-         flags.add_flag("--json", arguments->json, "Print an object with the text.");
-         return [arguments, &call] { return detokenize(*arguments, call); };
-       }});
+  verbs.add("detokenize",
+            {"Print the exact text of a JSON list of token ids.", [](Flags& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<DetokenizeArguments>();
+               arguments->model.declare(flags);
+               flags.option("ids,--ids", arguments->ids, "The list; - or nothing reads standard input.");
+               flags.option("-f,--file", arguments->file, "Read the list from a file.", {.excludes = "--ids"});
+               flags.flag("--no-special", arguments->plain, "Special tokens as plain text (the default).");
+               flags.flag("--skip-special", arguments->skip_special, "Leave special tokens out.",
+                          {.excludes = "--no-special"});
+               flags.flag("--json", arguments->json, "Print an object with the text.");
+               return [arguments, &call] { return detokenize(*arguments, call); };
+             }});
 }

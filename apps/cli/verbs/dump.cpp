@@ -28,8 +28,8 @@ bool is_graph_text(const std::string& path) { return std::filesystem::path(path)
 
 int dump_ops(const DumpArguments& arguments, VerbCall& call) {
   Json list = Json::array();
-  const OpTable ops = make_op_table();
-  for (const auto& [name, op] : ops.all()) {
+  const auto context = open_context(call);
+  for (const auto& [name, op] : context->ops.all()) {
     const char* kind = op.is_view ? "view" : op.is_primitive() ? "primitive" : "composite";
     Json donates = Json::array();
     for (const Donation& donation : op.donates)
@@ -117,6 +117,7 @@ int dump_plan(const DumpArguments& arguments, VerbCall& call) {
   bool first = true;
   for (const auto& graph : source_graphs(arguments, call, context)) {
     const std::shared_ptr<const Plan> plan = compile_graph(*graph, *context);
+    USER_CHECK(plan != nullptr, "[dump] there is no plan: --compile-to={} stops before", context->options.compile_to);
     list.push_back({{"name", plan->name},
                     {"steps", plan->steps.size()},
                     {"slots", plan->slots.size()},
@@ -137,25 +138,23 @@ using Command = int (*)(const DumpArguments&, VerbCall&);
 
 VERB(dump) {
   verbs.add("dump",
-            {"Print what the program knows and makes.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+            {"Print what the program knows and makes.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<DumpArguments>();
                auto chosen = std::make_shared<Command>(nullptr);
-               flags.require_subcommand(1);
-               const auto add = [&](const char* name, const char* summary, Command command) {
-                 CLI::App* verb = flags.add_subcommand(name, summary);
-                 verb->add_flag("--json", arguments->json, "Print JSON.");
-                 verb->final_callback([chosen, command] { *chosen = command; });
+               const auto add = [&](const char* name, const char* summary, Command command) -> Flags& {
+                 Flags& verb = flags.verb(name, summary, [chosen, command] { *chosen = command; });
+                 verb.flag("--json", arguments->json, "Print JSON.");
                  return verb;
                };
                add("ops", "Every op with its schema.", dump_ops);
                add("kernels", "Every kernel, and why it is refused here.", dump_kernels);
                add("options", "Every option with its value.", dump_options);
-               CLI::App* graph = add("graph", "The graphs of a model, or of a .graph file, at a stage.", dump_graph);
-               graph->add_option("--stage", arguments->stage, "traced, pure, lowered or split.")->capture_default_str();
-               CLI::App* plan = add("plan", "The Plans of a model, or of a .graph file.", dump_plan);
-               for (CLI::App* verb : {graph, plan}) {
+               Flags& graph = add("graph", "The graphs of a model, or of a .graph file, at a stage.", dump_graph);
+               graph.option("--stage", arguments->stage, "traced, pure, lowered or split.", {.shows_default = true});
+               Flags& plan = add("plan", "The Plans of a model, or of a .graph file.", dump_plan);
+               for (Flags* verb : {&graph, &plan}) {
                  arguments->source.declare(*verb);
-                 verb->add_option("--graph", arguments->graph, "Only this graph: forward or head.");
+                 verb->option("--graph", arguments->graph, "Only this graph: forward or head.");
                }
                return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
              }});

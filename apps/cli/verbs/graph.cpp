@@ -23,34 +23,47 @@ struct GraphArguments {
   bool json = false;
 };
 
+// The stage of a graph; none for a pattern.
+nlohmann::ordered_json stage_of(const Graph& graph) { return stage_text(graph.stage); }
+nlohmann::ordered_json stage_of(const Pattern&) { return nullptr; }
+
 int print_graphs(const GraphArguments& arguments, VerbCall& call) {
-  const OpTable ops = make_op_table();
+  const auto context = open_context(call);
+  const OpTable& ops = context->ops;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   bool first = true;
-  for (const auto& graph : read_graphs(arguments.file, ops)) {
-    const std::string text = arguments.canonical ? canonical(*graph) : display(*graph);
-    list.push_back({{"name", graph->name}, {"stage", stage_text(graph->stage)}, {"text", text}});
+  auto print = [&](const auto& definition) {
+    const std::string text = arguments.canonical ? canonical(*definition) : display(*definition);
+    list.push_back({{"name", definition->name}, {"stage", stage_of(*definition)}, {"text", text}});
     if (!arguments.json) call.out << (first ? "" : "\n") << text;
     first = false;
-  }
+  };
+  for (const Definition& definition : read_definitions(arguments.file, ops)) std::visit(print, definition);
   if (arguments.json) call.out << list.dump() << "\n";
   return 0;
 }
 
 int verify_graphs(const GraphArguments& arguments, VerbCall& call) {
-  const OpTable ops = make_op_table();
+  const auto context = open_context(call);
+  const OpTable& ops = context->ops;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   bool all_legal = true;
-  for (const auto& graph : read_graphs(arguments.file, ops)) {
-    const std::optional<std::string> breach = find_breach(*graph, ops);
+  auto report = [&](const auto& definition, const std::optional<std::string>& breach, const std::string& verdict) {
     all_legal = all_legal && !breach;
-    list.push_back({{"name", graph->name},
-                    {"stage", stage_text(graph->stage)},
+    list.push_back({{"name", definition.name},
+                    {"stage", stage_of(definition)},
                     {"legal", !breach},
                     {"breach", breach ? nlohmann::ordered_json(*breach) : nlohmann::ordered_json(nullptr)}});
-    if (!arguments.json && !breach)
-      call.out << fmt::format("{}: legal at stage {}\n", graph->name, stage_text(graph->stage));
-    if (breach) call.err << fmt::format("weft: [{}] {}: {}\n", arguments.file, graph->name, *breach);
+    if (!arguments.json && !breach) call.out << definition.name << ": " << verdict << "\n";
+    if (breach) call.err << fmt::format("weft: [{}] {}: {}\n", arguments.file, definition.name, *breach);
+  };
+  for (const Definition& definition : read_definitions(arguments.file, ops)) {
+    if (const auto* graph = std::get_if<std::shared_ptr<Graph>>(&definition)) {
+      report(**graph, find_breach(**graph, ops), fmt::format("legal at stage {}", stage_text((*graph)->stage)));
+    } else {
+      const Pattern& pattern = *std::get<std::shared_ptr<Pattern>>(definition);
+      report(pattern, find_breach(pattern), "a legal pattern");
+    }
   }
   if (arguments.json) call.out << list.dump() << "\n";
   return all_legal ? 0 : 2;
@@ -111,28 +124,26 @@ using Command = int (*)(const GraphArguments&, VerbCall&);
 
 VERB(graph) {
   verbs.add("graph",
-            {"Print, verify, optimize or run graph text.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+            {"Print, verify, optimize or run graph text.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<GraphArguments>();
                auto chosen = std::make_shared<Command>(nullptr);
-               flags.require_subcommand(1);
-               const auto add = [&](const char* name, const char* summary, Command command) {
-                 CLI::App* verb = flags.add_subcommand(name, summary);
-                 verb->add_option("file", arguments->file, "Graph text.")->required();
-                 verb->add_flag("--json", arguments->json, "Print JSON.");
-                 verb->final_callback([chosen, command] { *chosen = command; });
+               const auto add = [&](const char* name, const char* summary, Command command) -> Flags& {
+                 Flags& verb = flags.verb(name, summary, [chosen, command] { *chosen = command; });
+                 verb.option("file", arguments->file, "Graph text.", {.required = true});
+                 verb.flag("--json", arguments->json, "Print JSON.");
                  return verb;
                };
-               add("print", "Print graphs as they parse.", print_graphs)
-                   ->add_flag("--canonical", arguments->canonical, "Values renumbered, names dropped.");
-               add("verify", "Check that graphs are legal at their stage.", verify_graphs);
-               CLI::App* optimize = add("opt", "Run passes and print what comes out.", optimize_graphs);
-               auto* to = optimize->add_option("--to", arguments->to, "traced, pure, lowered or split.");
-               to->capture_default_str();
-               optimize->add_option("--passes", arguments->passes, "Only these, in this order: a,b.")->excludes(to);
-               CLI::App* run = add("run", "Run a graph on tensors of a file.", run_graph_file);
-               run->add_option("--in", arguments->in, "Safetensors file with the inputs by name.")->required();
-               run->add_option("--out", arguments->out, "Safetensors file for the results.")->required();
-               run->add_option("-m,--model", arguments->model.name, "A model that fills params by their keys.");
+               add("print", "Print graphs and patterns as they parse.", print_graphs)
+                   .flag("--canonical", arguments->canonical, "Values renumbered, names dropped.");
+               add("verify", "Check that graphs are legal at their stage, and patterns keep their rules.",
+                   verify_graphs);
+               Flags& optimize = add("opt", "Run passes and print what comes out.", optimize_graphs);
+               optimize.option("--to", arguments->to, "traced, pure, lowered or split.", {.shows_default = true});
+               optimize.option("--passes", arguments->passes, "Only these, in this order: a,b.", {.excludes = "--to"});
+               Flags& run = add("run", "Run a graph on tensors of a file.", run_graph_file);
+               run.option("--in", arguments->in, "Safetensors file with the inputs by name.", {.required = true});
+               run.option("--out", arguments->out, "Safetensors file for the results.", {.required = true});
+               run.option("-m,--model", arguments->model.name, "A model that fills params by their keys.");
                return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
              }});
 }

@@ -95,18 +95,18 @@ int print_logits(const LogitsArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(logits) {
-  verbs.add("logits",
-            {"Print the logits of a forward pass, one JSON line for each position.",
-             [](CLI::App& flags, VerbCall& call) -> VerbBody {
-               auto arguments = std::make_shared<LogitsArguments>();
-               arguments->model.declare(flags);
-               arguments->prompt.declare(flags);
-               flags.add_option("--ids", arguments->ids, "A JSON list of token ids instead of a prompt.");
-               flags.add_option("--positions", arguments->positions, "last, all, or positions as in 3,7.")
-                   ->capture_default_str();
-               flags.add_option("--top-k", arguments->top_k, "How many logits to print.")->capture_default_str();
-               flags.add_flag("--perplexity", arguments->perplexity, "Print the perplexity of the text instead.");
-               flags.add_flag("--json", arguments->json, "Lines are JSON with and without it.");
-               return [arguments, &call] { return print_logits(*arguments, call); };
-             }});
+  verbs.add("logits", {"Print the logits of a forward pass, one JSON line for each position.",
+                       [](Flags& flags, VerbCall& call) -> VerbBody {
+                         auto arguments = std::make_shared<LogitsArguments>();
+                         arguments->model.declare(flags);
+                         arguments->prompt.declare(flags);
+                         flags.option("--ids", arguments->ids, "A JSON list of token ids instead of a prompt.");
+                         flags.option("--positions", arguments->positions, "last, all, or positions as in 3,7.",
+                                      {.shows_default = true});
+                         flags.option("--top-k", arguments->top_k, "How many logits to print.",
+                                      {.shows_default = true});
+                         flags.flag("--perplexity", arguments->perplexity, "Print the perplexity of the text instead.");
+                         flags.flag("--json", arguments->json, "Lines are JSON with and without it.");
+                         return [arguments, &call] { return print_logits(*arguments, call); };
+                       }});
 }

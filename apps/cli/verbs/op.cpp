@@ -126,19 +126,16 @@ int run_op(const OpArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(op) {
-  verbs.add("op",
-            {"Run one op on tensors of a file.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
-               auto arguments = std::make_shared<OpArguments>();
-               flags.add_option("op", arguments->name, "Its name; 'weft dump ops' lists them.")->required();
-               flags.add_option("--in", arguments->in, "Safetensors file; tensors are named as in the op's schema.")
-                   ->required();
-               flags.add_option("--out", arguments->out, "Safetensors file for the results 0, 1, ...")->required();
-               flags.add_option("--attr", arguments->attributes, "An attribute as name=value; may be repeated.")
-                   ->take_all()
-                   ->expected(1)
-                   ->allow_extra_args(false);
-               flags.add_option("--provider", arguments->provider, "Who computes it, or native.");
-               flags.add_flag("--json", arguments->json, "Print who computed it and the types of the results.");
-               return [arguments, &call] { return run_op(*arguments, call); };
-             }});
+  verbs.add("op", {"Run one op on tensors of a file.", [](Flags& flags, VerbCall& call) -> VerbBody {
+                     auto arguments = std::make_shared<OpArguments>();
+                     flags.option("op", arguments->name, "Its name; 'weft dump ops' lists them.", {.required = true});
+                     flags.option("--in", arguments->in, "Safetensors file; tensors are named as in the op's schema.",
+                                  {.required = true});
+                     flags.option("--out", arguments->out, "Safetensors file for the results 0, 1, ...",
+                                  {.required = true});
+                     flags.option("--attr", arguments->attributes, "An attribute as name=value; may be repeated.");
+                     flags.option("--provider", arguments->provider, "Who computes it, or native.");
+                     flags.flag("--json", arguments->json, "Print who computed it and the types of the results.");
+                     return [arguments, &call] { return run_op(*arguments, call); };
+                   }});
 }

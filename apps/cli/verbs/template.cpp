@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "io/chat_template.h"
 
 namespace weft {
@@ -55,17 +56,15 @@ int render_template(const TemplateArguments& arguments, VerbCall& call) {
 VERB(template) {
   verbs.add(
       "template",
-      {"Print a conversation as the model's chat template writes it.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
+      {"Print a conversation as the model's chat template writes it.", [](Flags& flags, VerbCall& call) -> VerbBody {
          auto arguments = std::make_shared<TemplateArguments>();
          arguments->model.declare(flags, ModelArgument::optional);
-         flags
-             .add_option("--messages", arguments->messages,
-                         "JSON: a list of messages or an object of variables; - reads standard input.")
-             ->required();
-         flags.add_option("--template", arguments->template_file, "A Jinja file instead of the model's template.");
-         flags.add_flag("--no-generation-prompt", arguments->no_generation_prompt,
-                        "Do not begin the assistant's answer.");
-         flags.add_flag("--json", arguments->json, "Print an object with the text.");
+         flags.option("--messages", arguments->messages,
+                      "JSON: a list of messages or an object of variables; - reads standard input.",
+                      {.required = true});
+         flags.option("--template", arguments->template_file, "A Jinja file instead of the model's template.");
+         flags.flag("--no-generation-prompt", arguments->no_generation_prompt, "Do not begin the assistant's answer.");
+         flags.flag("--json", arguments->json, "Print an object with the text.");
          return [arguments, &call] { return render_template(*arguments, call); };
        }});
 }

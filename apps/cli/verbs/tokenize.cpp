@@ -29,13 +29,12 @@ int tokenize(const TokenizeArguments& arguments, VerbCall& call) {
 }  // namespace weft
 
 VERB(tokenize) {
-  verbs.add("tokenize",
-            {"Print the token ids of a text as a JSON list.", [](CLI::App& flags, VerbCall& call) -> VerbBody {
-               auto arguments = std::make_shared<TokenizeArguments>();
-               arguments->model.declare(flags);
-               arguments->text.declare(flags);
-               flags.add_flag("--no-special", arguments->plain, "Read special tokens as plain text.");
-               flags.add_flag("--json", arguments->json, "Print an object with the ids and their count.");
-               return [arguments, &call] { return tokenize(*arguments, call); };
-             }});
+  verbs.add("tokenize", {"Print the token ids of a text as a JSON list.", [](Flags& flags, VerbCall& call) -> VerbBody {
+                           auto arguments = std::make_shared<TokenizeArguments>();
+                           arguments->model.declare(flags);
+                           arguments->text.declare(flags);
+                           flags.flag("--no-special", arguments->plain, "Read special tokens as plain text.");
+                           flags.flag("--json", arguments->json, "Print an object with the ids and their count.");
+                           return [arguments, &call] { return tokenize(*arguments, call); };
+                         }});
 }

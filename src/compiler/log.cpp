@@ -1,0 +1,110 @@
+#include "compiler/log.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "compiler/pipeline.h"
+
+namespace weft {
+namespace {
+
+struct Topic {
+  const char* name;
+  bool has_lines;
+};
+
+// In the order of the flow.
+constexpr Topic kTopics[] = {
+    {"guards", false},   {"recompiles", false}, {"graph_breaks", false}, {"passes", true},       {"fusion", false},
+    {"lowering", true},  {"schedule", false},   {"output_code", false},  {"replay", false},      {"cache", false},
+};
+
+const Topic& topic_named(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Topic& topic : kTopics) {
+    if (topic.name == name) return topic;
+    known.emplace_back(topic.name);
+  }
+  fail_user("[logs] wanted some of {}, but is {}{}", fmt::join(known, ","), quote(name), suggestion(name, known));
+}
+
+spdlog::level::level_enum level_of(char sign) {
+  switch (sign) {
+    case '+':
+      return spdlog::level::debug;
+    case '-':
+      return spdlog::level::off;
+    default:
+      return spdlog::level::info;
+  }
+}
+
+std::string counts_text(const PassResult& result) {
+  std::string text;
+  for (const auto& [name, count] : result.counts)
+    if (count != 0) text += fmt::format(", {} {}", count, name);
+  return text;
+}
+
+std::string choice_text(const NodeChoice& node, Log::Detail detail) {
+  std::string text = fmt::format("{} = {}@{}", node.node, node.op, node.choice.provider);
+  if (detail != Log::Detail::more) return text;
+  text += ": " + node.choice.reason;
+  for (const Refusal& refusal : node.choice.refused) text += fmt::format("; not {} {}", refusal.provider, refusal.reason);
+  return text;
+}
+
+}  // namespace
+
+Log::Log(const std::string& topics, std::ostream& to) {
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(to, true);
+  std::vector<std::string> without_lines;
+  for (const std::string& word : split(topics, ',')) {
+    if (word.empty()) continue;
+    const char sign = word[0] == '+' || word[0] == '-' ? word[0] : ' ';
+    const Topic& topic = topic_named(sign == ' ' ? word : word.substr(1));
+    auto logger = std::make_shared<spdlog::logger>(topic.name, sink);
+    logger->set_pattern("[%n] %v");
+    logger->set_level(level_of(sign));
+    loggers_[topic.name] = std::move(logger);
+    if (!topic.has_lines && sign != '-') without_lines.emplace_back(topic.name);
+  }
+  if (!without_lines.empty())
+    to << fmt::format("weft: [logs] nothing is said about {} in this version\n", fmt::join(without_lines, ", "));
+}
+
+Log::Detail Log::detail(const std::string& topic) const {
+  const auto found = loggers_.find(topic);
+  if (found == loggers_.end() || !found->second->should_log(spdlog::level::info)) return Detail::none;
+  return found->second->should_log(spdlog::level::debug) ? Detail::more : Detail::some;
+}
+
+void Log::say(const std::string& topic, Detail wanted, const std::string& line) const {
+  if (wanted > detail(topic)) return;
+  loggers_.at(topic)->log(wanted == Detail::more ? spdlog::level::debug : spdlog::level::info, line);
+}
+
+void log_record(const Log& log, const CompileRecord& record) {
+  const Log::Detail passes = log.detail("passes"), lowering = log.detail("lowering");
+  const std::string where = fmt::format("{} {}-{}", record.graph, record.range.lo, record.range.hi);
+  for (const PassRecord& pass : record.passes) {
+    if (passes != Log::Detail::none) {
+      const std::string counts = counts_text(pass.result);
+      const bool is_idle = counts.empty() && pass.nodes_before == pass.nodes_after;
+      log.say("passes", is_idle ? Log::Detail::more : Log::Detail::some,
+              fmt::format("{}: {} {}, {} to {} nodes{}", where, pass.name,
+                          pass.skipped ? "skipped" : fmt::format("{:.3f} ms", pass.milliseconds), pass.nodes_before,
+                          pass.nodes_after, counts));
+    }
+    if (lowering == Log::Detail::none) continue;
+    for (const NodeChoice& node : pass.result.choices)
+      log.say("lowering", lowering, fmt::format("{}: {}", where, choice_text(node, lowering)));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,368 @@
+#include "compiler/tuning_database.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/content_hash.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "kernels/provider.h"
+#include "tensor/attribute_parser.h"
+#include "tensor/meta_parser.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormatVersion = 1;
+constexpr std::size_t kMostBytes = 64u << 20;
+constexpr std::int64_t kMostNanoseconds = std::int64_t{1} << 50;  // half a month
+constexpr std::string_view kCheck = ",\"check\":\"";
+
+// The line with its hash; `text` is an object of at least one member.
+std::string sealed(std::string text) {
+  text.pop_back();
+  const std::string hash = hash_bytes(text).hex();
+  return text + std::string(kCheck) + hash + "\"}\n";
+}
+
+Json json_of(const Fingerprint& fingerprint) {
+  return {{"cpu", fingerprint.cpu},
+          {"host", fingerprint.host},
+          {"features", fingerprint.features},
+          {"threads", fingerprint.threads},
+          {"versions", fingerprint.versions}};
+}
+
+std::string line_of(const TuningEntry& entry) {
+  Json operands = Json::array(), times = Json::array(), attributes = Json::object();
+  for (const std::optional<Meta>& operand : entry.call.operands)
+    operands.push_back(operand ? Json(operand->text()) : Json(nullptr));
+  for (const auto& [name, value] : entry.call.attributes.entries()) attributes[name] = value.text();
+  for (const TunedTime& time : entry.times)
+    times.push_back({{"provider", time.provider}, {"packing", time.packing}, {"nanoseconds", time.nanoseconds}});
+  const Json line{{"op", entry.op},
+                  {"operands", operands},
+                  {"attributes", attributes},
+                  {"weight", entry.weight < 0 ? Json(nullptr) : Json(entry.weight)},
+                  {"range", {entry.call.range.lo, entry.call.range.hi}},
+                  {"rows", entry.rows},
+                  {"measured", entry.measured},
+                  {"standard", entry.standard},
+                  {"times", times},
+                  {"order", tuned_order(entry.standard, entry.times)}};
+  return sealed(line.dump(-1, ' ', true, Json::error_handler_t::replace));
+}
+
+// One line while it is read: every access says which member it missed.
+class Line {
+ public:
+  Line(std::string_view text, const std::string& source, std::size_t number)
+      : where_(fmt::format("{}:{}", source, number)) {
+    constexpr std::size_t kHashDigits = 32;
+    const std::size_t tail = kCheck.size() + kHashDigits + 2;
+    const std::string_view before = text.substr(0, text.size() - std::min(tail, text.size()));
+    USER_CHECK(before.size() + tail == text.size() && text.substr(before.size()).starts_with(kCheck) &&
+                   text.ends_with("\"}") &&
+                   text.substr(before.size() + kCheck.size(), kHashDigits) == hash_bytes(before).hex(),
+               "[{}] is not a line that weft tune wrote: it was cut short or edited", where_);
+    json_ = Json::parse(std::string(before) + "}", nullptr, false);
+    check(json_.is_object(), "an object");
+  }
+
+  void check(bool holds, std::string_view wanted) const {
+    USER_CHECK(holds, "[{}] wanted {}, which is not there: weft tune does not write such a line", where_, wanted);
+  }
+  const Json& at(const char* name) const { return member(json_, name); }
+  const Json& member(const Json& object, const char* name) const {
+    check(object.is_object() && object.contains(name), name);
+    return object.at(name);
+  }
+  std::string text(const Json& json, const char* what) const {
+    check(json.is_string(), what);
+    return json.get<std::string>();
+  }
+  std::int64_t number(const Json& json, const char* what, std::int64_t least = 0,
+                      std::int64_t most = kMostNanoseconds) const {
+    check(json.is_number_integer(), what);
+    const bool is_huge = json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t(INT64_MAX);
+    check(!is_huge && json.get<std::int64_t>() >= least && json.get<std::int64_t>() <= most, what);
+    return json.get<std::int64_t>();
+  }
+  std::vector<std::int64_t> numbers(const Json& json, const char* what) const {
+    check(json.is_array(), what);
+    std::vector<std::int64_t> list;
+    for (const Json& item : json) list.push_back(number(item, what));
+    return list;
+  }
+  const std::string& where() const { return where_; }
+
+ private:
+  std::string where_;
+  Json json_;
+};
+
+Fingerprint read_fingerprint(const Line& line) {
+  const Json& json = line.at("fingerprint");
+  Fingerprint fingerprint{.cpu = line.text(line.member(json, "cpu"), "cpu"),
+                          .host = line.text(line.member(json, "host"), "host"),
+                          .features = line.text(line.member(json, "features"), "features"),
+                          .threads = line.number(line.member(json, "threads"), "threads", 1)};
+  const Json& versions = line.member(json, "versions");
+  line.check(versions.is_object(), "versions");
+  for (const auto& [name, version] : versions.items()) fingerprint.versions[name] = line.text(version, "a version");
+  return fingerprint;
+}
+
+void read_call(const Line& line, TuningEntry& entry) {
+  const Json& operands = line.at("operands");
+  line.check(operands.is_array() && !operands.empty(), "operands");
+  for (const Json& operand : operands) {
+    entry.call.operands.emplace_back();
+    if (!operand.is_null()) entry.call.operands.back() = parse_meta(line.text(operand, "an operand"));
+  }
+  const Json& attributes = line.at("attributes");
+  line.check(attributes.is_object(), "attributes");
+  for (const auto& [name, value] : attributes.items())
+    entry.call.attributes.set(name, parse_attribute(line.text(value, "an attribute")));
+  const std::vector<std::int64_t> range = line.numbers(line.at("range"), "range");
+  line.check(range.size() == 2 && range[0] >= 1 && range[1] >= range[0], "a range");
+  entry.call.range = {range[0], range[1]};
+  if (const Json& weight = line.at("weight"); !weight.is_null())
+    entry.weight =
+        static_cast<int>(line.number(weight, "weight", 0, static_cast<std::int64_t>(operands.size()) - 1));
+  line.check(entry.weight < 0 || entry.call.operands[static_cast<std::size_t>(entry.weight)], "a weight");
+}
+
+TunedTime read_time(const Line& line, const Json& json, std::size_t sizes) {
+  TunedTime time{.provider = line.text(line.member(json, "provider"), "provider"),
+                 .packing = line.text(line.member(json, "packing"), "packing")};
+  const Json& all = line.member(json, "nanoseconds");
+  line.check(all.is_array() && all.size() == sizes, "times of every size");
+  for (const Json& rounds : all) {
+    time.nanoseconds.push_back(line.numbers(rounds, "nanoseconds"));
+    line.check(time.nanoseconds.back().size() == kTuningRounds, "a time of every round");
+  }
+  return time;
+}
+
+TuningEntry read_entry(const Line& line) {
+  TuningEntry entry;
+  entry.op = line.text(line.at("op"), "op");
+  read_call(line, entry);
+  entry.rows = line.numbers(line.at("rows"), "rows");
+  line.check(!entry.rows.empty() && entry.rows.size() <= 2, "rows");
+  entry.measured = line.number(line.at("measured"), "measured");
+  entry.standard = line.text(line.at("standard"), "standard");
+  const Json& times = line.at("times");
+  line.check(times.is_array() && !times.empty(), "times");
+  for (const Json& time : times) entry.times.push_back(read_time(line, time, entry.rows.size()));
+  line.check(entry.times[0].provider == entry.standard, "the standard provider's times first");
+  std::vector<std::string> order;
+  line.check(line.at("order").is_array(), "order");
+  for (const Json& provider : line.at("order")) order.push_back(line.text(provider, "order"));
+  line.check(order == tuned_order(entry.standard, entry.times), "the order that follows from the times");
+  return entry;
+}
+
+std::int64_t median(std::vector<std::int64_t> rounds) {
+  std::sort(rounds.begin(), rounds.end());
+  return rounds[rounds.size() / 2];
+}
+
+bool beats(const TunedTime& time, const TunedTime& standard) {
+  for (std::size_t size = 0; size < standard.nanoseconds.size(); ++size)
+    for (std::size_t round = 0; round < kTuningRounds; ++round)
+      if (11 * time.nanoseconds[size][round] > 10 * standard.nanoseconds[size][round]) return false;
+  return true;
+}
+
+double speedup_of(const TunedTime& time, const TunedTime& standard) {
+  double least = 1e9;
+  for (std::size_t size = 0; size < standard.nanoseconds.size(); ++size)
+    least = std::min(least, static_cast<double>(median(standard.nanoseconds[size])) /
+                                static_cast<double>(std::max<std::int64_t>(1, median(time.nanoseconds[size]))));
+  return least;
+}
+
+// The fastest that beats the standard, of those that `may_win`; null for none.
+template <class MayWin>
+const TunedTime* winner_of(const std::vector<TunedTime>& times, MayWin&& may_win) {
+  const TunedTime* best = nullptr;
+  for (const TunedTime& time : times)
+    if (may_win(time) && beats(time, times[0]) &&
+        (best == nullptr || speedup_of(time, times[0]) > speedup_of(*best, times[0])))
+      best = &time;
+  return best;
+}
+
+using Group = std::vector<const TuningEntry*>;  // entries whose weights are one weight, as far as a type tells
+
+// The layout with which all of a group gains most; the standard one where no other serves all.
+std::string layout_of(const Group& group) {
+  const std::string& standard = group[0]->times[0].packing;
+  std::map<std::string, double> gains;  // by layout: the least of its entries
+  for (const TuningEntry* entry : group)
+    for (const TunedTime& time : entry->times) gains[time.packing] = 1e9;
+  for (auto& [packing, gain] : gains)
+    for (const TuningEntry* entry : group) {
+      const TunedTime* best = winner_of(entry->times, [&](const TunedTime& time) { return time.packing == packing; });
+      const double without = packing == standard ? 1 : 0;
+      gain = std::min(gain, best == nullptr ? without : speedup_of(*best, entry->times[0]));
+    }
+  std::string layout = standard;
+  for (const auto& [packing, gain] : gains)
+    if (gain > gains[layout]) layout = packing;
+  return layout;
+}
+
+TuningDecision decision_of(const TuningEntry& entry, const std::string* layout) {
+  const auto fits = [&](const TunedTime& time) { return layout == nullptr || time.packing == *layout; };
+  const TunedTime* best = winner_of(entry.times, fits);
+  if (best != nullptr) {
+    const double speedup = speedup_of(*best, entry.times[0]);
+    return {best->provider, speedup, fmt::format("tuned: {:.1f}x faster than {}", speedup, entry.standard)};
+  }
+  const TunedTime* wished = winner_of(entry.times, [](const TunedTime&) { return true; });
+  if (wished == nullptr) return {entry.standard, 1, "nothing is 10 % faster in every round"};
+  return {entry.standard, 1,
+          fmt::format("{} is faster, but not in every range and call of a weight, which has one layout",
+                      wished->provider)};
+}
+
+void keep_default_where_eager_cannot_tell(const TuningDatabase& database,
+                                          std::map<std::string, TuningDecision>& decisions) {
+  std::vector<std::string> unclear;
+  for (auto a = database.entries.begin(); a != database.entries.end(); ++a)
+    for (auto b = std::next(a); b != database.entries.end() && b->second.op == a->second.op; ++b)
+      if (decisions[a->first].provider != decisions[b->first].provider && a->second.call.overlaps(b->second.call))
+        unclear.insert(unclear.end(), {a->first, b->first});
+  for (const std::string& key : unclear)
+    decisions[key] = {database.entries.at(key).standard, 1,
+                      "measured apart from a call that looks the same in eager mode at some count of rows"};
+}
+
+}  // namespace
+
+Fingerprint fingerprint_of(const DeviceDescription& device) {
+  Fingerprint fingerprint{.cpu = device.name,
+                          .host = cpu_features_text(device.host),
+                          .features = cpu_features_text(device.features),
+                          .threads = device.threads,
+                          .versions = {{"weft", kVersion}}};
+  for (const ProviderEntry& provider : provider_table())
+    if (*provider.absent == '\0' && provider.version != nullptr) fingerprint.versions[provider.name] = provider.version();
+  return fingerprint;
+}
+
+std::string TuningEntry::key() const {
+  std::string text = op + "(";
+  for (const std::optional<Meta>& operand : call.operands) text += (operand ? operand->text() : "none") + ", ";
+  for (const auto& [name, value] : call.attributes.entries()) text += name + "=" + value.text() + ", ";
+  text.resize(text.size() - 2);
+  return text + fmt::format("), {:>7}-{} rows", call.range.lo, call.range.hi);
+}
+
+void TuningDatabase::add(TuningEntry entry) {
+  TuningEntry& known = entries.try_emplace(entry.key(), entry).first->second;
+  if (std::tuple(entry.measured, line_of(entry)) > std::tuple(known.measured, line_of(known))) known = std::move(entry);
+}
+
+std::string TuningDatabase::text() const {
+  const Json header{
+      {"weft_tuning", kFormatVersion}, {"fingerprint", json_of(fingerprint)}, {"entries", entries.size()}};
+  std::string text = sealed(header.dump(-1, ' ', true, Json::error_handler_t::replace));
+  for (const auto& [key, entry] : entries) text += line_of(entry);
+  return text;
+}
+
+TuningDatabase parse_tuning(std::string_view text, const std::string& source) {
+  USER_CHECK(text.ends_with('\n'), "[{}] does not end with a whole line: it was cut short, or weft tune did not make it",
+             source);
+  TuningDatabase database;
+  std::int64_t wanted = 0;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const Line line(text.substr(0, end), source, ++number);
+    text.remove_prefix(end + 1);
+    if (number == 1) {
+      const std::int64_t version = line.number(line.at("weft_tuning"), "a version of the format");
+      USER_CHECK(version == kFormatVersion, "[{}] is of version {} of the format, but this program reads version {}",
+                 line.where(), version, kFormatVersion);
+      database.fingerprint = read_fingerprint(line);
+      wanted = line.number(line.at("entries"), "entries");
+      continue;
+    }
+    TuningEntry entry = read_entry(line);
+    const std::string key = entry.key();
+    USER_CHECK(database.entries.emplace(key, std::move(entry)).second, "[{}] is there twice: {}", line.where(), key);
+  }
+  USER_CHECK(static_cast<std::int64_t>(database.entries.size()) == wanted,
+             "[{}] wanted {} entries, but has {}: it was cut short or edited", source, wanted, database.entries.size());
+  return database;
+}
+
+TuningDatabase read_tuning(const std::string& path, const Fingerprint& own) {
+  TuningDatabase database = parse_tuning(read_file(path, kMostBytes), path);
+  USER_CHECK(database.fingerprint == own,
+             "[{}] was measured elsewhere, and times do not carry over: on {}, but this is {}; make one here with: "
+             "weft tune MODEL -o FILE",
+             path, json_of(database.fingerprint).dump(-1, ' ', true, Json::error_handler_t::replace),
+             json_of(own).dump(-1, ' ', true, Json::error_handler_t::replace));
+  return database;
+}
+
+TuningDatabase merge_tuning(const TuningDatabase& a, const TuningDatabase& b) {
+  USER_CHECK(a.fingerprint == b.fingerprint,
+             "[tune merge] wanted databases of one machine, but one is of {} and the other of {}",
+             json_of(a.fingerprint).dump(-1, ' ', true, Json::error_handler_t::replace),
+             json_of(b.fingerprint).dump(-1, ' ', true, Json::error_handler_t::replace));
+  TuningDatabase merged = a;
+  for (const auto& [key, entry] : b.entries) merged.add(entry);
+  return merged;
+}
+
+std::vector<std::string> tuned_order(const std::string& standard, const std::vector<TunedTime>& times) {
+  const TunedTime* best = winner_of(times, [](const TunedTime&) { return true; });
+  if (best == nullptr) return {standard};
+  return {best->provider, standard};
+}
+
+std::map<std::string, TuningDecision> decide(const TuningDatabase& database) {
+  std::map<std::string, Group> groups;
+  const auto group_of = [](const TuningEntry& entry) {
+    const auto& operands = entry.call.operands;
+    return fmt::format("{} {} {}", entry.op, operands[0] ? dtype_text(operands[0]->dtype) : "",
+                       operands[static_cast<std::size_t>(entry.weight)]->text());
+  };
+  for (const auto& [key, entry] : database.entries)
+    if (entry.weight >= 0) groups[group_of(entry)].push_back(&entry);
+  std::map<std::string, std::string> layouts;
+  for (const auto& [name, group] : groups) layouts[name] = layout_of(group);
+  std::map<std::string, TuningDecision> decisions;
+  for (const auto& [key, entry] : database.entries)
+    decisions[key] = decision_of(entry, entry.weight < 0 ? nullptr : &layouts.at(group_of(entry)));
+  keep_default_where_eager_cannot_tell(database, decisions);
+  return decisions;
+}
+
+void apply_tuning(const TuningDatabase& database, const OpTable& ops, PriorityLists& priorities) {
+  for (const auto& [key, decision] : decide(database)) {
+    const TuningEntry& entry = database.entries.at(key);
+    const Op* op = ops.find(entry.op);
+    if (op == nullptr || decision.provider == entry.standard) continue;
+    TunedCall call = entry.call;
+    call.attributes = complete_attributes(op->schema, entry.call.attributes.entries());
+    call.reason = decision.reason;
+    priorities.prefer(entry.op, decision.provider, std::move(call));
+  }
+}
+
+}  // namespace weft

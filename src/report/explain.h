@@ -1,0 +1,38 @@
+#pragma once
+
+// What the compiler did with one model and why, from one record: `weft explain` as text and as JSON.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/effective_options.h"
+#include "compiler/pipeline.h"
+
+namespace weft {
+
+struct Explanation {
+  std::string version;
+  std::string model;
+  Options options;  // effective
+  std::vector<OptionDifference> differences;
+  std::vector<CompileRecord> records;  // by graph and range; empty in eager mode
+  struct {
+    std::int64_t weights = 0;                          // as loaded: packed, merged and mapped
+    std::int64_t activations_planned = 0;              // arenas, as planned for the largest step
+    std::int64_t activations_measured = 0;             // arenas, as allocated
+    std::int64_t kv_cache = 0;                         // pages for one sequence of the longest length
+  } memory;                                            // bytes
+  std::vector<std::pair<std::string, double>> phases;  // milliseconds; without gaps
+};
+
+// Keys are stable, new ones may be added:
+//   weft model options passes nodes clones pieces ranges memory cache replay timing_ms
+nlohmann::ordered_json explain_json(const Explanation& explanation);
+
+// The same for people: one line for what is the same in all layers.
+std::string explain_text(const Explanation& explanation);
+
+}  // namespace weft

@@ -1,0 +1,148 @@
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "base/options_text.h"
+#include "ir/print.h"
+#include "report/explain.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json range_json(const TokenRange& range) { return Json::array({range.lo, range.hi}); }
+
+Json refused_json(const std::vector<Refusal>& refused) {
+  Json list = Json::array();
+  for (const Refusal& refusal : refused) list.push_back({{"provider", refusal.provider}, {"reason", refusal.reason}});
+  return list;
+}
+
+Json options_section(const Explanation& explanation) {
+  Json differences = Json::array();
+  for (const OptionDifference& difference : explanation.differences)
+    differences.push_back({{"option", difference.option},
+                           {"requested", difference.requested},
+                           {"effective", difference.effective},
+                           {"reason", difference.reason}});
+  return {{"requested", Json::parse(requested_json(explanation.options))},
+          {"effective", Json::parse(values_json(explanation.options))},
+          {"differences", differences}};
+}
+
+Json passes_section(const std::vector<CompileRecord>& records) {
+  Json list = Json::array();
+  for (const CompileRecord& record : records)
+    for (const PassRecord& pass : record.passes) {
+      Json counts = Json::object();
+      for (const auto& [name, count] : pass.result.counts) counts[name] = count;
+      list.push_back({{"name", pass.name},
+                      {"graph", record.graph},
+                      {"range", range_json(record.range)},
+                      {"ms", pass.milliseconds},
+                      {"nodes_before", pass.nodes_before},
+                      {"nodes_after", pass.nodes_after},
+                      {"skipped", pass.skipped},
+                      {"counts", counts},
+                      {"patterns", Json::array()}});
+    }
+  return list;
+}
+
+// One entry per node, its choices by range: the nodes of one graph have the same names in every range as long as the
+// same ops were lowered.
+Json nodes_section(const std::vector<CompileRecord>& records) {
+  Json list = Json::array();
+  std::map<std::pair<std::string, std::string>, std::size_t> known;  // graph and node to its entry
+  for (const CompileRecord& record : records)
+    for (const PassRecord& pass : record.passes)
+      for (const NodeChoice& node : pass.result.choices) {
+        const auto [entry, is_new] = known.emplace(std::pair(record.graph, node.node), list.size());
+        if (is_new)
+          list.push_back({{"node", node.node},
+                          {"op", node.op},
+                          {"layer", node.layer.empty() ? Json() : Json(node.layer)},
+                          {"graph", record.graph},
+                          {"choices", Json::array()}});
+        list[entry->second]["choices"].push_back({{"range", range_json(record.range)},
+                                                  {"provider", node.choice.provider},
+                                                  {"reason", node.choice.reason},
+                                                  {"refused", refused_json(node.choice.refused)}});
+      }
+  return list;
+}
+
+Json clones_section(const std::vector<CompileRecord>& records) {
+  int inserted = 0, removed = 0;
+  Json kept = Json::array();
+  for (const CompileRecord& record : records)
+    for (const PassRecord& pass : record.passes) {
+      for (const auto& [name, count] : pass.result.counts) {
+        if (pass.name == "lower" && name == "clones") inserted += count;
+        if (pass.name == "clone_elimination" && name == "removed") removed += count;
+      }
+      for (const auto& [node, reason] : pass.result.kept_clones)
+        kept.push_back(
+            {{"node", node}, {"reason", reason}, {"graph", record.graph}, {"range", range_json(record.range)}});
+    }
+  return {{"inserted", inserted}, {"removed", removed}, {"kept", kept}};
+}
+
+Json pieces_section(const std::vector<CompileRecord>& records) {
+  std::size_t total = 0, unique = 0, splitting = 0;
+  Json list = Json::array();
+  for (const CompileRecord& record : records) {
+    if (record.split->stage != Stage::split) continue;
+    std::map<std::string, int> calls;
+    for (const auto& call : record.split->nodes()) ++calls[call->name];
+    total += record.split->nodes().size();
+    unique += record.split->pieces.size();
+    for (const auto& piece : record.split->pieces) {
+      const bool is_splitting = piece->kind == DefinitionKind::splitting;
+      splitting += is_splitting ? 1 : 0;
+      list.push_back({{"id", record.graph + "." + piece->name},
+                      {"kind", is_splitting ? "splitting" : "piece"},
+                      {"range", range_json(record.range)},
+                      {"hash", structural_hash(*piece).hex()},
+                      {"nodes", piece->nodes().size()},
+                      {"calls", calls[piece->name]}});
+    }
+  }
+  return {{"total", total}, {"unique", unique}, {"splitting", splitting}, {"list", list}};
+}
+
+}  // namespace
+
+Json explain_json(const Explanation& explanation) {
+  const std::vector<CompileRecord>& records = explanation.records;
+  Json ranges = Json::array();
+  for (const CompileRecord& record : records)
+    if (record.graph == records.front().graph) ranges.push_back(range_json(record.range));
+  Json timing = Json::object();
+  double total = 0;
+  for (const auto& [phase, milliseconds] : explanation.phases) {
+    timing[phase] = milliseconds;
+    total += milliseconds;
+  }
+  timing["total"] = total;
+  return {{"weft", explanation.version},
+          {"model", explanation.model},
+          {"options", options_section(explanation)},
+          {"passes", passes_section(records)},
+          {"nodes", nodes_section(records)},
+          {"clones", clones_section(records)},
+          {"pieces", pieces_section(records)},
+          {"ranges", ranges},
+          {"memory",
+           {{"weights", explanation.memory.weights},
+            {"activations_planned", explanation.memory.activations_planned},
+            {"activations_measured", explanation.memory.activations_measured},
+            {"kv_cache", explanation.memory.kv_cache}}},
+          {"cache",
+           {{"enabled", false}, {"hit", false}, {"key", nullptr}, {"entry", nullptr}, {"first_difference", nullptr}}},
+          {"replay", {{"mode", explanation.options.cudagraph_mode}, {"sizes", Json::array()}}},
+          {"timing_ms", timing}};
+}
+
+}  // namespace weft

@@ -1,0 +1,89 @@
+#include <map>
+
+#include <fmt/ranges.h>
+
+#include "base/options_text.h"
+#include "report/explain.h"
+
+namespace weft {
+namespace {
+
+std::string refused_text(const std::vector<Refusal>& refused) {
+  std::vector<std::string> parts;
+  for (const Refusal& refusal : refused) parts.push_back(refusal.provider + " " + refusal.reason);
+  return parts.empty() ? "" : fmt::format("; not {}", fmt::join(parts, "; not "));
+}
+
+std::string passes_text(const CompileRecord& record) {
+  std::string text;
+  for (const PassRecord& pass : record.passes) {
+    std::vector<std::string> counts;
+    for (const auto& [name, count] : pass.result.counts)
+      if (count != 0) counts.push_back(fmt::format("{} {}", count, name));
+    text +=
+        fmt::format("  {:<34}{:>8.3f} ms {:>6} to {:<6} nodes  {}\n", pass.name, pass.milliseconds, pass.nodes_before,
+                    pass.nodes_after, pass.skipped ? "skipped" : fmt::format("{}", fmt::join(counts, ", ")));
+  }
+  return text;
+}
+
+// One line for all nodes of an op whose choice came out alike.
+std::string choices_text(const CompileRecord& record) {
+  std::map<std::string, int> counts;
+  for (const PassRecord& pass : record.passes)
+    for (const NodeChoice& node : pass.result.choices)
+      ++counts[fmt::format("{:<28}{:<12}{}{}", node.op, node.choice.provider, node.choice.reason,
+                           refused_text(node.choice.refused))];
+  std::string text;
+  for (const auto& [line, count] : counts) text += fmt::format("  {:>4} x {}\n", count, line);
+  return text;
+}
+
+std::string pieces_text(const Graph& split) {
+  std::map<std::string, int> calls;
+  for (const auto& call : split.nodes()) ++calls[call->name];
+  std::string text = fmt::format("  {} calls of {} pieces\n", split.nodes().size(), split.pieces.size());
+  for (const auto& piece : split.pieces)
+    text += fmt::format("  {:>4} x {:<8}{} nodes{}\n", calls[piece->name], piece->name, piece->nodes().size(),
+                        piece->kind == DefinitionKind::splitting ? ", splitting" : "");
+  return text;
+}
+
+std::string clones_text(const CompileRecord& record) {
+  std::string text;
+  for (const PassRecord& pass : record.passes)
+    for (const auto& [node, reason] : pass.result.kept_clones)
+      text += fmt::format("  copy %{} stays: {}\n", node, reason);
+  return text;
+}
+
+std::string mebibytes(std::int64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20)); }
+
+}  // namespace
+
+std::string explain_text(const Explanation& explanation) {
+  std::string text = fmt::format("weft {}: {}\n", explanation.version, explanation.model);
+  for (const OptionDifference& difference : explanation.differences)
+    text += fmt::format("option {} is {} instead of {}: {}\n", difference.option, difference.effective,
+                        difference.requested, difference.reason);
+  if (explanation.records.empty()) text += "nothing was compiled: every op runs at once, through the same choice\n";
+  for (const CompileRecord& record : explanation.records) {
+    text += fmt::format("\n{}, {} to {} rows\n", record.graph, record.range.lo, record.range.hi);
+    text += "passes\n" + passes_text(record);
+    text += "kernels\n" + choices_text(record);
+    if (record.split->stage == Stage::split) text += "pieces\n" + pieces_text(*record.split);
+    text += clones_text(record);
+  }
+  text += fmt::format("\nmemory: weights {}, activations {}, KV pages for the longest sequence {}\n",
+                      mebibytes(explanation.memory.weights), mebibytes(explanation.memory.activations_planned),
+                      mebibytes(explanation.memory.kv_cache));
+  double total = 0;
+  std::vector<std::string> phases;
+  for (const auto& [phase, milliseconds] : explanation.phases) {
+    phases.push_back(fmt::format("{} {:.1f}", phase, milliseconds));
+    total += milliseconds;
+  }
+  return text + fmt::format("time: {:.1f} ms ({})\n", total, fmt::join(phases, ", "));
+}
+
+}  // namespace weft

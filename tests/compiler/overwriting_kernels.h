@@ -1,0 +1,21 @@
+#pragma once
+
+// Kernels of a provider `over` that really write over their arguments, for ops whose own kernels do or do not.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sample_call.h"
+
+namespace weft {
+
+// What is written over: ops and indices of their arguments.
+using Overwritten = std::vector<std::pair<std::string, std::vector<int>>>;
+
+// A Context where each of these ops prefers its `over` kernel: the cpu kernel, whose results come out in the memory of
+// these arguments. It also has bump(x, y) = x + y, which donates x, with a kernel bump@over that adds to x in place.
+std::shared_ptr<Context> overwriting_context(const Overwritten& overwritten, std::vector<std::string> splitting_ops);
+
+}  // namespace weft

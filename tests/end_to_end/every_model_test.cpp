@@ -1,0 +1,152 @@
+// Every architecture of the registry, as a tiny checkpoint of random weights made from its own sample config: what it
+// answers does not depend on how it is stored, how it is run, or on which instruction set.
+
+#include <filesystem>
+#include <iostream>
+#include <set>
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "builtin/models.h"
+#include "tests/end_to_end/ceilings.h"
+#include "tests/program_run.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr int kTokens = 12;
+
+// Orders of running that give the same bits.
+const Words kWays[] = {{},
+                       {"--enforce-eager"},
+                       {"-O0"},
+                       {"-cc.splitting_ops=[]"},
+                       {"--compile-to=traced"},
+                       {"--compile-to=pure"},
+                       {"--compile-to=lowered"},
+                       {"--compile-to=split"},
+                       {"--skip-pass=noop_elimination"},
+                       {"--skip-pass=common_subexpression_elimination"},
+                       {"--skip-pass=dead_code_elimination"}};
+
+// Greedy token ids after a short prompt; the ids alone, as the text of random models is often no text.
+std::vector<int> greedy_ids(const std::string& path, const Words& more, const std::string& ceiling = "bf16") {
+  Words words{"complete", path, "-p",           "The sea", "-n", std::to_string(kTokens),
+              "--temp",   "0",  "--ignore-eos", "--json"};
+  words.insert(words.end(), more.begin(), more.end());
+  const ProgramRun run = run_weft(words, "", {{"WEFT_CPU_FEATURES", ceiling}});
+  EXPECT_EQ(run.status, 0) << run.err;
+  if (run.status != 0) return {};
+  return nlohmann::json::parse(run.out).at("tokens").get<std::vector<int>>();
+}
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+class EveryModel : public ::testing::Test {
+ protected:
+  // Calls `body` for each architecture with the sample checkpoint's parts that a case may change.
+  void for_each(const std::function<void(const SampleCheckpoint& sample)>& body) const {
+    int models = 0;
+    for (const std::string& architecture : models_.architectures())
+      for (const bool tied : {false, true}) {
+        SCOPED_TRACE(architecture + (tied ? ", the head tied to the embedding" : ""));
+        const nlohmann::json changes{{"model_type", architecture}, {"tie_word_embeddings", tied}};
+        body(SampleCheckpoint(models_.find(architecture, "test"), changes, 7));
+        ++models;
+      }
+    EXPECT_GE(models, 2);
+    std::cout << "models: " << models << "\n";
+  }
+
+  const ModelRegistry models_ = make_model_registry();
+  const TemporaryFolder folder_;
+};
+
+TEST_F(EveryModel, GivesTheSameIdsFromEveryKindOfFile) {
+  for_each([&](const SampleCheckpoint& sample) {
+    const Words exact{"--activation-precision", "exact", "--dtype", "f32"};
+    const std::vector<int> wanted = greedy_ids(sample.write_gguf(folder_, "f32.gguf", DType::f32), exact);
+    ASSERT_EQ(wanted.size(), static_cast<std::size_t>(kTokens));
+    EXPECT_GT(std::set<int>(wanted.begin(), wanted.end()).size(), 2u) << "an answer that says little";
+    int files = 0;
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      const std::string name(dtype_text(dtype));
+      EXPECT_EQ(greedy_ids(sample.write_gguf(folder_, name + ".gguf", dtype), exact), wanted) << name;
+      for (const int parts : {1, 3}) {
+        const std::string folder = fmt::format("{}-{}-{}", name, parts, sample.config().tie_word_embeddings);
+        EXPECT_EQ(greedy_ids(sample.write_folder(folder_, folder, dtype, parts), exact), wanted) << folder;
+        ++files;
+      }
+    }
+    EXPECT_EQ(files, 6);
+  });
+}
+
+TEST_F(EveryModel, GivesTheSameIdsFromBlocksAsFromTheirValues) {
+  for_each([&](const SampleCheckpoint& sample) {
+    for (const DType dtype : {DType::q8_0, DType::q4_0, DType::q4_1}) {
+      SampleCheckpoint rounded = sample;
+      rounded.round_matrices_to(dtype);
+      const Words exact{"--activation-precision", "exact"};
+      EXPECT_EQ(greedy_ids(sample.write_gguf(folder_, "blocks.gguf", dtype), exact),
+                greedy_ids(rounded.write_gguf(folder_, "values.gguf", DType::f32), exact))
+          << dtype_text(dtype);
+    }
+  });
+}
+
+TEST_F(EveryModel, GivesTheSameIdsHoweverItIsRun) {
+  int runs = 0;
+  for_each([&](const SampleCheckpoint& sample) {
+    const std::string paths[] = {sample.write_gguf(folder_, "q8_0.gguf", DType::q8_0),
+                                 sample.write_gguf(folder_, "q4_1.gguf", DType::q4_1),
+                                 sample.write_gguf(folder_, "bf16.gguf", DType::bf16)};
+    for (const std::string& path : paths)
+      for (const std::string& ceiling : host_ceilings())
+        for (const Words& precision : {Words{}, Words{"--activation-precision", "exact"}}) {
+          const std::vector<int> wanted = greedy_ids(path, precision, ceiling);
+          for (const Words& way : kWays) {
+            EXPECT_EQ(greedy_ids(path, with(precision, way), ceiling), wanted)
+                << path << " " << ceiling << " " << (way.empty() ? "" : way[0]);
+            ++runs;
+          }
+        }
+  });
+  std::cout << "runs: " << runs << ", ceilings: " << host_ceilings().size() << "\n";
+}
+
+TEST_F(EveryModel, GivesTheSameIdsOnEveryInstructionSetInExactMode) {
+  for_each([&](const SampleCheckpoint& sample) {
+    for (const DType dtype : {DType::f32, DType::q8_0, DType::q4_1}) {
+      const std::string path = sample.write_gguf(folder_, "m.gguf", dtype);
+      const Words exact{"--activation-precision", "exact"};
+      const std::vector<int> wanted = greedy_ids(path, exact, "baseline");
+      for (const std::string& ceiling : all_ceilings()) EXPECT_EQ(greedy_ids(path, exact, ceiling), wanted) << ceiling;
+    }
+  });
+}
+
+TEST_F(EveryModel, RunsInEveryDtypeOfTheResidualStream) {
+  for_each([&](const SampleCheckpoint& sample) {
+    const std::string path = sample.write_folder(folder_, "bf16", DType::bf16);
+    for (const char* dtype : {"f32", "f16", "bf16"})
+      for (const char* pages : {"f32", "f16", "bf16"}) {
+        const Words words{"--dtype", dtype, "--kv-cache-dtype", pages};
+        const std::vector<int> compiled = greedy_ids(path, words);
+        EXPECT_EQ(compiled.size(), static_cast<std::size_t>(kTokens));
+        EXPECT_EQ(greedy_ids(path, with(words, {"--enforce-eager"})), compiled) << dtype << " " << pages;
+      }
+    std::filesystem::remove_all(path);
+  });
+}
+
+}  // namespace
+}  // namespace weft

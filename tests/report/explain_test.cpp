@@ -1,0 +1,85 @@
+// What `weft explain` says is what the compiler did.
+
+#include "report/explain.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "compiler/token_ranges.h"
+#include "tests/small_layer.h"
+
+namespace weft {
+namespace {
+
+class ExplainTest : public testing::Test {
+ protected:
+  ExplainTest() : context_(test_context()), traced_(small_layer(*context_)) {
+    Kernel few = *context_->kernels.find("silu_and_mul", "cpu");
+    few.provider = "few";
+    few.rows = {1, 4};
+    context_->kernels.add(std::move(few));
+    context_->priorities.set("silu_and_mul", {"few"});
+    explanation_.model = "layer";
+    explanation_.version = "1.2.3";
+    explanation_.records =
+        compile_ranges(*traced_, *context_, token_ranges(*traced_, *context_, 64).ranges, {}).records;
+    explanation_.differences = {{"threads", "64", "2", "the machine has 2"}};
+    explanation_.phases = {{"trace", 1.0}, {"compile", 2.5}};
+    json_ = explain_json(explanation_);
+  }
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<Graph> traced_;
+  Explanation explanation_;
+  nlohmann::ordered_json json_;
+};
+
+TEST_F(ExplainTest, HasEveryKeyOfTheInterface) {
+  for (const char* key : {"weft", "model", "options", "passes", "nodes", "clones", "pieces", "ranges", "memory",
+                          "cache", "replay", "timing_ms"})
+    EXPECT_TRUE(json_.contains(key)) << key;
+  EXPECT_EQ(json_["options"]["differences"][0]["reason"], "the machine has 2");
+  EXPECT_EQ(json_["timing_ms"]["total"], 3.5);
+}
+
+TEST_F(ExplainTest, GivesEachNodeItsChoicePerRangeWithTheRefusals) {
+  EXPECT_EQ(json_["ranges"].dump(), "[[1,4],[5,64]]");
+  int found = 0;
+  for (const auto& node : json_["nodes"]) {
+    ASSERT_EQ(node["choices"].size(), 2u) << node.dump();
+    if (node["op"] != "silu_and_mul") continue;
+    ++found;
+    EXPECT_EQ(node["choices"][0]["provider"], "few");
+    EXPECT_EQ(node["choices"][1]["provider"], "cpu");
+    EXPECT_EQ(node["choices"][1]["refused"][0]["provider"], "few");
+    EXPECT_EQ(node["choices"][1]["refused"][0]["reason"], "is for 1 to 4 rows, not for 5 to 64");
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST_F(ExplainTest, CountsClonesAndPieces) {
+  EXPECT_GT(json_["clones"]["inserted"], 0);
+  EXPECT_EQ(json_["clones"]["removed"], json_["clones"]["inserted"]);
+  EXPECT_EQ(json_["clones"]["kept"].size(), 0u);
+  EXPECT_EQ(json_["pieces"]["splitting"], 2);
+  EXPECT_EQ(json_["pieces"]["total"], 6);
+  for (const auto& piece : json_["pieces"]["list"]) EXPECT_EQ(piece["hash"].get<std::string>().size(), 32u);
+  EXPECT_EQ(json_["passes"].size(), 2 * pipeline_passes().size());
+}
+
+TEST_F(ExplainTest, SaysTheSameAsText) {
+  const std::string text = explain_text(explanation_);
+  EXPECT_NE(text.find("option threads is 2 instead of 64: the machine has 2"), std::string::npos) << text;
+  EXPECT_NE(text.find("not few is for 1 to 4 rows, not for 5 to 64"), std::string::npos) << text;
+  EXPECT_NE(text.find("time: 3.5 ms (trace 1.0, compile 2.5)"), std::string::npos) << text;
+}
+
+TEST_F(ExplainTest, SelectedImplementationsAreThoseOfTheReport) {
+  const auto selected = selected_impls(explanation_.records[0]);
+  EXPECT_EQ(selected.at("silu_and_mul").begin()->second, "few");
+  EXPECT_EQ(selected.at("fused_add_rms_norm").size(), 2u);
+  EXPECT_EQ(selected_impls(explanation_.records[1]).at("silu_and_mul").begin()->second, "cpu");
+}
+
+}  // namespace
+}  // namespace weft

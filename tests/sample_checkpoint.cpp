@@ -1,0 +1,246 @@
+#include "tests/sample_checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include "io/byte_alphabet.h"
+#include "io/checkpoint.h"
+#include "io/safetensors_writer.h"
+#include "ir/sample.h"
+#include "tensor/blocks.h"
+#include "tensor/convert.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kEnd = "<end>";
+
+std::uint32_t ggml_id(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return 0;
+    case DType::f16:
+      return 1;
+    case DType::q4_0:
+      return 2;
+    case DType::q4_1:
+      return 3;
+    case DType::q8_0:
+      return 8;
+    case DType::bf16:
+      return 30;
+    default:
+      throw std::invalid_argument("a dtype that the sample's files do not have");
+  }
+}
+
+std::int64_t width_of(const Tensor& tensor) { return tensor.meta.shape.back().number(); }
+std::int64_t rows_of(const Tensor& tensor) { return element_count(tensor.meta.shape).number() / width_of(tensor); }
+
+Tensor stored_as(const Tensor& tensor, DType dtype) {
+  Tensor stored = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
+  const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
+  for (std::int64_t row = 0; row < rows_of(tensor); ++row) {
+    const float* values = tensor.as<float>() + row * width;
+    std::byte* target = stored.data() + row * bytes;
+    if (is_block(dtype)) {
+      quantize_row(dtype, values, target, width);
+    } else {
+      convert_row(DType::f32, reinterpret_cast<const std::byte*>(values), dtype, target, width);
+    }
+  }
+  return stored;
+}
+
+// A value of few bits, so that f16 and bf16 hold it exactly; matrices a little smaller than their fan-in asks for.
+Tensor random_weight(const std::vector<std::int64_t>& shape, std::uint64_t seed) {
+  const bool is_vector = shape.size() == 1;
+  Tensor tensor = make_sample_tensor(SampleTensor("w", shape, DType::f32, is_vector ? Fill::positive : Fill::normal),
+                                     DType::f32, seed);
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  for (std::int64_t i = 0; i < count; ++i) {
+    float& value = tensor.as<float>()[i];
+    value = std::round(std::min(std::max(value, -4.0F), 4.0F) * 16) / 16;
+  }
+  return tensor;
+}
+
+// Rows of heads whose halves are rotated with each other, as a file wants them that rotates neighbours.
+Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
+  Tensor result = Tensor::empty(tensor.meta);
+  const std::int64_t width = width_of(tensor), dims = rows_of(tensor) / heads;
+  for (std::int64_t row = 0; row < rows_of(tensor); ++row) {
+    const std::int64_t head = row / dims, pair = row % dims / 2, half = row % 2;
+    std::memcpy(result.as<float>() + row * width, tensor.as<float>() + (head * dims + half * dims / 2 + pair) * width,
+                static_cast<std::size_t>(width) * sizeof(float));
+  }
+  return result;
+}
+
+std::string bytes_text(const Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.meta.bytes().number())};
+}
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+}  // namespace
+
+SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& changes, std::uint64_t seed)
+    : json_(json::parse(model.sample_config)) {
+  for (const auto& [key, value] : changes.items()) json_[key] = value;
+  config_ = model_config_from_json(json_.dump(), "sample_config");
+  for (const ModelWeight& weight : model.weights) {
+    const std::vector<std::int64_t> shape = weight.shape(config_);
+    if (shape.empty()) continue;
+    for (int layer = 0; layer < (weight.is_per_layer() ? config_.layer_count : 1); ++layer) {
+      const std::string name = model.key(weight.name, false, layer);
+      weights_.emplace_back(name, random_weight(shape, seed * 1000 + weights_.size()));
+      gguf_names_[name] = model.key(weight.name, true, layer);
+      if (weight.name == "attn_q") heads_[name] = static_cast<int>(config_.head_count);
+      if (weight.name == "attn_k") heads_[name] = static_cast<int>(config_.kv_head_count);
+    }
+  }
+}
+
+void SampleCheckpoint::erase(const std::string& name) {
+  std::erase_if(weights_, [&](const auto& weight) { return weight.first == name; });
+}
+
+void SampleCheckpoint::reshape(const std::string& name, const std::vector<std::int64_t>& shape) {
+  for (auto& [known, tensor] : weights_)
+    if (known == name) tensor = random_weight(shape, 1);
+  heads_.erase(name);
+}
+
+void SampleCheckpoint::round_matrices_to(DType dtype) {
+  for (auto& [name, tensor] : weights_) {
+    if (tensor.meta.rank() != 2) continue;
+    const Tensor stored = stored_as(tensor, dtype);
+    tensor = Tensor::empty(tensor.meta);
+    const std::int64_t width = width_of(tensor), bytes = bytes_of(dtype, width);
+    for (std::int64_t row = 0; row < rows_of(tensor); ++row)
+      convert_row(dtype, stored.data() + row * bytes, DType::f32,
+                  reinterpret_cast<std::byte*>(tensor.as<float>() + row * width), width);
+  }
+}
+
+std::vector<std::string> SampleCheckpoint::tokens() const {
+  std::vector<std::string> tokens;
+  const bool has_all_bytes = config_.vocab_size > 256;
+  for (std::int64_t i = 0; i < config_.vocab_size - 1; ++i) {
+    std::string text;
+    if (i < 256) append_in_byte_alphabet(std::string(1, static_cast<char>(has_all_bytes ? i : 'a' + i)), text);
+    tokens.push_back(i < 256 ? text : "<extra_" + std::to_string(i) + ">");
+  }
+  tokens.push_back(kEnd);
+  return tokens;
+}
+
+std::string SampleCheckpoint::tokenizer_json() const {
+  json vocabulary = json::object(), added = json::array();
+  const std::vector<std::string> texts = tokens();
+  for (std::size_t id = 0; id < texts.size(); ++id) {
+    const bool is_special = id >= 256 || id + 1 == texts.size();
+    if (is_special) {
+      added.push_back({{"id", id}, {"content", texts[id]}, {"special", true}});
+    } else {
+      vocabulary[texts[id]] = id;
+    }
+  }
+  const json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
+  return json{{"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}},
+              {"pre_tokenizer", bytes},
+              {"decoder", {{"type", "ByteLevel"}}},
+              {"added_tokens", added}}
+      .dump();
+}
+
+std::string SampleCheckpoint::write_folder(const TemporaryFolder& folder, const std::string& name, DType dtype,
+                                           int files) const {
+  const std::string path = folder / name;
+  std::filesystem::create_directory(path);
+  write(path + "/config.json", config_json());
+  write(path + "/tokenizer.json", tokenizer_json());
+  std::vector<std::vector<NamedTensor>> parts(static_cast<std::size_t>(files));
+  json index = json::object();
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const std::size_t part = i % parts.size();
+    parts[part].push_back({weights_[i].first, stored_as(weights_[i].second, dtype)});
+    index[weights_[i].first] = "model-" + std::to_string(part) + ".safetensors";
+  }
+  if (files == 1) {
+    write_safetensors(path + "/model.safetensors", parts[0]);
+    return path;
+  }
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    write_safetensors(path + "/model-" + std::to_string(part) + ".safetensors", parts[part]);
+  write(path + "/model.safetensors.index.json", json{{"weight_map", index}}.dump());
+  return path;
+}
+
+void SampleCheckpoint::add_metadata(testing::GgufBytes& file) const {
+  const std::string prefix = config_.architecture + ".";
+  const auto u32 = [&](const char* key, std::int64_t value) {
+    file.u32(prefix + key, static_cast<std::uint32_t>(value));
+  };
+  file.text("general.architecture", config_.architecture);
+  u32("block_count", config_.layer_count);
+  u32("context_length", config_.context_length);
+  u32("embedding_length", config_.hidden_size);
+  u32("feed_forward_length", config_.intermediate_size);
+  u32("attention.head_count", config_.head_count);
+  u32("attention.head_count_kv", config_.kv_head_count);
+  u32("attention.key_length", config_.head_dim);
+  u32("attention.value_length", config_.head_dim);
+  u32("rope.dimension_count", config_.rope.rotary_dim);
+  u32("vocab_size", config_.vocab_size);
+  file.f32(prefix + "attention.layer_norm_rms_epsilon", static_cast<float>(config_.rms_norm_eps));
+  file.f32(prefix + "rope.freq_base", static_cast<float>(config_.rope.theta));
+  if (config_.sliding_window) u32("attention.sliding_window", *config_.sliding_window);
+  const std::vector<std::string> texts = tokens();
+  std::vector<std::int32_t> kinds(texts.size(), 1);
+  for (std::size_t id = 0; id < kinds.size(); ++id)
+    if (id >= 256 || id + 1 == kinds.size()) kinds[id] = 3;
+  file.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "gpt-2");
+  file.texts("tokenizer.ggml.tokens", texts).i32s("tokenizer.ggml.token_type", kinds);
+  file.texts("tokenizer.ggml.merges", {});
+  file.u32("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(texts.size() - 1));
+}
+
+testing::GgufBytes SampleCheckpoint::gguf(DType dtype, bool neighbours_are_rotated) const {
+  testing::GgufBytes file;
+  add_metadata(file);
+  for (const auto& [name, weight] : weights_) {
+    const bool is_vector = weight.meta.rank() == 1;
+    const auto heads = heads_.find(name);
+    const bool moves = neighbours_are_rotated && heads != heads_.end();
+    const Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
+    const DType stored = is_vector ? DType::f32 : dtype;
+    std::vector<std::uint64_t> extents;
+    for (std::size_t i = weight.meta.rank(); i-- > 0;)
+      extents.push_back(static_cast<std::uint64_t>(weight.meta.shape[i].number()));
+    file.tensor(gguf_names_.at(name), extents, ggml_id(stored), bytes_text(stored_as(tensor, stored)));
+  }
+  return file;
+}
+
+testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
+  const testing::GgufBytes plain = gguf(dtype, false);
+  const std::string bytes = plain.bytes();
+  // Which rows an architecture's files rotate with each other is the reader's knowledge.
+  const Gguf file = Gguf::parse(testing::as_bytes(bytes), "sample");
+  return model_config_from_gguf(file).rope.is_neox_style ? plain : gguf(dtype, true);
+}
+
+std::string SampleCheckpoint::write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype) const {
+  write(folder / name, gguf(dtype).bytes());
+  return folder / name;
+}
+
+}  // namespace weft

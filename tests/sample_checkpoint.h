@@ -1,0 +1,57 @@
+#pragma once
+
+// Tiny checkpoints of random weights for any architecture of the registry, made from what the architecture says of
+// itself (models/model.h): its sample config, the names of its weights and their shapes. All values are exact in f16
+// and bf16, so that one model may be written in several dtypes and kinds of file.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/model.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/io/gguf_bytes.h"
+
+namespace weft {
+
+class SampleCheckpoint {
+ public:
+  // `changes` are members of the sample config to set to other values.
+  explicit SampleCheckpoint(const ModelDefinition& model, const nlohmann::json& changes = nlohmann::json::object(),
+                            std::uint64_t seed = 1);
+
+  const ModelConfig& config() const { return config_; }
+  std::string gguf_name(const std::string& name) const { return gguf_names_.at(name); }
+  // Make it wrong: a weight that is not there, or has random values in another shape.
+  void erase(const std::string& name);
+  void reshape(const std::string& name, const std::vector<std::int64_t>& shape);
+  // Gives the matrices the values that they have when stored in the dtype.
+  void round_matrices_to(DType dtype);
+  // The weights by their names in a Hugging Face folder, f32.
+  const std::vector<std::pair<std::string, Tensor>>& weights() const { return weights_; }
+
+  // A folder with config.json, tokenizer.json and the weights in `files` files (an index from two on). Gives its path.
+  std::string write_folder(const TemporaryFolder& folder, const std::string& name, DType dtype, int files = 1) const;
+
+  // What a GGUF file of it holds, matrices in the dtype (f32, f16, bf16, q8_0 or q4_1), vectors in f32.
+  testing::GgufBytes gguf(DType dtype) const;
+  std::string write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype) const;
+
+  std::string config_json() const { return json_.dump(2); }
+  std::string tokenizer_json() const;
+
+ private:
+  std::vector<std::string> tokens() const;  // in the alphabet of byte-level vocabularies
+  void add_metadata(testing::GgufBytes& file) const;
+  testing::GgufBytes gguf(DType dtype, bool neighbours_are_rotated) const;
+
+  nlohmann::json json_;
+  ModelConfig config_;
+  std::vector<std::pair<std::string, Tensor>> weights_;
+  std::map<std::string, std::string> gguf_names_;  // by the name in a folder
+  std::map<std::string, int> heads_;               // by the name in a folder: heads whose rows are rotated
+};
+
+}  // namespace weft
