@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/conversation.h"
+#include "apps/cli/flags.h"
 #include "apps/cli/session.h"
 #include "apps/cli/tensor_file.h"
 #include "base/effective_options.h"
@@ -404,15 +405,18 @@ constexpr FamilyRow kFamilies[] = {
 };
 
 int check_parity(int argc, char** argv) {
-  CLI::App flags("Holds this program against what other engines gave for one checkpoint.", "check_parity");
+  Flags flags("check_parity", "Holds this program against what other engines gave for one checkpoint.");
   std::string folder, model;
   std::vector<std::string> families;
   bool skip_slow = false;
-  flags.add_option("folder", folder, "A folder in the form of tests/data/parity.")->required();
-  flags.add_option("model", model, "The checkpoint, or a built-in name.")->required();
-  flags.add_option("--family", families, "Only this one: tokenizer, forward.fast, ...");
-  flags.add_flag("--skip-slow", skip_slow, "Leave out what runs the model.");
-  CLI11_PARSE(flags, argc, argv);
+  flags.option("folder", folder, "A folder in the form of tests/data/parity.", {.required = true});
+  flags.option("model", model, "The checkpoint, or a built-in name.", {.required = true});
+  flags.option("--family", families, "Only this one: tokenizer, forward.fast, ...");
+  flags.flag("--skip-slow", skip_slow, "Leave out what runs the model.");
+  if (const std::string help = flags.parse({argv + 1, argv + argc}); !help.empty()) {
+    std::cout << help;
+    return 0;
+  }
   const std::string path =
       std::filesystem::exists(model) ? model : resolve_model(model, cache_folder(process_environment()) + "/models");
   const Checkpoint checkpoint = Checkpoint::open(path);

@@ -16,10 +16,11 @@
 #include <set>
 #include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/flags.h"
+#include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "compiler/eager.h"
@@ -378,24 +379,23 @@ int check_vectors(const std::string& folder, const std::string& provider, const 
   return good ? 0 : 1;
 }
 
+int check_vectors_of(const std::vector<std::string>& words) {
+  Flags flags("check_vectors", "Holds the ops to recorded vectors.");
+  std::string folder, provider, family, expect_failing;
+  flags.option("folder", folder, "Holds FAMILY.manifest.json and FAMILY.safetensors.", {.required = true});
+  flags.option("--provider", provider, "Run this provider's kernels instead of the meanings.");
+  flags.option("--family", family, "Check this family alone.");
+  flags.option("--expect-failing", expect_failing, "Lists the cases that differ, and in how many elements.");
+  if (const std::string help = flags.parse(words); !help.empty()) {
+    std::cout << help;
+    return 0;
+  }
+  return check_vectors(folder, provider, family, expect_failing);
+}
+
 }  // namespace
 }  // namespace weft
 
-int main(int count, char** arguments) {
-  CLI::App app("Holds the ops to recorded vectors");
-  std::string folder, provider, family, expect_failing;
-  app.add_option("folder", folder, "holds FAMILY.manifest.json and FAMILY.safetensors")->required();
-  app.add_option("--provider", provider, "run this provider's kernels instead of the meanings");
-  app.add_option("--family", family, "check this family alone");
-  app.add_option("--expect-failing", expect_failing, "lists the cases that differ, and in how many elements");
-  CLI11_PARSE(app, count, arguments);
-  try {
-    return weft::check_vectors(folder, provider, family, expect_failing);
-  } catch (const weft::Error& error) {
-    std::cerr << error.what() << "\n";
-    return error.exit_code();
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 2;
-  }
+int main(int argc, char** argv) {
+  return weft::guarded(std::cerr, [&] { return weft::check_vectors_of({argv + 1, argv + argc}); });
 }

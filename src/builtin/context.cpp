@@ -1,10 +1,12 @@
 #include "builtin/context.h"
 
 #include <algorithm>
+#include <iostream>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "compiler/pipeline.h"
+#include "compiler/tuning_database.h"
 #include "plugin/plugin.h"
 
 namespace weft {
@@ -36,20 +38,6 @@ std::vector<std::string> names_of(std::span<const PassRow> passes) {
   return names;
 }
 
-void check_priorities(const Context& context) {
-  for (const auto& [op, providers] : context.options.ir_op_priority) {
-    context.ops.at(op);
-    const std::vector<std::string> known = context.kernels.providers(op);
-    for (const std::string& provider : providers) {
-      if (provider == "native" || provider == "reference") continue;
-      std::vector<std::string> names = known;
-      names.push_back("native");
-      USER_CHECK(std::find(known.begin(), known.end(), provider) != known.end(),
-                 "[--ir-op-priority.{}] {} is not a provider of it{}", op, provider, suggestion(provider, names));
-    }
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<Context> make_context(Options options, Registrations registrations) {
@@ -67,12 +55,17 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   context->kernels.prepare(context->device);
   context->priorities = PriorityLists(default_priorities(device.type));
   add_priorities(context->priorities, context->kernels, context->ops, registrations);
-  for (const auto& [op, providers] : options.ir_op_priority) context->priorities.set(op, providers);
+  for (const auto& [op, providers] : options.ir_op_priority) {
+    context->check_priority(op, providers);
+    context->priorities.set(op, providers);
+  }
+  if (!options.tuned.empty())
+    apply_tuning(read_tuning(options.tuned, fingerprint_of(context->device)), context->ops, context->priorities);
+  context->log = Log(options.logs, std::cerr);
   context->passes = checked_passes(registrations, names_of(pipeline_passes()));
   parse_patterns(registrations, context->ops);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);
   context->options = std::move(options);
-  check_priorities(*context);
   return context;
 }
 

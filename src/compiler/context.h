@@ -28,6 +28,24 @@ struct Context {
   // The kernel that runs an op chosen as `provider`; for native, the reference kernel of a primitive. InternalError
   // when there is none.
   const Kernel& kernel_for(const std::string& op, const std::string& provider) const;
+  // UserError, with the nearest known name, for an op or a provider of it that there is not.
+  void check_priority(const std::string& op, const std::vector<std::string>& providers) const;
+};
+
+// While it lives, the op's list begins with `providers`; after it, with what it began with before. UserError for a name
+// that is not known, the list as it was. What is compiled or run eagerly in between sees it; nobody else may use the
+// Context at that time.
+class PriorityScope {
+ public:
+  PriorityScope(Context& context, const std::string& op, std::vector<std::string> providers);
+  ~PriorityScope();
+  PriorityScope(const PriorityScope&) = delete;
+  PriorityScope& operator=(const PriorityScope&) = delete;
+
+ private:
+  Context& context_;
+  std::string op_;
+  std::vector<std::string> before_;
 };
 
 }  // namespace weft

@@ -20,8 +20,8 @@ struct Topic {
 
 // In the order of the flow.
 constexpr Topic kTopics[] = {
-    {"guards", false},   {"recompiles", false}, {"graph_breaks", false}, {"passes", true},       {"fusion", false},
-    {"lowering", true},  {"schedule", false},   {"output_code", false},  {"replay", false},      {"cache", false},
+    {"guards", false},  {"recompiles", false}, {"graph_breaks", false}, {"passes", true},  {"fusion", false},
+    {"lowering", true}, {"schedule", false},   {"output_code", false},  {"replay", false}, {"cache", false},
 };
 
 const Topic& topic_named(const std::string& name) {
@@ -55,7 +55,8 @@ std::string choice_text(const NodeChoice& node, Log::Detail detail) {
   std::string text = fmt::format("{} = {}@{}", node.node, node.op, node.choice.provider);
   if (detail != Log::Detail::more) return text;
   text += ": " + node.choice.reason;
-  for (const Refusal& refusal : node.choice.refused) text += fmt::format("; not {} {}", refusal.provider, refusal.reason);
+  for (const Refusal& refusal : node.choice.refused)
+    text += fmt::format("; not {} {}", refusal.provider, refusal.reason);
   return text;
 }
 

@@ -95,10 +95,10 @@ class Line {
     check(!is_huge && json.get<std::int64_t>() >= least && json.get<std::int64_t>() <= most, what);
     return json.get<std::int64_t>();
   }
-  std::vector<std::int64_t> numbers(const Json& json, const char* what) const {
+  std::vector<std::int64_t> numbers(const Json& json, const char* what, std::int64_t least = 0) const {
     check(json.is_array(), what);
     std::vector<std::int64_t> list;
-    for (const Json& item : json) list.push_back(number(item, what));
+    for (const Json& item : json) list.push_back(number(item, what, least));
     return list;
   }
   const std::string& where() const { return where_; }
@@ -120,23 +120,31 @@ Fingerprint read_fingerprint(const Line& line) {
   return fingerprint;
 }
 
-void read_call(const Line& line, TuningEntry& entry) {
+void read_types(const Line& line, TuningEntry& entry) {
   const Json& operands = line.at("operands");
   line.check(operands.is_array() && !operands.empty(), "operands");
-  for (const Json& operand : operands) {
-    entry.call.operands.emplace_back();
-    if (!operand.is_null()) entry.call.operands.back() = parse_meta(line.text(operand, "an operand"));
-  }
   const Json& attributes = line.at("attributes");
   line.check(attributes.is_object(), "attributes");
-  for (const auto& [name, value] : attributes.items())
-    entry.call.attributes.set(name, parse_attribute(line.text(value, "an attribute")));
+  try {
+    for (const Json& operand : operands) {
+      entry.call.operands.emplace_back();
+      if (!operand.is_null()) entry.call.operands.back() = parse_meta(line.text(operand, "an operand"));
+    }
+    for (const auto& [name, value] : attributes.items())
+      entry.call.attributes.set(name, parse_attribute(line.text(value, "an attribute")));
+  } catch (const UserError& error) {
+    fail_user("[{}] {}", line.where(), error.what());
+  }
+}
+
+void read_call(const Line& line, TuningEntry& entry) {
+  read_types(line, entry);
   const std::vector<std::int64_t> range = line.numbers(line.at("range"), "range");
   line.check(range.size() == 2 && range[0] >= 1 && range[1] >= range[0], "a range");
   entry.call.range = {range[0], range[1]};
   if (const Json& weight = line.at("weight"); !weight.is_null())
     entry.weight =
-        static_cast<int>(line.number(weight, "weight", 0, static_cast<std::int64_t>(operands.size()) - 1));
+        static_cast<int>(line.number(weight, "weight", 0, static_cast<std::int64_t>(entry.call.operands.size()) - 1));
   line.check(entry.weight < 0 || entry.call.operands[static_cast<std::size_t>(entry.weight)], "a weight");
 }
 
@@ -146,7 +154,7 @@ TunedTime read_time(const Line& line, const Json& json, std::size_t sizes) {
   const Json& all = line.member(json, "nanoseconds");
   line.check(all.is_array() && all.size() == sizes, "times of every size");
   for (const Json& rounds : all) {
-    time.nanoseconds.push_back(line.numbers(rounds, "nanoseconds"));
+    time.nanoseconds.push_back(line.numbers(rounds, "nanoseconds", 1));
     line.check(time.nanoseconds.back().size() == kTuningRounds, "a time of every round");
   }
   return time;
@@ -231,9 +239,9 @@ TuningDecision decision_of(const TuningEntry& entry, const std::string* layout) 
   }
   const TunedTime* wished = winner_of(entry.times, [](const TunedTime&) { return true; });
   if (wished == nullptr) return {entry.standard, 1, "nothing is 10 % faster in every round"};
-  return {entry.standard, 1,
-          fmt::format("{} is faster, but not in every range and call of a weight, which has one layout",
-                      wished->provider)};
+  return {
+      entry.standard, 1,
+      fmt::format("{} is faster, but not in every range and call of a weight, which has one layout", wished->provider)};
 }
 
 void keep_default_where_eager_cannot_tell(const TuningDatabase& database,
@@ -257,7 +265,8 @@ Fingerprint fingerprint_of(const DeviceDescription& device) {
                           .threads = device.threads,
                           .versions = {{"weft", kVersion}}};
   for (const ProviderEntry& provider : provider_table())
-    if (*provider.absent == '\0' && provider.version != nullptr) fingerprint.versions[provider.name] = provider.version();
+    if (*provider.absent == '\0' && provider.version != nullptr)
+      fingerprint.versions[provider.name] = provider.version();
   return fingerprint;
 }
 
@@ -266,7 +275,7 @@ std::string TuningEntry::key() const {
   for (const std::optional<Meta>& operand : call.operands) text += (operand ? operand->text() : "none") + ", ";
   for (const auto& [name, value] : call.attributes.entries()) text += name + "=" + value.text() + ", ";
   text.resize(text.size() - 2);
-  return text + fmt::format("), {:>7}-{} rows", call.range.lo, call.range.hi);
+  return text + fmt::format("), {}-{} rows", call.range.lo, call.range.hi);
 }
 
 void TuningDatabase::add(TuningEntry entry) {
@@ -283,8 +292,8 @@ std::string TuningDatabase::text() const {
 }
 
 TuningDatabase parse_tuning(std::string_view text, const std::string& source) {
-  USER_CHECK(text.ends_with('\n'), "[{}] does not end with a whole line: it was cut short, or weft tune did not make it",
-             source);
+  USER_CHECK(text.ends_with('\n'),
+             "[{}] does not end with a whole line: it was cut short, or weft tune did not make it", source);
   TuningDatabase database;
   std::int64_t wanted = 0;
   std::size_t number = 0;

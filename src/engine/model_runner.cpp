@@ -138,6 +138,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") return;
   forward_ = compile_all(*traced_forward_, forward_params, forward_ranges_, laps);
   head_ = compile_all(*traced_head_, head_params, head_ranges_, laps);
+  checkpoint_.drop_pages();
 }
 
 ModelRunner::~ModelRunner() = default;

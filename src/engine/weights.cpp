@@ -98,7 +98,10 @@ Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
   } else if (const Packing* packing = packing_for(plain, role)) {
     loaded = pack(*packing, plain, keys);
   } else {
-    loaded = keys.size() == 1 ? checkpoint_.tensor(keys[0]) : merge(plain, keys);
+    // A small one is copied, too: the system maps far more of the file around it than it holds.
+    constexpr std::int64_t kSmallBytes = 1 << 20;
+    const bool stays_mapped = keys.size() == 1 && plain.bytes().number() > kSmallBytes;
+    loaded = stays_mapped ? checkpoint_.tensor(keys[0]) : merge(plain, keys);
   }
   return loaded;
 }
@@ -113,9 +116,16 @@ Tensor Weights::pack(const Packing& packing, const Meta& plain, const std::vecto
   packed.meta.packed = packing.name;
   packed.storage = Storage::allocate(packing.bytes(plain));
   packed_bytes_ += packed.storage->bytes();
-  context_.threads->run(packing.units(plain),
-                        [&](std::int64_t unit, int) { packing.pack(plain, row, packed.data(), unit); });
-  for (const std::string& key : keys) checkpoint_.drop_pages(*checkpoint_.find(key));
+  // A part at a time, so that never much of a weight is in memory twice.
+  constexpr std::int64_t kPartBytes = 2 << 20;
+  const std::int64_t units = packing.units(plain);
+  const std::int64_t at_once = std::max<std::int64_t>(units * kPartBytes / packed.storage->bytes(), 16);
+  for (std::int64_t first = 0; first < units; first += at_once) {
+    context_.threads->run(std::min(at_once, units - first), [&](std::int64_t unit, int) {
+      packing.pack(plain, row, packed.data(), first + unit);
+    });
+    for (const std::string& key : keys) checkpoint_.drop_pages(*checkpoint_.find(key));
+  }
   return packed;
 }
 

@@ -29,4 +29,8 @@ struct Packing {
       pack;
 };
 
+// The operand of the op whose layout is the choice of the op's kernels; -1 for none. Kernels of other ops take a weight
+// as it is laid out for these: a tied embedding is packed for the head.
+inline int weight_operand(const std::string& op) { return op == "linear" ? 1 : op == "linear_int8" ? 2 : -1; }
+
 }  // namespace weft

@@ -61,7 +61,9 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
   const auto named = priorities.user().find(op);
   const std::vector<std::string> none;
   const std::vector<std::string>& user = named == priorities.user().end() ? none : named->second;
-  const auto is_named = [&](const std::string& name) { return std::find(user.begin(), user.end(), name) != user.end(); };
+  const auto is_named = [&](const std::string& name) {
+    return std::find(user.begin(), user.end(), name) != user.end();
+  };
   const std::vector<std::string> all = priorities.list(op);
   const auto first_default = std::find_if_not(all.begin(), all.end(), is_named);
   for (auto provider = all.begin(); provider != first_default; ++provider)

@@ -1,7 +1,8 @@
 #pragma once
 
 // A call that was measured: its types, attributes and token range, whatever the count of rows, the strides and the
-// packing of a weight. So a traced call, an eager one and a checkpoint's weight before it is packed are one and the same.
+// packing of a weight. So a traced call, an eager one and a checkpoint's weight before it is packed are one and the
+// same.
 
 #include <optional>
 #include <string>

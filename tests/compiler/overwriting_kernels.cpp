@@ -21,8 +21,7 @@ Registrations::Run overwriting(const Op& op, const Kernel& inner, const std::vec
     }
     run({call.operands, results, call.attributes, call.scratch, call.threads});
     for (std::size_t i = 0; i < beside.size(); ++i)
-      if (beside[i])
-        std::memcpy(call.results[i].data, beside[i]->data(), static_cast<std::size_t>(beside[i]->bytes()));
+      if (beside[i]) std::memcpy(call.results[i].data, beside[i]->data(), static_cast<std::size_t>(beside[i]->bytes()));
   };
 }
 

@@ -1,0 +1,39 @@
+#pragma once
+
+// Times the providers of the calls that a compiled model makes: each distinct (op, types and attributes, range) of its
+// nodes that more than one provider can run. A range stands for its two ends.
+//
+// A provider is timed on the weight as it would be loaded for it: packed by the provider's own packing, else plain.
+// Rounds are interleaved, so that what disturbs the machine disturbs all providers alike, and weights take turns so
+// that they come from memory, as those of layers do. `reference` is left out, as is the meaning of a composite.
+
+#include <functional>
+#include <span>
+
+#include "compiler/pipeline.h"
+#include "compiler/tuning_database.h"
+
+namespace weft {
+
+struct TuneOptions {
+  double budget_seconds = 60;
+  // Seconds, from any start.
+  std::function<double()> clock;
+  std::int64_t now = 0;  // seconds since 1970, for the entries
+};
+
+struct TuneReport {
+  std::vector<std::string> calls;  // keys of all entries of the database that are calls of this model
+  int measured = 0;
+  int known = 0;       // were in the database
+  int left = 0;        // the budget did not reach
+  int unrivalled = 0;  // one provider only
+};
+
+// Adds what the database lacks. Ends after the budget and the call that was begun within it. The Context's priorities
+// must be those of its device and plugins alone: InternalError when the user or a database re-ordered them.
+// InternalError for records that are not lowered.
+TuneReport tune(const Context& context, std::span<const CompileRecord> records, TuningDatabase& database,
+                const TuneOptions& options);
+
+}  // namespace weft

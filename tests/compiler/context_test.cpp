@@ -1,0 +1,44 @@
+// Priority lists for a scope.
+
+#include "compiler/context.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/sample_call.h"
+
+namespace weft {
+namespace {
+
+TEST(PriorityScope, NestsAndPutsBackWhatWasThere) {
+  const auto context = test_context();
+  const std::vector<std::string> before = context->priorities.list("rms_norm");
+  {
+    const PriorityScope outer(*context, "rms_norm", {"native"});
+    EXPECT_EQ(context->priorities.list("rms_norm").front(), "native");
+    try {
+      const PriorityScope inner(*context, "rms_norm", {"reference", "cpu"});
+      EXPECT_EQ(context->priorities.list("rms_norm").front(), "reference");
+      throw 1;
+    } catch (int) {
+    }
+    EXPECT_EQ(context->priorities.list("rms_norm").front(), "native");
+  }
+  EXPECT_EQ(context->priorities.list("rms_norm"), before);
+}
+
+TEST(PriorityScope, RefusesUnknownNamesAndLeavesTheListAsItWas) {
+  const auto context = test_context();
+  const std::vector<std::string> before = context->priorities.list("rms_norm");
+  EXPECT_THROW(PriorityScope(*context, "rms_nrm", {"cpu"}), UserError);
+  try {
+    const PriorityScope scope(*context, "rms_norm", {"natve"});
+    FAIL() << "natve was taken";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean \"native\"?"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(context->priorities.list("rms_norm"), before);
+}
+
+}  // namespace
+}  // namespace weft

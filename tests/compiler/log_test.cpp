@@ -1,0 +1,82 @@
+// What WEFT_LOGS asks for is said, and nothing else.
+
+#include "compiler/log.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "compiler/pipeline.h"
+#include "ir/parse.h"
+#include "tests/sample_call.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kGraph = R"(
+graph g(%x: f32[s0, 8], %w: f32[8]) stage=traced where s0 in [1, 8] {
+  %a = rms_norm(%x, %w, epsilon=1e-05)
+  %b = rms_norm(%x, %w, epsilon=1e-05)
+  %c = sqrt(%a)
+  %d = add(%b, %c)
+  return %d
+}
+)";
+
+std::string said(const std::string& topics) {
+  const auto context = test_context();
+  std::ostringstream to;
+  context->log = Log(topics, to);
+  const auto graph = parse_graph(kGraph, context->ops);
+  compile(*graph, *context, {1, 8}, {});
+  return to.str();
+}
+
+std::string refusal(const std::string& topics) {
+  std::ostringstream to;
+  try {
+    Log(topics, to);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Log, SaysNothingUnasked) {
+  EXPECT_EQ(said(""), "");
+  EXPECT_EQ(said("-passes,-lowering,-cache"), "");
+}
+
+TEST(Log, GivesPassesTheirTimeAndCounts) {
+  const std::string text = said("passes");
+  EXPECT_NE(text.find("[passes] g 1-8: common_subexpression_elimination "), std::string::npos) << text;
+  EXPECT_NE(text.find(" ms, 4 to 3 nodes"), std::string::npos) << text;
+  EXPECT_EQ(text.find("noop_elimination"), std::string::npos) << "it did nothing";
+  EXPECT_EQ(text.find("[lowering]"), std::string::npos);
+  EXPECT_NE(said("+passes").find("noop_elimination"), std::string::npos);
+}
+
+TEST(Log, GivesNodesTheirChoiceAndWithPlusTheReason) {
+  const std::string text = said("lowering");
+  EXPECT_NE(text.find("[lowering] g 1-8: a = rms_norm@cpu\n"), std::string::npos) << text;
+  const std::string more = said("+lowering,-passes");
+  EXPECT_NE(more.find("c = sqrt@native: the last resort, which is always there; not cpu has no kernel for sqrt\n"),
+            std::string::npos)
+      << more;
+  EXPECT_EQ(more.find("[passes]"), std::string::npos);
+}
+
+TEST(Log, SaysOnceOfWhichTopicsThereIsNothingYet) {
+  EXPECT_EQ(said("+fusion,guards,-cache"), "weft: [logs] nothing is said about fusion, guards in this version\n");
+}
+
+TEST(Log, RefusesATopicThatDoesNotExist) {
+  EXPECT_NE(refusal("+passes,lowring").find("did you mean \"lowering\"?"), std::string::npos) << refusal("lowring");
+  EXPECT_NE(refusal("+"), "accepted");
+  EXPECT_EQ(refusal("passes, +fusion,lowering,guards,recompiles,graph_breaks,replay,output_code,schedule,-cache"),
+            "accepted");
+}
+
+}  // namespace
+}  // namespace weft
