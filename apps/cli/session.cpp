@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
+#include "compiler/batch_invariance.h"
 #include "compiler/pipeline.h"
 
 namespace weft {
@@ -140,6 +141,8 @@ std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDi
   auto context = make_context(std::move(effective.options));
   check_pass_names(*context, context->options.print_ir_after, "--print-ir-after");
   check_pass_names(*context, context->options.skip_pass, "--skip-pass");
+  for (const std::string& sentence : switched_off_by_batch_invariance(*context))
+    call.err << "weft: " << sentence << "\n";
   return context;
 }
 

@@ -97,7 +97,7 @@ const std::vector<GgufPreTokenizer>& gguf_pre_tokenizers() {
 
 Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   USER_CHECK(fields.model == "gpt2",
-             "[tokenizer] tokenizer.ggml.model must be 'gpt2' (byte-level BPE), but is {}, which is not supported",
+             "[tokenizer] tokenizer.ggml.model must be \"gpt2\" (byte-level BPE), but is {}, which is not supported",
              fields.model.empty() ? "missing" : quote(fields.model));
   const GgufPreTokenizer& pre = find_pre_tokenizer(fields.pre);
   const size_t token_count = fields.tokens.size();

@@ -27,11 +27,21 @@ struct Member {
   bool present = false;
 };
 
+// JSON for a message: on one line, and cut where it is long.
+std::string shown(const Json& json) {
+  constexpr size_t kMostBytes = 80;
+  std::string text = simdjson::minify(json);
+  if (text.size() <= kMostBytes) return text;
+  text.resize(kMostBytes);
+  text.resize(kMostBytes - incomplete_utf8_suffix(text));
+  return text + "...";
+}
+
 Member member(const Member& parent, std::string_view key) {
   simdjson::dom::object object;
   if (!parent.present || parent.json.get(object)) {
     fail_user("[tokenizer.json] {} must be an object, but is {}", parent.path,
-              parent.present ? quote(simdjson::minify(parent.json)) : "missing");
+              parent.present ? shown(parent.json) : "missing");
   }
   Member child;
   child.path = parent.path.empty() ? std::string(key) : parent.path + "." + std::string(key);
@@ -44,7 +54,7 @@ Value as(const Member& member, const char* what) {
   Value value{};
   const bool fits = member.present && member.json.get(value) == simdjson::SUCCESS;
   USER_CHECK(fits, "[tokenizer.json] {} must be {}, but is {}", member.path, what,
-             member.present ? quote(simdjson::minify(member.json)) : "missing");
+             member.present ? shown(member.json) : "missing");
   return value;
 }
 
@@ -69,8 +79,8 @@ std::vector<Member> elements_of(const Member& list) {
   return elements;
 }
 
-[[noreturn]] void refuse(const Member& member, std::string_view value) {
-  fail_user("[tokenizer.json] {} {} is not supported", member.path, quote(value));
+[[noreturn]] void refuse(const Member& member) {
+  fail_user("[tokenizer.json] {} {} is not supported", member.path, shown(member.json));
 }
 
 // The parts of a member that may be one thing or a Sequence of things, itself nested. simdjson ends at 1,024 levels,
@@ -112,7 +122,7 @@ void read_tokens(const Member& root, Vocabulary& vocabulary) {
     int64_t id = -1;
     if (entry.value.get(id) || id < 0 || id >= std::numeric_limits<int32_t>::max()) {
       fail_user("[tokenizer.json] model.vocab must give {} a token id, but gives {}", quote(entry.key),
-                quote(simdjson::minify(entry.value)));
+                shown(entry.value));
     }
     max_id = std::max(max_id, static_cast<int>(id));
   }
@@ -158,21 +168,21 @@ Merge read_merge(Json json, size_t rank) {
     joined += right;
     return {std::move(joined), static_cast<uint32_t>(left.size())};
   }
-  fail_user("[tokenizer.json] model.merges[{}] must be two tokens, but is {}", rank, quote(simdjson::minify(json)));
+  fail_user("[tokenizer.json] model.merges[{}] must be two tokens, but is {}", rank, shown(json));
 }
 
 void refuse_text_unless_empty(const Member& member) {
-  if (member.present && !text_of(member).empty()) refuse(member, text_of(member));
+  if (member.present && !text_of(member).empty()) refuse(member);
 }
 
 void read_model(const Member& model, Vocabulary& vocabulary) {
   // Files older than the member have a BPE model without it.
   const Member type = member(model, "type");
-  if (type.present && text_of(type) != "BPE") refuse(type, text_of(type));
+  if (type.present && text_of(type) != "BPE") refuse(type);
   const Member dropout = member(model, "dropout");
-  if (dropout.present && as<double>(dropout, "a number") != 0.0) refuse(dropout, simdjson::minify(dropout.json));
+  if (dropout.present && as<double>(dropout, "a number") != 0.0) refuse(dropout);
   const Member byte_fallback = member(model, "byte_fallback");
-  if (bool_of(byte_fallback, false)) refuse(byte_fallback, "true");
+  if (bool_of(byte_fallback, false)) refuse(byte_fallback);
   refuse_text_unless_empty(member(model, "continuing_subword_prefix"));
   refuse_text_unless_empty(member(model, "end_of_word_suffix"));
 
@@ -201,7 +211,7 @@ SplitBehavior read_behavior(const Member& behavior) {
   for (const auto& [name, value] : kNames) {
     if (name == wanted) return value;
   }
-  refuse(behavior, wanted);
+  refuse(behavior);
 }
 
 PatternSplit read_split(const Member& split) {
@@ -233,7 +243,7 @@ void read_pre_tokenizer(const Member& root, Vocabulary& vocabulary) {
       }
       in_byte_alphabet = true;
     } else {
-      refuse(type, name);
+      refuse(type);
     }
   }
   USER_CHECK(in_byte_alphabet, "[tokenizer.json] pre_tokenizer must end with ByteLevel, but has none");
@@ -242,7 +252,7 @@ void read_pre_tokenizer(const Member& root, Vocabulary& vocabulary) {
 void read_normalizer(const Member& root, Vocabulary& vocabulary) {
   for (const Member& part : parts_of(root, "normalizer", "normalizers")) {
     const Member type = member(part, "type");
-    if (text_of(type) != "NFC") refuse(type, text_of(type));
+    if (text_of(type) != "NFC") refuse(type);
     vocabulary.normalizer = Normalizer::nfc;
   }
 }
@@ -271,7 +281,7 @@ void read_post_processor(const Member& root, Vocabulary& vocabulary) {
   for (const Member& part : parts_of(root, "post_processor", "processors")) {
     const Member type = member(part, "type");
     if (text_of(type) == "ByteLevel") continue;
-    if (text_of(type) != "TemplateProcessing") refuse(type, text_of(type));
+    if (text_of(type) != "TemplateProcessing") refuse(type);
     USER_CHECK(!has_template, "[tokenizer.json] post_processor must have one TemplateProcessing, but has more");
     has_template = true;
     read_template(part, vocabulary);
@@ -282,7 +292,7 @@ void check_decoder(const Member& root) {
   bool is_byte_level = false;
   for (const Member& part : parts_of(root, "decoder", "decoders")) {
     const Member type = member(part, "type");
-    if (text_of(type) != "ByteLevel" && text_of(type) != "Fuse") refuse(type, text_of(type));
+    if (text_of(type) != "ByteLevel" && text_of(type) != "Fuse") refuse(type);
     is_byte_level = is_byte_level || text_of(type) == "ByteLevel";
   }
   USER_CHECK(is_byte_level, "[tokenizer.json] decoder must be ByteLevel, but is missing");

@@ -246,10 +246,10 @@ TEST(DonationProperty, EveryPlacementGivesTheSameBitsCompiledEagerAndMeant) {
       counts.placements, counts.given_away, counts.pieces, counts.two_pieces_read_a_donated_input,
       counts.inputs_not_donated, counts.inserted, counts.removed, counts.kept, counts.refused, counts.by_name,
       counts.through_view, counts.other_piece, counts.returned, counts.twice, features.text());
-  EXPECT_GT(
-      std::min({counts.given_away, counts.two_pieces_read_a_donated_input, counts.inserted, counts.removed, counts.kept,
-                counts.by_name, counts.through_view, counts.other_piece, counts.returned, counts.twice}),
-      100);
+  EXPECT_GT(std::min({counts.given_away, counts.two_pieces_read_a_donated_input, counts.inserted, counts.removed,
+                      counts.kept, counts.by_name, counts.twice}),
+            200);
+  EXPECT_GT(std::min({counts.through_view, counts.other_piece, counts.returned}), 15);
   EXPECT_GT(std::min({features.views, features.strided_views, features.shared_values, features.several_results,
                       features.returned, features.donated_inputs, features.repeated_nodes}),
             1000);

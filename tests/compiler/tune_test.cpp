@@ -23,7 +23,7 @@ graph g(%x: f32[s0, 8], %y: f32[s0, 16]) stage=traced where s0 in [1, 64] {
 }
 )";
 
-class TuneTest : public testing::Test {
+class TuneTest : public ::testing::Test {
  protected:
   TuneTest() {
     context_->priorities.add_defaults("abs", {"base"});
@@ -50,10 +50,10 @@ class TuneTest : public testing::Test {
                 {.budget_seconds = budget, .clock = [this] { return now_; }, .now = 1234});
   }
   std::vector<std::string> chosen_for_abs(const Context& context) {
-    std::vector<std::string> chosen;
     const auto graph = parse_graph(kGraph, context.ops);
-    for (const auto& [node, provider] : selected_impls(compile(*graph, context, {1, 64}, {}).record).at("abs"))
-      chosen.push_back(provider);
+    const auto selected = selected_impls(compile(*graph, context, {1, 64}, {}).record);
+    std::vector<std::string> chosen;
+    for (const auto& [node, provider] : selected.at("abs")) chosen.push_back(provider);
     return chosen;
   }
 

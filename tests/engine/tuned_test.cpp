@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-class TunedWeights : public testing::Test {
+class TunedWeights : public ::testing::Test {
  protected:
   // linear by `plain_only`, which refuses packed weights, and cpu behind it.
   std::unique_ptr<Engine> engine(bool tuned, bool eager, const std::vector<std::string>& user = {}) {
@@ -46,7 +46,7 @@ class TunedWeights : public testing::Test {
     return made;
   }
 
-  static std::map<std::string, int> linears(const Engine& engine) {
+  static std::map<std::string, int> linears(Engine& engine) {
     std::map<std::string, int> counts;
     for (const PassRecord& pass : engine.runner().records().front().passes)
       for (const NodeChoice& node : pass.result.choices)

@@ -78,8 +78,9 @@ TEST(GgufVocabulary, EndOfGenerationTokensAreAscendingAndDistinct) {
 TEST(GgufVocabulary, RefusesOtherTokenizerModelsByName) {
   GgufTokenizerFields fields = small_fields();
   fields.model = "llama";
-  EXPECT_EQ(error_of(fields),
-            "[tokenizer] tokenizer.ggml.model must be 'gpt2' (byte-level BPE), but is 'llama', which is not supported");
+  EXPECT_EQ(
+      error_of(fields),
+      "[tokenizer] tokenizer.ggml.model must be \"gpt2\" (byte-level BPE), but is \"llama\", which is not supported");
 }
 
 TEST(GgufVocabulary, NamesTheKnownPreTokenizersBesideAnUnknownOne) {
@@ -87,7 +88,7 @@ TEST(GgufVocabulary, NamesTheKnownPreTokenizersBesideAnUnknownOne) {
   fields.pre = "klingon";
   const std::string message = error_of(fields);
   EXPECT_NE(message.find("smollm, starcoder"), std::string::npos) << message;
-  EXPECT_NE(message.find("but is 'klingon'"), std::string::npos) << message;
+  EXPECT_NE(message.find("but is \"klingon\""), std::string::npos) << message;
   fields.pre = "";
   EXPECT_NE(error_of(fields).find("but is missing"), std::string::npos);
 }

@@ -125,7 +125,7 @@ TEST(BytePairMerger, RefusesMergesOfUnknownTokensAndRepeatedOnes) {
     merge(vocabulary, "");
     FAIL();
   } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "[tokenizer] merges must be distinct, but 0 and 1 are both 'a' + 'b'");
+    EXPECT_STREQ(error.what(), "[tokenizer] merges must be distinct, but 0 and 1 are both \"a\" + \"b\"");
   }
 }
 

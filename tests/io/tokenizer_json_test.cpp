@@ -133,15 +133,15 @@ TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
   const auto names = [](const std::string& message, const std::string& part) {
     return message.find(part) != std::string::npos ? "" : message;
   };
-  EXPECT_EQ(names(error_with("/model/type", "Unigram"), "model.type 'Unigram' is not supported"), "");
-  EXPECT_EQ(names(error_with("/model/byte_fallback", true), "model.byte_fallback 'true' is not supported"), "");
-  EXPECT_EQ(names(error_with("/model/dropout", 0.1), "model.dropout '0.1' is not supported"), "");
-  EXPECT_EQ(names(error_with("/model/end_of_word_suffix", "</w>"), "model.end_of_word_suffix '</w>' is not"), "");
-  EXPECT_EQ(names(error_with("/normalizer", {{"type", "NFKC"}}), "normalizer.type 'NFKC' is not supported"), "");
-  EXPECT_EQ(names(error_with("/pre_tokenizer", {{"type", "Metaspace"}}), "'Metaspace' is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/type", "Unigram"), "model.type \"Unigram\" is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/byte_fallback", true), "model.byte_fallback true is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/dropout", 0.1), "model.dropout 0.1 is not supported"), "");
+  EXPECT_EQ(names(error_with("/model/end_of_word_suffix", "</w>"), "model.end_of_word_suffix \"</w>\" is not"), "");
+  EXPECT_EQ(names(error_with("/normalizer", {{"type", "NFKC"}}), "normalizer.type \"NFKC\" is not supported"), "");
+  EXPECT_EQ(names(error_with("/pre_tokenizer", {{"type", "Metaspace"}}), "\"Metaspace\" is not supported"), "");
   EXPECT_EQ(names(error_with("/pre_tokenizer", nullptr), "must end with ByteLevel"), "");
-  EXPECT_EQ(names(error_with("/post_processor", {{"type", "BertProcessing"}}), "'BertProcessing' is not"), "");
-  EXPECT_EQ(names(error_with("/decoder", {{"type", "WordPiece"}}), "decoder.type 'WordPiece' is not supported"), "");
+  EXPECT_EQ(names(error_with("/post_processor", {{"type", "BertProcessing"}}), "\"BertProcessing\" is not"), "");
+  EXPECT_EQ(names(error_with("/decoder", {{"type", "WordPiece"}}), "decoder.type \"WordPiece\" is not supported"), "");
   EXPECT_EQ(names(error_with("/decoder", nullptr), "decoder must be ByteLevel"), "");
 }
 
@@ -150,20 +150,20 @@ TEST(TokenizerJson, SaysWhichMemberIsMissingOrMistyped) {
     const std::string message = error_with(pointer, value);
     return message.find(part) != std::string::npos ? "" : pointer + ": " + message;
   };
-  EXPECT_EQ(says("/model/vocab", 7, "model.vocab must be an object, but is '7'"), "");
-  EXPECT_EQ(says("/model/vocab/ab", "x", "model.vocab must give 'ab' a token id, but gives '\"x\"'"), "");
-  EXPECT_EQ(says("/model/vocab/ab", -5, "model.vocab must give 'ab' a token id"), "");
+  EXPECT_EQ(says("/model/vocab", 7, "model.vocab must be an object, but is 7"), "");
+  EXPECT_EQ(says("/model/vocab/ab", "x", "model.vocab must give \"ab\" a token id, but gives \"x\""), "");
+  EXPECT_EQ(says("/model/vocab/ab", -5, "model.vocab must give \"ab\" a token id"), "");
   EXPECT_EQ(says("/model/vocab/ab", 257, "gives id 257 to"), "");
   EXPECT_EQ(says("/model/merges", nullptr, "model.merges must be a list, but is missing"), "");
-  EXPECT_EQ(says("/model/merges/0", "ab", "model.merges[0] must be two tokens, but is '\"ab\"'"), "");
+  EXPECT_EQ(says("/model/merges/0", "ab", "model.merges[0] must be two tokens, but is \"ab\""), "");
   EXPECT_EQ(says("/model/merges/0", json::array({"a"}), "model.merges[0] must be two tokens"), "");
-  EXPECT_EQ(says("/model/merges/0", "a c", "the result of merge 0 must be a token, but 'ac'"), "");
-  EXPECT_EQ(says("/model/unk_token", "<unk>", "model.unk_token must be a token, but '<unk>'"), "");
+  EXPECT_EQ(says("/model/merges/0", "a c", "the result of merge 0 must be a token, but \"ac\""), "");
+  EXPECT_EQ(says("/model/unk_token", "<unk>", "model.unk_token must be a token, but \"<unk>\""), "");
   EXPECT_EQ(says("/model", 1, "model must be an object"), "");
   EXPECT_EQ(says("/added_tokens", "x", "added_tokens must be a list"), "");
   EXPECT_EQ(says("/added_tokens/0", "x", "added_tokens[0] must be an object"), "");
   EXPECT_EQ(says("/added_tokens/0/content", 1, "added_tokens[0].content must be a string"), "");
-  EXPECT_EQ(says("/added_tokens/0/id", 65, "gives id 65 to '<|s|>', which 'A' has already"), "");
+  EXPECT_EQ(says("/added_tokens/0/id", 65, "gives id 65 to \"<|s|>\", which \"A\" has already"), "");
   EXPECT_EQ(says("/pre_tokenizer/type", nullptr, "pre_tokenizer.type must be a string, but is missing"), "");
   EXPECT_EQ(says("/pre_tokenizer/use_regex", "yes", "pre_tokenizer.use_regex must be true or false"), "");
 }

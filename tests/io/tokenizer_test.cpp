@@ -108,7 +108,7 @@ TEST(Tokenizer, SaysWhatIsWrongWithAVocabulary) {
 
   Vocabulary repeated = small_vocabulary({});
   repeated.tokens[7] = "A";
-  EXPECT_EQ(error_of(repeated), "[tokenizer] tokens must be distinct, but 7 and 65 are both 'A'");
+  EXPECT_EQ(error_of(repeated), "[tokenizer] tokens must be distinct, but 7 and 65 are both \"A\"");
 
   Vocabulary kinds = small_vocabulary({});
   kinds.kinds.pop_back();
@@ -124,7 +124,7 @@ TEST(Tokenizer, SaysWhatIsWrongWithAVocabulary) {
 
   Vocabulary pattern = small_vocabulary({});
   pattern.steps = {PatternSplit{.pattern = "\\w+"}};
-  EXPECT_EQ(error_of(pattern), "[regex] construct '\\w' in pattern '\\w+' is not supported");
+  EXPECT_EQ(error_of(pattern), "[regex] construct \"\\\\w\" in pattern \"\\\\w+\" is not supported");
 }
 
 TEST(Tokenizer, ThreadsShareOneTokenizer) {
