@@ -236,6 +236,8 @@ class Tuner {
     for (const Contender& contender : contenders)
       runs.push_back(
           make_run(call, contender, call.entry.weight < 0 ? nullptr : &weights.at(contender.packing), rows, home));
+    // Those of one layout share the copies, and none may find what another has just brought into the caches.
+    for (std::size_t i = 0; i < runs.size(); ++i) runs[i].turn = i * runs[i].turns.size() / runs.size();
     double once = 0;  // the first runs also wake what sleeps; they are not kept
     for (Run& run : runs) once += seconds_of(run, attributes);
     const double fitting = once > 0 ? share / (static_cast<double>(kTuningRounds) * once) : kMostRepeats;

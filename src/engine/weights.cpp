@@ -121,9 +121,8 @@ Tensor Weights::pack(const Packing& packing, const Meta& plain, const std::vecto
   const std::int64_t units = packing.units(plain);
   const std::int64_t at_once = std::max<std::int64_t>(units * kPartBytes / packed.storage->bytes(), 16);
   for (std::int64_t first = 0; first < units; first += at_once) {
-    context_.threads->run(std::min(at_once, units - first), [&](std::int64_t unit, int) {
-      packing.pack(plain, row, packed.data(), first + unit);
-    });
+    context_.threads->run(std::min(at_once, units - first),
+                          [&](std::int64_t unit, int) { packing.pack(plain, row, packed.data(), first + unit); });
     for (const std::string& key : keys) checkpoint_.drop_pages(*checkpoint_.find(key));
   }
   return packed;

@@ -15,7 +15,8 @@ namespace weft {
 using Overwritten = std::vector<std::pair<std::string, std::vector<int>>>;
 
 // A Context where each of these ops prefers its `over` kernel: the cpu kernel, whose results come out in the memory of
-// these arguments. It also has bump(x, y) = x + y, which donates x, with a kernel bump@over that adds to x in place.
+// these arguments. It also has bump(x, y) = x + y, which donates x, with a kernel bump@over that writes over x. They
+// spoil what they write over before they read their other arguments.
 std::shared_ptr<Context> overwriting_context(const Overwritten& overwritten, std::vector<std::string> splitting_ops);
 
 }  // namespace weft
