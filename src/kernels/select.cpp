@@ -48,6 +48,8 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
     const Kernel* kernel = provider == "native" ? nullptr : registry.find(op, provider);
     if (kernel != nullptr && batch_invariant && !kernel->batch_invariant) {
       candidate.refusal = "depends on the other rows of the batch";
+    } else if (kernel != nullptr && batch_invariant && kernel->rows != Kernel().rows) {
+      candidate.refusal = "is for some counts of rows alone, so the batch would choose the kernel";
     } else if (kernel == nullptr && provider != "native") {
       candidate.refusal = registry.refusal(op, provider);
       if (candidate.refusal.empty()) candidate.refusal = "has no kernel for " + op;
@@ -68,7 +70,8 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
   const auto first_default = std::find_if_not(all.begin(), all.end(), is_named);
   for (auto provider = all.begin(); provider != first_default; ++provider)
     if (!add(*provider, nullptr)) return candidates;
-  if (const auto tuned = priorities.tuned().find(op); tuned != priorities.tuned().end())
+  // A measurement is for one range of rows: with it, too, the batch would choose the kernel.
+  if (const auto tuned = priorities.tuned().find(op); tuned != priorities.tuned().end() && !batch_invariant)
     for (const auto& [provider, calls] : tuned->second)
       if (!is_named(provider) && provider != "native") add(provider, &calls);
   for (auto provider = first_default; provider != all.end(); ++provider)

@@ -80,6 +80,19 @@ TEST(CompileRanges, ChooseOncePerRangeAndKeepTheRefusals) {
   EXPECT_EQ(choice(1).refused[0].reason, "is for 1 to 4 rows, not for 5 to 64");
 }
 
+TEST(CompileRanges, UnderBatchInvarianceNoKernelIsChosenByTheRows) {
+  const auto context = test_context();
+  add_kernel(*context, "few", {1, 4});
+  context->priorities.set("silu_and_mul", {"few"});
+  context->options.batch_invariant = true;
+  const std::vector<Candidate> candidates =
+      list_candidates(context->kernels, context->priorities, "silu_and_mul", true);
+  EXPECT_EQ(candidates.at(0).refusal, "is for some counts of rows alone, so the batch would choose the kernel");
+  const auto graph = small_layer(*context);
+  const CompiledRanges compiled = compile_ranges(*graph, *context, {{1, 4}, {5, 64}}, {});
+  EXPECT_EQ(compiled.plans[0], compiled.plans[1]);
+}
+
 TEST(CompileRanges, SharesOnePlanBetweenEqualRanges) {
   const auto context = test_context();
   add_kernel(*context, "middle", {5, 16});
