@@ -30,38 +30,63 @@ bool are_of(const Values& operands, const std::vector<std::optional<Meta>>& meta
 
 }  // namespace
 
-PreparedCall EagerEvaluator::prepare_anew(const Op& op, std::span<const std::optional<Meta>> operands,
-                                          const Attributes& attributes) {
-  std::vector<Meta> results = infer_results(op, ops(), operands, attributes);
-  if (op.is_view) return {.op = &op, .results = std::move(results)};
+Candidate EagerEvaluator::choose_for(const Op& op, const KernelRequest& request) {
+  if (by_reference_) return {.provider = "reference", .kernel = context_.kernels.find(op.name, "reference")};
   const auto [candidates, is_new] = candidates_.try_emplace(&op);
   if (is_new)
     candidates->second =
         list_candidates(context_.kernels, context_.priorities, op.name, context_.options.batch_invariant);
-  const Kernel* kernel = choose(candidates->second, {operands, results, attributes, range_}).kernel;
-  if (kernel == nullptr && !op.is_primitive()) return {.op = &op, .results = std::move(results)};
-  if (kernel == nullptr) kernel = &context_.kernel_for(op.name, "native");
-  return prepare_call(op, *kernel, operands, attributes, std::move(results));
+  return choose(candidates->second, request);
 }
 
-const PreparedCall& EagerEvaluator::prepare(const Op& op, const Values& operands, const Attributes& attributes) {
+EagerEvaluator::KnownCall EagerEvaluator::prepare_anew(const Op& op, std::vector<std::optional<Meta>> operands,
+                                                       const Attributes& attributes) {
+  KnownCall call{std::move(operands), attributes, {.op = &op}};
+  std::vector<Meta> results = infer_results(op, ops(), call.operands, attributes);
+  const Kernel* kernel = nullptr;
+  if (!op.is_view) {
+    const Candidate chosen = choose_for(op, {call.operands, results, attributes, range_});
+    kernel = chosen.kernel;
+    if (kernel == nullptr && op.is_primitive()) kernel = &context_.kernel_for(op.name, "native");
+    call.by_reference = kernel == nullptr && chosen.provider == "reference";
+  }
+  if (kernel == nullptr) {
+    call.prepared.results = std::move(results);
+  } else {
+    call.prepared = prepare_call(op, *kernel, call.operands, attributes, std::move(results));
+  }
+  return call;
+}
+
+const EagerEvaluator::KnownCall& EagerEvaluator::prepare(const Op& op, const Values& operands,
+                                                         const Attributes& attributes) {
   const std::size_t hash = hash_of(op, operands);
   const auto [begin, end] = known_calls_.equal_range(hash);
   for (auto known = begin; known != end; ++known) {
     const KnownCall& call = known->second;
-    if (call.prepared.op == &op && are_of(operands, call.operands) && attributes == call.attributes)
-      return call.prepared;
+    if (call.prepared.op == &op && are_of(operands, call.operands) && attributes == call.attributes) return call;
   }
-  KnownCall call{operand_metas(operands), attributes, {}};
-  call.prepared = prepare_anew(op, call.operands, attributes);
+  KnownCall call = prepare_anew(op, operand_metas(operands), attributes);
   if (known_calls_.size() >= kMostKnownCalls) known_calls_.clear();
-  return known_calls_.emplace(hash, std::move(call))->second.prepared;
+  return known_calls_.emplace(hash, std::move(call))->second;
+}
+
+Values EagerEvaluator::evaluate_by_reference(const Op& op, const Values& operands, const Attributes& attributes) {
+  if (by_reference_) return op.meaning(*this, operands, attributes);
+  if (reference_ == nullptr) reference_.reset(new EagerEvaluator(context_, range_, true));
+  Values there, results;
+  for (const Value& operand : operands)
+    there.push_back(operand.present() ? reference_->value(operand.tensor()) : Value());
+  for (const Value& result : op.meaning(*reference_, there, attributes)) results.push_back(value(result.tensor()));
+  return results;
 }
 
 Values EagerEvaluator::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
-  const PreparedCall& call = prepare(op, operands, attributes);
+  const KnownCall& known = prepare(op, operands, attributes);
+  const PreparedCall& call = known.prepared;
   if (inplace) check_given_away(op, operands);
   if (op.is_view) return {value(run_view(op, operands[0].tensor(), attributes, call.results[0]))};
+  if (known.by_reference) return evaluate_by_reference(op, operands, attributes);
   if (call.kernel == nullptr) return op.meaning(*this, operands, attributes);
   Values values;
   for (Tensor& tensor : run_call(call, operands, attributes, inplace, pool_, *context_.threads))

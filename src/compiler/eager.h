@@ -7,6 +7,7 @@
 // Result types and the choice of a kernel follow from the types of a call alone, and are remembered for the next call
 // of equal types. An evaluator is for one thread at a time; what it gives may go to others, and may outlive it.
 
+#include <memory>
 #include <unordered_map>
 
 #include "compiler/run_kernel.h"
@@ -16,21 +17,27 @@ namespace weft {
 class EagerEvaluator : public Evaluator {
  public:
   // `range` is the token range the choice of kernels is made for, as in compiled mode.
-  EagerEvaluator(const Context& context, TokenRange range) : Evaluator(context.ops), context_(context), range_(range) {}
+  EagerEvaluator(const Context& context, TokenRange range) : EagerEvaluator(context, range, false) {}
 
   Value value(Tensor tensor) { return Value::concrete(*this, std::move(tensor)); }
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
 
  private:
+  EagerEvaluator(const Context& context, TokenRange range, bool by_reference)
+      : Evaluator(context.ops), context_(context), range_(range), by_reference_(by_reference) {}
+
   // A call as far as its types tell: the key, and what follows from it.
   struct KnownCall {
     std::vector<std::optional<Meta>> operands;
     Attributes attributes;
-    PreparedCall prepared;  // of views: only the results. The kernel is null where the op's meaning is run
+    PreparedCall prepared;      // of views: only the results. The kernel is null where the op's meaning is run
+    bool by_reference = false;  // the meaning, with reference kernels alone
   };
 
-  const PreparedCall& prepare(const Op& op, const Values& operands, const Attributes& attributes);
-  PreparedCall prepare_anew(const Op& op, std::span<const std::optional<Meta>> operands, const Attributes& attributes);
+  const KnownCall& prepare(const Op& op, const Values& operands, const Attributes& attributes);
+  KnownCall prepare_anew(const Op& op, std::vector<std::optional<Meta>> operands, const Attributes& attributes);
+  Candidate choose_for(const Op& op, const KernelRequest& request);
+  Values evaluate_by_reference(const Op& op, const Values& operands, const Attributes& attributes);
 
   const Context& context_;
   // By op, made when it is first called; the Context's priorities must not change from then on.
@@ -38,6 +45,8 @@ class EagerEvaluator : public Evaluator {
   std::unordered_multimap<std::size_t, KnownCall> known_calls_;
   StoragePool pool_;
   TokenRange range_;
+  bool by_reference_;                          // whether this one runs reference kernels alone
+  std::unique_ptr<EagerEvaluator> reference_;  // made when first needed
 };
 
 }  // namespace weft

@@ -52,7 +52,8 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
       candidate.refusal = "is for some counts of rows alone, so the batch would choose the kernel";
     } else if (kernel == nullptr && provider != "native") {
       candidate.refusal = registry.refusal(op, provider);
-      if (candidate.refusal.empty()) candidate.refusal = "has no kernel for " + op;
+      // Where the op has a meaning, that is what reference computes, part by part.
+      if (candidate.refusal.empty() && provider != "reference") candidate.refusal = "has no kernel for " + op;
     } else {
       candidate.kernel = kernel;
     }
@@ -120,10 +121,10 @@ Choice select_kernel(const KernelRegistry& registry, const PriorityLists& priori
   choice.provider = chosen.provider;
   choice.kernel = chosen.kernel;
   const TunedCall* tuned = chosen.tuned_for(request);
-  choice.reason = tuned != nullptr           ? tuned->reason
-                  : choice.refused.empty()   ? "first in the priority list"
-                  : chosen.kernel == nullptr ? "the last resort, which is always there"
-                                             : "first in the priority list that supports the call";
+  choice.reason = tuned != nullptr              ? tuned->reason
+                  : choice.refused.empty()      ? "first in the priority list"
+                  : chosen.provider == "native" ? "the last resort, which is always there"
+                                                : "first in the priority list that supports the call";
   return choice;
 }
 

@@ -52,7 +52,9 @@ class PriorityLists {
 // What may run an op, in order of priority, with everything settled that does not depend on the call.
 struct Candidate {
   std::string provider;
-  const Kernel* kernel = nullptr;  // null for `native`, which takes every call, and where `refusal` says why not
+  // Null where `refusal` says why not, for `native`, and for `reference` where that is the op's meaning; those two take
+  // every call.
+  const Kernel* kernel = nullptr;
   std::string refusal = {};
   // Where measurements put it: a candidate for these calls alone. Owned by the PriorityLists.
   const std::vector<TunedCall>* tuned = nullptr;

@@ -3,8 +3,9 @@
 //   %y = rms_norm(%x, %w, epsilon=1e-05)   ->   %y = rms_norm@cpu(%x, %w, epsilon=1e-05)
 //
 // The choice is the first provider of the op's priority list that supports the call on this token range. `native` puts
-// the meaning in the node's place, whose ops are lowered in turn; for a primitive it is the reference kernel. A kernel
-// that writes over arguments gets clones of them; clone_elimination removes those that nobody needs.
+// the meaning in the node's place, whose ops are lowered in turn; for a primitive it is the reference kernel.
+// `reference` does the same with reference kernels alone. A kernel that writes over arguments gets clones of them;
+// clone_elimination removes those that nobody needs.
 
 #include <algorithm>
 
@@ -51,20 +52,24 @@ class Lowering {
   }
 
  private:
-  void lower(Node* node) {
+  // `by_reference`: a part of a meaning that `reference` was chosen for.
+  void lower(Node* node, bool by_reference = false) {
     CHECK(node->op != nullptr, "{} is not an op of this program", node->name);
     if (node->op->is_view) {
       node->provider = "native";
       return;
     }
-    Choice choice = choose(*node, context_);
+    const Choice choice = by_reference ? Choice{.provider = "reference",
+                                                .kernel = context_.kernels.find(node->name, "reference"),
+                                                .reason = "a part of what reference computes"}
+                                       : choose(*node, context_);
     const Kernel* kernel = choice.kernel;
     const bool stays = kernel != nullptr || node->op->is_primitive();
     result_.choices.push_back({node->result()->name, node->name, layer_of(*node), choice});
     chosen_.push_back(stays ? node->result() : nullptr);
     if (!stays) {
       ++meanings_;
-      for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part);
+      for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part, choice.provider == "reference");
       return;
     }
     ++kernels_;

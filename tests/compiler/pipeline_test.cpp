@@ -33,6 +33,26 @@ TEST(Pipeline, GivesTheSameBitsCompiledAsEager) {
   }
 }
 
+TEST(Pipeline, ComputesByReferenceWhatTheUserNamesForIt) {
+  const auto context = test_context();
+  for (const char* op : {"fused_add_rms_norm", "silu_and_mul", "rotary_embedding", "linear"})
+    context->priorities.set(op, {"reference"});
+  const auto traced = small_layer(*context);
+  auto graph = traced->clone();
+  const Compiled compiled = compile(*graph, *context, {1, 8}, {});
+  for (const auto& [op, nodes] : selected_impls(compiled.record))
+    for (const auto& [node, provider] : nodes)
+      EXPECT_EQ(provider == "reference", op != "attention" && op != "kv_cache_update" && op != "clone") << op;
+  Replay replay(compiled.plan, *context->threads);
+  const LayerInputs inputs = layer_inputs(*traced, 5);
+  for (std::size_t i = 0; i < inputs.tensors.size(); ++i) replay.bind(i, inputs.copy(i));
+  replay.run();
+  EagerEvaluator eager(*context, {1, 8});
+  const Values wanted = run_graph(*traced, eager, values_of(eager, inputs.copies()));
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_EQ(difference(wanted[i].tensor(), replay.result(i), {}, true), "") << "result " << i;
+}
+
 TEST(Pipeline, StaysNearTheMeaning) {
   const auto context = test_context();
   const auto traced = small_layer(*context);
