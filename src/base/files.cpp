@@ -16,6 +16,10 @@ namespace {
 
 bool is_fault_of_the_path(int error) {
   switch (error) {
+    // The folder that was named has no room.
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
     case ENOENT:
     case ENOTDIR:
     case EISDIR:
@@ -94,7 +98,7 @@ void write_all(const FileSystem& file_system, int descriptor, const std::string&
     const ssize_t written =
         repeat_while_interrupted([&] { return file_system.write(descriptor, bytes.data(), bytes.size()); });
     if (written < 0) fail_on(path, "write");
-    if (written == 0) fail_device("[{}] cannot write: the system took no more bytes", quote(path, 1000));
+    if (written == 0) fail_user("[{}] cannot write: the system took no more bytes", quote(path, 1000));
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }

@@ -3,8 +3,8 @@
 // Reading and writing whole files so that nothing half-done is ever seen: read-only maps, bounded reads, and writes
 // that appear under their name complete or not at all.
 //
-// Errors name the path. UserError: the path is wrong (missing, a folder, no permission, too large). DeviceError: the
-// system failed (disk full, input/output error, out of memory or descriptors).
+// Errors name the path. UserError: the path is wrong (missing, a folder, no permission, too large, no room left
+// there). DeviceError: the system failed (input/output error, out of memory or descriptors).
 
 #include <cstddef>
 #include <cstdint>

@@ -42,10 +42,9 @@ TEST_F(Output, ThatCannotBeMadeIsRefused) {
   EXPECT_EQ(read_bytes(folder_ / "old"), "old");
 }
 
-TEST_F(Output, ToAFullDiskIsAnErrorOfTheDevice) {
+TEST_F(Output, ToAFullDiskIsRefused) {
   for (const ProgramRun& run : write_to("/dev/full")) {
-    EXPECT_EQ(run.status, 4);
-    EXPECT_EQ(run.out, "");
+    EXPECT_EQ(breach_of_refusal(run), "");
     EXPECT_TRUE(run.err.starts_with("weft: [\"/dev/full\"] cannot write")) << run.err;
   }
 }
@@ -61,7 +60,7 @@ TEST_F(Output, IsWholeOrNotThereWhateverCallFails) {
     system.limit_transfers(1000);
     try {
       write_then_rename(folder_ / "old", bytes, system);
-    } catch (const DeviceError& error) {
+    } catch (const UserError& error) {
       EXPECT_NE(std::string(error.what()).find("old"), std::string::npos);
     }
     EXPECT_EQ(folder_.names().size(), before);
