@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <chrono>
 
 #include "apps/cli/bench_model.h"
+#include "apps/cli/bench_ops.h"
+#include "apps/cli/bench_ops_report.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -20,6 +23,16 @@ struct BenchArguments {
   std::string format = "md";
   bool json = false;
   bool no_warm_up = false;
+};
+
+struct OpsArguments {
+  std::vector<std::string> ops;
+  std::vector<std::string> providers;
+  std::string rows = "1,512";
+  std::string threads;  // "" for the option's own value
+  std::int64_t rounds = 5;
+  std::string format = "md";
+  bool json = false;
 };
 
 std::vector<std::int64_t> counts(const std::string& text, const char* option) {
@@ -60,16 +73,16 @@ std::vector<BenchTest> bench_tests(const BenchArguments& arguments) {
   return tests;
 }
 
-BenchFormat bench_format(const BenchArguments& arguments) {
+BenchFormat bench_format(const std::string& format, bool json) {
   const std::vector<std::string> names{"md", "csv", "json", "jsonl"};
-  const auto found = std::find(names.begin(), names.end(), arguments.json ? "json" : arguments.format);
-  USER_CHECK(found != names.end(), "[-o] must be md, csv, json or jsonl, but is {}", quote(arguments.format));
+  const auto found = std::find(names.begin(), names.end(), json ? "json" : format);
+  USER_CHECK(found != names.end(), "[-o] must be md, csv, json or jsonl, but is {}", quote(format));
   return static_cast<BenchFormat>(found - names.begin());
 }
 
 int bench_model(const BenchArguments& arguments, VerbCall& call) {
   const std::vector<BenchTest> tests = bench_tests(arguments);
-  const BenchFormat format = bench_format(arguments);
+  const BenchFormat format = bench_format(arguments.format, arguments.json);
   USER_CHECK(arguments.repetitions >= 1 && arguments.repetitions <= 1'000'000,
              "[-r] must be in [1, 1000000], but is {}", arguments.repetitions);
   const std::vector<std::int64_t> threads = thread_counts(arguments, call.options);
@@ -89,14 +102,59 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
   return 0;
 }
 
+OpBenchOptions op_bench_options(const OpsArguments& arguments) {
+  constexpr std::int64_t kMostRows = 65536;
+  OpBenchOptions options{.ops = arguments.ops, .providers = arguments.providers};
+  options.rows = counts(arguments.rows, "--rows");
+  for (const std::int64_t rows : options.rows)
+    USER_CHECK(rows >= 1 && rows <= kMostRows, "[--rows] must be in [1, {}], but is {}", kMostRows, rows);
+  USER_CHECK(arguments.rounds >= 1 && arguments.rounds <= 1'000'000, "[-r] must be in [1, 1000000], but is {}",
+             arguments.rounds);
+  options.rounds = arguments.rounds;
+  options.clock = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  return options;
+}
+
+int bench_ops(const OpsArguments& arguments, VerbCall& call) {
+  const OpBenchOptions options = op_bench_options(arguments);
+  const BenchFormat format = bench_format(arguments.format, arguments.json);
+  if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
+  const auto context = open_context(call);
+  check_op_bench(*context, options);
+  const MachineRoof roof = measure_roof(*context->threads, context->device.features, options.clock);
+  OpBenchReport report(format, *context, roof, call.out);
+  bench_ops(
+      *context, options, [&](const OpBenchRow& row) { report.row(row); },
+      [&](const OpBenchRefusal& refusal) { report.refusal(refusal); });
+  report.end();
+  return 0;
+}
+
+void declare_ops(Flags& ops, OpsArguments& arguments) {
+  ops.option("--op", arguments.ops, "Only this op; may be repeated.");
+  ops.option("--provider", arguments.providers, "Only this provider; may be repeated.");
+  ops.option("--rows", arguments.rows, "Row counts of the calls.", {.shows_default = true});
+  ops.option("-t,--threads", arguments.threads, "Threads that compute.");
+  ops.option("-r,--repetitions", arguments.rounds, "How often.", {.shows_default = true});
+  ops.option("-o,--output", arguments.format, "md, csv, json or jsonl.", {.shows_default = true});
+  ops.flag("--json", arguments.json, "The same as -o json.");
+}
+
 }  // namespace
 }  // namespace weft
 
 VERB(bench) {
   verbs.add("bench",
-            {.summary = "Measure: bench model.",
+            {.summary = "Measure: bench model, bench ops.",
              .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<BenchArguments>();
+               auto of_ops = std::make_shared<OpsArguments>();
+               auto is_ops = std::make_shared<bool>(false);
+               declare_ops(flags.verb("ops", "Speed of every op's kernels against what the machine can do.",
+                                      [is_ops] { *is_ops = true; }),
+                           *of_ops);
                Flags& model = flags.verb("model", "Speed of the forward pass, as llama-bench measures it.");
                arguments->model.declare(model);
                model.option("-p,--n-prompt", arguments->prompts, "Prompt lengths.", {.shows_default = true});
@@ -108,7 +166,9 @@ VERB(bench) {
                model.option("-o,--output", arguments->format, "md, csv, json or jsonl.", {.shows_default = true});
                model.flag("--json", arguments->json, "The same as -o json.");
                model.flag("--no-warmup", arguments->no_warm_up, "Measure the first run, too.");
-               return [arguments, &call] { return bench_model(*arguments, call); };
+               return [arguments, of_ops, is_ops, &call] {
+                 return *is_ops ? bench_ops(*of_ops, call) : bench_model(*arguments, call);
+               };
              },
              .own_options = {"-t", "--threads"},
              .respelled = {{"-pg", "--pg"}}});

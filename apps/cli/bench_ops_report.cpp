@@ -1,0 +1,128 @@
+#include "apps/cli/bench_ops_report.h"
+
+#include <ostream>
+
+#include <fmt/ranges.h>
+
+#include "compiler/batch_invariance.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string csv_field(const Json& value) {
+  if (value.is_null()) return "\"\"";
+  std::string quoted = "\"";
+  for (char c : value.is_string() ? value.get<std::string>() : value.dump())
+    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_line(const Json& row, bool names) {
+  std::vector<std::string> fields;
+  for (const auto& [key, value] : row.items())
+    if (!value.is_array()) fields.push_back(names ? key : csv_field(value));
+  return fmt::format("{}\n", fmt::join(fields, ","));
+}
+
+std::string markdown_head(bool batch_invariant) {
+  std::string head = fmt::format("| {:<70} | {:<9} | {:>10} | {:>10} | {:>9} | {:>7} | {:>7} | {:>9} |", "call",
+                                 "provider", "best us", "median us", "bytes", "GB/s", "GFLOP/s", "% of roof");
+  if (batch_invariant) head += fmt::format(" {:<9} | {:<10} | {:>5} |", "chosen", "without it", "cost");
+  head += fmt::format("\n| {:-<70} | {:-<9} | {:->9}: | {:->9}: | {:->8}: | {:->6}: | {:->6}: | {:->8}: |", "", "", "",
+                      "", "", "", "", "");
+  if (batch_invariant) head += fmt::format(" {:-<9} | {:-<10} | {:->4}: |", "", "", "");
+  return head + "\n";
+}
+
+std::string markdown_line(const OpBenchRow& row, const Json& fields) {
+  const std::string rate = row.operations > 0 ? fmt::format("{:.1f}", fields["gflop_s"].get<double>()) : "";
+  std::string line = fmt::format("| {:<70} | {:<9} | {:>10.2f} | {:>10.2f} | {:>9} | {:>7.2f} | {:>7} | {:>9.1f} |",
+                                 row.call, row.provider, row.best() * 1e6, row.median() * 1e6, row.bytes,
+                                 fields["gb_s"].get<double>(), rate, fields["percent_of_roof"].get<double>());
+  if (row.invariance)
+    line += fmt::format(" {:<9} | {:<10} | {:>5} |", row.invariance->chosen, row.invariance->without,
+                        row.invariance->cost ? fmt::format("{:.2f}", *row.invariance->cost) : "");
+  return line + "\n";
+}
+
+}  // namespace
+
+OpBenchReport::OpBenchReport(BenchFormat format, const Context& context, const MachineRoof& roof, std::ostream& out)
+    : format_(format), context_(context), roof_(roof), out_(out) {
+  machine_ = {{"cpu_info", context.device.name},
+              {"cpu_features", cpu_features_text(context.device.features)},
+              {"n_threads", context.threads->threads()},
+              {"roof_gb_s", roof.read_bytes / 1e9},
+              {"roof_gflop_s", roof.multiply_adds / 1e9}};
+  if (format_ == BenchFormat::markdown)
+    out_ << fmt::format("{}, {}, {} threads: reads {:.1f} GB/s, computes {:.1f} GFLOP/s in f32\n\n",
+                        context.device.name, cpu_features_text(context.device.features), context.threads->threads(),
+                        roof.read_bytes / 1e9, roof.multiply_adds / 1e9)
+         << markdown_head(context.options.batch_invariant) << std::flush;
+}
+
+Json OpBenchReport::fields(const OpBenchRow& row) const {
+  const double best = row.best(), bytes = static_cast<double>(row.bytes);
+  const double operations = static_cast<double>(row.operations);
+  Json fields = {{"op", row.op},
+                 {"call", row.call},
+                 {"provider", row.provider},
+                 {"rows", row.rows},
+                 {"best_us", best * 1e6},
+                 {"median_us", row.median() * 1e6},
+                 {"bytes", row.bytes},
+                 {"gb_s", bytes / best / 1e9},
+                 {"gflop_s", row.operations > 0 ? Json(operations / best / 1e9) : Json(nullptr)},
+                 {"percent_of_roof", roof_.percent(bytes, operations, best)}};
+  Json samples = Json::array();
+  for (const double seconds : row.seconds) samples.push_back(seconds * 1e6);
+  fields["samples_us"] = std::move(samples);
+  if (row.invariance) {
+    fields["chosen"] = row.invariance->chosen;
+    fields["chosen_without"] = row.invariance->without;
+    fields["cost"] = row.invariance->cost ? Json(*row.invariance->cost) : Json(nullptr);
+  }
+  return fields;
+}
+
+void OpBenchReport::row(const OpBenchRow& row) {
+  const Json measured = fields(row);
+  Json all = machine_;
+  all.update(measured);
+  switch (format_) {
+    case BenchFormat::markdown:
+      out_ << markdown_line(row, measured);
+      break;
+    case BenchFormat::csv:
+      if (first_) out_ << csv_line(all, true);
+      out_ << csv_line(all, false);
+      break;
+    case BenchFormat::json:
+      rows_.push_back(measured);
+      break;
+    case BenchFormat::json_lines:
+      out_ << all.dump() << "\n";
+      break;
+  }
+  out_ << std::flush;
+  first_ = false;
+}
+
+void OpBenchReport::refusal(const OpBenchRefusal& refusal) {
+  if (format_ == BenchFormat::json)
+    refused_.push_back(
+        {{"op", refusal.op}, {"call", refusal.call}, {"provider", refusal.provider}, {"reason", refusal.reason}});
+}
+
+void OpBenchReport::end() {
+  const std::vector<std::string> switched_off = switched_off_by_batch_invariance(context_);
+  if (format_ == BenchFormat::json)
+    out_ << Json{{"machine", machine_}, {"rows", rows_}, {"refused", refused_}, {"switched_off", switched_off}}.dump(2)
+         << "\n";
+  if (format_ == BenchFormat::markdown && !switched_off.empty())
+    out_ << fmt::format("\n{}\n", fmt::join(switched_off, "\n"));
+}
+
+}  // namespace weft
