@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/cli/csv.h"
 #include "base/error.h"
 #include "tensor/batch.h"
 
@@ -102,20 +103,6 @@ Json row_json(const BenchModel& model, const BenchSamples& samples) {
           {"stddev_ts", rate.deviation},
           {"samples_ns", samples.nanoseconds},
           {"samples_ts", samples.tokens_per_second()}};
-}
-
-std::string csv_field(const Json& value) {
-  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  std::string quoted = "\"";
-  for (char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::string csv_line(const Json& row, bool names) {
-  std::vector<std::string> fields;
-  for (const auto& [key, value] : row.items())
-    if (!value.is_array()) fields.push_back(names ? key : csv_field(value));
-  return fmt::format("{}\n", fmt::join(fields, ","));
 }
 
 }  // namespace

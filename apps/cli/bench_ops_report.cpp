@@ -4,27 +4,13 @@
 
 #include <fmt/ranges.h>
 
+#include "apps/cli/csv.h"
 #include "compiler/batch_invariance.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string csv_field(const Json& value) {
-  if (value.is_null()) return "\"\"";
-  std::string quoted = "\"";
-  for (char c : value.is_string() ? value.get<std::string>() : value.dump())
-    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::string csv_line(const Json& row, bool names) {
-  std::vector<std::string> fields;
-  for (const auto& [key, value] : row.items())
-    if (!value.is_array()) fields.push_back(names ? key : csv_field(value));
-  return fmt::format("{}\n", fmt::join(fields, ","));
-}
 
 std::string markdown_head(bool batch_invariant) {
   std::string head = fmt::format("| {:<70} | {:<9} | {:>10} | {:>10} | {:>9} | {:>7} | {:>7} | {:>9} |", "call",

@@ -1,0 +1,28 @@
+#include "apps/cli/csv.h"
+
+#include <vector>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace weft {
+namespace {
+
+std::string csv_field(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "\"\"";
+  std::string quoted = "\"";
+  for (char c : value.is_string() ? value.get<std::string>() : value.dump())
+    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::string csv_line(const nlohmann::ordered_json& row, bool names) {
+  std::vector<std::string> fields;
+  for (const auto& [key, value] : row.items())
+    if (!value.is_array()) fields.push_back(names ? key : csv_field(value));
+  return fmt::format("{}\n", fmt::join(fields, ","));
+}
+
+}  // namespace weft

@@ -1,0 +1,14 @@
+#pragma once
+
+// Rows of reports as comma-separated lines, every field quoted, as llama-bench writes them.
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace weft {
+
+// The values of an object in its order, or with `names` its keys. Lists are left out; null is an empty field.
+std::string csv_line(const nlohmann::ordered_json& row, bool names);
+
+}  // namespace weft
