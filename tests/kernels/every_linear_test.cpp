@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/provider.h"
 #include "tests/kernels/cpu_linear_support.h"
 #include "tests/sample_call.h"
 
@@ -102,12 +103,22 @@ TEST(EveryLinear, AgreesWithTheReferenceOverSlicesAndBlocksOfRows) {
       EXPECT_GE(ran[std::string(op) + "@" + kernel->provider], 12) << op << "@" << kernel->provider;
 }
 
+// ThreadSanitizer does not see the locks of a library that was built without it, and takes what they guard for races.
+bool is_hidden_from_the_sanitizer([[maybe_unused]] const Kernel& kernel) {
+#ifdef __SANITIZE_THREAD__
+  for (const ProviderEntry& entry : provider_table())
+    if (entry.name == kernel.provider) return entry.version != nullptr;
+#endif
+  return false;
+}
+
 TEST(EveryLinear, GivesTheSameBitsOnAnyNumberOfThreads) {
   const auto one = test_context("host", 1), three = test_context("host", 3);
   for (const LinearCall& call :
        {float_call(DType::f32, DType::f32, 70, 700, true), float_call(DType::f32, DType::f32, 1, 700, true),
         float_call(DType::bf16, DType::bf16, 70, 700, false), int8_call(DType::f32, DType::q4_1, 20, 700)}) {
     for (const Kernel* kernel : kernels_of(*one, call.op)) {
+      if (is_hidden_from_the_sanitizer(*kernel)) continue;
       const Outcome alone = run(*kernel, call, *one->threads);
       if (!alone.result.defined()) continue;
       // More than once: what threads share without a lock goes wrong only now and then.
