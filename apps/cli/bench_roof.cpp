@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include <immintrin.h>
+#include "kernels/cpu/lib/multiply_add_chains.h"
 
 namespace weft {
 namespace {
@@ -13,8 +13,6 @@ namespace {
 constexpr int kReadTries = 10, kComputeTries = 40;
 constexpr std::int64_t kTurns = 40'000;
 constexpr std::int64_t kBeyondCaches = 96 << 20;
-// Independent sums: more than the latency of a multiply-add times the units that compute it.
-constexpr int kChains = 12;
 
 using Words = std::uint64_t __attribute__((vector_size(16)));
 
@@ -44,54 +42,16 @@ double read_bytes(ThreadPool& threads, const std::function<double()>& clock) {
   return best;
 }
 
-// Each gives something that depends on every multiply-add, so that none is left out.
-using Chains = float (*)(float factor);
-
-float chains_of_four(float factor) {
-  __m128 sums[kChains];
-  for (__m128& sum : sums) sum = _mm_set1_ps(factor);
-  const __m128 times = _mm_set1_ps(factor);
-  for (std::int64_t turn = 0; turn < kTurns; ++turn)
-#pragma GCC unroll 12
-    for (__m128& sum : sums) sum = _mm_add_ps(_mm_mul_ps(sum, times), times);
-  for (const __m128& sum : sums) sums[0] = _mm_add_ps(sums[0], sum);
-  return _mm_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx2,fma"))) float chains_of_eight(float factor) {
-  __m256 sums[kChains];
-  for (__m256& sum : sums) sum = _mm256_set1_ps(factor);
-  const __m256 times = _mm256_set1_ps(factor);
-  for (std::int64_t turn = 0; turn < kTurns; ++turn)
-#pragma GCC unroll 12
-    for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, times, times);
-  for (const __m256& sum : sums) sums[0] = _mm256_add_ps(sums[0], sum);
-  return _mm256_cvtss_f32(sums[0]);
-}
-
-__attribute__((target("avx512f"))) float chains_of_sixteen(float factor) {
-  __m512 sums[kChains];
-  for (__m512& sum : sums) sum = _mm512_set1_ps(factor);
-  const __m512 times = _mm512_set1_ps(factor);
-  for (std::int64_t turn = 0; turn < kTurns; ++turn)
-#pragma GCC unroll 12
-    for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, times, times);
-  for (const __m512& sum : sums) sums[0] = _mm512_add_ps(sums[0], sum);
-  return _mm512_cvtss_f32(sums[0]);
-}
-
 double multiply_adds(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock) {
-  const bool widest = features >= CpuFeatures::avx512, wide = features >= CpuFeatures::avx2;
-  const Chains chains = widest ? chains_of_sixteen : wide ? chains_of_eight : chains_of_four;
-  const double lanes = widest ? 16 : wide ? 8 : 4;
+  const cpu::MultiplyAddChains& chains = cpu::multiply_add_chains(features);
   volatile float factor = 0.5f;  // the sums come near 1 and stay there
   std::atomic<float> kept{0};
   double best = 0;
   for (int i = 0; i < kComputeTries; ++i) {
     const double start = clock();
-    threads.run(threads.threads(), [&](std::int64_t, int) { kept = chains(factor); });
+    threads.run(threads.threads(), [&](std::int64_t, int) { kept = chains.run(factor, kTurns); });
     const double seconds = std::max(clock() - start, 1e-9);
-    best = std::max(best, 2 * lanes * kChains * static_cast<double>(kTurns) * threads.threads() / seconds);
+    best = std::max(best, static_cast<double>(2 * chains.lanes * kTurns * threads.threads()) / seconds);
   }
   return best;
 }

@@ -44,7 +44,6 @@ CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange rang
   CompileRecord record{.graph = graph.name, .range = range};
   record.passes = run_passes(graph, pass_context, passes_of(context), options);
   log_record(context.log, record);
-  record.split = graph.clone();
   return record;
 }
 
@@ -80,6 +79,7 @@ std::vector<PassRow> passes_of(const Context& context) {
 
 Compiled compile(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
   CompileRecord record = run_pipeline(graph, context, range, options);
+  record.split = graph.clone();
   auto plan = options.stop_after ? nullptr : make_plan(graph, context, record);
   return {std::move(plan), std::move(record)};
 }
@@ -92,8 +92,9 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
   for (const TokenRange& range : compiled.ranges) {
     graphs.push_back(traced.clone());
     compiled.records.push_back(run_pipeline(*graphs.back(), context, range, options));
+    compiled.records.back().split = graphs.back();
     std::size_t same = 0;
-    while (!structurally_equal(*graphs[same], *graphs.back())) ++same;
+    while (same + 1 < graphs.size() && !structurally_equal(*graphs[same], *graphs.back())) ++same;
     first_equal.push_back(same);
     // A Plan that serves several ranges is bounded by all of them.
     for (auto& [symbol, bounds] : graphs[same]->bounds) {

@@ -18,6 +18,14 @@ std::string rows_reason(const TokenRange& rows, const TokenRange& range) {
 
 }  // namespace
 
+void PriorityLists::set(const std::string& op, std::vector<std::string> providers) {
+  if (providers.empty()) {
+    user_.erase(op);
+  } else {
+    user_[op] = std::move(providers);
+  }
+}
+
 void PriorityLists::add_defaults(const std::string& op, const std::vector<std::string>& providers) {
   std::vector<std::string>& defaults = op_defaults_[op];
   defaults.insert(defaults.end(), providers.begin(), providers.end());
@@ -115,7 +123,10 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
 
 Choice select_kernel(const KernelRegistry& registry, const PriorityLists& priorities, const std::string& op,
                      const KernelRequest& request, bool batch_invariant) {
-  const std::vector<Candidate> candidates = list_candidates(registry, priorities, op, batch_invariant);
+  return select_kernel(list_candidates(registry, priorities, op, batch_invariant), request);
+}
+
+Choice select_kernel(std::span<const Candidate> candidates, const KernelRequest& request) {
   Choice choice;
   const Candidate& chosen = choose(candidates, request, &choice.refused);
   choice.provider = chosen.provider;

@@ -31,7 +31,8 @@ struct Choice {
 class PriorityLists {
  public:
   explicit PriorityLists(std::vector<std::string> device_defaults) : defaults_(std::move(device_defaults)) {}
-  void set(const std::string& op, std::vector<std::string> providers) { user_[op] = std::move(providers); }
+  // The user's list of an op; an empty one takes it away.
+  void set(const std::string& op, std::vector<std::string> providers);
   // Defaults of one op, before those of the device.
   void add_defaults(const std::string& op, const std::vector<std::string>& providers);
   std::vector<std::string> list(const std::string& op) const;
@@ -72,6 +73,7 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
                         std::vector<Refusal>* refused = nullptr);
 
 // The choice for one (node, token range), with its reasons.
+Choice select_kernel(std::span<const Candidate> candidates, const KernelRequest& request);
 Choice select_kernel(const KernelRegistry& registry, const PriorityLists& priorities, const std::string& op,
                      const KernelRequest& request, bool batch_invariant);
 

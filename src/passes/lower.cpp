@@ -8,6 +8,7 @@
 // clone_elimination removes those that nobody needs.
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "ir/print.h"
@@ -21,16 +22,6 @@ std::string layer_of(const Node& node) {
   for (const auto& [key, value] : node.origin)
     if (key == "layer") return value;
   return "";
-}
-
-Choice choose(const Node& node, const PassContext& context) {
-  std::vector<std::optional<Meta>> operands;
-  for (const GraphValue* operand : node.operands)
-    operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
-  std::vector<Meta> results;
-  for (const auto& result : node.results) results.push_back(result->meta);
-  const KernelRequest request{operands, results, node.attributes, context.range};
-  return select_kernel(context.kernels, context.priorities, node.name, request, context.batch_invariant);
 }
 
 class Lowering {
@@ -62,7 +53,7 @@ class Lowering {
     const Choice choice = by_reference ? Choice{.provider = "reference",
                                                 .kernel = context_.kernels.find(node->name, "reference"),
                                                 .reason = "a part of what reference computes"}
-                                       : choose(*node, context_);
+                                       : choose(*node);
     const Kernel* kernel = choice.kernel;
     const bool stays = kernel != nullptr || node->op->is_primitive();
     result_.choices.push_back({node->result()->name, node->name, layer_of(*node), choice});
@@ -79,6 +70,18 @@ class Lowering {
     for (int index : kernel->writes) insert_clone(node, static_cast<std::size_t>(index));
   }
 
+  Choice choose(const Node& node) {
+    std::vector<std::optional<Meta>> operands;
+    for (const GraphValue* operand : node.operands)
+      operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
+    std::vector<Meta> results;
+    for (const auto& result : node.results) results.push_back(result->meta);
+    const auto [candidates, is_new] = candidates_.try_emplace(node.op);
+    if (is_new)
+      candidates->second = list_candidates(context_.kernels, context_.priorities, node.name, context_.batch_invariant);
+    return select_kernel(candidates->second, {operands, results, node.attributes, context_.range});
+  }
+
   void insert_clone(Node* node, std::size_t index) {
     Trace trace(context_.ops, graph_, node);
     trace.set_origin(node->origin);
@@ -90,6 +93,7 @@ class Lowering {
 
   Graph& graph_;
   PassContext& context_;
+  std::map<const Op*, std::vector<Candidate>> candidates_;  // looked up, never walked
   PassResult result_;
   std::vector<const GraphValue*> chosen_;  // by choice: what the node gives; null where its meaning took its place
   int kernels_ = 0, meanings_ = 0, clones_ = 0;

@@ -25,6 +25,7 @@ TEST(PriorityScope, NestsAndPutsBackWhatWasThere) {
     EXPECT_EQ(context->priorities.list("rms_norm").front(), "native");
   }
   EXPECT_EQ(context->priorities.list("rms_norm"), before);
+  EXPECT_TRUE(context->priorities.user().empty()) << "no list, not an empty one";
 }
 
 TEST(PriorityScope, RefusesUnknownNamesAndLeavesTheListAsItWas) {
