@@ -114,12 +114,8 @@ std::vector<Tensor> weights_for(const Machine& machine, const std::string& provi
     if (candidate.provider == provider && candidate.accepts(plain.meta, machine.device)) packing = &candidate;
   Tensor first = plain;
   if (packing != nullptr) {
-    const std::int64_t row_bytes = bytes_of(plain.meta.dtype, plain.meta.shape[1].number());
-    const auto row = [&](std::int64_t index) { return plain.data() + index * row_bytes; };
-    first = {plain.meta, Storage::allocate(packing->bytes(plain.meta)), 0};
-    first.meta.packed = packing->name;
-    for (std::int64_t unit = 0; unit < packing->units(plain.meta); ++unit)
-      packing->pack(plain.meta, row, first.data(), unit);
+    ThreadPool one(1);
+    first = pack_weight(*packing, {&plain, 1}, one);
   }
   std::vector<Tensor> copies{first};
   const std::int64_t bytes = first.storage->bytes();

@@ -6,17 +6,15 @@
 #include "apps/cli/bench_ops_calls.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "compiler/run_kernel.h"
-#include "compiler/tune_inputs.h"
+#include "compiler/kernel_timer.h"
 #include "kernels/provider.h"
 
 namespace weft {
 namespace {
 
-using plugin_check::TrialCall;
 using Metas = std::vector<std::optional<Meta>>;
 
-constexpr std::int64_t kBeyondCaches = 64 << 20, kLargeWeight = 256 << 10;
+constexpr std::int64_t kLargeWeight = 256 << 10;
 constexpr double kBatchSeconds = 0.002;  // calls are timed in batches that take about as long
 constexpr double kMostRepeats = 1000;
 
@@ -27,20 +25,9 @@ struct Contender {
   bool is_shown = true;
 };
 
-// One kernel with all the memory its calls need. Only its own time is measured: in a compiled model, too, results lie
-// where memory has been before.
+// How one contender is timed.
 struct Run {
-  struct Turn {
-    std::vector<Tensor> operands;  // with a copy of the weight of its own
-    std::vector<TensorView> views;
-  };
-  const Kernel* kernel = nullptr;
-  std::vector<Turn> turns;
-  std::vector<Tensor> results;
-  std::vector<TensorView> result_views;
-  std::shared_ptr<Storage> scratch;
-  std::int64_t scratch_bytes = 0;
-  std::size_t turn = 0;
+  KernelTimer timer;
   int repeats = 1;
   std::vector<double> seconds;
 };
@@ -64,8 +51,8 @@ int table_operand(const std::string& op) { return op == "embedding" ? 1 : op == 
 // One call of one op, by all of its providers.
 class CallBench {
  public:
-  CallBench(const Context& context, const OpBenchOptions& options, const Op& op, const TrialCall& call)
-      : context_(context), options_(options), op_(op), call_(call), plain_(plugin_check::metas_of(call.operands)) {
+  CallBench(const Context& context, const OpBenchOptions& options, const Op& op, const SampleCall& call)
+      : context_(context), options_(options), op_(op), call_(call), plain_(metas_of(call.operands)) {
     const auto counted = static_cast<std::size_t>(std::max(op.rows_of, 0));
     if (op.rows_of >= 0 && counted < plain_.size() && plain_[counted] && plain_[counted]->rank() > 0)
       rows_ = std::max<std::int64_t>(1, plain_[counted]->shape[0].number());
@@ -183,66 +170,32 @@ class CallBench {
   }
 
   // Each has operands of its own, as it may write over some.
-  Run make_run(const Contender& contender) const {
-    const PreparedCall call =
-        prepare_call(op_, *contender.kernel, contender.operands, call_.attributes, results(contender.operands));
-    Run run{.kernel = contender.kernel, .scratch_bytes = call.scratch_bytes};
-    if (run.scratch_bytes > 0) run.scratch = Storage::allocate(run.scratch_bytes);
-    run.turns.emplace_back();
-    std::vector<Tensor>& operands = run.turns[0].operands;
-    for (const Tensor& given : call_.operands) operands.push_back(given.defined() ? own_copy(given) : given);
-    run.results.resize(call.results.size());
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      if (call.written[i] >= 0) run.results[static_cast<std::size_t>(call.written[i])] = operands[i];
-    for (std::size_t i = 0; i < run.results.size(); ++i)
-      if (!run.results[i].defined()) run.results[i] = Tensor::empty(call.results[i]);
-    if (const int weight = weight_operand(op_.name); weight >= 0) {
-      const auto index = static_cast<std::size_t>(weight);
-      const std::string& packing = contender.operands[index]->packed;
-      if (!packing.empty())
-        operands[index] = packed_weight(operands[index], *context_.kernels.find_packing(packing), *context_.threads);
-      add_turns(run, index);
+  KernelTimer make_timer(const Contender& contender) const {
+    std::vector<Tensor> operands;
+    for (const Tensor& given : call_.operands) operands.push_back(given.defined() ? duplicate(given) : given);
+    std::vector<Tensor> turns;
+    const auto weight = static_cast<std::size_t>(weight_operand(op_.name));
+    if (weight < operands.size()) {
+      const Packing* packing = context_.kernels.find_packing(contender.operands[weight]->packed);
+      if (packing != nullptr) operands[weight] = pack_weight(*packing, {&operands[weight], 1}, *context_.threads);
+      if (operands[weight].storage->bytes() >= kLargeWeight) turns = copies_beyond_caches(operands[weight]);
     }
-    for (Run::Turn& turn : run.turns)
-      for (const Tensor& operand : turn.operands)
-        turn.views.push_back(operand.defined() ? operand.view() : TensorView());
-    for (const Tensor& result : run.results) run.result_views.push_back(result.view());
-    return run;
-  }
-
-  static void add_turns(Run& run, std::size_t weight) {
-    const Run::Turn first = run.turns[0];
-    const std::int64_t bytes = first.operands[weight].storage->bytes();
-    for (std::int64_t copies = 1; bytes >= kLargeWeight && copies < kBeyondCaches / bytes; ++copies) {
-      run.turns.push_back(first);
-      run.turns.back().operands[weight] = duplicate(first.operands[weight]);
-    }
-  }
-
-  // The arrays of a batch are found through addresses, and nobody writes to it.
-  static Tensor own_copy(const Tensor& given) { return given.meta.kind == MetaKind::batch ? given : duplicate(given); }
-
-  double seconds_of(Run& run, int repeats) const {
-    const std::span<std::byte> scratch(run.scratch ? run.scratch->data() : nullptr,
-                                       static_cast<std::size_t>(run.scratch_bytes));
-    const double start = options_.clock();
-    for (int i = 0; i < repeats; ++i)
-      run.kernel->run({run.turns[run.turn++ % run.turns.size()].views, run.result_views, call_.attributes, scratch,
-                       *context_.threads});
-    return (options_.clock() - start) / repeats;
+    KernelTimer timer(context_, op_, *contender.kernel, std::move(operands), call_.attributes);
+    if (!turns.empty()) timer.take_turns(weight, std::move(turns));
+    return timer;
   }
 
   std::vector<Run> time(const std::vector<Contender>& contenders) const {
     std::vector<Run> all;
     for (const Contender& contender : contenders) {
-      all.push_back(make_run(contender));
-      Run& run = all.back();
-      double once = seconds_of(run, 1);  // which also wakes what sleeps
-      if (once < kBatchSeconds) once = seconds_of(run, 1);
+      Run run{.timer = make_timer(contender)};
+      double once = run.timer.seconds(options_.clock);  // which also wakes what sleeps
+      if (once < kBatchSeconds) once = run.timer.seconds(options_.clock);
       run.repeats = static_cast<int>(once > 0 ? std::clamp(kBatchSeconds / once, 1.0, kMostRepeats) : kMostRepeats);
+      all.push_back(std::move(run));
     }
     for (std::int64_t round = 0; round < options_.rounds; ++round)
-      for (Run& run : all) run.seconds.push_back(seconds_of(run, run.repeats));
+      for (Run& run : all) run.seconds.push_back(run.timer.seconds(options_.clock, run.repeats));
     return all;
   }
 
@@ -274,7 +227,7 @@ class CallBench {
   const Context& context_;
   const OpBenchOptions& options_;
   const Op& op_;
-  const TrialCall& call_;
+  const SampleCall& call_;
   Metas plain_;
   std::int64_t rows_ = 1;
 };
@@ -314,7 +267,7 @@ void bench_ops(const Context& context, const OpBenchOptions& options,
                const std::function<void(const OpBenchRefusal&)>& on_refusal) {
   for (const std::string& name : options.ops.empty() ? benched_ops(context) : options.ops) {
     const Op& op = context.ops.at(name);
-    for (const TrialCall& call : bench_calls(op, context.ops, options.rows))
+    for (const SampleCall& call : bench_calls(op, context.ops, options.rows))
       CallBench(context, options, op, call).run(on_row, on_refusal);
   }
 }

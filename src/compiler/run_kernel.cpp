@@ -40,35 +40,8 @@ void set_address(TensorView& view, const Tensor& tensor) {
   view.meta = &tensor.meta;
 }
 
-// Bytes from the first element to behind the last; the whole rest of the storage where they do not lie row by row.
-std::int64_t extent(const Tensor& tensor) {
-  const Meta& meta = tensor.meta;
-  const std::int64_t rest = tensor.storage->bytes() - tensor.byte_offset;
-  if (!meta.is_tensor() || !meta.packed.empty() || is_block(meta.dtype)) return rest;
-  const Shape strides = meta.full_strides();
-  std::int64_t elements = 1;
-  for (std::size_t i = 0; i < meta.rank(); ++i) {
-    if (meta.shape[i] == Dim(0)) return 0;
-    elements += (meta.shape[i].number() - 1) * strides[i].number();
-  }
-  return std::min(rest, bytes_of(meta.dtype, elements));
-}
-
 bool may_share_memory(const Tensor& a, const Tensor& b) {
-  if (a.storage != b.storage || a.data() >= b.data() + extent(b) || b.data() >= a.data() + extent(a)) return false;
-  if (!a.meta.is_tensor() || !b.meta.is_tensor() || a.meta.dtype != b.meta.dtype) return true;
-  const std::int64_t size = bytes_of(a.meta.dtype, 1);
-  return may_overlap(footprint(a.meta, a.byte_offset / size), footprint(b.meta, b.byte_offset / size));
-}
-
-Tensor fresh_result(const PreparedCall& call, std::size_t index, StoragePool& pool) {
-  const Meta& meta = call.results[index];
-  // How many pages there are is not part of their type.
-  USER_CHECK(meta.is_tensor(),
-             "[{}] KV pages are only written over, never made anew: clone_elimination cannot be "
-             "skipped here",
-             call.op->name);
-  return {meta, pool.allocate(call.result_bytes[index]), 0};
+  return a.storage == b.storage && may_overlap(a.meta, a.byte_offset, b.meta, b.byte_offset);
 }
 
 }  // namespace
@@ -95,6 +68,15 @@ PreparedCall prepare_call(const Op& op, const Kernel& kernel, std::span<const st
   if (kernel.scratch_bytes && !call.is_empty)
     call.scratch_bytes = kernel.scratch_bytes({metas, call.results, attributes, {1, 1}}).number();
   return call;
+}
+
+Tensor fresh_result(const PreparedCall& call, std::size_t index, StoragePool& pool) {
+  const Meta& meta = call.results[index];
+  USER_CHECK(meta.is_tensor(),
+             "[{}] KV pages are only written over, never made anew: clone_elimination cannot be "
+             "skipped here",
+             call.op->name);
+  return {meta, pool.allocate(call.result_bytes[index]), 0};
 }
 
 void check_given_away(const Op& op, std::span<const Value> operands) {

@@ -24,6 +24,10 @@ struct PreparedCall {
 PreparedCall prepare_call(const Op& op, const Kernel& kernel, std::span<const std::optional<Meta>> operands,
                           const Attributes& attributes, std::vector<Meta> results);
 
+// Memory for a result that takes no operand's storage. UserError for KV pages: how many there are is not part of their
+// type.
+Tensor fresh_result(const PreparedCall& call, std::size_t index, StoragePool& pool);
+
 // UserError when what the op donates shares memory with another operand. The compiler refuses that when it
 // functionalizes, whatever kernel will run.
 void check_given_away(const Op& op, std::span<const Value> operands);

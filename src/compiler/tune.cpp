@@ -5,14 +5,12 @@
 #include <set>
 
 #include "base/error.h"
-#include "compiler/eager.h"
+#include "compiler/kernel_timer.h"
 #include "compiler/tune_inputs.h"
 
 namespace weft {
 namespace {
 
-constexpr std::int64_t kBeyondCaches = 64 << 20;
-constexpr std::int64_t kMostCopies = 64;
 constexpr double kMostRepeats = 100;
 
 using Operands = std::vector<std::optional<Meta>>;
@@ -22,6 +20,9 @@ struct Candidacy {
   const Op* op = nullptr;
   Operands operands;  // as compiled; the count of rows is s0
   TuningEntry entry;  // without times
+
+  bool has_weight() const { return entry.weight >= 0; }
+  std::size_t weight() const { return static_cast<std::size_t>(entry.weight); }
 };
 
 template <class Change>
@@ -29,6 +30,14 @@ Meta changed(Meta meta, Change&& change) {
   for (Dim& dim : meta.shape) dim = change(dim);
   for (Dim& stride : meta.strides) stride = change(stride);
   return meta;
+}
+
+// Without packing, as Meta::strided gives it: what is strided for many rows may be contiguous for one.
+Meta plain_at_rows(Meta meta, std::int64_t rows) {
+  if (!meta.is_tensor()) return meta;
+  meta = changed(std::move(meta), [&](const Dim& dim) { return dim.substitute({{kRowsSymbol, Dim(rows)}}); });
+  meta.packed.clear();
+  return meta.is_contiguous() ? meta : Meta::strided(meta.dtype, meta.shape, meta.strides);
 }
 
 // The operands of a node with its symbol as s0; nothing where there are several symbols, or none stands for itself.
@@ -102,28 +111,20 @@ struct Contender {
 
 class Tuner {
  public:
-  Tuner(const Context& context, const TuneOptions& options)
-      : context_(context), options_(options), deadline_(options.clock() + options.budget_seconds) {}
-
-  bool is_over() const { return options_.clock() >= deadline_; }
-  double seconds_left() const { return std::max(0.0, deadline_ - options_.clock()); }
+  Tuner(const Context& context, const TuneOptions& options) : context_(context), options_(options) {}
 
   // The standard provider first, the others by name.
   std::vector<Contender> contenders(const Candidacy& call) const {
-    const int weight = call.entry.weight;
-    const auto packing_of = [&](const Operands& operands) {
-      return weight < 0 ? std::string() : operands[static_cast<std::size_t>(weight)]->packed;
-    };
-    std::vector<Contender> all{
-        {call.entry.standard, &context_.kernel_for(call.entry.op, call.entry.standard), packing_of(call.operands)}};
+    const std::string& standard = call.entry.standard;
+    std::vector<Contender> all{{standard, &context_.kernel_for(call.entry.op, standard),
+                                call.has_weight() ? call.operands[call.weight()]->packed : ""}};
     for (const std::string& provider : context_.kernels.providers(call.entry.op)) {
       const Kernel* kernel = context_.kernels.find(call.entry.op, provider);
-      if (provider == call.entry.standard || provider == "reference" || kernel == nullptr) continue;
+      if (provider == standard || provider == "reference" || kernel == nullptr) continue;
       if (context_.options.batch_invariant && !kernel->batch_invariant) continue;
       for (const std::string& packing : layouts(call, provider)) {
-        const Operands operands = with_packing(call, packing);
-        if (!takes(*kernel, call, operands)) continue;
-        all.push_back({provider, kernel, packing_of(operands)});
+        if (!takes(*kernel, call, packing)) continue;
+        all.push_back({provider, kernel, packing});
         break;
       }
     }
@@ -131,131 +132,98 @@ class Tuner {
   }
 
   // `share`: the seconds that all sizes may take together.
-  void measure(Candidacy& call, const std::vector<Contender>& contenders, double share) {
+  void measure(Candidacy& call, const std::vector<Contender>& contenders, double share) const {
     TuningEntry& entry = call.entry;
     for (const Contender& contender : contenders)
       entry.times.push_back({.provider = contender.provider, .packing = contender.packing, .nanoseconds = {}});
-    std::map<std::string, std::vector<Tensor>> weights;  // by packing: copies that take turns
-    if (entry.weight >= 0)
-      for (const Contender& contender : contenders)
-        if (weights.count(contender.packing) == 0) weights[contender.packing] = copies(call, contender.packing);
-    for (std::int64_t rows : entry.rows)
-      measure_size(call, contenders, weights, rows, share / static_cast<double>(entry.rows.size()));
+    std::map<std::string, std::vector<Tensor>> weights;  // by packing
+    for (const Contender& contender : contenders)
+      if (weights.count(contender.packing) == 0) weights[contender.packing] = weight_copies(call, contender.packing);
+    for (const std::int64_t rows : entry.rows)
+      measure_size(entry, make_timers(call, contenders, weights, rows), share / static_cast<double>(entry.rows.size()));
     entry.measured = options_.now;
   }
 
  private:
-  struct Run {
-    PreparedCall prepared;
-    std::vector<Values> turns;
-    std::size_t turn = 0;
-  };
-
   // In the order in which a weight is laid out at load: the provider's own packing, plain, as it is for the standard.
   std::vector<std::string> layouts(const Candidacy& call, const std::string& provider) const {
-    if (call.entry.weight < 0) return {""};
-    const Meta& weight = *call.entry.call.operands[static_cast<std::size_t>(call.entry.weight)];
+    if (!call.has_weight()) return {""};
+    const Meta& weight = *call.entry.call.operands[call.weight()];
     std::vector<std::string> names;
     if (const Packing* own = own_packing(context_.kernels, provider, weight, context_.device)) names = {own->name};
-    names.insert(names.end(), {"", call.operands[static_cast<std::size_t>(call.entry.weight)]->packed});
+    names.insert(names.end(), {"", call.operands[call.weight()]->packed});
     return names;
   }
 
-  static Operands with_packing(const Candidacy& call, const std::string& packing) {
-    Operands operands = call.operands;
-    if (call.entry.weight >= 0) operands[static_cast<std::size_t>(call.entry.weight)]->packed = packing;
-    return operands;
-  }
-
-  bool takes(const Kernel& kernel, const Candidacy& call, const Operands& operands) const {
+  bool takes(const Kernel& kernel, const Candidacy& call, const std::string& packing) const {
     const TokenRange range = call.entry.call.range;
-    const std::vector<Meta> results = infer_results(*call.op, context_.ops, operands, call.entry.call.attributes);
+    const Attributes& attributes = call.entry.call.attributes;
+    Operands operands = call.operands;
+    if (call.has_weight()) operands[call.weight()]->packed = packing;
+    const std::vector<Meta> results = infer_results(*call.op, context_.ops, operands, attributes);
     return range.lo >= kernel.rows.lo && range.hi <= kernel.rows.hi &&
-           kernel.supports({operands, results, call.entry.call.attributes, range});
+           kernel.supports({operands, results, attributes, range});
   }
 
   Tensor in_layout(const Tensor& plain, const std::string& packing) const {
     if (packing.empty()) return plain;
     const Packing* found = context_.kernels.find_packing(packing);
     CHECK(found != nullptr, "there is no packing {}", packing);
-    return packed_weight(plain, *found, *context_.threads);
+    return pack_weight(*found, {&plain, 1}, *context_.threads);
   }
 
-  // Copies of the weight that together exceed the caches.
-  std::vector<Tensor> copies(const Candidacy& call, const std::string& packing) const {
-    const Tensor plain = tune_inputs({call.entry.call.operands[static_cast<std::size_t>(call.entry.weight)]}, 1)[0];
-    std::vector<Tensor> all{in_layout(plain, packing)};
-    const std::int64_t count = std::clamp<std::int64_t>(kBeyondCaches / all[0].storage->bytes(), 1, kMostCopies);
-    while (static_cast<std::int64_t>(all.size()) < count) all.push_back(duplicate(all[0]));
+  // What takes turns; nothing for an op without a weight.
+  std::vector<Tensor> weight_copies(const Candidacy& call, const std::string& packing) const {
+    if (!call.has_weight()) return {};
+    const Tensor plain = tune_inputs({call.entry.call.operands[call.weight()]}, 1)[0];
+    return copies_beyond_caches(in_layout(plain, packing));
+  }
+
+  // The operands at this count of rows, all but the weight.
+  std::vector<Tensor> inputs(const Candidacy& call, std::int64_t rows) const {
+    Operands plain = call.operands;
+    if (call.has_weight()) plain[call.weight()].reset();
+    for (std::optional<Meta>& operand : plain)
+      if (operand) operand = plain_at_rows(*operand, rows);
+    std::vector<Tensor> all = tune_inputs(plain, rows);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i].defined()) all[i] = in_layout(all[i], call.operands[i]->packed);
     return all;
   }
 
-  Run make_run(const Candidacy& call, const Contender& contender, const std::vector<Tensor>* weights, std::int64_t rows,
-               Evaluator& home) const {
-    Operands operands = with_packing(call, contender.packing);
-    for (std::optional<Meta>& operand : operands) {
-      if (!operand || !operand->is_tensor()) continue;
-      const std::string packing = operand->packed;
-      *operand = changed(*operand, [&](const Dim& dim) { return dim.substitute({{kRowsSymbol, Dim(rows)}}); });
-      if (!operand->strides.empty()) *operand = Meta::strided(operand->dtype, operand->shape, operand->strides);
-      operand->packed = packing;
+  std::vector<KernelTimer> make_timers(const Candidacy& call, const std::vector<Contender>& contenders,
+                                       const std::map<std::string, std::vector<Tensor>>& weights,
+                                       std::int64_t rows) const {
+    std::vector<KernelTimer> timers;
+    for (const Contender& contender : contenders) {
+      std::vector<Tensor> operands = inputs(call, rows);
+      const std::vector<Tensor>& copies = weights.at(contender.packing);
+      if (!copies.empty()) operands[call.weight()] = copies[0];
+      // Those of one layout share the copies, and none may find what another has just brought into the caches.
+      const std::size_t first = timers.size() * copies.size() / contenders.size();
+      timers.emplace_back(context_, *call.op, *contender.kernel, std::move(operands), call.entry.call.attributes);
+      if (!copies.empty()) timers.back().take_turns(call.weight(), copies, first);
     }
-    Operands made = operands;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      if (made[i]) made[i]->packed.clear();
-      if (weights != nullptr && i == static_cast<std::size_t>(call.entry.weight)) made[i].reset();
-    }
-    std::vector<Tensor> inputs = tune_inputs(made, rows);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (inputs[i].defined() && operands[i]) inputs[i] = in_layout(inputs[i], operands[i]->packed);
-    Run run{prepare_call(*call.op, *contender.kernel, operands, call.entry.call.attributes,
-                         infer_results(*call.op, context_.ops, operands, call.entry.call.attributes)),
-            {}};
-    const std::size_t turns = weights == nullptr ? 1 : weights->size();
-    for (std::size_t turn = 0; turn < turns; ++turn) {
-      if (weights != nullptr) inputs[static_cast<std::size_t>(call.entry.weight)] = (*weights)[turn];
-      run.turns.emplace_back();
-      for (const Tensor& input : inputs)
-        run.turns.back().push_back(input.defined() ? Value::concrete(home, input) : Value());
-    }
-    return run;
+    return timers;
   }
 
-  double seconds_of(Run& run, const Attributes& attributes) {
-    const Values& operands = run.turns[run.turn++ % run.turns.size()];
-    const double start = options_.clock();
-    run_call(run.prepared, operands, attributes, true, pool_, *context_.threads);
-    return options_.clock() - start;
-  }
-
-  void measure_size(Candidacy& call, const std::vector<Contender>& contenders,
-                    const std::map<std::string, std::vector<Tensor>>& weights, std::int64_t rows, double share) {
-    EagerEvaluator home(context_, call.entry.call.range);
-    const Attributes& attributes = call.entry.call.attributes;
-    std::vector<Run> runs;
-    for (const Contender& contender : contenders)
-      runs.push_back(
-          make_run(call, contender, call.entry.weight < 0 ? nullptr : &weights.at(contender.packing), rows, home));
-    // Those of one layout share the copies, and none may find what another has just brought into the caches.
-    for (std::size_t i = 0; i < runs.size(); ++i) runs[i].turn = i * runs[i].turns.size() / runs.size();
+  void measure_size(TuningEntry& entry, std::vector<KernelTimer> timers, double share) const {
     double once = 0;  // the first runs also wake what sleeps; they are not kept
-    for (Run& run : runs) once += seconds_of(run, attributes);
+    for (KernelTimer& timer : timers) once += timer.seconds(options_.clock);
     const double fitting = once > 0 ? share / (static_cast<double>(kTuningRounds) * once) : kMostRepeats;
     const int repeats = static_cast<int>(std::clamp(fitting, 1.0, kMostRepeats));
-    for (TunedTime& time : call.entry.times) time.nanoseconds.emplace_back();
+    for (TunedTime& time : entry.times) time.nanoseconds.emplace_back();
     for (std::size_t round = 0; round < kTuningRounds; ++round) {
-      std::vector<double> best(runs.size(), 1e6);
+      std::vector<double> best(timers.size(), 1e6);
       for (int repeat = 0; repeat < repeats; ++repeat)
-        for (std::size_t i = 0; i < runs.size(); ++i) best[i] = std::min(best[i], seconds_of(runs[i], attributes));
-      for (std::size_t i = 0; i < runs.size(); ++i)
-        call.entry.times[i].nanoseconds.back().push_back(std::max<std::int64_t>(1, std::llround(best[i] * 1e9)));
+        for (std::size_t i = 0; i < timers.size(); ++i) best[i] = std::min(best[i], timers[i].seconds(options_.clock));
+      for (std::size_t i = 0; i < timers.size(); ++i)
+        entry.times[i].nanoseconds.back().push_back(std::max<std::int64_t>(1, std::llround(best[i] * 1e9)));
     }
   }
 
   const Context& context_;
   const TuneOptions& options_;
-  double deadline_;
-  StoragePool pool_;
 };
 
 }  // namespace
@@ -265,7 +233,8 @@ TuneReport tune(const Context& context, std::span<const CompileRecord> records, 
   CHECK(context.priorities.user().empty() && context.priorities.tuned().empty(),
         "what is measured is compared with the default order");
   TuneReport report;
-  Tuner tuner(context, options);
+  const double deadline = options.clock() + options.budget_seconds;
+  const Tuner tuner(context, options);
   std::map<std::string, Candidacy> calls = collect_calls(records);
   std::vector<std::pair<Candidacy*, std::vector<Contender>>> open;
   for (auto& [key, call] : calls) {
@@ -281,11 +250,12 @@ TuneReport tune(const Context& context, std::span<const CompileRecord> records, 
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
     auto& [call, contenders] = open[i];
-    if (tuner.is_over()) {
+    const double left = deadline - options.clock();
+    if (left <= 0) {
       report.left = static_cast<int>(open.size() - i);
       break;
     }
-    tuner.measure(*call, contenders, tuner.seconds_left() / static_cast<double>(open.size() - i));
+    tuner.measure(*call, contenders, left / static_cast<double>(open.size() - i));
     ++report.measured;
     report.calls.push_back(call->entry.key());
     database.add(std::move(call->entry));

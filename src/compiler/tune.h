@@ -3,9 +3,10 @@
 // Times the providers of the calls that a compiled model makes: each distinct (op, types and attributes, range) of its
 // nodes that more than one provider can run. A range stands for its two ends.
 //
-// A provider is timed on the weight as it would be loaded for it: packed by the provider's own packing, else plain.
-// Rounds are interleaved, so that what disturbs the machine disturbs all providers alike, and weights take turns so
-// that they come from memory, as those of layers do. `reference` is left out, as is the meaning of a composite.
+// A provider is timed (kernel_timer.h) on the weight as it would be loaded for it: packed by the provider's own
+// packing, else plain. Rounds are interleaved, so that what disturbs the machine disturbs all providers alike, and
+// weights take turns so that they come from memory, as those of layers do. `reference` is left out, as is the meaning
+// of a composite.
 
 #include <functional>
 #include <span>

@@ -73,23 +73,4 @@ std::vector<Tensor> tune_inputs(const std::vector<std::optional<Meta>>& operands
   return inputs;
 }
 
-Tensor packed_weight(const Tensor& plain, const Packing& packing, ThreadPool& threads) {
-  Tensor packed;
-  packed.meta = plain.meta;
-  packed.meta.packed = packing.name;
-  packed.storage = Storage::allocate(packing.bytes(plain.meta));
-  const std::int64_t row_bytes = bytes_of(plain.meta.dtype, plain.meta.shape[1].number());
-  const auto row = [&](std::int64_t index) { return plain.data() + index * row_bytes; };
-  threads.run(packing.units(plain.meta),
-              [&](std::int64_t unit, int) { packing.pack(plain.meta, row, packed.data(), unit); });
-  return packed;
-}
-
-Tensor duplicate(const Tensor& tensor) {
-  Tensor copy = tensor;
-  copy.storage = Storage::allocate(tensor.storage->bytes());
-  std::memcpy(copy.storage->data(), tensor.storage->data(), static_cast<std::size_t>(tensor.storage->bytes()));
-  return copy;
-}
-
 }  // namespace weft

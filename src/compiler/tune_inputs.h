@@ -5,18 +5,12 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/context.h"
+#include "tensor/tensor.h"
 
 namespace weft {
 
 // Operands of these types (dims are numbers; strided where the types are), nullopt undefined. Integers are row numbers
 // that all tables of the call have; rows of matrices repeat. KV pages and batches are of one sequence of `rows` tokens.
 std::vector<Tensor> tune_inputs(const std::vector<std::optional<Meta>>& operands, std::int64_t rows);
-
-// A plain weight in another layout.
-Tensor packed_weight(const Tensor& plain, const Packing& packing, ThreadPool& threads);
-
-// Another tensor with the same contents.
-Tensor duplicate(const Tensor& tensor);
 
 }  // namespace weft

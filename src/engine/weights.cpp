@@ -16,16 +16,6 @@ std::string joined(const std::vector<std::string>& keys) {
   return text;
 }
 
-// Address of row `row` of the weights `parts`, one after another.
-const std::byte* row_address(const std::vector<Tensor>& parts, std::int64_t row_bytes, std::int64_t row) {
-  for (const Tensor& part : parts) {
-    const std::int64_t rows = part.meta.shape[0].number();
-    if (row < rows) return part.data() + row * row_bytes;
-    row -= rows;
-  }
-  return nullptr;
-}
-
 Tensor converted(const Tensor& vector, DType dtype) {
   Tensor result = Tensor::empty(Meta::tensor(dtype, vector.meta.shape));
   convert_row(vector.meta.dtype, vector.data(), dtype, result.data(), element_count(vector.meta.shape).number());
@@ -96,7 +86,7 @@ Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
     CHECK(keys.size() == 1, "vectors are not merged");
     loaded = converted(checkpoint_.tensor(keys[0]), facts_.dtype);
   } else if (const Packing* packing = packing_for(plain, role)) {
-    loaded = pack(*packing, plain, keys);
+    loaded = pack(*packing, keys);
   } else {
     // A small one is copied, too: the system maps far more of the file around it than it holds.
     constexpr std::int64_t kSmallBytes = 1 << 20;
@@ -106,25 +96,13 @@ Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
   return loaded;
 }
 
-Tensor Weights::pack(const Packing& packing, const Meta& plain, const std::vector<std::string>& keys) {
+Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys) {
   std::vector<Tensor> parts;
   for (const std::string& key : keys) parts.push_back(checkpoint_.tensor(key));
-  const std::int64_t row_bytes = bytes_of(plain.dtype, plain.shape[1].number());
-  const auto row = [&](std::int64_t index) { return row_address(parts, row_bytes, index); };
-  Tensor packed;
-  packed.meta = plain;
-  packed.meta.packed = packing.name;
-  packed.storage = Storage::allocate(packing.bytes(plain));
-  packed_bytes_ += packed.storage->bytes();
-  // A part at a time, so that never much of a weight is in memory twice.
-  constexpr std::int64_t kPartBytes = 2 << 20;
-  const std::int64_t units = packing.units(plain);
-  const std::int64_t at_once = std::max<std::int64_t>(units * kPartBytes / packed.storage->bytes(), 16);
-  for (std::int64_t first = 0; first < units; first += at_once) {
-    context_.threads->run(std::min(at_once, units - first),
-                          [&](std::int64_t unit, int) { packing.pack(plain, row, packed.data(), first + unit); });
+  Tensor packed = pack_weight(packing, parts, *context_.threads, [&] {
     for (const std::string& key : keys) checkpoint_.drop_pages(*checkpoint_.find(key));
-  }
+  });
+  packed_bytes_ += packed.storage->bytes();
   return packed;
 }
 

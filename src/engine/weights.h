@@ -37,7 +37,7 @@ class Weights {
  private:
   Meta plain_meta(const std::vector<std::string>& keys) const;
   const Packing* packing_for(const Meta& plain, WeightRole role) const;
-  Tensor pack(const Packing& packing, const Meta& plain, const std::vector<std::string>& keys);
+  Tensor pack(const Packing& packing, const std::vector<std::string>& keys);
   Tensor merge(const Meta& plain, const std::vector<std::string>& keys);
 
   const Context& context_;

@@ -4,12 +4,13 @@
 // for eager and compiled alike, and stands in the weight's type (`q4_1[1536, 576] packed=q4x32`).
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "base/thread_pool.h"
 #include "kernels/kernel.h"
 #include "tensor/meta.h"
-#include "tensor/tensor_view.h"
+#include "tensor/tensor.h"
 
 namespace weft {
 
@@ -28,6 +29,12 @@ struct Packing {
                      std::int64_t unit)>
       pack;
 };
+
+// The rows of `parts`, one after another, as one weight in this layout. The parts are plain and contiguous, of one
+// dtype and width: InternalError otherwise. About 2 MB are packed at a time, on all threads; `after_part` is called
+// after each, so that a caller may let go of pages that the next part maps again where it needs them.
+Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, ThreadPool& threads,
+                   const std::function<void()>& after_part = nullptr);
 
 // The operand of the op whose layout is the choice of the op's kernels; -1 for none. Kernels of other ops take a weight
 // as it is laid out for these: a tied embedding is packed for the head.

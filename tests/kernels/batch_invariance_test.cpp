@@ -33,50 +33,16 @@ std::int64_t dim0(const Tensor& tensor) {
   return ranked ? tensor.meta.shape[0].number() : -1;
 }
 
-// The sample with `rows` rows in the tensors of these numbers.
-Sample with_rows(Sample sample, const std::set<std::size_t>& tensors, std::int64_t rows) {
-  for (const std::size_t index : tensors) {
-    SampleTensor& tensor = sample.tensors[index];
-    // Indices point at as many things as before.
-    if (tensor.fill == Fill::indices && tensor.limit == 0) tensor.limit = tensor.shape[0];
-    tensor.shape[0] = rows;
-  }
-  return sample;
-}
-
-// Which tensors of a sample have rows: the one the op says, with all that must follow it.
-std::optional<std::set<std::size_t>> tensors_with_rows(const Op& op, const OpTable& ops, const Sample& sample,
-                                                       DType dtype) {
-  const std::string& name = op.schema.parameters[static_cast<std::size_t>(op.rows_of)].name;
-  const auto first = std::find_if(sample.tensors.begin(), sample.tensors.end(),
-                                  [&](const SampleTensor& tensor) { return tensor.name == name; });
-  if (first == sample.tensors.end() || first->shape.empty()) return std::nullopt;
-  const std::int64_t rows = first->shape[0];
-  std::set<std::size_t> all, one = {static_cast<std::size_t>(first - sample.tensors.begin())};
-  for (std::size_t i = 0; i < sample.tensors.size(); ++i)
-    if (!sample.tensors[i].shape.empty() && sample.tensors[i].shape[0] == rows) all.insert(i);
-  for (const std::set<std::size_t>& tensors : {one, all}) {
-    try {
-      const SampleCall call = make_sample_call(op, with_rows(sample, tensors, kRows), dtype);
-      infer_results(op, ops, metas_of(call.operands), call.attributes);
-      return tensors;
-    } catch (const UserError&) {
-      // The others must have as many.
-    }
-  }
-  return std::nullopt;
-}
-
 RowsCall rows_call(const Op& op, const OpTable& ops, const Sample& sample, DType dtype) {
   if (op.is_allocation) return {.skipped = "its contents are undefined"};
   if (op.is_view) return {.skipped = "a view has no kernel"};
   for (const SampleTensor& tensor : sample.tensors)
     if (tensor.kind != MetaKind::tensor) return {.skipped = "its rows come through pages (tests/engine)"};
   if (op.rows_of < 0) return {.skipped = "it has no rows"};
-  const auto tensors = tensors_with_rows(op, ops, sample, dtype);
-  if (!tensors) return {.skipped = "its rows cannot be more"};
-  RowsCall made{.call = make_sample_call(op, with_rows(sample, *tensors, kRows), dtype)};
-  const SampleCall fewer = make_sample_call(op, with_rows(sample, *tensors, kRows - 1), dtype);
+  const std::set<std::size_t> tensors = tensors_with_rows(op, ops, sample);
+  if (tensors.empty()) return {.skipped = "its rows cannot be more"};
+  RowsCall made{.call = make_sample_call(op, with_row_count(sample, tensors, kRows), dtype)};
+  const SampleCall fewer = make_sample_call(op, with_row_count(sample, tensors, kRows - 1), dtype);
   for (std::size_t i = 0; i < fewer.operands.size(); ++i)
     made.has_rows.push_back(dim0(made.call.operands[i]) != dim0(fewer.operands[i]));
   const auto more_results = infer_results(op, ops, metas_of(made.call.operands), made.call.attributes);
@@ -183,13 +149,7 @@ std::vector<RowsCall> with_packings(const Context& context, const Op& op, const 
   for (const auto& [name, packing] : context.kernels.packings()) {
     if (!packing.accepts(weight.meta, context.device)) continue;
     RowsCall packed = plain;
-    Tensor& target = packed.call.operands[at];
-    target.storage = Storage::allocate(packing.bytes(weight.meta));
-    target.meta.packed = name;
-    const std::int64_t bytes = weight.meta.bytes().number() / dim0(weight);
-    const auto row = [&](std::int64_t i) -> const std::byte* { return weight.data() + i * bytes; };
-    for (std::int64_t unit = 0; unit < packing.units(weight.meta); ++unit)
-      packing.pack(weight.meta, row, target.data(), unit);
+    packed.call.operands[at] = pack_weight(packing, {&weight, 1}, *context.threads);
     packed.call.text += " packed=" + name;
     calls.push_back(std::move(packed));
   }

@@ -83,16 +83,9 @@ Tensor LinearFamily::call(const std::string& op, const std::vector<std::optional
 }
 
 Tensor LinearFamily::pack(const Tensor& plain) const {
-  for (const auto& [name, packing] : registry_.packings()) {
-    if (!packing.accepts(plain.meta, device_)) continue;
-    Tensor packed{plain.meta, Storage::allocate(packing.bytes(plain.meta)), 0};
-    packed.meta.packed = name;
-    const std::int64_t row_bytes = bytes_of(plain.meta.dtype, number_of(plain.meta.shape[1]));
-    const auto row = [&](std::int64_t index) { return plain.data() + index * row_bytes; };
-    for (std::int64_t unit = 0; unit < packing.units(plain.meta); ++unit)
-      packing.pack(plain.meta, row, packed.data(), unit);
-    return packed;
-  }
+  ThreadPool one(1);
+  for (const auto& [name, packing] : registry_.packings())
+    if (packing.accepts(plain.meta, device_)) return pack_weight(packing, {&plain, 1}, one);
   CHECK(false, "no packing accepts {}", plain.meta.text());
 }
 

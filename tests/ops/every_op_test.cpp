@@ -20,12 +20,10 @@ class EveryOp : public testing::Test {
   template <class Body>
   void for_each_sample(Body&& body) {
     for (const auto& [name, op] : context_->ops.all())
-      for (const Sample& sample : op.samples)
-        for (DType dtype : sample_dtypes(sample)) {
-          const SampleCall call = make_sample_call(op, sample, dtype);
-          SCOPED_TRACE(call.text);
-          body(op, call);
-        }
+      for (const SampleCall& call : sample_calls(op)) {
+        SCOPED_TRACE(call.text);
+        body(op, call);
+      }
   }
 
   static std::shared_ptr<Context> context_;

@@ -31,11 +31,9 @@ struct Finding {
   }
 };
 
-std::vector<Tensor> meaning_of(const Context& context, const Op& op, const TrialCall& call) {
+std::vector<Tensor> meaning_of(const Context& context, const Op& op, const SampleCall& call) {
   Interpreter interpreter(context);
-  Values operands;
-  for (const Tensor& operand : call.operands)
-    operands.push_back(operand.defined() ? interpreter.value(operand) : Value());
+  const Values operands = values_of(interpreter, call.operands);
   std::vector<Tensor> results;
   for (const Value& value : weft::call(op.name.c_str(), operands, call.attributes.entries(), false, &interpreter))
     results.push_back(value.tensor());
@@ -47,7 +45,7 @@ std::string changed_bits(const std::vector<Tensor>& wanted, const std::vector<Te
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto bytes = static_cast<std::size_t>(wanted[i].storage->bytes());
     if (std::memcmp(wanted[i].data(), came[i].data(), bytes) == 0) continue;
-    const std::string problem = difference(wanted[i], came[i], {});
+    const std::string problem = difference(wanted[i], came[i], {}, true);
     return fmt::format("result {}: {}", i, problem.empty() ? "other bits" : problem);
   }
   return "";
@@ -78,7 +76,7 @@ class KernelTrial {
 
   const Op& op() const { return op_; }
 
-  void run(const TrialCall& call) {
+  void run(const SampleCall& call) {
     const TrialRun first = attempt(call, kFill, *context_.threads);
     if (first.refusal) {
       ++refused_;
@@ -105,11 +103,11 @@ class KernelTrial {
   }
 
  private:
-  TrialRun attempt(const TrialCall& call, std::byte fill, ThreadPool& threads) {
+  TrialRun attempt(const SampleCall& call, std::byte fill, ThreadPool& threads) {
     return run_guarded(op_, kernel_, context_.ops, call, fill, record_, threads);
   }
 
-  void compare(const TrialCall& call, const std::vector<Tensor>& results) {
+  void compare(const SampleCall& call, const std::vector<Tensor>& results) {
     const std::vector<Tensor> wanted = meaning_of(context_, op_, call);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const std::string problem = difference(wanted[i], results[i], op_.tolerance(results[i].view().dtype));
@@ -117,7 +115,7 @@ class KernelTrial {
     }
   }
 
-  void run_rows(const TrialCall& call, const std::vector<Tensor>& all) {
+  void run_rows(const SampleCall& call, const std::vector<Tensor>& all) {
     const std::int64_t rows = call.operands[static_cast<std::size_t>(op_.rows_of)].meta.shape[0].number();
     for (std::int64_t row = 0; row < rows; ++row) {
       const TrialRun single = attempt(*with_rows(op_, call, row, 1), kFill, *context_.threads);
@@ -177,7 +175,7 @@ void PluginChecks::run(std::size_t subject, const ReportCheck& report) {
 void PluginChecks::check_op(const Op& op, const ReportCheck& report) const {
   Finding rule{"the shape rule takes its samples"}, symbolic{"the shape rule holds for every number of rows"};
   const Dim symbol = Dim::symbol("s0");
-  for (const TrialCall& call : trial_calls(op)) {
+  for (const SampleCall& call : sample_calls(op)) {
     const std::vector<std::optional<Meta>> metas = metas_of(call.operands);
     const std::vector<Meta> results = infer_results(op, context_->ops, metas, call.attributes);
     rule.note("", call.text);
@@ -220,7 +218,7 @@ void PluginChecks::check_kernel(const Kernel& registered, const ReportCheck& rep
     return;
   }
   KernelTrial trial(*context_, *kernel, record_);
-  for (const TrialCall& call : trial_calls(trial.op())) trial.run(call);
+  for (const SampleCall& call : sample_calls(trial.op())) trial.run(call);
   trial.report(subject, report);
 }
 
@@ -229,9 +227,9 @@ void PluginChecks::check_pass(const PassRow& pass, const ReportCheck& report) {
   Finding legal{"leaves graphs legal that mean the same"};
   int changed = 0;
   for (const auto& [name, op] : context_->ops.all()) {
-    const std::vector<TrialCall> calls = trial_calls(op);
+    const std::vector<SampleCall> calls = sample_calls(op);
     if (calls.empty() || op.is_allocation || !all_are_tensors(calls[0].operands)) continue;
-    const TrialCall& call = calls[0];
+    const SampleCall& call = calls[0];
     Graph graph("check_" + name, Stage::traced);
     Trace trace(context_->ops, graph);
     Values operands;
@@ -248,9 +246,7 @@ void PluginChecks::check_pass(const PassRow& pass, const ReportCheck& report) {
       if (record.name == pass.name)
         for (const auto& [what, count] : record.result.counts) changed += count;
     Interpreter interpreter(*context_);
-    Values inputs;
-    for (const Tensor& tensor : tensors) inputs.push_back(interpreter.value(tensor));
-    const Values results = run_graph(*compiled.record.split, interpreter, inputs);
+    const Values results = run_graph(*compiled.record.split, interpreter, values_of(interpreter, tensors));
     const std::vector<Tensor> wanted = meaning_of(*context_, op, call);
     for (std::size_t i = 0; i < wanted.size(); ++i)
       legal.note(difference(wanted[i], results[i].tensor(), op.tolerance(wanted[i].view().dtype)), call.text);

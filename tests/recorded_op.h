@@ -1,0 +1,37 @@
+#pragma once
+
+// A call that was recorded elsewhere (tests/data/ops), and what this program gives for it.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "compiler/context.h"
+
+namespace weft {
+
+// In the order of the record.
+using RecordedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// Thrown for an op, a format or a kind of table that is not in this program.
+struct NotKnownYet {};
+
+struct RecordedCall {
+  std::string op;
+  std::string name;  // of the case; `round.bfloat16` for a conversion
+  RecordedTensors inputs;
+  RecordedTensors wanted;
+  nlohmann::ordered_json attributes;
+};
+
+// The results in the order of the wanted ones, perhaps with more behind them: those of the op's meaning, or with a
+// provider those of its kernel wherever it supports the call. NotKnownYet, or what the op throws.
+std::vector<Tensor> run_recorded(const RecordedCall& recorded, const Context& context, const std::string& provider);
+
+// By torch's name: `bfloat16`, and with the case of a conversion before it `round.bfloat16`. NotKnownYet.
+DType dtype_of_torch(std::string_view name);
+DType format_of_torch(std::string_view name);
+
+}  // namespace weft
