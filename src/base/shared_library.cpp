@@ -7,7 +7,7 @@ namespace weft {
 std::optional<SharedLibrary> SharedLibrary::open(const std::string& name, std::string& problem) {
   // Local: its symbols must not stand in for those of another library.
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle != nullptr) return SharedLibrary(handle);
+  if (handle != nullptr) return SharedLibrary(name, handle);
   const char* words = dlerror();
   problem = words == nullptr ? "the loader does not say why" : words;
   return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace weft {
 
@@ -17,11 +18,19 @@ class SharedLibrary {
   Function* find(const char* symbol) const {
     return reinterpret_cast<Function*>(find_address(symbol));
   }
+  // The same for one of several that are all wanted; `problem` names the first that is missing, and keeps what it
+  // holds.
+  template <class Function>
+  void find(const char* symbol, Function*& function, std::string& problem) const {
+    function = find<Function>(symbol);
+    if (function == nullptr && problem.empty()) problem = name_ + " has no " + symbol;
+  }
 
  private:
-  explicit SharedLibrary(void* handle) : handle_(handle) {}
+  SharedLibrary(std::string name, void* handle) : name_(std::move(name)), handle_(handle) {}
   void* find_address(const char* symbol) const;
 
+  std::string name_;
   void* handle_;
 };
 

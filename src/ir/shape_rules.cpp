@@ -41,15 +41,6 @@ std::vector<Meta> pointwise_rule(const OpRequest& request, const char* op) {
   return {Meta::tensor(x.dtype, x.shape)};
 }
 
-std::vector<Meta> row_reduction_rule(const OpRequest& request, const char* op) {
-  const Meta& x = request.operand(0);
-  require_floating(x, op, "x");
-  USER_CHECK(x.rank() >= 1, "[{}] x must have rows, but is {}", op, x.text());
-  Shape shape = x.shape;
-  shape.back() = 1;
-  return {Meta::tensor(x.dtype, std::move(shape))};
-}
-
 std::optional<Shape> view_strides(const Meta& from, const Shape& to) {
   if (from.is_contiguous()) return contiguous_strides(to);
   const Shape old_strides = from.full_strides();

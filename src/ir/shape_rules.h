@@ -13,9 +13,6 @@ std::vector<Meta> broadcast_rule(const OpRequest& request, const char* op);
 // One floating tensor; the result has its shape.
 std::vector<Meta> pointwise_rule(const OpRequest& request, const char* op);
 
-// One floating tensor of rank >= 1; the last dim of the result is 1.
-std::vector<Meta> row_reduction_rule(const OpRequest& request, const char* op);
-
 // Strides of the same memory under another shape; nothing when a dim of `to` would span a gap. Element counts must be
 // equal.
 std::optional<Shape> view_strides(const Meta& from, const Shape& to);

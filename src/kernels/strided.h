@@ -1,13 +1,22 @@
 #pragma once
 
-// Walks strided tensors for plain loops.
+// Strided tensors: how they lie, and walks over them for plain loops.
 
 #include <cstdint>
 
 #include "tensor/convert.h"
+#include "tensor/meta.h"
 #include "tensor/tensor_view.h"
 
 namespace weft {
+
+// Whether the elements of each row lie side by side, and rows do not overlap: contiguous tensors, and matrices whose
+// rows are further apart.
+inline bool has_plain_rows(const Meta& meta) {
+  if (meta.is_contiguous()) return true;
+  return meta.rank() == 2 && meta.strides[1] == Dim(1) && meta.strides[0].is_number() && meta.shape[1].is_number() &&
+         meta.strides[0].number() >= meta.shape[1].number();
+}
 
 // Calls body(index) for every multi-index of the sizes, row-major; `index` has kMaxRank entries.
 template <class Body>

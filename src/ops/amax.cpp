@@ -1,17 +1,18 @@
 #include "ops/amax.h"
 
 #include "ir/op.h"
-#include "ir/shape_rules.h"
+#include "ops/sum.h"
 
 namespace weft {
 
-Value amax(Value x) { return call("amax", {x}, {})[0]; }
+Value amax(Value x, std::int64_t dim) { return call("amax", {x}, {{"dim", dim}})[0]; }
 
 }  // namespace weft
 
 OP(amax) {
-  op.schema("amax(Tensor x) -> Tensor").function(&weft::amax);
-  op.gives([](const OpRequest& request) { return row_reduction_rule(request, "amax"); });
+  op.schema("amax(Tensor x, int dim=-1) -> Tensor").function(&weft::amax);
+  op.gives([](const OpRequest& request) { return reduction_rule(request, "amax"); });
   op.sample({{"x", {5, 200}}});
   op.sample({{"x", {2, 3, 7}}});
+  op.sample({{"x", {2, 3, 7}}}, {{"dim", 1}});
 }

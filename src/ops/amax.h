@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// The largest element over the last dim, kept as 1; NaN if any is NaN.
-Value amax(Value x);
+// The largest element over a dim, kept as 1; NaN if any is NaN.
+Value amax(Value x, std::int64_t dim = -1);
 
 }  // namespace weft

@@ -1,10 +1,14 @@
 #pragma once
 
-#include "ir/value.h"
+#include "ir/op.h"
 
 namespace weft {
 
-// The sum over the last dim, kept as 1: 64 strided partial sums and a fixed tree (tensor/house_math.h).
-Value sum(Value x);
+// The sum over a dim, kept as 1: 64 strided partial sums and a fixed tree (tensor/house_math.h).
+Value sum(Value x, std::int64_t dim = -1);
+
+// The type of what is left of x where the dim of the attribute `dim` is reduced to 1; amax shares it. UserError unless
+// x is floating and has that dim.
+std::vector<Meta> reduction_rule(const OpRequest& request, const char* op);
 
 }  // namespace weft

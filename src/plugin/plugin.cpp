@@ -2,35 +2,29 @@
 
 #include <filesystem>
 
-#include <dlfcn.h>
-
 #include "base/error.h"
+#include "base/shared_library.h"
 #include "plugin/flat_host.h"
 
 namespace weft {
 namespace {
 
-using Entry = const weft_plugin* (*)();
-
-// The path as dlopen takes it: a name without a slash would be looked for in the system's folders.
-void* open_library(const std::string& path) {
+// A name without a slash would be looked for in the system's folders.
+SharedLibrary open_library(const std::string& path) {
   std::error_code ignored;
   USER_CHECK(std::filesystem::is_regular_file(path, ignored), "[plugin] {} is not a file", path);
-  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) {
-    const char* reason = ::dlerror();
-    fail_user("[plugin] {} is not a shared library that can be loaded: {}", path, reason == nullptr ? "" : reason);
-  }
-  return library;
+  std::string problem;
+  const auto library = SharedLibrary::open(path.find('/') == std::string::npos ? "./" + path : path, problem);
+  USER_CHECK(library, "[plugin] {} is not a shared library that can be loaded: {}", path, problem);
+  return *library;
 }
 
 const weft_plugin& entry_of(const std::string& path) {
-  void* symbol = ::dlsym(open_library(path), "weft_plugin_entry");
-  USER_CHECK(symbol != nullptr, "[plugin] {} does not export weft_plugin_entry: it is not a plugin", path);
+  auto* entry = open_library(path).find<const weft_plugin*()>("weft_plugin_entry");
+  USER_CHECK(entry != nullptr, "[plugin] {} does not export weft_plugin_entry: it is not a plugin", path);
   const weft_plugin* plugin = nullptr;
   call_plugin("[plugin] weft_plugin_entry", path, [&](weft_message*) {
-    plugin = reinterpret_cast<Entry>(symbol)();
+    plugin = entry();
     return WEFT_OK;
   });
   USER_CHECK(plugin != nullptr, "[plugin] weft_plugin_entry of {} gives nothing", path);

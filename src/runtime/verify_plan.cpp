@@ -7,15 +7,6 @@
 namespace weft {
 namespace {
 
-// Views of one slot with elements of one size are compared by columns; others count as meeting.
-bool may_meet(const PlanView& a, const PlanView& b) {
-  if (!a.meta.is_tensor() || !b.meta.is_tensor() || a.meta.dtype != b.meta.dtype) return true;
-  if (!a.byte_offset.is_number() || !b.byte_offset.is_number() || is_block(a.meta.dtype)) return true;
-  const std::int64_t size = bytes_of(a.meta.dtype, 1);
-  return may_overlap(footprint(a.meta, a.byte_offset.number() / size),
-                     footprint(b.meta, b.byte_offset.number() / size));
-}
-
 class PlanVerifier {
  public:
   explicit PlanVerifier(const Plan& plan) : plan_(plan), writes_(plan.slots.size()) {}
@@ -54,8 +45,8 @@ class PlanVerifier {
     require(view.version <= last, where, "reads version {} of slot {}, which is not there yet", view.version,
             view.slot);
     for (const PlanView& write : writes_[slot])
-      require(write.version <= view.version || !may_meet(write, view), where,
-              "reads version {} of slot {}, part of which version {} wrote over", view.version, view.slot,
+      require(write.version <= view.version || !may_overlap(write.meta, write.byte_offset, view.meta, view.byte_offset),
+              where, "reads version {} of slot {}, part of which version {} wrote over", view.version, view.slot,
               write.version);
   }
 

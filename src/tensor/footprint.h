@@ -19,4 +19,8 @@ Footprint footprint(const Meta& meta, const Dim& offset);
 // Of two views of one storage with elements of one size. Columns of one matrix that do not meet are known to be apart.
 bool may_overlap(const Footprint& a, const Footprint& b);
 
+// Of two views of one storage that begin at these bytes of it. Yes, unless their types and places say that they are
+// apart: one behind the other, or other columns of rows that are equally far apart.
+bool may_overlap(const Meta& a, const Dim& a_offset, const Meta& b, const Dim& b_offset);
+
 }  // namespace weft

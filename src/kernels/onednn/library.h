@@ -1,6 +1,7 @@
 #pragma once
 
-// oneDNN as the kernels of this folder use it: each call on one thread, for one slice of columns, from our own pool.
+// oneDNN as the kernels of this folder use it: each call on one thread, for one slice of columns or block
+// of rows, from our own pool.
 //
 // The library is opened when a call first asks whether it is supported, not linked: it takes 2 ms and 15 MB, which only
 // those pay who name it in a priority list.
@@ -19,6 +20,25 @@ struct Library {
   decltype(&dnnl_sgemm) sgemm = nullptr;
   decltype(&dnnl_gemm_u8s8s32) gemm_u8s8s32 = nullptr;
   decltype(&dnnl_version) version = nullptr;
+  // What primitives are made of and run with.
+  decltype(&dnnl_engine_create) engine_create = nullptr;
+  decltype(&dnnl_engine_destroy) engine_destroy = nullptr;
+  decltype(&dnnl_stream_create) stream_create = nullptr;
+  decltype(&dnnl_stream_destroy) stream_destroy = nullptr;
+  decltype(&dnnl_memory_desc_init_by_strides) memory_desc_init_by_strides = nullptr;
+  decltype(&dnnl_memory_desc_get_size) memory_desc_get_size = nullptr;
+  decltype(&dnnl_memory_create) memory_create = nullptr;
+  decltype(&dnnl_memory_destroy) memory_destroy = nullptr;
+  decltype(&dnnl_softmax_forward_desc_init) softmax_forward_desc_init = nullptr;
+  decltype(&dnnl_primitive_attr_create) primitive_attr_create = nullptr;
+  decltype(&dnnl_primitive_attr_set_scratchpad_mode) primitive_attr_set_scratchpad_mode = nullptr;
+  decltype(&dnnl_primitive_attr_destroy) primitive_attr_destroy = nullptr;
+  decltype(&dnnl_primitive_desc_create) primitive_desc_create = nullptr;
+  decltype(&dnnl_primitive_desc_query_md) primitive_desc_query_md = nullptr;
+  decltype(&dnnl_primitive_desc_destroy) primitive_desc_destroy = nullptr;
+  decltype(&dnnl_primitive_create) primitive_create = nullptr;
+  decltype(&dnnl_primitive_execute) primitive_execute = nullptr;
+  decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
   // Of the OpenMP that oneDNN runs on.
   decltype(&omp_get_max_threads) get_max_threads = nullptr;
   decltype(&omp_set_num_threads) set_num_threads = nullptr;

@@ -9,6 +9,7 @@
 
 #include "kernels/onednn/library.h"
 #include "kernels/registry.h"
+#include "kernels/strided.h"
 #include "tensor/convert.h"
 
 namespace weft::onednn {
@@ -20,13 +21,6 @@ constexpr std::int64_t kBlockRows = 512;
 bool takes(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 
 std::int64_t float_row_bytes(std::int64_t count) { return align_up(count * static_cast<std::int64_t>(sizeof(float))); }
-
-// Whether the elements of each row lie side by side and the rows of a matrix do not overlap.
-bool has_plain_rows(const Meta& meta) {
-  if (meta.is_contiguous()) return true;
-  return meta.rank() == 2 && meta.strides[1] == Dim(1) && meta.strides[0].is_number() && meta.shape[1].is_number() &&
-         meta.strides[0].number() >= meta.shape[1].number();
-}
 
 Verdict supports(const KernelRequest& request) {
   const Meta& x = *request.operands[0];

@@ -11,6 +11,7 @@
 
 #include "kernels/onednn/library.h"
 #include "kernels/registry.h"
+#include "kernels/strided.h"
 #include "tensor/blocks.h"
 #include "tensor/convert.h"
 
@@ -33,11 +34,6 @@ BlockFormat block_format(DType dtype) {
   return {2, 128, false};
 }
 
-bool has_plain_rows(const Meta& meta, std::int64_t width) {
-  return meta.is_contiguous() ||
-         (meta.strides[1] == Dim(1) && meta.strides[0].is_number() && meta.strides[0].number() >= width);
-}
-
 Verdict supports(bool wide_sums, const KernelRequest& request) {
   const Meta& x = *request.operands[0];
   const Meta& scale = *request.operands[1];
@@ -50,8 +46,7 @@ Verdict supports(bool wide_sums, const KernelRequest& request) {
     return Verdict::no("without VNNI oneDNN's sums of 8-bit products saturate at 16 bits");
   if (!weight.shape[0].is_number() || !weight.shape[1].is_number())
     return Verdict::no(fmt::format("wants a weight of known size, not {}", weight.text()));
-  const std::int64_t depth = weight.shape[1].number();
-  if (!has_plain_rows(x, depth) || !has_plain_rows(scale, depth / kBlockElements))
+  if (!has_plain_rows(x) || !has_plain_rows(scale))
     return Verdict::no(fmt::format("wants rows side by side, not {} and {}", x.text(), scale.text()));
   if (!result.is_contiguous() ||
       (result.dtype != DType::f32 && result.dtype != DType::bf16 && result.dtype != DType::f16))

@@ -7,6 +7,7 @@
 
 #include "kernels/openblas/library.h"
 #include "kernels/registry.h"
+#include "kernels/strided.h"
 
 namespace weft::openblas {
 namespace {
@@ -15,13 +16,6 @@ namespace {
 constexpr std::int64_t kSliceColumns = 128;
 // Rows of one call: counts of the library are ints.
 constexpr std::int64_t kBlockRows = 512;
-
-// Whether the elements of each row lie side by side and the rows of a matrix do not overlap.
-bool has_plain_rows(const Meta& meta) {
-  if (meta.is_contiguous()) return true;
-  return meta.rank() == 2 && meta.strides[1] == Dim(1) && meta.strides[0].is_number() && meta.shape[1].is_number() &&
-         meta.strides[0].number() >= meta.shape[1].number() && meta.strides[0].number() <= INT_MAX;
-}
 
 Verdict supported(const DeviceDescription& device) {
   return device.id.type == DeviceType::cpu ? Verdict::yes() : Verdict::no("runs on the CPU only");
@@ -37,8 +31,11 @@ Verdict supports(const KernelRequest& request) {
   for (const Dim& dim : weight.shape)
     if (!dim.is_number() || dim.number() == 0 || dim.number() > INT_MAX)
       return Verdict::no(fmt::format("wants a weight whose size is known and fits an int, not {}", weight.text()));
-  for (const Meta* meta : {&x, &weight})
+  for (const Meta* meta : {&x, &weight}) {
     if (!has_plain_rows(*meta)) return Verdict::no(fmt::format("wants rows side by side, not {}", meta->text()));
+    if (!meta->is_contiguous() && meta->strides[0].number() > INT_MAX)
+      return Verdict::no(fmt::format("wants rows whose distance fits an int, not {}", meta->text()));
+  }
   if (!request.results[0].is_contiguous()) return Verdict::no("the result is not contiguous");
   if (bias && (bias->dtype != DType::f32 || !bias->is_contiguous()))
     return Verdict::no(fmt::format("no bias of {}", bias->text()));

@@ -1,7 +1,5 @@
 #include "kernels/provider.h"
 
-#include <fmt/core.h>
-
 #include "base/error.h"
 #include "base/shared_library.h"
 #include "kernels/openblas/library.h"
@@ -19,10 +17,7 @@ Opened open() {
   const char* name = "libopenblas.so.0";
   const auto shared = SharedLibrary::open(name, opened.problem);
   if (!shared) return opened;
-  const auto find = [&]<class Function>(Function*& function, const char* symbol) {
-    function = shared->find<Function>(symbol);
-    if (function == nullptr) opened.problem = fmt::format("{} has no {}", name, symbol);
-  };
+  const auto find = [&](auto*& function, const char* symbol) { shared->find(symbol, function, opened.problem); };
   find(opened.library.sgemm, "cblas_sgemm");
   find(opened.library.sgemv, "cblas_sgemv");
   find(opened.library.get_config, "openblas_get_config");

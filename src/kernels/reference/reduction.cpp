@@ -1,4 +1,4 @@
-// sum and amax over the last dim.
+// sum and amax over a dim.
 
 #include <cmath>
 #include <limits>
@@ -12,46 +12,49 @@
 namespace weft {
 namespace {
 
-// The row of x that result element `index` is made of.
+// The elements of x along `axis` that result element `index` is made of.
 template <class T>
-std::vector<T> row_at(const TensorView& x, const std::int64_t* index) {
+std::vector<T> line_at(const TensorView& x, int axis, const std::int64_t* index) {
   std::int64_t at = 0;
-  for (int i = 0; i + 1 < x.rank; ++i) at += index[i] * x.stride[i];
-  std::vector<T> row;
-  for (std::int64_t i = 0; i < x.size[x.rank - 1]; ++i, at += x.stride[x.rank - 1])
-    row.push_back(
+  for (int i = 0; i < x.rank; ++i)
+    if (i != axis) at += index[i] * x.stride[i];
+  std::vector<T> line;
+  for (std::int64_t i = 0; i < x.size[axis]; ++i, at += x.stride[axis])
+    line.push_back(
         static_cast<T>(x.dtype == DType::f64 ? load_double(x.dtype, x.data, at) : load_float(x.dtype, x.data, at)));
-  return row;
+  return line;
 }
 
 struct Sum {
-  float operator()(const std::vector<float>& row) const {
-    return house_row_sum(row.data(), static_cast<std::int64_t>(row.size()));
+  float operator()(const std::vector<float>& line) const {
+    return house_row_sum(line.data(), static_cast<std::int64_t>(line.size()));
   }
-  double operator()(const std::vector<double>& row) const { return std::accumulate(row.begin(), row.end(), 0.0); }
+  double operator()(const std::vector<double>& line) const { return std::accumulate(line.begin(), line.end(), 0.0); }
 };
 
 // NaN wins.
 struct Largest {
   template <class T>
-  T operator()(const std::vector<T>& row) const {
-    T result = row.empty() ? -std::numeric_limits<T>::infinity() : row[0];
-    for (T value : row) result = std::isnan(result) || result > value ? result : value;
+  T operator()(const std::vector<T>& line) const {
+    T result = line.empty() ? -std::numeric_limits<T>::infinity() : line[0];
+    for (T value : line) result = std::isnan(result) || result > value ? result : value;
     return result;
   }
 };
 
-// Row by row, in f32; in f64 for f64.
+// Line by line, in f32; in f64 for f64.
 template <class Reduce>
 void run(const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const TensorView& y = call.results[0];
+  const std::int64_t dim = call.attributes.at("dim").integer();
+  const int axis = static_cast<int>(dim < 0 ? dim + x.rank : dim);
   for_each_index(y.size, y.rank, [&](const std::int64_t* index) {
     const std::int64_t at = element_at(y, index, y.rank);
     if (x.dtype == DType::f64) {
-      store_double(y.dtype, y.data, at, Reduce()(row_at<double>(x, index)));
+      store_double(y.dtype, y.data, at, Reduce()(line_at<double>(x, axis, index)));
     } else {
-      store_float(y.dtype, y.data, at, Reduce()(row_at<float>(x, index)));
+      store_float(y.dtype, y.data, at, Reduce()(line_at<float>(x, axis, index)));
     }
   });
 }

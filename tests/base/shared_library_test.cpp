@@ -1,0 +1,49 @@
+#include "base/shared_library.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+// A part of the C library, which every program has.
+constexpr const char* kThere = "libm.so.6";
+
+TEST(SharedLibrary, FindsFunctionsByName) {
+  std::string problem;
+  const auto library = SharedLibrary::open(kThere, problem);
+  ASSERT_TRUE(library) << problem;
+  EXPECT_EQ(problem, "");
+  auto* root = library->find<double(double)>("sqrt");
+  ASSERT_NE(root, nullptr);
+  EXPECT_EQ(root(49), 7);
+  EXPECT_EQ(library->find<double(double)>("weft_has_no_such_function"), nullptr);
+}
+
+TEST(SharedLibrary, SaysWhyItCannotBeOpened) {
+  std::string problem;
+  EXPECT_FALSE(SharedLibrary::open("libweft_nowhere.so", problem));
+  EXPECT_NE(problem.find("libweft_nowhere.so"), std::string::npos) << problem;
+}
+
+TEST(SharedLibrary, NamesTheFirstOfSeveralSymbolsThatIsMissing) {
+  std::string problem;
+  const auto library = SharedLibrary::open(kThere, problem);
+  ASSERT_TRUE(library) << problem;
+  double (*root)(double) = nullptr;
+  library->find("sqrt", root, problem);
+  ASSERT_NE(root, nullptr);
+  EXPECT_EQ(root(81), 9);
+  EXPECT_EQ(problem, "");
+  int (*first)() = nullptr;
+  int (*second)() = [] { return 1; };
+  library->find("weft_first", first, problem);
+  library->find("weft_second", second, problem);
+  EXPECT_EQ(problem, "libm.so.6 has no weft_first");
+  EXPECT_EQ(first, nullptr);
+  EXPECT_EQ(second, nullptr) << "nothing of before is left standing";
+  library->find("sqrt", root, problem);
+  EXPECT_EQ(problem, "libm.so.6 has no weft_first") << "a symbol that is there mends nothing";
+}
+
+}  // namespace
+}  // namespace weft
