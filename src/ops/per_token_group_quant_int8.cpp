@@ -1,7 +1,6 @@
 #include "ops/per_token_group_quant_int8.h"
 
 #include "base/error.h"
-#include "ir/op.h"
 #include "ir/shape_rules.h"
 #include "ops/abs.h"
 #include "ops/amax.h"
@@ -15,8 +14,29 @@
 namespace weft {
 
 std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps, std::string rounding) {
+  Values results = call("per_token_group_quant_int8", {x}, int8_group_attributes(group_size, eps, rounding));
+  return {results[0], results[1]};
+}
+
+std::vector<std::pair<std::string, Attribute>> int8_group_attributes(std::int64_t group_size, Scalar eps,
+                                                                     const std::string& rounding) {
+  return {{"group_size", group_size}, {"eps", eps.value}, {"rounding", EnumWord{rounding}}};
+}
+
+void check_int8_groups(const OpRequest& request, const char* op, const Dim& columns) {
+  const std::int64_t group = request.attributes.at("group_size").integer();
+  USER_CHECK(group > 0 && columns.is_number() && columns.number() % group == 0,
+             "[{}] x must have rows of whole groups of {}, but is {}", op, group, request.operand(0).text());
+  const std::string& rounding = request.attributes.at("rounding").word();
+  USER_CHECK(rounding == "nearest" || rounding == "toward_zero",
+             "[{}] rounding must be nearest or toward_zero, but is {}", op, rounding);
+}
+
+std::pair<Value, Value> quantised_int8_groups(const Value& x, const Attributes& attributes) {
   Values results = call("per_token_group_quant_int8", {x},
-                        {{"group_size", group_size}, {"eps", eps.value}, {"rounding", EnumWord{rounding}}});
+                        {{"group_size", attributes.at("group_size")},
+                         {"eps", attributes.at("eps")},
+                         {"rounding", attributes.at("rounding")}});
   return {results[0], results[1]};
 }
 
@@ -29,14 +49,10 @@ OP(per_token_group_quant_int8) {
       .function(&weft::per_token_group_quant_int8);
   op.checks([](const OpRequest& request) {
     const Meta& x = request.operand(0);
-    const std::int64_t group = request.attributes.at("group_size").integer();
     require_floating(x, "per_token_group_quant_int8", "x");
-    USER_CHECK(group > 0 && x.rank() >= 1 && x.is_contiguous() && x.shape.back().is_number() &&
-                   x.shape.back().number() % group == 0,
-               "[per_token_group_quant_int8] x must have rows of whole groups of {}, but is {}", group, x.text());
-    const std::string& rounding = request.attributes.at("rounding").word();
-    USER_CHECK(rounding == "nearest" || rounding == "toward_zero",
-               "[per_token_group_quant_int8] rounding must be nearest or toward_zero, but is {}", rounding);
+    USER_CHECK(x.rank() >= 1 && x.is_contiguous(),
+               "[per_token_group_quant_int8] x must have contiguous rows, but is {}", x.text());
+    check_int8_groups(request, "per_token_group_quant_int8", x.shape.back());
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     constexpr double kMaxCode = 127, kMinCode = -128;

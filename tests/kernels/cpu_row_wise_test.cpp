@@ -158,6 +158,51 @@ TEST(CpuActivation, GivesTheBitsOfItsMeaning) {
   });
 }
 
+// The meaning of softmax along the last dim.
+std::vector<float> softmax_of(const Tensor& x) {
+  std::vector<float> values = values_of(x);
+  const std::int64_t columns = x.meta.shape.back().number();
+  for (auto row = values.begin(); row != values.end(); row += columns) {
+    float largest = *row;
+    for (std::int64_t i = 0; i < columns; ++i) largest = std::isnan(largest) || largest > row[i] ? largest : row[i];
+    for (std::int64_t i = 0; i < columns; ++i) row[i] = house_exp(row[i] - largest);
+    const float sum = house_row_sum(&*row, columns);
+    for (std::int64_t i = 0; i < columns; ++i) row[i] = rounded(x.meta.dtype, row[i] / sum);
+  }
+  return values;
+}
+
+TEST(CpuSoftmax, GivesTheBitsOfItsMeaning) {
+  for_each_machine([](RowKernels& kernels) {
+    for (DType dtype : kFloatTypes) {
+      for (std::int64_t columns : kWidths) {
+        SCOPED_TRACE(case_text(dtype, columns));
+        for (std::uint32_t seed : {1u, 2u}) {
+          // Below 0 throughout, so that what lies beyond the row must not become its largest element or join the sum.
+          std::vector<float> values = rows_with_specials(kRows, columns, seed);
+          if (seed == 2)
+            for (float& value : values) value = -5 - std::fabs(value);
+          const Tensor x = with_row_padding(tensor_of(dtype, {kRows, columns}, values), columns % 3);
+          const Meta result = Meta::tensor(dtype, {kRows, columns});
+          for (std::int64_t dim : {-1, 1})
+            expect_same_bits(softmax_of(x), values_of(kernels.call("softmax", {x}, {{"dim", dim}}, {result})[0]), "y");
+        }
+      }
+    }
+  });
+}
+
+TEST(CpuSoftmax, SharesManyRowsOfAnyRank) {
+  for_each_machine([](RowKernels& kernels) {
+    for (const Shape& shape : {Shape{300, 576}, Shape{3, 5, 40}, Shape{576}, Shape{2, 30000}}) {
+      const auto count = static_cast<std::size_t>(element_count(shape).number());
+      const Tensor x = with_row_padding(tensor_of(DType::f32, shape, normal_values(count, 3)), 24);
+      const auto result = kernels.call("softmax", {x}, {{"dim", -1}}, {Meta::tensor(DType::f32, shape)});
+      expect_same_bits(softmax_of(x), values_of(result[0]), shape_text(shape));
+    }
+  });
+}
+
 struct Quantised {
   std::vector<int> codes;
   std::vector<float> scales;
@@ -330,6 +375,7 @@ TEST(CpuRowWise, AcceptsNoRows) {
   kernels.call("rms_norm", {x, std::nullopt}, {{"epsilon", 1e-6}, {"variance_size", Attribute()}}, {x.meta});
   kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::f32, {0, 32})});
   kernels.call("add", {x, x}, {}, {x.meta});
+  kernels.call("softmax", {x}, {{"dim", -1}}, {x.meta});
 }
 
 TEST(CpuRowWise, RefusesWithAReason) {
@@ -348,6 +394,7 @@ TEST(CpuRowWise, RefusesWithAReason) {
             "weight is bf16 and x is f32; f32 and x's dtype are supported");
   const Tensor column = tensor_of(DType::f32, {2, 1}, {1, 2});
   EXPECT_EQ(kernels.supports("add", {x, column}, {}, {x.meta}).reason(), "the last dim is broadcast");
+  EXPECT_EQ(kernels.supports("softmax", {x}, {{"dim", 0}}, {x.meta}).reason(), "dim is not the last one");
   EXPECT_EQ(kernels.supports("cast", {x}, {}, {Meta::tensor(DType::i8, {2, 8})}).reason(),
             "the result is i8; f32, f16 and bf16 are supported");
 }

@@ -18,6 +18,7 @@ void define_kernels_cpu_activation(KernelRegistry& registry);
 void define_kernels_cpu_quantize(KernelRegistry& registry);
 void define_kernels_cpu_rotary_embedding(KernelRegistry& registry);
 void define_kernels_cpu_elementwise(KernelRegistry& registry);
+void define_kernels_cpu_softmax(KernelRegistry& registry);
 void define_kernels_cpu_attention(KernelRegistry& registry);
 void define_kernels_cpu_kv_cache_update(KernelRegistry& registry);
 
@@ -67,12 +68,13 @@ float element_at(const Tensor& tensor, std::int64_t index) {
 }  // namespace
 
 RowKernels::RowKernels(const std::string& ceiling, int threads)
-    : device_(describe_cpu(ceiling, threads)), threads_(threads) {
+    : device_(describe_cpu(ceiling, threads)), ops_(make_op_table()), threads_(threads) {
   define_kernels_cpu_rms_norm(registry_);
   define_kernels_cpu_activation(registry_);
   define_kernels_cpu_quantize(registry_);
   define_kernels_cpu_rotary_embedding(registry_);
   define_kernels_cpu_elementwise(registry_);
+  define_kernels_cpu_softmax(registry_);
   define_kernels_cpu_attention(registry_);
   define_kernels_cpu_kv_cache_update(registry_);
   registry_.prepare(device_);
@@ -89,15 +91,17 @@ std::vector<Tensor> RowKernels::call(const std::string& op, std::vector<std::opt
   const Kernel* kernel = registry_.find(op, "cpu");
   const Verdict verdict = supports(op, operands, attributes, results);
   CHECK(verdict, "[{}] refused: {}", op, verdict.reason());
-  std::vector<Tensor> outputs;
-  for (int index : kernel->writes) {
-    auto& written = operands[static_cast<std::size_t>(index)];
-    outputs.push_back(*(written = copy_of(*written)));
+  std::vector<Tensor> outputs(results.size());
+  for (const Donation& donation : ops_.at(op).donates) {
+    if (std::count(kernel->writes.begin(), kernel->writes.end(), donation.argument) == 0) continue;
+    auto& written = operands[static_cast<std::size_t>(donation.argument)];
+    outputs[static_cast<std::size_t>(donation.result)] = *(written = copy_of(*written));
   }
   std::vector<Guarded> guards;
-  for (std::size_t i = outputs.size(); i < results.size(); ++i) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (outputs[i].defined()) continue;
     guards.emplace_back(results[i].bytes().number());
-    outputs.push_back({results[i], guards.back().storage, kGuard});
+    outputs[i] = {results[i], guards.back().storage, kGuard};
   }
   const std::vector<std::optional<Meta>> metas = metas_of(operands);
   const KernelRequest request{metas, results, attributes, {}};

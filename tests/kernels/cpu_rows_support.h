@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/op.h"
 #include "kernels/registry.h"
 #include "tensor/device.h"
 #include "tensor/tensor.h"
@@ -27,6 +28,7 @@ class RowKernels {
 
  private:
   DeviceDescription device_;
+  OpTable ops_;
   KernelRegistry registry_;
   ThreadPool threads_;
 };

@@ -63,7 +63,7 @@ TEST_P(SixteenLanes, Norms) {
   }
 }
 
-TEST_P(SixteenLanes, ActivationsSumsProductsAndCasts) {
+TEST_P(SixteenLanes, ActivationsSumsProductsSoftmaxAndCasts) {
   for (int element = 0; element < kElements; ++element) {
     const Tensor x = rows(element, 2 * columns, 1), y = rows(element, columns, 2);
     const auto compare = [&](auto function_of, DType output, const char* what) {
@@ -85,34 +85,94 @@ TEST_P(SixteenLanes, ActivationsSumsProductsAndCasts) {
       compare([&](const RowWiseKernels& kernels) { return kernels.gated[gate][element]; }, kTypes[element], "gated");
     compare([&](const RowWiseKernels& kernels) { return kernels.add[element]; }, kTypes[element], "add");
     compare([&](const RowWiseKernels& kernels) { return kernels.mul[element]; }, kTypes[element], "mul");
+    compare([&](const RowWiseKernels& kernels) { return kernels.softmax[element]; }, kTypes[element], "softmax");
     for (int to = 0; to < kElements; ++to)
       compare([&](const RowWiseKernels& kernels) { return kernels.cast[element][to]; }, kTypes[to], "cast");
   }
 }
 
+struct Quantised {
+  Tensor codes, scales;
+  Quantised(std::int64_t width, std::int64_t group)
+      : codes(Tensor::empty(Meta::tensor(DType::i8, {kRows, width}))),
+        scales(Tensor::empty(Meta::tensor(DType::f32, {kRows, width / group}))) {}
+  GroupQuantTask task(std::int64_t width, std::int64_t group, bool toward_zero) const {
+    return {.codes = codes.as<std::int8_t>(),
+            .scales = scales.as<float>(),
+            .codes_stride = width,
+            .scales_stride = width / group,
+            .rows = kRows,
+            .columns = width,
+            .group = group,
+            .least = 1e-10f,
+            .toward_zero = toward_zero};
+  }
+};
+
+void expect_same_quantised(const Quantised& wanted, const Quantised& came, const char* what) {
+  expect_same_tensor(wanted.scales, came.scales, what);
+  EXPECT_EQ(
+      std::memcmp(wanted.codes.data(), came.codes.data(), static_cast<std::size_t>(wanted.codes.storage->bytes())), 0)
+      << what;
+}
+
 TEST_P(SixteenLanes, GroupQuantisation) {
+  const QuantisedRowKernels& four = quantised_row_kernels_baseline;
+  const QuantisedRowKernels& sixteen = quantised_row_kernels_emulated;
+  const std::int64_t width = 2 * columns;
   for (int element = 0; element < kElements; ++element) {
     for (bool toward_zero : {false, true}) {
-      const Tensor x = rows(element, 2 * columns, 1);
-      const auto run = [&](const RowWiseKernels& kernels) {
-        const std::vector<Tensor> results{Tensor::empty(Meta::tensor(DType::i8, {kRows, 2 * columns})),
-                                          Tensor::empty(Meta::tensor(DType::f32, {kRows, 2}))};
-        kernels.group_quant[element]({.x = x.data(),
-                                      .codes = results[0].as<std::int8_t>(),
-                                      .scales = results[1].as<float>(),
-                                      .x_stride = 2 * columns,
-                                      .codes_stride = 2 * columns,
-                                      .scales_stride = 2,
-                                      .rows = kRows,
-                                      .columns = 2 * columns,
-                                      .group = columns,
-                                      .least = 1e-10f,
-                                      .toward_zero = toward_zero});
-        return results;
+      const Tensor x = rows(element, 2 * width, 1), residual = rows(element, width, 2);
+      const auto run = [&](auto function) {
+        Quantised result(width, columns);
+        function(result.task(width, columns, toward_zero));
+        return result;
       };
-      const auto wanted = run(baseline), came = run(emulated);
-      expect_same_tensor(wanted[1], came[1], "scales");
-      EXPECT_EQ(std::memcmp(wanted[0].data(), came[0].data(), static_cast<std::size_t>(kRows * 2 * columns)), 0);
+      const auto compare = [&](auto function_of, const char* what) {
+        expect_same_quantised(run(function_of(four)), run(function_of(sixteen)), what);
+      };
+      compare(
+          [&](const QuantisedRowKernels& kernels) {
+            return [&, function = kernels.groups[element]](GroupQuantTask task) {
+              task.x = x.data();
+              task.x_stride = 2 * width;
+              function(task);
+            };
+          },
+          "alone");
+      for (int gate = 0; gate < kGates; ++gate)
+        compare(
+            [&](const QuantisedRowKernels& kernels) {
+              return [&, function = kernels.gated_groups[gate][element]](const GroupQuantTask& task) {
+                function({.x = x.data(), .x_stride = 2 * width, .rows = kRows, .columns = width}, task);
+              };
+            },
+            "gated");
+      for (int weighting = 0; weighting < kWeightings; ++weighting) {
+        const Tensor weight = tensor_of(weighting == 2 ? kTypes[element] : DType::f32, {width},
+                                        normal_values(static_cast<std::size_t>(width), 3));
+        const Tensor sum = Tensor::empty(residual.meta);
+        const NormTask norm{.x = x.data(),
+                            .residual = residual.data(),
+                            .weight = weight.data(),
+                            .residual_output = sum.data(),
+                            .x_stride = 2 * width,
+                            .residual_stride = width,
+                            .residual_output_stride = width,
+                            .rows = kRows,
+                            .columns = width,
+                            .variance_columns = width,
+                            .epsilon = 1e-5f,
+                            .normalise_rounded = toward_zero};
+        for (bool fused : {false, true})
+          compare(
+              [&](const QuantisedRowKernels& kernels) {
+                return [&, function = (fused ? kernels.fused_add_rms_norm_groups
+                                             : kernels.rms_norm_groups)[element][weighting]](
+                           const GroupQuantTask& task) { function(norm, task); };
+              },
+              fused ? "fused_add_rms_norm" : "rms_norm");
+      }
     }
   }
 }

@@ -22,7 +22,12 @@ inline Floats fill(float value) { return _mm256_set1_ps(value); }
 inline Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
 inline Floats round_even(Floats x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 inline Floats truncated(Floats x) { return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
-// a * b + c; one rounding where the instruction set has it. Not for row-wise ops.
+// a > b ? a : b and a < b ? a : b: the second argument where either is NaN.
+inline Floats larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+inline Floats smaller(Floats a, Floats b) { return _mm256_min_ps(a, b); }
+// a * b + c; one rounding where the instruction set has it. For row-wise ops only where the bits of a result show
+// nothing of it.
+constexpr bool kFusesMultiplyAdd = true;
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 
 inline Integers leading_lanes(int count) {
@@ -53,6 +58,14 @@ inline void store_bytes(std::int8_t* to, Integers x) {
   const __m256i wide = reinterpret_cast<__m256i>(x);
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packs_epi16(words, words));
+}
+// Of 32 values, each the integer nearest to a number in (-129, 128), ties to even.
+inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
+  const __m256i first = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1]));
+  const __m256i second = _mm256_packs_epi32(_mm256_cvtps_epi32(x[2]), _mm256_cvtps_epi32(x[3]));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                      _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), order));
 }
 
 inline Floats load_first(const float* from, int count) {

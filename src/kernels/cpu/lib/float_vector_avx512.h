@@ -28,6 +28,9 @@ inline Floats round_even(Floats x) {
 inline Floats truncated(Floats x) {
   return _mm512_maskz_roundscale_ps(kEvery, x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
+inline Floats larger(Floats a, Floats b) { return _mm512_maskz_max_ps(kEvery, a, b); }
+inline Floats smaller(Floats a, Floats b) { return _mm512_maskz_min_ps(kEvery, a, b); }
+constexpr bool kFusesMultiplyAdd = true;
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 
 inline __mmask16 leading_lanes(int count) { return static_cast<__mmask16>((1u << count) - 1); }
@@ -50,6 +53,12 @@ inline void store_low_halves(std::uint16_t* to, Integers x) {
 }
 inline void store_bytes(std::int8_t* to, Integers x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_maskz_cvtepi32_epi8(kEvery, reinterpret_cast<__m512i>(x)));
+}
+inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
+  for (int i = 0; i < 2; ++i) {
+    const __m128i bytes = _mm512_maskz_cvtsepi32_epi8(kEvery, _mm512_maskz_cvtps_epi32(kEvery, x[i]));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, bytes);
+  }
 }
 
 inline Floats load_first(const float* from, int count) { return _mm512_maskz_loadu_ps(leading_lanes(count), from); }

@@ -51,6 +51,17 @@ inline Floats rounded_by_mode(Floats x) {
 }
 inline Floats round_even(Floats x) { return rounded_by_mode<_MM_FROUND_TO_NEAREST_INT>(x); }
 inline Floats truncated(Floats x) { return rounded_by_mode<_MM_FROUND_TO_ZERO>(x); }
+inline Floats larger(Floats a, Floats b) {
+  for (int i = 0; i < kParts; ++i)
+    set_part(a, i, _mm_castps_si128(_mm_max_ps(_mm_castsi128_ps(part(a, i)), _mm_castsi128_ps(part(b, i)))));
+  return a;
+}
+inline Floats smaller(Floats a, Floats b) {
+  for (int i = 0; i < kParts; ++i)
+    set_part(a, i, _mm_castps_si128(_mm_min_ps(_mm_castsi128_ps(part(a, i)), _mm_castsi128_ps(part(b, i)))));
+  return a;
+}
+constexpr bool kFusesMultiplyAdd = false;
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return a * b + c; }
 
 // The value of f16 codes: scaling by 2^112 as a float gives the exponent its own bias and makes denormals exact.
@@ -102,6 +113,17 @@ inline void store_bytes(std::int8_t* to, Integers x) {
     const __m128i words = _mm_packs_epi32(part(x, i), part(x, i));
     const int bytes = _mm_cvtsi128_si32(_mm_packs_epi16(words, words));
     std::memcpy(to + 4 * i, &bytes, 4);
+  }
+}
+inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
+  for (int i = 0; i < 2; ++i) {
+    __m128i words[4];
+    for (int j = 0; j < 4; ++j) {
+      const int at = 4 * i + j;
+      words[j] = _mm_cvtps_epi32(_mm_castsi128_ps(part(x[at / kParts], at % kParts)));
+    }
+    const __m128i bytes = _mm_packs_epi16(_mm_packs_epi32(words[0], words[1]), _mm_packs_epi32(words[2], words[3]));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, bytes);
   }
 }
 

@@ -20,8 +20,6 @@ inline Integers wrapping_sum(Integers a, Integers b) {
 inline Integers bits_of(Floats x) { return reinterpret_cast<Integers>(x); }
 inline Floats floats_of(Integers x) { return reinterpret_cast<Floats>(x); }
 inline Floats absolute(Floats x) { return floats_of(bits_of(x) & 0x7fffffff); }
-// The second argument where either is NaN.
-inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 // Lanes hold integers below 2^31.
 inline Integers integers_of(Floats x) { return __builtin_convertvector(x, Integers); }
 
@@ -33,6 +31,12 @@ inline Integers brain_bits(Floats x) {
   return ((is_nan ? (bits | 0x400000) : rounded) >> 16) & 0xffff;
 }
 inline void store(Brain* to, Floats x) { store_low_halves(&to->bits, brain_bits(x)); }
+// The same for what arithmetic makes of bf16 operands and constants: as the low half of its NaNs is 0, no carry leaves
+// that half.
+inline Integers quiet_brain_bits(Floats x) {
+  const Integers bits = bits_of(x);
+  return wrapping_sum(bits, ((bits >> 16) & 1) + 0x7fff);
+}
 
 template <class T>
 inline Floats load_first(const T* from, int count) {
@@ -63,6 +67,23 @@ inline Floats rounded_to<Brain>(Floats x) {
   return floats_of(brain_bits(x) << 16);
 }
 
+// Both for what arithmetic makes of operands of type T and constants.
+template <class T>
+inline Floats rounded_result(Floats x) {
+  return rounded_to<T>(x);
+}
+template <>
+inline Floats rounded_result<Brain>(Floats x) {
+  return floats_of(quiet_brain_bits(x) & static_cast<std::int32_t>(0xffff0000));
+}
+template <class T>
+inline void store_result(T* to, Floats x) {
+  store(to, x);
+}
+inline void store_result(Brain* to, Floats x) {
+  store_low_halves(&to->bits, reinterpret_cast<Integers>(reinterpret_cast<Words>(quiet_brain_bits(x)) >> 16));
+}
+
 // Which lanes of a vector lie inside the row: all, or the first `count`.
 struct AllLanes {};
 struct FirstLanes {
@@ -82,6 +103,14 @@ inline void store(T* to, Floats x, AllLanes) {
 }
 template <class T>
 inline void store(T* to, Floats x, FirstLanes lanes) {
+  store_first(to, x, lanes.count);
+}
+template <class T>
+inline void store_result(T* to, Floats x, AllLanes) {
+  store_result(to, x);
+}
+template <class T>
+inline void store_result(T* to, Floats x, FirstLanes lanes) {
   store_first(to, x, lanes.count);
 }
 

@@ -12,6 +12,8 @@
 namespace weft::cpu {
 
 inline constexpr std::int64_t kMaxRotaryDim = 1024;
+// Columns that wait in L1, as floats.
+inline constexpr std::int64_t kBlockColumns = 1024;
 
 struct NormTask {
   const void* x = nullptr;
@@ -39,20 +41,6 @@ struct RowTask {
   std::int64_t output_stride = 0;
   std::int64_t rows = 0;
   std::int64_t columns = 0;  // of the output
-};
-
-struct GroupQuantTask {
-  const void* x = nullptr;
-  std::int8_t* codes = nullptr;
-  float* scales = nullptr;
-  std::int64_t x_stride = 0;
-  std::int64_t codes_stride = 0;
-  std::int64_t scales_stride = 0;
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;  // a multiple of `group`
-  std::int64_t group = 32;
-  float least = 0;  // the smallest maximum a scale is made of
-  bool toward_zero = false;
 };
 
 // Rotates one tensor's heads for tokens [0, rows).
@@ -84,7 +72,7 @@ struct RowWiseKernels {
   void (*add[kElements])(const RowTask&);
   void (*mul[kElements])(const RowTask&);
   void (*cast[kElements][kElements])(const RowTask&);  // from, to
-  void (*group_quant[kElements])(const GroupQuantTask&);
+  void (*softmax[kElements])(const RowTask&);
   void (*rotary[kElements])(const RotaryTask&);
 };
 extern const RowWiseKernels row_wise_kernels_baseline;

@@ -30,7 +30,32 @@ inline Floats scaled(Floats value, float scale, const void* weight, std::int64_t
   if constexpr (__is_same(Weight, NoWeight)) {
     return y;
   } else {
-    return rounded_to<Weight>(rounded_to<Weight>(y) * load(static_cast<const Weight*>(weight) + column, lanes));
+    const Floats factor = load(static_cast<const Weight*>(weight) + column, lanes);
+    return rounded_result<Weight>(rounded_result<Weight>(y) * factor);
+  }
+}
+
+// Whether all that `scaled` is made of has type T, but for constants.
+template <class T, class Weight>
+constexpr bool kOfOneType = !__is_same(Weight, float) || __is_same(T, float);
+
+// What `scaled` gives, stored as T, and as it reads after that.
+template <class T, class Weight, class Lanes>
+inline void store_scaled(T* to, Floats x, Lanes lanes) {
+  if constexpr (kOfOneType<T, Weight>) {
+    store_result(to, x, lanes);
+  } else {
+    store(to, x, lanes);
+  }
+}
+template <class T, class Weight>
+inline Floats rounded_scaled(Floats x) {
+  if constexpr (__is_same(Weight, T)) {
+    return x;  // is rounded
+  } else if constexpr (kOfOneType<T, Weight>) {
+    return rounded_result<T>(x);
+  } else {
+    return rounded_to<T>(x);
   }
 }
 
@@ -38,32 +63,44 @@ inline float norm_scale(float square_sum, const NormTask& task) {
   return house_rsqrt(square_sum / static_cast<float>(task.variance_columns) + task.epsilon);
 }
 
-template <class T, class Weight>
-void rms_norm(const NormTask& task) {
+// Calls take(row, value) for every row; value(column, lanes) is what rms_norm gives there, not yet rounded to T.
+template <class T, class Weight, class Take>
+inline void normalised_rows(const NormTask& task, Take take) {
   for (std::int64_t row = 0; row < task.rows; ++row) {
     const T* x = row_of<T>(task.x, row, task.x_stride);
-    T* output = row_of<T>(task.output, row, task.output_stride);
     const float squares = vector_row_sum(task.variance_columns, [&](std::int64_t column, auto lanes) {
       const Floats f = load(x + column, lanes);
       return f * f;
     });
     const float scale = norm_scale(squares, task);
-    for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
-      store(output + column, scaled<Weight>(load(x + column, lanes), scale, task.weight, column, lanes), lanes);
+    take(row, [&](std::int64_t column, auto lanes) {
+      return scaled<Weight>(load(x + column, lanes), scale, task.weight, column, lanes);
     });
   }
 }
 
-template <class T, class Weight, bool rounded>
-void fused_add_rms_norm_of(const NormTask& task) {
+template <class T, class Weight>
+void rms_norm(const NormTask& task) {
+  normalised_rows<T, Weight>(
+      task, [&](std::int64_t row, auto value) __attribute__((always_inline)) {
+        T* output = row_of<T>(task.output, row, task.output_stride);
+        for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
+          store_scaled<T, Weight>(output + column, value(column, lanes), lanes);
+        });
+      });
+}
+
+// The same for fused_add_rms_norm. value(column, lanes) also stores the sum, perhaps over x_residual: it may be called
+// once for each column.
+template <class T, class Weight, bool rounded, class Take>
+inline void normalised_sums(const NormTask& task, Take take) {
   for (std::int64_t row = 0; row < task.rows; ++row) {
     const T* x = row_of<T>(task.x, row, task.x_stride);
     const T* residual = row_of<T>(task.residual, row, task.residual_stride);
-    T* output = row_of<T>(task.output, row, task.output_stride);
     T* residual_output = row_of<T>(task.residual_output, row, task.residual_output_stride);
     const auto sum = [&](std::int64_t column, auto lanes) {
       const Floats exact = load(x + column, lanes) + load(residual + column, lanes);
-      return rounded ? rounded_to<T>(exact) : exact;
+      return rounded ? rounded_result<T>(exact) : exact;
     };
     const float squares = vector_row_sum(task.variance_columns, [&](std::int64_t column, auto lanes) {
       const Floats f = sum(column, lanes);
@@ -71,12 +108,23 @@ void fused_add_rms_norm_of(const NormTask& task) {
     });
     const float scale = norm_scale(squares, task);
     // The sum is made again: where it may stay unrounded there is no place for it in memory.
-    for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
+    take(row, [&](std::int64_t column, auto lanes) {
       const Floats f = sum(column, lanes);
-      store(residual_output + column, f, lanes);
-      store(output + column, scaled<Weight>(f, scale, task.weight, column, lanes), lanes);
+      store_result(residual_output + column, f, lanes);
+      return scaled<Weight>(f, scale, task.weight, column, lanes);
     });
   }
+}
+
+template <class T, class Weight, bool rounded>
+void fused_add_rms_norm_of(const NormTask& task) {
+  normalised_sums<T, Weight, rounded>(
+      task, [&](std::int64_t row, auto value) __attribute__((always_inline)) {
+        T* output = row_of<T>(task.output, row, task.output_stride);
+        for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
+          store_scaled<T, Weight>(output + column, value(column, lanes), lanes);
+        });
+      });
 }
 
 template <class T, class Weight>
@@ -84,28 +132,57 @@ void fused_add_rms_norm(const NormTask& task) {
   task.normalise_rounded ? fused_add_rms_norm_of<T, Weight, true>(task) : fused_add_rms_norm_of<T, Weight, false>(task);
 }
 
-template <Gate gate>
-inline Floats activation(Floats x) {
-  if constexpr (gate == Gate::silu) {
-    return vector_silu(x);
+// An activation in two steps: what takes long to compute of x, and the activation made of both, to be rounded to T.
+template <Gate gate, class T>
+inline Floats activation_factor(Floats x) {
+  if constexpr (gate == Gate::silu && __is_same(T, Brain) && kFusesMultiplyAdd) {
+    return bfloat_silu_divisor(x);
+  } else if constexpr (gate == Gate::silu) {
+    return vector_silu_divisor(x);
   } else if constexpr (gate == Gate::gelu) {
-    return (x * 0.5f) * (vector_erf(x * 0.707106781186547524f) + 1.0f);
+    return vector_erf(x * 0.707106781186547524f) + 1.0f;
   } else {
     const Floats inner = once_rounded_sum(x * x * x, 0.044715f, x) * 0.797884560802865356f;
-    return (x * 0.5f) * (vector_tanh(inner) + 1.0f);
+    return vector_tanh(inner) + 1.0f;
+  }
+}
+template <Gate gate>
+inline Floats activation(Floats x, Floats factor) {
+  return gate == Gate::silu ? x / factor : (x * 0.5f) * factor;
+}
+
+// Calls take(row, first, count, value) for blocks of `width` columns, at most kBlockColumns; value(column, lanes) is
+// the product at first + column, not yet rounded to T. Factors wait in L1: two loops of short chains of operations have
+// more of them under way at a time than one loop of long chains.
+template <Gate gate, class T, class Take>
+inline void gated_blocks(const RowTask& task, std::int64_t width, Take take) {
+  float factors[kBlockColumns];
+  for (std::int64_t row = 0; row < task.rows; ++row) {
+    for (std::int64_t first = 0; first < task.columns; first += width) {
+      const T* x = row_of<T>(task.x, row, task.x_stride) + first;
+      const T* y = x + task.columns;
+      const std::int64_t count = task.columns - first < width ? task.columns - first : width;
+      for_each_vector(count, [&](std::int64_t column, auto lanes) {
+        store(factors + column, activation_factor<gate, T>(load(x + column, lanes)), lanes);
+      });
+      take(row, first, count, [&](std::int64_t column, auto lanes) {
+        const Floats active = activation<gate>(load(x + column, lanes), load(factors + column, lanes));
+        return rounded_result<T>(active) * load(y + column, lanes);
+      });
+    }
   }
 }
 
 template <Gate gate, class T>
 void gated(const RowTask& task) {
-  for (std::int64_t row = 0; row < task.rows; ++row) {
-    const T* x = row_of<T>(task.x, row, task.x_stride);
-    T* output = row_of<T>(task.output, row, task.output_stride);
-    for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
-      const Floats active = rounded_to<T>(activation<gate>(load(x + column, lanes)));
-      store(output + column, active * load(x + task.columns + column, lanes), lanes);
-    });
-  }
+  gated_blocks<gate, T>(
+      task, kBlockColumns,
+      [&](std::int64_t row, std::int64_t first, std::int64_t count, auto value) __attribute__((always_inline)) {
+        T* output = row_of<T>(task.output, row, task.output_stride) + first;
+        for_each_vector(count, [&](std::int64_t column, auto lanes) {
+          store_result(output + column, value(column, lanes), lanes);
+        });
+      });
 }
 
 template <class T, class Operation>
@@ -138,48 +215,52 @@ void cast(const RowTask& task) {
   }
 }
 
-inline void store_bytes(std::int8_t* to, Integers x, AllLanes) { store_bytes(to, x); }
-inline void store_bytes(std::int8_t* to, Integers x, FirstLanes lanes) {
-  std::int8_t buffer[kLanes];
-  store_bytes(buffer, x);
-  std::memcpy(to, buffer, static_cast<unsigned>(lanes.count));
+// The largest element that is a number; -infinity where none is.
+template <class T>
+inline float largest_number(const T* x, std::int64_t columns) {
+  Floats largest = fill(-__builtin_inff());
+  std::int64_t column = 0;
+  for (; column + kLanes <= columns; column += kLanes) largest = larger(load(x + column), largest);
+  float lanes[kLanes], rest[kLanes];
+  store(lanes, largest);
+  const int count = static_cast<int>(columns - column);
+  if (count > 0) store(rest, load(x + column, FirstLanes{count}));
+  float result = lanes[0];
+  for (int i = 1; i < kLanes; ++i) result = lanes[i] > result ? lanes[i] : result;
+  for (int i = 0; i < count; ++i) result = rest[i] > result ? rest[i] : result;
+  return result;
 }
 
-// The largest magnitude of a row, NaN if there is one: as integers, the bits of a NaN are above those of infinity.
-template <class T>
-inline float largest_magnitude(const T* x, std::int64_t columns) {
-  Integers largest = {};
-  for_each_vector(columns, [&](std::int64_t column, auto lanes) {
-    const Integers bits = bits_of(absolute(load(x + column, lanes)));
-    largest = bits > largest ? bits : largest;
-  });
-  float lanes[kLanes];
-  store(lanes, floats_of(largest));
-  std::uint32_t bits = 0;
-  for (int i = 0; i < kLanes; ++i) bits = bits_of_float(lanes[i]) > bits ? bits_of_float(lanes[i]) : bits;
-  return float_of_bits(bits);
+// 0 in the lanes beyond the row.
+inline Floats inside(Floats x, AllLanes) { return x; }
+inline Floats inside(Floats x, FirstLanes lanes) {
+  float buffer[kLanes];
+  store(buffer, x);
+  return load(buffer, lanes);
 }
 
+// The meaning's maximum may be NaN where this one is not; the sum then is, which gives the same row.
 template <class T>
-void group_quant(const GroupQuantTask& task) {
-  const std::int64_t groups = task.columns / task.group;
+void softmax(const RowTask& task) {
   for (std::int64_t row = 0; row < task.rows; ++row) {
-    float* scales = task.scales + row * task.scales_stride;
-    for (std::int64_t group = 0; group < groups; ++group) {
-      const T* x = row_of<T>(task.x, row, task.x_stride) + group * task.group;
-      std::int8_t* codes = task.codes + row * task.codes_stride + group * task.group;
-      const float magnitude = largest_magnitude(x, task.group);
-      const float scale = (task.least > magnitude ? task.least : magnitude) / 127.0f;
-      scales[group] = scale;
-      const auto quantise = [&](auto rounding) {
-        for_each_vector(task.group, [&](std::int64_t column, auto lanes) {
-          const Floats code = rounding(at_most(at_least(load(x + column, lanes) / scale, -128.0f), 127.0f));
-          store_bytes(codes + column, integers_of(code) & (code == code), lanes);
-        });
-      };
-      task.toward_zero ? quantise([](Floats v) { return truncated(v); })
-                       : quantise([](Floats v) { return round_even(v); });
-    }
+    const T* x = row_of<T>(task.x, row, task.x_stride);
+    T* output = row_of<T>(task.output, row, task.output_stride);
+    const float largest = largest_number(x, task.columns);
+    const auto power = [&](std::int64_t column, auto lanes) { return vector_exp(load(x + column, lanes) - largest); };
+    // Where powers fit the output unrounded they are kept there; else they are made again.
+    constexpr bool kept = __is_same(T, float);
+    const float sum = vector_row_sum(task.columns, [&](std::int64_t column, auto lanes) {
+      const Floats p = power(column, lanes);
+      if constexpr (kept) store(output + column, p, lanes);
+      return inside(p, lanes);
+    });
+    for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
+      if constexpr (kept) {
+        store(output + column, load(output + column, lanes) / sum, lanes);
+      } else {
+        store(output + column, power(column, lanes) / sum, lanes);
+      }
+    });
   }
 }
 
@@ -280,7 +361,7 @@ constexpr RowWiseKernels make_row_wise_kernels() {
       .cast = {{cast<float, float>, cast<float, Half>, cast<float, Brain>},
                {cast<Half, float>, cast<Half, Half>, cast<Half, Brain>},
                {cast<Brain, float>, cast<Brain, Half>, cast<Brain, Brain>}},
-      .group_quant = {group_quant<float>, group_quant<Half>, group_quant<Brain>},
+      .softmax = {softmax<float>, softmax<Half>, softmax<Brain>},
       .rotary = {rotary<float>, rotary<Half>, rotary<Brain>},
   };
 }

@@ -24,7 +24,7 @@ bool same_leading_dims(const Meta& a, const Meta& b);
 // Weight of a norm: absent, f32 or of x's dtype; contiguous.
 Verdict norm_weight(const std::optional<Meta>& weight, DType x);
 
-inline constexpr int kMaxRowOperands = 4;
+inline constexpr int kMaxRowOperands = 5;
 
 // Rows [first, first + count) of each operand, `stride` elements apart; 0 where one row serves all.
 struct RowRun {

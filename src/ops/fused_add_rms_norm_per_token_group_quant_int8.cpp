@@ -1,0 +1,72 @@
+#include "ops/fused_add_rms_norm_per_token_group_quant_int8.h"
+
+#include "base/error.h"
+#include "ops/per_token_group_quant_int8.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kName = "fused_add_rms_norm_per_token_group_quant_int8";
+
+std::tuple<Value, Value, Value> call_fused(bool inplace, const Value& x, const Value& x_residual, const Value& weight,
+                                           Scalar epsilon, std::int64_t group_size,
+                                           std::optional<std::int64_t> variance_size, const std::string& intermediate,
+                                           Scalar eps, const std::string& rounding) {
+  auto attributes = int8_group_attributes(group_size, eps, rounding);
+  attributes.emplace_back("epsilon", epsilon.value);
+  attributes.emplace_back("variance_size", variance_size ? Attribute(*variance_size) : Attribute());
+  attributes.emplace_back("intermediate", EnumWord{intermediate});
+  Values results = call(kName, {x, x_residual, weight}, attributes, inplace);
+  return {results[0], results[1], results[2]};
+}
+
+}  // namespace
+
+std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(Value x, Value x_residual, Value weight,
+                                                                              Scalar epsilon, std::int64_t group_size,
+                                                                              std::optional<std::int64_t> variance_size,
+                                                                              std::string intermediate, Scalar eps,
+                                                                              std::string rounding) {
+  return call_fused(false, x, x_residual, weight, epsilon, group_size, variance_size, intermediate, eps, rounding);
+}
+
+std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
+    MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon, std::int64_t group_size,
+    std::optional<std::int64_t> variance_size, std::string intermediate, Scalar eps, std::string rounding) {
+  return call_fused(true, x, x_residual, weight, epsilon, group_size, variance_size, intermediate, eps, rounding);
+}
+
+}  // namespace weft
+
+OP(fused_add_rms_norm_per_token_group_quant_int8) {
+  using Typed = std::tuple<Value, Value, Value>(Value, Value, Value, Scalar, std::int64_t, std::optional<std::int64_t>,
+                                                std::string, Scalar, std::string);
+  op.schema(
+      "fused_add_rms_norm_per_token_group_quant_int8(Tensor x, Tensor x_residual, Tensor? weight, float epsilon, int "
+      "group_size, int? variance_size=None, str intermediate=f32, float eps=1e-10, str rounding=nearest) -> (Tensor, "
+      "Tensor, Tensor)");
+  op.function(static_cast<Typed*>(&weft::fused_add_rms_norm_per_token_group_quant_int8));
+  op.allow_inplace().donates("x_residual", 2);
+  op.checks([](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    USER_CHECK(x.is_tensor() && x.rank() >= 1, "[{}] x must have rows, but is {}", kName, x.text());
+    check_int8_groups(request, kName, x.shape.back());
+  });
+  op.means([](Evaluator&, const Values& v, const Attributes& a) {
+    const Values normalised = call("fused_add_rms_norm", {v[0], v[1], v[2]},
+                                   {{"epsilon", a.at("epsilon")},
+                                    {"variance_size", a.at("variance_size")},
+                                    {"intermediate", a.at("intermediate")}});
+    const auto [codes, scale] = quantised_int8_groups(normalised[0], a);
+    return Values{codes, scale, normalised[1]};
+  });
+  op.sample({{"x", {3, 64}}, {"x_residual", {3, 64}}, {"weight", {64}}}, {{"epsilon", 1e-6}, {"group_size", 32}});
+  op.sample({{"x", {5, 576}}, {"x_residual", {5, 576}}, {"weight", {576}, DType::f32}},
+            {{"epsilon", 1e-5}, {"group_size", 32}});
+  op.sample({{"x", {2, 100}}, {"x_residual", {2, 100}}}, {{"epsilon", 1e-5},
+                                                          {"group_size", 50},
+                                                          {"intermediate", EnumWord{"input_dtype"}},
+                                                          {"rounding", EnumWord{"toward_zero"}}});
+  op.tolerance(DType::i8, {});
+  op.tolerance(DType::f32, {});
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+// What <gate>_per_token_group_quant_int8 is for every gate: per_token_group_quant_int8 of the gate's result.
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "ops/per_token_group_quant_int8.h"
+
+namespace weft {
+
+inline std::pair<Value, Value> call_gated_group_quant_int8(const char* op, const Value& x, std::int64_t group_size,
+                                                           Scalar eps, const std::string& rounding) {
+  Values results = call(op, {x}, int8_group_attributes(group_size, eps, rounding));
+  return {results[0], results[1]};
+}
+
+inline void define_gated_group_quant_int8(OpDefinition& op, const char* name, Value (*gate)(Value),
+                                          std::pair<Value, Value> (*function)(Value, std::int64_t, Scalar,
+                                                                              std::string)) {
+  const std::string schema =
+      fmt::format("{}(Tensor x, int group_size, float eps=1e-10, str rounding=nearest) -> (Tensor, Tensor)", name);
+  op.schema(schema.c_str()).function(function);
+  op.checks([name](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    USER_CHECK(x.is_tensor() && x.rank() >= 1 && x.shape.back().is_number() && x.shape.back().number() % 2 == 0,
+               "[{}] x must have an even number of columns, but is {}", name, x.text());
+    check_int8_groups(request, name, x.shape.back().number() / 2);
+  });
+  op.means([gate](Evaluator&, const Values& v, const Attributes& a) {
+    const auto [codes, scale] = quantised_int8_groups(gate(v[0]), a);
+    return Values{codes, scale};
+  });
+  op.sample({{"x", {5, 192}}}, {{"group_size", 32}});
+  op.sample({{"x", {1, 3072}}}, {{"group_size", 32}});
+  op.sample({{"x", {3, 300}}}, {{"group_size", 50}, {"rounding", EnumWord{"toward_zero"}}});
+  op.tolerance(DType::i8, {});
+  op.tolerance(DType::f32, {});
+}
+
+}  // namespace weft
