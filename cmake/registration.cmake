@@ -1,4 +1,4 @@
-# What the program finds by its file: ops, providers, kernels, models, passes. (The verbs stand in program.cmake.)
+# What the program finds by its file: ops, providers, kernels, models, passes, fusions. (The verbs stand in program.cmake.)
 
 set(provider_folders ${WEFT_PROVIDERS})
 list(TRANSFORM provider_folders PREPEND src/kernels/)
@@ -20,9 +20,14 @@ weft_table(
   FOLDERS src/models EXCEPT model.cpp
   HEADER models/model.h ENTRY ModelEntry ACCESS model_table
   FUNCTION define_model_@stem@ ARGUMENT ModelRegistry& FIELDS @stem@)
+weft_table(
+  FILE ${WEFT_GENERATED}/pattern_table.cpp
+  FOLDERS src/passes/fusion
+  HEADER passes/pattern_pass.h ENTRY PatternEntry ACCESS pattern_table
+  FUNCTION define_patterns_@stem@ ARGUMENT PatternList& FIELDS @stem@)
 weft_declarations(
   FILE ${WEFT_GENERATED}/passes/all.h
-  FOLDERS src/passes EXCEPT pass.cpp
+  FOLDERS src/passes EXCEPT pattern_pass.cpp
   HEADER passes/pass.h DECLARATION "PassResult @stem@(Graph& graph, PassContext& context);")
 
 # {name, why it is absent, what gives its version} of every provider, in the order of names.
@@ -75,4 +80,5 @@ endforeach()
 weft_link_table(op_table weft_ir weft_ops)
 weft_link_table(kernel_table weft_kernels ${provider_layers})
 weft_link_table(provider_table weft_kernels ${provider_layers})
+weft_link_table(pattern_table weft_passes)
 weft_link_table(model_table weft_models)

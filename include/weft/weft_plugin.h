@@ -173,7 +173,8 @@ struct weft_host {
    */
   weft_status (*add_priority)(weft_registry* registry, const char* op, const char* const* providers, int32_t count);
   weft_status (*add_pass)(weft_registry* registry, const struct weft_pass* pass);
-  /* `pattern` definitions as in docs/graph-text.md. They are read and checked; no pass applies them yet. */
+  /* `pattern` definitions as in docs/graph-text.md. Each must hold on samples of its ops; they are
+   * applied before the patterns of the program. */
   weft_status (*add_patterns)(weft_registry* registry, const char* text);
 
   /* Attributes by name. WEFT_OK; WEFT_NONE when the attribute is none; WEFT_ERROR when there is none of that name or it

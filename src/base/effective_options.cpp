@@ -134,8 +134,10 @@ EffectiveOptions effective_options(const Options& requested) {
                     "a step holds at most max-num-batched-tokens");
   settle_capture(settlement);
   settle_sizes(settlement);
-  if (!requested.eliminate_noops) {
-    settlement.settle(&Options::eliminate_noops, "cc.pass_config.eliminate_noops", OptionalFlag(true), "on by default");
+  for (const OptionRow& row : option_table()) {
+    const auto* flag = std::get_if<OptionalFlag Options::*>(&row.member);
+    if (flag != nullptr && row.effect == OptionEffect::code && !(requested.**flag))
+      settlement.settle(*flag, row.name, OptionalFlag(true), "on by default");
   }
   if (requested.kv_cache_dtype == "auto") {
     const bool exact = requested.activation_precision == "exact";

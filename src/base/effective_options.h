@@ -31,7 +31,7 @@ struct EffectiveOptions {
 //   cudagraph_capture_sizes  the default sizes if none are given; sorted, without those above a limit
 //   compile_sizes            numbers only, sorted, without those above max-num-batched-tokens
 //   compile_ranges_split_points  sorted, without 1 and those that are not below max-num-batched-tokens
-//   eliminate_noops          on
+//   eliminate_noops, fuse_*  on, where they do something
 //   kv_cache_dtype           f32 in exact precision, otherwise f16
 // max-model-len, dtype and threads stay open: the model and the machine decide.
 EffectiveOptions effective_options(const Options& requested);

@@ -4,13 +4,20 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "base/options_text.h"
 #include "base/text.h"
+#include "compiler/batch_invariance.h"
+#include "compiler/pattern_proof.h"
 #include "compiler/pipeline.h"
 #include "compiler/tuning_database.h"
+#include "passes/pattern_pass.h"
 #include "plugin/plugin.h"
 
 namespace weft {
 namespace {
+
+constexpr std::size_t kMaxPatternBytes = 64u << 20;
 
 // Default priorities, one row for each device; the same for eager and compiled mode. `native` always comes last.
 std::vector<std::string> default_priorities(DeviceType device) {
@@ -38,6 +45,13 @@ std::vector<std::string> names_of(std::span<const PassRow> passes) {
   return names;
 }
 
+void check_pass_names(const Context& context, const std::vector<std::string>& names, const char* option) {
+  const std::vector<std::string> known = names_of(passes_of(context));
+  for (const std::string& name : names)
+    USER_CHECK(name == "all" || std::find(known.begin(), known.end(), name) != known.end(), "[{}] {} is not a pass{}",
+               option, quote(name), suggestion(name, known));
+}
+
 }  // namespace
 
 std::shared_ptr<Context> make_context(Options options, Registrations registrations) {
@@ -46,6 +60,11 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   USER_CHECK(device.type == DeviceType::cpu, "[--device] {} has no kernels in this program; cpu has", options.device);
   const std::string ceiling = options.cpu_features == "host" ? "" : options.cpu_features;
   context->device = describe_cpu(ceiling, static_cast<int>(options.threads));
+  for (const std::string& path : options.patterns) {
+    Registrations file("--patterns " + path);
+    file.register_patterns(read_file(path, kMaxPatternBytes));
+    registrations.append(std::move(file));
+  }
   for (const std::string& path : options.plugin) registrations.append(load_plugin(path).registrations);
   context->ops = make_op_table();
   add_ops(context->ops, registrations);
@@ -63,10 +82,41 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
     apply_tuning(read_tuning(options.tuned, fingerprint_of(context->device)), context->ops, context->priorities);
   context->log = Log(options.logs, std::cerr);
   context->passes = checked_passes(registrations, names_of(pipeline_passes()));
-  parse_patterns(registrations, context->ops);
+  context->patterns = make_pattern_table(context->ops);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);
+  for (Pattern& pattern : parse_patterns(registrations, context->ops)) {
+    for (const FusionPattern& known : context->patterns)
+      USER_CHECK(known.pattern.name != pattern.name, "[pattern] {} is there already, as a pattern of the program",
+                 pattern.name);
+    const PatternProof proof = prove_pattern(pattern, *context, false);
+    USER_CHECK(proof.failure.empty(), "[pattern] {} does not hold: {}", pattern.name, proof.failure);
+    context->patterns.push_back({"custom", std::move(pattern)});
+  }
   context->options = std::move(options);
   return context;
+}
+
+OpenedContext open_context(Options requested) {
+  OpenedContext opened;
+  if (!requested.custom_ops.empty()) {
+    std::vector<std::string> names;
+    const OpTable ops = make_op_table();
+    for (const auto& [name, op] : ops.all()) names.push_back(name);
+    for (const std::string& spelling : translate_custom_ops(requested, names))
+      opened.notes.push_back("-cc.custom_ops is spelled " + spelling);
+  }
+  EffectiveOptions effective = effective_options(requested);
+  opened.differences = std::move(effective.differences);
+  for (const OptionDifference& difference : opened.differences)
+    opened.notes.push_back(fmt::format("{} is {} instead of {}: {}", difference.option, difference.effective,
+                                       difference.requested, difference.reason));
+  for (std::string& sentence : options_without_effect(effective.options)) opened.notes.push_back(std::move(sentence));
+  opened.context = make_context(std::move(effective.options));
+  check_pass_names(*opened.context, opened.context->options.print_ir_after, "--print-ir-after");
+  check_pass_names(*opened.context, opened.context->options.skip_pass, "--skip-pass");
+  for (std::string& sentence : switched_off_by_batch_invariance(*opened.context))
+    opened.notes.push_back(std::move(sentence));
+  return opened;
 }
 
 }  // namespace weft

@@ -20,7 +20,7 @@ struct Topic {
 
 // In the order of the flow.
 constexpr Topic kTopics[] = {
-    {"guards", false},  {"recompiles", false}, {"graph_breaks", false}, {"passes", true},  {"fusion", false},
+    {"guards", false},  {"recompiles", false}, {"graph_breaks", false}, {"passes", true},  {"fusion", true},
     {"lowering", true}, {"schedule", false},   {"output_code", false},  {"replay", false}, {"cache", false},
 };
 
@@ -58,6 +58,16 @@ std::string choice_text(const NodeChoice& node, Log::Detail detail) {
   for (const Refusal& refusal : node.choice.refused)
     text += fmt::format("; not {} {}", refusal.provider, refusal.reason);
   return text;
+}
+
+void log_fusion(const Log& log, const std::string& where, const PatternReport& report) {
+  if (log.detail("fusion") == Log::Detail::none) return;
+  const bool is_idle = report.matched == 0 && report.near_misses.empty();
+  log.say("fusion", is_idle ? Log::Detail::more : Log::Detail::some,
+          fmt::format("{}: {} {}", where, report.pattern,
+                      report.off ? "is off: " + *report.off : fmt::format("matched {} times", report.matched)));
+  for (const NearMiss& miss : report.near_misses)
+    log.say("fusion", Log::Detail::more, fmt::format("{}: not {}: {}", where, report.pattern, miss.reason));
 }
 
 }  // namespace
@@ -102,6 +112,7 @@ void log_record(const Log& log, const CompileRecord& record) {
                           pass.skipped ? "skipped" : fmt::format("{:.3f} ms", pass.milliseconds), pass.nodes_before,
                           pass.nodes_after, counts));
     }
+    for (const PatternReport& report : pass.result.patterns) log_fusion(log, where, report);
     if (lowering == Log::Detail::none) continue;
     for (const NodeChoice& node : pass.result.choices)
       log.say("lowering", lowering, fmt::format("{}: {}", where, choice_text(node, lowering)));

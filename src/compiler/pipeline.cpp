@@ -8,6 +8,7 @@
 #include "compiler/stitch.h"
 #include "ir/print.h"
 #include "passes/all.h"
+#include "passes/pattern_pass.h"
 
 namespace weft {
 namespace {
@@ -15,13 +16,18 @@ namespace {
 // The flow. Each row: the pass, the stage it needs, the stage it leaves.
 //
 // The two eliminations come before CSE so that equal values look equal; CSE before DCE so that what it leaves behind
-// goes. Lowering is the point where ops become kernels: what looks for op patterns stands above it. Clones exist only
+// goes. Patterns that a user brings come before those of the tree; sums join norms before norms join quantizations.
+// Lowering is the point where ops become kernels: what looks for op patterns stands above it. Clones exist only
 // below it.
 const PassRow kPasses[] = {
     {"functionalize", functionalize, Stage::traced, Stage::pure},
     {"noop_elimination", noop_elimination, Stage::pure, Stage::pure},
     {"common_subexpression_elimination", common_subexpression_elimination, Stage::pure, Stage::pure},
     {"dead_code_elimination", dead_code_elimination, Stage::pure, Stage::pure},
+    {"fuse_custom", pattern_pass("custom"), Stage::pure, Stage::pure},
+    {"fuse_add_norm", pattern_pass("add_rms_norm", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
+    {"fuse_norm_quant", pattern_pass("rms_quant", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
+    {"fuse_act_quant", pattern_pass("act_quant", &Options::fuse_act_quant), Stage::pure, Stage::pure},
     {"lower", lower, Stage::pure, Stage::lowered},
     {"clone_elimination", clone_elimination, Stage::lowered, Stage::lowered},
     {"split", split, Stage::lowered, Stage::split},
@@ -34,15 +40,10 @@ double milliseconds_of(auto&& body) {
 }
 
 CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
-  PassContext pass_context{.ops = context.ops,
-                           .kernels = context.kernels,
-                           .priorities = context.priorities,
-                           .range = range,
-                           .batch_invariant = context.options.batch_invariant,
-                           .splitting_ops = resolve_splitting_ops(context.options)};
+  PassContext passes = pass_context(context, range);
   if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
   CompileRecord record{.graph = graph.name, .range = range};
-  record.passes = run_passes(graph, pass_context, passes_of(context), options);
+  record.passes = run_passes(graph, passes, passes_of(context), options);
   log_record(context.log, record);
   return record;
 }
@@ -60,6 +61,17 @@ std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context
 }  // namespace
 
 std::span<const PassRow> pipeline_passes() { return kPasses; }
+
+PassContext pass_context(const Context& context, TokenRange range) {
+  return {.ops = context.ops,
+          .kernels = context.kernels,
+          .priorities = context.priorities,
+          .options = context.options,
+          .range = range,
+          .batch_invariant = context.options.batch_invariant,
+          .splitting_ops = resolve_splitting_ops(context.options),
+          .patterns = context.patterns};
+}
 
 std::vector<PassRow> passes_of(const Context& context) {
   std::vector<PassRow> passes;

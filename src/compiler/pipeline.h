@@ -13,6 +13,9 @@ namespace weft {
 // The passes of the tree, in order.
 std::span<const PassRow> pipeline_passes();
 
+// What the passes look at when they run on one graph for one range. Refers to the Context.
+PassContext pass_context(const Context& context, TokenRange range);
+
 // Those and the Context's own, each of which runs behind all others of its stage.
 std::vector<PassRow> passes_of(const Context& context);
 

@@ -139,6 +139,19 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   forward_ = compile_all(*traced_forward_, forward_params, forward_ranges_, laps);
   head_ = compile_all(*traced_head_, head_params, head_ranges_, laps);
   checkpoint_.drop_pages();
+  if (!options.expect_fusions.empty())
+    check_expected_fusions(parse_expected_fusions(options.expect_fusions, *context_, declared_fusions()), *context_,
+                           records_);
+}
+
+ExpectedFusions ModelRunner::declared_fusions() const {
+  const auto is_quantization = [](const auto& node) { return node->name.find("_quant_") != std::string::npos; };
+  const NodeList& nodes = traced_forward_->nodes();
+  if (std::none_of(nodes.begin(), nodes.end(), is_quantization)) return {};
+  ExpectedFusions declared;
+  for (const auto& [fusion, count] : model_.fusions_per_layer)
+    declared[fusion] = count * static_cast<int>(facts_.config.layer_count);
+  return declared;
 }
 
 ModelRunner::~ModelRunner() = default;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/stopwatch.h"
+#include "compiler/expected_fusions.h"
 #include "compiler/pipeline.h"
 #include "engine/builders.h"
 #include "runtime/replay.h"
@@ -78,6 +79,8 @@ class ModelRunner {
                                std::vector<TracedParam>& params);
   std::unique_ptr<CompiledModel> compile_all(const Graph& traced, const std::vector<TracedParam>& params,
                                              std::vector<TokenRange> ranges, Stopwatch& watch);
+  // What --expect-fusions=all stands for.
+  ExpectedFusions declared_fusions() const;
   Tensor step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
 

@@ -224,7 +224,7 @@ Values call(const char* name, const Values& operands, const std::vector<std::pai
     USER_CHECK(operands[i].present() || parameters[std::min(i, tensors - 1)].optional, "[{}] {} must be given", name,
                parameters[std::min(i, tensors - 1)].name);
   CHECK(!inplace || op.allow_inplace, "[{}] has no maybe_inplace form", name);
-  return home->evaluate(op, operands, complete_attributes(op.schema, attributes), inplace);
+  return home->evaluate(op, operands, home->complete(op, attributes), inplace);
 }
 
 OpTable make_op_table() {

@@ -26,6 +26,13 @@ Value Value::of_meta(Evaluator& home, Meta meta) {
   return value;
 }
 
+Value Value::of_pattern(Evaluator& home, int number) {
+  Value value;
+  value.home_ = &home;
+  value.number_ = number;
+  return value;
+}
+
 Evaluator& Value::home() const {
   CHECK(home_ != nullptr, "an absent value has no home");
   return *home_;
@@ -34,6 +41,7 @@ Evaluator& Value::home() const {
 const Meta& Value::meta() const {
   if (traced_ != nullptr) return traced_->meta;
   if (tensor_ != nullptr) return tensor_->meta;
+  CHECK(number_ < 0, "a value of a pattern has no type before a match");
   CHECK(meta_ != nullptr, "an absent value has no type");
   return *meta_;
 }
@@ -48,6 +56,10 @@ const Dim& Value::dim(int axis) const {
   const int index = axis < 0 ? axis + static_cast<int>(shape.size()) : axis;
   CHECK(index >= 0 && index < static_cast<int>(shape.size()), "axis {} of {}", axis, meta().text());
   return shape[static_cast<std::size_t>(index)];
+}
+
+Attributes Evaluator::complete(const Op& op, const std::vector<std::pair<std::string, Attribute>>& given) const {
+  return complete_attributes(op.schema, given);
 }
 
 }  // namespace weft

@@ -1,9 +1,9 @@
 #pragma once
 
-// A Value is what ops take and give. It is either concrete (a tensor), traced (a value of a graph under construction)
-// or known by its meta alone. Which of these, and so what an op call does with it, is decided by its home Evaluator: a
-// Trace appends nodes, the eager evaluator runs kernels, the interpreter runs meanings, the meta evaluator infers
-// types. Code over Values never branches on the mode.
+// A Value is what ops take and give. It is either concrete (a tensor), traced (a value of a graph under construction),
+// known by its meta alone, or one of a pattern, which has no type before a match. Which of these, and so what an op
+// call does with it, is decided by its home Evaluator: a Trace appends nodes, the eager evaluator runs kernels, the
+// interpreter runs meanings, the meta evaluator infers types. Code over Values never branches on the mode.
 
 #include <memory>
 #include <span>
@@ -25,13 +25,17 @@ class Value {
   static Value traced(Evaluator& home, GraphValue* value);
   static Value concrete(Evaluator& home, Tensor tensor);
   static Value of_meta(Evaluator& home, Meta meta);
+  // `number` means something to `home` alone.
+  static Value of_pattern(Evaluator& home, int number);
 
   bool present() const { return home_ != nullptr; }
-  // InternalError when absent.
+  // InternalError when absent; the meta also when this is a value of a pattern.
   Evaluator& home() const;
   const Meta& meta() const;
   // Null unless traced.
   GraphValue* graph_value() const { return traced_; }
+  // -1 unless of a pattern.
+  int pattern_number() const { return number_; }
   // InternalError unless concrete.
   const Tensor& tensor() const;
 
@@ -43,6 +47,7 @@ class Value {
  private:
   Evaluator* home_ = nullptr;
   GraphValue* traced_ = nullptr;
+  int number_ = -1;
   std::shared_ptr<const Tensor> tensor_;
   std::shared_ptr<const Meta> meta_;
 };
@@ -58,6 +63,8 @@ class Evaluator {
   Evaluator& operator=(const Evaluator&) = delete;
 
   const OpTable& ops() const { return ops_; }
+  // The attributes of a call in schema order with every default, as complete_attributes in ir/op.h gives them.
+  virtual Attributes complete(const Op& op, const std::vector<std::pair<std::string, Attribute>>& given) const;
   // One call, checked and completed by `call` in ir/op.h: operands in schema order (absent optional ones are none),
   // every attribute present. `maybe_inplace` gives the op's donated arguments away.
   virtual Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) = 0;

@@ -33,6 +33,8 @@ struct ModelDefinition {
   std::vector<ModelWeight> weights;
   std::function<Values(Builder&)> forward;
   std::function<Values(Builder&)> head;
+  // How often each layer's graph holds what a fusion of passes/fusion/ replaces, if its activations are quantized.
+  std::map<std::string, int> fusions_per_layer;
   // UserError when the config asks for what this architecture's file does not have.
   std::function<void(const ModelConfig&)> check;
   // The config.json of a tiny model of this architecture: tests make and run it.

@@ -24,7 +24,8 @@ GraphValue* replacement(Graph& graph, Node* node) {
 
 }  // namespace
 
-PassResult noop_elimination(Graph& graph, PassContext&) {
+PassResult noop_elimination(Graph& graph, PassContext& context) {
+  if (context.options.eliminate_noops == false) return {};
   int removed = 0;
   for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
     Node* node = (it++)->get();

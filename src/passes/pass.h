@@ -5,23 +5,35 @@
 // there times, dumps and verifies each.
 
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/options.h"
 #include "ir/graph.h"
+#include "ir/pattern_rewrite.h"
 #include "kernels/select.h"
 
 namespace weft {
+
+// A pattern, and the fusion it is part of: the file of src/passes/fusion/ that defines it, or where it was brought
+// from.
+struct FusionPattern {
+  std::string fusion;
+  Pattern pattern;
+};
 
 // What passes may look at. Made once per graph and token range.
 struct PassContext {
   const OpTable& ops;
   const KernelRegistry& kernels;
   const PriorityLists& priorities;
+  const Options& options;
   TokenRange range;
   bool batch_invariant = false;
   std::vector<std::string> splitting_ops;  // names of ops that force a cut
+  std::span<const FusionPattern> patterns = {};
 };
 
 // The choice made for one node, with the refusals on the way.
@@ -36,6 +48,7 @@ struct PassResult {
   std::vector<std::pair<std::string, int>> counts;                    // what was done, e.g. {"removed", 12}
   std::vector<NodeChoice> choices = {};                               // lower
   std::vector<std::pair<std::string, std::string>> kept_clones = {};  // clone_elimination: node, reason
+  std::vector<PatternReport> patterns = {};                           // fusions
 };
 
 // One row of the pipeline. A pass runs on a graph of stage `needs` and leaves one of stage `leaves`.

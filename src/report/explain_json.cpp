@@ -31,6 +31,20 @@ Json options_section(const Explanation& explanation) {
           {"differences", differences}};
 }
 
+Json patterns_json(const std::vector<PatternReport>& reports) {
+  Json list = Json::array();
+  for (const PatternReport& report : reports) {
+    Json near_misses = Json::array();
+    for (const NearMiss& miss : report.near_misses)
+      near_misses.push_back({{"node", miss.node}, {"reason", miss.reason}});
+    list.push_back({{"pattern", report.pattern},
+                    {"matched", report.matched},
+                    {"near_misses", near_misses},
+                    {"off", report.off ? Json(*report.off) : Json(nullptr)}});
+  }
+  return list;
+}
+
 Json passes_section(const std::vector<CompileRecord>& records) {
   Json list = Json::array();
   for (const CompileRecord& record : records)
@@ -45,7 +59,7 @@ Json passes_section(const std::vector<CompileRecord>& records) {
                       {"nodes_after", pass.nodes_after},
                       {"skipped", pass.skipped},
                       {"counts", counts},
-                      {"patterns", Json::array()}});
+                      {"patterns", patterns_json(pass.result.patterns)}});
     }
   return list;
 }

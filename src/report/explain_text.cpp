@@ -1,3 +1,4 @@
+#include <cctype>
 #include <map>
 
 #include <fmt/ranges.h>
@@ -24,6 +25,35 @@ std::string passes_text(const CompileRecord& record) {
         fmt::format("  {:<34}{:>8.3f} ms {:>6} to {:<6} nodes  {}\n", pass.name, pass.milliseconds, pass.nodes_before,
                     pass.nodes_after, pass.skipped ? "skipped" : fmt::format("{}", fmt::join(counts, ", ")));
   }
+  return text;
+}
+
+// A reason without the names of values, which differ from layer to layer.
+std::string without_names(const std::string& reason) {
+  std::string text;
+  for (std::size_t i = 0; i < reason.size(); ++i) {
+    text += reason[i];
+    if (reason[i] != '%') continue;
+    while (i + 1 < reason.size() && (std::isalnum(static_cast<unsigned char>(reason[i + 1])) != 0 ||
+                                     reason[i + 1] == '_' || reason[i + 1] == '.'))
+      ++i;
+  }
+  return text;
+}
+
+// What came of each pattern; near misses for one reason are told once, with the first of them.
+std::string fusions_text(const CompileRecord& record) {
+  std::string text;
+  for (const PassRecord& pass : record.passes)
+    for (const PatternReport& report : pass.result.patterns) {
+      if (report.off) text += fmt::format("  {:>4}   {}: {}\n", "off", report.pattern, *report.off);
+      if (report.matched > 0) text += fmt::format("  {:>4} x {}\n", report.matched, report.pattern);
+      std::map<std::string, std::pair<int, std::string>> reasons;  // how often, and the first
+      for (const NearMiss& miss : report.near_misses)
+        ++reasons.try_emplace(without_names(miss.reason), 0, miss.reason).first->second.first;
+      for (const auto& [reason, seen] : reasons)
+        text += fmt::format("  {:>4} x not {}: {}\n", seen.first, report.pattern, seen.second);
+    }
   return text;
 }
 
@@ -70,6 +100,7 @@ std::string explain_text(const Explanation& explanation) {
   for (const CompileRecord& record : explanation.records) {
     text += fmt::format("\n{}, {} to {} rows\n", record.graph, record.range.lo, record.range.hi);
     text += "passes\n" + passes_text(record);
+    if (const std::string fusions = fusions_text(record); !fusions.empty()) text += "fusions\n" + fusions;
     text += "kernels\n" + choices_text(record);
     if (record.split->stage == Stage::split) text += "pieces\n" + pieces_text(*record.split);
     text += clones_text(record);

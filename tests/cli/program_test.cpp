@@ -72,7 +72,7 @@ TEST(Program, NamesTheNearestFlagOfTheVerb) {
 
 TEST(Program, NamesTheNearestSubcommand) {
   expect_refused({"dump", "kernles"}, "did you mean \"kernels\"?");
-  expect_refused({"graph"}, "print, verify, opt, run");
+  expect_refused({"graph"}, "print, verify, opt, match, run");
 }
 
 TEST(Program, RefusesAModelThatIsNotThere) {

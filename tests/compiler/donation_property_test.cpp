@@ -69,7 +69,7 @@ std::shared_ptr<Graph> placed(const Graph& graph, const std::vector<bool>& chose
 
 // The message with which it is refused, "" when it is taken.
 std::string try_functionalize(Graph& graph, const Context& context) {
-  PassContext passes{.ops = context.ops, .kernels = context.kernels, .priorities = context.priorities, .range = kRange};
+  PassContext passes = pass_context(context, kRange);
   try {
     functionalize(graph, passes);
   } catch (const UserError& error) {

@@ -68,7 +68,7 @@ TEST(Log, GivesNodesTheirChoiceAndWithPlusTheReason) {
 }
 
 TEST(Log, SaysOnceOfWhichTopicsThereIsNothingYet) {
-  EXPECT_EQ(said("+fusion,guards,-cache"), "weft: [logs] nothing is said about fusion, guards in this version\n");
+  EXPECT_EQ(said("+replay,guards,-cache"), "weft: [logs] nothing is said about replay, guards in this version\n");
 }
 
 TEST(Log, RefusesATopicThatDoesNotExist) {

@@ -32,11 +32,7 @@ graph g(%x: f32[s0, 8]) stage=traced where s0 in [1, 8] {
 class PassRunner : public ::testing::Test {
  protected:
   std::vector<PassRecord> run(const PassRunnerOptions& options) {
-    PassContext passes{.ops = context_->ops,
-                       .kernels = context_->kernels,
-                       .priorities = context_->priorities,
-                       .range = {1, 8},
-                       .splitting_ops = {"attention"}};
+    PassContext passes = pass_context(*context_, {1, 8});
     graph_ = parse_graph(kTwins, context_->ops);
     return run_passes(*graph_, passes, pipeline_passes(), options);
   }

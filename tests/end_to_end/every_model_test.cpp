@@ -22,7 +22,9 @@ using Words = std::vector<std::string>;
 constexpr int kTokens = 12;
 
 // Orders of running that give the same bits.
-const Words kWays[] = {{},
+const Words kWays[] = {{"--expect-fusions=all"},
+                       {"-cc.pass_config.fuse_norm_quant=false"},
+                       {"-cc.pass_config.fuse_act_quant=false"},
                        {"--enforce-eager"},
                        {"-O0"},
                        {"-cc.splitting_ops=[]"},

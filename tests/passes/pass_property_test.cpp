@@ -6,7 +6,6 @@
 
 #include "compiler/interpret.h"
 #include "compiler/pipeline.h"
-#include "compiler/splitting_ops.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "runtime/replay.h"
@@ -40,17 +39,9 @@ std::string compared(const std::vector<Tensor>& wanted, const std::vector<Tensor
   return "";
 }
 
-PassContext pass_context() {
-  return {.ops = context().ops,
-          .kernels = context().kernels,
-          .priorities = context().priorities,
-          .range = kRange,
-          .splitting_ops = resolve_splitting_ops(context().options)};
-}
-
 TEST(PassProperty, KeepsTheGraphLegalAndItsResultsTheSameBits) {
   GraphFeatures traced, lowered;
-  PassContext passes = pass_context();
+  PassContext passes = pass_context(context(), kRange);
   check_property(200, [&](const GraphRecipe& recipe) {
     const int rows = *number_in(1, 6);
     const auto graph = build_graph(recipe, context().ops);

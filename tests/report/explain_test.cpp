@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/token_ranges.h"
+#include "ir/parse.h"
 #include "tests/small_layer.h"
 
 namespace weft {
@@ -55,6 +56,32 @@ TEST_F(ExplainTest, GivesEachNodeItsChoicePerRangeWithTheRefusals) {
     EXPECT_EQ(node["choices"][1]["refused"][0]["reason"], "is for 1 to 4 rows, not for 5 to 64");
   }
   EXPECT_EQ(found, 1);
+}
+
+TEST_F(ExplainTest, TellsWhatBecameOfEachPattern) {
+  const auto graph = parse_graph(
+      "graph g(%x: f32[s0, 128]) stage=traced where s0 in [1, 8] {\n"
+      "  %a = gelu_and_mul(%x)\n  %q, %d = per_token_group_quant_int8(%a, group_size=32)\n"
+      "  %b = gelu_tanh_and_mul(%x)\n  %p, %e = per_token_group_quant_int8(%b, group_size=32)\n"
+      "  %o, %f = per_token_group_quant_int8(%b, group_size=64)\n  return %q, %d, %p, %e, %o, %f\n}\n",
+      context_->ops);
+  explanation_.records = compile_ranges(*graph, *context_, {{1, 8}}, {}).records;
+  std::map<std::string, nlohmann::ordered_json> patterns;
+  const nlohmann::ordered_json explained = explain_json(explanation_);
+  for (const auto& pass : explained["passes"])
+    for (const auto& pattern : pass["patterns"]) patterns[pattern["pattern"]] = pattern;
+  EXPECT_EQ(patterns.at("gelu_and_mul_per_token_group_quant_int8")["matched"], 1);
+  EXPECT_TRUE(patterns.at("gelu_and_mul_per_token_group_quant_int8")["off"].is_null());
+  const auto& missed = patterns.at("gelu_tanh_and_mul_per_token_group_quant_int8");
+  EXPECT_EQ(missed["matched"], 0);
+  ASSERT_EQ(missed["near_misses"].size(), 2u);
+  EXPECT_EQ(missed["near_misses"][0]["node"], "p");
+  EXPECT_EQ(missed["near_misses"][0]["reason"], "%b: is also used by %o (per_token_group_quant_int8)");
+  const std::string text = explain_text(explanation_);
+  EXPECT_NE(text.find("     1 x gelu_and_mul_per_token_group_quant_int8\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("     2 x not gelu_tanh_and_mul_per_token_group_quant_int8: %b: is also used by %o"),
+            std::string::npos)
+      << "told once for both: " << text;
 }
 
 TEST_F(ExplainTest, CountsClonesAndPieces) {

@@ -68,6 +68,18 @@ int dump_kernels(const DumpArguments& arguments, VerbCall& call) {
   return 0;
 }
 
+int dump_patterns(const DumpArguments& arguments, VerbCall& call) {
+  const auto context = open_context(call);
+  Json list = Json::array();
+  for (const FusionPattern& entry : context->patterns) {
+    const std::string text = display(entry.pattern);
+    list.push_back({{"pattern", entry.pattern.name}, {"fusion", entry.fusion}, {"text", text}});
+    if (!arguments.json) call.out << (list.size() == 1 ? "" : "\n") << "# " << entry.fusion << "\n" << text;
+  }
+  if (arguments.json) call.out << list.dump(2) << "\n";
+  return 0;
+}
+
 int dump_options(const DumpArguments& arguments, VerbCall& call) {
   call.out << (arguments.json ? options_json(call.options) + "\n" : options_text(call.options));
   return 0;
@@ -148,6 +160,7 @@ VERB(dump) {
                };
                add("ops", "Every op with its schema.", dump_ops);
                add("kernels", "Every kernel, and why it is refused here.", dump_kernels);
+               add("patterns", "Every pattern, as text that reads back.", dump_patterns);
                add("options", "Every option with its value.", dump_options);
                Flags& graph = add("graph", "The graphs of a model, or of a .graph file, at a stage.", dump_graph);
                graph.option("--stage", arguments->stage, "traced, pure, lowered or split.", {.shows_default = true});

@@ -5,17 +5,47 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "builtin/models.h"
+#include "compiler/pattern_findings.h"
 #include "engine/model_runner.h"
+#include "passes/pattern_pass.h"
 
 namespace weft {
 namespace {
 
 struct ExplainArguments {
   ModelArgument model;
+  std::string why_not;  // PATTERN or PATTERN@NODE
   bool json = false;
 };
+
+// Where the pattern stands in each graph as its pass finds it, and where it almost does.
+void say_why_not(const ExplainArguments& arguments, const Context& context, const ModelRunner& runner, VerbCall& call) {
+  const std::size_t at = arguments.why_not.find('@');
+  const std::string name = arguments.why_not.substr(0, at);
+  std::string node = at == std::string::npos ? "" : arguments.why_not.substr(at + 1);
+  if (node.starts_with('%')) node.erase(0, 1);
+  bool found_node = node.empty();
+  for (const Pattern* pattern : patterns_named(context.patterns, name))
+    for (const auto& traced : {runner.traced_forward(), runner.traced_head()}) {
+      const PatternFindings findings = find_as_compiled(*traced, *pattern, context, {1, runner.max_tokens()});
+      const auto is_wanted = [&](const std::string& value) { return node.empty() || node == value; };
+      for (const std::string& value : findings.matches) {
+        if (!is_wanted(value)) continue;
+        found_node = true;
+        call.out << fmt::format("{}: {} matches at %{}\n", traced->name, pattern->name, value);
+      }
+      for (const NearMiss& miss : findings.misses) {
+        if (!is_wanted(miss.node)) continue;
+        found_node = true;
+        call.out << fmt::format("{}: {} misses at %{}: {}\n", traced->name, pattern->name, miss.node, miss.reason);
+      }
+    }
+  USER_CHECK(found_node, "[--why-not] no node of {} stands at {}", name, quote(node));
+}
 
 int explain(const ExplainArguments& arguments, VerbCall& call) {
   Explanation explanation;
@@ -27,6 +57,11 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
   watch.lap("checkpoint");
   const ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
+  if (!arguments.why_not.empty()) {
+    USER_CHECK(runner.traced_forward() != nullptr, "[--why-not] there is no graph");
+    say_why_not(arguments, *context, runner, call);
+    return 0;
+  }
   explanation.options = context->options;
   explanation.records = runner.records();
   const MemoryUse memory = runner.memory_use();
@@ -48,6 +83,9 @@ VERB(explain) {
             {"Say what the compiler did with a model, and why.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<ExplainArguments>();
                arguments->model.declare(flags);
+               flags.option("--why-not", arguments->why_not,
+                            "Instead: where this pattern or fusion matches, and where it almost does; PATTERN@NODE "
+                            "for one node.");
                flags.flag("--json", arguments->json, "Print JSON.");
                return [arguments, &call] { return explain(*arguments, call); };
              }});

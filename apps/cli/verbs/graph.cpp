@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "passes/pattern_pass.h"
 
 namespace weft {
 namespace {
@@ -17,6 +18,7 @@ struct GraphArguments {
   bool canonical = false;
   std::string to = "split";
   std::string passes;
+  std::string pattern;
   std::string in;
   std::string out;
   ModelArgument model;
@@ -105,7 +107,7 @@ int run_graph_file(const GraphArguments& arguments, VerbCall& call) {
   const std::vector<std::string> names = result_names(graph);
   std::optional<Checkpoint> checkpoint;
   if (!arguments.model.name.empty()) checkpoint = Checkpoint::open(arguments.model.path(call));
-  const std::vector<Tensor> tensors = run_graph_text(graph, *context, TensorFile(arguments.in), checkpoint);
+  const std::vector<Tensor> tensors = run_graph_text(graphs[0], *context, TensorFile(arguments.in), checkpoint);
   std::vector<std::pair<std::string, Tensor>> results;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -117,6 +119,33 @@ int run_graph_file(const GraphArguments& arguments, VerbCall& call) {
   return 0;
 }
 
+// A line for each match and each near miss.
+int match_graphs(const GraphArguments& arguments, VerbCall& call) {
+  const auto context = open_context(call);
+  const std::vector<const Pattern*> patterns = patterns_named(context->patterns, arguments.pattern);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& graph : read_graphs(arguments.file, context->ops)) {
+    verify_text(*graph, context->ops, arguments.file);
+    USER_CHECK(graph->stage <= Stage::pure, "[graph match] {} is at stage {}: patterns stand for ops, not kernels",
+               graph->name, stage_text(graph->stage));
+    if (graph->stage == Stage::traced) run_named_passes(*graph, *context, {"functionalize"});
+    for (const Pattern* pattern : patterns) {
+      const PatternFindings found = find_pattern(*graph, *pattern);
+      nlohmann::ordered_json misses = nlohmann::ordered_json::array();
+      for (const NearMiss& miss : found.misses) misses.push_back({{"node", miss.node}, {"reason", miss.reason}});
+      list.push_back(
+          {{"graph", graph->name}, {"pattern", pattern->name}, {"matches", found.matches}, {"near_misses", misses}});
+      if (arguments.json) continue;
+      for (const std::string& node : found.matches)
+        call.out << fmt::format("{}: {} matches at %{}\n", graph->name, pattern->name, node);
+      for (const NearMiss& miss : found.misses)
+        call.out << fmt::format("{}: {} misses at %{}: {}\n", graph->name, pattern->name, miss.node, miss.reason);
+    }
+  }
+  if (arguments.json) call.out << list.dump() << "\n";
+  return 0;
+}
+
 using Command = int (*)(const GraphArguments&, VerbCall&);
 
 }  // namespace
@@ -124,7 +153,7 @@ using Command = int (*)(const GraphArguments&, VerbCall&);
 
 VERB(graph) {
   verbs.add("graph",
-            {"Print, verify, optimize or run graph text.", [](Flags& flags, VerbCall& call) -> VerbBody {
+            {"Print, verify, optimize, match or run graph text.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<GraphArguments>();
                auto chosen = std::make_shared<Command>(nullptr);
                const auto add = [&](const char* name, const char* summary, Command command) -> Flags& {
@@ -140,6 +169,8 @@ VERB(graph) {
                Flags& optimize = add("opt", "Run passes and print what comes out.", optimize_graphs);
                optimize.option("--to", arguments->to, "traced, pure, lowered or split.", {.shows_default = true});
                optimize.option("--passes", arguments->passes, "Only these, in this order: a,b.", {.excludes = "--to"});
+               Flags& match = add("match", "Say where a pattern matches, and where it almost does.", match_graphs);
+               match.option("--pattern", arguments->pattern, "A pattern or fusion; all when not given.");
                Flags& run = add("run", "Run a graph on tensors of a file.", run_graph_file);
                run.option("--in", arguments->in, "Safetensors file with the inputs by name.", {.required = true});
                run.option("--out", arguments->out, "Safetensors file for the results.", {.required = true});

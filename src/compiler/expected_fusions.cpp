@@ -1,0 +1,58 @@
+#include "compiler/expected_fusions.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "passes/pattern_pass.h"
+
+namespace weft {
+ExpectedFusions parse_expected_fusions(const std::string& text, const Context& context,
+                                       const ExpectedFusions& declared) {
+  if (text == "all") return declared;
+  ExpectedFusions expected;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t equals = part.find('=');
+    USER_CHECK(equals != std::string::npos, "[--expect-fusions] wanted NAME=COUNT or all, but is {}", quote(part));
+    const std::string name = part.substr(0, equals);
+    patterns_named(context.patterns, name);  // which refuses what there is not
+    const std::int64_t count = human_integer(part.substr(equals + 1), "--expect-fusions");
+    USER_CHECK(count >= 0 && count <= 1'000'000, "[--expect-fusions] {} must be a count, but is {}", name, count);
+    USER_CHECK(expected.emplace(name, static_cast<int>(count)).second, "[--expect-fusions] {} is named twice", name);
+  }
+  return expected;
+}
+
+void check_expected_fusions(const ExpectedFusions& expected, const Context& context,
+                            std::span<const CompileRecord> records) {
+  for (const auto& [name, wanted] : expected) {
+    const std::vector<const Pattern*> patterns = patterns_named(context.patterns, name);
+    const auto counts = [&](const PatternReport& report) {
+      return std::any_of(patterns.begin(), patterns.end(),
+                         [&](const Pattern* pattern) { return pattern->name == report.pattern; });
+    };
+    std::map<std::string, std::map<std::int64_t, int>> matched;  // by graph, and where its range begins
+    std::vector<std::string> reasons;
+    for (const CompileRecord& record : records)
+      for (const PassRecord& pass : record.passes)
+        for (const PatternReport& report : pass.result.patterns) {
+          if (!counts(report)) continue;
+          matched[record.graph][record.range.lo] += report.matched;
+          if (report.off) reasons.push_back(report.pattern + ": " + *report.off);
+          for (const NearMiss& miss : report.near_misses) reasons.push_back(report.pattern + ": " + miss.reason);
+        }
+    constexpr std::size_t kShown = 3;
+    if (reasons.size() > kShown) reasons.resize(kShown);
+    int least = 0;
+    for (const auto& [graph, by_range] : matched)
+      least += std::min_element(by_range.begin(), by_range.end(), [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->second;
+    USER_CHECK(least >= wanted, "[--expect-fusions] wanted {} of {}, but {} came{}{}", wanted, name, least,
+               reasons.empty() ? "" : "; ", fmt::join(reasons, "; "));
+  }
+}
+
+}  // namespace weft

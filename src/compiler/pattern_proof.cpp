@@ -1,0 +1,272 @@
+#include "compiler/pattern_proof.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "compiler/interpret.h"
+#include "compiler/sample_call.h"
+#include "ir/pattern_rewrite.h"
+#include "ir/trace.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostSamples = 12;
+constexpr int kMostTrials = 20'000;
+
+// One choice of everything that `before` leaves open.
+struct Instance {
+  std::vector<Tensor> values;              // by wildcard; undefined for an absent operand and for other kinds
+  std::vector<bool> given;                 // by wildcard: whether `values` says what it is
+  PatternMatch bound;                      // its `attributes`
+  std::vector<std::vector<Meta>> results;  // of the nodes so far
+};
+
+// Goes through the nodes of `before` and gives each wildcard a value where it is first met.
+class InstanceSearch {
+ public:
+  InstanceSearch(const Pattern& pattern, const OpTable& ops) : pattern_(pattern), ops_(ops) {
+    instance_.values.resize(pattern.wildcards.size());
+    instance_.given.resize(pattern.wildcards.size());
+    instance_.bound.attributes.resize(pattern.wildcards.size());
+  }
+
+  std::vector<Instance> run() {
+    node(0);
+    return std::move(found_);
+  }
+
+ private:
+  bool is_over() const { return found_.size() >= kMostSamples || trials_ >= kMostTrials; }
+
+  void node(std::size_t index) {
+    if (is_over()) return;
+    if (index == pattern_.before.nodes.size()) {
+      found_.push_back(instance_);
+      return;
+    }
+    operand(index, 0);
+  }
+
+  void operand(std::size_t index, std::size_t at) {
+    const PatternNode& node = pattern_.before.nodes[index];
+    if (is_over()) return;
+    if (at == node.operands.size()) return attributes(index);
+    const int wildcard = node.operands[at].wildcard;
+    if (wildcard < 0 || instance_.given[static_cast<std::size_t>(wildcard)]) return operand(index, at + 1);
+    const auto slot = static_cast<std::size_t>(wildcard);
+    const PatternMatch before = instance_.bound;
+    instance_.given[slot] = true;
+    for (const Tensor& tensor : tensors_for(node, at)) {
+      instance_.values[slot] = tensor;
+      if (read_type(pattern_.wildcards[slot], tensor)) operand(index, at + 1);
+      instance_.bound = before;
+    }
+    instance_.values[slot] = {};
+    instance_.given[slot] = false;
+  }
+
+  // What ops of the pattern bring for this operand, then for any other.
+  std::vector<Tensor> tensors_for(const PatternNode& node, std::size_t at) const {
+    std::vector<Tensor> tensors;
+    const auto add = [&](const Tensor& tensor) {
+      const bool is_new = std::none_of(tensors.begin(), tensors.end(), [&](const Tensor& known) {
+        return known.defined() == tensor.defined() && known.meta == tensor.meta;
+      });
+      if (is_new) tensors.push_back(tensor);
+    };
+    for (const SampleCall& call : sample_calls(*node.op))
+      if (at < call.operands.size()) add(call.operands[at]);
+    for (const PatternNode& other : pattern_.before.nodes)
+      for (const SampleCall& call : sample_calls(*other.op))
+        for (const Tensor& tensor : call.operands) add(tensor);
+    return tensors;
+  }
+
+  // Dtype and dims that the type reads off the tensor; whether they agree is for the match to say.
+  bool read_type(const Wildcard& wildcard, const Tensor& tensor) {
+    if (!wildcard.type) return true;
+    if (!tensor.defined() || tensor.meta.kind != wildcard.type->kind) return false;
+    const auto bind = [&](const std::string& name, const Attribute& value) {
+      std::optional<Attribute>& bound = instance_.bound.attributes[static_cast<std::size_t>(pattern_.index_of(name))];
+      if (!bound) bound = value;
+    };
+    if (!wildcard.type->dtype_wildcard.empty()) bind(wildcard.type->dtype_wildcard, tensor.meta.dtype);
+    const Shape& wanted = wildcard.type->shape;
+    if (wanted.size() > tensor.meta.rank()) return false;
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (const std::string symbol = wanted[i].symbol_name(); symbol.starts_with('?'))
+        bind(symbol.substr(1), tensor.meta.shape[tensor.meta.rank() - wanted.size() + i]);
+    return true;
+  }
+
+  void attributes(std::size_t index) {
+    for (const auto& [key, value] : pattern_.before.nodes[index].attributes.entries())
+      if (const int wildcard = open_wildcard(value); wildcard >= 0) {
+        std::optional<Attribute>& bound = instance_.bound.attributes[static_cast<std::size_t>(wildcard)];
+        for (const Attribute& candidate :
+             candidates(index, key, pattern_.wildcards[static_cast<std::size_t>(wildcard)])) {
+          bound = candidate;
+          attributes(index);
+        }
+        bound.reset();
+        return;
+      }
+    infer(index);
+  }
+
+  // A wildcard of the attribute that has no value yet; -1 when there is none.
+  int open_wildcard(const Attribute& value) const {
+    if (const auto* list = std::get_if<AttributeList>(&value.storage())) {
+      for (const Attribute& element : *list)
+        if (const int wildcard = open_wildcard(element); wildcard >= 0) return wildcard;
+      return -1;
+    }
+    const Dim* dim = std::get_if<Dim>(&value.storage());
+    std::set<std::string> symbols;
+    if (dim != nullptr) dim->collect_symbols(symbols);
+    for (const std::string& symbol : symbols) {
+      const int wildcard = pattern_.index_of(symbol.substr(1));
+      if (!instance_.bound.attributes[static_cast<std::size_t>(wildcard)]) return wildcard;
+    }
+    return -1;
+  }
+
+  std::vector<Attribute> candidates(std::size_t index, const std::string& key, const Wildcard& wildcard) const {
+    std::vector<Attribute> all;
+    const auto add = [&](const Attribute& value) {
+      if (std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
+    };
+    for (const Condition& condition : wildcard.conditions)
+      if (condition.relation == Relation::one_of)
+        for (const Attribute& operand : condition.operands) add(operand);
+    const PatternNode& node = pattern_.before.nodes[index];
+    if (std::get_if<AttributeList>(&node.attributes.at(key).storage()) == nullptr)
+      for (const Sample& sample : node.op->samples)
+        add(complete_attributes(node.op->schema, sample.attributes).at(key));
+    if (all.empty() && wildcard.kind != WildcardKind::real)
+      for (const int number : {32, 64, 1, 2}) add(number);
+    return all;
+  }
+
+  void infer(std::size_t index) {
+    ++trials_;
+    const PatternNode& node = pattern_.before.nodes[index];
+    std::vector<std::optional<Meta>> metas;
+    for (const PatternOperand& operand : node.operands) {
+      metas.emplace_back();
+      if (operand.wildcard >= 0) {
+        const Tensor& tensor = instance_.values[static_cast<std::size_t>(operand.wildcard)];
+        if (tensor.defined()) metas.back() = tensor.meta;
+      } else if (operand.node >= 0) {
+        metas.back() =
+            instance_.results[static_cast<std::size_t>(operand.node)].at(static_cast<std::size_t>(operand.result));
+      }
+      const Parameter& parameter =
+          node.op->schema.parameters[std::min(metas.size(), node.op->schema.tensor_count()) - 1];
+      if (!metas.back() && !parameter.optional) return;
+    }
+    try {
+      Attributes attributes;
+      for (const auto& [key, value] : node.attributes.entries())
+        attributes.set(key, instance_.bound.substitute(pattern_, value));
+      instance_.results.push_back(infer_results(*node.op, ops_, metas, attributes));
+    } catch (const UserError&) {
+      return;  // these do not go together
+    }
+    this->node(index + 1);
+    instance_.results.pop_back();
+  }
+
+  const Pattern& pattern_;
+  const OpTable& ops_;
+  Instance instance_;
+  std::vector<Instance> found_;
+  int trials_ = 0;
+};
+
+// `before` as a graph whose inputs are the values that are there, in the order of the wildcards.
+std::shared_ptr<Graph> graph_of(const Pattern& pattern, const Instance& instance, const OpTable& ops) {
+  auto graph = std::make_shared<Graph>("before", Stage::pure);
+  Trace trace(ops, *graph);
+  std::vector<Value> inputs(pattern.wildcards.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (instance.values[i].defined()) inputs[i] = trace.input(pattern.wildcards[i].name, instance.values[i].meta);
+  std::vector<Values> results;
+  const auto value_of = [&](const PatternOperand& place) {
+    if (place.wildcard >= 0) return inputs[static_cast<std::size_t>(place.wildcard)];
+    return place.node < 0 ? Value()
+                          : results[static_cast<std::size_t>(place.node)].at(static_cast<std::size_t>(place.result));
+  };
+  for (const PatternNode& node : pattern.before.nodes) {
+    Values operands;
+    for (const PatternOperand& operand : node.operands) operands.push_back(value_of(operand));
+    Attributes attributes;
+    for (const auto& [key, value] : node.attributes.entries())
+      attributes.set(key, instance.bound.substitute(pattern, value));
+    results.push_back(trace.evaluate(*node.op, operands, attributes, false));
+  }
+  Values returned;
+  for (const PatternOperand& result : pattern.before.results) returned.push_back(value_of(result));
+  trace.finish(returned);
+  return graph;
+}
+
+std::string where(const Pattern& pattern, const Instance& instance) {
+  std::string text;
+  for (std::size_t i = 0; i < pattern.wildcards.size(); ++i) {
+    const Wildcard& wildcard = pattern.wildcards[i];
+    if (wildcard.kind == WildcardKind::value) {
+      text += fmt::format(" ?{}: {}", wildcard.name,
+                          instance.values[i].defined() ? instance.values[i].meta.text() : "none");
+    } else if (instance.bound.attributes[i]) {
+      text += fmt::format(" ?{}={}", wildcard.name, instance.bound.attributes[i]->text());
+    }
+  }
+  return text;
+}
+
+// "" when the sample shows what it should, nothing when it does not stand for the pattern at all.
+std::optional<std::string> failure_on(const Pattern& pattern, const Instance& instance, const Context& context,
+                                      bool exact) {
+  const std::shared_ptr<Graph> before = graph_of(pattern, instance, context.ops);
+  const std::size_t found = find_pattern(*before, pattern).matches.size();
+  if (found == 0) return std::nullopt;
+  if (found > 1) return fmt::format("before is found {} times in itself", found);
+  const std::shared_ptr<Graph> after = before->clone();
+  const Pattern* const patterns[] = {&pattern};
+  const PatternReport report = rewrite_all(
+      *after, patterns, context.ops, [](const Pattern&, std::span<const PlannedCall>) { return std::nullopt; })[0];
+  if (report.matched != 1) return report.near_misses.at(0).reason;
+  Interpreter interpreter(context);
+  std::vector<Tensor> tensors;
+  for (const Tensor& tensor : instance.values)
+    if (tensor.defined()) tensors.push_back(tensor);
+  const Values wanted = run_graph(*before, interpreter, values_of(interpreter, tensors));
+  const Values came = run_graph(*after, interpreter, values_of(interpreter, tensors));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const PatternNode& giver = pattern.before.nodes[static_cast<std::size_t>(pattern.before.results[i].node)];
+    const std::string text =
+        difference(wanted[i].tensor(), came[i].tensor(), giver.op->tolerance(wanted[i].dtype()), exact);
+    if (!text.empty()) return fmt::format("result {} of after: {}", i, text);
+  }
+  return "";
+}
+
+}  // namespace
+
+PatternProof prove_pattern(const Pattern& pattern, const Context& context, bool exact) {
+  PatternProof proof;
+  for (const Instance& instance : InstanceSearch(pattern, context.ops).run()) {
+    const auto failure = failure_on(pattern, instance, context, exact);
+    if (!failure) continue;
+    ++proof.samples;
+    if (failure->empty()) continue;
+    proof.failure = fmt::format("{}, with{}", *failure, where(pattern, instance));
+    return proof;
+  }
+  if (proof.samples == 0) proof.failure = "no sample of its ops fits it, so that it cannot be proved";
+  return proof;
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+#pragma once
+
+// Fusions: passes that are patterns and nothing else. A file of src/passes/fusion/ defines the patterns of one:
+//
+//   PATTERNS(add_rms_norm) {
+//     PatternDefinition pattern("add_rms_norm", patterns.ops());
+//     ...
+//     patterns.add(std::move(pattern));
+//   }
+
+#include "ir/pattern_definition.h"
+#include "passes/pass.h"
+
+namespace weft {
+
+// The patterns of one fusion as they are defined.
+class PatternList {
+ public:
+  PatternList(std::string fusion, const OpTable& ops, std::vector<FusionPattern>& into)
+      : fusion_(std::move(fusion)), ops_(ops), into_(into) {}
+  const OpTable& ops() const { return ops_; }
+  // InternalError when the pattern breaks a rule, or its name is taken.
+  void add(PatternDefinition pattern);
+
+ private:
+  std::string fusion_;
+  const OpTable& ops_;
+  std::vector<FusionPattern>& into_;
+};
+
+// One row per file of src/passes/fusion/, made by the build.
+struct PatternEntry {
+  const char* fusion;
+  void (*define)(PatternList&);
+};
+std::span<const PatternEntry> pattern_table();
+
+// All of pattern_table(), in its order.
+std::vector<FusionPattern> make_pattern_table(const OpTable& ops);
+
+// Those of a name: one pattern, or all of a fusion; all of them for "". UserError with the nearest known name.
+std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name);
+
+// The pass that applies the patterns of a fusion, unless the option is false; without patterns it changes nothing. A
+// match stays as it is, with the reason among the near misses, where no kernel computes what would stand there, and
+// where the user named who computes a part of it.
+std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion,
+                                                             OptionalFlag Options::*enabled = nullptr);
+
+}  // namespace weft
+
+// Defines the fusion of src/passes/fusion/<name>.cpp.
+#define PATTERNS(name)                                \
+  namespace weft {                                    \
+  void define_patterns_##name(PatternList& patterns); \
+  }                                                   \
+  void weft::define_patterns_##name(PatternList& patterns)

@@ -1,0 +1,204 @@
+// When a fusion is made, and when not.
+
+#include "passes/pattern_pass.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "builtin/context.h"
+#include "compiler/expected_fusions.h"
+#include "compiler/pattern_findings.h"
+#include "compiler/pipeline.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "tests/sample_call.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kGraph = R"(graph g(%x: f32[s0, 128]) stage=pure where s0 in [1, 8] {
+  %a = silu_and_mul(%x)
+  %q, %s = per_token_group_quant_int8(%a, group_size=32)
+  return %q, %s
+}
+)";
+
+constexpr const char* kPattern = R"(pattern doubled(?x) {
+  before {
+    %a = add(?x, ?x)
+    return %a
+  }
+  after {
+    %a = mul_scalar(?x, value=2.0)
+    return %a
+  }
+}
+)";
+
+PatternReport report_of(const Context& context, const std::string& pattern, const std::string& text = kGraph) {
+  const auto graph = parse_graph(text, context.ops);
+  PassContext passes = pass_context(context, {1, 8});
+  PassRunnerOptions options;
+  options.stop_after = Stage::pure;
+  for (const PassRecord& record : run_passes(*graph, passes, passes_of(context), options))
+    for (const PatternReport& report : record.result.patterns)
+      if (report.pattern == pattern) return report;
+  throw std::runtime_error("no pass looked for " + pattern);
+}
+
+std::string refusal(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string written(const std::string& text) {
+  const std::string path = testing::TempDir() + "weft_patterns.graph";
+  std::ofstream(path) << text;
+  return path;
+}
+
+std::shared_ptr<Context> with_patterns(const std::string& text) {
+  Options options;
+  options.threads = 1;
+  options.patterns = {written(text)};
+  return make_context(std::move(options));
+}
+
+const char* const kFused = "silu_and_mul_per_token_group_quant_int8";
+
+TEST(PatternPass, FusesWhereAKernelComputesTheWhole) {
+  const auto context = test_context();
+  const PatternReport report = report_of(*context, kFused);
+  EXPECT_EQ(report.matched, 1);
+  EXPECT_EQ(report.off, std::nullopt);
+}
+
+TEST(PatternPass, SaysWhichOptionSwitchesItOff) {
+  Options options;
+  options.fuse_act_quant = false;
+  const auto context = make_context(std::move(options));
+  const PatternReport report = report_of(*context, kFused);
+  EXPECT_EQ(report.matched, 0);
+  EXPECT_EQ(report.off, "-cc.pass_config.fuse_act_quant is false");
+}
+
+TEST(PatternPass, LeavesAPartForWhichTheUserNamedAProvider) {
+  const auto context = test_context();
+  {
+    const PriorityScope scope(*context, "silu_and_mul", {"reference"});
+    const PatternReport report = report_of(*context, kFused);
+    EXPECT_EQ(report.matched, 0);
+    ASSERT_EQ(report.near_misses.size(), 1u);
+    EXPECT_EQ(report.near_misses[0].reason, "--ir-op-priority.silu_and_mul says who computes it");
+    const PriorityScope whole(*context, kFused, {"reference"});
+    EXPECT_EQ(report_of(*context, kFused).matched, 1) << "who computes the whole is named, too";
+  }
+  EXPECT_EQ(report_of(*context, kFused).matched, 1);
+}
+
+TEST(PatternPass, LeavesWhatNoKernelWouldCompute) {
+  const auto context = test_context();
+  const std::string wide =
+      "graph g(%x: f64[s0, 128]) stage=pure where s0 in [1, 8] {\n  %a = silu_and_mul(%x)\n  %q, "
+      "%s = per_token_group_quant_int8(%a, group_size=32)\n  return %q, %s\n}\n";
+  const std::string refused = refusal([&] { parse_graph(wide, context->ops); });
+  if (refused != "accepted") GTEST_SKIP() << refused;
+  const PatternReport report = report_of(*context, kFused, wide);
+  EXPECT_EQ(report.matched, 0);
+  ASSERT_EQ(report.near_misses.size(), 1u);
+  EXPECT_EQ(report.near_misses[0].reason.find("no kernel computes"), 0u) << report.near_misses[0].reason;
+}
+
+TEST(PatternPass, NamesAPatternOrAFusion) {
+  const auto context = test_context();
+  EXPECT_EQ(patterns_named(context->patterns, "act_quant").size(), 3u);
+  EXPECT_EQ(patterns_named(context->patterns, kFused).size(), 1u);
+  EXPECT_EQ(patterns_named(context->patterns, "").size(), context->patterns.size());
+  EXPECT_NE(refusal([&] { patterns_named(context->patterns, "act_quan"); }).find("did you mean \"act_quant\"?"),
+            std::string::npos);
+}
+
+TEST(PatternFile, IsAppliedBeforeTheProgramsOwnPatterns) {
+  const auto context = with_patterns(kPattern);
+  const PatternReport report = report_of(*context, "doubled",
+                                         "graph g(%x: f32[s0, 64]) stage=pure where s0 in [1, 8] {\n  %a = add(%x, "
+                                         "%x)\n  return %a\n}\n");
+  EXPECT_EQ(report.matched, 1);
+  EXPECT_EQ(context->patterns.back().fusion, "custom");
+}
+
+TEST(PatternFile, IsRefusedWithTheReasonWhereItDoesNotHold) {
+  const auto changed = [](const std::string& from, const std::string& to) {
+    std::string text = kPattern;
+    text.replace(text.find(from), from.size(), to);
+    return refusal([&] { with_patterns(text); });
+  };
+  EXPECT_EQ(changed("value=2.0", "value=2.0"), "accepted");
+  EXPECT_NE(changed("value=2.0", "value=2.5").find("[pattern] doubled does not hold: result 0 of after: element 0"),
+            std::string::npos);
+  EXPECT_NE(changed("mul_scalar(?x, value=2.0)", "cast(?x, dtype=i32)").find("but after gives i32"), std::string::npos);
+  EXPECT_NE(changed("mul_scalar", "mul_scaler").find("[mul_scaler] is not an op of this program"), std::string::npos);
+  EXPECT_NE(changed("before {", "bevore {").find("before"), std::string::npos);
+  EXPECT_NE(refusal([] { with_patterns(std::string(kPattern) + kPattern); }).find("doubled"), std::string::npos);
+  EXPECT_NE(refusal([] { with_patterns(kGraph); }).find("patterns alone"), std::string::npos);
+  Options missing;
+  missing.patterns = {"/nowhere/patterns.graph"};
+  EXPECT_NE(refusal([&] { make_context(missing); }).find("/nowhere/patterns.graph"), std::string::npos);
+}
+
+TEST(PatternFile, MayNotTakeTheNameOfAPatternOfTheProgram) {
+  std::string text = kPattern;
+  text.replace(text.find("doubled"), 7, kFused);
+  EXPECT_NE(refusal([&] { with_patterns(text); }).find("is there already"), std::string::npos);
+}
+
+std::vector<CompileRecord> records_of(const Context& context) {
+  const auto graph = parse_graph(kGraph, context.ops);
+  return compile_ranges(*graph, context, {{1, 4}, {5, 8}}, {}).records;
+}
+
+TEST(ExpectedFusions, AreHeldAgainstEveryRange) {
+  const auto context = test_context();
+  const std::vector<CompileRecord> records = records_of(*context);
+  const auto check = [&](const std::string& text, const ExpectedFusions& declared = {}) {
+    return refusal(
+        [&] { check_expected_fusions(parse_expected_fusions(text, *context, declared), *context, records); });
+  };
+  EXPECT_EQ(check("act_quant=1"), "accepted");
+  EXPECT_EQ(check(std::string(kFused) + "=1,rms_quant=0"), "accepted");
+  EXPECT_EQ(check("all", {{"act_quant", 1}}), "accepted");
+  EXPECT_NE(check("all", {{"rms_quant", 2}}).find("wanted 2 of rms_quant, but 0 came"), std::string::npos);
+  EXPECT_NE(check("act_quant=2").find("wanted 2 of act_quant, but 1 came"), std::string::npos);
+  EXPECT_NE(check("act_quent=1").find("did you mean \"act_quant\"?"), std::string::npos);
+  EXPECT_NE(check("act_quant").find("wanted NAME=COUNT or all"), std::string::npos);
+  EXPECT_NE(check("act_quant=-1"), "accepted");
+  EXPECT_NE(check("act_quant=x"), "accepted");
+  EXPECT_NE(check("act_quant=1,act_quant=1").find("twice"), std::string::npos);
+}
+
+TEST(FindAsCompiled, LooksWhereThePassWould) {
+  const auto context = test_context();
+  const auto graph = parse_graph(
+      "graph g(%x: f32[s0, 64], %r: f32[s0, 64], param %w: f32[64]) stage=traced where s0 in [1, 8] {\n"
+      "  %s = add(%x, %r)\n  %y = rms_norm(%s, %w, epsilon=1e-5)\n  %q, %d = per_token_group_quant_int8(%y, "
+      "group_size=32)\n  return %q, %d, %s\n}\n",
+      context->ops);
+  const auto find = [&](const std::string& name) {
+    return find_as_compiled(*graph, *patterns_named(context->patterns, name).at(0), *context, {1, 8});
+  };
+  EXPECT_EQ(find("add_rms_norm").matches, std::vector<std::string>{"y"});
+  EXPECT_EQ(find("fused_add_rms_norm_per_token_group_quant_int8").matches, std::vector<std::string>{"q"});
+  const PatternFindings other = find("rms_norm_per_token_group_quant_int8");
+  EXPECT_TRUE(other.matches.empty());
+  ASSERT_EQ(other.misses.size(), 1u);
+  EXPECT_EQ(other.misses[0].reason, "%y: is fused_add_rms_norm, wanted rms_norm");
+}
+
+}  // namespace
+}  // namespace weft
