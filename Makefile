@@ -58,6 +58,7 @@ fuzz: build/.ready-check
 	tools/run_fuzzers.sh $(FUZZ_SECONDS)
 
 install: build
+	@ninja -C build --quiet weft_shared
 	cmake --install build --prefix $(PREFIX)
 
 format: build/.ready-check

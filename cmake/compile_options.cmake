@@ -28,6 +28,9 @@ add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-psabi)
 # g++ 12 sees overflows in std::string that are none (GCC bug 105651); the address sanitizer sees the real ones.
 add_compile_options(-Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-array-bounds)
 add_link_options(-Wl,--as-needed)
+# One set of objects for the programs and for libweft.so. Hidden: calls within it stay direct, and what it exports is
+# what src/capi/weft.h marks.
+add_compile_options(-fPIC -fvisibility=hidden)
 
 # Not under sanitizers: g++ then warns of uninitialized values that are not.
 set(in_ci OFF)

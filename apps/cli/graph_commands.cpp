@@ -8,11 +8,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
-#include "compiler/splitting_ops.h"
+#include "compiler/graph_program.h"
 #include "ir/parse.h"
-#include "runtime/replay.h"
 #include "tensor/batch.h"
 #include "tensor/convert.h"
 
@@ -20,30 +17,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMaxGraphBytes = 64u << 20;
-
-// The rows that kernels are chosen for: the bounds of the governing symbol, or one step of the engine.
-TokenRange token_range(const Graph& graph, const Options& options) {
-  const auto bound = graph.bounds.find(graph.governing_symbol());
-  if (bound == graph.bounds.end()) return {1, options.max_num_batched_tokens};
-  return {std::max<std::int64_t>(bound->second.lo, 1), std::max<std::int64_t>(bound->second.hi, 1)};
-}
-
-PassContext pass_context(const Graph& graph, const Context& context) {
-  return {.ops = context.ops,
-          .kernels = context.kernels,
-          .priorities = context.priorities,
-          .range = token_range(graph, context.options),
-          .batch_invariant = context.options.batch_invariant,
-          .splitting_ops = resolve_splitting_ops(context.options)};
-}
-
-// Graphs from stage lowered on need the bounds of every symbol.
-void complete_bounds(Graph& graph, const Options& options) {
-  for (const auto& input : graph.inputs())
-    for (const Dim& dim : input->meta.shape)
-      if (const std::string symbol = dim.symbol_name(); !symbol.empty() && !graph.bounds.contains(symbol))
-        graph.bounds[symbol] = {1, options.max_num_batched_tokens};
-}
 
 // One past the highest page that the batch names.
 std::int64_t pages_of(const Tensor& batch) {
@@ -54,33 +27,32 @@ std::int64_t pages_of(const Tensor& batch) {
   return pages;
 }
 
-// Dims that are symbols take the tensor's extent, the same everywhere.
-void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbols, const Bounds& bounds) {
-  const Meta &wanted = input.meta, &came = tensor.meta;
-  bool fits = wanted.kind == came.kind && wanted.packed.empty() &&
-              (wanted.kind != MetaKind::tensor || (wanted.dtype == came.dtype && wanted.rank() == came.rank())) &&
-              (wanted.kind != MetaKind::kv || wanted.kv == came.kv) && wanted.is_contiguous();
-  for (std::size_t i = 0; fits && wanted.is_tensor() && i < wanted.rank(); ++i) {
-    const std::int64_t extent = came.shape[i].number();
-    if (wanted.shape[i].is_number()) fits = wanted.shape[i].number() == extent;
-    const std::string symbol = wanted.shape[i].symbol_name();
-    if (symbol.empty()) continue;
-    const auto [known, is_new] = symbols.emplace(symbol, extent);
-    USER_CHECK(is_new || known->second == extent, "[graph run] inputs disagree on {}: {} and {} ({})", symbol,
-               known->second, extent, input.name);
-    const auto bound = bounds.find(symbol);
-    USER_CHECK(bound == bounds.end() || extent == 0 || (extent >= bound->second.lo && extent <= bound->second.hi),
-               "[graph run] {} must be in [{}, {}], but is {}", symbol, bound->second.lo, bound->second.hi, extent);
+// The tensors of `a+b`, whose rows together are the param: views of the file.
+std::vector<Tensor> parts_of(const Checkpoint& checkpoint, const GraphValue& param, const Meta& plain) {
+  const auto row_of = [](const Meta& meta) {
+    Shape shape = meta.shape;
+    if (!shape.empty()) shape[0] = 1;
+    return shape;
+  };
+  std::vector<Tensor> parts;
+  Dim rows = 0;
+  for (const std::string& key : split(param.key, '+')) {
+    parts.push_back(checkpoint.tensor(key));
+    const Meta& part = parts.back().meta;
+    USER_CHECK(part.dtype == plain.dtype && row_of(part) == row_of(plain),
+               "[graph run] {} must be rows of {}, but is {}", key, param.meta.text(), part.text());
+    rows = rows + part.shape[0];
   }
-  USER_CHECK(fits, "[graph run] input {} must be {}, but is {}", input.name, wanted.text(), came.text());
+  USER_CHECK(plain.shape[0] == rows, "[graph run] {} has {} rows, but {} is {}", param.key, rows.text(), param.name,
+             param.meta.text());
+  return parts;
 }
 
-// The tensors of `a+b` one after another, as the param's type says.
 Tensor param_from(const Checkpoint& checkpoint, const GraphValue& param, const Context& context) {
   Meta plain = param.meta;
   plain.packed.clear();
-  USER_CHECK(plain.rank() >= 1 && plain.bytes().is_number(), "[graph run] param {} must have a fixed shape, but is {}",
-             param.name, param.meta.text());
+  USER_CHECK(plain.rank() >= 1 && plain.is_contiguous() && plain.bytes().is_number(),
+             "[graph run] param {} must be contiguous and of a fixed shape, but is {}", param.name, param.meta.text());
   // Vectors have the dtype of the residual stream, whatever the file has.
   if (const TensorEntry* vector = plain.rank() == 1 ? checkpoint.find(param.key) : nullptr;
       vector != nullptr && vector->tensor.meta.shape == plain.shape && is_floating(vector->tensor.meta.dtype) &&
@@ -89,38 +61,23 @@ Tensor param_from(const Checkpoint& checkpoint, const GraphValue& param, const C
     convert_row(vector->tensor.meta.dtype, vector->tensor.data(), plain.dtype, tensor.data(), plain.shape[0].number());
     return tensor;
   }
-  std::vector<const std::byte*> rows;
-  Shape row_shape = plain.shape;
-  row_shape[0] = 1;
-  const std::int64_t row_bytes = Meta::tensor(plain.dtype, row_shape).bytes().number();
-  for (const std::string& key : split(param.key, '+')) {
-    const Tensor& part = checkpoint.tensor(key);
-    Shape part_row = part.meta.shape;
-    if (!part_row.empty()) part_row[0] = 1;
-    USER_CHECK(part.meta.dtype == plain.dtype && part_row == row_shape, "[graph run] {} must be rows of {}, but is {}",
-               key, param.meta.text(), part.meta.text());
-    for (std::int64_t row = 0; row < part.meta.shape[0].number(); ++row) rows.push_back(part.data() + row * row_bytes);
-  }
-  USER_CHECK(plain.shape[0] == Dim(static_cast<std::int64_t>(rows.size())), "[graph run] {} has {} rows, but {} is {}",
-             param.key, rows.size(), param.name, param.meta.text());
-  Tensor tensor{.meta = param.meta};
+  const std::vector<Tensor> parts = parts_of(checkpoint, param, plain);
   if (param.meta.packed.empty()) {
-    tensor.storage = Storage::allocate(plain.bytes().number());
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      std::memcpy(tensor.data() + static_cast<std::int64_t>(i) * row_bytes, rows[i],
-                  static_cast<std::size_t>(row_bytes));
-    return tensor;
+    const Tensor merged = Tensor::empty(plain);
+    std::byte* at = merged.data();
+    for (const Tensor& part : parts) {
+      const std::int64_t bytes = part.meta.bytes().number();
+      std::memcpy(at, part.data(), static_cast<std::size_t>(bytes));
+      at += bytes;
+    }
+    return merged;
   }
   const Packing* packing = context.kernels.find_packing(param.meta.packed);
   USER_CHECK(packing != nullptr, "[graph run] there is no packing {}", param.meta.packed);
   const Verdict verdict = packing->accepts(plain, context.device);
   USER_CHECK(bool(verdict), "[graph run] {} cannot be packed as {}: {}", param.name, param.meta.packed,
              verdict.reason());
-  tensor.storage = Storage::allocate(packing->bytes(plain));
-  for (std::int64_t unit = 0; unit < packing->units(plain); ++unit)
-    packing->pack(
-        plain, [&](std::int64_t row) { return rows[static_cast<std::size_t>(row)]; }, tensor.data(), unit);
-  return tensor;
+  return pack_weight(*packing, parts, *context.threads);
 }
 
 std::vector<Tensor> bind_inputs(const Graph& graph, const TensorFile& file, const Context& context,
@@ -154,31 +111,6 @@ std::vector<Tensor> bind_inputs(const Graph& graph, const TensorFile& file, cons
   return tensors;
 }
 
-std::vector<Tensor> run_eagerly(const Graph& graph, const Context& context, const std::vector<Tensor>& inputs) {
-  EagerEvaluator evaluator(context, token_range(graph, context.options));
-  Values values;
-  for (const Tensor& input : inputs) values.push_back(evaluator.value(input));
-  std::vector<Tensor> results;
-  for (const Value& result : run_graph(graph, evaluator, values)) results.push_back(contiguous(result.tensor()));
-  return results;
-}
-
-std::vector<Tensor> run_compiled(Graph& graph, const Context& context, const std::vector<Tensor>& inputs) {
-  const std::shared_ptr<const Plan> plan = compile_graph(graph, context);
-  if (plan == nullptr) return run_eagerly(graph, context, inputs);
-  Replay replay(plan, *context.threads);
-  for (std::size_t i = 0; i < inputs.size(); ++i) replay.bind(i, inputs[i]);
-  replay.run();
-  std::vector<Tensor> results;
-  // A view keeps its storage, and there is no next run.
-  for (std::size_t i = 0; i < plan->results.size(); ++i) {
-    const Tensor result = replay.result(i);
-    results.push_back(result.meta.is_tensor() ? Tensor::from_bytes(contiguous(result).meta, contiguous(result).data())
-                                              : result);
-  }
-  return results;
-}
-
 }  // namespace
 
 std::vector<Definition> read_definitions(const std::string& path, const OpTable& ops) {
@@ -197,7 +129,7 @@ std::vector<PassRecord> run_passes_to(Graph& graph, const Context& context, Stag
   USER_CHECK(graph.stage <= stage, "[--to] graph {} is at stage {} already, beyond {}", graph.name,
              stage_text(graph.stage), stage_text(stage));
   complete_bounds(graph, context.options);
-  PassContext passes = pass_context(graph, context);
+  PassContext passes = pass_context(context, token_range(graph, context.options));
   PassRunnerOptions options = pass_runner_options(context.options);
   options.stop_after = std::min(stage, options.stop_after.value_or(stage));
   return run_passes(graph, passes, passes_of(context), options);
@@ -205,7 +137,7 @@ std::vector<PassRecord> run_passes_to(Graph& graph, const Context& context, Stag
 
 std::vector<PassRecord> run_named_passes(Graph& graph, const Context& context, const std::vector<std::string>& names) {
   complete_bounds(graph, context.options);
-  PassContext passes = pass_context(graph, context);
+  PassContext passes = pass_context(context, token_range(graph, context.options));
   const PassRunnerOptions options = pass_runner_options(context.options);
   const std::vector<PassRow> rows = passes_of(context);
   std::vector<std::string> known;
@@ -237,11 +169,14 @@ std::vector<std::string> result_names(const Graph& graph) {
   return names;
 }
 
-std::vector<Tensor> run_graph_text(Graph& graph, const Context& context, const TensorFile& inputs,
-                                   const std::optional<Checkpoint>& checkpoint) {
-  complete_bounds(graph, context.options);
-  const std::vector<Tensor> tensors = bind_inputs(graph, inputs, context, checkpoint);
-  return context.options.enforce_eager ? run_eagerly(graph, context, tensors) : run_compiled(graph, context, tensors);
+std::vector<Tensor> run_graph_text(const std::shared_ptr<Graph>& graph, const Context& context,
+                                   const TensorFile& inputs, const std::optional<Checkpoint>& checkpoint) {
+  complete_bounds(*graph, context.options);
+  const std::vector<Tensor> tensors = bind_inputs(*graph, inputs, context, checkpoint);
+  std::vector<Tensor> results;
+  // A view keeps its storage, and there is no next run.
+  for (const Tensor& result : GraphProgram(context, graph).run(tensors)) results.push_back(contiguous(result));
+  return results;
 }
 
 }  // namespace weft

@@ -35,7 +35,7 @@ std::vector<std::string> result_names(const Graph& graph);
 // Compiles the graph and runs it, or runs it op by op: as it is with --enforce-eager, else as --compile-to left it. KV
 // pages that the file lacks are zeroed, as many as the batch names; params that the file lacks come from the checkpoint
 // by their keys, packed as their type says. UserError when an input is missing or of another type.
-std::vector<Tensor> run_graph_text(Graph& graph, const Context& context, const TensorFile& inputs,
-                                   const std::optional<Checkpoint>& checkpoint);
+std::vector<Tensor> run_graph_text(const std::shared_ptr<Graph>& graph, const Context& context,
+                                   const TensorFile& inputs, const std::optional<Checkpoint>& checkpoint);
 
 }  // namespace weft

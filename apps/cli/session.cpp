@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -10,29 +9,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/options_text.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "compiler/batch_invariance.h"
-#include "compiler/pipeline.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t kMaxPromptBytes = 64u << 20;
-
-void check_pass_names(const Context& context, const std::vector<std::string>& names, const char* option) {
-  std::vector<std::string> known;
-  for (const PassRow& row : passes_of(context)) known.push_back(row.name);
-  for (const std::string& name : names)
-    USER_CHECK(name == "all" || std::find(known.begin(), known.end(), name) != known.end(), "[{}] {} is not a pass{}",
-               option, quote(name), suggestion(name, known));
-}
 
 }  // namespace
 
@@ -42,10 +29,7 @@ void ModelArgument::declare(Flags& flags, Need need) {
 }
 
 std::string ModelArgument::path(const VerbCall& call) const {
-  std::error_code ignored;  // opening the file says what is wrong
-  if (std::filesystem::exists(name, ignored)) return name;
-  const std::string& root = call.options.cache_root;
-  return resolve_model(name, (root.empty() ? cache_folder(call.environment) : root) + "/models");
+  return resolve_model(name, call.options, call.environment);
 }
 
 void PromptArgument::declare(Flags& flags) {
@@ -89,16 +73,15 @@ void SamplingArguments::declare(Flags& app) {
 
 SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint) const {
   SamplingParameters parameters = given;
-  const GenerationConfig config = checkpoint.generation_config();
-  const bool greedy = config.do_sample && !*config.do_sample;
-  auto take = [&](const char* flag, auto& field, const auto& configured) {
-    if (!flags->given(flag) && configured && !greedy) field = *configured;
+  const SamplingParameters configured = sampling_of(checkpoint.generation_config());
+  auto take = [&](const char* flag, auto SamplingParameters::*field) {
+    if (!flags->given(flag)) parameters.*field = configured.*field;
   };
-  take("--temp", parameters.temperature, config.temperature);
-  take("--top-k", parameters.top_k, config.top_k);
-  take("--top-p", parameters.top_p, config.top_p);
-  take("--min-p", parameters.min_p, config.min_p);
-  take("--repeat-penalty", parameters.repetition_penalty, config.repetition_penalty);
+  take("--temp", &SamplingParameters::temperature);
+  take("--top-k", &SamplingParameters::top_k);
+  take("--top-p", &SamplingParameters::top_p);
+  take("--min-p", &SamplingParameters::min_p);
+  take("--repeat-penalty", &SamplingParameters::repetition_penalty);
   parameters.check();
   return parameters;
 }
@@ -123,27 +106,10 @@ std::string read_standard_input(const VerbCall& call, const std::string& what) {
 }
 
 std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences) {
-  Options requested = call.options;
-  if (!requested.custom_ops.empty()) {
-    std::vector<std::string> names;
-    const OpTable ops = make_op_table();
-    for (const auto& [name, op] : ops.all()) names.push_back(name);
-    for (const std::string& spelling : translate_custom_ops(requested, names))
-      call.err << "weft: -cc.custom_ops is spelled " << spelling << "\n";
-  }
-  EffectiveOptions effective = effective_options(requested);
-  for (const OptionDifference& difference : effective.differences)
-    call.err << fmt::format("weft: {} is {} instead of {}: {}\n", difference.option, difference.effective,
-                            difference.requested, difference.reason);
-  for (const std::string& sentence : options_without_effect(effective.options))
-    call.err << "weft: " << sentence << "\n";
-  if (differences != nullptr) *differences = std::move(effective.differences);
-  auto context = make_context(std::move(effective.options));
-  check_pass_names(*context, context->options.print_ir_after, "--print-ir-after");
-  check_pass_names(*context, context->options.skip_pass, "--skip-pass");
-  for (const std::string& sentence : switched_off_by_batch_invariance(*context))
-    call.err << "weft: " << sentence << "\n";
-  return context;
+  OpenedContext opened = open_context(call.options);
+  for (const std::string& note : opened.notes) call.err << "weft: " << note << "\n";
+  if (differences != nullptr) *differences = std::move(opened.differences);
+  return opened.context;
 }
 
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {

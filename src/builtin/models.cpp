@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
 
 namespace weft {
@@ -40,6 +41,14 @@ std::string resolve_model(const std::string& name_or_path, const std::string& mo
   }
   fail_user("[model] there is nothing at {}, and no built-in model has that name{}", quote(name_or_path),
             suggestion(name_or_path, names));
+}
+
+std::string resolve_model(const std::string& name_or_path, const Options& options,
+                          const EnvironmentLookup& environment) {
+  std::error_code ignored;  // opening the file says what is wrong
+  if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
+  const std::string& root = options.cache_root;
+  return resolve_model(name_or_path, (root.empty() ? cache_folder(environment) : root) + "/models");
 }
 
 }  // namespace weft

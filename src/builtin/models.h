@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "base/environment.h"
+#include "base/options.h"
 #include "models/model.h"
 
 namespace weft {
@@ -26,5 +28,9 @@ std::span<const BuiltinModel> builtin_models();
 // The path of a built-in name inside `models_folder`, or the argument itself when it is a path. UserError for a name
 // whose file is not there (saying how to fetch it), and with the nearest known name when nothing is at the path.
 std::string resolve_model(const std::string& name_or_path, const std::string& models_folder);
+
+// The same in the models' folder of --cache-root, or of this user's cache; the environment counts for a name alone.
+std::string resolve_model(const std::string& name_or_path, const Options& options,
+                          const EnvironmentLookup& environment);
 
 }  // namespace weft

@@ -192,6 +192,14 @@ std::vector<RequestEvent> Engine::step() {
   return events;
 }
 
+void Engine::cancel(int request) {
+  const auto found =
+      std::find_if(requests_.begin(), requests_.end(), [&](const auto& known) { return known->id == request; });
+  if (found == requests_.end()) return;
+  pool_.give_back((*found)->pages);
+  requests_.erase(found);
+}
+
 Engine::Generation Engine::generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                                     const std::function<void(const std::string&)>& on_text) {
   CHECK(is_idle(), "generate runs one request alone");

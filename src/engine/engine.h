@@ -47,6 +47,8 @@ class Engine {
   // One step for as many requests as fit; nothing to do gives no events.
   std::vector<RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
+  // Ends a request before its end and takes its pages back; nothing happens to one that is over. Not within a step.
+  void cancel(int request);
 
   // One request from start to end.
   struct Generation {

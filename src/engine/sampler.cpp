@@ -105,6 +105,20 @@ void SamplingParameters::check() const {
   for (const std::string& text : stop) USER_CHECK(!text.empty(), "[stop] a stop text must not be empty");
 }
 
+SamplingParameters sampling_of(const GenerationConfig& config) {
+  SamplingParameters parameters;
+  if (config.do_sample && !*config.do_sample) return parameters;
+  const auto take = [](auto& field, const auto& configured) {
+    if (configured) field = *configured;
+  };
+  take(parameters.temperature, config.temperature);
+  take(parameters.top_k, config.top_k);
+  take(parameters.top_p, config.top_p);
+  take(parameters.min_p, config.min_p);
+  take(parameters.repetition_penalty, config.repetition_penalty);
+  return parameters;
+}
+
 Distribution distribution(std::span<const float> logits, const SamplingParameters& parameters,
                           std::span<const int> prompt, std::span<const int> output) {
   std::vector<float> values = penalised(logits, parameters, prompt, output);

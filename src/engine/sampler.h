@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "io/generation_config.h"
+
 namespace weft {
 
 struct SamplingParameters {
@@ -27,6 +29,9 @@ struct SamplingParameters {
   // UserError naming the parameter, what it may be and what it is.
   void check() const;
 };
+
+// What the makers of a model ask for, where its files say so and do not ask for greedy; else as above.
+SamplingParameters sampling_of(const GenerationConfig& config);
 
 // What may come next: ids ascending, probabilities that sum to 1.
 struct Distribution {

@@ -62,7 +62,7 @@ std::string choices_text(const CompileRecord& record) {
   std::map<std::string, int> counts;
   for (const PassRecord& pass : record.passes)
     for (const NodeChoice& node : pass.result.choices)
-      ++counts[fmt::format("{:<28}{:<12}{}{}", node.op, node.choice.provider, node.choice.reason,
+      ++counts[fmt::format("{:<45} {:<10} {}{}", node.op, node.choice.provider, node.choice.reason,
                            refused_text(node.choice.refused))];
   std::string text;
   for (const auto& [line, count] : counts) text += fmt::format("  {:>4} x {}\n", count, line);

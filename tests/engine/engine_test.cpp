@@ -112,6 +112,27 @@ TEST_F(EngineTest, ASequenceThatLosesItsPagesStartsOverAndGivesTheSameTokens) {
   EXPECT_EQ(together.at(1), second);
 }
 
+TEST_F(EngineTest, ACancelledRequestGivesItsPagesBackAndLeavesTheOthersAlone) {
+  auto engine = tiny_engine(path_);
+  engine->limit_pages(engine->max_model_len() / 16);
+  const std::vector<int> alone = engine->generate(some_ids(9), greedy(12)).tokens;
+  for (int i = 0; i < 3; ++i) {
+    const int cancelled = engine->add(some_ids(100, 2), greedy(20)), kept = engine->add(some_ids(9), greedy(12));
+    engine->step();
+    engine->cancel(cancelled);
+    engine->cancel(cancelled);
+    std::vector<int> tokens;
+    while (!engine->is_idle())
+      for (const RequestEvent& event : engine->step()) {
+        EXPECT_EQ(event.request, kept);
+        tokens.push_back(event.token);
+      }
+    // Its first token came with the step above, unless its pages were not free then.
+    ASSERT_GE(tokens.size(), 11U);
+    EXPECT_TRUE(std::equal(tokens.rbegin(), tokens.rend(), alone.rbegin()));
+  }
+}
+
 TEST_F(EngineTest, StopTextEndsTheAnswerAndIsNotPartOfIt) {
   auto engine = tiny_engine(path_);
   const auto whole = engine->generate(some_ids(8), greedy(40));

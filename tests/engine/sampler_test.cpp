@@ -42,6 +42,18 @@ TEST(Sampler, PenaltiesCountPromptAndOutputAsVllmDoes) {
   EXPECT_NEAR(d.probabilities[1], e1 / (e0 + e1 + e2), 1e-6);
 }
 
+TEST(Sampler, TakesWhatTheMakersOfAModelAskForUnlessTheyAskForGreedy) {
+  GenerationConfig config{.temperature = 0.6, .top_k = 50, .repetition_penalty = 1.1};
+  const SamplingParameters asked = sampling_of(config);
+  EXPECT_EQ(asked.temperature, 0.6);
+  EXPECT_EQ(asked.top_k, 50);
+  EXPECT_EQ(asked.top_p, 1) << "not said";
+  EXPECT_EQ(asked.repetition_penalty, 1.1);
+  config.do_sample = false;
+  EXPECT_EQ(sampling_of(config).temperature, 0);
+  EXPECT_EQ(sampling_of(config).repetition_penalty, 1);
+}
+
 TEST(Sampler, RefusesParametersOutOfRange) {
   EXPECT_THROW(SamplingParameters{.temperature = -1}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.top_k = -2}.check(), UserError);

@@ -60,7 +60,7 @@ int dump_kernels(const DumpArguments& arguments, VerbCall& call) {
       row["note"] = kernel == nullptr ? "" : kernel->note;
       list.push_back(row);
       if (!arguments.json)
-        call.out << fmt::format("{:<28} {:<10} {}\n", op, provider,
+        call.out << fmt::format("{:<45} {:<10} {}\n", op, provider,
                                 kernel == nullptr ? "refused: " + refusal : kernel->note);
     }
   }

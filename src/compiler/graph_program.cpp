@@ -1,0 +1,70 @@
+#include "compiler/graph_program.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "compiler/eager.h"
+#include "compiler/interpret.h"
+
+namespace weft {
+
+TokenRange token_range(const Graph& graph, const Options& options) {
+  const auto bound = graph.bounds.find(graph.governing_symbol());
+  if (bound == graph.bounds.end()) return {1, options.max_num_batched_tokens};
+  return {std::max<std::int64_t>(bound->second.lo, 1), std::max<std::int64_t>(bound->second.hi, 1)};
+}
+
+void complete_bounds(Graph& graph, const Options& options) {
+  for (const auto& input : graph.inputs())
+    for (const Dim& dim : input->meta.shape)
+      if (const std::string symbol = dim.symbol_name(); !symbol.empty() && !graph.bounds.contains(symbol))
+        graph.bounds[symbol] = {1, options.max_num_batched_tokens};
+}
+
+void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbols, const Bounds& bounds) {
+  const Meta &wanted = input.meta, &came = tensor.meta;
+  bool fits = wanted.kind == came.kind && wanted.packed.empty() &&
+              (wanted.kind != MetaKind::tensor || (wanted.dtype == came.dtype && wanted.rank() == came.rank())) &&
+              (wanted.kind != MetaKind::kv || wanted.kv == came.kv) && wanted.is_contiguous();
+  for (std::size_t i = 0; fits && wanted.is_tensor() && i < wanted.rank(); ++i) {
+    const std::int64_t extent = came.shape[i].number();
+    if (wanted.shape[i].is_number()) fits = wanted.shape[i].number() == extent;
+    const std::string symbol = wanted.shape[i].symbol_name();
+    if (symbol.empty()) continue;
+    const auto [known, is_new] = symbols.emplace(symbol, extent);
+    USER_CHECK(is_new || known->second == extent, "[graph run] inputs disagree on {}: {} and {} ({})", symbol,
+               known->second, extent, input.name);
+    const auto bound = bounds.find(symbol);
+    USER_CHECK(bound == bounds.end() || extent == 0 || (extent >= bound->second.lo && extent <= bound->second.hi),
+               "[graph run] {} must be in [{}, {}], but is {}", symbol, bound->second.lo, bound->second.hi, extent);
+  }
+  USER_CHECK(fits, "[graph run] input {} must be {}, but is {}", input.name, wanted.text(), came.text());
+}
+
+GraphProgram::GraphProgram(const Context& context, std::shared_ptr<Graph> graph)
+    : context_(context), graph_(std::move(graph)), is_compiled_(!context.options.enforce_eager) {
+  complete_bounds(*graph_, context_.options);
+  range_ = token_range(*graph_, context_.options);
+  if (!is_compiled_) return;
+  compiled_ = compile(*graph_, context_, range_, pass_runner_options(context_.options));
+  if (compiled_.plan != nullptr) replay_ = std::make_unique<Replay>(compiled_.plan, *context_.threads);
+}
+
+std::vector<Tensor> GraphProgram::run(std::span<const Tensor> inputs) {
+  CHECK(inputs.size() == graph_->inputs().size(), "graph {} has {} inputs, but is given {}", graph_->name,
+        graph_->inputs().size(), inputs.size());
+  std::vector<Tensor> results;
+  if (replay_ != nullptr) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) replay_->bind(i, inputs[i]);
+    replay_->run();
+    for (std::size_t i = 0; i < compiled_.plan->results.size(); ++i) results.push_back(replay_->result(i));
+    return results;
+  }
+  EagerEvaluator evaluator(context_, range_);
+  Values values;
+  for (const Tensor& input : inputs) values.push_back(evaluator.value(input));
+  for (const Value& result : run_graph(*graph_, evaluator, values)) results.push_back(result.tensor());
+  return results;
+}
+
+}  // namespace weft
