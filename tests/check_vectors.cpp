@@ -23,23 +23,15 @@
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
 #include "io/safetensors.h"
-#include "nn/rope.h"
-#include "ops/add_scalar.h"
-#include "ops/fused_add_rms_norm.h"
-#include "ops/rms_norm.h"
 #include "tensor/convert.h"
+#include "tests/recorded_op.h"
 #include "tests/sample_call.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Tensors = std::vector<std::pair<std::string, Tensor>>;
-
-struct NotKnownYet {};
 
 // What is wrong with a case: nothing, or the first difference in words and how many elements differ too much.
 struct Problem {
@@ -64,38 +56,6 @@ KnownFailures read_known_failures(const std::string& path) {
     USER_CHECK(known[family].emplace(name, elements).second, "[--expect-failing] {} {} is listed twice", family, name);
   }
   return known;
-}
-
-const Tensor* find(const Tensors& tensors, std::string_view name) {
-  for (const auto& [key, tensor] : tensors)
-    if (key == name) return &tensor;
-  return nullptr;
-}
-
-const Tensor& at(const Tensors& tensors, std::string_view name) {
-  const Tensor* tensor = find(tensors, name);
-  CHECK(tensor != nullptr, "the case has no tensor {}", name);
-  return *tensor;
-}
-
-// The dtype that the vectors call by torch's name; nothing for codes that are kept as integers.
-DType dtype_of_torch(std::string_view name) {
-  static const std::map<std::string_view, DType> kNames = {{"float32", DType::f32},
-                                                           {"float16", DType::f16},
-                                                           {"bfloat16", DType::bf16},
-                                                           {"float64", DType::f64},
-                                                           {"int8", DType::i8},
-                                                           {"uint8", DType::u8},
-                                                           {"int32", DType::i32},
-                                                           {"int64", DType::i64},
-                                                           {"uint32", DType::u32},
-                                                           {"uint16", DType::u16},
-                                                           {"float8_e4m3fn", DType::f8e4m3},
-                                                           {"float8_e5m2", DType::f8e5m2},
-                                                           {"float8_e8m0fnu", DType::f8e8m0}};
-  auto found = kNames.find(name);
-  if (found == kNames.end()) throw NotKnownYet();
-  return found->second;
 }
 
 class Family {
@@ -165,11 +125,12 @@ class Family {
 
   Problem check_case(const Json& entry, const std::string& op) {
     const std::string name = entry.at("case").get<std::string>();
-    const Tensors inputs = tensors(name, "in", entry.at("inputs"));
-    Tensors wanted = tensors(name, "out", entry.at("outputs"));
+    const RecordedTensors inputs = tensors(name, "in", entry.at("inputs"));
+    RecordedTensors wanted = tensors(name, "out", entry.at("outputs"));
     // Codes are stored as integers; a NaN may have any of its codes, so they are compared as numbers.
-    if (op == "encode") wanted.front().second.meta.dtype = dtype_of_torch(name.substr(name.find('.') + 1));
-    const std::vector<Tensor> came = results(op, name, inputs, wanted, entry.at("attributes"));
+    if (op == "encode") wanted.front().second.meta.dtype = format_of_torch(name);
+    const std::vector<Tensor> came =
+        run_recorded({op, name, inputs, wanted, entry.at("attributes")}, context_, provider_);
     CHECK(came.size() >= wanted.size(), "{} gives {} results", op, came.size());
     Problem whole;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -180,8 +141,8 @@ class Family {
     return whole;
   }
 
-  Tensors tensors(const std::string& name, const char* side, const Json& described) const {
-    Tensors found;
+  RecordedTensors tensors(const std::string& name, const char* side, const Json& described) const {
+    RecordedTensors found;
     for (const auto& [key, facts] : described.items()) {
       const SafetensorsTensor& stored = stored_.at(name + "/" + side + "/" + key);
       const DType dtype = dtype_of_torch(facts.at("dtype").get<std::string>());
@@ -189,117 +150,6 @@ class Family {
       found.emplace_back(key, Tensor::from_bytes(meta, file_.bytes().data() + stored.offset));
     }
     return found;
-  }
-
-  // In the order of the wanted outputs.
-  std::vector<Tensor> results(const std::string& op, const std::string& name, const Tensors& inputs,
-                              const Tensors& wanted, const Json& attributes) {
-    if (op == "decode" || op == "encode") return converted(op, name, inputs, wanted);
-    if (op == "cos_sin_cache") return rotary_table(inputs, wanted, attributes);
-    Interpreter interpreter(context_);
-    EagerEvaluator eager(context_, {1, 4096});
-    Evaluator& home = provider_.empty() ? static_cast<Evaluator&>(interpreter) : eager;
-    if (op == "gemma_rms_norm") return gemma(home, inputs, attributes);
-    const Op* known = context_.ops.find(op);
-    if (known == nullptr) throw NotKnownYet();
-    Values operands;
-    for (std::size_t i = 0; i < known->schema.tensor_count(); ++i) {
-      const Parameter& parameter = known->schema.parameters[i];
-      const Tensor* tensor = find(inputs, parameter.name);
-      // vLLM rotates a query alone; here it goes with any key, whose result nobody looks at.
-      if (tensor == nullptr && op == "rotary_embedding") tensor = find(inputs, "query");
-      operands.push_back(tensor == nullptr ? Value() : Value::concrete(home, *tensor));
-    }
-    std::vector<Tensor> all;
-    for (const Value& value : call(known->name.c_str(), operands, op_attributes(*known, attributes), false, &home))
-      all.push_back(value.tensor());
-    return all;
-  }
-
-  static std::vector<std::pair<std::string, Attribute>> op_attributes(const Op& op, const Json& described) {
-    std::vector<std::pair<std::string, Attribute>> given;
-    for (std::size_t i = op.schema.tensor_count(); i < op.schema.parameters.size(); ++i) {
-      const std::string& name = op.schema.parameters[i].name;
-      auto found = described.find(name);
-      if (found == described.end() || found->is_null()) continue;
-      if (found->is_boolean()) given.emplace_back(name, found->get<bool>());
-      if (found->is_number_integer()) given.emplace_back(name, found->get<std::int64_t>());
-      if (found->is_number_float()) given.emplace_back(name, found->get<double>());
-      // vLLM's approximate="none" is the exact form, by the error function.
-      if (found->is_string())
-        given.emplace_back(name, EnumWord{*found == "none" ? std::string("erf") : found->get<std::string>()});
-    }
-    // Triton's kernel converts the quotient, which cuts it off.
-    if (op.name == "per_token_group_quant_int8") given.emplace_back("rounding", EnumWord{"toward_zero"});
-    return given;
-  }
-
-  // Gemma's norm scales by weight + 1 in float32: plain, then with the residual.
-  static std::vector<Tensor> gemma(Evaluator& home, const Tensors& inputs, const Json& attributes) {
-    auto value = [&](const char* name) { return Value::concrete(home, at(inputs, name)); };
-    const double epsilon = attributes.at("epsilon").get<double>();
-    const Value weight = add_scalar(value("weight"), 1.0);
-    const Value plain = rms_norm(value("x"), weight, epsilon);
-    const auto [normed, residual] = fused_add_rms_norm(value("x"), value("x_residual"), weight, epsilon);
-    return {plain.tensor(), normed.tensor(), residual.tensor()};
-  }
-
-  // table.FORMAT: codes to float32; round.FORMAT: float32 bit patterns to codes.
-  static std::vector<Tensor> converted(const std::string& op, const std::string& name, const Tensors& inputs,
-                                       const Tensors& wanted) {
-    const DType format = dtype_of_torch(name.substr(name.find('.') + 1));
-    const Tensor& source = inputs.front().second;
-    const bool decode = op == "decode";
-    Tensor result = Tensor::empty(wanted.front().second.meta);
-    convert_row(decode ? format : DType::f32, source.data(), decode ? DType::f32 : format, result.data(),
-                element_count(source.meta.shape).number());
-    result.meta.dtype = decode ? DType::f32 : format;
-    return {result};
-  }
-
-  static std::vector<Tensor> rotary_table(const Tensors& inputs, const Tensors& wanted, const Json& attributes) {
-    const std::string type = attributes.at("rope_type").get<std::string>();
-    static const std::map<std::string, RopeScalingType> kTypes = {
-        {"default", RopeScalingType::none},    {"linear", RopeScalingType::linear},
-        {"dynamic", RopeScalingType::dynamic}, {"llama3", RopeScalingType::llama3},
-        {"yarn", RopeScalingType::yarn},       {"deepseek_yarn", RopeScalingType::yarn}};
-    if (kTypes.count(type) == 0) throw NotKnownYet();
-    const auto max_position = attributes.at("max_position").get<std::int64_t>();
-    RopeConfig rope;
-    rope.theta = attributes.at("rope_theta").get<double>();
-    rope.rotary_dim = static_cast<std::int64_t>(attributes.at("head_size").get<double>() *
-                                                attributes.value("partial_rotary_factor", 1.0));
-    RopeScaling& scaling = rope.scaling;
-    scaling.type = kTypes.at(type);
-    scaling.factor = attributes.value("factor", 1.0);
-    scaling.original_context_length = attributes.value("original_max_position_embeddings", max_position);
-    scaling.low_freq_factor = attributes.value("low_freq_factor", scaling.low_freq_factor);
-    scaling.high_freq_factor = attributes.value("high_freq_factor", scaling.high_freq_factor);
-    scaling.beta_fast = attributes.value("beta_fast", scaling.beta_fast);
-    scaling.beta_slow = attributes.value("beta_slow", scaling.beta_slow);
-    scaling.truncate = attributes.value("truncate", scaling.truncate);
-    auto optional = [&](const char* key, std::optional<double>& field) {
-      if (attributes.contains(key)) field = attributes.at(key).get<double>();
-    };
-    optional("attention_factor", scaling.attention_factor);
-    optional("mscale", scaling.mscale);
-    optional("mscale_all_dim", scaling.mscale_all_dim);
-    optional("alpha", scaling.alpha);
-    const std::vector<float> frequencies = nn::inverse_frequencies(rope, max_position);
-    std::vector<Tensor> results;
-    for (const auto& [key, tensor] : wanted) {
-      Tensor made = Tensor::empty(tensor.meta);
-      if (key == "inv_freq") {
-        std::memcpy(made.data(), frequencies.data(), frequencies.size() * sizeof(float));
-      } else {
-        const Tensor& positions = at(inputs, "positions");
-        for (std::int64_t i = 0; i < positions.meta.shape[0].number(); ++i)
-          nn::fill_rotary_rows(frequencies, nn::rotary_magnitude(rope), positions.as<std::int64_t>()[i],
-                               positions.as<std::int64_t>()[i] + 1, made.as<float>() + i * rope.rotary_dim);
-      }
-      results.push_back(std::move(made));
-    }
-    return results;
   }
 
   // How many representable numbers lie between two; a large count when one is infinite and the other is not.
