@@ -255,6 +255,13 @@ std::optional<std::string> failure_on(const Pattern& pattern, const Instance& in
 
 }  // namespace
 
+std::vector<std::shared_ptr<Graph>> sample_graphs(const Pattern& pattern, const Context& context) {
+  std::vector<std::shared_ptr<Graph>> graphs;
+  for (const Instance& instance : InstanceSearch(pattern, context.ops).run())
+    graphs.push_back(graph_of(pattern, instance, context.ops));
+  return graphs;
+}
+
 PatternProof prove_pattern(const Pattern& pattern, const Context& context, bool exact) {
   PatternProof proof;
   for (const Instance& instance : InstanceSearch(pattern, context.ops).run()) {

@@ -19,4 +19,7 @@ struct PatternProof {
 // results counts, else they may differ within the tolerance of the op that gave them. Ops run as their meanings.
 PatternProof prove_pattern(const Pattern& pattern, const Context& context, bool exact);
 
+// The samples: `before` as graphs, with everything chosen that it leaves open.
+std::vector<std::shared_ptr<Graph>> sample_graphs(const Pattern& pattern, const Context& context);
+
 }  // namespace weft

@@ -24,6 +24,7 @@ const PassRow kPasses[] = {
     {"noop_elimination", noop_elimination, Stage::pure, Stage::pure},
     {"common_subexpression_elimination", common_subexpression_elimination, Stage::pure, Stage::pure},
     {"dead_code_elimination", dead_code_elimination, Stage::pure, Stage::pure},
+    {"raise", raise, Stage::pure, Stage::pure},
     {"fuse_custom", pattern_pass("custom"), Stage::pure, Stage::pure},
     {"fuse_add_norm", pattern_pass("add_rms_norm", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
     {"fuse_norm_quant", pattern_pass("rms_quant", &Options::fuse_norm_quant), Stage::pure, Stage::pure},

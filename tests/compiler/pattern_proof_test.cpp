@@ -2,6 +2,9 @@
 
 #include "compiler/pattern_proof.h"
 
+#include <algorithm>
+#include <cstdio>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -45,6 +48,66 @@ TEST(EveryPattern, ReadsBackFromItsText) {
     const auto definitions = parse_definitions(text, context().ops, entry.pattern.name);
     EXPECT_EQ(display(*std::get<std::shared_ptr<Pattern>>(definitions.at(0))), text);
   }
+}
+
+// Another op that takes the same values and gives the same types; null when there is none.
+const Op* other_op(const Node& node) {
+  std::vector<std::optional<Meta>> operands;
+  for (const GraphValue* value : node.operands)
+    operands.push_back(value == nullptr ? std::nullopt : std::optional(value->meta));
+  for (const auto& [name, op] : context().ops.all()) {
+    if (name == node.name || op.schema.tensor_count() != node.operands.size()) continue;
+    try {
+      const std::vector<Meta> metas =
+          infer_results(op, context().ops, operands, complete_attributes(op.schema, op.samples[0].attributes));
+      bool same = metas.size() == node.results.size();
+      for (std::size_t i = 0; i < metas.size() && same; ++i) same = metas[i] == node.results[i]->meta;
+      if (same) return &op;
+    } catch (const UserError&) {
+      continue;
+    } catch (const InternalError&) {
+      continue;
+    }
+  }
+  return nullptr;
+}
+
+// A graph that is one node away from a match says which node.
+TEST(EveryPattern, NamesTheNodeThatIsNotAsItShouldBe) {
+  int others = 0, shared = 0;
+  for (const FusionPattern& entry : context().patterns)
+    for (const auto& sample : sample_graphs(entry.pattern, context())) {
+      for (std::size_t at = 0; at < sample->nodes().size(); ++at) {
+        const auto graph = sample->clone();
+        assign_names(*graph);
+        Node* node = std::next(graph->nodes().begin(), static_cast<std::ptrdiff_t>(at))->get();
+        const std::string name = node->result()->name, op = node->name;
+        SCOPED_TRACE(entry.pattern.name + ": " + display_node(*node));
+        ASSERT_EQ(find_pattern(*graph, entry.pattern).matches.size(), 1u);
+        if (const Op* other = other_op(*node)) {
+          node->name = other->name;
+          node->op = other;
+          node->attributes = complete_attributes(other->schema, other->samples[0].attributes);
+          ++others;
+        } else {
+          std::vector<GraphValue*> results = graph->results();
+          for (const auto& result : node->results)
+            if (std::find(results.begin(), results.end(), result.get()) == results.end())
+              results.push_back(result.get());
+          if (results.size() == graph->results().size()) continue;  // everything it gives is returned anyway
+          graph->set_results(results);
+          ++shared;
+        }
+        const PatternFindings findings = find_pattern(*graph, entry.pattern);
+        EXPECT_TRUE(findings.matches.empty());
+        const bool is_named = std::any_of(findings.misses.begin(), findings.misses.end(), [&](const NearMiss& miss) {
+          return miss.reason.find("%" + name) != std::string::npos || miss.reason.find("no " + op) != std::string::npos;
+        });
+        EXPECT_TRUE(is_named) << (findings.misses.empty() ? "no near miss" : findings.misses[0].reason);
+      }
+    }
+  EXPECT_GT(others, 0);
+  std::printf("count: %d nodes of patterns changed, %d shared\n", others, shared);
 }
 
 TEST(PatternProof, TellsWhatAfterComputesOtherwise) {

@@ -1,0 +1,260 @@
+// raise: what somebody wrote out becomes the op whose meaning it is.
+//
+//   %g = slice(%x, ..)  %u = slice(%x, ..)  %s = silu(%g)  %y = mul(%s, %u)   ->   %y = silu_and_mul(%x)
+//
+// So that fusion and the choice of kernels see the op, whoever wrote the graph. Again and again until nothing changes,
+// as meanings are written in ops that have meanings. The ops that fusions give are left to fusions.
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "ir/pattern_rewrite.h"
+#include "ir/trace.h"
+#include "passes/all.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostValues = 16;  // to try for one attribute
+
+using Operands = std::vector<std::optional<Meta>>;
+
+// An op's meaning for these types, as it stands in a graph that was cleaned up. Nothing where the meaning is less than
+// two nodes or gives an operand back.
+std::optional<Pattern> written_out(const Op& op, const Operands& operands, const Attributes& attributes,
+                                   PassContext& context) {
+  Graph graph(op.name, Stage::pure);
+  Trace trace(context.ops, graph);
+  Pattern pattern{.name = op.name};
+  Values values;
+  for (const std::optional<Meta>& operand : operands) {
+    const std::string name = "v" + std::to_string(pattern.wildcards.size());
+    values.push_back(operand ? trace.input(name, *operand) : Value());
+    pattern.wildcards.push_back({.name = name});
+    if (operand && operand->is_tensor())
+      pattern.wildcards.back().type = PatternType{.dtype = operand->dtype, .shape = operand->shape};
+  }
+  trace.finish(op.meaning(trace, values, attributes));
+  noop_elimination(graph, context);
+  common_subexpression_elimination(graph, context);
+  dead_code_elimination(graph, context);
+  if (graph.nodes().size() < 2) return std::nullopt;
+  std::map<const GraphValue*, PatternOperand> places{{nullptr, {}}};
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i].present()) places[values[i].graph_value()] = {.wildcard = static_cast<int>(i)};
+  for (const auto& node : graph.nodes()) {
+    PatternNode copy{.name = node->name, .op = node->op, .attributes = node->attributes};
+    for (const GraphValue* operand : node->operands) copy.operands.push_back(places.at(operand));
+    for (const auto& result : node->results) {
+      copy.results.emplace_back();
+      places[result.get()] = {.node = static_cast<int>(pattern.before.nodes.size()), .result = result->index};
+    }
+    pattern.before.nodes.push_back(std::move(copy));
+  }
+  for (const GraphValue* result : graph.results()) pattern.before.results.push_back(places.at(result));
+  PatternNode whole{.name = op.name, .op = &op, .attributes = attributes};
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    whole.operands.push_back(operands[i] ? PatternOperand{.wildcard = static_cast<int>(i)} : PatternOperand());
+  whole.results.resize(op.schema.results.size());
+  for (std::size_t i = 0; i < op.schema.results.size(); ++i)
+    pattern.after.results.push_back({.node = 0, .result = static_cast<int>(i)});
+  pattern.after.nodes.push_back(std::move(whole));
+  const auto is_operand = [](const PatternOperand& result) { return result.node < 0; };
+  if (std::any_of(pattern.before.results.begin(), pattern.before.results.end(), is_operand)) return std::nullopt;
+  return pattern;
+}
+
+// The type of a sample's tensor, without its contents.
+Meta meta_of(const SampleTensor& tensor, DType dtype) {
+  if (tensor.kind == MetaKind::batch) return Meta::batch();
+  if (tensor.kind == MetaKind::kv) return Meta::pages(tensor.kv);
+  return Meta::tensor(tensor.dtype.value_or(dtype), Shape(tensor.shape.begin(), tensor.shape.end()));
+}
+
+// A written-out meaning for any types and attributes: its ops and how they hang together.
+Pattern outline_of(Pattern pattern) {
+  for (Wildcard& wildcard : pattern.wildcards) wildcard.type.reset();
+  for (PatternNode& node : pattern.before.nodes) node.attributes = {};
+  return pattern;
+}
+
+std::set<std::string> ops_of(const Pattern& pattern) {
+  std::set<std::string> names;
+  for (const PatternNode& node : pattern.before.nodes) names.insert(node.name);
+  return names;
+}
+
+class Raising {
+ public:
+  Raising(Graph& graph, PassContext& context) : graph_(graph), context_(context) {
+    for (const FusionPattern& entry : context.patterns)
+      for (const PatternNode& node : entry.pattern.after.nodes) fused_.insert(node.name);
+  }
+
+  int run() {
+    int raised = 0;
+    while (const int more = pass_over()) raised += more;
+    return raised;
+  }
+
+ private:
+  int pass_over() {
+    std::set<std::string> there;
+    for (const auto& node : graph_.nodes()) there.insert(node->name);
+    int raised = 0;
+    for (const Pattern& outline : outlines(there))
+      for (bool again = true; again;) {
+        again = false;
+        PatternMatcher matcher(outline);
+        const std::string& anchor = outline.before.nodes[static_cast<std::size_t>(matcher.anchor())].name;
+        for (const auto& node : graph_.nodes()) {
+          if (node->name != anchor) continue;
+          const auto match = matcher.match(node.get());
+          if (!match) continue;
+          const std::optional<Pattern> exact = solve(outline, *match, node.get());
+          if (!exact) continue;
+          const Pattern* const patterns[] = {&*exact};
+          const int more = rewrite_all(graph_, patterns, context_.ops, take_all)[0].matched;
+          raised += more;
+          again = more > 0;
+          if (again) break;  // the list of nodes is another one
+        }
+      }
+    return raised;
+  }
+
+  static std::optional<std::string> take_all(const Pattern&, std::span<const PlannedCall>) { return std::nullopt; }
+
+  // Of all ops whose meaning is made of ops that are there, each form that a sample has; the largest first, as
+  // a small one may stand in it.
+  std::vector<Pattern> outlines(const std::set<std::string>& there) const {
+    std::vector<Pattern> all;
+    std::set<std::string> seen;
+    for (const auto& [name, op] : context_.ops.all()) {
+      if (op.is_primitive() || fused_.contains(name)) continue;
+      for (const Sample& sample : op.samples)
+        for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+          const Attributes attributes = complete_attributes(op.schema, sample.attributes);
+          const std::optional<Pattern> pattern = written_out(op, metas_of(op, sample, dtype), attributes, context_);
+          if (!pattern) break;
+          const std::set<std::string> names = ops_of(*pattern);
+          if (!std::includes(there.begin(), there.end(), names.begin(), names.end())) {
+            if (dtype == DType::f32) break;  // other dtypes are written with more ops, not with fewer
+            continue;
+          }
+          Pattern outline = outline_of(*pattern);
+          if (seen.insert(name + display(outline)).second) all.push_back(std::move(outline));
+          if (!sample.is_generic()) break;
+        }
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Pattern& a, const Pattern& b) { return a.before.nodes.size() > b.before.nodes.size(); });
+    return all;
+  }
+
+  static Operands metas_of(const Op& op, const Sample& sample, DType dtype) {
+    Operands metas;
+    for (std::size_t i = 0; i < op.schema.tensor_count(); ++i) {
+      const std::size_t before = metas.size();
+      for (const SampleTensor& tensor : sample.tensors)
+        if (tensor.name == op.schema.parameters[i].name) metas.push_back(meta_of(tensor, dtype));
+      if (metas.size() == before && op.schema.parameters[i].type != ParameterType::tensor_list) metas.emplace_back();
+    }
+    return metas;
+  }
+
+  // An op with these attributes, written out, and how many nodes of that are as they were found.
+  struct Trial {
+    Pattern exact;
+    std::size_t equal = 0;
+  };
+
+  // The attributes with which the op's meaning is what was found, as the pattern of just that. From those of the
+  // sample, whose meaning hangs together in the same way, one attribute after the other as long as more nodes become
+  // equal.
+  std::optional<Pattern> solve(const Pattern& outline, const PatternMatch& match, Node* anchor) {
+    const Op& op = *outline.after.nodes[0].op;
+    Attributes best = outline.after.nodes[0].attributes;
+    std::optional<Trial> trial = try_with(op, best, match);
+    for (bool better = trial.has_value(); better && trial->equal < match.nodes.size();) {
+      better = false;
+      for (std::size_t i = op.schema.tensor_count(); i < op.schema.parameters.size(); ++i)
+        for (const Attribute& value : values_for(op, op.schema.parameters[i], match)) {
+          Attributes changed = best;
+          changed.set(op.schema.parameters[i].name, value);
+          std::optional<Trial> other = try_with(op, changed, match);
+          if (!other || other->equal <= trial->equal) continue;
+          trial = std::move(other);
+          best = std::move(changed);
+          better = true;
+        }
+    }
+    if (!trial) return std::nullopt;
+    const auto found = PatternMatcher(trial->exact).match(anchor);
+    if (!found || found->values != match.values) return std::nullopt;
+    return std::move(trial->exact);
+  }
+
+  // Nothing where the op does not take the attributes, or its meaning then hangs together otherwise.
+  std::optional<Trial> try_with(const Op& op, const Attributes& attributes, const PatternMatch& match) {
+    Operands operands;
+    for (const GraphValue* value : match.values)
+      operands.push_back(value == nullptr ? std::nullopt : std::optional(value->meta));
+    std::optional<Pattern> exact;
+    try {
+      infer_results(op, context_.ops, operands, attributes);
+      exact = written_out(op, operands, attributes, context_);
+    } catch (const UserError&) {
+      return std::nullopt;
+    }
+    if (!exact || exact->before.nodes.size() != match.nodes.size()) return std::nullopt;
+    Trial trial{.exact = std::move(*exact)};
+    for (std::size_t i = 0; i < match.nodes.size(); ++i) {
+      const PatternNode& node = trial.exact.before.nodes[i];
+      if (node.name != match.nodes[i]->name) return std::nullopt;
+      trial.equal += node.attributes == match.nodes[i]->attributes ? 1 : 0;
+    }
+    return trial;
+  }
+
+  // What an attribute may be: what the matched nodes hold, its default, what samples have.
+  std::vector<Attribute> values_for(const Op& op, const Parameter& parameter, const PatternMatch& match) const {
+    std::vector<Attribute> values;
+    const auto add = [&](const Attribute& value) {
+      if (values.size() >= kMostValues) return;
+      try {
+        const Attribute fitted = conform(value, parameter, op.name);
+        if (std::find(values.begin(), values.end(), fitted) == values.end()) values.push_back(fitted);
+      } catch (const UserError&) {
+        // Of another kind.
+      }
+    };
+    if (parameter.default_value) add(*parameter.default_value);
+    if (parameter.type == ParameterType::boolean)
+      for (const bool value : {true, false}) add(value);
+    for (const Sample& sample : op.samples)
+      if (const auto given = std::find_if(sample.attributes.begin(), sample.attributes.end(),
+                                          [&](const auto& entry) { return entry.first == parameter.name; });
+          given != sample.attributes.end() && parameter.type == ParameterType::string)
+        add(given->second);
+    for (const Node* node : match.nodes)
+      for (const auto& [key, value] : node->attributes.entries()) {
+        add(value);
+        if (const auto* list = std::get_if<AttributeList>(&value.storage()))
+          for (const Attribute& element : *list) add(element);
+      }
+    if (values.empty()) values.emplace_back();
+    return values;
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  std::set<std::string> fused_;
+};
+
+}  // namespace
+
+PassResult raise(Graph& graph, PassContext& context) { return {.counts = {{"raised", Raising(graph, context).run()}}}; }
+
+}  // namespace weft
