@@ -84,14 +84,15 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   context->passes = checked_passes(registrations, names_of(pipeline_passes()));
   context->patterns = make_pattern_table(context->ops);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);
-  for (Pattern& pattern : parse_patterns(registrations, context->ops)) {
+  for (auto& [pattern, origin, is_trusted] : parse_patterns(registrations, context->ops)) {
     for (const FusionPattern& known : context->patterns)
-      USER_CHECK(known.pattern.name != pattern.name, "[pattern] {} is there already, as a pattern of the program",
-                 pattern.name);
-    const PatternProof proof = prove_pattern(pattern, *context, false);
-    USER_CHECK(proof.failure.empty(), "[pattern] {} does not hold: {}", pattern.name, proof.failure);
+      USER_CHECK(known.pattern.name != pattern.name, "[pattern] {} is there already, as a pattern of the program ({})",
+                 pattern.name, origin);
+    const PatternProof proof = is_trusted ? PatternProof() : prove_pattern(pattern, *context, false);
+    USER_CHECK(proof.failure.empty(), "[pattern] {} does not hold: {} ({})", pattern.name, proof.failure, origin);
     context->patterns.push_back({"custom", std::move(pattern)});
   }
+  rewrite_limits(context->patterns, options);  // refuses what is no limit
   context->options = std::move(options);
   return context;
 }

@@ -12,12 +12,18 @@ namespace {
 // Says why a rewrite is not wanted; see pattern_pass.
 class KernelFilter {
  public:
-  explicit KernelFilter(const PassContext& context) : context_(context) {}
+  KernelFilter(const PassContext& context, const std::string& fusion) : context_(context) {
+    const auto limits = rewrite_limits(context.patterns, context.options);
+    if (const auto limit = limits.find(fusion); limit != limits.end()) left_ = limit->second;
+  }
 
   std::optional<std::string> operator()(const Pattern& pattern, std::span<const PlannedCall> calls) {
     if (auto reason = named_by_user(pattern, calls)) return reason;
     for (const PlannedCall& call : calls) {
-      if (call.op->is_primitive()) continue;
+      const auto is_there = [&](const PatternNode& node) { return node.name == call.op->name; };
+      const std::vector<PatternNode>& nodes = pattern.before.nodes;
+      // Who computes a part that stays is no matter of the rewrite.
+      if (call.op->is_primitive() || std::any_of(nodes.begin(), nodes.end(), is_there)) continue;
       const auto [known, is_new] = candidates_.try_emplace(call.op->name);
       if (is_new)
         known->second = list_candidates(context_.kernels, context_.priorities, call.op->name, context_.batch_invariant);
@@ -28,6 +34,8 @@ class KernelFilter {
       for (const Refusal& refusal : choice.refused) reason += fmt::format("; {}: {}", refusal.provider, refusal.reason);
       return reason;
     }
+    if (left_ == 0) return std::string(kHeldBack);
+    --left_;
     return std::nullopt;
   }
 
@@ -43,6 +51,7 @@ class KernelFilter {
   }
 
   const PassContext& context_;
+  std::int64_t left_ = -1;  // rewrites that may still be made; negative without a limit
   std::map<std::string, std::vector<Candidate>> candidates_;
 };
 
@@ -82,6 +91,24 @@ std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patter
   return found;
 }
 
+std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern> patterns, const Options& options) {
+  std::map<std::string, std::int64_t> limits;
+  for (const std::string& word : options.limit_rewrites) {
+    const std::size_t equals = word.find('=');
+    USER_CHECK(equals != std::string::npos, "[--limit-rewrites] wanted FUSION=COUNT, but is {}", quote(word));
+    const std::string name = word.substr(0, equals);
+    const std::int64_t count = human_integer(word.substr(equals + 1), "--limit-rewrites");
+    USER_CHECK(count >= 0, "[--limit-rewrites] {} must be at least 0, but is {}", name, count);
+    const bool is_fusion =
+        std::any_of(patterns.begin(), patterns.end(), [&](const FusionPattern& entry) { return entry.fusion == name; });
+    std::vector<std::string> known;
+    for (const FusionPattern& entry : patterns) known.push_back(entry.fusion);
+    USER_CHECK(is_fusion, "[--limit-rewrites] there is no fusion {}{}", quote(name), suggestion(name, known));
+    limits[name] = count;
+  }
+  return limits;
+}
+
 std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion, OptionalFlag Options::*enabled) {
   return [fusion = std::move(fusion), enabled](Graph& graph, PassContext& context) {
     std::vector<const Pattern*> patterns;
@@ -94,7 +121,7 @@ std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion,
       return result;
     }
     std::int64_t visits = 0;
-    result.patterns = rewrite_all(graph, patterns, context.ops, KernelFilter(context), &visits);
+    result.patterns = rewrite_all(graph, patterns, context.ops, KernelFilter(context, fusion), &visits);
     int matched = 0;
     for (const PatternReport& report : result.patterns) matched += report.matched;
     result.counts = {{"fused", matched}, {"visits", static_cast<int>(visits)}};

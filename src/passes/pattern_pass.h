@@ -8,6 +8,9 @@
 //     patterns.add(std::move(pattern));
 //   }
 
+#include <map>
+#include <string_view>
+
 #include "ir/pattern_definition.h"
 #include "passes/pass.h"
 
@@ -40,6 +43,12 @@ std::vector<FusionPattern> make_pattern_table(const OpTable& ops);
 
 // Those of a name: one pattern, or all of a fusion; all of them for "". UserError with the nearest known name.
 std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name);
+
+// The reason of a match that --limit-rewrites left as it is.
+inline constexpr std::string_view kHeldBack = "--limit-rewrites";
+
+// What --limit-rewrites says of each fusion. UserError for what is no NAME=COUNT, and for an unknown name.
+std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern> patterns, const Options& options);
 
 // The pass that applies the patterns of a fusion, unless the option is false; without patterns it changes nothing. A
 // match stays as it is, with the reason among the near misses, where no kernel computes what would stand there, and

@@ -177,14 +177,14 @@ class Raising {
     const Op& op = *outline.after.nodes[0].op;
     Attributes best = outline.after.nodes[0].attributes;
     std::optional<Trial> trial = try_with(op, best, match);
-    for (bool better = trial.has_value(); better && trial->equal < match.nodes.size();) {
+    for (bool better = true; better && !(trial && trial->equal == match.nodes.size());) {
       better = false;
       for (std::size_t i = op.schema.tensor_count(); i < op.schema.parameters.size(); ++i)
         for (const Attribute& value : values_for(op, op.schema.parameters[i], match)) {
           Attributes changed = best;
           changed.set(op.schema.parameters[i].name, value);
           std::optional<Trial> other = try_with(op, changed, match);
-          if (!other || other->equal <= trial->equal) continue;
+          if (!other || (trial && other->equal <= trial->equal)) continue;
           trial = std::move(other);
           best = std::move(changed);
           better = true;

@@ -111,7 +111,9 @@ void Registrations::register_pass(std::string name, Stage stage, std::function<P
   passes_.push_back({{std::move(name), std::move(run), stage, stage}, origin_});
 }
 
-void Registrations::register_patterns(std::string text) { patterns_.push_back({std::move(text), origin_}); }
+void Registrations::register_patterns(std::string text, bool is_trusted) {
+  patterns_.push_back({std::move(text), origin_, is_trusted});
+}
 
 void Registrations::append(Registrations other) {
   const auto move_all = [](auto& from, auto& into) { std::move(from.begin(), from.end(), std::back_inserter(into)); };
@@ -203,17 +205,17 @@ std::vector<PassRow> checked_passes(const Registrations& registrations, std::vec
   return passes;
 }
 
-std::vector<Pattern> parse_patterns(const Registrations& registrations, const OpTable& ops) {
-  std::vector<Pattern> patterns;
+std::vector<ParsedPattern> parse_patterns(const Registrations& registrations, const OpTable& ops) {
+  std::vector<ParsedPattern> patterns;
   std::set<std::string> names;
-  for (const auto& [text, origin] : registrations.patterns()) {
+  for (const auto& [text, origin, is_trusted] : registrations.patterns()) {
     for (const Definition& definition : parse_definitions(text, ops, origin)) {
       const auto* pattern = std::get_if<std::shared_ptr<Pattern>>(&definition);
       USER_CHECK(pattern != nullptr, "[pattern] the text must hold patterns alone ({})", origin);
       const std::optional<std::string> breach = find_breach(**pattern);
       USER_CHECK(!breach, "[pattern] {}: {} ({})", (*pattern)->name, *breach, origin);
       USER_CHECK(names.insert((*pattern)->name).second, "[pattern] {} is there already ({})", (*pattern)->name, origin);
-      patterns.push_back(**pattern);
+      patterns.push_back({**pattern, origin, is_trusted});
     }
   }
   return patterns;

@@ -49,8 +49,9 @@ class Registrations {
   void register_priority(std::string op, std::vector<std::string> providers);
   // Runs behind all built-in passes of the stage, which it leaves as it is.
   void register_pass(std::string name, Stage stage, std::function<PassResult(Graph&, PassContext&)> run);
-  // Definitions in graph text.
-  void register_patterns(std::string text);
+  // Definitions in graph text. Unless they are trusted, make_context refuses patterns that do not hold on samples: only
+  // tests that want wrong rewrites trust any.
+  void register_patterns(std::string text, bool is_trusted = false);
 
   // Everything of `other`, behind what is here.
   void append(Registrations other);
@@ -69,6 +70,7 @@ class Registrations {
   };
   struct PatternText {
     std::string text, origin;
+    bool is_trusted = false;
   };
   const std::vector<OpRow>& ops() const { return ops_; }
   const std::vector<Kernel>& kernels() const { return kernels_; }
@@ -105,7 +107,13 @@ void add_priorities(PriorityLists& priorities, const KernelRegistry& kernels, co
 // UserError for a name that is invalid or among `taken`.
 std::vector<PassRow> checked_passes(const Registrations& registrations, std::vector<std::string> taken);
 
+struct ParsedPattern {
+  Pattern pattern;
+  std::string origin;
+  bool is_trusted = false;
+};
+
 // Parsed and checked; all names differ.
-std::vector<Pattern> parse_patterns(const Registrations& registrations, const OpTable& ops);
+std::vector<ParsedPattern> parse_patterns(const Registrations& registrations, const OpTable& ops);
 
 }  // namespace weft
