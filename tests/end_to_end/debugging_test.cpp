@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -69,6 +70,62 @@ TEST_F(Debugging, DumpsOneFileForEachPassOfEachGraph) {
       found += entry.path().filename().string().starts_with(name) ? 1 : 0;
     EXPECT_GE(found, 1) << name;
   }
+}
+
+TEST_F(Debugging, BisectFindsNothingWhereAllIsRight) {
+  const ProgramRun run = run_weft({"bisect", model_, "-p", "The sea"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find("the same bits"), std::string::npos) << run.out;
+  const ProgramRun json = run_weft({"bisect", model_, "-p", "The sea", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(json.out).at("differs"), false) << json.out;
+}
+
+TEST_F(Debugging, WhyNotTellsOfEachNodeOrOfOne) {
+  const ProgramRun all = run_weft({"explain", model_, "--why-not", "act_quant"});
+  ASSERT_EQ(all.status, 0) << all.err;
+  EXPECT_NE(all.out.find("forward: silu_and_mul_per_token_group_quant_int8 "), std::string::npos) << all.out;
+  EXPECT_NE(all.out.find("forward: gelu_and_mul_per_token_group_quant_int8 misses at %"), std::string::npos) << all.out;
+  const std::size_t at = all.out.find("misses at %") + std::string("misses at %").size();
+  const std::string node = all.out.substr(at, all.out.find(':', at) - at);
+  const ProgramRun one = run_weft({"explain", model_, "--why-not", "act_quant@" + node});
+  ASSERT_EQ(one.status, 0) << one.err;
+  EXPECT_LT(one.out.size(), all.out.size());
+  EXPECT_NE(one.out.find("misses at %" + node + ": "), std::string::npos) << one.out;
+  EXPECT_EQ(run_weft({"explain", model_, "--why-not", "act_quant@nowhere"}).status, 2);
+  EXPECT_EQ(run_weft({"explain", model_, "--why-not", "act_quent"}).status, 2);
+}
+
+TEST_F(Debugging, GraphMatchTellsMatchesAndNearMisses) {
+  const std::string path = folder_ / "match.graph";
+  std::ofstream(path) << "graph g(%x: f32[s0, 128]) stage=pure {\n  %a = silu_and_mul(%x)\n"
+                         "  %q, %d = per_token_group_quant_int8(%a, group_size=32)\n  return %q, %d\n}\n";
+  const ProgramRun run = run_weft({"graph", "match", path, "--pattern", "act_quant"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find("g: silu_and_mul_per_token_group_quant_int8 matches at %q\n"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("g: gelu_and_mul_per_token_group_quant_int8 misses at %q: %a: is silu_and_mul, wanted "
+                         "gelu_and_mul\n"),
+            std::string::npos)
+      << run.out;
+  const ProgramRun json = run_weft({"graph", "match", path, "--json"});
+  EXPECT_GE(nlohmann::json::parse(json.out).size(), 6u) << json.out;
+}
+
+TEST_F(Debugging, LimitedRewritesSayWhatWasHeldBack) {
+  const ProgramRun run = run_weft({"explain", model_, "--limit-rewrites", "rms_quant=1", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  int held = 0;
+  const nlohmann::json explained = nlohmann::json::parse(run.out);
+  for (const auto& pass : explained.at("passes")) {
+    int matched = 0;
+    for (const auto& pattern : pass.at("patterns")) {
+      matched += pattern.at("matched").get<int>();
+      for (const auto& miss : pattern.at("near_misses")) held += miss.at("reason") == "--limit-rewrites" ? 1 : 0;
+    }
+    if (pass.at("name") == "fuse_norm_quant") EXPECT_LE(matched, 1);
+  }
+  EXPECT_GE(held, 1);
+  EXPECT_EQ(run_weft({"explain", model_, "--limit-rewrites", "rms_quent=1"}).status, 2);
+  EXPECT_EQ(run_weft({"explain", model_, "--limit-rewrites", "rms_quant"}).status, 2);
 }
 
 TEST_F(Debugging, BenchTakesSeveralThreadCounts) {
