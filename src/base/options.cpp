@@ -18,6 +18,7 @@ constexpr OptionLimits between(std::int64_t least, std::int64_t most) {
 constexpr OptionLimits one_of(std::string_view words) { return {.check = OptionCheck::one_of, .words = words}; }
 constexpr OptionLimits custom_op_words() { return {.check = OptionCheck::custom_op_words}; }
 constexpr OptionLimits device_name() { return {.check = OptionCheck::device_name}; }
+constexpr OptionLimits repeatable() { return {.check = OptionCheck::repeatable}; }
 constexpr OptionLimits size_words() { return {.check = OptionCheck::size_words}; }
 
 constexpr OptionRow kTable[] = {
@@ -147,6 +148,14 @@ void set_from_text(Options& options, std::string_view name, std::string_view tex
     if (op.empty()) return set_from_json(options, text, source, row->name);
     assign_priority(options, op, text_items(text, "ir-op-priority"));
     full_name = fmt::format("{}{}", kPriorityPrefix, op);
+  } else if (row->limits.check == OptionCheck::repeatable && options.requested.contains(full_name) &&
+             options.requested.at(full_name).source == source) {
+    Words& words = options.*std::get<Words Options::*>(row->member);
+    const Words before = std::exchange(words, {});
+    assign_option(options, *row, text);
+    words.insert(words.begin(), before.begin(), before.end());
+    options.requested[full_name].text += "," + std::string(text);
+    return;
   } else {
     assign_option(options, *row, text);
   }

@@ -46,7 +46,7 @@ struct Options {
 
 enum class OptionEffect { code, run, none };
 
-enum class OptionCheck { any, any_json, between, one_of, custom_op_words, device_name, size_words };
+enum class OptionCheck { any, any_json, between, one_of, custom_op_words, device_name, size_words, repeatable };
 
 struct OptionLimits {
   OptionCheck check = OptionCheck::any;

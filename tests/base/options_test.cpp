@@ -138,6 +138,18 @@ TEST(SetOption, LastOneWins) {
   EXPECT_EQ(options.requested.at("threads"), (RequestedOption{"2", "command line"}));
 }
 
+TEST(SetOption, ListsOfFilesAndPassesGrowWhenGivenAgainByTheSame) {
+  Options options;
+  set_option(options, "plugin", "env.so", "WEFT_PLUGINS");
+  set_option(options, "plugin", "a.so", "command line");
+  set_option(options, "plugin", "b.so,c.so", "command line");
+  EXPECT_EQ(options.plugin, (Words{"a.so", "b.so", "c.so"}));
+  EXPECT_EQ(options.requested.at("plugin").text, "a.so,b.so,c.so");
+  set_option(options, "cc.splitting_ops", "x", "command line");
+  set_option(options, "cc.splitting_ops", "y", "command line");
+  EXPECT_EQ(options.splitting_ops, Words{"y"});
+}
+
 TEST(SetOption, RefusesUnknownNamesWithTheNearestKnownOne) {
   EXPECT_EQ(set_error("max-modle-len", "1"),
             "[option] wanted a known option, but is \"max-modle-len\", did you mean \"max-model-len\"? (test)");
