@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "ir/pattern_value.h"
 
 namespace weft {
 namespace {
@@ -15,61 +16,6 @@ std::string shown(const GraphValue& value) {
 
 std::string shown(const Node& node) { return node.results.empty() ? node.name : shown(*node.result()); }
 
-const Dim* lone_symbol(const Attribute& attribute) {
-  const Dim* dim = std::get_if<Dim>(&attribute.storage());
-  return dim != nullptr && dim->symbol_name().starts_with('?') ? dim : nullptr;
-}
-
-bool holds_wildcard(const Attribute& attribute) {
-  if (const auto* list = std::get_if<AttributeList>(&attribute.storage()))
-    return std::any_of(list->begin(), list->end(), holds_wildcard);
-  const Dim* dim = std::get_if<Dim>(&attribute.storage());
-  return dim != nullptr && !dim->is_number() && dim->text().find('?') != std::string::npos;
-}
-
-bool is_text(const Attribute& attribute) {
-  return std::holds_alternative<std::string>(attribute.storage()) ||
-         std::holds_alternative<EnumWord>(attribute.storage());
-}
-
-// A schema's `str` may be a string or a word, a number of a `float` may be written without a point.
-bool same_value(const Attribute& a, const Attribute& b) {
-  return a == b || (is_text(a) && is_text(b) && a.string() == b.string());
-}
-
-std::optional<double> number_of(const Attribute& attribute) {
-  if (const Dim* dim = std::get_if<Dim>(&attribute.storage()); dim != nullptr && dim->is_number())
-    return static_cast<double>(dim->number());
-  if (const double* real = std::get_if<double>(&attribute.storage())) return *real;
-  return std::nullopt;
-}
-
-bool holds(const Condition& condition, const Attribute& value) {
-  if (condition.relation == Relation::one_of)
-    return std::any_of(condition.operands.begin(), condition.operands.end(),
-                       [&](const Attribute& allowed) { return same_value(allowed, value); });
-  const std::optional<double> number = number_of(value), limit = number_of(condition.operands.at(0));
-  if (!number || !limit) return false;
-  switch (condition.relation) {
-    case Relation::above:
-      return *number > *limit;
-    case Relation::at_least:
-      return *number >= *limit;
-    case Relation::below:
-      return *number < *limit;
-    default:
-      return *number <= *limit;
-  }
-}
-
-// "64 or 128", "above 0.0"
-std::string wanted_text(const Condition& condition) {
-  std::string text = condition.relation == Relation::one_of ? "" : std::string(relation_text(condition.relation)) + " ";
-  for (std::size_t i = 0; i < condition.operands.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == condition.operands.size() ? " or " : ", ") + condition.operands[i].text();
-  return text;
-}
-
 // A view that gives what it is given.
 const GraphValue* behind_noops(const GraphValue* value) {
   while (value->producer != nullptr && value->producer->op != nullptr && value->producer->op->is_view &&
@@ -77,6 +23,9 @@ const GraphValue* behind_noops(const GraphValue* value) {
     value = value->producer->operands[0];
   return value;
 }
+
+// Each commutative node doubles the ways; a pattern whose ways run out is not found.
+constexpr int kMostSteps = 20'000;
 
 // One attempt, with everything bound so far; cheap to copy, since patterns are small.
 struct State {
@@ -119,6 +68,8 @@ class Attempt {
   // The node and all that it reads.
   bool fits(int index, Node* node) {
     ++visits_;
+    if (++steps_ > kMostSteps)
+      return lacks(node, index, [&] { return fmt::format("{}: has too many ways to be looked at", shown(*node)); });
     Node*& taken = state_.match.nodes[static_cast<std::size_t>(index)];
     const PatternNode& wanted = pattern_.before.nodes[static_cast<std::size_t>(index)];
     if (taken != nullptr)
@@ -155,7 +106,7 @@ class Attempt {
 
   // Nothing when it fits (expressions are looked at later), else what was wanted.
   std::optional<std::string> bind(const Attribute& wanted, const Attribute& given) {
-    if (const Dim* symbol = lone_symbol(wanted)) return bind_wildcard(symbol->symbol_name().substr(1), given);
+    if (const Dim* symbol = lone_wildcard(wanted)) return bind_wildcard(symbol->symbol_name().substr(1), given);
     if (const auto* list = std::get_if<AttributeList>(&wanted.storage()); list != nullptr && holds_wildcard(wanted)) {
       const auto* other = std::get_if<AttributeList>(&given.storage());
       if (other == nullptr || other->size() != list->size()) return wanted.text();
@@ -377,6 +328,7 @@ class Attempt {
   std::int64_t& visits_;
   Mismatch* mismatch_;
   State state_;
+  int steps_ = 0;
   std::vector<std::pair<Attribute, Attribute>> expressions_;  // wanted and given, with wildcards inside
 };
 
@@ -392,7 +344,7 @@ std::map<std::string, Dim> bound_dims(const Pattern& pattern, const PatternMatch
 }  // namespace
 
 Attribute PatternMatch::substitute(const Pattern& pattern, const Attribute& attribute) const {
-  if (const Dim* symbol = lone_symbol(attribute)) {
+  if (const Dim* symbol = lone_wildcard(attribute)) {
     const int index = pattern.index_of(symbol->symbol_name().substr(1));
     CHECK(index >= 0 && attributes[static_cast<std::size_t>(index)], "[{}] {} is not bound", pattern.name,
           symbol->text());

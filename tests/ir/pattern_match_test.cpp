@@ -264,6 +264,20 @@ TEST(PatternMatch, AsksBeforeItReplaces) {
   EXPECT_EQ(near(outcome), "q not neg f32[s0, 64]\n");
 }
 
+// Every order of a sum of twenty is no way to look for it.
+TEST(PatternMatch, GivesUpWhereThereAreTooManyWays) {
+  std::string pattern = "pattern p(?x, ?y) {\n before {\n  %a0 = add(?x, ?y)\n", body = "%a0 = add(%x, %r)\n";
+  for (int i = 1; i < 24; ++i) {
+    const std::string line = fmt::format("%a{0} = add(%a{1}, %a{1})\n", i, i - 1);
+    pattern += line;
+    body += line;
+  }
+  pattern += "  %z = silu(?y)\n  %b = sub(%a23, %z)\n  return %b\n }\n after {\n  %b = neg(?x)\n  return %b\n }\n}\n";
+  const Outcome outcome = rewritten(graph_of(body + "%z = silu(%w)\n%b = sub(%a23, %z)\nreturn %b\n"), pattern);
+  EXPECT_EQ(outcome.report.matched, 0);
+  EXPECT_LE(outcome.visits, 30'000);
+}
+
 // The nodes that are looked at grow with the graph, whatever its length.
 TEST(PatternMatch, LooksAtAFewNodesForEachOfTheGraph) {
   for (const int layers : {4, 80, 400}) {
