@@ -79,18 +79,9 @@ Pattern outline_of(Pattern pattern) {
   return pattern;
 }
 
-std::set<std::string> ops_of(const Pattern& pattern) {
-  std::set<std::string> names;
-  for (const PatternNode& node : pattern.before.nodes) names.insert(node.name);
-  return names;
-}
-
 class Raising {
  public:
-  Raising(Graph& graph, PassContext& context) : graph_(graph), context_(context) {
-    for (const FusionPattern& entry : context.patterns)
-      for (const PatternNode& node : entry.pattern.after.nodes) fused_.insert(node.name);
-  }
+  Raising(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
   int run() {
     int raised = 0;
@@ -132,25 +123,40 @@ class Raising {
     std::vector<Pattern> all;
     std::set<std::string> seen;
     for (const auto& [name, op] : context_.ops.all()) {
-      if (op.is_primitive() || fused_.contains(name)) continue;
+      if (op.is_primitive()) continue;
       for (const Sample& sample : op.samples)
         for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-          const Attributes attributes = complete_attributes(op.schema, sample.attributes);
-          const std::optional<Pattern> pattern = written_out(op, metas_of(op, sample, dtype), attributes, context_);
-          if (!pattern) break;
-          const std::set<std::string> names = ops_of(*pattern);
-          if (!std::includes(there.begin(), there.end(), names.begin(), names.end())) {
-            if (dtype == DType::f32) break;  // other dtypes are written with more ops, not with fewer
-            continue;
-          }
-          Pattern outline = outline_of(*pattern);
+          const std::set<std::string>& parts = parts_of(op, sample, dtype);
+          if (parts.empty()) continue;
+          // In other dtypes a meaning is made of the same ops and casts.
+          if (!std::includes(there.begin(), there.end(), parts.begin(), parts.end())) break;
+          Pattern outline = outline_of(*written_out(op, sample, dtype));
           if (seen.insert(name + display(outline)).second) all.push_back(std::move(outline));
-          if (!sample.is_generic()) break;
         }
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const Pattern& a, const Pattern& b) { return a.before.nodes.size() > b.before.nodes.size(); });
     return all;
+  }
+
+  // Names of the ops that the meaning is made of; none where there is no pattern. One that no graph has where the
+  // meaning is an op with a meaning after another one: that is what a fusion gives, and is left to it.
+  const std::set<std::string>& parts_of(const Op& op, const Sample& sample, DType dtype) const {
+    return context_.meaning_parts.find({&sample, dtype}, [&] {
+      std::set<std::string> names;
+      const std::optional<Pattern> pattern = written_out(op, sample, dtype);
+      if (!pattern) return names;
+      const std::vector<PatternNode>& nodes = pattern->before.nodes;
+      const auto has_meaning = [](const PatternNode& node) { return !node.op->is_primitive(); };
+      if (nodes.size() == 2 && std::all_of(nodes.begin(), nodes.end(), has_meaning)) return std::set<std::string>{""};
+      for (const PatternNode& node : nodes) names.insert(node.name);
+      return names;
+    });
+  }
+
+  std::optional<Pattern> written_out(const Op& op, const Sample& sample, DType dtype) const {
+    return weft::written_out(op, metas_of(op, sample, dtype), complete_attributes(op.schema, sample.attributes),
+                             context_);
   }
 
   static Operands metas_of(const Op& op, const Sample& sample, DType dtype) {
@@ -204,7 +210,7 @@ class Raising {
     std::optional<Pattern> exact;
     try {
       infer_results(op, context_.ops, operands, attributes);
-      exact = written_out(op, operands, attributes, context_);
+      exact = weft::written_out(op, operands, attributes, context_);
     } catch (const UserError&) {
       return std::nullopt;
     }
@@ -250,7 +256,6 @@ class Raising {
 
   Graph& graph_;
   PassContext& context_;
-  std::set<std::string> fused_;
 };
 
 }  // namespace

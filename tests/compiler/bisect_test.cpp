@@ -103,7 +103,8 @@ TEST(Bisect, SaysWhenThereIsNothingToFind) {
 TEST(Bisect, FindsEachOfTwentyPlantedRewrites) {
   int found = 0;
   for (int layer = 0; layer < kLayers; ++layer)
-    for (const char* instead : {"%n = rms_norm(?x, ?w, epsilon=0.01)", "%m = rms_norm(?x, ?w, epsilon=0.5)\n    %n = mul(%m, ?w)"}) {
+    for (const char* instead :
+         {"%n = rms_norm(?x, ?w, epsilon=0.01)", "%m = rms_norm(?x, ?w, epsilon=0.5)\n    %n = mul(%m, ?w)"}) {
       SCOPED_TRACE(layer);
       const BisectResult result = bisected(kRight + wrong_pattern(layer, instead));
       EXPECT_TRUE(result.differs);
