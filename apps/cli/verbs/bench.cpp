@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/cli/bench_fusions_report.h"
 #include "apps/cli/bench_model.h"
 #include "apps/cli/bench_ops.h"
 #include "apps/cli/bench_ops_report.h"
@@ -29,10 +30,12 @@ struct OpsArguments {
   std::vector<std::string> ops;
   std::vector<std::string> providers;
   std::string rows = "1,512";
+  std::string columns = "576,4096,14336";
   std::string threads;  // "" for the option's own value
   std::int64_t rounds = 5;
   std::string format = "md";
   bool json = false;
+  bool fusions = false;
 };
 
 std::vector<std::int64_t> counts(const std::string& text, const char* option) {
@@ -102,22 +105,52 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
   return 0;
 }
 
-OpBenchOptions op_bench_options(const OpsArguments& arguments) {
-  constexpr std::int64_t kMostRows = 65536;
-  OpBenchOptions options{.ops = arguments.ops, .providers = arguments.providers};
-  options.rows = counts(arguments.rows, "--rows");
-  for (const std::int64_t rows : options.rows)
-    USER_CHECK(rows >= 1 && rows <= kMostRows, "[--rows] must be in [1, {}], but is {}", kMostRows, rows);
+std::vector<std::int64_t> sizes(const std::string& text, const char* option) {
+  constexpr std::int64_t kMost = 65536;
+  const std::vector<std::int64_t> sizes = counts(text, option);
+  for (const std::int64_t size : sizes)
+    USER_CHECK(size >= 1 && size <= kMost, "[{}] must be in [1, {}], but is {}", option, kMost, size);
+  return sizes;
+}
+
+std::int64_t rounds(const OpsArguments& arguments) {
   USER_CHECK(arguments.rounds >= 1 && arguments.rounds <= 1'000'000, "[-r] must be in [1, 1000000], but is {}",
              arguments.rounds);
-  options.rounds = arguments.rounds;
-  options.clock = [] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
+  return arguments.rounds;
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int bench_fusions(const OpsArguments& arguments, VerbCall& call) {
+  USER_CHECK(arguments.providers.empty(),
+             "[--provider] does not go with --fusions: the priority lists say who computes");
+  FusionBenchOptions options{.ops = arguments.ops};
+  options.rows = sizes(arguments.rows, "--rows");
+  options.columns = sizes(arguments.columns, "--columns");
+  options.rounds = rounds(arguments);
+  options.clock = seconds_now;
+  const BenchFormat format = bench_format(arguments.format, arguments.json);
+  if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
+  const auto context = open_context(call);
+  check_fusion_bench(*context, options);
+  FusionBenchReport report(format, *context, call.out);
+  bench_fusions(*context, options, [&](const FusionBenchRow& row) { report.row(row); });
+  report.end();
+  return 0;
+}
+
+OpBenchOptions op_bench_options(const OpsArguments& arguments) {
+  OpBenchOptions options{.ops = arguments.ops, .providers = arguments.providers};
+  options.rows = sizes(arguments.rows, "--rows");
+  options.rounds = rounds(arguments);
+  options.clock = seconds_now;
   return options;
 }
 
 int bench_ops(const OpsArguments& arguments, VerbCall& call) {
+  if (arguments.fusions) return bench_fusions(arguments, call);
   const OpBenchOptions options = op_bench_options(arguments);
   const BenchFormat format = bench_format(arguments.format, arguments.json);
   if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
@@ -136,6 +169,8 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
   ops.option("--op", arguments.ops, "Only this op; may be repeated.");
   ops.option("--provider", arguments.providers, "Only this provider; may be repeated.");
   ops.option("--rows", arguments.rows, "Row counts of the calls.", {.shows_default = true});
+  ops.flag("--fusions", arguments.fusions, "Fused ops against the two ops that they mean, and against a copy.");
+  ops.option("--columns", arguments.columns, "Columns of the results of --fusions.", {.shows_default = true});
   ops.option("-t,--threads", arguments.threads, "Threads that compute.");
   ops.option("-r,--repetitions", arguments.rounds, "How often.", {.shows_default = true});
   ops.option("-o,--output", arguments.format, "md, csv, json or jsonl.", {.shows_default = true});

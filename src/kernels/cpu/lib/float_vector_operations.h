@@ -17,6 +17,14 @@ inline Integers wrapping_sum(Integers a, Integers b) {
   return reinterpret_cast<Integers>(reinterpret_cast<Words>(a) + reinterpret_cast<Words>(b));
 }
 
+// 0, 1, 2, ... from a table: the compiler makes a constant of that, but instructions of a loop.
+constexpr std::int32_t kLaneNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+inline Integers lane_numbers() {
+  Integers numbers;
+  std::memcpy(&numbers, kLaneNumbers, sizeof(numbers));
+  return numbers;
+}
+
 inline Integers bits_of(Floats x) { return reinterpret_cast<Integers>(x); }
 inline Floats floats_of(Integers x) { return reinterpret_cast<Floats>(x); }
 inline Floats absolute(Floats x) { return floats_of(bits_of(x) & 0x7fffffff); }

@@ -31,9 +31,7 @@ inline Integers larger_magnitude(Integers largest, Floats x) {
 inline float largest_lane(Integers x) {
 #pragma GCC unroll 4
   for (int width = kLanes / 2; width > 0; width /= 2) {
-    Integers other;
-    for (int i = 0; i < kLanes; ++i) other[i] = i ^ width;
-    const Integers moved = __builtin_shuffle(x, other);
+    const Integers moved = __builtin_shuffle(x, lane_numbers() ^ width);
     x = moved > x ? moved : x;
   }
   return float_of_bits(static_cast<std::uint32_t>(x[0]));
@@ -119,25 +117,34 @@ void quantise(const GroupQuantTask& task, const T* x, std::int64_t columns, std:
                    : store_codes_of_groups<false>(codes, x, group, scales, count, normal);
 }
 
-// The same for `columns` values from `first` of a row, that value(column, lanes) gives: a block of them waits in L1.
-template <class Value>
-__attribute__((always_inline)) inline void quantise_values(const GroupQuantTask& task, std::int64_t row, Value value) {
-  float block[kBlockColumns];
-  const std::int64_t width = kBlockColumns / task.group * task.group;
-  for (std::int64_t first = 0; first < task.columns; first += width) {
-    const std::int64_t count = task.columns - first < width ? task.columns - first : width;
-    for_each_vector(
-        count, [&](std::int64_t column, auto lanes) { store(block + column, value(first + column, lanes), lanes); });
-    quantise(task, block, count, task.codes + row * task.codes_stride + first,
-             task.scales + row * task.scales_stride + first / task.group);
-  }
-}
-
 template <class T>
 void groups(const GroupQuantTask& task) {
   for (std::int64_t row = 0; row < task.rows; ++row)
     quantise(task, row_of<T>(task.x, row, task.x_stride), task.columns, task.codes + row * task.codes_stride,
              task.scales + row * task.scales_stride);
+}
+
+// `columns` values of a row from `first`, value(column, lanes) at first + column: they fit a block in L1, where they
+// wait for their group's scale.
+template <class Value>
+__attribute__((always_inline)) inline void quantise_block(const GroupQuantTask& task, std::int64_t row,
+                                                          std::int64_t first, std::int64_t columns, Value value) {
+  float block[kBlockColumns];
+  for_each_vector(columns,
+                  [&](std::int64_t column, auto lanes) { store(block + column, value(column, lanes), lanes); });
+  quantise(task, block, columns, task.codes + row * task.codes_stride + first,
+           task.scales + row * task.scales_stride + first / task.group);
+}
+
+// All of a row's columns.
+template <class Value>
+__attribute__((always_inline)) inline void quantise_values(const GroupQuantTask& task, std::int64_t row, Value value) {
+  const std::int64_t width = kBlockColumns / task.group * task.group;
+  for (std::int64_t first = 0; first < task.columns; first += width) {
+    const std::int64_t columns = task.columns - first < width ? task.columns - first : width;
+    quantise_block(task, row, first, columns,
+                   [&](std::int64_t column, auto lanes) { return value(first + column, lanes); });
+  }
 }
 
 template <class T, class Weight>
@@ -161,16 +168,12 @@ void fused_add_rms_norm_groups(const NormTask& task, const GroupQuantTask& quant
 
 template <Gate gate, class T>
 void gated_groups(const RowTask& task, const GroupQuantTask& quant) {
-  float block[kBlockColumns];
   const std::int64_t width = kBlockColumns / quant.group * quant.group;
   gated_blocks<gate, T>(
-      task,
-      width, [&](std::int64_t row, std::int64_t first, std::int64_t count, auto value) __attribute__((always_inline)) {
-        for_each_vector(count, [&](std::int64_t column, auto lanes) {
-          store(block + column, rounded_result<T>(value(column, lanes)), lanes);
-        });
-        quantise(quant, block, count, quant.codes + row * quant.codes_stride + first,
-                 quant.scales + row * quant.scales_stride + first / quant.group);
+      task, width,
+      [&](std::int64_t row, std::int64_t first, std::int64_t columns, auto value) __attribute__((always_inline)) {
+        quantise_block(quant, row, first, columns,
+                       [&](std::int64_t column, auto lanes) { return rounded_result<T>(value(column, lanes)); });
       });
 }
 

@@ -163,6 +163,7 @@ inline void gated_blocks(const RowTask& task, std::int64_t width, Take take) {
       const T* y = x + task.columns;
       const std::int64_t count = task.columns - first < width ? task.columns - first : width;
       for_each_vector(count, [&](std::int64_t column, auto lanes) {
+        __builtin_prefetch(y + column);
         store(factors + column, activation_factor<gate, T>(load(x + column, lanes)), lanes);
       });
       take(row, first, count, [&](std::int64_t column, auto lanes) {
@@ -264,11 +265,7 @@ void softmax(const RowTask& task) {
   }
 }
 
-inline Floats swap_pairs(Floats x) {
-  Integers other;
-  for (int i = 0; i < kLanes; ++i) other[i] = i ^ 1;
-  return __builtin_shuffle(x, other);
-}
+inline Floats swap_pairs(Floats x) { return __builtin_shuffle(x, lane_numbers() ^ 1); }
 
 // A token's cosines and sines, rounded to T.
 template <class T, class Cache>

@@ -1,0 +1,91 @@
+#include "apps/cli/bench_fusions_report.h"
+
+#include <ostream>
+
+#include "apps/cli/csv.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json microseconds(const std::vector<double>& seconds) {
+  Json list = Json::array();
+  for (const double one : seconds) list.push_back(one * 1e6);
+  return list;
+}
+
+Json fields_of(const FusionBenchRow& row) {
+  return {{"op", row.op},
+          {"call", row.call},
+          {"rows", row.rows},
+          {"columns", row.columns},
+          {"turns", row.turns},
+          {"unfused", row.unfused.kernels},
+          {"unfused_bytes", row.unfused.bytes},
+          {"unfused_us", row.unfused.best() * 1e6},
+          {"fused", row.fused.kernels},
+          {"fused_bytes", row.fused.bytes},
+          {"fused_us", row.fused.best() * 1e6},
+          {"ratio", row.ratio()},
+          {"copy_us", row.copy.best() * 1e6},
+          {"percent_of_copy", row.percent_of_copy()},
+          {"unfused_samples_us", microseconds(row.unfused.seconds)},
+          {"fused_samples_us", microseconds(row.fused.seconds)},
+          {"copy_samples_us", microseconds(row.copy.seconds)}};
+}
+
+std::string markdown_head() {
+  return fmt::format("| {:<90} | {:>11} | {:>10} | {:>11} | {:>10} | {:>5} | {:>10} | {:>9} |\n", "call", "2 ops bytes",
+                     "best us", "fused bytes", "best us", "ratio", "copy us", "% of copy") +
+         fmt::format("| {:-<90} | {:->10}: | {:->9}: | {:->10}: | {:->9}: | {:->4}: | {:->9}: | {:->8}: |\n", "", "",
+                     "", "", "", "", "", "");
+}
+
+std::string markdown_line(const FusionBenchRow& row) {
+  return fmt::format("| {:<90} | {:>11} | {:>10.2f} | {:>11} | {:>10.2f} | {:>5.2f} | {:>10.2f} | {:>9.1f} |\n",
+                     row.call, row.unfused.bytes, row.unfused.best() * 1e6, row.fused.bytes, row.fused.best() * 1e6,
+                     row.ratio(), row.copy.best() * 1e6, row.percent_of_copy());
+}
+
+}  // namespace
+
+FusionBenchReport::FusionBenchReport(BenchFormat format, const Context& context, std::ostream& out)
+    : format_(format), out_(out) {
+  machine_ = {{"cpu_info", context.device.name},
+              {"cpu_features", cpu_features_text(context.device.features)},
+              {"n_threads", context.threads->threads()}};
+  if (format_ == BenchFormat::markdown)
+    out_ << fmt::format("{}, {}, {} threads\n\n", context.device.name, cpu_features_text(context.device.features),
+                        context.threads->threads())
+         << markdown_head() << std::flush;
+}
+
+void FusionBenchReport::row(const FusionBenchRow& row) {
+  const Json measured = fields_of(row);
+  Json all = machine_;
+  all.update(measured);
+  switch (format_) {
+    case BenchFormat::markdown:
+      out_ << markdown_line(row);
+      break;
+    case BenchFormat::csv:
+      if (first_) out_ << csv_line(all, true);
+      out_ << csv_line(all, false);
+      break;
+    case BenchFormat::json:
+      rows_.push_back(measured);
+      break;
+    case BenchFormat::json_lines:
+      out_ << all.dump() << "\n";
+      break;
+  }
+  out_ << std::flush;
+  first_ = false;
+}
+
+void FusionBenchReport::end() {
+  if (format_ == BenchFormat::json) out_ << Json{{"machine", machine_}, {"rows", rows_}}.dump(2) << "\n";
+}
+
+}  // namespace weft

@@ -1,0 +1,109 @@
+// Layouts of the scales, the UE8M0 form, and what is refused.
+
+#include "ops/per_token_group_quant_fp8.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "compiler/eager.h"
+#include "ops/dynamic_scaled_fp8_quant.h"
+#include "ops/linear_fp8_block.h"
+#include "ops/static_scaled_fp8_quant.h"
+#include "tests/sample_call.h"
+
+namespace weft {
+namespace {
+
+class GroupQuantFp8 : public testing::Test {
+ protected:
+  GroupQuantFp8() : context_(test_context()), eager_(*context_, {1, 64}) {}
+
+  Value filled(DType dtype, Shape shape, float value) {
+    Tensor tensor = Tensor::empty(Meta::tensor(dtype, std::move(shape)));
+    if (dtype == DType::f32)
+      for (std::int64_t i = 0; i < tensor.meta.bytes().number() / 4; ++i) tensor.as<float>()[i] = value;
+    return Value::concrete(eager_, tensor);
+  }
+
+  std::string refusal(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  std::shared_ptr<Context> context_;
+  EagerEvaluator eager_;
+};
+
+TEST_F(GroupQuantFp8, LaysItsScalesOutAsAsked) {
+  const Value x = filled(DType::f32, {5, 256}, 1), cube = filled(DType::f32, {2, 5, 256}, 1);
+  const auto layout = [&](const Value& of, bool column_major, bool tma_aligned) {
+    return per_token_group_quant_fp8(of, 64, 1e-10, false, column_major, tma_aligned).second.meta().text();
+  };
+  EXPECT_EQ(layout(x, false, false), "f32[5, 4]");
+  EXPECT_EQ(layout(x, true, false), "f32[5, 4]{1, 5}");
+  EXPECT_EQ(layout(x, true, true), "f32[5, 4]{1, 8}");
+  EXPECT_EQ(layout(cube, true, false), "f32[2, 5, 4]{20, 1, 5}");
+  EXPECT_EQ(layout(cube, true, true), "f32[2, 5, 4]{32, 1, 8}");
+}
+
+TEST_F(GroupQuantFp8, RoundsPowersOfTwoUpByBitsAlone) {
+  // 448 * 2^-3 gives the scale 2^-3 as it is; the next number above gives 2^-2, which exp2(ceil(log2)) may miss.
+  const float exact = 56, above = std::nextafter(exact, 100.0f);
+  for (const auto& [largest, scale] : {std::pair(exact, 0.125f), {above, 0.25f}}) {
+    const auto [codes, scales] = per_token_group_quant_fp8(filled(DType::f32, {1, 64}, largest), 64, 1e-10, true);
+    EXPECT_EQ(scales.tensor().as<float>()[0], scale);
+  }
+}
+
+TEST_F(GroupQuantFp8, KeepsNanInItsGroupAlone) {
+  Tensor x = Tensor::empty(Meta::tensor(DType::f32, {1, 128}));
+  for (int i = 0; i < 128; ++i) x.as<float>()[i] = 1;
+  x.as<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  const auto [codes, scales] = per_token_group_quant_fp8(Value::concrete(eager_, x), 64);
+  EXPECT_TRUE(std::isnan(scales.tensor().as<float>()[0]));
+  EXPECT_EQ(scales.tensor().as<float>()[1], 1.0f / 448);
+  EXPECT_EQ(elements_of(codes.tensor())[64], 448);
+}
+
+TEST_F(GroupQuantFp8, RefusesGroupsThatDoNotFillARowByName) {
+  const Value x = filled(DType::f32, {3, 576}, 1);
+  EXPECT_EQ(refusal([&] { per_token_group_quant_fp8(x, 128); }),
+            "[per_token_group_quant_fp8] rows must be whole groups of 128, but are [3, 576]");
+  EXPECT_EQ(refusal([&] { per_token_group_quant_fp8(x, 64, 1e-10, false, false, true); }),
+            "[per_token_group_quant_fp8] tma_aligned_scales are column-major: column_major_scales must be true, but is "
+            "false");
+}
+
+TEST_F(GroupQuantFp8, RefusesOtherEightBitFloats) {
+  const Value x = filled(DType::f32, {3, 64}, 1);
+  EXPECT_EQ(refusal([&] { dynamic_scaled_fp8_quant(x, 0.0, DType::f8e5m2); }),
+            "[dynamic_scaled_fp8_quant] dtype must be f8e4m3 or f8e4m3fnuz, but is f8e5m2");
+  const Value codes = filled(DType::f8e5m2, {3, 64}, 0), scale = filled(DType::f32, {3, 1}, 1);
+  EXPECT_EQ(
+      refusal([&] {
+        linear_fp8_block(codes, scale, filled(DType::f8e5m2, {5, 64}, 0), filled(DType::f32, {1, 1}, 1), {}, {64, 64});
+      }),
+      "[linear_fp8_block] x must be f8e4m3 or f8e4m3fnuz, but is f8e5m2");
+}
+
+TEST_F(GroupQuantFp8, NamesTheScaleThatDoesNotFitItsBlocks) {
+  const Value x = filled(DType::f8e4m3, {3, 576}, 0), weight = filled(DType::f8e4m3, {96, 576}, 0);
+  const Value scale = filled(DType::f32, {3, 9}, 1);
+  EXPECT_EQ(refusal([&] {
+              linear_fp8_block(x, scale, weight, filled(DType::f32, {1, 9}, 1), {}, {64, 64});
+            }),
+            "[linear_fp8_block] weight_scale must be f32[2, 9], but is f32[1, 9]");
+  const Value values = filled(DType::f32, {4, 64}, 1);
+  EXPECT_EQ(refusal([&] { static_scaled_fp8_quant(values, filled(DType::f32, {4}, 1)); }),
+            "[static_scaled_fp8_quant] a scale f32[4] needs a group_shape");
+}
+
+}  // namespace
+}  // namespace weft
