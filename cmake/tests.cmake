@@ -89,7 +89,7 @@ function(weft_tests)
 
   # The vectors and references that other programs gave: all families of which ops exist here, and the cases that are
   # known to differ must go on differing; tests/data/README.md says why.
-  foreach(family activations ir_ops numbers quant_int8 rope)
+  foreach(family activations block_linear fused ir_ops numbers quant_fp8 quant_int8 quant_kernels quant_mx rope)
     add_test(NAME vectors_${family}
              COMMAND check_vectors ${CMAKE_SOURCE_DIR}/tests/data/ops --family ${family} --expect-failing
                      ${CMAKE_SOURCE_DIR}/tests/check_vectors_differing.txt)

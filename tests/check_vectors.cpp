@@ -25,19 +25,15 @@
 #include "base/files.h"
 #include "io/safetensors.h"
 #include "tensor/convert.h"
+#include "tests/recorded_difference.h"
 #include "tests/recorded_op.h"
+#include "tests/recorded_quantization.h"
 #include "tests/sample_call.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// What is wrong with a case: nothing, or the first difference in words and how many elements differ too much.
-struct Problem {
-  std::string text;
-  std::int64_t elements = 0;
-};
 
 // Of each family, how many elements of a case are known to differ.
 using KnownFailures = std::map<std::string, std::map<std::string, std::int64_t>>;
@@ -79,7 +75,7 @@ class Family {
     std::string failures;
     for (const Json& entry : manifest_.at("cases")) {
       const std::string op = entry.at("op").get<std::string>(), name = entry.at("case").get<std::string>();
-      Problem problem;
+      RecordedProblem problem;
       try {
         problem = check_case(entry, op);
       } catch (const NotKnownYet&) {
@@ -114,7 +110,7 @@ class Family {
 
  private:
   // Empty if the case did as it should; takes it off the list of those that are known to fail.
-  std::string judged(const std::string& name, const Problem& problem) {
+  std::string judged(const std::string& name, const RecordedProblem& problem) {
     auto listed = known_failures_.extract(name);
     if (listed.empty()) return problem.text;
     if (problem.text.empty()) return "passes, but is listed as failing";
@@ -123,7 +119,7 @@ class Family {
                        problem.text);
   }
 
-  Problem check_case(const Json& entry, const std::string& op) {
+  RecordedProblem check_case(const Json& entry, const std::string& op) {
     const std::string name = entry.at("case").get<std::string>();
     const RecordedTensors inputs = tensors(name, "in", entry.at("inputs"));
     RecordedTensors wanted = tensors(name, "out", entry.at("outputs"));
@@ -131,14 +127,7 @@ class Family {
     if (op == "encode") wanted.front().second.meta.dtype = format_of_torch(name);
     const std::vector<Tensor> came =
         run_recorded({op, name, inputs, wanted, entry.at("attributes")}, context_, provider_);
-    CHECK(came.size() >= wanted.size(), "{} gives {} results", op, came.size());
-    Problem whole;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const Problem problem = difference(wanted[i].second, came[i], entry.at("tolerance"));
-      if (whole.text.empty() && !problem.text.empty()) whole.text = wanted[i].first + ": " + problem.text;
-      whole.elements += problem.elements;
-    }
-    return whole;
+    return recorded_difference(comparable(op, wanted), came, entry, manifest_.value("reasons", Json::array()));
   }
 
   RecordedTensors tensors(const std::string& name, const char* side, const Json& described) const {
@@ -150,52 +139,6 @@ class Family {
       found.emplace_back(key, Tensor::from_bytes(meta, file_.bytes().data() + stored.offset));
     }
     return found;
-  }
-
-  // How many representable numbers lie between two; a large count when one is infinite and the other is not.
-  static double ulps(DType dtype, const std::byte* a, const std::byte* b, std::int64_t index) {
-    const float x = load_float(dtype, a, index), y = load_float(dtype, b, index);
-    if (x == y) return 0;
-    if (std::isinf(x) || std::isinf(y)) return INFINITY;
-    const int dropped = dtype == DType::f32 ? 0 : 16;  // bf16 is the upper half of f32
-    auto ordered = [&](const std::byte* row) {
-      std::int64_t bits = 0;
-      if (dtype == DType::f16) {
-        std::uint16_t half;
-        std::memcpy(&half, row + index * 2, 2);
-        bits = half & 0x7fff;
-        return half & 0x8000 ? -bits : bits;
-      }
-      const auto word = std::bit_cast<std::uint32_t>(load_float(dtype, row, index));
-      bits = (word & 0x7fffffff) >> dropped;
-      return word & 0x80000000 ? -bits : bits;
-    };
-    return std::abs(static_cast<double>(ordered(a) - ordered(b)));
-  }
-
-  static Problem difference(const Tensor& wanted, const Tensor& came, const Json& tolerance) {
-    if (wanted.meta.dtype != came.meta.dtype || wanted.meta.shape != came.meta.shape)
-      return {fmt::format("is {}, not {}", came.meta.text(), wanted.meta.text())};
-    const std::string kind = tolerance.at("kind").get<std::string>();
-    if (kind != "exact" && kind != "close") throw NotKnownYet();
-    const Tensor packed = contiguous(came);
-    const DType dtype = wanted.meta.dtype;
-    const std::int64_t count = element_count(wanted.meta.shape).number(), width = bytes_of(dtype, 1);
-    const double most_ulps = tolerance.value("ulp_of_output_dtype", 0.0);
-    const double absolute = tolerance.value("atol", 0.0), relative = tolerance.value("rtol", 0.0);
-    Problem problem;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::byte* a = wanted.data() + i * width;
-      const std::byte* b = packed.data() + i * width;
-      if (std::memcmp(a, b, static_cast<std::size_t>(width)) == 0) continue;
-      const double x = load_double(dtype, wanted.data(), i), y = load_double(dtype, packed.data(), i);
-      if (std::isnan(x) && std::isnan(y)) continue;
-      const bool close = kind == "close" && (ulps(dtype, wanted.data(), packed.data(), i) <= most_ulps ||
-                                             std::abs(x - y) <= absolute + relative * std::abs(x));
-      if (close) continue;
-      if (++problem.elements == 1) problem.text = fmt::format("element {} is {} instead of {}", i, y, x);
-    }
-    return problem;
   }
 
   std::string name_;

@@ -11,6 +11,7 @@
 #include "ops/fused_add_rms_norm.h"
 #include "ops/rms_norm.h"
 #include "tensor/convert.h"
+#include "tests/recorded_quantization.h"
 
 namespace weft {
 namespace {
@@ -129,6 +130,7 @@ std::vector<Tensor> run_recorded(const RecordedCall& recorded, const Context& co
   EagerEvaluator eager(context, {1, 4096});
   Evaluator& home = provider.empty() ? static_cast<Evaluator&>(interpreter) : eager;
   if (op == "gemma_rms_norm") return gemma(home, inputs, attributes);
+  if (auto results = run_recorded_quantization(recorded, home)) return *std::move(results);
   const Op* known = context.ops.find(op);
   if (known == nullptr) throw NotKnownYet();
   Values operands;

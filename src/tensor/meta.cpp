@@ -68,9 +68,14 @@ Meta Meta::batch() {
 Shape Meta::full_strides() const { return strides.empty() ? contiguous_strides(shape) : strides; }
 
 Dim Meta::bytes() const {
-  CHECK(is_tensor() && strides.empty() && packed.empty(), "[meta] wanted a plain contiguous tensor, but is {}", text());
+  CHECK(is_tensor() && packed.empty(), "[meta] wanted a plain tensor, but is {}", text());
   const DTypeInfo& info = dtype_info(dtype);
-  return floordiv(element_count(shape), info.block_elements) * Dim(info.block_bytes);
+  Dim elements = element_count(shape);
+  if (!strides.empty() && !(elements == Dim(0))) {
+    elements = 1;
+    for (std::size_t i = 0; i < shape.size(); ++i) elements = elements + (shape[i] - Dim(1)) * strides[i];
+  }
+  return floordiv(elements, info.block_elements) * Dim(info.block_bytes);
 }
 
 std::string Meta::text() const {

@@ -53,8 +53,8 @@ struct Meta {
   std::size_t rank() const { return shape.size(); }
   // Strides in elements, spelled out.
   Shape full_strides() const;
-  // Bytes the storage of a contiguous tensor needs. Symbolic where the shape is; InternalError for a strided or packed
-  // one.
+  // Bytes from the first element to behind the last one: the storage that a tensor of this type needs. Symbolic where
+  // the shape is; InternalError for a packed one.
   Dim bytes() const;
   std::string text() const;
   bool operator==(const Meta&) const = default;

@@ -115,8 +115,9 @@ class Batches {
         run_kernel(op_, kernel_, operands, rows_.call.attributes, results, false, *context_.threads);
     for (std::size_t i = 0; i < came.size(); ++i) {
       if (!rows_.result_rows[i]) continue;
+      const Tensor result = contiguous(came[i]);
       for (std::size_t k = 0; k < rows.size(); ++k)
-        compare(i, rows, k, gathered(came[i], {static_cast<std::int64_t>(k)}));
+        compare(i, rows, k, gathered(result, {static_cast<std::int64_t>(k)}));
     }
     return true;
   }

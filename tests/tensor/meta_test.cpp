@@ -45,7 +45,9 @@ TEST(Meta, SpellsOutStridesAndBytes) {
   EXPECT_EQ(Meta::tensor(DType::q4_1, {960, 576}).bytes(), Dim(960 * 576 / 32 * 20));
   EXPECT_EQ(Meta::tensor(DType::f4e2m1, {3, 8}).bytes(), Dim(12));
   EXPECT_EQ(Meta::tensor(DType::f32, {0, 8}).bytes(), Dim(0));
-  EXPECT_THROW(Meta::strided(DType::f32, {s0, 4}, {1, s0}).bytes(), InternalError);
+  EXPECT_EQ(Meta::strided(DType::f32, {s0, 4}, {1, s0}).bytes(), s0 * 16);
+  EXPECT_EQ(Meta::strided(DType::f32, {5, 3}, {1, 8}).bytes(), Dim(84));
+  EXPECT_EQ(Meta::strided(DType::f32, {0, 3}, {1, 8}).bytes(), Dim(0));
   EXPECT_THROW(Meta::batch().bytes(), InternalError);
   EXPECT_THROW(Meta::tensor(DType::f32, {INT64_MAX, 4}).bytes(), UserError);
 }

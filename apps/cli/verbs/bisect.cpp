@@ -52,14 +52,10 @@ int run_bisect(const BisectArguments& arguments, VerbCall& call) {
     const auto or_null = [](const std::string& text) {
       return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
     };
-    const nlohmann::ordered_json report{{"differs", result.differs},
-                                        {"pass", or_null(result.pass)},
-                                        {"pattern", or_null(result.pattern)},
-                                        {"graph", or_null(result.graph)},
-                                        {"node", or_null(result.node)},
-                                        {"rewrite", result.rewrite},
-                                        {"rewrites", result.rewrites},
-                                        {"runs", result.runs}};
+    const nlohmann::ordered_json report{{"differs", result.differs},          {"pass", or_null(result.pass)},
+                                        {"pattern", or_null(result.pattern)}, {"graph", or_null(result.graph)},
+                                        {"node", or_null(result.node)},       {"rewrite", result.rewrite},
+                                        {"rewrites", result.rewrites},        {"runs", result.runs}};
     call.out << report.dump(2) << "\n";
   } else {
     call.out << verdict(result) << fmt::format("\n{} runs\n", result.runs);

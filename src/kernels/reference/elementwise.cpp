@@ -72,6 +72,18 @@ struct Minimum {
   auto operator()(auto x, auto y) const { return std::isnan(x) || x < y ? x : y; }
 };
 
+// The power of two next to |x|, away from zero or towards it.
+struct PowerOfTwo {
+  bool up;
+  auto operator()(auto x) const {
+    if (x == 0 || !std::isfinite(x)) return x;
+    int exponent = 0;
+    const auto half = std::abs(std::frexp(x, &exponent));  // in [0.5, 1)
+    using T = decltype(x);
+    return std::copysign(std::ldexp(T(1), up && half != T(0.5) ? exponent : exponent - 1), x);
+  }
+};
+
 void clamp(const KernelCall& call) {
   const Attribute& min = call.attributes.at("min");
   const Attribute& max = call.attributes.at("max");
@@ -81,6 +93,12 @@ void clamp(const KernelCall& call) {
     if (!max.is_none() && x > static_cast<T>(max.real())) x = static_cast<T>(max.real());
     return x;
   });
+}
+
+void reciprocal(const KernelCall& call) {
+  const Attribute& of_zero = call.attributes.at("of_zero");
+  run_unary(call,
+            [&](auto x) { return x == 0 && !of_zero.is_none() ? static_cast<decltype(x)>(of_zero.real()) : 1 / x; });
 }
 
 template <class Function>
@@ -110,6 +128,10 @@ KERNELS(reference, elementwise) {
   add("mul_scalar", [](const KernelCall& c) { run_scalar(c, [](auto x, auto y) { return x * y; }); });
   add("div_scalar", [](const KernelCall& c) { run_scalar(c, [](auto x, auto y) { return x / y; }); });
   add("clamp", clamp);
+  add("replace_nan", [](const KernelCall& c) { run_scalar(c, [](auto x, auto y) { return std::isnan(x) ? y : x; }); });
+  add("round_to_power_of_two",
+      [](const KernelCall& c) { run_unary(c, PowerOfTwo{c.attributes.at("rounding").word() == "up"}); });
+  add("reciprocal", reciprocal);
   add("neg", [](const KernelCall& c) { run_unary(c, [](auto x) { return -x; }); });
   add("abs", [](const KernelCall& c) { run_unary(c, [](auto x) { return std::abs(x); }); });
   add("exp", [](const KernelCall& c) { run_unary(c, Exp()); });

@@ -1,4 +1,4 @@
-// Ops that move elements without computing: cast, concat, index_select, clone, constant, empty.
+// Ops that move elements without computing: cast, lay_out, concat, index_select, clone, constant, empty.
 
 #include <cstring>
 
@@ -112,6 +112,7 @@ KERNELS(reference, movement) {
   };
   add("cast", cast);
   add("clone", clone);
+  add("lay_out", cast);
   add("concat", concat);
   add("index_select", index_select);
   add("constant", constant);

@@ -1,0 +1,61 @@
+#pragma once
+
+// What the quantising fp8 ops share: the range they use, the attributes that choose between vLLM's definitions, and
+// the steps from magnitudes to scales and from scaled values to codes. All of it in f32; NaN stays NaN.
+//
+//   scale_by   division    scale = magnitude / limit
+//              reciprocal  scale = magnitude * (1 / limit)
+//   codes_by   division    code of x / scale
+//              reciprocal  code of x * (1 / scale)
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/error.h"
+#include "ir/op.h"
+#include "ops/cast.h"
+#include "ops/clamp.h"
+#include "ops/div.h"
+#include "ops/div_scalar.h"
+#include "ops/mul.h"
+#include "ops/mul_scalar.h"
+#include "ops/reciprocal.h"
+
+namespace weft {
+
+// The largest magnitude that is given a code of its own: 448; for f8e4m3fnuz 224 of the 240 it could hold, as in vLLM
+// (spec D.2).
+inline double fp8_limit(DType dtype) { return dtype == DType::f8e4m3fnuz ? 224 : 448; }
+
+// vLLM's least scale, 1 / (limit * 512).
+inline double fp8_minimum_scale(DType dtype) { return 1 / (fp8_limit(dtype) * 512); }
+
+inline void check_fp8_dtype(DType dtype, const char* op, const char* what) {
+  USER_CHECK(dtype == DType::f8e4m3 || dtype == DType::f8e4m3fnuz, "[{}] {} must be f8e4m3 or f8e4m3fnuz, but is {}",
+             op, what, dtype_text(dtype));
+}
+
+// UserError unless the attribute is one of the words.
+inline void check_word(const OpRequest& request, const char* op, const char* attribute,
+                       std::initializer_list<const char*> words) {
+  const std::string& word = request.attributes.at(attribute).word();
+  const bool known = std::any_of(words.begin(), words.end(), [&](const char* one) { return word == one; });
+  USER_CHECK(known, "[{}] {} must be {} or {}, but is {}", op, attribute, *words.begin(), *std::prev(words.end()),
+             word);
+}
+
+inline Value fp8_scale(const Value& magnitude, DType dtype, const std::string& scale_by) {
+  if (scale_by == "division") return div_scalar(magnitude, fp8_limit(dtype));
+  return mul_scalar(magnitude, 1 / fp8_limit(dtype));
+}
+
+// Codes of values that are divided by their scale already.
+inline Value fp8_codes(const Value& scaled, DType dtype) {
+  return cast(clamp(scaled, -fp8_limit(dtype), fp8_limit(dtype)), dtype);
+}
+
+inline Value divided_by_scale(const Value& x, const Value& scale, const std::string& codes_by) {
+  return codes_by == "division" ? div(x, scale) : mul(x, reciprocal(scale));
+}
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <tuple>
+
+#include "ir/value.h"
+
+namespace weft {
+
+// dynamic_per_token_scaled_fp8_quant of fused_add_rms_norm's first result, and its second: codes, scales, x +
+// x_residual. The maybe_inplace form gives x_residual away; the last result may live in it.
+//   x, x_residual [..., d], weight [d] or none, scale_ub f32 [1] or none -> dtype [..., d], f32 [..., 1], like x
+std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant(
+    Value x, Value x_residual, Value weight, Value scale_ub, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
+    std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
+    std::string codes_by = "division", DType dtype = DType::f8e4m3);
+std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant(
+    MaybeInplace, Value x, Value x_residual, Value weight, Value scale_ub, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
+    std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
+    std::string codes_by = "division", DType dtype = DType::f8e4m3);
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <tuple>
+
+#include "ir/value.h"
+
+namespace weft {
+
+// scaled_fp4_quant of fused_add_rms_norm's first result, and its second: codes, scales, x + x_residual. The
+// maybe_inplace form gives x_residual away; the last result may live in it.
+//   x, x_residual [..., d], weight [d] or none, global_scale f32 [1] -> f4e2m1 [m, d], f8e4m3 scales of blocks of 16,
+//   like x
+std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(
+    Value x, Value x_residual, Value weight, Value global_scale, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
+    bool swizzled_scales = true);
+std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(
+    MaybeInplace, Value x, Value x_residual, Value weight, Value global_scale, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
+    bool swizzled_scales = true);
+
+}  // namespace weft

@@ -1,0 +1,209 @@
+#pragma once
+
+// Ops that end in a quantisation: what <front>_<quantisation> is for each pair. A front is a gated activation, rms_norm
+// or fused_add_rms_norm; a tail is a quantising op of what the front gives. Schemas list the tensors of both, then what
+// must be given of both, then the rest; results are the codes, the scales where the tail gives any, and the residual.
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "ir/shape_rules.h"
+#include "ops/cast.h"
+#include "ops/dynamic_per_token_scaled_fp8_quant.h"
+#include "ops/dynamic_per_token_scaled_int8_quant.h"
+#include "ops/fp8_quant.h"
+#include "ops/fused_add_rms_norm.h"
+#include "ops/per_token_group_quant_fp8.h"
+#include "ops/rms_norm.h"
+#include "ops/scaled_fp4_quant.h"
+#include "ops/static_scaled_fp8_quant.h"
+
+namespace weft {
+
+using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
+
+struct QuantTail {
+  std::string tensors;     // of its schema, behind x: ", Tensor scale"
+  std::string required;    // attributes without default: ", int group_size"
+  std::string attributes;  // attributes with one
+  std::size_t results = 2;
+  // UserError unless values of this shape can be quantised so; its tensor is this operand, if it has one.
+  void (*check)(const OpRequest&, const char* op, const Shape&, std::size_t operand);
+  Values (*apply)(const Value& values, const Value& tensor, const Attributes&);
+  std::vector<SampleTensor> sample_tensors;
+  std::vector<NamedAttributes> samples;  // for rows of 192 and more, whole groups of 32 and of 64
+
+  bool has_tensor() const { return !tensors.empty(); }
+};
+
+inline QuantTail static_fp8_tail() {
+  return {.tensors = ", Tensor scale",
+          .attributes = std::string(", ") + kStaticFp8Attributes,
+          .results = 1,
+          .check = check_static_fp8,
+          .apply = [](const Value& values, const Value& scale,
+                      const Attributes& a) { return Values{quantised_static_fp8(values, scale, a)}; },
+          .sample_tensors = {{"scale", {1}, DType::f32, Fill::codes}},
+          .samples = {{}, {{"dtype", DType::f8e4m3fnuz}}}};
+}
+
+inline QuantTail token_fp8_tail() {
+  return {.tensors = ", Tensor? scale_ub=None",
+          .attributes = std::string(", ") + kTokenFp8Attributes,
+          .check = [](const OpRequest& request, const char* op, const Shape&,
+                      std::size_t scale_ub) { check_token_fp8(request, op, scale_ub); },
+          .apply =
+              [](const Value& values, const Value& scale_ub, const Attributes& a) {
+                const auto [codes, scale] = quantised_token_fp8(values, scale_ub, a);
+                return Values{codes, scale};
+              },
+          .samples = {{}, {{"codes_by", EnumWord{"reciprocal"}}}}};
+}
+
+inline QuantTail group_fp8_tail() {
+  return {.required = ", int group_size",
+          .attributes = std::string(", ") + kGroupFp8Attributes,
+          .check = [](const OpRequest& request, const char* op, const Shape& shape,
+                      std::size_t) { check_group_fp8(request, op, shape); },
+          .apply =
+              [](const Value& values, const Value&, const Attributes& a) {
+                const auto [codes, scale] = quantised_group_fp8(values, a);
+                return Values{codes, scale};
+              },
+          .samples = {{{"group_size", 32}},
+                      {{"group_size", 64}, {"use_ue8m0", true}, {"column_major_scales", true}},
+                      {{"group_size", 64}, {"column_major_scales", true}, {"tma_aligned_scales", true}}}};
+}
+
+inline QuantTail token_int8_tail() {
+  return {.check = [](const OpRequest&, const char*, const Shape&, std::size_t) {},
+          .apply =
+              [](const Value& values, const Value&, const Attributes&) {
+                const auto [codes, scale] = dynamic_per_token_scaled_int8_quant(values);
+                return Values{codes, scale};
+              },
+          .samples = {{}}};
+}
+
+inline QuantTail nvfp4_tail() {
+  return {.tensors = ", Tensor global_scale",
+          .attributes = ", bool swizzled_scales=True",
+          .check = check_fp4,
+          .apply =
+              [](const Value& values, const Value& global_scale, const Attributes& a) {
+                const auto [codes, scale] = scaled_fp4_quant(values, global_scale, a.at("swizzled_scales").boolean());
+                return Values{codes, scale};
+              },
+          .sample_tensors = {{"global_scale", {1}, DType::f32, Fill::positive}},
+          .samples = {{{"swizzled_scales", false}}, {}}};
+}
+
+inline NamedAttributes joined(NamedAttributes front, NamedAttributes tail) {
+  front.insert(front.end(), tail.begin(), tail.end());
+  return front;
+}
+
+inline NamedAttributes norm_attributes(const Scalar& epsilon, std::optional<std::int64_t> variance_size) {
+  return {{"epsilon", epsilon.value}, {"variance_size", variance_size ? Attribute(*variance_size) : Attribute()}};
+}
+
+inline std::pair<Value, Value> pair_of(const Values& results) { return {results.at(0), results.at(1)}; }
+inline std::tuple<Value, Value, Value> triple_of(const Values& results) {
+  return {results.at(0), results.at(1), results.at(2)};
+}
+
+// The tail's part of an op: its samples (the front's tensors and attributes given) and tolerances, which are none.
+inline void add_tail_samples(OpDefinition& op, const QuantTail& tail, const std::vector<SampleTensor>& tensors,
+                             const NamedAttributes& attributes) {
+  for (const NamedAttributes& own : tail.samples) {
+    std::vector<SampleTensor> all = tensors;
+    all.insert(all.end(), tail.sample_tensors.begin(), tail.sample_tensors.end());
+    op.sample(std::move(all), joined(attributes, own));
+  }
+  for (DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz, DType::f4e2m1, DType::i8, DType::f32}) op.tolerance(dtype, {});
+}
+
+inline std::string result_list(std::size_t count) {
+  if (count == 1) return "Tensor";
+  std::string list = "(Tensor";
+  for (std::size_t i = 1; i < count; ++i) list += ", Tensor";
+  return list + ")";
+}
+
+// <gate>_<tail>: the tail of the gate's result, which is rounded to the dtype of x (intermediate=input_dtype, exactly
+// the gate and the tail one after the other) or kept in f32 (intermediate=f32, as vLLM's fused kernels do).
+inline void define_gated_quant(OpDefinition& op, const char* name, Value (*gate)(Value), const QuantTail& tail) {
+  const std::string required = tail.required.empty() ? "" : tail.required;
+  const std::string schema = fmt::format("{}(Tensor x{}{}, str intermediate=input_dtype{}) -> {}", name, tail.tensors,
+                                         required, tail.attributes, result_list(tail.results));
+  op.schema(schema.c_str());
+  op.checks([name, tail](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    require_floating(x, name, "x");
+    USER_CHECK(x.rank() >= 1 && x.shape.back().is_number() && x.shape.back().number() % 2 == 0,
+               "[{}] x must have an even number of columns, but is {}", name, x.text());
+    check_word(request, name, "intermediate", {"input_dtype", "f32"});
+    Shape shape = x.shape;
+    shape.back() = shape.back().number() / 2;
+    tail.check(request, name, shape, 1);
+  });
+  op.means([gate, tail](Evaluator&, const Values& v, const Attributes& a) {
+    const bool rounds = a.at("intermediate").word() == "input_dtype";
+    return tail.apply(gate(rounds ? v[0] : cast(v[0], DType::f32)), tail.has_tensor() ? v[1] : Value(), a);
+  });
+  add_tail_samples(op, tail, {{"x", {5, 384}}}, {});
+  add_tail_samples(op, tail, {{"x", {1, 1152}}}, {{"intermediate", EnumWord{"f32"}}});
+}
+
+// rms_norm_<tail>: the tail of rms_norm's result.
+inline void define_rms_norm_quant(OpDefinition& op, const char* name, const QuantTail& tail) {
+  const std::string schema =
+      fmt::format("{}(Tensor x, Tensor? weight{}, float epsilon{}, int? variance_size=None{}) -> {}", name,
+                  tail.tensors, tail.required, tail.attributes, result_list(tail.results));
+  op.schema(schema.c_str());
+  op.checks([name, tail](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    require_floating(x, name, "x");
+    tail.check(request, name, x.shape, 2);
+  });
+  op.means([tail](Evaluator&, const Values& v, const Attributes& a) {
+    const Values normalised =
+        call("rms_norm", {v[0], v[1]}, {{"epsilon", a.at("epsilon")}, {"variance_size", a.at("variance_size")}});
+    return tail.apply(normalised[0], tail.has_tensor() ? v[2] : Value(), a);
+  });
+  add_tail_samples(op, tail, {{"x", {5, 192}}, {"weight", {192}}}, {{"epsilon", 1e-6}});
+  add_tail_samples(op, tail, {{"x", {1, 576}}, {"weight", {576}, DType::f32}},
+                   {{"epsilon", 1e-5}, {"variance_size", 64}});
+}
+
+// fused_add_rms_norm_<tail>: the tail of fused_add_rms_norm's first result, and its second. x_residual may be given
+// away; the last result may live in it. `intermediate` is that of fused_add_rms_norm.
+inline void define_fused_add_rms_norm_quant(OpDefinition& op, const char* name, const QuantTail& tail) {
+  const std::string schema = fmt::format(
+      "{}(Tensor x, Tensor x_residual, Tensor? weight{}, float epsilon{}, int? variance_size=None, str "
+      "intermediate=f32{}) -> {}",
+      name, tail.tensors, tail.required, tail.attributes, result_list(tail.results + 1));
+  op.schema(schema.c_str());
+  op.allow_inplace().donates("x_residual", static_cast<int>(tail.results));
+  op.checks([name, tail](const OpRequest& request) {
+    const Meta& x = request.operand(0);
+    require_floating(x, name, "x");
+    tail.check(request, name, x.shape, 3);
+  });
+  op.means([tail](Evaluator&, const Values& v, const Attributes& a) {
+    const Values normalised = call("fused_add_rms_norm", {v[0], v[1], v[2]},
+                                   {{"epsilon", a.at("epsilon")},
+                                    {"variance_size", a.at("variance_size")},
+                                    {"intermediate", a.at("intermediate")}});
+    Values results = tail.apply(normalised[0], tail.has_tensor() ? v[3] : Value(), a);
+    results.push_back(normalised[1]);
+    return results;
+  });
+  add_tail_samples(op, tail, {{"x", {5, 192}}, {"x_residual", {5, 192}}, {"weight", {192}}}, {{"epsilon", 1e-6}});
+  add_tail_samples(op, tail, {{"x", {1, 576}}, {"x_residual", {1, 576}}},
+                   {{"epsilon", 1e-5}, {"intermediate", EnumWord{"input_dtype"}}});
+  op.tolerance(DType::f16, {});
+  op.tolerance(DType::bf16, {});
+}
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+#include "ops/gelu_and_mul_static_scaled_fp8_quant.h"
+
+#include "ops/fused_quant.h"
+#include "ops/gelu_and_mul.h"
+
+namespace weft {
+
+Value gelu_and_mul_static_scaled_fp8_quant(Value x, Value scale, std::string intermediate,
+                                           std::optional<Shape> group_shape, DType dtype) {
+  return call(
+      "gelu_and_mul_static_scaled_fp8_quant", {x, scale},
+      joined({{"intermediate", EnumWord{intermediate}}},
+             {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}}))[0];
+}
+
+}  // namespace weft
+
+OP(gelu_and_mul_static_scaled_fp8_quant) {
+  weft::define_gated_quant(op, "gelu_and_mul_static_scaled_fp8_quant", &weft::gelu_and_mul, weft::static_fp8_tail());
+  op.function(&weft::gelu_and_mul_static_scaled_fp8_quant);
+}

@@ -1,0 +1,24 @@
+#include "ops/gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant.h"
+
+#include "ops/fused_quant.h"
+#include "ops/gelu_tanh_and_mul.h"
+
+namespace weft {
+
+std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant(Value x, Value scale_ub,
+                                                                             std::string intermediate,
+                                                                             std::optional<double> minimum_scale,
+                                                                             std::string scale_by, std::string codes_by,
+                                                                             DType dtype) {
+  return pair_of(call("gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
+                      joined({{"intermediate", EnumWord{intermediate}}},
+                             token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype))));
+}
+
+}  // namespace weft
+
+OP(gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant) {
+  weft::define_gated_quant(op, "gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant", &weft::gelu_tanh_and_mul,
+                           weft::token_fp8_tail());
+  op.function(&weft::gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant);
+}

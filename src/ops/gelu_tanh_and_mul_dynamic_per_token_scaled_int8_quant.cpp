@@ -1,0 +1,19 @@
+#include "ops/gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant.h"
+
+#include "ops/fused_quant.h"
+#include "ops/gelu_tanh_and_mul.h"
+
+namespace weft {
+
+std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant(Value x, std::string intermediate) {
+  return pair_of(
+      call("gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant", {x}, {{"intermediate", EnumWord{intermediate}}}));
+}
+
+}  // namespace weft
+
+OP(gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant) {
+  weft::define_gated_quant(op, "gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant", &weft::gelu_tanh_and_mul,
+                           weft::token_int8_tail());
+  op.function(&weft::gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant);
+}

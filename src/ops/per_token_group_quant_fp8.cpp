@@ -1,0 +1,139 @@
+#include "ops/per_token_group_quant_fp8.h"
+
+#include <fmt/core.h>
+
+#include "ir/shape_rules.h"
+#include "ops/abs.h"
+#include "ops/amax.h"
+#include "ops/concat.h"
+#include "ops/fp8_quant.h"
+#include "ops/lay_out.h"
+#include "ops/reshape.h"
+#include "ops/round_to_power_of_two.h"
+#include "ops/slice.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kName = "per_token_group_quant_fp8";
+constexpr const char* kAttributes[] = {"group_size",         "eps",           "use_ue8m0",     "column_major_scales",
+                                       "tma_aligned_scales", "minimum_scale", "ue8m0_minimum", "scale_by",
+                                       "short_last_group",   "dtype"};
+
+// Whole groups of rows in f32: codes like x, scales [..., groups].
+std::pair<Value, Value> quantised_groups(const Value& x, std::int64_t group, const Attributes& a) {
+  const DType dtype = a.at("dtype").dtype();
+  Shape scales = x.meta().shape;
+  scales.back() = scales.back().number() / group;
+  Shape grouped = scales;
+  grouped.push_back(group);
+  const Value values = reshape(x, grouped);
+  const Value magnitude = clamp(amax(abs(values)), a.at("eps").real(), std::nullopt);
+  Value scale = fp8_scale(magnitude, dtype, a.at("scale_by").word());
+  if (a.at("use_ue8m0").boolean())
+    scale = round_to_power_of_two(clamp(scale, a.at("ue8m0_minimum").real(), std::nullopt));
+  scale = clamp(scale, a.at("minimum_scale").real(), std::nullopt);
+  return {reshape(fp8_codes(div(values, scale), dtype), x.meta().shape), reshape(scale, scales)};
+}
+
+// The same where the last group is short: whole groups and the rest, one behind the other.
+std::pair<Value, Value> quantised_with_rest(const Value& x, std::int64_t group, const Attributes& a) {
+  const std::int64_t columns = x.dim(-1).number(), whole = columns / group * group;
+  const auto [rest, rest_scale] = quantised_groups(slice(x, -1, whole, columns), columns - whole, a);
+  if (whole == 0) return {rest, rest_scale};
+  const auto [codes, scale] = quantised_groups(slice(x, -1, 0, whole), group, a);
+  return {concat({codes, rest}, -1), concat({scale, rest_scale}, -1)};
+}
+
+// Where column-major scales lie (spec D.8).
+Shape column_major_strides(const Shape& scales, bool tma_aligned) {
+  const std::size_t last = scales.size() - 1;
+  const Dim rows = tma_aligned ? align(scales[last - 1], 4) : scales[last - 1];
+  Shape strides(scales.size(), Dim(1));
+  strides[last] = rows;
+  Dim next = rows * scales[last];
+  for (std::size_t i = last - 1; i-- > 0; next = next * scales[i]) strides[i] = next;
+  return strides;
+}
+
+}  // namespace
+
+std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_size, Scalar eps, bool use_ue8m0,
+                                                  bool column_major_scales, bool tma_aligned_scales,
+                                                  Scalar minimum_scale, Scalar ue8m0_minimum, std::string scale_by,
+                                                  bool short_last_group, DType dtype) {
+  Values results = call(kName, {x},
+                        group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
+                                             minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype));
+  return {results[0], results[1]};
+}
+
+std::vector<std::pair<std::string, Attribute>> group_fp8_attributes(
+    std::int64_t group_size, const Scalar& eps, bool use_ue8m0, bool column_major_scales, bool tma_aligned_scales,
+    const Scalar& minimum_scale, const Scalar& ue8m0_minimum, const std::string& scale_by, bool short_last_group,
+    DType dtype) {
+  return {{"group_size", group_size},
+          {"eps", eps.value},
+          {"use_ue8m0", use_ue8m0},
+          {"column_major_scales", column_major_scales},
+          {"tma_aligned_scales", tma_aligned_scales},
+          {"minimum_scale", minimum_scale.value},
+          {"ue8m0_minimum", ue8m0_minimum.value},
+          {"scale_by", EnumWord{scale_by}},
+          {"short_last_group", short_last_group},
+          {"dtype", dtype}};
+}
+
+void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape) {
+  const Attributes& a = request.attributes;
+  check_fp8_dtype(a.at("dtype").dtype(), op, "dtype");
+  check_word(request, op, "scale_by", {"division", "reciprocal"});
+  const std::int64_t group = a.at("group_size").integer();
+  USER_CHECK(group > 0 && !shape.empty() && shape.back().is_number() && shape.back().number() > 0,
+             "[{}] group_size must be positive, and rows must have columns: they are {} and {}", op, group,
+             shape_text(shape));
+  USER_CHECK(shape.back().number() % group == 0 || a.at("short_last_group").boolean(),
+             "[{}] rows must be whole groups of {}, but are {}", op, group, shape_text(shape));
+  const bool column_major = a.at("column_major_scales").boolean();
+  USER_CHECK(!column_major || shape.size() >= 2, "[{}] column_major_scales wants a matrix, but the rows are {}", op,
+             shape_text(shape));
+  USER_CHECK(column_major || !a.at("tma_aligned_scales").boolean(),
+             "[{}] tma_aligned_scales are column-major: column_major_scales must be true, but is false", op);
+}
+
+std::pair<Value, Value> quantised_group_fp8(const Value& x, const Attributes& attributes) {
+  std::vector<std::pair<std::string, Attribute>> own;
+  for (const char* name : kAttributes) own.emplace_back(name, attributes.at(name));
+  Values results = call(kName, {x}, own);
+  return {results[0], results[1]};
+}
+
+}  // namespace weft
+
+OP(per_token_group_quant_fp8) {
+  const std::string schema =
+      fmt::format("{}(Tensor x, int group_size, {}) -> (Tensor, Tensor)", kName, kGroupFp8Attributes);
+  op.schema(schema.c_str()).function(&weft::per_token_group_quant_fp8);
+  op.checks([](const OpRequest& request) {
+    require_floating(request.operand(0), kName, "x");
+    check_group_fp8(request, kName, request.operand(0).shape);
+  });
+  op.means([](Evaluator&, const Values& v, const Attributes& a) {
+    const std::int64_t group = a.at("group_size").integer();
+    const Value x = cast(v[0], DType::f32);
+    const bool whole = x.dim(-1).number() % group == 0;
+    const auto [codes, scale] = whole ? quantised_groups(x, group, a) : quantised_with_rest(x, group, a);
+    if (!a.at("column_major_scales").boolean()) return Values{codes, scale};
+    return Values{codes,
+                  lay_out(scale, column_major_strides(scale.meta().shape, a.at("tma_aligned_scales").boolean()))};
+  });
+  op.sample({{"x", {5, 256}}}, {{"group_size", 64}});
+  op.sample({{"x", {1, 576}}}, {{"group_size", 64}, {"scale_by", EnumWord{"reciprocal"}}});
+  op.sample({{"x", {5, 256}}}, {{"group_size", 64}, {"use_ue8m0", true}, {"column_major_scales", true}});
+  op.sample({{"x", {6, 256}}}, {{"group_size", 128}, {"column_major_scales", true}, {"tma_aligned_scales", true}});
+  op.sample({{"x", {2, 3, 128}}}, {{"group_size", 64}, {"column_major_scales", true}, {"dtype", DType::f8e4m3fnuz}});
+  op.sample({{"x", {3, 100}}}, {{"group_size", 64}, {"short_last_group", true}, {"minimum_scale", 0.01}, {"eps", 0.0}});
+  op.tolerance(DType::f8e4m3, {});
+  op.tolerance(DType::f8e4m3fnuz, {});
+  op.tolerance(DType::f32, {});
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "ir/op.h"
+
+namespace weft {
+
+// Codes and scales of groups along each row: scale = max(largest magnitude, eps) / 448 (or by scale_by=reciprocal times
+// 1 / 448), with use_ue8m0 raised to ue8m0_minimum and rounded up to a power of two, at least minimum_scale; code of
+// x / scale. With short_last_group the last group of a row may have fewer elements, else d must be whole groups.
+// The defaults are vLLM's CUDA kernel. Its Triton kernel: scale_by=reciprocal, ue8m0_minimum=0; its native form: eps=0,
+// ue8m0_minimum=0, minimum_scale=1/(448*512), short_last_group.
+//
+// Scales lie row-major; with column_major_scales those of one group number lie side by side, strides (1, M) of
+// [M, d / group_size]; with tma_aligned_scales, too, each such column starts at a multiple of 16 bytes: (1, align(M,
+// 4)).
+//   x [..., d] -> dtype like x, f32 [..., d / group_size]
+std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_size, Scalar eps = 1e-10,
+                                                  bool use_ue8m0 = false, bool column_major_scales = false,
+                                                  bool tma_aligned_scales = false, Scalar minimum_scale = 0.0,
+                                                  Scalar ue8m0_minimum = 1e-10, std::string scale_by = "division",
+                                                  bool short_last_group = false, DType dtype = DType::f8e4m3);
+
+// What ops share that end in this one: its attributes behind group_size, how a typed call states them, what they must
+// be where `op` quantises rows of this shape (UserError otherwise), and the last step.
+inline constexpr const char* kGroupFp8Attributes =
+    "float eps=1e-10, bool use_ue8m0=False, bool column_major_scales=False, bool tma_aligned_scales=False, float "
+    "minimum_scale=0.0, float ue8m0_minimum=1e-10, str scale_by=division, bool short_last_group=False, ScalarType "
+    "dtype=f8e4m3";
+std::vector<std::pair<std::string, Attribute>> group_fp8_attributes(
+    std::int64_t group_size, const Scalar& eps, bool use_ue8m0, bool column_major_scales, bool tma_aligned_scales,
+    const Scalar& minimum_scale, const Scalar& ue8m0_minimum, const std::string& scale_by, bool short_last_group,
+    DType dtype);
+void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape);
+std::pair<Value, Value> quantised_group_fp8(const Value& x, const Attributes& attributes);
+
+}  // namespace weft

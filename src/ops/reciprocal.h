@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// 1 / x, in f32 (f64 for f64), rounded to the dtype once; that of either zero is of_zero where one is given.
+Value reciprocal(Value x, std::optional<double> of_zero = std::nullopt);
+
+}  // namespace weft

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// x with `value` in place of every NaN.
+Value replace_nan(Value x, Scalar value);
+
+}  // namespace weft

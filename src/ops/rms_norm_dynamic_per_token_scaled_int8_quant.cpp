@@ -1,0 +1,18 @@
+#include "ops/rms_norm_dynamic_per_token_scaled_int8_quant.h"
+
+#include "ops/fused_quant.h"
+
+namespace weft {
+
+std::pair<Value, Value> rms_norm_dynamic_per_token_scaled_int8_quant(Value x, Value weight, Scalar epsilon,
+                                                                     std::optional<std::int64_t> variance_size) {
+  return pair_of(
+      call("rms_norm_dynamic_per_token_scaled_int8_quant", {x, weight}, norm_attributes(epsilon, variance_size)));
+}
+
+}  // namespace weft
+
+OP(rms_norm_dynamic_per_token_scaled_int8_quant) {
+  weft::define_rms_norm_quant(op, "rms_norm_dynamic_per_token_scaled_int8_quant", weft::token_int8_tail());
+  op.function(&weft::rms_norm_dynamic_per_token_scaled_int8_quant);
+}

@@ -1,0 +1,18 @@
+#include "ops/rms_norm_scaled_fp4_quant.h"
+
+#include "ops/fused_quant.h"
+
+namespace weft {
+
+std::pair<Value, Value> rms_norm_scaled_fp4_quant(Value x, Value weight, Value global_scale, Scalar epsilon,
+                                                  std::optional<std::int64_t> variance_size, bool swizzled_scales) {
+  return pair_of(call("rms_norm_scaled_fp4_quant", {x, weight, global_scale},
+                      joined(norm_attributes(epsilon, variance_size), {{"swizzled_scales", swizzled_scales}})));
+}
+
+}  // namespace weft
+
+OP(rms_norm_scaled_fp4_quant) {
+  weft::define_rms_norm_quant(op, "rms_norm_scaled_fp4_quant", weft::nvfp4_tail());
+  op.function(&weft::rms_norm_scaled_fp4_quant);
+}

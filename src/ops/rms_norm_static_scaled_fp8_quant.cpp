@@ -1,0 +1,21 @@
+#include "ops/rms_norm_static_scaled_fp8_quant.h"
+
+#include "ops/fused_quant.h"
+
+namespace weft {
+
+Value rms_norm_static_scaled_fp8_quant(Value x, Value weight, Value scale, Scalar epsilon,
+                                       std::optional<std::int64_t> variance_size, std::optional<Shape> group_shape,
+                                       DType dtype) {
+  return call(
+      "rms_norm_static_scaled_fp8_quant", {x, weight, scale},
+      joined(norm_attributes(epsilon, variance_size),
+             {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}}))[0];
+}
+
+}  // namespace weft
+
+OP(rms_norm_static_scaled_fp8_quant) {
+  weft::define_rms_norm_quant(op, "rms_norm_static_scaled_fp8_quant", weft::static_fp8_tail());
+  op.function(&weft::rms_norm_static_scaled_fp8_quant);
+}

@@ -1,0 +1,20 @@
+#pragma once
+
+// Recorded calls of the quantising ops: vLLM's functions take and give more than one op does, under other names, and
+// store codes of four bits and scales of one byte as integers.
+
+#include <optional>
+
+#include "ir/value.h"
+#include "tests/recorded_op.h"
+
+namespace weft {
+
+// As run_recorded; nothing for ops of other families.
+std::optional<std::vector<Tensor>> run_recorded_quantization(const RecordedCall& recorded, Evaluator& home);
+
+// The wanted results of such an op in a form that what comes can be compared with: a float64 result rounded to the
+// dtype of the others.
+RecordedTensors comparable(const std::string& op, RecordedTensors wanted);
+
+}  // namespace weft
