@@ -121,7 +121,9 @@ TEST_F(Debugging, LimitedRewritesSayWhatWasHeldBack) {
       matched += pattern.at("matched").get<int>();
       for (const auto& miss : pattern.at("near_misses")) held += miss.at("reason") == "--limit-rewrites" ? 1 : 0;
     }
-    if (pass.at("name") == "fuse_norm_quant") EXPECT_LE(matched, 1);
+    if (pass.at("name") == "fuse_norm_quant") {
+      EXPECT_LE(matched, 1);
+    }
   }
   EXPECT_GE(held, 1);
   EXPECT_EQ(run_weft({"explain", model_, "--limit-rewrites", "rms_quent=1"}).status, 2);
