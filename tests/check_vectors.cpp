@@ -28,7 +28,7 @@
 #include "tests/recorded_difference.h"
 #include "tests/recorded_op.h"
 #include "tests/recorded_quantization.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

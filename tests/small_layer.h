@@ -3,7 +3,7 @@
 // One small transformer layer with attention over a KV cache, as a traced graph, and inputs for it.
 
 #include "ir/graph.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 

@@ -1,8 +1,6 @@
 #include "apps/cli/bench_fusions_report.h"
 
-#include <ostream>
-
-#include "apps/cli/csv.h"
+#include <fmt/format.h>
 
 namespace weft {
 namespace {
@@ -51,41 +49,18 @@ std::string markdown_line(const FusionBenchRow& row) {
 }  // namespace
 
 FusionBenchReport::FusionBenchReport(BenchFormat format, const Context& context, std::ostream& out)
-    : format_(format), out_(out) {
-  machine_ = {{"cpu_info", context.device.name},
-              {"cpu_features", cpu_features_text(context.device.features)},
-              {"n_threads", context.threads->threads()}};
-  if (format_ == BenchFormat::markdown)
-    out_ << fmt::format("{}, {}, {} threads\n\n", context.device.name, cpu_features_text(context.device.features),
-                        context.threads->threads())
-         << markdown_head() << std::flush;
+    : rows_(format,
+            {{"cpu_info", context.device.name},
+             {"cpu_features", cpu_features_text(context.device.features)},
+             {"n_threads", context.threads->threads()}},
+            out) {
+  rows_.text(fmt::format("{}, {}, {} threads\n\n", context.device.name, cpu_features_text(context.device.features),
+                         context.threads->threads()) +
+             markdown_head());
 }
 
-void FusionBenchReport::row(const FusionBenchRow& row) {
-  const Json measured = fields_of(row);
-  Json all = machine_;
-  all.update(measured);
-  switch (format_) {
-    case BenchFormat::markdown:
-      out_ << markdown_line(row);
-      break;
-    case BenchFormat::csv:
-      if (first_) out_ << csv_line(all, true);
-      out_ << csv_line(all, false);
-      break;
-    case BenchFormat::json:
-      rows_.push_back(measured);
-      break;
-    case BenchFormat::json_lines:
-      out_ << all.dump() << "\n";
-      break;
-  }
-  out_ << std::flush;
-  first_ = false;
-}
+void FusionBenchReport::row(const FusionBenchRow& row) { rows_.row(markdown_line(row), fields_of(row)); }
 
-void FusionBenchReport::end() {
-  if (format_ == BenchFormat::json) out_ << Json{{"machine", machine_}, {"rows", rows_}}.dump(2) << "\n";
-}
+void FusionBenchReport::end() { rows_.end(); }
 
 }  // namespace weft

@@ -1,13 +1,11 @@
 #pragma once
 
-// Prints what `bench ops --fusions` measured: markdown, CSV and JSON lines as rows come, JSON as one object at the end.
+// Prints what `bench ops --fusions` measured.
 
 #include <iosfwd>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/bench_fusions.h"
-#include "apps/cli/bench_model.h"
+#include "apps/cli/bench_rows.h"
 
 namespace weft {
 
@@ -18,11 +16,7 @@ class FusionBenchReport {
   void end();
 
  private:
-  BenchFormat format_;
-  std::ostream& out_;
-  nlohmann::ordered_json machine_;
-  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();  // of JSON
-  bool first_ = true;
+  BenchRows rows_;
 };
 
 }  // namespace weft

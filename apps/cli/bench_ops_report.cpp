@@ -1,16 +1,21 @@
 #include "apps/cli/bench_ops_report.h"
 
-#include <ostream>
-
 #include <fmt/ranges.h>
 
-#include "apps/cli/csv.h"
 #include "compiler/batch_invariance.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+Json machine_fields(const Context& context, const MachineRoof& roof) {
+  return {{"cpu_info", context.device.name},
+          {"cpu_features", cpu_features_text(context.device.features)},
+          {"n_threads", context.threads->threads()},
+          {"roof_gb_s", roof.read_bytes / 1e9},
+          {"roof_gflop_s", roof.multiply_adds / 1e9}};
+}
 
 std::string markdown_head(bool batch_invariant) {
   std::string head = fmt::format("| {:<70} | {:<9} | {:>10} | {:>10} | {:>9} | {:>7} | {:>7} | {:>9} |", "call",
@@ -36,17 +41,11 @@ std::string markdown_line(const OpBenchRow& row, const Json& fields) {
 }  // namespace
 
 OpBenchReport::OpBenchReport(BenchFormat format, const Context& context, const MachineRoof& roof, std::ostream& out)
-    : format_(format), context_(context), roof_(roof), out_(out) {
-  machine_ = {{"cpu_info", context.device.name},
-              {"cpu_features", cpu_features_text(context.device.features)},
-              {"n_threads", context.threads->threads()},
-              {"roof_gb_s", roof.read_bytes / 1e9},
-              {"roof_gflop_s", roof.multiply_adds / 1e9}};
-  if (format_ == BenchFormat::markdown)
-    out_ << fmt::format("{}, {}, {} threads: reads {:.1f} GB/s, computes {:.1f} GFLOP/s in f32\n\n",
-                        context.device.name, cpu_features_text(context.device.features), context.threads->threads(),
-                        roof.read_bytes / 1e9, roof.multiply_adds / 1e9)
-         << markdown_head(context.options.batch_invariant) << std::flush;
+    : context_(context), roof_(roof), rows_(format, machine_fields(context, roof), out) {
+  rows_.text(fmt::format("{}, {}, {} threads: reads {:.1f} GB/s, computes {:.1f} GFLOP/s in f32\n\n",
+                         context.device.name, cpu_features_text(context.device.features), context.threads->threads(),
+                         roof.read_bytes / 1e9, roof.multiply_adds / 1e9) +
+             markdown_head(context.options.batch_invariant));
 }
 
 Json OpBenchReport::fields(const OpBenchRow& row) const {
@@ -75,40 +74,18 @@ Json OpBenchReport::fields(const OpBenchRow& row) const {
 
 void OpBenchReport::row(const OpBenchRow& row) {
   const Json measured = fields(row);
-  Json all = machine_;
-  all.update(measured);
-  switch (format_) {
-    case BenchFormat::markdown:
-      out_ << markdown_line(row, measured);
-      break;
-    case BenchFormat::csv:
-      if (first_) out_ << csv_line(all, true);
-      out_ << csv_line(all, false);
-      break;
-    case BenchFormat::json:
-      rows_.push_back(measured);
-      break;
-    case BenchFormat::json_lines:
-      out_ << all.dump() << "\n";
-      break;
-  }
-  out_ << std::flush;
-  first_ = false;
+  rows_.row(markdown_line(row, measured), measured);
 }
 
 void OpBenchReport::refusal(const OpBenchRefusal& refusal) {
-  if (format_ == BenchFormat::json)
-    refused_.push_back(
-        {{"op", refusal.op}, {"call", refusal.call}, {"provider", refusal.provider}, {"reason", refusal.reason}});
+  refused_.push_back(
+      {{"op", refusal.op}, {"call", refusal.call}, {"provider", refusal.provider}, {"reason", refusal.reason}});
 }
 
 void OpBenchReport::end() {
   const std::vector<std::string> switched_off = switched_off_by_batch_invariance(context_);
-  if (format_ == BenchFormat::json)
-    out_ << Json{{"machine", machine_}, {"rows", rows_}, {"refused", refused_}, {"switched_off", switched_off}}.dump(2)
-         << "\n";
-  if (format_ == BenchFormat::markdown && !switched_off.empty())
-    out_ << fmt::format("\n{}\n", fmt::join(switched_off, "\n"));
+  rows_.end({{"refused", refused_}, {"switched_off", switched_off}});
+  if (!switched_off.empty()) rows_.text(fmt::format("\n{}\n", fmt::join(switched_off, "\n")));
 }
 
 }  // namespace weft

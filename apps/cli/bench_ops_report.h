@@ -1,7 +1,6 @@
 #pragma once
 
-// Prints what `bench ops` measured: markdown, CSV and JSON lines as rows come, JSON as one object at the end, which
-// alone has the refusals. The machine and its roof stand before the table, or in every row of CSV and JSON lines.
+// Prints what `bench ops` measured. Refusals stand in JSON alone.
 
 #include <iosfwd>
 #include <string>
@@ -9,9 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/cli/bench_model.h"
 #include "apps/cli/bench_ops.h"
 #include "apps/cli/bench_roof.h"
+#include "apps/cli/bench_rows.h"
 
 namespace weft {
 
@@ -25,14 +24,10 @@ class OpBenchReport {
  private:
   nlohmann::ordered_json fields(const OpBenchRow& row) const;
 
-  BenchFormat format_;
   const Context& context_;
   MachineRoof roof_;
-  std::ostream& out_;
-  nlohmann::ordered_json machine_;
-  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();     // of JSON
-  nlohmann::ordered_json refused_ = nlohmann::ordered_json::array();  // likewise
-  bool first_ = true;
+  BenchRows rows_;
+  nlohmann::ordered_json refused_ = nlohmann::ordered_json::array();
 };
 
 }  // namespace weft

@@ -21,7 +21,6 @@ struct Context {
   OpTable ops;
   KernelRegistry kernels;
   PriorityLists priorities{{}};
-  mutable MeaningParts meaning_parts;
   std::vector<FusionPattern> patterns;  // of the tree, then those brought from outside it, as fusion "custom"
   std::vector<PassRow> passes;          // brought from outside the tree; passes_of in pipeline.h says where they run
   std::unique_ptr<ThreadPool> threads;

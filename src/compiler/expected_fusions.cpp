@@ -14,12 +14,8 @@ ExpectedFusions parse_expected_fusions(const std::string& text, const Context& c
   if (text == "all") return declared;
   ExpectedFusions expected;
   for (const std::string& part : split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    USER_CHECK(equals != std::string::npos, "[--expect-fusions] wanted NAME=COUNT or all, but is {}", quote(part));
-    const std::string name = part.substr(0, equals);
+    const auto [name, count] = parse_fusion_count(part, "--expect-fusions");
     patterns_named(context.patterns, name);  // which refuses what there is not
-    const std::int64_t count = human_integer(part.substr(equals + 1), "--expect-fusions");
-    USER_CHECK(count >= 0 && count <= 1'000'000, "[--expect-fusions] {} must be a count, but is {}", name, count);
     USER_CHECK(expected.emplace(name, static_cast<int>(count)).second, "[--expect-fusions] {} is named twice", name);
   }
   return expected;

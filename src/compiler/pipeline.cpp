@@ -68,7 +68,6 @@ PassContext pass_context(const Context& context, TokenRange range) {
           .kernels = context.kernels,
           .priorities = context.priorities,
           .options = context.options,
-          .meaning_parts = context.meaning_parts,
           .range = range,
           .batch_invariant = context.options.batch_invariant,
           .splitting_ops = resolve_splitting_ops(context.options),

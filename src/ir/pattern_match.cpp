@@ -32,6 +32,8 @@ struct State {
   PatternMatch match;
   std::vector<bool> value_bound;  // by wildcard
   int matched = 0;                // nodes whose op fitted
+  // Wanted and given, with wildcards inside; looked at when all are bound.
+  std::vector<std::pair<Attribute, Attribute>> expressions;
 };
 
 class Attempt {
@@ -115,7 +117,7 @@ class Attempt {
       return std::nullopt;
     }
     if (holds_wildcard(wanted)) {
-      expressions_.emplace_back(wanted, given);
+      state_.expressions.emplace_back(wanted, given);
       return std::nullopt;
     }
     return same_value(wanted, given) ? std::nullopt : std::optional(wanted.text());
@@ -143,10 +145,8 @@ class Attempt {
     for (std::size_t i = 0; i < node.operands.size(); ++i) order.push_back(i);
     if (!node.op->is_commutative) return operands_fit(index, node, order);
     const State before = state_;
-    const auto expressions = expressions_;
     if (operands_fit(index, node, order)) return true;
     state_ = before;
-    expressions_ = expressions;
     std::swap(order[0], order[1]);
     return operands_fit(index, node, order);
   }
@@ -237,11 +237,9 @@ class Attempt {
       const std::optional<Candidates> candidates = candidates_for(i);
       if (!candidates) continue;
       const State before = state_;
-      const auto expressions = expressions_;
       for (Node* candidate : candidates->users) {
         if (fits(static_cast<int>(i), candidate) && complete()) return true;
         state_ = before;
-        expressions_ = expressions;
       }
       const std::string& name = pattern_.before.nodes[i].name;
       return lacks(nullptr, static_cast<int>(i),
@@ -277,7 +275,7 @@ class Attempt {
   }
 
   bool binds_agree() {
-    for (const auto& [wanted, given] : expressions_) {
+    for (const auto& [wanted, given] : state_.expressions) {
       const Attribute value = state_.match.substitute(pattern_, wanted);
       if (!same_value(value, given))
         return fail(state_.match.nodes[0], 0, [&] {
@@ -329,7 +327,6 @@ class Attempt {
   Mismatch* mismatch_;
   State state_;
   int steps_ = 0;
-  std::vector<std::pair<Attribute, Attribute>> expressions_;  // wanted and given, with wildcards inside
 };
 
 std::map<std::string, Dim> bound_dims(const Pattern& pattern, const PatternMatch& match) {

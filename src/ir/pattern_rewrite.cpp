@@ -135,9 +135,9 @@ class Rewriting {
     if (const auto* reason = std::get_if<std::string>(&planned)) return *reason;
     const Plan& plan = std::get<Plan>(planned);
     if (auto refusal = types_differ(pattern, match, plan)) return refusal;
-    if (auto refusal = refuses_(pattern, plan)) return refusal;
     const Placement placement = place(pattern, match);
     if (!placement.refusal.empty()) return placement.refusal;
+    if (auto refusal = refuses_(pattern, plan)) return refusal;
     put_in(pattern, match, plan, placement);
     return std::nullopt;
   }

@@ -121,14 +121,11 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
   return candidates.back();
 }
 
-Choice select_kernel(const KernelRegistry& registry, const PriorityLists& priorities, const std::string& op,
-                     const KernelRequest& request, bool batch_invariant) {
-  return select_kernel(list_candidates(registry, priorities, op, batch_invariant), request);
-}
-
-Choice select_kernel(std::span<const Candidate> candidates, const KernelRequest& request) {
+Choice KernelSelector::select(const std::string& op, const KernelRequest& request) {
+  const auto [candidates, is_new] = candidates_.try_emplace(op);
+  if (is_new) candidates->second = list_candidates(registry_, priorities_, op, batch_invariant_);
   Choice choice;
-  const Candidate& chosen = choose(candidates, request, &choice.refused);
+  const Candidate& chosen = choose(candidates->second, request, &choice.refused);
   choice.provider = chosen.provider;
   choice.kernel = chosen.kernel;
   const TunedCall* tuned = chosen.tuned_for(request);
@@ -137,6 +134,11 @@ Choice select_kernel(std::span<const Candidate> candidates, const KernelRequest&
                   : chosen.provider == "native" ? "the last resort, which is always there"
                                                 : "first in the priority list that supports the call";
   return choice;
+}
+
+Choice select_kernel(const KernelRegistry& registry, const PriorityLists& priorities, const std::string& op,
+                     const KernelRequest& request, bool batch_invariant) {
+  return KernelSelector(registry, priorities, batch_invariant).select(op, request);
 }
 
 }  // namespace weft

@@ -72,8 +72,22 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
 const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
                         std::vector<Refusal>* refused = nullptr);
 
+// Chooses for many calls; what may run an op is listed once. The registry and the PriorityLists must outlive it
+// unchanged.
+class KernelSelector {
+ public:
+  KernelSelector(const KernelRegistry& registry, const PriorityLists& priorities, bool batch_invariant)
+      : registry_(registry), priorities_(priorities), batch_invariant_(batch_invariant) {}
+  Choice select(const std::string& op, const KernelRequest& request);
+
+ private:
+  const KernelRegistry& registry_;
+  const PriorityLists& priorities_;
+  bool batch_invariant_;
+  std::map<std::string, std::vector<Candidate>> candidates_;  // by op
+};
+
 // The choice for one (node, token range), with its reasons.
-Choice select_kernel(std::span<const Candidate> candidates, const KernelRequest& request);
 Choice select_kernel(const KernelRegistry& registry, const PriorityLists& priorities, const std::string& op,
                      const KernelRequest& request, bool batch_invariant);
 

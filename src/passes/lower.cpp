@@ -8,7 +8,6 @@
 // clone_elimination removes those that nobody needs.
 
 #include <algorithm>
-#include <map>
 
 #include "base/error.h"
 #include "ir/print.h"
@@ -76,10 +75,7 @@ class Lowering {
       operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
     std::vector<Meta> results;
     for (const auto& result : node.results) results.push_back(result->meta);
-    const auto [candidates, is_new] = candidates_.try_emplace(node.op);
-    if (is_new)
-      candidates->second = list_candidates(context_.kernels, context_.priorities, node.name, context_.batch_invariant);
-    return select_kernel(candidates->second, {operands, results, node.attributes, context_.range});
+    return selector_.select(node.name, {operands, results, node.attributes, context_.range});
   }
 
   void insert_clone(Node* node, std::size_t index) {
@@ -93,7 +89,7 @@ class Lowering {
 
   Graph& graph_;
   PassContext& context_;
-  std::map<const Op*, std::vector<Candidate>> candidates_;  // looked up, never walked
+  KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant};
   PassResult result_;
   std::vector<const GraphValue*> chosen_;  // by choice: what the node gives; null where its meaning took its place
   int kernels_ = 0, meanings_ = 0, clones_ = 0;

@@ -5,9 +5,6 @@
 // there times, dumps and verifies each.
 
 #include <functional>
-#include <map>
-#include <mutex>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,29 +24,12 @@ struct FusionPattern {
   Pattern pattern;
 };
 
-// Which ops the meaning of an op is made of, by a sample of the op and the dtype it is tried with. Found when first
-// asked for, as it takes some milliseconds for all. Safe from several threads.
-class MeaningParts {
- public:
-  using Key = std::pair<const Sample*, DType>;
-  const std::set<std::string>& find(const Key& key, const std::function<std::set<std::string>()>& make) {
-    const std::scoped_lock lock(mutex_);
-    const auto known = parts_.find(key);
-    return known != parts_.end() ? known->second : parts_.emplace(key, make()).first->second;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<Key, std::set<std::string>> parts_;  // looked up, never walked
-};
-
 // What passes may look at. Made once per graph and token range.
 struct PassContext {
   const OpTable& ops;
   const KernelRegistry& kernels;
   const PriorityLists& priorities;
   const Options& options;
-  MeaningParts& meaning_parts;
   TokenRange range;
   bool batch_invariant = false;
   std::vector<std::string> splitting_ops;  // names of ops that force a cut

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "ir/meta_evaluator.h"
 #include "ir/pattern_rewrite.h"
 #include "ir/trace.h"
 #include "passes/all.h"
@@ -79,6 +80,23 @@ Pattern outline_of(Pattern pattern) {
   return pattern;
 }
 
+// Runs a meaning on types as far as its ops are there. Those that the clean-up may take out do not count: casts and
+// views to what the operand is already, and constants that nothing uses.
+class Probe : public MetaEvaluator {
+ public:
+  struct NotThere {};
+  Probe(const OpTable& ops, const std::set<std::string>& there) : MetaEvaluator(ops), there_(there) {}
+
+  Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) override {
+    const bool may_go = op.name == "cast" || op.is_view || operands.empty();
+    if (!may_go && !there_.contains(op.name)) throw NotThere();
+    return MetaEvaluator::evaluate(op, operands, attributes, inplace);
+  }
+
+ private:
+  const std::set<std::string>& there_;
+};
+
 class Raising {
  public:
   Raising(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
@@ -124,34 +142,47 @@ class Raising {
     std::set<std::string> seen;
     for (const auto& [name, op] : context_.ops.all()) {
       if (op.is_primitive()) continue;
-      for (const Sample& sample : op.samples)
+      for (const Sample& sample : op.samples) {
+        // In other dtypes a meaning is made of the same ops and casts.
+        if (!may_stand(op, metas_of(op, sample, DType::f32), sample, there)) continue;
         for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-          const std::set<std::string>& parts = parts_of(op, sample, dtype);
-          if (parts.empty()) continue;
-          // In other dtypes a meaning is made of the same ops and casts.
-          if (!std::includes(there.begin(), there.end(), parts.begin(), parts.end())) break;
-          Pattern outline = outline_of(*written_out(op, sample, dtype));
+          const std::optional<Pattern> pattern = written_out(op, sample, dtype);
+          if (!pattern || !is_there(*pattern, there) || is_left_to_fusions(*pattern)) continue;
+          Pattern outline = outline_of(*pattern);
           if (seen.insert(name + display(outline)).second) all.push_back(std::move(outline));
         }
+      }
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const Pattern& a, const Pattern& b) { return a.before.nodes.size() > b.before.nodes.size(); });
     return all;
   }
 
-  // Names of the ops that the meaning is made of; none where there is no pattern. One that no graph has where the
-  // meaning is an op with a meaning after another one: that is what a fusion gives, and is left to it.
-  const std::set<std::string>& parts_of(const Op& op, const Sample& sample, DType dtype) const {
-    return context_.meaning_parts.find({&sample, dtype}, [&] {
-      std::set<std::string> names;
-      const std::optional<Pattern> pattern = written_out(op, sample, dtype);
-      if (!pattern) return names;
-      const std::vector<PatternNode>& nodes = pattern->before.nodes;
-      const auto has_meaning = [](const PatternNode& node) { return !node.op->is_primitive(); };
-      if (nodes.size() == 2 && std::all_of(nodes.begin(), nodes.end(), has_meaning)) return std::set<std::string>{""};
-      for (const PatternNode& node : nodes) names.insert(node.name);
-      return names;
-    });
+  // A look at the first ops of the meaning, since most graphs have not even those.
+  bool may_stand(const Op& op, const Operands& operands, const Sample& sample,
+                 const std::set<std::string>& there) const {
+    Probe probe(context_.ops, there);
+    Values values;
+    for (const std::optional<Meta>& operand : operands)
+      values.push_back(operand ? Value::of_meta(probe, *operand) : Value());
+    try {
+      op.meaning(probe, values, complete_attributes(op.schema, sample.attributes));
+      return true;
+    } catch (const Probe::NotThere&) {
+      return false;
+    }
+  }
+
+  static bool is_there(const Pattern& pattern, const std::set<std::string>& there) {
+    return std::all_of(pattern.before.nodes.begin(), pattern.before.nodes.end(),
+                       [&](const PatternNode& node) { return there.contains(node.name); });
+  }
+
+  // An op with a meaning after another one is what a fusion gives.
+  static bool is_left_to_fusions(const Pattern& pattern) {
+    const std::vector<PatternNode>& nodes = pattern.before.nodes;
+    return nodes.size() == 2 &&
+           std::none_of(nodes.begin(), nodes.end(), [](const PatternNode& node) { return node.op->is_primitive(); });
   }
 
   std::optional<Pattern> written_out(const Op& op, const Sample& sample, DType dtype) const {

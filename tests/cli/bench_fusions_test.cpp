@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/program_run.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "apps/cli/bench_roof.h"
 #include "tests/program_run.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

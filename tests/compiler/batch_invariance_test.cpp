@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "builtin/context.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 #include "ops/add.h"
 #include "ops/mul_scalar.h"
 #include "ops/rms_norm.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

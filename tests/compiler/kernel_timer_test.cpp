@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "compiler/pipeline.h"
 #include "ir/parse.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 

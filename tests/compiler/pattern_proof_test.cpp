@@ -11,7 +11,7 @@
 #include "ir/parse.h"
 #include "ir/pattern_rewrite.h"
 #include "ir/print.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include "compiler/eager.h"
 #include "compiler/token_ranges.h"
 #include "ir/parse.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "compiler/run_kernel.h"
 #include "ir/meta_evaluator.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "compiler/interpret.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "kernels/provider.h"
 #include "tests/kernels/cpu_linear_support.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

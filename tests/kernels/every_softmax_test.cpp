@@ -10,7 +10,7 @@
 #include "ir/meta_evaluator.h"
 #include "kernels/provider.h"
 #include "tests/kernels/cpu_rows_support.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

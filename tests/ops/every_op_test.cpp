@@ -7,7 +7,7 @@
 #include "ir/print.h"
 #include "ir/trace.h"
 #include "ir/verify.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

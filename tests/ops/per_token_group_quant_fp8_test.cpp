@@ -12,7 +12,7 @@
 #include "ops/dynamic_scaled_fp8_quant.h"
 #include "ops/linear_fp8_block.h"
 #include "ops/static_scaled_fp8_quant.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

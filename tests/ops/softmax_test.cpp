@@ -8,7 +8,7 @@
 #include "compiler/interpret.h"
 #include "ops/amax.h"
 #include "ops/sum.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

@@ -16,7 +16,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

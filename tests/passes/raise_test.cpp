@@ -12,7 +12,7 @@
 #include "ir/trace.h"
 #include "ir/verify.h"
 #include "passes/all.h"
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 namespace weft {
 namespace {

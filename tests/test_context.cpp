@@ -1,4 +1,4 @@
-#include "tests/sample_call.h"
+#include "tests/test_context.h"
 
 #include "builtin/context.h"
 

@@ -1,0 +1,34 @@
+#pragma once
+
+// Prints rows of measurements in the four formats of the bench verbs: markdown, CSV and JSON lines as rows come, JSON
+// as one object when whoever measures ends. The machine stands in every row of CSV and JSON lines.
+
+#include <iosfwd>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/bench_model.h"
+
+namespace weft {
+
+class BenchRows {
+ public:
+  BenchRows(BenchFormat format, nlohmann::ordered_json machine, std::ostream& out);
+
+  // Only in markdown: what stands before the rows and after them.
+  void text(std::string_view markdown);
+  // The line in markdown; its fields in the others.
+  void row(std::string_view markdown, const nlohmann::ordered_json& fields);
+  // Only in JSON: the machine, the rows, and what else is to be said.
+  void end(const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
+
+ private:
+  BenchFormat format_;
+  nlohmann::ordered_json machine_;
+  std::ostream& out_;
+  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();  // of JSON
+  bool first_ = true;
+};
+
+}  // namespace weft
