@@ -3,8 +3,10 @@
 # check_*.cpp, which are programs of their own.
 #
 # Labels: fast or slow (end_to_end and *_slow_test.cpp); threaded where a test has Thread or Concurrent in its name:
-# under ThreadSanitizer only such tests run. The suite of the kernels runs once under each ceiling of instruction sets;
-# one that the machine cannot reach repeats the highest it has.
+# under ThreadSanitizer only files with such tests are built. The suite of the kernels runs once under each ceiling of
+# instruction sets; one that the machine cannot reach repeats the highest it has.
+#
+# Tests are compiled with little optimisation, unlike what they test: a third of all time to compile is theirs.
 
 find_package(GTest)
 find_package(rapidcheck CONFIG QUIET)
@@ -28,8 +30,29 @@ function(weft_run name program labels)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 1200 ENVIRONMENT "${environment}")
 endfunction()
 
+# Whether a file has tests that start threads.
+function(weft_is_threaded out source)
+  file(STRINGS ${source} threaded REGEX "^TEST.*(Thread|Concurrent)")
+  set(${out} OFF PARENT_SCOPE)
+  if(threaded)
+    set(${out} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(weft_suite name label sources)
+  if(WEFT_SANITIZE STREQUAL "thread")
+    foreach(source IN LISTS sources)
+      weft_is_threaded(threaded ${source})
+      if(source MATCHES "_test[.]cpp$" AND NOT threaded)
+        list(REMOVE_ITEM sources ${source})
+      endif()
+    endforeach()
+    if(NOT sources MATCHES "_test[.]cpp")
+      return()
+    endif()
+  endif()
   add_executable(test_${name} ${sources})
+  target_compile_options(test_${name} PRIVATE ${WEFT_TEST_OPTIONS})
   target_link_libraries(test_${name} PRIVATE weft_test_support GTest::gtest_main rapidcheck)
   weft_precompiled_tests(test_${name})
   target_compile_definitions(test_${name} PRIVATE WEFT_PROGRAM="$<TARGET_FILE:weft>")
@@ -47,7 +70,7 @@ function(weft_suite name label sources)
     add_dependencies(fast_tests test_${name})
   endif()
   foreach(source IN LISTS sources)
-    file(STRINGS ${source} threaded REGEX "^TEST.*(Thread|Concurrent)")
+    weft_is_threaded(threaded ${source})
     if(threaded)
       list(APPEND labels threaded)
       add_dependencies(threaded_tests test_${name})
@@ -74,6 +97,7 @@ function(weft_tests)
   list(FILTER support EXCLUDE REGEX "/check_[^/]+$")
   if(support)
     add_library(weft_test_support STATIC ${support})
+    target_compile_options(weft_test_support PRIVATE ${WEFT_TEST_OPTIONS})
     set(visibility PUBLIC)
   else()
     add_library(weft_test_support INTERFACE)

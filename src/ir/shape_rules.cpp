@@ -11,6 +11,8 @@ void require_floating(const Meta& meta, const char* op, const char* parameter) {
              meta.text());
 }
 
+bool is_one_scale(const Meta& scale) { return scale.rank() <= 1 && element_count(scale.shape) == Dim(1); }
+
 int checked_axis(std::int64_t axis, const Meta& meta, const char* op) {
   const auto rank = static_cast<std::int64_t>(meta.rank());
   USER_CHECK(meta.is_tensor() && axis >= -rank && axis < rank, "[{}] dim must be an axis of {}, but is {}", op,

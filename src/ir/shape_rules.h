@@ -20,6 +20,9 @@ std::optional<Shape> view_strides(const Meta& from, const Shape& to);
 // UserError unless `meta` is a tensor of a plain floating dtype.
 void require_floating(const Meta& meta, const char* op, const char* parameter);
 
+// Whether it is a tensor's only scale: one element, [1] or [].
+bool is_one_scale(const Meta& scale);
+
 // An axis counted from the end when negative; UserError when the tensor has no such axis.
 int checked_axis(std::int64_t axis, const Meta& meta, const char* op);
 

@@ -10,9 +10,10 @@
 namespace weft {
 namespace {
 
-std::pair<Value, Value> call_fused(bool inplace, const Value& x, const Value& x_residual, const Value& weight,
-                                   Scalar epsilon, std::optional<std::int64_t> variance_size,
-                                   const std::string& intermediate) {
+std::pair<Value, Value> call_fused_add_rms_norm(bool inplace, const Value& x, const Value& x_residual,
+                                                const Value& weight, Scalar epsilon,
+                                                std::optional<std::int64_t> variance_size,
+                                                const std::string& intermediate) {
   Values results = call("fused_add_rms_norm", {x, x_residual, weight},
                         {{"epsilon", epsilon.value},
                          {"variance_size", variance_size ? Attribute(*variance_size) : Attribute()},
@@ -25,12 +26,12 @@ std::pair<Value, Value> call_fused(bool inplace, const Value& x, const Value& x_
 
 std::pair<Value, Value> fused_add_rms_norm(Value x, Value x_residual, Value weight, Scalar epsilon,
                                            std::optional<std::int64_t> variance_size, std::string intermediate) {
-  return call_fused(false, x, x_residual, weight, epsilon, variance_size, intermediate);
+  return call_fused_add_rms_norm(false, x, x_residual, weight, epsilon, variance_size, intermediate);
 }
 
 std::pair<Value, Value> fused_add_rms_norm(MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon,
                                            std::optional<std::int64_t> variance_size, std::string intermediate) {
-  return call_fused(true, x, x_residual, weight, epsilon, variance_size, intermediate);
+  return call_fused_add_rms_norm(true, x, x_residual, weight, epsilon, variance_size, intermediate);
 }
 
 }  // namespace weft

@@ -5,8 +5,9 @@
 namespace weft {
 namespace {
 
-Values call_fused(bool inplace, const Value& x, const Value& x_residual, const Value& weight, const Scalar& epsilon,
-                  std::optional<std::int64_t> variance_size, const std::string& intermediate) {
+Values call_fused_with_token_int8(bool inplace, const Value& x, const Value& x_residual, const Value& weight,
+                                  const Scalar& epsilon, std::optional<std::int64_t> variance_size,
+                                  const std::string& intermediate) {
   return call("fused_add_rms_norm_dynamic_per_token_scaled_int8_quant", {x, x_residual, weight},
               joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}), inplace);
 }
@@ -16,13 +17,13 @@ Values call_fused(bool inplace, const Value& x, const Value& x_residual, const V
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_int8_quant(
     Value x, Value x_residual, Value weight, Scalar epsilon, std::optional<std::int64_t> variance_size,
     std::string intermediate) {
-  return triple_of(call_fused(false, x, x_residual, weight, epsilon, variance_size, intermediate));
+  return triple_of(call_fused_with_token_int8(false, x, x_residual, weight, epsilon, variance_size, intermediate));
 }
 
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_int8_quant(
     MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon, std::optional<std::int64_t> variance_size,
     std::string intermediate) {
-  return triple_of(call_fused(true, x, x_residual, weight, epsilon, variance_size, intermediate));
+  return triple_of(call_fused_with_token_int8(true, x, x_residual, weight, epsilon, variance_size, intermediate));
 }
 
 }  // namespace weft

@@ -6,17 +6,18 @@
 namespace weft {
 namespace {
 
-constexpr const char* kName = "fused_add_rms_norm_per_token_group_quant_int8";
+constexpr const char* kFusedGroupInt8 = "fused_add_rms_norm_per_token_group_quant_int8";
 
-std::tuple<Value, Value, Value> call_fused(bool inplace, const Value& x, const Value& x_residual, const Value& weight,
-                                           Scalar epsilon, std::int64_t group_size,
-                                           std::optional<std::int64_t> variance_size, const std::string& intermediate,
-                                           Scalar eps, const std::string& rounding) {
+std::tuple<Value, Value, Value> call_fused_with_group_int8(bool inplace, const Value& x, const Value& x_residual,
+                                                           const Value& weight, Scalar epsilon, std::int64_t group_size,
+                                                           std::optional<std::int64_t> variance_size,
+                                                           const std::string& intermediate, Scalar eps,
+                                                           const std::string& rounding) {
   auto attributes = int8_group_attributes(group_size, eps, rounding);
   attributes.emplace_back("epsilon", epsilon.value);
   attributes.emplace_back("variance_size", variance_size ? Attribute(*variance_size) : Attribute());
   attributes.emplace_back("intermediate", EnumWord{intermediate});
-  Values results = call(kName, {x, x_residual, weight}, attributes, inplace);
+  Values results = call(kFusedGroupInt8, {x, x_residual, weight}, attributes, inplace);
   return {results[0], results[1], results[2]};
 }
 
@@ -27,13 +28,15 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(Va
                                                                               std::optional<std::int64_t> variance_size,
                                                                               std::string intermediate, Scalar eps,
                                                                               std::string rounding) {
-  return call_fused(false, x, x_residual, weight, epsilon, group_size, variance_size, intermediate, eps, rounding);
+  return call_fused_with_group_int8(false, x, x_residual, weight, epsilon, group_size, variance_size, intermediate, eps,
+                                    rounding);
 }
 
 std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
     MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon, std::int64_t group_size,
     std::optional<std::int64_t> variance_size, std::string intermediate, Scalar eps, std::string rounding) {
-  return call_fused(true, x, x_residual, weight, epsilon, group_size, variance_size, intermediate, eps, rounding);
+  return call_fused_with_group_int8(true, x, x_residual, weight, epsilon, group_size, variance_size, intermediate, eps,
+                                    rounding);
 }
 
 }  // namespace weft
@@ -49,8 +52,8 @@ OP(fused_add_rms_norm_per_token_group_quant_int8) {
   op.allow_inplace().donates("x_residual", 2);
   op.checks([](const OpRequest& request) {
     const Meta& x = request.operand(0);
-    USER_CHECK(x.is_tensor() && x.rank() >= 1, "[{}] x must have rows, but is {}", kName, x.text());
-    check_int8_groups(request, kName, x.shape.back());
+    USER_CHECK(x.is_tensor() && x.rank() >= 1, "[{}] x must have rows, but is {}", kFusedGroupInt8, x.text());
+    check_int8_groups(request, kFusedGroupInt8, x.shape.back());
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const Values normalised = call("fused_add_rms_norm", {v[0], v[1], v[2]},

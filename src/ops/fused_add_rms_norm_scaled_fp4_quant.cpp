@@ -5,9 +5,10 @@
 namespace weft {
 namespace {
 
-Values call_fused(bool inplace, const Value& x, const Value& x_residual, const Value& weight, const Value& global_scale,
-                  const Scalar& epsilon, std::optional<std::int64_t> variance_size, const std::string& intermediate,
-                  bool swizzled_scales) {
+Values call_fused_with_nvfp4(bool inplace, const Value& x, const Value& x_residual, const Value& weight,
+                             const Value& global_scale, const Scalar& epsilon,
+                             std::optional<std::int64_t> variance_size, const std::string& intermediate,
+                             bool swizzled_scales) {
   return call("fused_add_rms_norm_scaled_fp4_quant", {x, x_residual, weight, global_scale},
               joined(joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}),
                      {{"swizzled_scales", swizzled_scales}}),
@@ -20,16 +21,16 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(Value x, Val
                                                                     Value global_scale, Scalar epsilon,
                                                                     std::optional<std::int64_t> variance_size,
                                                                     std::string intermediate, bool swizzled_scales) {
-  return triple_of(
-      call_fused(false, x, x_residual, weight, global_scale, epsilon, variance_size, intermediate, swizzled_scales));
+  return triple_of(call_fused_with_nvfp4(false, x, x_residual, weight, global_scale, epsilon, variance_size,
+                                         intermediate, swizzled_scales));
 }
 
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(MaybeInplace, Value x, Value x_residual,
                                                                     Value weight, Value global_scale, Scalar epsilon,
                                                                     std::optional<std::int64_t> variance_size,
                                                                     std::string intermediate, bool swizzled_scales) {
-  return triple_of(
-      call_fused(true, x, x_residual, weight, global_scale, epsilon, variance_size, intermediate, swizzled_scales));
+  return triple_of(call_fused_with_nvfp4(true, x, x_residual, weight, global_scale, epsilon, variance_size,
+                                         intermediate, swizzled_scales));
 }
 
 }  // namespace weft

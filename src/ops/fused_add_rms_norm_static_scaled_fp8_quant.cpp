@@ -5,9 +5,10 @@
 namespace weft {
 namespace {
 
-Values call_fused(bool inplace, const Value& x, const Value& x_residual, const Value& weight, const Value& scale,
-                  const Scalar& epsilon, std::optional<std::int64_t> variance_size, const std::string& intermediate,
-                  const std::optional<Shape>& group_shape, DType dtype) {
+Values call_fused_with_static_fp8(bool inplace, const Value& x, const Value& x_residual, const Value& weight,
+                                  const Value& scale, const Scalar& epsilon, std::optional<std::int64_t> variance_size,
+                                  const std::string& intermediate, const std::optional<Shape>& group_shape,
+                                  DType dtype) {
   return call("fused_add_rms_norm_static_scaled_fp8_quant", {x, x_residual, weight, scale},
               joined(joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}),
                      {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}}),
@@ -21,8 +22,8 @@ std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(Value x, Valu
                                                                    std::optional<std::int64_t> variance_size,
                                                                    std::string intermediate,
                                                                    std::optional<Shape> group_shape, DType dtype) {
-  return pair_of(
-      call_fused(false, x, x_residual, weight, scale, epsilon, variance_size, intermediate, group_shape, dtype));
+  return pair_of(call_fused_with_static_fp8(false, x, x_residual, weight, scale, epsilon, variance_size, intermediate,
+                                            group_shape, dtype));
 }
 
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(MaybeInplace, Value x, Value x_residual,
@@ -30,8 +31,8 @@ std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(MaybeInplace,
                                                                    std::optional<std::int64_t> variance_size,
                                                                    std::string intermediate,
                                                                    std::optional<Shape> group_shape, DType dtype) {
-  return pair_of(
-      call_fused(true, x, x_residual, weight, scale, epsilon, variance_size, intermediate, group_shape, dtype));
+  return pair_of(call_fused_with_static_fp8(true, x, x_residual, weight, scale, epsilon, variance_size, intermediate,
+                                            group_shape, dtype));
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "ops/linear_scaled.h"
 
+#include "ir/shape_rules.h"
 #include "ops/linear.h"
 #include "ops/mul.h"
 #include "ops/quantised_linear.h"
@@ -7,8 +8,6 @@
 
 namespace weft {
 namespace {
-
-bool is_one_scale(const Meta& scale) { return scale.rank() <= 1 && element_count(scale.shape) == Dim(1); }
 
 void check_scale(const Meta& scale, const Dim& rows, const char* parameter, bool may_be_vector) {
   const bool fits = scale.shape == Shape{rows, 1} || (may_be_vector && scale.shape == Shape{rows});
