@@ -82,7 +82,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
     apply_tuning(read_tuning(options.tuned, fingerprint_of(context->device)), context->ops, context->priorities);
   context->log = Log(options.logs, std::cerr);
   context->passes = checked_passes(registrations, names_of(pipeline_passes()));
-  context->patterns = make_pattern_table(context->ops);
+  context->patterns = make_pattern_table(context->ops, context->device.fp8);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);
   for (auto& [pattern, origin, is_trusted] : parse_patterns(registrations, context->ops)) {
     for (const FusionPattern& known : context->patterns)

@@ -127,6 +127,11 @@ OpDefinition& OpDefinition::tolerance(DType dtype, Tolerance tolerance) {
   return *this;
 }
 
+OpDefinition& OpDefinition::quantises(QuantKey key, std::vector<std::pair<std::string, Attribute>> attributes) {
+  op_.schemes.push_back({std::move(key), std::move(attributes)});
+  return *this;
+}
+
 Op OpDefinition::finish(const std::string& file_stem) && {
   CHECK(op_.name == file_stem, "[{}] stands in a file named {}", op_.name, file_stem);
   CHECK(!op_.samples.empty(), "[{}] has no sample", op_.name);

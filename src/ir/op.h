@@ -22,6 +22,7 @@
 
 #include "ir/sample.h"
 #include "ir/value.h"
+#include "tensor/quant_key.h"
 #include "tensor/schema.h"
 
 namespace weft {
@@ -47,6 +48,12 @@ struct Tolerance {
   double relative = 0;
 };
 
+// A scheme of quantisation that an op computes, given these attributes.
+struct QuantScheme {
+  QuantKey key;
+  std::vector<std::pair<std::string, Attribute>> attributes;
+};
+
 struct Op {
   std::string name;
   Schema schema;
@@ -61,6 +68,8 @@ struct Op {
   std::function<Dim(const Meta& operand, const Attributes&)> view_offset;  // elements; for views
   std::vector<Sample> samples;
   std::map<DType, Tolerance> tolerances;
+  std::vector<QuantScheme>
+      schemes;  // of an op that gives codes, and scales unless they are static, of its first operand
 
   bool is_primitive() const { return !meaning; }
   // The op's own tolerance for results of a dtype, else the table of spec A.13; exact for a dtype in neither.
@@ -90,6 +99,7 @@ class OpDefinition {
   OpDefinition& sample(std::vector<SampleTensor> tensors,
                        std::vector<std::pair<std::string, Attribute>> attributes = {});
   OpDefinition& tolerance(DType dtype, Tolerance tolerance);
+  OpDefinition& quantises(QuantKey key, std::vector<std::pair<std::string, Attribute>> attributes = {});
 
   // The finished op; InternalError when it has no schema, or neither or both of meaning and shape rule, or no sample.
   Op finish(const std::string& file_stem) &&;

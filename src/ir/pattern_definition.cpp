@@ -77,6 +77,24 @@ Attribute PatternDefinition::word(std::string name) { return trace_->wildcard(st
 
 Attribute PatternDefinition::dtype(std::string name) { return trace_->wildcard(std::move(name), WildcardKind::dtype); }
 
+Attribute PatternDefinition::attribute(std::string name, ParameterType type) {
+  switch (type) {
+    case ParameterType::integer:
+      return integer(std::move(name));
+    case ParameterType::real:
+      return real(std::move(name)).value;
+    case ParameterType::boolean:
+      return trace_->wildcard(std::move(name), WildcardKind::boolean);
+    case ParameterType::string:
+      return word(std::move(name));
+    case ParameterType::dtype:
+      return dtype(std::move(name));
+    default:
+      CHECK(false, "[{}] no wildcard stands for the list {}", trace_->pattern.name, name);
+  }
+  return {};
+}
+
 void PatternDefinition::one_of(const std::string& wildcard, std::vector<Attribute> values) {
   add_condition(trace_->pattern, wildcard, Relation::one_of, std::move(values));
 }

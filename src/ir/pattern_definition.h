@@ -27,12 +27,14 @@ class PatternDefinition {
   PatternDefinition(PatternDefinition&&) noexcept;
   ~PatternDefinition();
 
-  // Wildcards; names without `?`. A value stands for an absent optional tensor as well.
+  // Wildcards; names without `?`. Each stands for none as well.
   Value value(std::string name);
   Scalar real(std::string name);
   Attribute integer(std::string name);
   Attribute word(std::string name);  // a string or enum word
   Attribute dtype(std::string name);
+  // For an attribute of this type; InternalError for a list.
+  Attribute attribute(std::string name, ParameterType type);
   // Only these values of it match.
   void one_of(const std::string& wildcard, std::vector<Attribute> values);
 

@@ -68,6 +68,8 @@ OP(dynamic_per_token_scaled_fp8_quant) {
     const Value scale = clamp(fp8_scale(magnitude, dtype, a.at("scale_by").word()), least, std::nullopt);
     return Values{fp8_codes(divided_by_scale(x, scale, a.at("codes_by").word()), dtype), scale};
   });
+  for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
+    op.quantises(fp8_dynamic_token(dtype), {{"dtype", dtype}});
   op.sample({{"x", {5, 96}}});
   op.sample({{"x", {1, 576}}}, {{"scale_by", EnumWord{"reciprocal"}}});
   op.sample({{"x", {3, 100}}, {"scale_ub", {1}, DType::f32, Fill::positive}}, {{"codes_by", EnumWord{"reciprocal"}}});

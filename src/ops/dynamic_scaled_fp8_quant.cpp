@@ -34,6 +34,8 @@ OP(dynamic_scaled_fp8_quant) {
     const Value scale = clamp(fp8_scale(magnitude, dtype, "division"), a.at("minimum_scale").real(), std::nullopt);
     return Values{fp8_codes(divided_by_scale(x, scale, "reciprocal"), dtype), scale};
   });
+  for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
+    op.quantises(fp8_dynamic_tensor(dtype), {{"dtype", dtype}});
   op.sample({{"x", {5, 96}}});
   op.sample({{"x", {2, 3, 50}}}, {{"minimum_scale", 1.0}, {"dtype", DType::f8e4m3fnuz}});
   op.tolerance(DType::f8e4m3, {});

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-constexpr const char* kName = "per_token_group_quant_fp8";
+constexpr const char* kGroupFp8 = "per_token_group_quant_fp8";
 constexpr const char* kAttributes[] = {"group_size",         "eps",           "use_ue8m0",     "column_major_scales",
                                        "tma_aligned_scales", "minimum_scale", "ue8m0_minimum", "scale_by",
                                        "short_last_group",   "dtype"};
@@ -62,7 +62,7 @@ std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_si
                                                   bool column_major_scales, bool tma_aligned_scales,
                                                   Scalar minimum_scale, Scalar ue8m0_minimum, std::string scale_by,
                                                   bool short_last_group, DType dtype) {
-  Values results = call(kName, {x},
+  Values results = call(kGroupFp8, {x},
                         group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
                                              minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype));
   return {results[0], results[1]};
@@ -104,7 +104,7 @@ void check_group_fp8(const OpRequest& request, const char* op, const Shape& shap
 std::pair<Value, Value> quantised_group_fp8(const Value& x, const Attributes& attributes) {
   std::vector<std::pair<std::string, Attribute>> own;
   for (const char* name : kAttributes) own.emplace_back(name, attributes.at(name));
-  Values results = call(kName, {x}, own);
+  Values results = call(kGroupFp8, {x}, own);
   return {results[0], results[1]};
 }
 
@@ -112,11 +112,11 @@ std::pair<Value, Value> quantised_group_fp8(const Value& x, const Attributes& at
 
 OP(per_token_group_quant_fp8) {
   const std::string schema =
-      fmt::format("{}(Tensor x, int group_size, {}) -> (Tensor, Tensor)", kName, kGroupFp8Attributes);
+      fmt::format("{}(Tensor x, int group_size, {}) -> (Tensor, Tensor)", kGroupFp8, kGroupFp8Attributes);
   op.schema(schema.c_str()).function(&weft::per_token_group_quant_fp8);
   op.checks([](const OpRequest& request) {
-    require_floating(request.operand(0), kName, "x");
-    check_group_fp8(request, kName, request.operand(0).shape);
+    require_floating(request.operand(0), kGroupFp8, "x");
+    check_group_fp8(request, kGroupFp8, request.operand(0).shape);
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const std::int64_t group = a.at("group_size").integer();
@@ -127,6 +127,9 @@ OP(per_token_group_quant_fp8) {
     return Values{codes,
                   lay_out(scale, column_major_strides(scale.meta().shape, a.at("tma_aligned_scales").boolean()))};
   });
+  for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
+    for (const std::int64_t group : {64, 128})
+      op.quantises(fp8_dynamic_group(dtype, group), {{"group_size", group}, {"dtype", dtype}});
   op.sample({{"x", {5, 256}}}, {{"group_size", 64}});
   op.sample({{"x", {1, 576}}}, {{"group_size", 64}, {"scale_by", EnumWord{"reciprocal"}}});
   op.sample({{"x", {5, 256}}}, {{"group_size", 64}, {"use_ue8m0", true}, {"column_major_scales", true}});

@@ -67,6 +67,7 @@ OP(per_token_group_quant_int8) {
     if (a.at("rounding").word() == "nearest") codes = round(codes);
     return Values{reshape(cast(codes, DType::i8), v[0].meta().shape), reshape(scale, scales)};
   });
+  op.quantises(int8_dynamic_group(32), {{"group_size", 32}});
   op.sample({{"x", {5, 96}}}, {{"group_size", 32}});
   op.sample({{"x", {1, 576}}}, {{"group_size", 32}});
   op.sample({{"x", {3, 128}}}, {{"group_size", 64}, {"rounding", EnumWord{"toward_zero"}}});

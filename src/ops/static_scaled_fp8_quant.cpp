@@ -45,8 +45,6 @@ Dim extent_of(const Dim& dim, const Dim& count) {
   return divides ? dim.number() / count.number() : 0;
 }
 
-bool is_one_scale(const Meta& scale) { return element_count(scale.shape) == Dim(1) && scale.rank() <= 1; }
-
 // The groups that a scale of rank 1 or 2 is for.
 Groups checked_groups(const Shape& x, const Meta& scale, const Attribute& group_shape, const char* op) {
   USER_CHECK(x.size() == 2 && scale.rank() <= 2, "[{}] scale must be one number, or x a matrix, but they are {} and {}",
@@ -119,6 +117,8 @@ OP(static_scaled_fp8_quant) {
     const Value scaled = divided_by_scale(cast(v[0], DType::f32), scale, "reciprocal");
     return Values{fp8_codes(scaled, a.at("dtype").dtype())};
   });
+  for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
+    op.quantises(fp8_static_tensor(dtype), {{"group_shape", Attribute()}, {"dtype", dtype}});
   op.sample({{"x", {5, 96}}, {"scale", {1}, DType::f32, Fill::codes}});
   op.sample({{"x", {3, 64}}, {"scale", {}, DType::f32, Fill::codes}}, {{"dtype", DType::f8e4m3fnuz}});
   op.sample({{"x", {5, 96}}, {"scale", {5, 3}, DType::f32, Fill::codes}});

@@ -24,11 +24,8 @@ class KernelFilter {
       const std::vector<PatternNode>& nodes = pattern.before.nodes;
       // Who computes a part that stays is no matter of the rewrite.
       if (call.op->is_primitive() || std::any_of(nodes.begin(), nodes.end(), is_there)) continue;
-      const auto [known, is_new] = candidates_.try_emplace(call.op->name);
-      if (is_new)
-        known->second = list_candidates(context_.kernels, context_.priorities, call.op->name, context_.batch_invariant);
       const Choice choice =
-          select_kernel(known->second, {call.operands, call.results, call.attributes, context_.range});
+          selector_.select(call.op->name, {call.operands, call.results, call.attributes, context_.range});
       if (choice.provider != "native") continue;
       std::string reason = "no kernel computes " + call.op->name;
       for (const Refusal& refusal : choice.refused) reason += fmt::format("; {}: {}", refusal.provider, refusal.reason);
@@ -52,7 +49,7 @@ class KernelFilter {
 
   const PassContext& context_;
   std::int64_t left_ = -1;  // rewrites that may still be made; negative without a limit
-  std::map<std::string, std::vector<Candidate>> candidates_;
+  KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant};
 };
 
 std::string name_of(OptionalFlag Options::*member) {
@@ -70,10 +67,10 @@ void PatternList::add(PatternDefinition definition) {
   into_.push_back({fusion_, std::move(pattern)});
 }
 
-std::vector<FusionPattern> make_pattern_table(const OpTable& ops) {
+std::vector<FusionPattern> make_pattern_table(const OpTable& ops, DType fp8) {
   std::vector<FusionPattern> patterns;
   for (const PatternEntry& entry : pattern_table()) {
-    PatternList list(entry.fusion, ops, patterns);
+    PatternList list(entry.fusion, ops, fp8, patterns);
     entry.define(list);
   }
   return patterns;
@@ -91,19 +88,24 @@ std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patter
   return found;
 }
 
+std::pair<std::string, std::int64_t> parse_fusion_count(const std::string& text, const std::string& option) {
+  constexpr std::int64_t kMost = 1'000'000;
+  const std::size_t equals = text.find('=');
+  USER_CHECK(equals != std::string::npos, "[{}] wanted NAME=COUNT, but is {}", option, quote(text));
+  const std::string name = text.substr(0, equals);
+  const std::int64_t count = human_integer(text.substr(equals + 1), option);
+  USER_CHECK(count >= 0 && count <= kMost, "[{}] {} must be in [0, {}], but is {}", option, name, kMost, count);
+  return {name, count};
+}
+
 std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern> patterns, const Options& options) {
   std::map<std::string, std::int64_t> limits;
   for (const std::string& word : options.limit_rewrites) {
-    const std::size_t equals = word.find('=');
-    USER_CHECK(equals != std::string::npos, "[--limit-rewrites] wanted FUSION=COUNT, but is {}", quote(word));
-    const std::string name = word.substr(0, equals);
-    const std::int64_t count = human_integer(word.substr(equals + 1), "--limit-rewrites");
-    USER_CHECK(count >= 0, "[--limit-rewrites] {} must be at least 0, but is {}", name, count);
-    const bool is_fusion =
-        std::any_of(patterns.begin(), patterns.end(), [&](const FusionPattern& entry) { return entry.fusion == name; });
+    const auto [name, count] = parse_fusion_count(word, "--limit-rewrites");
     std::vector<std::string> known;
     for (const FusionPattern& entry : patterns) known.push_back(entry.fusion);
-    USER_CHECK(is_fusion, "[--limit-rewrites] there is no fusion {}{}", quote(name), suggestion(name, known));
+    USER_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "[--limit-rewrites] there is no fusion {}{}",
+               quote(name), suggestion(name, known));
     limits[name] = count;
   }
   return limits;

@@ -19,15 +19,18 @@ namespace weft {
 // The patterns of one fusion as they are defined.
 class PatternList {
  public:
-  PatternList(std::string fusion, const OpTable& ops, std::vector<FusionPattern>& into)
-      : fusion_(std::move(fusion)), ops_(ops), into_(into) {}
+  PatternList(std::string fusion, const OpTable& ops, DType fp8, std::vector<FusionPattern>& into)
+      : fusion_(std::move(fusion)), ops_(ops), fp8_(fp8), into_(into) {}
+  const std::string& fusion() const { return fusion_; }
   const OpTable& ops() const { return ops_; }
+  DType fp8() const { return fp8_; }  // of the device
   // InternalError when the pattern breaks a rule, or its name is taken.
   void add(PatternDefinition pattern);
 
  private:
   std::string fusion_;
   const OpTable& ops_;
+  DType fp8_;
   std::vector<FusionPattern>& into_;
 };
 
@@ -38,11 +41,14 @@ struct PatternEntry {
 };
 std::span<const PatternEntry> pattern_table();
 
-// All of pattern_table(), in its order.
-std::vector<FusionPattern> make_pattern_table(const OpTable& ops);
+// All of pattern_table(), in its order, for a device with this fp8.
+std::vector<FusionPattern> make_pattern_table(const OpTable& ops, DType fp8);
 
 // Those of a name: one pattern, or all of a fusion; all of them for "". UserError with the nearest known name.
 std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name);
+
+// "act_quant=30", as `option` takes it. UserError for anything else, and for a count that is not in [0, 1000000].
+std::pair<std::string, std::int64_t> parse_fusion_count(const std::string& text, const std::string& option);
 
 // The reason of a match that --limit-rewrites left as it is.
 inline constexpr std::string_view kHeldBack = "--limit-rewrites";

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tensor/dtype.h"
+
 namespace weft {
 
 enum class DeviceType : std::uint8_t { cpu, cuda, fake_cuda };
@@ -30,6 +32,7 @@ struct DeviceDescription {
   CpuFeatures host = CpuFeatures::baseline;      // the highest level this host has
   CpuFeatures features = CpuFeatures::baseline;  // the level in use: min(host, ceiling)
   int threads = 1;                               // worker threads, the caller included
+  DType fp8 = DType::f8e4m3;                     // the 8-bit float that it wants: f8e4m3 or f8e4m3fnuz
 };
 
 // Reads the host's features and applies the ceiling WEFT_CPU_FEATURES=baseline|avx2|avx512|vnni|bf16 given as text

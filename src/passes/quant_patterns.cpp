@@ -1,0 +1,123 @@
+#include "passes/quant_patterns.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "passes/scheme_table.h"
+
+namespace weft {
+namespace {
+
+using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
+
+// A quantising op and what its schemes want of its attributes.
+struct Quantiser {
+  const Op* op = nullptr;
+  std::map<std::string, std::vector<Attribute>> wanted;
+
+  void add(const SchemeRow& row) {
+    for (const auto& [name, value] : row.attributes) {
+      std::vector<Attribute>& values = wanted[name];
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+  }
+};
+
+class QuantPattern {
+ public:
+  QuantPattern(const OpTable& ops, const Op& front, const Quantiser& quantiser, const Op& fused)
+      : front_(front), quantiser_(quantiser), fused_(fused), pattern_(fused.name, ops) {}
+
+  PatternDefinition make() && {
+    const Op& tail = *quantiser_.op;
+    // In the order of the fused op, as a reader of the pattern expects them.
+    for (const Parameter& parameter : fused_.schema.parameters)
+      if (is_of(front_, parameter) || is_of(tail, parameter)) stand_for(parameter);
+    pattern_.before([&] {
+      const Values made = call(front_.name.c_str(), values_of(front_, {}), attributes_of(front_));
+      Values results = call(tail.name.c_str(), values_of(tail, made[0]), attributes_of(tail));
+      results.insert(results.end(), made.begin() + 1, made.end());
+      return results;
+    });
+    pattern_.after([&] { return call(fused_.name.c_str(), values_of(fused_, {}), attributes_of(fused_)); });
+    return std::move(pattern_);
+  }
+
+ private:
+  static bool is_of(const Op& op, const Parameter& parameter) { return op.schema.parameter_index(parameter.name) >= 0; }
+
+  void stand_for(const Parameter& parameter) {
+    if (parameter.type == ParameterType::tensor) {
+      values_.emplace(parameter.name, pattern_.value(parameter.name));
+      return;
+    }
+    const auto wanted = quantiser_.wanted.find(parameter.name);
+    if (wanted != quantiser_.wanted.end() && wanted->second.size() == 1) {
+      attributes_.emplace_back(parameter.name, wanted->second[0]);
+      return;
+    }
+    attributes_.emplace_back(parameter.name, pattern_.attribute(parameter.name, parameter.type));
+    if (wanted != quantiser_.wanted.end()) pattern_.one_of(parameter.name, wanted->second);
+  }
+
+  // What the op takes; the tensor that is quantised stands first.
+  Values values_of(const Op& op, const Value& quantised) const {
+    Values values;
+    if (quantised.present()) values.push_back(quantised);
+    for (std::size_t i = values.size(); i < op.schema.tensor_count(); ++i)
+      values.push_back(values_.at(op.schema.parameters[i].name));
+    return values;
+  }
+
+  // Those of the fused op that neither part has keep their default, which is what the two ops give.
+  NamedAttributes attributes_of(const Op& op) const {
+    NamedAttributes own;
+    for (const auto& attribute : attributes_)
+      if (op.schema.parameter_index(attribute.first) >= 0) own.push_back(attribute);
+    return own;
+  }
+
+  const Op& front_;
+  const Quantiser& quantiser_;
+  const Op& fused_;
+  PatternDefinition pattern_;
+  std::map<std::string, Value> values_;
+  NamedAttributes attributes_;
+};
+
+}  // namespace
+
+std::vector<QuantKey> joined_schemes(DType fp8) {
+  return {fp8_static_tensor(fp8),
+          fp8_dynamic_token(fp8),
+          fp8_dynamic_group(fp8, 64),
+          fp8_dynamic_group(fp8, 128),
+          int8_dynamic_token(),
+          int8_dynamic_group(32),
+          nvfp4_dynamic()};
+}
+
+void add_quant_patterns(PatternList& patterns, const std::vector<std::string>& fronts) {
+  const SchemeTable schemes(patterns.ops());
+  for (const std::string& front : fronts) {
+    std::vector<Quantiser> quantisers;
+    for (const QuantKey& key : joined_schemes(patterns.fp8())) {
+      const SchemeRow* row = schemes.find(key);
+      CHECK(row != nullptr, "[{}] no op quantises by {}, which the pattern of {} needs", patterns.fusion(), key.text(),
+            front);
+      CHECK(schemes.fused(front, *row) != nullptr, "[{}] no op is {} and {} in one, which the pattern over {} needs",
+            patterns.fusion(), front, row->quantiser->name, key.text());
+      auto known = std::find_if(quantisers.begin(), quantisers.end(),
+                                [&](const Quantiser& one) { return one.op == row->quantiser; });
+      if (known == quantisers.end()) known = quantisers.insert(known, Quantiser{row->quantiser, {}});
+      known->add(*row);
+    }
+    for (const Quantiser& quantiser : quantisers)
+      patterns.add(QuantPattern(patterns.ops(), patterns.ops().at(front), quantiser,
+                                patterns.ops().at(front + "_" + quantiser.op->name))
+                       .make());
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,33 @@
+#pragma once
+
+// What the ops say of schemes of quantisation: which op quantises by one, and with which ops it is joined in one.
+
+#include <string>
+#include <vector>
+
+#include "ir/op.h"
+
+namespace weft {
+
+// An op that quantises by a scheme, and the attributes with which it does.
+struct SchemeRow {
+  QuantKey key;
+  const Op* quantiser = nullptr;
+  std::vector<std::pair<std::string, Attribute>> attributes;
+};
+
+class SchemeTable {
+ public:
+  explicit SchemeTable(const OpTable& ops);
+  const std::vector<SchemeRow>& rows() const { return rows_; }
+  // The first op that quantises so; null when none does.
+  const SchemeRow* find(const QuantKey& key) const;
+  // The op that does what `front` and then the quantiser do, which is named after both; null when there is none.
+  const Op* fused(const std::string& front, const SchemeRow& row) const;
+
+ private:
+  const OpTable& ops_;
+  std::vector<SchemeRow> rows_;  // in the order of the ops' names
+};
+
+}  // namespace weft
