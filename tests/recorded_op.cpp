@@ -1,5 +1,6 @@
 #include "tests/recorded_op.h"
 
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -56,6 +57,33 @@ std::vector<Tensor> gemma(Evaluator& home, const RecordedTensors& inputs, const 
   const Value plain = rms_norm(value("x"), weight, epsilon);
   const auto [normed, residual] = fused_add_rms_norm(value("x"), value("x_residual"), weight, epsilon);
   return {plain.tensor(), normed.tensor(), residual.tensor()};
+}
+
+// Two records of one op: vLLM's layer with some of its arguments left out and with them.
+std::string op_name(const std::string& recorded) {
+  static const std::map<std::string, std::string> kForms = {{"silu_and_mul_with_clamp_oai", "silu_and_mul_with_clamp"},
+                                                            {"situ_and_mul_linear", "situ_and_mul"}};
+  const auto found = kForms.find(recorded);
+  return found == kForms.end() ? recorded : found->second;
+}
+
+// A number as vLLM stores it in bfloat16 for softplus to give it back: log(exp(value) - 1), each step rounded.
+Tensor before_softplus(double value) {
+  Tensor stored = Tensor::empty(Meta::tensor(DType::bf16, {1}));
+  const auto rounded = [&](double number) {
+    store_float(DType::bf16, stored.data(), 0, static_cast<float>(number));
+    return static_cast<double>(load_float(DType::bf16, stored.data(), 0));
+  };
+  rounded(std::log(rounded(rounded(std::exp(rounded(value))) - 1)));
+  return stored;
+}
+
+// The record has the alphas as vLLM's layer takes them, the negative one with beta in it; the op has what it stores.
+RecordedTensors xielu_inputs(RecordedTensors inputs, const Json& attributes) {
+  const double beta = attributes.at("beta").get<double>();
+  inputs.emplace_back("alpha_p", before_softplus(attributes.at("alpha_p").get<double>()));
+  inputs.emplace_back("alpha_n", before_softplus(attributes.at("alpha_n").get<double>() - beta));
+  return inputs;
 }
 
 // table.FORMAT: codes to float32; round.FORMAT: float32 bit patterns to codes.
@@ -131,14 +159,15 @@ std::vector<Tensor> run_recorded(const RecordedCall& recorded, const Context& co
   Evaluator& home = provider.empty() ? static_cast<Evaluator&>(interpreter) : eager;
   if (op == "gemma_rms_norm") return gemma(home, inputs, attributes);
   if (auto results = run_recorded_quantization(recorded, home)) return *std::move(results);
-  const Op* known = context.ops.find(op);
+  const Op* known = context.ops.find(op_name(op));
   if (known == nullptr) throw NotKnownYet();
+  const RecordedTensors tensors = op == "xielu" ? xielu_inputs(inputs, attributes) : inputs;
   Values operands;
   for (std::size_t i = 0; i < known->schema.tensor_count(); ++i) {
     const Parameter& parameter = known->schema.parameters[i];
-    const Tensor* tensor = find(inputs, parameter.name);
+    const Tensor* tensor = find(tensors, parameter.name);
     // vLLM rotates a query alone; here it goes with any key, whose result nobody looks at.
-    if (tensor == nullptr && op == "rotary_embedding") tensor = find(inputs, "query");
+    if (tensor == nullptr && op == "rotary_embedding") tensor = find(tensors, "query");
     operands.push_back(tensor == nullptr ? Value() : Value::concrete(home, *tensor));
   }
   std::vector<Tensor> all;

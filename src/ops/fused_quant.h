@@ -13,6 +13,7 @@
 #include "ops/dynamic_per_token_scaled_int8_quant.h"
 #include "ops/fp8_quant.h"
 #include "ops/fused_add_rms_norm.h"
+#include "ops/gated.h"
 #include "ops/per_token_group_quant_fp8.h"
 #include "ops/rms_norm.h"
 #include "ops/scaled_fp4_quant.h"
@@ -138,12 +139,9 @@ inline void define_gated_quant(OpDefinition& op, const char* name, Value (*gate)
                                          required, tail.attributes, result_list(tail.results));
   op.schema(schema.c_str());
   op.checks([name, tail](const OpRequest& request) {
-    const Meta& x = request.operand(0);
-    require_floating(x, name, "x");
-    USER_CHECK(x.rank() >= 1 && x.shape.back().is_number() && x.shape.back().number() % 2 == 0,
-               "[{}] x must have an even number of columns, but is {}", name, x.text());
+    check_gated(request, name);
     check_word(request, name, "intermediate", {"input_dtype", "f32"});
-    Shape shape = x.shape;
+    Shape shape = request.operand(0).shape;
     shape.back() = shape.back().number() / 2;
     tail.check(request, name, shape, 1);
   });

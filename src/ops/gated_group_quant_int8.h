@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "ops/gated.h"
 #include "ops/per_token_group_quant_int8.h"
 
 namespace weft {
@@ -22,10 +23,8 @@ inline void define_gated_group_quant_int8(OpDefinition& op, const char* name, Va
       fmt::format("{}(Tensor x, int group_size, float eps=1e-10, str rounding=nearest) -> (Tensor, Tensor)", name);
   op.schema(schema.c_str()).function(function);
   op.checks([name](const OpRequest& request) {
-    const Meta& x = request.operand(0);
-    USER_CHECK(x.is_tensor() && x.rank() >= 1 && x.shape.back().is_number() && x.shape.back().number() % 2 == 0,
-               "[{}] x must have an even number of columns, but is {}", name, x.text());
-    check_int8_groups(request, name, x.shape.back().number() / 2);
+    check_gated(request, name);
+    check_int8_groups(request, name, request.operand(0).shape.back().number() / 2);
   });
   op.means([gate](Evaluator&, const Values& v, const Attributes& a) {
     const auto [codes, scale] = quantised_int8_groups(gate(v[0]), a);

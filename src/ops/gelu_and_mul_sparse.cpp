@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "ir/op.h"
-#include "ir/shape_rules.h"
 #include "ops/add.h"
 #include "ops/cast.h"
 #include "ops/clamp.h"
+#include "ops/gated.h"
 #include "ops/gelu.h"
 #include "ops/gelu_tanh.h"
 #include "ops/mean.h"
@@ -28,10 +28,7 @@ OP(gelu_and_mul_sparse) {
   op.schema("gelu_and_mul_sparse(Tensor x, float std_multiplier, str approximate=erf) -> Tensor")
       .function(&weft::gelu_and_mul_sparse);
   op.checks([](const OpRequest& request) {
-    const Meta& x = request.operand(0);
-    require_floating(x, "gelu_and_mul_sparse", "x");
-    USER_CHECK(x.rank() >= 1 && x.shape.back().is_number() && x.shape.back().number() % 2 == 0,
-               "[gelu_and_mul_sparse] x must have an even number of columns, but is {}", x.text());
+    check_gated(request, "gelu_and_mul_sparse");
     const std::string& approximate = request.attributes.at("approximate").word();
     USER_CHECK(approximate == "erf" || approximate == "tanh",
                "[gelu_and_mul_sparse] approximate must be erf or tanh, but is {}", approximate);

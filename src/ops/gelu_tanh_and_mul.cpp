@@ -1,10 +1,9 @@
 #include "ops/gelu_tanh_and_mul.h"
 
-#include "base/error.h"
 #include "ir/op.h"
+#include "ops/gated.h"
 #include "ops/gelu_tanh.h"
 #include "ops/mul.h"
-#include "ops/slice.h"
 
 namespace weft {
 
@@ -14,14 +13,10 @@ Value gelu_tanh_and_mul(Value x) { return call("gelu_tanh_and_mul", {x}, {})[0];
 
 OP(gelu_tanh_and_mul) {
   op.schema("gelu_tanh_and_mul(Tensor x) -> Tensor").function(&weft::gelu_tanh_and_mul);
-  op.checks([](const OpRequest& request) {
-    const Meta& x = request.operand(0);
-    USER_CHECK(x.rank() >= 1 && x.shape.back().is_number() && x.shape.back().number() % 2 == 0,
-               "[gelu_tanh_and_mul] x must have an even number of columns, but is {}", x.text());
-  });
+  op.checks([](const OpRequest& request) { check_gated(request, "gelu_tanh_and_mul"); });
   op.means([](Evaluator&, const Values& v, const Attributes&) {
-    const std::int64_t half = v[0].dim(-1).number() / 2;
-    return Values{mul(gelu_tanh(slice(v[0], -1, 0, half)), slice(v[0], -1, half, 2 * half))};
+    const auto [gate, up] = halves_of(v[0]);
+    return Values{mul(gelu_tanh(gate), up)};
   });
   op.sample({{"x", {5, 96}}});
   op.sample({{"x", {1, 3072}}});

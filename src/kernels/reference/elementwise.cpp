@@ -59,6 +59,10 @@ struct Erf {
   float operator()(float x) const { return house_erf(x); }
   double operator()(double x) const { return std::erf(x); }
 };
+struct Log1p {
+  float operator()(float x) const { return static_cast<float>(std::log1p(static_cast<double>(x))); }
+  double operator()(double x) const { return std::log1p(x); }
+};
 struct Sigmoid {
   float operator()(float x) const { return house_sigmoid(x); }
   double operator()(double x) const { return 1 / (1 + std::exp(-x)); }
@@ -95,6 +99,23 @@ void clamp(const KernelCall& call) {
   });
 }
 
+void where_at_most(const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const TensorView& y = call.results[0];
+  const double wanted = call.attributes.at("bound").real();
+  const double bound = x.dtype == DType::f64 ? wanted : static_cast<double>(static_cast<float>(wanted));
+  for_each_index(y.size, y.rank, [&](const std::int64_t* index) {
+    const TensorView& from = call.operands[value_at(x, index, y.rank) <= bound ? 1 : 2];
+    const double value = value_at(from, index, y.rank);
+    const std::int64_t at = element_at(y, index, y.rank);
+    if (y.dtype == DType::f64) {
+      store_double(y.dtype, y.data, at, value);
+    } else {
+      store_float(y.dtype, y.data, at, static_cast<float>(value));
+    }
+  });
+}
+
 void reciprocal(const KernelCall& call) {
   const Attribute& of_zero = call.attributes.at("of_zero");
   run_unary(call,
@@ -128,6 +149,7 @@ KERNELS(reference, elementwise) {
   add("mul_scalar", [](const KernelCall& c) { run_scalar(c, [](auto x, auto y) { return x * y; }); });
   add("div_scalar", [](const KernelCall& c) { run_scalar(c, [](auto x, auto y) { return x / y; }); });
   add("clamp", clamp);
+  add("where_at_most", where_at_most);
   add("replace_nan", [](const KernelCall& c) { run_scalar(c, [](auto x, auto y) { return std::isnan(x) ? y : x; }); });
   add("round_to_power_of_two",
       [](const KernelCall& c) { run_unary(c, PowerOfTwo{c.attributes.at("rounding").word() == "up"}); });
@@ -137,6 +159,7 @@ KERNELS(reference, elementwise) {
   add("exp", [](const KernelCall& c) { run_unary(c, Exp()); });
   add("tanh", [](const KernelCall& c) { run_unary(c, Tanh()); });
   add("erf", [](const KernelCall& c) { run_unary(c, Erf()); });
+  add("log1p", [](const KernelCall& c) { run_unary(c, Log1p()); });
   add("sigmoid", [](const KernelCall& c) { run_unary(c, Sigmoid()); });
   add("sqrt", [](const KernelCall& c) { run_unary(c, [](auto x) { return std::sqrt(x); }); });
   add("rsqrt", [](const KernelCall& c) { run_unary(c, [](auto x) { return 1 / std::sqrt(x); }); });

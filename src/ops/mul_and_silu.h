@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// The first half of each row times silu of the second half, which is rounded to the dtype.
+//   x [..., 2 d] -> [..., d]
+Value mul_and_silu(Value x);
+
+}  // namespace weft

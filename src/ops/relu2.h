@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// The square of x where it is positive, 0 where it is not. NaN stays NaN.
+Value relu2(Value x);
+
+}  // namespace weft

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// log(1 + exp(x)), in f64, rounded to the dtype once; x itself where exp(x) has no room.
+Value softplus(Value x);
+
+}  // namespace weft
