@@ -1,0 +1,55 @@
+#pragma once
+
+// What the objects of scaled_linear_skeleton.h offer to scaled_linear.cpp: one table per instruction set. Plain types
+// only: these objects must instantiate nothing of std.
+
+#include <cstdint>
+
+#include "kernels/cpu/lib/element.h"
+
+namespace weft::cpu {
+
+enum class ByteCode : std::uint8_t { i8, f8e4m3 };
+inline constexpr int kByteCodes = 2;
+
+// Columns whose weights are widened together, and columns of one piece of work.
+inline constexpr int kScaledTileColumns = 4;
+inline constexpr int kScaledColumns = 16;
+// Widened rows are filled up with zeros to a multiple of this.
+inline constexpr int kScaledPadding = 16;
+
+struct ScaledTile {
+  const float* weight = nullptr;  // [kScaledTileColumns, depth]
+  std::int64_t weight_stride = 0;
+  const float* x = nullptr;  // [rows, depth]
+  std::int64_t x_stride = 0;
+  std::int64_t depth = 0;  // a multiple of kScaledPadding
+  std::int64_t rows = 0;
+  float* sums = nullptr;  // [rows, kScaledColumns]: the products are added to the first kScaledTileColumns of each
+};
+
+// output = sums * column_scale * row_scale + bias, rounded to the output's element.
+struct ScaledFinish {
+  const float* sums = nullptr;  // [rows, kScaledColumns]
+  std::int64_t rows = 0;
+  int columns = 0;                      // 1 to kScaledColumns
+  const float* column_scale = nullptr;  // [kScaledColumns]; null for none
+  const float* row_scale = nullptr;     // null for none
+  std::int64_t row_scale_stride = 0;
+  const float* bias = nullptr;  // [kScaledColumns]; null for none
+  void* output = nullptr;
+  std::int64_t output_stride = 0;  // elements
+};
+
+struct ScaledLinearKernels {
+  // to[i] = the value of codes[i] times scale.
+  void (*widen[kByteCodes])(const void* codes, float scale, float* to, std::int64_t count);
+  // The order of a sum depends on depth alone, not on the number of rows.
+  void (*multiply)(const ScaledTile&);
+  void (*finish[kElements])(const ScaledFinish&);
+};
+extern const ScaledLinearKernels scaled_linear_kernels_baseline;
+extern const ScaledLinearKernels scaled_linear_kernels_avx2;
+extern const ScaledLinearKernels scaled_linear_kernels_avx512;
+
+}  // namespace weft::cpu

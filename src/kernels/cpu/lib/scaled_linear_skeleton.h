@@ -1,0 +1,100 @@
+#pragma once
+
+// Products of rows of byte codes for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h).
+
+#include <cstdint>
+
+#include "kernels/cpu/lib/float_vector_operations.h"
+#include "kernels/cpu/lib/scaled_linear_kernels.h"
+
+namespace weft::cpu {
+namespace {
+
+template <ByteCode code>
+inline Floats values_of(const std::uint8_t* codes) {
+  if constexpr (code == ByteCode::i8) {
+    std::int8_t __attribute__((vector_size(kLanes))) bytes;
+    std::memcpy(&bytes, codes, sizeof(bytes));
+    return __builtin_convertvector(__builtin_convertvector(bytes, Integers), Floats);
+  } else {
+    // The exponent and mantissa, where a float has its own; 2^120 is what the biases differ by, and makes the
+    // denormals right.
+    std::uint8_t __attribute__((vector_size(kLanes))) bytes;
+    std::memcpy(&bytes, codes, sizeof(bytes));
+    const Integers bits = __builtin_convertvector(bytes, Integers), magnitude = bits & 0x7f;
+    const Integers value = bits_of(floats_of(magnitude << 20) * 0x1p120f) | ((magnitude == 0x7f) & 0x7fc00000);
+    return floats_of(value | ((bits & 0x80) << 24));
+  }
+}
+
+template <ByteCode code>
+void widen_codes(const void* from, float scale, float* to, std::int64_t count) {
+  const auto* codes = static_cast<const std::uint8_t*>(from);
+  const Floats factor = fill(scale);
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store(to + i, values_of<code>(codes + i) * factor);
+  if (i == count) return;
+  std::uint8_t rest[kLanes] = {};
+  std::memcpy(rest, codes + i, static_cast<unsigned long>(count - i));
+  store_first(to + i, values_of<code>(rest) * factor, static_cast<int>(count - i));
+}
+
+inline float total(Floats x) {
+  float lanes[kLanes];
+  store(lanes, x);
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  return lanes[0];
+}
+
+template <int rows>
+__attribute__((noinline)) void multiply_rows(const ScaledTile& tile, std::int64_t row) {
+  Floats sums[rows][kScaledTileColumns];
+  for (auto& of_row : sums)
+    for (Floats& sum : of_row) sum = fill(0.0f);
+  const float* x = tile.x + row * tile.x_stride;
+  for (std::int64_t k = 0; k < tile.depth; k += kLanes) {
+    Floats values[rows];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) values[r] = load(x + r * tile.x_stride + k);
+#pragma GCC unroll 8
+    for (int c = 0; c < kScaledTileColumns; ++c) {
+      const Floats weight = load(tile.weight + c * tile.weight_stride + k);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) sums[r][c] = multiply_add(weight, values[r], sums[r][c]);
+    }
+  }
+  for (int r = 0; r < rows; ++r)
+    for (int c = 0; c < kScaledTileColumns; ++c) tile.sums[(row + r) * kScaledColumns + c] += total(sums[r][c]);
+}
+
+void multiply_tile(const ScaledTile& tile) {
+  std::int64_t row = 0;
+  for (; row + 3 <= tile.rows; row += 3) multiply_rows<3>(tile, row);
+  if (tile.rows - row == 2) multiply_rows<2>(tile, row);
+  if (tile.rows - row == 1) multiply_rows<1>(tile, row);
+}
+
+template <class T>
+void finish_rows(const ScaledFinish& task) {
+  for (std::int64_t row = 0; row < task.rows; ++row) {
+    const float* sums = task.sums + row * kScaledColumns;
+    T* to = static_cast<T*>(task.output) + row * task.output_stride;
+    for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
+      Floats y = load(sums + column);
+      if (task.column_scale != nullptr) y *= load(task.column_scale + column);
+      if (task.row_scale != nullptr) y *= fill(task.row_scale[row * task.row_scale_stride]);
+      if (task.bias != nullptr) y += load(task.bias + column);
+      store(to + column, y, lanes);
+    });
+  }
+}
+
+constexpr ScaledLinearKernels make_scaled_linear_kernels() {
+  return {{widen_codes<ByteCode::i8>, widen_codes<ByteCode::f8e4m3>},
+          multiply_tile,
+          {finish_rows<float>, finish_rows<Half>, finish_rows<Brain>}};
+}
+
+}  // namespace
+}  // namespace weft::cpu

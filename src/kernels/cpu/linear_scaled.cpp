@@ -1,0 +1,45 @@
+// linear_scaled on the CPU: sums of products of i8 or fp8 codes, exact as long as they are below 2^24 for i8; then the
+// scales of the column and of the row.
+
+#include "kernels/cpu/lib/result_kind.h"
+#include "kernels/cpu/lib/scaled_linear.h"
+#include "kernels/registry.h"
+
+namespace weft::cpu {
+namespace {
+
+// One scale, or one for each row of [rows, 1] or [rows].
+ScaleGrid scales_of_rows(const TensorView& scale) {
+  return {.data = scale.as<const float>(), .row_stride = scale.elements() == 1 ? 0 : scale.stride[0]};
+}
+
+void run(const ScaledLinearKernels& kernels, const KernelCall& call) {
+  run_scaled_linear(kernels,
+                    {.x = call.operands[0],
+                     .weight = call.operands[2],
+                     .bias = call.operands[4],
+                     .result = call.results[0],
+                     .x_scale = {},
+                     .weight_scale = {},
+                     .column_scale = scales_of_rows(call.operands[3]),
+                     .row_scale = scales_of_rows(call.operands[1])},
+                    call);
+}
+
+}  // namespace
+}  // namespace weft::cpu
+
+KERNELS(cpu, linear_scaled) {
+  using namespace weft::cpu;
+  registry.add({.op = "linear_scaled",
+                .provider = "cpu",
+                .supported = runs_on_cpu,
+                .supports = supports_scaled_linear,
+                .prepare =
+                    [](weft::Kernel& kernel, const weft::DeviceDescription& device) {
+                      const ScaledLinearKernels* kernels = &scaled_linear_kernels_for(device);
+                      kernel.run = [kernels](const weft::KernelCall& call) { run(*kernels, call); };
+                    },
+                .scratch_bytes = scaled_linear_scratch,
+                .note = kScaledLinearNote});
+}

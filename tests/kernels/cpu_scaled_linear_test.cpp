@@ -1,0 +1,120 @@
+// The pieces of linear layers over byte codes, on every instruction set that the host has and on sixteen lanes.
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/cpu/lib/scaled_linear_kernels.h"
+#include "tensor/float8.h"
+#include "tests/kernels/emulated_rows.h"
+#include "tests/test_context.h"
+
+namespace weft::cpu {
+namespace {
+
+struct Variant {
+  const char* name;
+  const ScaledLinearKernels* kernels;
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all = {{"baseline", &scaled_linear_kernels_baseline},
+                              {"sixteen lanes", &scaled_linear_kernels_emulated}};
+  const CpuFeatures host = describe_cpu("", 1).host;
+  if (host >= CpuFeatures::avx2) all.push_back({"avx2", &scaled_linear_kernels_avx2});
+  if (host >= CpuFeatures::avx512) all.push_back({"avx512", &scaled_linear_kernels_avx512});
+  return all;
+}
+
+float value_of(ByteCode code, std::uint8_t byte) {
+  return code == ByteCode::i8 ? static_cast<float>(static_cast<std::int8_t>(byte)) : f8e4m3_to_f32(byte);
+}
+
+TEST(CpuScaledLinear, WidensEveryCodeAtEveryPlaceOfARow) {
+  for (const Variant& variant : variants())
+    for (const ByteCode code : {ByteCode::i8, ByteCode::f8e4m3})
+      for (std::int64_t count = 1; count <= 37; ++count) {
+        SCOPED_TRACE(testing::Message() << variant.name << ", " << count << " codes");
+        for (int first = 0; first < 256; first += 5) {
+          std::vector<std::uint8_t> codes;
+          for (int i = 0; i < count; ++i) codes.push_back(static_cast<std::uint8_t>(first + i));
+          std::vector<float> wide(static_cast<std::size_t>(count) + 1, -7.0f);
+          variant.kernels->widen[static_cast<int>(code)](codes.data(), 0.375f, wide.data(), count);
+          for (std::size_t i = 0; i < codes.size(); ++i) {
+            const float wanted = value_of(code, codes[i]) * 0.375f;
+            if (std::isnan(wanted)) {
+              EXPECT_TRUE(std::isnan(wide[i]));
+            } else {
+              EXPECT_EQ(std::signbit(wide[i]), std::signbit(wanted));
+              EXPECT_EQ(wide[i], wanted) << int{codes[i]};
+            }
+          }
+          EXPECT_EQ(wide.back(), -7.0f);
+        }
+      }
+}
+
+TEST(CpuScaledLinear, AddsProductsOfAnyNumberOfRows) {
+  constexpr std::int64_t kDepth = 48;
+  const auto weight_at = [](std::int64_t column, std::int64_t k) {
+    return static_cast<float>((column * 7 + k) % 9 - 4);
+  };
+  const auto x_at = [](std::int64_t row, std::int64_t k) { return static_cast<float>((row * 5 + k * 3) % 11 - 5); };
+  std::vector<float> weight, x;
+  for (std::int64_t c = 0; c < kScaledTileColumns; ++c)
+    for (std::int64_t k = 0; k < kDepth; ++k) weight.push_back(weight_at(c, k));
+  for (std::int64_t r = 0; r < 8; ++r)
+    for (std::int64_t k = 0; k < kDepth; ++k) x.push_back(x_at(r, k));
+  for (const Variant& variant : variants())
+    for (std::int64_t rows = 0; rows <= 8; ++rows) {
+      SCOPED_TRACE(testing::Message() << variant.name << ", " << rows << " rows");
+      std::vector<float> sums(9 * kScaledColumns, 0.5f);
+      variant.kernels->multiply({.weight = weight.data(),
+                                 .weight_stride = kDepth,
+                                 .x = x.data(),
+                                 .x_stride = kDepth,
+                                 .depth = kDepth,
+                                 .rows = rows,
+                                 .sums = sums.data()});
+      for (std::int64_t r = 0; r < 9; ++r)
+        for (std::int64_t c = 0; c < kScaledColumns; ++c) {
+          float wanted = 0.5f;
+          for (std::int64_t k = 0; r < rows && c < kScaledTileColumns && k < kDepth; ++k)
+            wanted += weight_at(c, k) * x_at(r, k);
+          EXPECT_EQ(sums[static_cast<std::size_t>(r * kScaledColumns + c)], wanted);
+        }
+    }
+}
+
+TEST(CpuScaledLinear, FinishesAsManyColumnsAsThereAre) {
+  std::vector<float> sums(2 * kScaledColumns), column_scale, bias;
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<float>(i) - 9;
+  for (int c = 0; c < kScaledColumns; ++c) {
+    column_scale.push_back(0.5f + static_cast<float>(c));
+    bias.push_back(static_cast<float>(c % 3));
+  }
+  const float row_scale[] = {2.0f, 0.25f};
+  for (const Variant& variant : variants())
+    for (int columns = 1; columns <= kScaledColumns; ++columns) {
+      SCOPED_TRACE(testing::Message() << variant.name << ", " << columns << " columns");
+      std::vector<float> output(2 * 20, -7.0f);
+      variant.kernels->finish[static_cast<int>(Element::f32)]({.sums = sums.data(),
+                                                               .rows = 2,
+                                                               .columns = columns,
+                                                               .column_scale = column_scale.data(),
+                                                               .row_scale = row_scale,
+                                                               .row_scale_stride = 1,
+                                                               .bias = bias.data(),
+                                                               .output = output.data(),
+                                                               .output_stride = 20});
+      for (std::size_t r = 0; r < 2; ++r)
+        for (std::size_t c = 0; c < 20; ++c)
+          EXPECT_EQ(output[r * 20 + c], c < static_cast<std::size_t>(columns)
+                                            ? sums[r * kScaledColumns + c] * column_scale[c] * row_scale[r] + bias[c]
+                                            : -7.0f);
+    }
+}
+
+}  // namespace
+}  // namespace weft::cpu
