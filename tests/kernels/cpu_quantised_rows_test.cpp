@@ -1,11 +1,14 @@
 // Kernels whose op is a row-wise op and its quantisation: codes and scales of the two kernels one after the other,
 // which other tests hold against their meanings.
 
+#include <cmath>
 #include <cstring>
+#include <random>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "tensor/float8.h"
 #include "tensor/house_math.h"
 #include "tests/kernels/cpu_rows_support.h"
 
@@ -13,22 +16,86 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kRows = 9;
-// Groups that registers or vectors hold, that they do not, and the largest that is supported.
-constexpr std::int64_t kGroups[] = {1, 7, 32, 64, 100, 1024};
+// Groups that registers or vectors hold, that they do not, and some longer than a block.
+constexpr std::int64_t kGroups[] = {1, 7, 32, 64, 100, 1024, 2048};
 
-Attributes with_quantisation(Attributes attributes, std::int64_t group, const char* rounding) {
-  attributes.set("group_size", group);
-  attributes.set("eps", 1e-10);
-  attributes.set("rounding", EnumWord{rounding});
-  return attributes;
+void set_all(Attributes& attributes, const Attributes& more) {
+  for (const auto& [name, value] : more.entries()) attributes.set(name, value);
 }
 
-std::vector<Meta> quantised_metas(const Tensor& x, std::int64_t columns, std::int64_t group) {
-  Shape codes = x.meta.shape;
-  codes.back() = columns;
-  Shape scales = codes;
-  scales.back() = columns / group;
-  return {Meta::tensor(DType::i8, codes), Meta::tensor(DType::f32, scales)};
+// One quantisation of rows of so many columns.
+struct Tail {
+  std::string op;
+  Attributes attributes;
+  std::vector<Meta> results;
+  std::optional<Tensor> tensor = {};
+  bool takes_tensor = false;
+};
+
+Attributes fp8_groups(std::int64_t group) {
+  return {{"group_size", group},         {"eps", 1e-10},
+          {"use_ue8m0", false},          {"column_major_scales", false},
+          {"tma_aligned_scales", false}, {"minimum_scale", 0.0},
+          {"ue8m0_minimum", 1e-10},      {"scale_by", EnumWord{"division"}},
+          {"short_last_group", true},    {"dtype", DType::f8e4m3}};
+}
+
+Tensor positive_scales(Shape shape) {
+  const auto count = static_cast<std::size_t>(element_count(shape).number());
+  std::vector<float> values = normal_values(count, 8);
+  for (float& value : values) value = std::abs(value) + 1e-3f;
+  return tensor_of(DType::f32, std::move(shape), values);
+}
+
+// `groups` groups and a rest of `columns`. With few groups those of groups; else those of rows and of given scales.
+std::vector<Tail> tails_of(std::int64_t columns, std::int64_t group, std::int64_t groups) {
+  const Meta int8 = Meta::tensor(DType::i8, {kRows, columns}), fp8 = Meta::tensor(DType::f8e4m3, {kRows, columns});
+  const Meta row_scales = Meta::tensor(DType::f32, {kRows, 1});
+  const std::int64_t scales = (columns + group - 1) / group;
+  const Meta group_scales = Meta::tensor(DType::f32, {kRows, scales});
+  std::vector<Tail> tails;
+  if (columns % group == 0) {
+    for (const char* rounding : {"nearest", "toward_zero"})
+      tails.push_back({"per_token_group_quant_int8",
+                       {{"group_size", group}, {"eps", 1e-10}, {"rounding", EnumWord{rounding}}},
+                       {int8, group_scales}});
+    tails.push_back({"static_scaled_fp8_quant",
+                     {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3}},
+                     {fp8},
+                     positive_scales({1, scales}),
+                     true});
+  }
+  tails.push_back({"per_token_group_quant_fp8", fp8_groups(group), {fp8, group_scales}});
+  Attributes rounded_up = fp8_groups(group);
+  set_all(rounded_up, {{"use_ue8m0", true}, {"column_major_scales", true}, {"scale_by", EnumWord{"reciprocal"}}});
+  tails.push_back(
+      {"per_token_group_quant_fp8", rounded_up, {fp8, Meta::strided(DType::f32, {kRows, scales}, {1, kRows})}});
+  if (groups > 1) return tails;
+  tails.push_back({"dynamic_per_token_scaled_int8_quant", {}, {int8, row_scales}});
+  for (const char* by : {"division", "reciprocal"}) {
+    Tail tail{"dynamic_per_token_scaled_fp8_quant",
+              {{"minimum_scale", Attribute()},
+               {"scale_by", EnumWord{by}},
+               {"codes_by", EnumWord{by}},
+               {"dtype", DType::f8e4m3}},
+              {fp8, row_scales},
+              std::nullopt,
+              true};
+    if (std::string(by) == "reciprocal") tail.tensor = tensor_of(DType::f32, {1}, {1.5f});
+    tails.push_back(tail);
+  }
+  for (Shape shape : {Shape{1}, Shape{kRows, 1}})
+    tails.push_back({"static_scaled_fp8_quant",
+                     {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3}},
+                     {fp8},
+                     positive_scales(shape),
+                     true});
+  tails.push_back({"static_scaled_fp8_quant",
+                   {{"group_shape", Attribute::shape({1, -1})}, {"dtype", DType::f8e4m3}},
+                   {fp8},
+                   positive_scales({kRows}),
+                   true});
+  return tails;
 }
 
 void expect_same_codes(const Tensor& wanted, const Tensor& came) {
@@ -37,20 +104,45 @@ void expect_same_codes(const Tensor& wanted, const Tensor& came) {
     ASSERT_EQ(wanted.as<std::int8_t>()[i], came.as<std::int8_t>()[i]) << "code " << i;
 }
 
-// Runs `check(kernels, dtype, group, columns, rounding)` on every instruction set of this host.
+// The tail of what the first op gave, and the one kernel for both.
+std::vector<Tensor> quantised(RowKernels& kernels, const Tail& tail, const Tensor& x) {
+  std::vector<std::optional<Tensor>> operands{x};
+  if (tail.takes_tensor) operands.push_back(tail.tensor);
+  return kernels.call(tail.op, operands, tail.attributes, tail.results);
+}
+std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Tail& tail,
+                          std::vector<std::optional<Tensor>> operands, Attributes attributes,
+                          const std::vector<Meta>& more_results = {}) {
+  if (tail.takes_tensor) operands.push_back(tail.tensor);
+  set_all(attributes, tail.attributes);
+  std::vector<Meta> results = tail.results;
+  results.insert(results.end(), more_results.begin(), more_results.end());
+  return kernels.call(front + "_" + tail.op, operands, attributes, results);
+}
+void expect_same_results(const std::vector<Tensor>& wanted, const std::vector<Tensor>& came) {
+  expect_same_codes(wanted[0], came[0]);
+  if (wanted.size() > 1) expect_same_bits(values_of(wanted[1]), values_of(came[1]), "scales");
+}
+
+// Runs check(kernels, dtype, columns, tail) for every tail on every instruction set of this host.
 template <class Check>
 void for_each_case(Check check) {
   for (const std::string& ceiling : row_ceilings()) {
     for (int threads : {1, 2}) {
+      if (threads == 2 && row_ceilings().size() > 1 && ceiling == "baseline") continue;  // the slowest
       RowKernels kernels(ceiling, threads);
       for (DType dtype : kFloatTypes) {
         for (std::int64_t group : kGroups) {
-          for (std::int64_t groups : {1, 18, 40}) {
+          for (std::int64_t groups : {1, 18}) {
+            if (group == 2048 && groups > 1) continue;
             if (group > 64 && groups > 1) groups = 3;
-            const char* rounding = groups == 18 ? "toward_zero" : "nearest";
+            const std::int64_t columns = groups * group + (group == 100 && groups > 1 ? 30 : 0);
             SCOPED_TRACE(
                 fmt::format("{}, {} threads, {}, {} groups of {}", ceiling, threads, dtype_text(dtype), groups, group));
-            check(kernels, dtype, group, groups * group, rounding);
+            for (const Tail& tail : tails_of(columns, group, groups)) {
+              SCOPED_TRACE(tail.op);
+              check(kernels, dtype, columns, tail);
+            }
           }
         }
       }
@@ -58,24 +150,22 @@ void for_each_case(Check check) {
   }
 }
 
-// The quantisation alone, of what the first op gave.
-std::vector<Tensor> quantised(RowKernels& kernels, const Tensor& x, std::int64_t group, const char* rounding) {
-  return kernels.call("per_token_group_quant_int8", {x}, with_quantisation({}, group, rounding),
-                      quantised_metas(x, x.meta.shape.back().number(), group));
-}
-
 TEST(CpuQuantisedRows, GateAndQuantisationGiveTheBitsOfTheTwoOps) {
-  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t group, std::int64_t columns, const char* rounding) {
+  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
+    const bool is_int8_group = tail.op == "per_token_group_quant_int8";
+    const std::vector<float> values = rows_with_specials(kRows, 2 * columns, 3);
+    const Tensor x = with_row_padding(tensor_of(dtype, {kRows, 2 * columns}, values), columns % 5);
     for (const char* gate : {"silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul"}) {
-      SCOPED_TRACE(gate);
-      const Tensor x = with_row_padding(
-          tensor_of(dtype, {kRows, 2 * columns}, rows_with_specials(kRows, 2 * columns, 3)), columns % 5);
-      const Tensor product = kernels.call(gate, {x}, {}, {Meta::tensor(dtype, {kRows, columns})})[0];
-      const auto wanted = quantised(kernels, product, group, rounding);
-      const auto came = kernels.call(std::string(gate) + "_per_token_group_quant_int8", {x},
-                                     with_quantisation({}, group, rounding), quantised_metas(x, columns, group));
-      expect_same_codes(wanted[0], came[0]);
-      expect_same_bits(values_of(wanted[1]), values_of(came[1]), "scales");
+      for (const char* intermediate : {"input_dtype", "f32"}) {
+        if ((is_int8_group || dtype == DType::f32) && std::string(intermediate) == "f32") continue;
+        SCOPED_TRACE(fmt::format("{}, {}", gate, intermediate));
+        const DType between = std::string(intermediate) == "f32" ? DType::f32 : dtype;
+        const Tensor wide = tensor_of(between, {kRows, 2 * columns}, values_of(x));
+        const Tensor product = kernels.call(gate, {wide}, {}, {Meta::tensor(between, {kRows, columns})})[0];
+        Attributes attributes;
+        if (!is_int8_group) attributes.set("intermediate", EnumWord{intermediate});
+        expect_same_results(quantised(kernels, tail, product), fused(kernels, gate, tail, {x}, attributes));
+      }
     }
   });
 }
@@ -86,48 +176,153 @@ std::optional<Tensor> weight_of(int kind, DType dtype, std::int64_t columns) {
 }
 
 TEST(CpuQuantisedRows, NormAndQuantisationGiveTheBitsOfTheTwoOps) {
-  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t group, std::int64_t columns, const char* rounding) {
+  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
+    const Tensor x =
+        with_row_padding(tensor_of(dtype, {kRows, columns}, rows_with_specials(kRows, columns, 3)), columns % 5);
     for (int kind : {0, 1, 2}) {
       SCOPED_TRACE(fmt::format("weight {}", kind));
-      const Tensor x =
-          with_row_padding(tensor_of(dtype, {kRows, columns}, rows_with_specials(kRows, columns, 3)), columns % 5);
       const std::optional<Tensor> weight = weight_of(kind, dtype, columns);
       const Attributes attributes{{"epsilon", 1e-5},
                                   {"variance_size", kind == 0 ? Attribute((columns + 1) / 2) : Attribute()}};
       const Tensor normalised =
           kernels.call("rms_norm", {x, weight}, attributes, {Meta::tensor(dtype, {kRows, columns})})[0];
-      const auto wanted = quantised(kernels, normalised, group, rounding);
-      const auto came =
-          kernels.call("rms_norm_per_token_group_quant_int8", {x, weight},
-                       with_quantisation(attributes, group, rounding), quantised_metas(x, columns, group));
-      expect_same_codes(wanted[0], came[0]);
-      expect_same_bits(values_of(wanted[1]), values_of(came[1]), "scales");
+      expect_same_results(quantised(kernels, tail, normalised),
+                          fused(kernels, "rms_norm", tail, {x, weight}, attributes));
     }
   });
 }
 
 TEST(CpuQuantisedRows, SumNormAndQuantisationGiveTheBitsOfTheTwoOpsOverTheResidual) {
-  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t group, std::int64_t columns, const char* rounding) {
+  for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
+    const Tensor x = tensor_of(dtype, {kRows, columns}, rows_with_specials(kRows, columns, 3));
+    const Tensor residual =
+        tensor_of(dtype, {kRows, columns}, normal_values(static_cast<std::size_t>(kRows * columns), 2));
     for (int kind : {0, 1, 2}) {
+      const std::optional<Tensor> weight = weight_of(kind, dtype, columns);
       for (const char* intermediate : {"f32", "input_dtype"}) {
         SCOPED_TRACE(fmt::format("weight {}, {}", kind, intermediate));
-        const Tensor x = tensor_of(dtype, {kRows, columns}, rows_with_specials(kRows, columns, 3));
-        const Tensor residual = tensor_of(dtype, {kRows, columns}, normal_values(kRows * columns, 2));
-        const std::optional<Tensor> weight = weight_of(kind, dtype, columns);
         const Attributes attributes{
             {"epsilon", 1e-6}, {"variance_size", Attribute()}, {"intermediate", EnumWord{intermediate}}};
         const auto sums = kernels.call("fused_add_rms_norm", {x, residual, weight}, attributes, {x.meta, x.meta});
-        const auto wanted = quantised(kernels, sums[0], group, rounding);
-        std::vector<Meta> metas = quantised_metas(x, columns, group);
-        metas.push_back(residual.meta);
-        const auto came = kernels.call("fused_add_rms_norm_per_token_group_quant_int8", {x, residual, weight},
-                                       with_quantisation(attributes, group, rounding), metas);
-        expect_same_codes(wanted[0], came[0]);
-        expect_same_bits(values_of(wanted[1]), values_of(came[1]), "scales");
-        expect_same_bits(values_of(sums[1]), values_of(came[2]), "residual");
+        const auto came =
+            fused(kernels, "fused_add_rms_norm", tail, {x, residual, weight}, attributes, {residual.meta});
+        expect_same_results(quantised(kernels, tail, sums[0]), came);
+        expect_same_bits(values_of(sums[1]), values_of(came.back()), "residual");
       }
     }
   });
+}
+
+// Rows of special values, quantised alone, against the definition in plain scalar code.
+TEST(CpuQuantisedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
+  constexpr std::int64_t kColumns = 200;
+  for (const std::string& ceiling : row_ceilings()) {
+    RowKernels kernels(ceiling, 1);
+    for (DType dtype : kFloatTypes) {
+      SCOPED_TRACE(fmt::format("{}, {}", ceiling, dtype_text(dtype)));
+      const Tensor x = tensor_of(dtype, {kRows, kColumns}, rows_with_specials(kRows, kColumns, 4));
+      const std::vector<float> values = values_of(x);
+      std::vector<std::vector<Tensor>> came;
+      const std::vector<Tail> tails = tails_of(kColumns, kColumns, 1);
+      for (const Tail& tail : tails) came.push_back(quantised(kernels, tail, x));
+      for (std::size_t t = 0; t < tails.size(); ++t) {
+        const bool int8_row = tails[t].op == "dynamic_per_token_scaled_int8_quant";
+        if (!int8_row && tails[t].op != "dynamic_per_token_scaled_fp8_quant") continue;
+        const bool bounded = tails[t].tensor.has_value();
+        for (std::int64_t row = 0; row < kRows; ++row) {
+          const float* from = values.data() + row * kColumns;
+          float magnitude = 0;
+          for (std::int64_t i = 0; i < kColumns; ++i)
+            if (!std::isnan(from[i]) || !int8_row)
+              magnitude = std::isnan(magnitude) || std::abs(from[i]) <= magnitude ? magnitude : std::abs(from[i]);
+          float scale = magnitude / 127.0f;
+          if (!int8_row) {
+            if (bounded && magnitude > 1.5f) magnitude = 1.5f;
+            scale = bounded ? magnitude * static_cast<float>(1.0 / 448) : magnitude / 448.0f;
+            scale = scale < static_cast<float>(1.0 / (448 * 512)) ? static_cast<float>(1.0 / (448 * 512)) : scale;
+          }
+          const float given = came[t][1].as<float>()[row];
+          ASSERT_TRUE(scale == given || (std::isnan(scale) && std::isnan(given))) << "row " << row;
+          for (std::int64_t i = 0; i < kColumns; ++i) {
+            const float scaled = int8_row || bounded ? from[i] * (1.0f / scale) : from[i] / scale;
+            const int code = came[t][0].as<std::int8_t>()[row * kColumns + i];
+            if (int8_row) {
+              const float whole = std::isnan(scaled) ? 0 : std::nearbyint(std::min(127.0f, std::max(-128.0f, scaled)));
+              ASSERT_EQ(static_cast<int>(whole), code) << "row " << row << ", " << from[i] << " by " << scale;
+            } else {
+              ASSERT_EQ(f32_to_f8e4m3(scaled) & (std::isnan(scaled) ? 0x7f : 0xff),
+                        static_cast<std::uint8_t>(code) & (std::isnan(scaled) ? 0x7f : 0xff))
+                  << "row " << row << ", " << from[i] << " by " << scale;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Codes are decided by quotients that are rounded once: scales that are no power of two, values of few bits, and among
+// them those that lie between two codes.
+TEST(CpuQuantisedRows, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
+  for (const std::string& ceiling : row_ceilings()) {
+    RowKernels kernels(ceiling, 1);
+    Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {128, 4096}));
+    for (int row = 0; row < 128; ++row)
+      for (int i = 0; i < 4096; ++i)
+        x.as<std::uint16_t>()[row * 4096 + i] =
+            i == 0 ? static_cast<std::uint16_t>(0x4300 + row)  // the largest: 128 to 255
+                   : static_cast<std::uint16_t>((i & 1) << 15 | (0x4300 - i / 2));
+    const Meta codes = Meta::tensor(DType::f8e4m3, {128, 4096}), scales = Meta::tensor(DType::f32, {128, 1});
+    const auto came = kernels.call("per_token_group_quant_fp8", {x}, fp8_groups(4096), {codes, scales});
+    const auto int8 = kernels.call("per_token_group_quant_int8", {x},
+                                   {{"group_size", 4096}, {"eps", 1e-10}, {"rounding", EnumWord{"nearest"}}},
+                                   {Meta::tensor(DType::i8, {128, 4096}), scales});
+    const std::vector<float> values = values_of(x);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(f32_to_f8e4m3(values[i] / came[1].as<float>()[i / 4096]), came[0].as<std::uint8_t>()[i])
+          << values[i] << " of row " << i / 4096;
+      ASSERT_EQ(static_cast<int>(std::nearbyint(values[i] / int8[1].as<float>()[i / 4096])),
+                int8[0].as<std::int8_t>()[i])
+          << values[i] << " of row " << i / 4096;
+    }
+  }
+}
+
+TEST(CpuQuantisedRows, QuotientsOfEverySignificandOfHalvesGiveTheCodesOfTheDivisionByAnyScale) {
+  constexpr std::int64_t kColumns = 2048;
+  std::vector<float> values;
+  for (int i = 0; i < kColumns; ++i)
+    values.push_back((i < 1024 ? 1.0f : -8.0f) * (1 + static_cast<float>(i % 1024) / 1024));
+  const Tensor x = tensor_of(DType::f16, {1, kColumns}, values);
+  const Meta codes = Meta::tensor(DType::f8e4m3, {1, kColumns}), scales = Meta::tensor(DType::f32, {1, 1});
+  std::mt19937 random(11);
+  std::uniform_real_distribution<float> between(0.04f, 0.08f);
+  for (const std::string& ceiling : row_ceilings()) {
+    RowKernels kernels(ceiling, 1);
+    for (int repetition = 0; repetition < 300; ++repetition) {
+      // One with the largest significand.
+      const float scale = repetition == 0 ? 0x1.fffffep-5f : between(random);
+      Attributes attributes = fp8_groups(kColumns);
+      set_all(attributes, {{"minimum_scale", double{scale}}});
+      const auto came = kernels.call("per_token_group_quant_fp8", {x}, attributes, {codes, scales});
+      ASSERT_EQ(scale, came[1].as<float>()[0]);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_EQ(f32_to_f8e4m3(values[i] / scale), came[0].as<std::uint8_t>()[i]) << values[i] << " by " << scale;
+    }
+  }
+}
+
+Attributes with_quantisation(Attributes attributes, std::int64_t group, const char* rounding) {
+  set_all(attributes, {{"group_size", group}, {"eps", 1e-10}, {"rounding", EnumWord{rounding}}});
+  return attributes;
+}
+
+std::vector<Meta> quantised_metas(const Tensor& x, std::int64_t columns, std::int64_t group) {
+  Shape codes = x.meta.shape;
+  codes.back() = columns;
+  Shape scales = codes;
+  scales.back() = columns / group;
+  return {Meta::tensor(DType::i8, codes), Meta::tensor(DType::f32, scales)};
 }
 
 // Where scales are as small as floats can be, quotients leave the codes and may be NaN.
@@ -176,14 +371,39 @@ TEST(CpuQuantisedRows, EveryBfloatHasTheActivationOfItsMeaning) {
   }
 }
 
-TEST(CpuQuantisedRows, RefusesGroupsThatDoNotFitTheirBlock) {
+// The same where bf16 are read as pairs: each alone in a group, whose scale shows all of its bits.
+TEST(CpuQuantisedRows, EveryBfloatHasTheActivationOfItsMeaningInAGroup) {
+  constexpr std::int64_t kGroup = 32, kGroupsOfRow = 128, kColumns = kGroup * kGroupsOfRow, kAll = 512;
+  Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {kAll, 2 * kColumns}));
+  std::memset(x.data(), 0, static_cast<std::size_t>(x.storage->bytes()));
+  for (std::int64_t code = 0; code < 65536; ++code) {
+    std::uint16_t* row = x.as<std::uint16_t>() + code / kGroupsOfRow * 2 * kColumns;
+    const std::int64_t column = code % kGroupsOfRow * kGroup + code % 31;
+    row[column] = static_cast<std::uint16_t>(code);
+    row[kColumns + column] = 0x3f80;  // 1
+  }
+  Tail tail{"per_token_group_quant_fp8",
+            fp8_groups(kGroup),
+            {Meta::tensor(DType::f8e4m3, {kAll, kColumns}), Meta::tensor(DType::f32, {kAll, kGroupsOfRow})}};
+  set_all(tail.attributes, {{"eps", 0.0}});
+  for (const std::string& ceiling : row_ceilings()) {
+    RowKernels kernels(ceiling, 1);
+    const Tensor product = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kAll, kColumns})})[0];
+    expect_same_results(quantised(kernels, tail, product),
+                        fused(kernels, "silu_and_mul", tail, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
+  }
+}
+
+TEST(CpuQuantisedRows, RefusesGroupsThatCannotWait) {
   RowKernels kernels("baseline", 1);
-  const Tensor x = tensor_of(DType::f32, {1, 4096}, normal_values(4096, 1));
-  const Attributes attributes = with_quantisation({}, 2048, "nearest");
-  EXPECT_EQ(kernels.supports("silu_and_mul_per_token_group_quant_int8", {x}, attributes, quantised_metas(x, 2048, 2048))
-                .reason(),
-            "group_size is 2048; up to 1024 are supported");
-  EXPECT_TRUE(kernels.supports("per_token_group_quant_int8", {x}, attributes, quantised_metas(x, 4096, 2048)));
+  constexpr std::int64_t kWide = 131072;
+  const Tensor x = Tensor::empty(Meta::tensor(DType::f32, {1, 2 * kWide}));
+  const Attributes attributes = with_quantisation({}, kWide, "nearest");
+  EXPECT_EQ(
+      kernels.supports("silu_and_mul_per_token_group_quant_int8", {x}, attributes, quantised_metas(x, kWide, kWide))
+          .reason(),
+      "groups have 131072 columns; up to 65536 are supported");
+  EXPECT_TRUE(kernels.supports("per_token_group_quant_int8", {x}, attributes, quantised_metas(x, 2 * kWide, kWide)));
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/eager.h"
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
+#include "ops/linear_fp8_block.h"
 #include "tensor/float8.h"
 #include "tests/kernels/emulated_rows.h"
 #include "tests/test_context.h"
@@ -114,6 +116,44 @@ TEST(CpuScaledLinear, FinishesAsManyColumnsAsThereAre) {
                                             ? sums[r * kScaledColumns + c] * column_scale[c] * row_scale[r] + bias[c]
                                             : -7.0f);
     }
+}
+
+// f32 sums of 1536 products, against sums in f64 of what the codes and scales stand for.
+TEST(CpuScaledLinear, SumsBeyondOneTileAndOneBlockOfRows) {
+  constexpr std::int64_t kRows = 70, kColumns = 100, kDepth = 1536, kBlock = 64;
+  const auto byte_at = [](std::int64_t i) { return static_cast<std::uint8_t>((i * 37 + i / 251) % 256 & 0xf7); };
+  const auto scale_at = [](std::int64_t i) { return 0.001f + 0.0003f * static_cast<float>(i % 13); };
+  const auto codes = [&](std::int64_t rows) {
+    Tensor tensor = Tensor::empty(Meta::tensor(DType::f8e4m3, {rows, kDepth}));
+    for (std::int64_t i = 0; i < rows * kDepth; ++i) tensor.as<std::uint8_t>()[i] = byte_at(i);
+    return tensor;
+  };
+  const auto scales = [&](std::int64_t rows) {
+    Tensor tensor = Tensor::empty(Meta::tensor(DType::f32, {rows, kDepth / kBlock}));
+    for (std::int64_t i = 0; i < rows * (kDepth / kBlock); ++i) tensor.as<float>()[i] = scale_at(i);
+    return tensor;
+  };
+  const Tensor x = codes(kRows), weight = codes(kColumns), x_scale = scales(kRows), weight_scale = scales(2);
+  for (const std::string& features : host_cpu_features()) {
+    SCOPED_TRACE(features);
+    const auto context = test_context(features);
+    EagerEvaluator eager(*context, {1, kRows});
+    const Value result = linear_fp8_block(eager.value(x), eager.value(x_scale), eager.value(weight),
+                                          eager.value(weight_scale), {}, {kBlock, kBlock});
+    for (std::int64_t r = 0; r < kRows; r += 3)
+      for (std::int64_t c = 0; c < kColumns; ++c) {
+        double wanted = 0, size = 0;
+        for (std::int64_t k = 0; k < kDepth; ++k) {
+          const double product = double{f8e4m3_to_f32(x.as<std::uint8_t>()[r * kDepth + k])} *
+                                 x_scale.as<float>()[r * (kDepth / kBlock) + k / kBlock] *
+                                 f8e4m3_to_f32(weight.as<std::uint8_t>()[c * kDepth + k]) *
+                                 weight_scale.as<float>()[c / kBlock * (kDepth / kBlock) + k / kBlock];
+          wanted += product;
+          size += std::abs(product);
+        }
+        EXPECT_NEAR(result.tensor().as<float>()[r * kColumns + c], wanted, 1e-6 * size) << r << ", " << c;
+      }
+  }
 }
 
 }  // namespace

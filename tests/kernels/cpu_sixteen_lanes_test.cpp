@@ -93,86 +93,98 @@ TEST_P(SixteenLanes, ActivationsSumsProductsSoftmaxAndCasts) {
 
 struct Quantised {
   Tensor codes, scales;
-  Quantised(std::int64_t width, std::int64_t group)
+  Quantised(std::int64_t width, std::int64_t groups)
       : codes(Tensor::empty(Meta::tensor(DType::i8, {kRows, width}))),
-        scales(Tensor::empty(Meta::tensor(DType::f32, {kRows, width / group}))) {}
-  GroupQuantTask task(std::int64_t width, std::int64_t group, bool toward_zero) const {
-    return {.codes = codes.as<std::int8_t>(),
-            .scales = scales.as<float>(),
-            .codes_stride = width,
-            .scales_stride = width / group,
-            .rows = kRows,
-            .columns = width,
-            .group = group,
-            .least = 1e-10f,
-            .toward_zero = toward_zero};
-  }
+        scales(Tensor::empty(Meta::tensor(DType::f32, {kRows, groups}))) {}
 };
 
-void expect_same_quantised(const Quantised& wanted, const Quantised& came, const char* what) {
-  expect_same_tensor(wanted.scales, came.scales, what);
-  EXPECT_EQ(
-      std::memcmp(wanted.codes.data(), came.codes.data(), static_cast<std::size_t>(wanted.codes.storage->bytes())), 0)
-      << what;
+// Every tail, the first three also by another rule.
+std::vector<QuantTask> tails(std::int64_t columns, std::int64_t group, const float* given) {
+  std::vector<QuantTask> tasks(7);
+  for (QuantTask& task : tasks) {
+    task.codes_stride = task.columns = columns;
+    task.rows = kRows;
+    task.group = group;
+    task.least = 1e-10f;
+  }
+  tasks[1].toward_zero = true;
+  tasks[2].tail = Tail::int8_rows;
+  tasks[2].group = columns;
+  for (int i : {3, 4, 5}) tasks[static_cast<std::size_t>(i)].tail = Tail::fp8_groups;
+  tasks[4].power_of_two = true;
+  tasks[5].group = columns;
+  tasks[5].has_bound = tasks[5].codes_by_reciprocal = tasks[5].scale_by_reciprocal = true;
+  tasks[5].bound = 1.5f;
+  tasks[6].tail = Tail::fp8_given;
+  tasks[6].given = given;
+  tasks[6].given_step = 1;
+  return tasks;
 }
 
-TEST_P(SixteenLanes, GroupQuantisation) {
-  const QuantisedRowKernels& four = quantised_row_kernels_baseline;
-  const QuantisedRowKernels& sixteen = quantised_row_kernels_emulated;
+void expect_same_quantised(const Quantised& wanted, const Quantised& came, const std::string& what) {
+  expect_same_tensor(wanted.scales, came.scales, what);
+  for (std::int64_t i = 0; i < wanted.codes.storage->bytes(); ++i)
+    ASSERT_EQ(wanted.codes.as<std::int8_t>()[i], came.codes.as<std::int8_t>()[i]) << what << ", code " << i;
+}
+
+// Runs function(kernels, task) with both shapes of vectors and compares.
+template <class Function>
+void compare_tails(std::int64_t width, std::int64_t group, const char* what, Function function) {
+  const Tensor given = tensor_of(DType::f32, {width}, normal_values(static_cast<std::size_t>(width), 6));
+  const std::int64_t groups = (width + group - 1) / group;
+  int number = 0;
+  for (QuantTask task : tails(width, group, given.as<float>())) {
+    const auto run = [&](const QuantisedRowKernels& kernels) {
+      Quantised result(width, groups);
+      std::memset(result.scales.data(), 0, static_cast<std::size_t>(result.scales.storage->bytes()));
+      task.codes = result.codes.as<std::int8_t>();
+      task.scales = result.scales.as<float>();
+      task.scales_stride = groups;
+      function(kernels, task);
+      return result;
+    };
+    expect_same_quantised(run(quantised_row_kernels_baseline), run(quantised_row_kernels_emulated),
+                          fmt::format("{}, tail {}", what, number++));
+  }
+}
+
+TEST_P(SixteenLanes, Quantisation) {
   const std::int64_t width = 2 * columns;
   for (int element = 0; element < kElements; ++element) {
-    for (bool toward_zero : {false, true}) {
-      const Tensor x = rows(element, 2 * width, 1), residual = rows(element, width, 2);
-      const auto run = [&](auto function) {
-        Quantised result(width, columns);
-        function(result.task(width, columns, toward_zero));
-        return result;
-      };
-      const auto compare = [&](auto function_of, const char* what) {
-        expect_same_quantised(run(function_of(four)), run(function_of(sixteen)), what);
-      };
-      compare(
-          [&](const QuantisedRowKernels& kernels) {
-            return [&, function = kernels.groups[element]](GroupQuantTask task) {
-              task.x = x.data();
-              task.x_stride = 2 * width;
-              function(task);
-            };
-          },
-          "alone");
-      for (int gate = 0; gate < kGates; ++gate)
-        compare(
-            [&](const QuantisedRowKernels& kernels) {
-              return [&, function = kernels.gated_groups[gate][element]](const GroupQuantTask& task) {
-                function({.x = x.data(), .x_stride = 2 * width, .rows = kRows, .columns = width}, task);
-              };
-            },
-            "gated");
-      for (int weighting = 0; weighting < kWeightings; ++weighting) {
-        const Tensor weight = tensor_of(weighting == 2 ? kTypes[element] : DType::f32, {width},
-                                        normal_values(static_cast<std::size_t>(width), 3));
-        const Tensor sum = Tensor::empty(residual.meta);
-        const NormTask norm{.x = x.data(),
-                            .residual = residual.data(),
-                            .weight = weight.data(),
-                            .residual_output = sum.data(),
-                            .x_stride = 2 * width,
-                            .residual_stride = width,
-                            .residual_output_stride = width,
-                            .rows = kRows,
-                            .columns = width,
-                            .variance_columns = width,
-                            .epsilon = 1e-5f,
-                            .normalise_rounded = toward_zero};
-        for (bool fused : {false, true})
-          compare(
-              [&](const QuantisedRowKernels& kernels) {
-                return [&, function = (fused ? kernels.fused_add_rms_norm_groups
-                                             : kernels.rms_norm_groups)[element][weighting]](
-                           const GroupQuantTask& task) { function(norm, task); };
-              },
-              fused ? "fused_add_rms_norm" : "rms_norm");
-      }
+    const Tensor x = rows(element, 2 * width, 1), residual = rows(element, width, 2);
+    compare_tails(width, columns, "alone", [&](const QuantisedRowKernels& kernels, QuantTask task) {
+      task.x = x.data();
+      task.x_stride = 2 * width;
+      kernels.rows[element](task);
+    });
+    for (int gate = 0; gate < kGates; ++gate)
+      for (bool wide : {false, true})
+        compare_tails(width, columns, wide ? "wide gate" : "gate",
+                      [&](const QuantisedRowKernels& kernels, const QuantTask& task) {
+                        (wide ? kernels.gated_wide : kernels.gated)[gate][element](
+                            {.x = x.data(), .x_stride = 2 * width, .rows = kRows, .columns = width}, task);
+                      });
+    for (int weighting = 0; weighting < kWeightings; ++weighting) {
+      const Tensor weight = tensor_of(weighting == 2 ? kTypes[element] : DType::f32, {width},
+                                      normal_values(static_cast<std::size_t>(width), 3));
+      const Tensor sum = Tensor::empty(residual.meta);
+      for (bool fused : {false, true})
+        compare_tails(width, columns, fused ? "fused_add_rms_norm" : "rms_norm",
+                      [&](const QuantisedRowKernels& kernels, const QuantTask& task) {
+                        const NormTask norm{.x = x.data(),
+                                            .residual = residual.data(),
+                                            .weight = weight.data(),
+                                            .residual_output = sum.data(),
+                                            .x_stride = 2 * width,
+                                            .residual_stride = width,
+                                            .residual_output_stride = width,
+                                            .rows = kRows,
+                                            .columns = width,
+                                            .variance_columns = width,
+                                            .epsilon = 1e-5f,
+                                            .normalise_rounded = task.toward_zero};
+                        (fused ? kernels.fused_add_rms_norm : kernels.rms_norm)[element][weighting](norm, task);
+                      });
     }
   }
 }

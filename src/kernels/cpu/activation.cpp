@@ -1,7 +1,9 @@
 // silu_and_mul, gelu_and_mul, gelu_tanh_and_mul: the activation of a row's first half times its second half; and their
 // quantisation. Parallel over rows.
 
-#include "kernels/cpu/lib/group_quant.h"
+#include <fmt/core.h>
+
+#include "kernels/cpu/lib/quant_tail.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/registry.h"
 
@@ -26,32 +28,30 @@ void run(const RowWiseKernels& kernels, const KernelCall& call) {
   });
 }
 
-Verdict supports_groups(const KernelRequest& request) {
-  if (Verdict verdict = supports(request); !verdict) return verdict;
-  return waiting_groups(request);
+// Whether what is quantised is rounded to the dtype of x.
+bool rounds(const KernelCall& call) {
+  const Attribute* intermediate = call.attributes.find("intermediate");
+  return intermediate == nullptr || intermediate->word() == "input_dtype";
 }
 
-template <Gate gate>
-void run_groups(const QuantisedRowKernels& kernels, const KernelCall& call) {
-  const TensorView& x = call.operands[0];
-  const std::int64_t columns = x.size[x.rank - 1] / 2;
-  const GroupQuantTask quant = group_quant_task(call, columns);
-  const auto function =
-      kernels.gated_groups[static_cast<std::size_t>(gate)][static_cast<std::size_t>(element_of(x.dtype))];
-  const RowSpace rows({&call.results[0], &call.results[1], &x});
-  rows.run(call.threads, columns * (1 + 2 * dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
-    function({.x = run.data[2], .x_stride = run.stride[2], .rows = run.count, .columns = columns},
-             with_results(quant, run));
-  });
-}
-
-template <Gate gate>
-Kernel gated_groups_kernel(const char* op) {
-  return {.op = op,
-          .provider = "cpu",
-          .supports = supports_groups,
-          .prepare = prepare_quantised_rows<run_groups<gate>>,
-          .note = kRowWiseNote};
+Kernel quantised_gate_kernel(Gate gate, const char* op, const QuantTail& tail) {
+  const auto supports_quantised = [tail](const KernelRequest& request) {
+    if (Verdict verdict = supports(request); !verdict) return verdict;
+    return supports_waiting(tail, request, 1);
+  };
+  const auto run = [gate, tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+    const TensorView& x = call.operands[0];
+    const std::int64_t columns = x.size[x.rank - 1] / 2;
+    const QuantTask quant = tail.task(call, 1, columns);
+    const auto& gates = rounds(call) ? kernels.gated : kernels.gated_wide;
+    const auto function = gates[static_cast<std::size_t>(gate)][static_cast<std::size_t>(element_of(x.dtype))];
+    const RowSpace rows({&call.results[0], &tail.scales(call), &x});
+    rows.run(call.threads, columns * (1 + 2 * dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
+      function({.x = run.data[2], .x_stride = run.stride[2], .rows = run.count, .columns = columns},
+               with_results(quant, run));
+    });
+  };
+  return quantised_rows_kernel(fmt::format("{}_{}", op, tail.op), supports_quantised, run);
 }
 
 template <Gate gate>
@@ -68,7 +68,9 @@ KERNELS(cpu, activation) {
   registry.add(gated_kernel<Gate::silu>("silu_and_mul"));
   registry.add(gated_kernel<Gate::gelu>("gelu_and_mul"));
   registry.add(gated_kernel<Gate::gelu_tanh>("gelu_tanh_and_mul"));
-  registry.add(gated_groups_kernel<Gate::silu>("silu_and_mul_per_token_group_quant_int8"));
-  registry.add(gated_groups_kernel<Gate::gelu>("gelu_and_mul_per_token_group_quant_int8"));
-  registry.add(gated_groups_kernel<Gate::gelu_tanh>("gelu_tanh_and_mul_per_token_group_quant_int8"));
+  for (const QuantTail& tail : quant_tails()) {
+    registry.add(quantised_gate_kernel(Gate::silu, "silu_and_mul", tail));
+    registry.add(quantised_gate_kernel(Gate::gelu, "gelu_and_mul", tail));
+    registry.add(quantised_gate_kernel(Gate::gelu_tanh, "gelu_tanh_and_mul", tail));
+  }
 }

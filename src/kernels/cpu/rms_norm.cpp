@@ -1,8 +1,10 @@
 // rms_norm and fused_add_rms_norm, which writes over both of its activations; and their quantisation, which writes over
 // the residual. Parallel over rows; a row is read twice, the second time from L1.
 
+#include <fmt/core.h>
+
 #include "base/error.h"
-#include "kernels/cpu/lib/group_quant.h"
+#include "kernels/cpu/lib/quant_tail.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/registry.h"
 
@@ -50,25 +52,27 @@ void run_rms_norm(const RowWiseKernels& kernels, const KernelCall& call) {
       });
 }
 
-Verdict supports_rms_norm_groups(const KernelRequest& request) {
-  if (Verdict verdict = supports_rms_norm(request); !verdict) return verdict;
-  return waiting_groups(request);
-}
-
-void run_rms_norm_groups(const QuantisedRowKernels& kernels, const KernelCall& call) {
-  const TensorView& x = call.operands[0];
-  const NormTask shared = norm_task(call, call.operands[1]);
-  const GroupQuantTask quant = group_quant_task(call, shared.columns);
-  const auto element = static_cast<std::size_t>(element_of(x.dtype));
-  const auto function = kernels.rms_norm_groups[element][weighting_of(call.operands[1], x.dtype)];
-  const RowSpace rows({&call.results[0], &call.results[1], &x});
-  rows.run(call.threads, shared.columns * (1 + dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
-    NormTask task = shared;
-    task.x = run.data[2];
-    task.x_stride = run.stride[2];
-    task.rows = run.count;
-    function(task, with_results(quant, run));
-  });
+Kernel quantised_rms_norm_kernel(const QuantTail& tail) {
+  const auto supports = [tail](const KernelRequest& request) {
+    if (Verdict verdict = supports_rms_norm(request); !verdict) return verdict;
+    return supports_waiting(tail, request, 2);
+  };
+  const auto run = [tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+    const TensorView& x = call.operands[0];
+    const NormTask shared = norm_task(call, call.operands[1]);
+    const QuantTask quant = tail.task(call, 2, shared.columns);
+    const auto element = static_cast<std::size_t>(element_of(x.dtype));
+    const auto function = kernels.rms_norm[element][weighting_of(call.operands[1], x.dtype)];
+    const RowSpace rows({&call.results[0], &tail.scales(call), &x});
+    rows.run(call.threads, shared.columns * (1 + dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
+      NormTask task = shared;
+      task.x = run.data[2];
+      task.x_stride = run.stride[2];
+      task.rows = run.count;
+      function(task, with_results(quant, run));
+    });
+  };
+  return quantised_rows_kernel(fmt::format("rms_norm_{}", tail.op), supports, run);
 }
 
 Verdict supports_fused_add_rms_norm(const KernelRequest& request) {
@@ -103,30 +107,34 @@ void run_fused_add_rms_norm(const RowWiseKernels& kernels, const KernelCall& cal
   });
 }
 
-Verdict supports_fused_add_rms_norm_groups(const KernelRequest& request) {
-  if (Verdict verdict = supports_fused_add_rms_norm(request); !verdict) return verdict;
-  return waiting_groups(request);
-}
-
-void run_fused_add_rms_norm_groups(const QuantisedRowKernels& kernels, const KernelCall& call) {
-  const TensorView& x = call.operands[0];
-  NormTask shared = norm_task(call, call.operands[2]);
-  shared.normalise_rounded = call.attributes.at("intermediate").word() == "input_dtype";
-  const GroupQuantTask quant = group_quant_task(call, shared.columns);
-  const auto element = static_cast<std::size_t>(element_of(x.dtype));
-  const auto function = kernels.fused_add_rms_norm_groups[element][weighting_of(call.operands[2], x.dtype)];
-  const RowSpace rows({&call.results[0], &call.results[1], &call.results[2], &x, &call.operands[1]});
-  rows.run(call.threads, shared.columns * (1 + 3 * dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
-    NormTask task = shared;
-    task.residual_output = run.data[2];
-    task.residual_output_stride = run.stride[2];
-    task.x = run.data[3];
-    task.x_stride = run.stride[3];
-    task.residual = run.data[4];
-    task.residual_stride = run.stride[4];
-    task.rows = run.count;
-    function(task, with_results(quant, run));
-  });
+Kernel quantised_fused_add_rms_norm_kernel(const QuantTail& tail) {
+  const auto supports = [tail](const KernelRequest& request) {
+    if (Verdict verdict = supports_fused_add_rms_norm(request); !verdict) return verdict;
+    return supports_waiting(tail, request, 3);
+  };
+  const auto run = [tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+    const TensorView& x = call.operands[0];
+    NormTask shared = norm_task(call, call.operands[2]);
+    shared.normalise_rounded = call.attributes.at("intermediate").word() == "input_dtype";
+    const QuantTask quant = tail.task(call, 3, shared.columns);
+    const auto element = static_cast<std::size_t>(element_of(x.dtype));
+    const auto function = kernels.fused_add_rms_norm[element][weighting_of(call.operands[2], x.dtype)];
+    const RowSpace rows({&call.results[0], &tail.scales(call), &call.results[tail.results()], &x, &call.operands[1]});
+    rows.run(call.threads, shared.columns * (1 + 3 * dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
+      NormTask task = shared;
+      task.residual_output = run.data[2];
+      task.residual_output_stride = run.stride[2];
+      task.x = run.data[3];
+      task.x_stride = run.stride[3];
+      task.residual = run.data[4];
+      task.residual_stride = run.stride[4];
+      task.rows = run.count;
+      function(task, with_results(quant, run));
+    });
+  };
+  Kernel kernel = quantised_rows_kernel(fmt::format("fused_add_rms_norm_{}", tail.op), supports, run);
+  kernel.writes = {1};
+  return kernel;
 }
 
 }  // namespace
@@ -144,15 +152,8 @@ KERNELS(cpu, rms_norm) {
                 .prepare = weft::cpu::prepare_row_wise<weft::cpu::run_fused_add_rms_norm>,
                 .writes = {0, 1},
                 .note = weft::cpu::kRowWiseNote});
-  registry.add({.op = "rms_norm_per_token_group_quant_int8",
-                .provider = "cpu",
-                .supports = weft::cpu::supports_rms_norm_groups,
-                .prepare = weft::cpu::prepare_quantised_rows<weft::cpu::run_rms_norm_groups>,
-                .note = weft::cpu::kRowWiseNote});
-  registry.add({.op = "fused_add_rms_norm_per_token_group_quant_int8",
-                .provider = "cpu",
-                .supports = weft::cpu::supports_fused_add_rms_norm_groups,
-                .prepare = weft::cpu::prepare_quantised_rows<weft::cpu::run_fused_add_rms_norm_groups>,
-                .writes = {1},
-                .note = weft::cpu::kRowWiseNote});
+  for (const weft::cpu::QuantTail& tail : weft::cpu::quant_tails()) {
+    registry.add(weft::cpu::quantised_rms_norm_kernel(tail));
+    registry.add(weft::cpu::quantised_fused_add_rms_norm_kernel(tail));
+  }
 }

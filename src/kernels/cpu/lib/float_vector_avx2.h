@@ -30,6 +30,14 @@ inline Floats smaller(Floats a, Floats b) { return _mm256_min_ps(a, b); }
 constexpr bool kFusesMultiplyAdd = true;
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 
+// Of 16 bits each.
+inline Integers smaller_words(Integers a, Integers b) {
+  return reinterpret_cast<Integers>(_mm256_min_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+inline Integers smaller_unsigned_words(Integers a, Integers b) {
+  return reinterpret_cast<Integers>(_mm256_min_epu16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+
 inline Integers leading_lanes(int count) {
   const Integers lane = {0, 1, 2, 3, 4, 5, 6, 7};
   return lane < count;
@@ -66,6 +74,39 @@ inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
                       _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), order));
+}
+
+// The same where x[0], x[2] hold the even ones of 16 values and x[1], x[3] the odd ones.
+inline void store_nearest_byte_pairs(std::int8_t* to, const Floats* x) {
+  const __m256i even = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[2]));
+  const __m256i odd = _mm256_packs_epi32(_mm256_cvtps_epi32(x[1]), _mm256_cvtps_epi32(x[3]));
+  const __m256i bytes = _mm256_or_si256(_mm256_and_si256(even, _mm256_set1_epi16(0xff)), _mm256_slli_epi16(odd, 8));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(bytes, 0xd8));
+}
+// Of 32 values in [bias, bias + 127], at most 2^15: each less the bias, and the sign of a float as the highest bit.
+inline void store_signed_bytes(std::int8_t* to, const Integers* x, int bias, const Floats* signs) {
+  const auto packed = [](auto a, auto b) {
+    return _mm256_packs_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b));
+  };
+  const __m256i less = _mm256_set1_epi16(static_cast<short>(bias));
+  const __m256i bytes = _mm256_packs_epi16(_mm256_sub_epi16(packed(x[0], x[1]), less),  //
+                                           _mm256_sub_epi16(packed(x[2], x[3]), less));
+  const __m256i sign = _mm256_and_si256(_mm256_packs_epi16(packed(signs[0], signs[1]), packed(signs[2], signs[3])),
+                                        _mm256_set1_epi8(-128));
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permutevar8x32_epi32(_mm256_or_si256(bytes, sign), order));
+}
+inline void store_signed_byte_pairs(std::int8_t* to, const Integers* x, int bias, const Floats* signs) {
+  const auto packed = [](auto a, auto b) {
+    return _mm256_packs_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b));
+  };
+  const __m256i less = _mm256_set1_epi16(static_cast<short>(bias * 257));
+  const __m256i bytes =
+      _mm256_sub_epi16(_mm256_add_epi16(packed(x[0], x[2]), _mm256_slli_epi16(packed(x[1], x[3]), 8)), less);
+  const __m256i even = _mm256_srli_epi16(packed(signs[0], signs[2]), 8), odd = packed(signs[1], signs[3]);
+  const __m256i sign = _mm256_or_si256(_mm256_and_si256(even, _mm256_set1_epi16(0x80)),
+                                       _mm256_and_si256(odd, _mm256_set1_epi16(INT16_MIN)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(_mm256_or_si256(bytes, sign), 0xd8));
 }
 
 inline Floats load_first(const float* from, int count) {

@@ -33,6 +33,13 @@ inline Floats smaller(Floats a, Floats b) { return _mm512_maskz_min_ps(kEvery, a
 constexpr bool kFusesMultiplyAdd = true;
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 
+inline Integers smaller_words(Integers a, Integers b) {
+  return reinterpret_cast<Integers>(_mm512_min_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+}
+inline Integers smaller_unsigned_words(Integers a, Integers b) {
+  return reinterpret_cast<Integers>(_mm512_min_epu16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+}
+
 inline __mmask16 leading_lanes(int count) { return static_cast<__mmask16>((1u << count) - 1); }
 
 inline Floats load(const float* from) { return _mm512_loadu_ps(from); }
@@ -59,6 +66,28 @@ inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
     const __m128i bytes = _mm512_maskz_cvtsepi32_epi8(kEvery, _mm512_maskz_cvtps_epi32(kEvery, x[i]));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, bytes);
   }
+}
+
+inline void store_pairs(std::int8_t* to, __m512i even, __m512i odd) {
+  const __m512i pairs =
+      _mm512_or_si512(_mm512_and_si512(even, _mm512_set1_epi32(0xff)), _mm512_maskz_slli_epi32(kEvery, odd, 8));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtepi32_epi16(kEvery, pairs));
+}
+inline void store_nearest_byte_pairs(std::int8_t* to, const Floats* x) {
+  store_pairs(to, _mm512_maskz_cvtps_epi32(kEvery, x[0]), _mm512_maskz_cvtps_epi32(kEvery, x[1]));
+}
+inline __m512i signed_byte(Integers x, int bias, Floats sign) {
+  const __m512i top = _mm512_maskz_srli_epi32(kEvery, _mm512_castps_si512(sign), 24);
+  return _mm512_or_si512(reinterpret_cast<__m512i>(x - bias), _mm512_and_si512(top, _mm512_set1_epi32(0x80)));
+}
+inline void store_signed_bytes(std::int8_t* to, const Integers* x, int bias, const Floats* signs) {
+  for (int i = 0; i < 2; ++i) {
+    const __m128i bytes = _mm512_maskz_cvtepi32_epi8(kEvery, signed_byte(x[i], bias, signs[i]));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, bytes);
+  }
+}
+inline void store_signed_byte_pairs(std::int8_t* to, const Integers* x, int bias, const Floats* signs) {
+  store_pairs(to, signed_byte(x[0], bias, signs[0]), signed_byte(x[1], bias, signs[1]));
 }
 
 inline Floats load_first(const float* from, int count) { return _mm512_maskz_loadu_ps(leading_lanes(count), from); }

@@ -61,6 +61,14 @@ inline Floats smaller(Floats a, Floats b) {
     set_part(a, i, _mm_castps_si128(_mm_min_ps(_mm_castsi128_ps(part(a, i)), _mm_castsi128_ps(part(b, i)))));
   return a;
 }
+inline Integers smaller_words(Integers a, Integers b) {
+  for (int i = 0; i < kParts; ++i) set_part(a, i, _mm_min_epi16(part(a, i), part(b, i)));
+  return a;
+}
+inline Integers smaller_unsigned_words(Integers a, Integers b) {
+  for (int i = 0; i < kParts; ++i) set_part(a, i, _mm_min_epu16(part(a, i), part(b, i)));
+  return a;
+}
 constexpr bool kFusesMultiplyAdd = false;
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return a * b + c; }
 
@@ -124,6 +132,50 @@ inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
     }
     const __m128i bytes = _mm_packs_epi16(_mm_packs_epi32(words[0], words[1]), _mm_packs_epi32(words[2], words[3]));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, bytes);
+  }
+}
+
+// Part `index` of several vectors, counted through.
+template <class Vector>
+inline __m128i part_of(const Vector* x, int index) {
+  return part(x[index / kParts], index % kParts);
+}
+// Part `index` of the vectors of even number where odd is 0, of odd number where it is 1.
+template <class Vector>
+inline __m128i pair_part(const Vector* x, int index, int odd) {
+  return part(x[index / kParts * 2 + odd], index % kParts);
+}
+inline __m128i nearest(__m128i bits) { return _mm_cvtps_epi32(_mm_castsi128_ps(bits)); }
+inline void store_nearest_byte_pairs(std::int8_t* to, const Floats* x) {
+  for (int i = 0; i < 2; ++i) {
+    const auto words = [&](int odd) {
+      return _mm_packs_epi32(nearest(pair_part(x, 2 * i, odd)), nearest(pair_part(x, 2 * i + 1, odd)));
+    };
+    const __m128i even = _mm_and_si128(words(0), _mm_set1_epi16(0xff));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, _mm_or_si128(even, _mm_slli_epi16(words(1), 8)));
+  }
+}
+inline void store_signed_bytes(std::int8_t* to, const Integers* x, int bias, const Floats* signs) {
+  const __m128i less = _mm_set1_epi16(static_cast<short>(bias));
+  for (int i = 0; i < 2; ++i) {
+    const auto packed = [i](const auto* from, int half) {
+      return _mm_packs_epi32(part_of(from, 4 * i + 2 * half), part_of(from, 4 * i + 2 * half + 1));
+    };
+    const __m128i bytes = _mm_packs_epi16(_mm_sub_epi16(packed(x, 0), less), _mm_sub_epi16(packed(x, 1), less));
+    const __m128i sign = _mm_and_si128(_mm_packs_epi16(packed(signs, 0), packed(signs, 1)), _mm_set1_epi8(-128));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, _mm_or_si128(bytes, sign));
+  }
+}
+inline void store_signed_byte_pairs(std::int8_t* to, const Integers* x, int bias, const Floats* signs) {
+  const __m128i less = _mm_set1_epi16(static_cast<short>(bias * 257));
+  for (int i = 0; i < 2; ++i) {
+    const auto packed = [i](const auto* from, int odd) {
+      return _mm_packs_epi32(pair_part(from, 2 * i, odd), pair_part(from, 2 * i + 1, odd));
+    };
+    const __m128i bytes = _mm_sub_epi16(_mm_add_epi16(packed(x, 0), _mm_slli_epi16(packed(x, 1), 8)), less);
+    const __m128i even = _mm_and_si128(_mm_srli_epi16(packed(signs, 0), 8), _mm_set1_epi16(0x80));
+    const __m128i odd = _mm_and_si128(packed(signs, 1), _mm_set1_epi16(INT16_MIN));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, _mm_or_si128(bytes, _mm_or_si128(even, odd)));
   }
 }
 

@@ -122,12 +122,36 @@ inline void store_result(T* to, Floats x, FirstLanes lanes) {
   store_first(to, x, lanes.count);
 }
 
+// The even or the odd ones of 2 * kLanes columns, as a first and a second vector: reading bf16 so takes a shift or a
+// mask.
+struct EvenLanes : AllLanes {};
+struct OddLanes : AllLanes {};
+inline Integers load_bits(const Brain* from) {
+  Integers bits;
+  std::memcpy(&bits, from, sizeof(bits));
+  return bits;
+}
+inline Floats even_of(Integers pairs) { return reinterpret_cast<Floats>(reinterpret_cast<Words>(pairs) << 16); }
+inline Floats odd_of(Integers pairs) { return floats_of(pairs & static_cast<std::int32_t>(0xffff0000)); }
+inline Floats load(const Brain* from, EvenLanes) { return even_of(load_bits(from)); }
+inline Floats load(const Brain* from, OddLanes) { return odd_of(load_bits(from - kLanes)); }
+
 // Calls body(column, lanes) for every vector of a row of `columns`.
 template <class Body>
 inline void for_each_vector(std::int64_t columns, Body body) {
   std::int64_t column = 0;
   for (; column + kLanes <= columns; column += kLanes) body(column, AllLanes{});
   if (column < columns) body(column, FirstLanes{static_cast<int>(columns - column)});
+}
+
+// The same, of whole pairs of vectors where `paired`.
+template <bool paired, class Body>
+inline void for_each_vector_or_pair(std::int64_t columns, Body body) {
+  if constexpr (!paired) return for_each_vector(columns, body);
+  for (std::int64_t column = 0; column < columns; column += 2 * kLanes) {
+    body(column, EvenLanes{});
+    body(column + kLanes, OddLanes{});
+  }
 }
 
 }  // namespace

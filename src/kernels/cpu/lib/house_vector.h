@@ -130,18 +130,32 @@ inline Floats vector_silu_divisor(Floats x) {
 
 // A divisor for bf16 x alone that takes half the operations: with it silu rounds to the same bf16, NaN apart from its
 // payload, for each of the 65,536 operands (tests/kernels/cpu_quantised_rows_test.cpp tries all). A minimax polynomial
-// of degree 4 for 2^f, |f| <= 1/2, with last bits by search.
+// of degree 4 for half of 2^f, |f| <= 1/2, with last bits by search; x is within the limits, where half the power is a
+// normal number, and the lower one is where the power is infinite.
+constexpr float kLeastSilu = -89.0f, kLargestSilu = 86.0f;
 inline Floats bfloat_silu_divisor(Floats x) {
-  constexpr float kMagic = HouseExpConstants::magic, kLow = -126.0f, kHigh = 128.0f;
-  const Floats exponent = at_most(at_least(x * -0x1.715476p+0f, kLow), kHigh);
-  const Floats shifted = exponent + kMagic;
-  const Floats f = exponent - (shifted - kMagic);
-  Floats p = multiply_add(fill(0x1.3c86f4p-7f), f, fill(0x1.c973e4p-5f));
-  p = multiply_add(p, f, fill(0x1.ebfa14p-3f));
-  p = multiply_add(p, f, fill(0x1.62e1cep-1f));
-  p = multiply_add(p, f, fill(1.0f));
-  return floats_of(wrapping_sum(bits_of(p), bits_of(shifted) << 23)) + 1.0f;
+  constexpr float kMagic = HouseExpConstants::magic;
+  const Floats turned = fill(-0x1.715476p+0f);
+  const Floats shifted = multiply_add(x, turned, fill(kMagic));
+  const Floats f = multiply_add(x, turned, kMagic - shifted);
+  Floats p = multiply_add(fill(0x1.3c86f4p-8f), f, fill(0x1.c973e4p-6f));
+  p = multiply_add(p, f, fill(0x1.ebfa14p-4f));
+  p = multiply_add(p, f, fill(0x1.62e1cep-2f));
+  p = multiply_add(p, f, fill(0.5f));
+  return multiply_add(floats_of(wrapping_sum(bits_of(p), bits_of(shifted) << 23)), fill(2.0f), fill(1.0f));
 }
+// Pairs of bf16 held to the limits: as integers, negative ones are larger the larger their magnitudes.
+inline Integers silu_operands(Integers pairs) {
+  constexpr std::int32_t kLargest = 0x42ac42ac, kLeast = static_cast<std::int32_t>(0xc2b2c2b2);
+  return smaller_unsigned_words(smaller_words(pairs, Integers{} + kLargest), Integers{} + kLeast);
+}
+// x held to the limits; where that decides a result, x itself decides it, too, so that a NaN may become a number.
+template <class Lanes>
+inline Floats load_silu_operand(const Brain* x, Lanes lanes) {
+  return at_most(at_least(load(x, lanes), kLeastSilu), kLargestSilu);
+}
+inline Floats load_silu_operand(const Brain* x, EvenLanes) { return even_of(silu_operands(load_bits(x))); }
+inline Floats load_silu_operand(const Brain* x, OddLanes) { return odd_of(silu_operands(load_bits(x - kLanes))); }
 
 // The house row sum of term(column, lanes), which is 0 in lanes beyond the row. Adding that 0 changes no bit: a partial
 // sum that began with 0.0f is never -0.0f.

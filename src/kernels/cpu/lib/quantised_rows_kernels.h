@@ -1,7 +1,7 @@
 #pragma once
 
-// What the objects of quantised_rows_skeleton.h offer: quantisation of rows, alone and as the end of another row-wise
-// op, whose result then never reaches memory. One table per instruction set, as row_wise_kernels.h has it.
+// What the objects of quantised_rows_skeleton.h offer: quantisation of rows, alone (rows) and as the end of another
+// row-wise op, whose result then never reaches memory. One table per instruction set, as row_wise_kernels.h has it.
 
 #include <cstdint>
 
@@ -9,28 +9,58 @@
 
 namespace weft::cpu {
 
-// Codes and scales of groups. `x`, its stride and `rows` count only where quantisation stands alone.
-struct GroupQuantTask {
+// How codes and scales are made of a group's largest magnitude:
+//   int8_groups  scale = max(magnitude, least) / 127; nearest(x / scale), or truncated with toward_zero; NaN gives 0
+//   int8_rows    the group is a row; scale = magnitude / 127, NaN left out of it; nearest(x * (1 / scale)); NaN gives 0
+//   fp8_groups   f8e4m3. magnitude at least `least`, at most `bound` where has_bound says; scale = magnitude / 448 or
+//                times 1 / 448, with power_of_two raised to least_power and rounded up, at least least_scale; code of
+//                x / scale or of x * (1 / scale). NaN stays NaN throughout
+//   fp8_given    f8e4m3. Scales are given; code of x * (1 / scale)
+enum class Tail : std::uint8_t { int8_groups, int8_rows, fp8_groups, fp8_given };
+
+// Columns of a group, and of a row that is one group, that wait for their scale as the end of another op.
+inline constexpr std::int64_t kWaitingColumns = 65536;
+
+// `x` and its stride count only where quantisation stands alone.
+struct QuantTask {
+  Tail tail = Tail::int8_groups;
   const void* x = nullptr;
   std::int8_t* codes = nullptr;
-  float* scales = nullptr;
+  float* scales = nullptr;  // not for fp8_given
   std::int64_t x_stride = 0;
   std::int64_t codes_stride = 0;
-  std::int64_t scales_stride = 0;
+  std::int64_t scales_stride = 0;  // from row to row
+  std::int64_t scales_step = 1;    // from group to group
   std::int64_t rows = 0;
-  std::int64_t columns = 0;  // a multiple of `group`
-  std::int64_t group = 32;
-  float least = 0;  // the smallest maximum a scale is made of
+  std::int64_t columns = 0;
+  std::int64_t group = 32;  // at most `columns`; the last one of a row may be short
+  float least = 0;
   bool toward_zero = false;
+
+  bool has_bound = false;
+  float bound = 0;
+  bool scale_by_reciprocal = false;
+  bool power_of_two = false;
+  float least_power = 0;
+  float least_scale = 0;
+  bool codes_by_reciprocal = false;
+
+  // fp8_given: that of row r and group g is given[(first_row + r) / given_rows * given_stride + g * given_step].
+  const float* given = nullptr;
+  std::int64_t first_row = 0;
+  std::int64_t given_rows = 1;
+  std::int64_t given_stride = 0;
+  std::int64_t given_step = 0;
 };
 
-// Where there are two tasks, groups have at most kBlockColumns; what the first would store as its output is rounded
-// to its element type and quantised. Its own `output` is not written.
+// Where there are two tasks, groups have at most kWaitingColumns, and the `output` of the first is not written. What it
+// would store there is rounded to its element type and quantised; `gated_wide` rounds nothing on the way.
 struct QuantisedRowKernels {
-  void (*groups[kElements])(const GroupQuantTask&);
-  void (*rms_norm_groups[kElements][kWeightings])(const NormTask&, const GroupQuantTask&);
-  void (*fused_add_rms_norm_groups[kElements][kWeightings])(const NormTask&, const GroupQuantTask&);
-  void (*gated_groups[kGates][kElements])(const RowTask&, const GroupQuantTask&);
+  void (*rows[kElements])(const QuantTask&);
+  void (*rms_norm[kElements][kWeightings])(const NormTask&, const QuantTask&);
+  void (*fused_add_rms_norm[kElements][kWeightings])(const NormTask&, const QuantTask&);
+  void (*gated[kGates][kElements])(const RowTask&, const QuantTask&);
+  void (*gated_wide[kGates][kElements])(const RowTask&, const QuantTask&);
 };
 extern const QuantisedRowKernels quantised_row_kernels_baseline;
 extern const QuantisedRowKernels quantised_row_kernels_avx2;

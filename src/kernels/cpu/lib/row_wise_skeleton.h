@@ -132,16 +132,17 @@ void fused_add_rms_norm(const NormTask& task) {
   task.normalise_rounded ? fused_add_rms_norm_of<T, Weight, true>(task) : fused_add_rms_norm_of<T, Weight, false>(task);
 }
 
-// An activation in two steps: what takes long to compute of x, and the activation made of both, to be rounded to T.
-template <Gate gate, class T>
-inline Floats activation_factor(Floats x) {
-  if constexpr (gate == Gate::silu && __is_same(T, Brain) && kFusesMultiplyAdd) {
-    return bfloat_silu_divisor(x);
+// An activation in two steps: what takes long to compute of x, and the activation made of both, to be rounded to R.
+template <Gate gate, class R, class T, class Lanes>
+inline Floats activation_factor(const T* from, Lanes lanes) {
+  if constexpr (gate == Gate::silu && __is_same(R, Brain) && kFusesMultiplyAdd) {
+    return bfloat_silu_divisor(load_silu_operand(from, lanes));
   } else if constexpr (gate == Gate::silu) {
-    return vector_silu_divisor(x);
+    return vector_silu_divisor(load(from, lanes));
   } else if constexpr (gate == Gate::gelu) {
-    return vector_erf(x * 0.707106781186547524f) + 1.0f;
+    return vector_erf(load(from, lanes) * 0.707106781186547524f) + 1.0f;
   } else {
+    const Floats x = load(from, lanes);
     const Floats inner = once_rounded_sum(x * x * x, 0.044715f, x) * 0.797884560802865356f;
     return vector_tanh(inner) + 1.0f;
   }
@@ -152,9 +153,10 @@ inline Floats activation(Floats x, Floats factor) {
 }
 
 // Calls take(row, first, count, value) for blocks of `width` columns, at most kBlockColumns; value(column, lanes) is
-// the product at first + column, not yet rounded to T. Factors wait in L1: two loops of short chains of operations have
-// more of them under way at a time than one loop of long chains.
-template <Gate gate, class T, class Take>
+// the product at first + column, rounded on the way to R and not yet at its end. Factors wait in L1: two loops of short
+// chains of operations have more of them under way at a time than one loop of long chains. Where `paired`, all is in
+// the order of for_each_vector_or_pair.
+template <Gate gate, class T, class R, bool paired, class Take>
 inline void gated_blocks(const RowTask& task, std::int64_t width, Take take) {
   float factors[kBlockColumns];
   for (std::int64_t row = 0; row < task.rows; ++row) {
@@ -162,13 +164,13 @@ inline void gated_blocks(const RowTask& task, std::int64_t width, Take take) {
       const T* x = row_of<T>(task.x, row, task.x_stride) + first;
       const T* y = x + task.columns;
       const std::int64_t count = task.columns - first < width ? task.columns - first : width;
-      for_each_vector(count, [&](std::int64_t column, auto lanes) {
-        __builtin_prefetch(y + column);
-        store(factors + column, activation_factor<gate, T>(load(x + column, lanes)), lanes);
+      for_each_vector_or_pair<paired>(count, [&](std::int64_t column, auto lanes) {
+        if constexpr (!__is_same(decltype(lanes), OddLanes)) __builtin_prefetch(y + column);
+        store(factors + column, activation_factor<gate, R>(x + column, lanes), lanes);
       });
       take(row, first, count, [&](std::int64_t column, auto lanes) {
         const Floats active = activation<gate>(load(x + column, lanes), load(factors + column, lanes));
-        return rounded_result<T>(active) * load(y + column, lanes);
+        return rounded_result<R>(active) * load(y + column, lanes);
       });
     }
   }
@@ -176,7 +178,7 @@ inline void gated_blocks(const RowTask& task, std::int64_t width, Take take) {
 
 template <Gate gate, class T>
 void gated(const RowTask& task) {
-  gated_blocks<gate, T>(
+  gated_blocks<gate, T, T, false>(
       task, kBlockColumns,
       [&](std::int64_t row, std::int64_t first, std::int64_t count, auto value) __attribute__((always_inline)) {
         T* output = row_of<T>(task.output, row, task.output_stride) + first;

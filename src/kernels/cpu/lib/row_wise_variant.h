@@ -2,7 +2,6 @@
 
 // Fills a kernel's `run` with the code for the device's instruction set.
 
-#include "kernels/cpu/lib/quantised_rows_kernels.h"
 #include "kernels/cpu/lib/row_wise_kernels.h"
 #include "kernels/kernel.h"
 
@@ -18,13 +17,6 @@ template <void (*run)(const RowWiseKernels&, const KernelCall&)>
 void prepare_row_wise(Kernel& kernel, const DeviceDescription& device) {
   const RowWiseKernels* kernels =
       table_for(device, row_wise_kernels_baseline, row_wise_kernels_avx2, row_wise_kernels_avx512);
-  kernel.run = [kernels](const KernelCall& call) { run(*kernels, call); };
-}
-
-template <void (*run)(const QuantisedRowKernels&, const KernelCall&)>
-void prepare_quantised_rows(Kernel& kernel, const DeviceDescription& device) {
-  const QuantisedRowKernels* kernels =
-      table_for(device, quantised_row_kernels_baseline, quantised_row_kernels_avx2, quantised_row_kernels_avx512);
   kernel.run = [kernels](const KernelCall& call) { run(*kernels, call); };
 }
 

@@ -1,0 +1,179 @@
+#include "kernels/cpu/lib/quant_tail.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "kernels/cpu/lib/row_wise_variant.h"
+#include "tensor/convert.h"
+
+namespace weft::cpu {
+namespace {
+
+float real_attribute(const KernelCall& call, const char* name) {
+  return static_cast<float>(call.attributes.at(name).real());
+}
+bool by_reciprocal(const KernelCall& call, const char* name) { return call.attributes.at(name).word() == "reciprocal"; }
+
+Verdict supports_always(const KernelRequest&, std::size_t) { return Verdict::yes(); }
+
+Verdict supports_fp8(const KernelRequest& request, std::size_t) {
+  const DType dtype = request.attributes.at("dtype").dtype();
+  if (dtype == DType::f8e4m3) return Verdict::yes();
+  return Verdict::no(fmt::format("codes are {}; f8e4m3 is supported", dtype_text(dtype)));
+}
+
+QuantTask int8_groups(const KernelCall& call, std::size_t, std::int64_t columns) {
+  const std::int64_t group = call.attributes.at("group_size").integer();
+  CHECK(group > 0 && columns % group == 0, "[cpu] group_size {} of {} columns", group, columns);
+  return {.tail = Tail::int8_groups,
+          .columns = columns,
+          .group = group,
+          .least = real_attribute(call, "eps"),
+          .toward_zero = call.attributes.at("rounding").word() == "toward_zero"};
+}
+
+QuantTask int8_row(const KernelCall&, std::size_t, std::int64_t columns) {
+  return {.tail = Tail::int8_rows, .columns = columns, .group = columns};
+}
+
+QuantTask fp8_groups(const KernelCall& call, std::size_t, std::int64_t columns) {
+  const Attributes& a = call.attributes;
+  const TensorView& scales = call.results[1];
+  return {.tail = Tail::fp8_groups,
+          .scales_step = scales.stride[scales.rank - 1],
+          .columns = columns,
+          .group = std::min(a.at("group_size").integer(), columns),
+          .least = real_attribute(call, "eps"),
+          .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
+          .power_of_two = a.at("use_ue8m0").boolean(),
+          .least_power = real_attribute(call, "ue8m0_minimum"),
+          .least_scale = real_attribute(call, "minimum_scale")};
+}
+
+QuantTask fp8_row(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
+  constexpr float kLeastScale = 1.0 / (448 * 512);
+  const TensorView& bound = call.operands[tensor];
+  const bool states_least = !call.attributes.at("minimum_scale").is_none();
+  return {.tail = Tail::fp8_groups,
+          .columns = columns,
+          .group = columns,
+          .has_bound = bound.present(),
+          .bound = bound.present() ? load_float(bound.dtype, bound.data, 0) : 0,
+          .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
+          .least_scale = states_least ? real_attribute(call, "minimum_scale") : kLeastScale,
+          .codes_by_reciprocal = by_reciprocal(call, "codes_by")};
+}
+
+// The extents of what one scale is for, of x [rows, columns].
+struct Extent {
+  std::int64_t rows, columns;
+};
+Extent extent_of_scales(const KernelCall& call, const TensorView& scale, std::int64_t rows, std::int64_t columns) {
+  const Attribute& stated = call.attributes.at("group_shape");
+  if (scale.rank == 2 && stated.is_none()) return {rows / scale.size[0], columns / scale.size[1]};
+  const Shape shape = stated.as_shape();
+  const auto extent = [&](std::size_t i, std::int64_t all) {
+    return shape[i].number() == -1 ? all : shape[i].number();
+  };
+  return {extent(0, rows), extent(1, columns)};
+}
+
+QuantTask fp8_given(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
+  const TensorView& scale = call.operands[tensor];
+  const TensorView& codes = call.results[0];
+  QuantTask task{.tail = Tail::fp8_given, .columns = columns, .given = reinterpret_cast<const float*>(scale.data)};
+  // Groups that share a scale need not wait for it.
+  const std::int64_t block = std::min(columns, kBlockColumns);
+  if (scale.rank == 0 || (scale.rank == 1 && scale.size[0] == 1)) {
+    task.group = block;
+    return task;
+  }
+  const std::int64_t rows = codes.size[0];
+  const Extent extent = extent_of_scales(call, scale, rows, columns);
+  const bool of_all_columns = extent.columns == columns, of_all_rows = extent.rows == rows;
+  task.group = of_all_columns ? block : extent.columns;
+  task.given_rows = extent.rows;
+  // A vector is one row or one column of scales.
+  task.given_stride = of_all_rows ? 0 : scale.stride[0];
+  task.given_step = of_all_columns ? 0 : scale.stride[scale.rank - 1];
+  return task;
+}
+
+Verdict supports_given(const KernelRequest& request, std::size_t tensor) {
+  if (Verdict verdict = supports_fp8(request, tensor); !verdict) return verdict;
+  const Attribute& stated = request.attributes.at("group_shape");
+  if (stated.is_none()) return Verdict::yes();
+  const Shape shape = stated.as_shape();
+  const bool numbers = std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim.is_number(); });
+  return numbers ? Verdict::yes() : Verdict::no("group_shape is symbolic");
+}
+
+constexpr QuantTail kTails[] = {
+    {"dynamic_per_token_scaled_fp8_quant", true, supports_fp8, fp8_row},
+    {"dynamic_per_token_scaled_int8_quant", true, supports_always, int8_row},
+    {"per_token_group_quant_fp8", true, supports_fp8, fp8_groups},
+    {"per_token_group_quant_int8", true, supports_always, int8_groups},
+    {"static_scaled_fp8_quant", false, supports_given, fp8_given},
+};
+
+}  // namespace
+
+std::span<const QuantTail> quant_tails() { return kTails; }
+
+Verdict supports_waiting(const QuantTail& tail, const KernelRequest& request, std::size_t tensor) {
+  if (Verdict verdict = tail.supports(request, tensor); !verdict) return verdict;
+  const Dim& columns = request.results[0].shape.back();
+  if (!columns.is_number()) return Verdict::no(fmt::format("rows have {} columns", columns.text()));
+  std::int64_t group = columns.number();
+  if (const Attribute* stated = request.attributes.find("group_size")) group = std::min(group, stated->integer());
+  if (group <= kWaitingColumns) return Verdict::yes();
+  return Verdict::no(fmt::format("groups have {} columns; up to {} are supported", group, kWaitingColumns));
+}
+
+QuantTask with_results(QuantTask task, const RowRun& run) {
+  task.codes = reinterpret_cast<std::int8_t*>(run.data[0]);
+  task.codes_stride = run.stride[0];
+  task.scales = reinterpret_cast<float*>(run.data[1]);
+  task.scales_stride = run.stride[1];
+  task.rows = run.count;
+  task.first_row = run.first;
+  return task;
+}
+
+Kernel quantised_rows_kernel(std::string op, std::function<Verdict(const KernelRequest&)> supports,
+                             QuantisedRowRun run) {
+  const auto prepare = [run = std::move(run)](Kernel& kernel, const DeviceDescription& device) {
+    const QuantisedRowKernels* kernels =
+        table_for(device, quantised_row_kernels_baseline, quantised_row_kernels_avx2, quantised_row_kernels_avx512);
+    kernel.run = [kernels, run](const KernelCall& call) { run(*kernels, call); };
+  };
+  return {.op = std::move(op),
+          .provider = "cpu",
+          .supports = std::move(supports),
+          .prepare = prepare,
+          .note = kRowWiseNote};
+}
+
+Kernel quantising_kernel(const QuantTail& tail) {
+  const auto supports = [tail](const KernelRequest& request) {
+    if (Verdict verdict = float_rows(request.operands[0], "x"); !verdict) return verdict;
+    return tail.supports(request, 1);
+  };
+  return quantised_rows_kernel(tail.op, supports, [tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+    const TensorView& x = call.operands[0];
+    const std::int64_t columns = x.size[x.rank - 1];
+    const QuantTask shared = tail.task(call, 1, columns);
+    const auto function = kernels.rows[static_cast<std::size_t>(element_of(x.dtype))];
+    const RowSpace rows({&call.results[0], &tail.scales(call), &x});
+    rows.run(call.threads, columns * (1 + dtype_info(x.dtype).block_bytes), [&](const RowRun& run) {
+      QuantTask task = with_results(shared, run);
+      task.x = run.data[2];
+      task.x_stride = run.stride[2];
+      function(task);
+    });
+  });
+}
+
+}  // namespace weft::cpu

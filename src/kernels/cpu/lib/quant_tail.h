@@ -1,0 +1,46 @@
+#pragma once
+
+// What kernels share that end in a quantisation: which op it is, what of it they support, and its task. In calls that
+// begin with another op, that op's operands come first, then the tensor of the quantisation if it has one; results are
+// the codes, the scales if it gives any, and others.
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "kernels/cpu/lib/quantised_rows_kernels.h"
+#include "kernels/cpu/lib/rows.h"
+#include "kernels/kernel.h"
+
+namespace weft::cpu {
+
+struct QuantTail {
+  const char* op;  // that quantises alone
+  bool gives_scales;
+  // Whether what the attributes say is supported; the number of the quantisation's tensor.
+  Verdict (*supports)(const KernelRequest&, std::size_t tensor);
+  // The task that the call states for rows of `columns`, codes being their view; nothing to read or write yet.
+  QuantTask (*task)(const KernelCall&, std::size_t tensor, std::int64_t columns);
+
+  // Results that are the quantisation's.
+  std::size_t results() const { return gives_scales ? 2 : 1; }
+  // The view that stands for the scales where rows are run: the codes where there are none.
+  const TensorView& scales(const KernelCall& call) const { return call.results[gives_scales ? 1 : 0]; }
+};
+
+std::span<const QuantTail> quant_tails();
+
+// Whether groups fit where another op's result waits, too.
+Verdict supports_waiting(const QuantTail& tail, const KernelRequest& request, std::size_t tensor);
+
+// The task with the codes and scales of a run, which are its first two operands.
+QuantTask with_results(QuantTask task, const RowRun& run);
+
+using QuantisedRowRun = std::function<void(const QuantisedRowKernels&, const KernelCall&)>;
+// A kernel of provider cpu that runs the code for the device's instruction set.
+Kernel quantised_rows_kernel(std::string op, std::function<Verdict(const KernelRequest&)> supports,
+                             QuantisedRowRun run);
+// That of the tail's own op.
+Kernel quantising_kernel(const QuantTail& tail);
+
+}  // namespace weft::cpu

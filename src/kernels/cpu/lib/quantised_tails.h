@@ -1,0 +1,405 @@
+#pragma once
+
+// From values to codes and scales, for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h), with
+// the bits of the meanings of the quantising ops.
+
+#include <cstdint>
+
+#include "kernels/cpu/lib/house_vector.h"
+#include "kernels/cpu/lib/quantised_rows_kernels.h"
+
+namespace weft::cpu {
+namespace {
+
+// What a tail reads: elements in memory. `short_values` have at most 11 significant bits. In `paired` ones two vectors
+// hold the even and the odd ones of 2 * kLanes columns: then groups are whole ones of kTogether.
+template <class T, bool short_values, bool paired>
+struct Form {
+  using Element = T;
+  static constexpr bool kShort = short_values;
+  static constexpr bool kPaired = paired;
+};
+template <class T>
+using PlainForm = Form<T, sizeof(T) == 2, false>;
+
+// Columns whose codes are made together: whole vectors, and whole pairs of them, on every instruction set.
+constexpr std::int64_t kTogether = 32;
+constexpr int kVectorsTogether = kTogether / kLanes;
+
+inline void store_bytes(std::int8_t* to, Integers x, AllLanes) { store_bytes(to, x); }
+inline void store_bytes(std::int8_t* to, Integers x, FirstLanes lanes) {
+  std::int8_t buffer[kLanes];
+  store_bytes(buffer, x);
+  std::memcpy(to, buffer, static_cast<unsigned>(lanes.count));
+}
+
+// Magnitudes as integers: the bits of a NaN are above those of infinity, so that a NaN is the largest.
+inline Integers larger_magnitude(Integers largest, Floats x) {
+  const Integers bits = bits_of(absolute(x));
+  return bits > largest ? bits : largest;
+}
+
+inline float largest_lane(Integers x) {
+#pragma GCC unroll 4
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    const Integers moved = __builtin_shuffle(x, lane_numbers() ^ width);
+    x = moved > x ? moved : x;
+  }
+  return float_of_bits(static_cast<std::uint32_t>(x[0]));
+}
+
+// The largest magnitude of a group.
+template <class T>
+inline float largest_magnitude(const T* x, std::int64_t columns) {
+  Integers largest = {};
+  std::int64_t first = 0;
+  for (; first + kTogether <= columns; first += kTogether) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kTogether; v += kLanes) largest = larger_magnitude(largest, load(x + first + v));
+  }
+  for_each_vector(columns - first, [&](std::int64_t column, auto lanes) {
+    largest = larger_magnitude(largest, load(x + first + column, lanes));
+  });
+  return largest_lane(largest);
+}
+// The same, NaN left out.
+template <class T>
+inline float largest_magnitude_of_numbers(const T* x, std::int64_t columns) {
+  Floats largest = {};
+  for_each_vector(
+      columns, [&](std::int64_t column, auto lanes) { largest = larger(absolute(load(x + column, lanes)), largest); });
+  return largest_lane(bits_of(largest));
+}
+
+// Calls body(number, first, columns) for each group of `columns`; the last may be short.
+template <class Body>
+inline void for_each_group(std::int64_t columns, std::int64_t group, Body body) {
+  std::int64_t number = 0, first = 0;
+  for (; first + group <= columns; first += group) body(number++, first, group);
+  if (first < columns) body(number, first, columns - first);
+}
+
+template <class T>
+inline void largest_magnitudes(float* magnitudes, const T* x, std::int64_t columns, std::int64_t group) {
+  if (group == kTogether) {
+    for (std::int64_t i = 0; i < columns / kTogether; ++i)
+      magnitudes[i] = largest_magnitude(x + i * kTogether, kTogether);
+  } else {
+    for_each_group(columns, group, [&](std::int64_t number, std::int64_t first, std::int64_t count) {
+      magnitudes[number] = largest_magnitude(x + first, count);
+    });
+  }
+}
+
+inline bool every_lane(Integers truth) {
+  bool all = true;
+  for (int i = 0; i < kLanes; ++i) all &= truth[i] != 0;
+  return all;
+}
+
+// What x is scaled by: x / scale of an ordinary scale; sign_of_scaled has the result's sign. Short values are
+// multiplied with the reciprocal in two parts, which is less work: of every 11-bit significand by every 24-bit one but
+// the largest the product is the quotient, or one last bit away from it where neither has 10 bits or fewer, and so no
+// code ends between them. Parts that underflow are of products far below every code but 0.
+constexpr float kLeastOrdinary = 0x1p-64f, kLargestOrdinary = 0x1p64f;
+template <bool short_values>
+inline Integers is_ordinary(Floats scale) {
+  const Integers inside = (scale >= kLeastOrdinary) & (scale <= kLargestOrdinary);
+  return short_values ? inside & ((bits_of(scale) & 0x7fffff) != 0x7fffff) : inside;
+}
+// Of the groups of a block; the inverses are for short values alone.
+struct GroupScales {
+  float scale[kBlockColumns];
+  float inverse[kBlockColumns];
+  float inverse_rest[kBlockColumns];
+};
+template <bool short_values>
+struct Quotient {
+  Quotient(const GroupScales& scales, std::int64_t group) : divisor(fill(scales.scale[group])) {}
+  Floats operator()(Floats x) const { return x / divisor; }
+  static Floats sign_of_scaled(Floats, Floats quotient) { return quotient; }
+  Floats divisor;
+};
+template <>
+struct Quotient<true> {
+  Quotient(const GroupScales& scales, std::int64_t group)
+      : first(fill(scales.inverse[group])), rest(fill(scales.inverse_rest[group])) {}
+  Floats operator()(Floats x) const { return multiply_add(x, first, x * rest); }
+  // The sum of -0 and 0 is 0.
+  static Floats sign_of_scaled(Floats x, Floats) { return x; }
+  Floats first, rest;
+};
+template <class F>
+using QuotientOf = Quotient<F::kShort && kFusesMultiplyAdd>;
+struct Product {
+  explicit Product(float inverse) : factor(fill(inverse)) {}
+  Floats operator()(Floats x) const { return x * factor; }
+  static Floats sign_of_scaled(Floats, Floats product) { return product; }
+  Floats factor;
+};
+
+// Turns magnitudes, which lie where scales will, into scales. Whether all are ordinary.
+template <bool short_values, class ScaleOf>
+inline bool scales_of(GroupScales& scales, std::int64_t count, ScaleOf scale_of) {
+  Integers ordinary = Integers{} - 1;
+  for_each_vector(count, [&](std::int64_t group, auto lanes) {
+    const Floats scale = scale_of(load(scales.scale + group, lanes));
+    store(scales.scale + group, scale, lanes);
+    if constexpr (short_values && kFusesMultiplyAdd) {
+      const Floats inverse = 1.0f / scale;
+      store(scales.inverse + group, inverse, lanes);
+      store(scales.inverse_rest + group, multiply_add(-inverse, scale, fill(1.0f)) * inverse, lanes);
+    }
+    if constexpr (__is_same(decltype(lanes), AllLanes)) {
+      ordinary &= is_ordinary<short_values>(scale);
+    } else {
+      ordinary &= is_ordinary<short_values>(scale) | (lane_numbers() >= lanes.count);
+    }
+  });
+  return every_lane(ordinary);
+}
+
+// Int8 codes of kTogether values whose scaled ones are numbers in (-129, 128).
+template <class F, class Scaled>
+inline void store_int8_together(std::int8_t* codes, const typename F::Element* x, const Scaled& scaled,
+                                bool toward_zero) {
+  Floats code[kVectorsTogether];
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectorsTogether; ++v) {
+    const Floats value = scaled(load(x + v * kLanes));
+    code[v] = toward_zero ? truncated(value) : value;
+  }
+  F::kPaired ? store_nearest_byte_pairs(codes, code) : store_nearest_bytes(codes, code);
+}
+
+// Codes of f8e4m3, each 968 too large, of the magnitudes of numbers in (-464, 464). The sum with 2^20 times the power
+// of two below a magnitude, or with 2^14 below 2^-6, has the multiple of the code's last place in its low bits; there
+// the addend brings the code of that power.
+constexpr int kFp8Bias = 968;
+inline Integers biased_fp8_codes(Floats x) {
+  const Integers bits = bits_of(x) & 0x7f800000;
+  const Words power = reinterpret_cast<Words>(bits > 0x3c800000 ? bits : Integers{} + 0x3c800000);
+  const Floats sum = absolute(x) + reinterpret_cast<Floats>(power + ((power >> 20) + (20u << 23)));
+  return bits_of(sum) & 0x7ff;
+}
+template <class F, class Scaled>
+inline void store_fp8_together(std::int8_t* codes, const typename F::Element* x, const Scaled& scaled) {
+  Integers code[kVectorsTogether];
+  Floats sign[kVectorsTogether];
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectorsTogether; ++v) {
+    const Floats value = load(x + v * kLanes), result = scaled(value);
+    code[v] = biased_fp8_codes(result);
+    sign[v] = Scaled::sign_of_scaled(value, result);
+  }
+  F::kPaired ? store_signed_byte_pairs(codes, code, kFp8Bias, sign) : store_signed_bytes(codes, code, kFp8Bias, sign);
+}
+
+// Columns in the order of memory. Paired values end with whole vectors.
+template <class F, class Lanes>
+inline Floats load_in_order(const typename F::Element* x, std::int64_t column, Lanes lanes) {
+  if constexpr (F::kPaired) {
+    const std::int64_t pair = column / (2 * kLanes) * (2 * kLanes);
+    float buffer[kLanes];
+    for (int i = 0; i < kLanes; ++i) {
+      const std::int64_t inside = column - pair + i;
+      buffer[i] = x[pair + inside / 2 + inside % 2 * kLanes];
+    }
+    return load(buffer);
+  } else {
+    return load(x + column, lanes);
+  }
+}
+
+// Int8 codes by whatever scale; NaN gives 0.
+template <class F, class Scaled>
+inline void store_int8(std::int8_t* codes, const typename F::Element* x, std::int64_t columns, const Scaled& scaled,
+                       bool toward_zero) {
+  for_each_vector(columns, [&](std::int64_t column, auto lanes) {
+    const Floats code = at_most(at_least(scaled(load_in_order<F>(x, column, lanes)), -128.0f), 127.0f);
+    const Floats whole = toward_zero ? truncated(code) : round_even(code);
+    store_bytes(codes + column, integers_of(whole) & (code == code), lanes);
+  });
+}
+
+// f8e4m3 codes of numbers held to [-448, 448] or NaN; sign-extended.
+inline Integers fp8_codes(Floats x) {
+  const Integers bits = bits_of(x);
+  const Integers code = biased_fp8_codes(x) - kFp8Bias;
+  return ((bits & 0x7fffffff) > 0x7f800000 ? (Integers{} + 0x7f) : code) | ((bits >> 31) & -128);
+}
+template <class F, class Scaled>
+inline void store_fp8(std::int8_t* codes, const typename F::Element* x, std::int64_t columns, const Scaled& scaled) {
+  for_each_vector(columns, [&](std::int64_t column, auto lanes) {
+    const Floats value = load_in_order<F>(x, column, lanes), result = scaled(value);
+    // Of two NaN a product may be either: it is the value's.
+    const Floats held = value == value ? at_most(at_least(result, -448.0f), 448.0f) : value;
+    store_bytes(codes + column, fp8_codes(held), lanes);
+  });
+}
+
+// Calls together(column) for each whole kTogether of `columns`, rest(column) for what remains.
+template <class Together, class Rest>
+inline void for_each_together(std::int64_t columns, Together together, Rest rest) {
+  std::int64_t column = 0;
+  for (; column + kTogether <= columns; column += kTogether) together(column);
+  if (column < columns) rest(column);
+}
+
+// A part of a row: values, where their codes go, and the number of the first group.
+template <class F>
+struct Part {
+  const typename F::Element* x;
+  std::int8_t* codes;
+  std::int64_t row;
+  std::int64_t columns;
+  std::int64_t group;  // the first one's number in the row
+};
+
+inline void give_scales(const QuantTask& task, std::int64_t row, std::int64_t group, const float* scales,
+                        std::int64_t count) {
+  float* to = task.scales + row * task.scales_stride + group * task.scales_step;
+  if (task.scales_step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = scales[i];
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) to[i * task.scales_step] = scales[i];
+  }
+}
+
+template <class F>
+inline void quantise_int8_groups(const QuantTask& task, const Part<F>& part) {
+  GroupScales scales;
+  const std::int64_t group = task.group, count = (part.columns + group - 1) / group;
+  largest_magnitudes(scales.scale, part.x, part.columns, group);
+  const bool ordinary = scales_of<F::kShort>(
+      scales, count, [&](Floats magnitude) { return larger(fill(task.least), magnitude) / 127.0f; });
+  give_scales(task, part.row, part.group, scales.scale, count);
+  const bool toward_zero = task.toward_zero;
+  if (ordinary && group == kTogether && part.columns % kTogether == 0) {
+    for (std::int64_t i = 0; i < count; ++i)
+      store_int8_together<F>(part.codes + i * kTogether, part.x + i * kTogether, QuotientOf<F>(scales, i), toward_zero);
+    return;
+  }
+  for_each_group(part.columns, group, [&](std::int64_t number, std::int64_t first, std::int64_t columns) {
+    const auto* x = part.x + first;
+    std::int8_t* codes = part.codes + first;
+    const Quotient<false> divided(scales, number);
+    if (!ordinary) return store_int8<F>(codes, x, columns, divided, toward_zero);
+    const QuotientOf<F> quotient(scales, number);
+    for_each_together(
+        columns, [&](std::int64_t at) { store_int8_together<F>(codes + at, x + at, quotient, toward_zero); },
+        [&](std::int64_t at) { store_int8<F>(codes + at, x + at, columns - at, divided, toward_zero); });
+  });
+}
+
+template <class F>
+inline void quantise_int8_row(const QuantTask& task, const Part<F>& part) {
+  const float largest = largest_magnitude(part.x, part.columns);
+  const bool is_number = largest == largest;
+  const float scale = (is_number ? largest : largest_magnitude_of_numbers(part.x, part.columns)) / 127.0f;
+  give_scales(task, part.row, part.group, &scale, 1);
+  const Product scaled(1.0f / scale);
+  if (!is_number || !(scale >= kLeastOrdinary && scale <= kLargestOrdinary))
+    return store_int8<F>(part.codes, part.x, part.columns, scaled, false);
+  for_each_together(
+      part.columns, [&](std::int64_t at) { store_int8_together<F>(part.codes + at, part.x + at, scaled, false); },
+      [&](std::int64_t at) { store_int8<F>(part.codes + at, part.x + at, part.columns - at, scaled, false); });
+}
+
+// The power of two at or above x >= 0; 0, infinity and NaN as they are.
+inline Floats power_of_two_above(Floats x) {
+  const Integers bits = bits_of(x);
+  const Integers normal = wrapping_sum(bits, Integers{} + 0x7fffff) & 0x7f800000;
+  // The bits of a denormal count its smallest parts.
+  const Floats parts = __builtin_convertvector(bits & 0x7fffff, Floats);
+  const Integers small = integers_of(floats_of((bits_of(parts) + 0x7fffff) & 0x7f800000));
+  const Integers power = bits > 0x7fffff ? normal : small;
+  return floats_of((bits == 0) | (bits >= 0x7f800000) ? bits : power);
+}
+
+// As the meanings' clamp, minimum and div_scalar treat a NaN: it passes.
+inline Floats fp8_scale(Floats magnitude, const QuantTask& task) {
+  magnitude = at_least(magnitude, task.least);
+  if (task.has_bound) magnitude = (magnitude < task.bound) | (magnitude != magnitude) ? magnitude : fill(task.bound);
+  Floats scale = task.scale_by_reciprocal ? magnitude * static_cast<float>(1.0 / 448) : magnitude / 448.0f;
+  if (task.power_of_two) scale = power_of_two_above(at_least(scale, task.least_power));
+  return at_least(scale, task.least_scale);
+}
+
+template <class F, class Fast, class Slow>
+inline void store_fp8_group(std::int8_t* codes, const typename F::Element* x, std::int64_t columns, bool fast,
+                            const Fast& fast_scaled, const Slow& scaled) {
+  if (!fast) return store_fp8<F>(codes, x, columns, scaled);
+  for_each_together(
+      columns, [&](std::int64_t at) { store_fp8_together<F>(codes + at, x + at, fast_scaled); },
+      [&](std::int64_t at) { store_fp8<F>(codes + at, x + at, columns - at, scaled); });
+}
+
+// Scales made of the largest magnitude hold what they scale to 448 and a few last bits, which needs no clamp; a bound
+// may make them smaller.
+template <class F>
+inline void quantise_fp8_groups(const QuantTask& task, const Part<F>& part) {
+  GroupScales scales;
+  const std::int64_t group = task.group, count = (part.columns + group - 1) / group;
+  largest_magnitudes(scales.scale, part.x, part.columns, group);
+  const bool fast = scales_of<F::kShort>(scales, count, [&](Floats magnitude) { return fp8_scale(magnitude, task); }) &&
+                    !task.has_bound;
+  give_scales(task, part.row, part.group, scales.scale, count);
+  if (fast && group == kTogether && part.columns % kTogether == 0 && !task.codes_by_reciprocal) {
+    for (std::int64_t i = 0; i < count; ++i)
+      store_fp8_together<F>(part.codes + i * kTogether, part.x + i * kTogether, QuotientOf<F>(scales, i));
+    return;
+  }
+  for_each_group(part.columns, group, [&](std::int64_t number, std::int64_t first, std::int64_t columns) {
+    const auto* x = part.x + first;
+    std::int8_t* codes = part.codes + first;
+    if (task.codes_by_reciprocal) {
+      const Product scaled(1.0f / scales.scale[number]);
+      store_fp8_group<F>(codes, x, columns, fast, scaled, scaled);
+    } else {
+      store_fp8_group<F>(codes, x, columns, fast, QuotientOf<F>(scales, number), Quotient<false>(scales, number));
+    }
+  });
+}
+
+// A product held to [-448, 448]; no NaN comes of a factor that is a number and of values that are.
+struct HeldProduct {
+  explicit HeldProduct(float inverse) : factor(fill(inverse)) {}
+  Floats operator()(Floats x) const { return at_most(at_least(x * factor, -448.0f), 448.0f); }
+  static Floats sign_of_scaled(Floats, Floats product) { return product; }
+  Floats factor;
+};
+
+template <class F>
+inline void quantise_fp8_given(const QuantTask& task, const Part<F>& part) {
+  const float* given = task.given + (task.first_row + part.row) / task.given_rows * task.given_stride;
+  for_each_group(part.columns, task.group, [&](std::int64_t number, std::int64_t first, std::int64_t columns) {
+    const auto* x = part.x + first;
+    std::int8_t* codes = part.codes + first;
+    const float inverse = 1.0f / given[(part.group + number) * task.given_step];
+    const bool finite = largest_magnitude(x, columns) < __builtin_inff() && inverse - inverse == 0;
+    store_fp8_group<F>(codes, x, columns, finite, HeldProduct(inverse), Product(inverse));
+  });
+}
+
+template <class F>
+__attribute__((noinline)) void quantise(const QuantTask& task, const Part<F>& part) {
+  switch (task.tail) {
+    case Tail::int8_groups:
+      return quantise_int8_groups<F>(task, part);
+    case Tail::int8_rows:
+      return quantise_int8_row<F>(task, part);
+    case Tail::fp8_groups:
+      return quantise_fp8_groups<F>(task, part);
+    case Tail::fp8_given:
+      return quantise_fp8_given<F>(task, part);
+  }
+}
+
+// Columns that are quantised at a time: whole groups.
+inline std::int64_t columns_at_a_time(const QuantTask& task) {
+  return task.group > kBlockColumns ? task.group : kBlockColumns / task.group * task.group;
+}
+
+}  // namespace
+}  // namespace weft::cpu
