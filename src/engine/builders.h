@@ -2,6 +2,7 @@
 
 // The two homes of model code: a graph under construction, and eager execution over tensors.
 
+#include <functional>
 #include <map>
 
 #include "compiler/eager.h"
@@ -15,6 +16,9 @@ class ModelBuilder : public Builder {
  public:
   ModelBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf);
   bool can_merge(const std::vector<std::string>& keys) const override { return weights_.can_merge(keys); }
+  const QuantizationConfig* quantization(const std::vector<std::string>& keys) const override {
+    return weights_.quantization(keys);
+  }
   std::string key(const std::string& weight_name, int layer = -1) const override {
     return model_.key(weight_name, is_gguf_, layer);
   }
@@ -53,17 +57,25 @@ class TraceBuilder : public ModelBuilder {
   std::vector<TracedParam> params_;
 };
 
+// Sees the input of every linear layer, by the names of its weights.
+using LinearObserver = std::function<void(const std::vector<std::string>& keys, const Tensor& x)>;
+
 class EagerBuilder : public ModelBuilder {
  public:
   EagerBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf,
                EagerEvaluator& evaluator, std::map<std::string, Tensor> inputs)
       : ModelBuilder(facts, model, weights, is_gguf), evaluator_(evaluator), inputs_(std::move(inputs)) {}
 
+  LinearObserver observer;  // none unless set
+
   Value input(const std::string& name, const Meta& meta) override;
   Value donated_input(const std::string& name, const Meta& meta) override { return input(name, meta); }
   Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) override;
   Value rotary_table() override { return evaluator_.value(weights_.rotary_table()); }
   void enter_layer(int) override {}
+  void linear_input(const std::vector<std::string>& keys, const Value& x) override {
+    if (observer) observer(keys, x.tensor());
+  }
 
  private:
   EagerEvaluator& evaluator_;

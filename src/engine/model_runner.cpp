@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "compiler/interpret.h"
 #include "compiler/token_ranges.h"
+#include "passes/pattern_pass.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -145,12 +146,18 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
 }
 
 ExpectedFusions ModelRunner::declared_fusions() const {
-  const auto is_quantization = [](const auto& node) { return node->name.find("_quant_") != std::string::npos; };
-  const NodeList& nodes = traced_forward_->nodes();
-  if (std::none_of(nodes.begin(), nodes.end(), is_quantization)) return {};
   ExpectedFusions declared;
-  for (const auto& [fusion, count] : model_.fusions_per_layer)
-    declared[fusion] = count * static_cast<int>(facts_.config.layer_count);
+  for (const auto& [fusion, count] : model_.fusions_per_layer) {
+    const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
+    // What a pattern ends in: without it the model does not quantize its activations so.
+    const auto is_end = [&](const auto& node) {
+      return std::any_of(patterns.begin(), patterns.end(),
+                         [&](const Pattern* pattern) { return node->name == pattern->before.nodes.back().name; });
+    };
+    const NodeList& nodes = traced_forward_->nodes();
+    if (std::any_of(nodes.begin(), nodes.end(), is_end))
+      declared[fusion] = count * static_cast<int>(facts_.config.layer_count);
+  }
   return declared;
 }
 
@@ -268,6 +275,7 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
   const auto rows = static_cast<std::int64_t>(input.ids.size());
   EagerEvaluator evaluator(*context_, forward_ranges_[range_of(forward_ranges_, rows)]);
   EagerBuilder builder(facts_, model_, *weights_, checkpoint_.is_gguf(), evaluator, std::move(inputs));
+  builder.observer = linear_observer_;
   const Values results = model_.forward(builder);
   if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
   const auto logit_rows = static_cast<std::int64_t>(input.logit_rows.size());
@@ -282,6 +290,11 @@ const Plan* ModelRunner::forward_plan() const {
 }
 
 const Plan* ModelRunner::head_plan() const { return head_ == nullptr ? nullptr : head_->programs.front()->plan(); }
+
+void ModelRunner::set_linear_observer(LinearObserver observer) {
+  CHECK(forward_ == nullptr, "the inputs of linear layers are seen in eager mode alone");
+  linear_observer_ = std::move(observer);
+}
 
 void ModelRunner::set_observer(std::function<void(const PlanStep&)> observer) {
   for (CompiledModel* model : {forward_.get(), head_.get()}) {

@@ -71,6 +71,8 @@ class ModelRunner {
   MemoryUse memory_use() const;
   // Called after every step of the forward plan; for profiles.
   void set_observer(std::function<void(const PlanStep&)> observer);
+  // Called for every linear layer of every step in eager mode, before it computes; InternalError in other modes.
+  void set_linear_observer(LinearObserver observer);
 
  private:
   struct Program;        // one Plan, bound to its params
@@ -96,6 +98,7 @@ class ModelRunner {
   std::unique_ptr<CompiledModel> forward_, head_;  // none in eager mode
   std::vector<CompileRecord> records_;
   std::shared_ptr<const Graph> traced_forward_, traced_head_;
+  LinearObserver linear_observer_;
 };
 
 }  // namespace weft

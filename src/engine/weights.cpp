@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "io/quantized_weight.h"
 #include "nn/rope.h"
 #include "tensor/convert.h"
 
@@ -16,9 +17,16 @@ std::string joined(const std::vector<std::string>& keys) {
   return text;
 }
 
-Tensor converted(const Tensor& vector, DType dtype) {
-  Tensor result = Tensor::empty(Meta::tensor(dtype, vector.meta.shape));
-  convert_row(vector.meta.dtype, vector.data(), dtype, result.data(), element_count(vector.meta.shape).number());
+// "X.weight" of "X.weight_scale".
+std::string weight_of_scale(const std::string& key) {
+  constexpr std::string_view kScale = "_scale";
+  CHECK(key.ends_with(kScale), "scales of rows are named {}", key);
+  return key.substr(0, key.size() - kScale.size());
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  Tensor result = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
+  convert_row(tensor.meta.dtype, tensor.data(), dtype, result.data(), element_count(tensor.meta.shape).number());
   return result;
 }
 
@@ -27,22 +35,97 @@ Tensor converted(const Tensor& vector, DType dtype) {
 Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts)
     : context_(context), checkpoint_(std::move(checkpoint)), facts_(facts) {}
 
-bool Weights::can_merge(const std::vector<std::string>& keys) const {
-  return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
-    return checkpoint_.tensor(key).meta.dtype == checkpoint_.tensor(keys[0]).meta.dtype;
-  });
+bool Weights::is_quantized(const std::string& key) const {
+  return facts_.config.quantization && facts_.config.quantization->quantizes(key);
 }
 
-Meta Weights::plain_meta(const std::vector<std::string>& keys) const {
-  Meta meta = checkpoint_.tensor(keys[0]).meta;
+const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
+  const bool computes_over_codes = facts_.fast && is_quantized(keys[0]);
+  return computes_over_codes ? &*facts_.config.quantization : nullptr;
+}
+
+bool Weights::can_merge(const std::vector<std::string>& keys) const {
+  const QuantizationConfig* config = quantization(keys);
+  const auto fits = [&](const std::string& key) {
+    if (is_quantized(key) != is_quantized(keys[0])) return false;
+    if (config == nullptr)
+      return stored_meta(key, WeightRole::linear).dtype == stored_meta(keys[0], WeightRole::linear).dtype;
+    const QuantizedNames first = quantized_names(*config, keys[0]), names = quantized_names(*config, key);
+    const auto agrees = [&](std::string QuantizedNames::*member) {
+      return (names.*member).empty() || number_in(checkpoint_, names.*member) == number_in(checkpoint_, first.*member);
+    };
+    return agrees(&QuantizedNames::input_scale) && agrees(&QuantizedNames::global_scale);
+  };
+  return std::all_of(keys.begin(), keys.end(), fits);
+}
+
+// As it is read from the checkpoint: the numbers of a quantized weight where it is asked for by its own name, and pairs
+// of codes as such.
+Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
+  if (role == WeightRole::linear && is_quantized(key))
+    return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
+  Meta meta = checkpoint_.tensor(key).meta;
+  if (meta.dtype == DType::u8) meta = Meta::tensor(DType::f4e2m1, {meta.shape[0], meta.shape[1].number() * 2});
+  return meta;
+}
+
+Tensor Weights::stored(const std::string& key, WeightRole role) const {
+  if (role == WeightRole::linear && is_quantized(key))
+    return dequantized_weight(checkpoint_, *facts_.config.quantization, key);
+  Tensor tensor = checkpoint_.tensor(key);
+  tensor.meta = stored_meta(key, role);
+  return tensor;
+}
+
+void Weights::drop_pages(const std::string& key) const {
+  const std::string name = is_quantized(key) ? quantized_names(*facts_.config.quantization, key).codes : key;
+  if (const TensorEntry* entry = checkpoint_.find(name)) checkpoint_.drop_pages(*entry);
+}
+
+Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) const {
+  Meta meta = stored_meta(keys[0], role);
   for (std::size_t i = 1; i < keys.size(); ++i) {
-    const Meta& next = checkpoint_.tensor(keys[i]).meta;
+    const Meta next = stored_meta(keys[i], role);
     USER_CHECK(next.rank() == 2 && meta.rank() == 2 && next.shape[1] == meta.shape[1],
                "[{}] {} must have rows of the same width as {}: {}, but is {}", checkpoint_.path(), keys[i], keys[0],
                meta.text(), next.text());
     meta.shape[0] = meta.shape[0] + next.shape[0];
   }
   return meta;
+}
+
+// A block of scales belongs to one of the weights only if none of them ends within it.
+void Weights::check_whole_blocks(const std::vector<std::string>& keys) const {
+  const std::int64_t rows = facts_.config.quantization->block_rows;
+  if (keys.size() == 1 || rows == 0) return;
+  for (const std::string& key : keys) {
+    const Meta& meta = checkpoint_.tensor(key).meta;
+    USER_CHECK(meta.shape[0].number() % rows == 0,
+               "[{}] {} is merged with others and must have whole blocks of {} rows, but is {}", checkpoint_.path(),
+               key, rows, meta.text());
+  }
+}
+
+// "X.weight_scale" holds one scale of all rows of X.weight, or one for each.
+Meta Weights::row_scale_meta(const std::vector<std::string>& keys) const {
+  const bool is_one = keys.size() == 1 && element_count(checkpoint_.tensor(keys[0]).meta.shape) == Dim(1);
+  if (is_one) return Meta::tensor(DType::f32, {1});
+  Dim rows = 0;
+  for (const std::string& key : keys) rows = rows + checkpoint_.tensor(weight_of_scale(key)).meta.shape[0];
+  return Meta::tensor(DType::f32, {rows, 1});
+}
+
+Tensor Weights::row_scales(const std::vector<std::string>& keys) const {
+  Tensor scales = Tensor::empty(row_scale_meta(keys));
+  const bool is_one = scales.meta.rank() == 1;
+  float* at = scales.as<float>();
+  for (const std::string& key : keys) {
+    const Tensor& part = checkpoint_.tensor(key);
+    const bool spreads = element_count(part.meta.shape) == Dim(1);
+    const std::int64_t rows = is_one ? 1 : checkpoint_.tensor(weight_of_scale(key)).meta.shape[0].number();
+    for (std::int64_t i = 0; i < rows; ++i) *at++ = load_float(part.meta.dtype, part.data(), spreads ? 0 : i);
+  }
+  return scales;
 }
 
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
@@ -72,50 +155,69 @@ const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
 }
 
 Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) {
-  Meta meta = plain_meta(keys);
-  if (role == WeightRole::vector) meta.dtype = facts_.dtype;
+  using enum WeightRole;
+  if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
+  if (role == row_scale) return row_scale_meta(keys);
+  if (role == codes) check_whole_blocks(keys);
+  Meta meta = plain_meta(keys, role);
+  if (role == vector) meta.dtype = facts_.dtype;
+  if (role == scale) meta.dtype = DType::f32;
   if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
   return meta;
 }
 
 Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
   Tensor& loaded = loaded_[joined(keys)];
-  if (loaded.defined()) return loaded;
-  const Meta plain = plain_meta(keys);
-  if (role == WeightRole::vector && plain.dtype != facts_.dtype) {
-    CHECK(keys.size() == 1, "vectors are not merged");
-    loaded = converted(checkpoint_.tensor(keys[0]), facts_.dtype);
-  } else if (const Packing* packing = packing_for(plain, role)) {
-    loaded = pack(*packing, keys);
-  } else {
-    // A small one is copied, too: the system maps far more of the file around it than it holds.
-    constexpr std::int64_t kSmallBytes = 1 << 20;
-    const bool stays_mapped = keys.size() == 1 && plain.bytes().number() > kSmallBytes;
-    loaded = stays_mapped ? checkpoint_.tensor(keys[0]) : merge(plain, keys);
-  }
+  if (!loaded.defined()) loaded = load(keys, role);
   return loaded;
 }
 
-Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys) {
+Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
+  using enum WeightRole;
+  if (role == number || role == reciprocal) {
+    Tensor one = Tensor::empty(Meta::tensor(DType::f32, {1}));
+    const float value = number_in(checkpoint_, keys[0]);
+    *one.as<float>() = role == number ? value : 1 / value;
+    return one;
+  }
+  if (role == row_scale) return row_scales(keys);
+  Meta plain = plain_meta(keys, role);
+  if (role == vector && plain.dtype != facts_.dtype) {
+    CHECK(keys.size() == 1, "vectors are not merged");
+    return converted(checkpoint_.tensor(keys[0]), facts_.dtype);
+  }
+  if (role == scale) {
+    plain.dtype = DType::f32;
+    return merge(plain, keys, role);
+  }
+  if (const Packing* packing = packing_for(plain, role)) return pack(*packing, keys, role);
+  // A small one is copied, too: the system maps far more of the file around it than it holds.
+  constexpr std::int64_t kSmallBytes = 1 << 20;
+  const bool stays_mapped = keys.size() == 1 && plain.bytes().number() > kSmallBytes;
+  return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);
+}
+
+Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {
   std::vector<Tensor> parts;
-  for (const std::string& key : keys) parts.push_back(checkpoint_.tensor(key));
+  for (const std::string& key : keys) parts.push_back(stored(key, role));
   Tensor packed = pack_weight(packing, parts, *context_.threads, [&] {
-    for (const std::string& key : keys) checkpoint_.drop_pages(*checkpoint_.find(key));
+    for (const std::string& key : keys) drop_pages(key);
   });
   packed_bytes_ += packed.storage->bytes();
   return packed;
 }
 
-Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys) {
+Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role) {
   Tensor merged = Tensor::empty(plain);
   packed_bytes_ += merged.storage->bytes();
   std::byte* at = merged.data();
   for (const std::string& key : keys) {
-    const Tensor& part = checkpoint_.tensor(key);
+    Tensor part = stored(key, role);
+    if (part.meta.dtype != plain.dtype) part = converted(part, plain.dtype);
     const std::int64_t bytes = part.meta.bytes().number();
     std::memcpy(at, part.data(), static_cast<std::size_t>(bytes));
     at += bytes;
-    checkpoint_.drop_pages(*checkpoint_.find(key));
+    drop_pages(key);
   }
   return merged;
 }

@@ -18,12 +18,13 @@ class Weights {
  public:
   Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts);
 
-  // The type a weight has once loaded: vectors have the dtype of the residual stream, as in vLLM. UserError when a
-  // tensor is missing or of another width than the others.
+  // The type a weight has once loaded, as its role says (nn/builder.h). UserError when a tensor is missing or of
+  // another width than the others, and where rows of blocks that are to be merged are not whole blocks.
   Meta meta(const std::vector<std::string>& keys, WeightRole role);
   // Loads (at the first call) and gives the tensor.
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
-  // The rows as the checkpoint holds them, unpacked; for the reference kernels.
+  // As Builder has them.
+  const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys) const;
   bool has(const std::string& key) const { return checkpoint_.find(key) != nullptr; }
   // f32[positions, rotary_dim].
@@ -35,10 +36,18 @@ class Weights {
   std::int64_t packed_bytes() const { return packed_bytes_; }
 
  private:
-  Meta plain_meta(const std::vector<std::string>& keys) const;
+  bool is_quantized(const std::string& key) const;
+  Meta stored_meta(const std::string& key, WeightRole role) const;
+  Tensor stored(const std::string& key, WeightRole role) const;
+  void drop_pages(const std::string& key) const;
+  Meta plain_meta(const std::vector<std::string>& keys, WeightRole role) const;
+  Meta row_scale_meta(const std::vector<std::string>& keys) const;
+  Tensor row_scales(const std::vector<std::string>& keys) const;
+  void check_whole_blocks(const std::vector<std::string>& keys) const;
   const Packing* packing_for(const Meta& plain, WeightRole role) const;
-  Tensor pack(const Packing& packing, const std::vector<std::string>& keys);
-  Tensor merge(const Meta& plain, const std::vector<std::string>& keys);
+  Tensor load(const std::vector<std::string>& keys, WeightRole role);
+  Tensor pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role);
+  Tensor merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role);
 
   const Context& context_;
   Checkpoint checkpoint_;

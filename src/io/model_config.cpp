@@ -260,8 +260,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   if (fields.find_boolean("use_sliding_window").value_or(true))
     config.sliding_window = integer_in(fields, "sliding_window", kContexts);
   config.expert_count = integer_in(fields, "num_local_experts", kExperts).value_or(0);
-  if (const auto quantization = fields.find_object("quantization_config"))
-    config.quantization_method = quantization->find_text("quant_method").value_or("unknown");
+  config.quantization = quantization_from_json(fields);
   config.dtype = residual_dtype(fields);
   read_token_ids(fields, config);
   return config;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "io/gguf.h"
+#include "io/quantization_config.h"
 #include "tensor/dtype.h"
 
 namespace weft {
@@ -70,8 +71,8 @@ struct ModelConfig {
   bool attention_bias = false;
   bool mlp_bias = false;
   std::optional<std::int64_t> sliding_window;
-  std::int64_t expert_count = 0;    // 0: no mixture of experts
-  std::string quantization_method;  // quant_method of config.json's quantization_config; "" for none
+  std::int64_t expert_count = 0;  // 0: no mixture of experts
+  std::optional<QuantizationConfig> quantization;
 
   DType dtype = DType::f32;  // of the residual stream when nothing else is asked for; f32 for GGUF
   std::optional<std::int64_t> bos_token_id;

@@ -112,8 +112,6 @@ void check(const ModelConfig& c) {
              c.expert_count);
   USER_CHECK(!c.sliding_window, "[llama] sliding windows are not supported, but the model has one of {}",
              c.sliding_window.value_or(0));
-  USER_CHECK(c.quantization_method.empty(), "[llama] checkpoints quantised by {} are not supported",
-             c.quantization_method);
 }
 
 using Extents = std::vector<std::int64_t>;
@@ -126,6 +124,9 @@ Extents key_value_rows(const ModelConfig& c) { return {c.kv_head_count * c.head_
 Extents attention_output_rows(const ModelConfig& c) { return {c.hidden_size, c.head_count * c.head_dim}; }
 Extents feed_forward_rows(const ModelConfig& c) { return {c.intermediate_size, c.hidden_size}; }
 Extents feed_forward_output_rows(const ModelConfig& c) { return {c.hidden_size, c.intermediate_size}; }
+
+std::int64_t query_heads(const ModelConfig& c) { return c.head_count; }
+std::int64_t key_heads(const ModelConfig& c) { return c.kv_head_count; }
 
 constexpr const char* kSampleConfig = R"({
   "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 64,
@@ -141,21 +142,20 @@ MODEL(llama) {
   using namespace weft;
   models.add(
       {.architectures = {"llama"},
-       .weights = {{"token_embd", "token_embd.weight", "model.embed_tokens.weight", vocabulary_rows},
-                   {"attn_norm", "blk.{}.attn_norm.weight", "model.layers.{}.input_layernorm.weight", per_hidden},
-                   {"attn_q", "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight", query_rows},
-                   {"attn_k", "blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight", key_value_rows},
-                   {"attn_v", "blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight", key_value_rows},
-                   {"attn_output", "blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight",
-                    attention_output_rows},
-                   {"ffn_norm", "blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight",
-                    per_hidden},
-                   {"ffn_gate", "blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight", feed_forward_rows},
-                   {"ffn_up", "blk.{}.ffn_up.weight", "model.layers.{}.mlp.up_proj.weight", feed_forward_rows},
-                   {"ffn_down", "blk.{}.ffn_down.weight", "model.layers.{}.mlp.down_proj.weight",
-                    feed_forward_output_rows},
-                   {"output_norm", "output_norm.weight", "model.norm.weight", per_hidden},
-                   {"output", "output.weight", "lm_head.weight", head_rows}},
+       .weights =
+           {{"token_embd", "token_embd.weight", "model.embed_tokens.weight", vocabulary_rows},
+            {"attn_norm", "blk.{}.attn_norm.weight", "model.layers.{}.input_layernorm.weight", per_hidden},
+            {"attn_q", "blk.{}.attn_q.weight", "model.layers.{}.self_attn.q_proj.weight", query_rows, query_heads},
+            {"attn_k", "blk.{}.attn_k.weight", "model.layers.{}.self_attn.k_proj.weight", key_value_rows, key_heads},
+            {"attn_v", "blk.{}.attn_v.weight", "model.layers.{}.self_attn.v_proj.weight", key_value_rows},
+            {"attn_output", "blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight",
+             attention_output_rows},
+            {"ffn_norm", "blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight", per_hidden},
+            {"ffn_gate", "blk.{}.ffn_gate.weight", "model.layers.{}.mlp.gate_proj.weight", feed_forward_rows},
+            {"ffn_up", "blk.{}.ffn_up.weight", "model.layers.{}.mlp.up_proj.weight", feed_forward_rows},
+            {"ffn_down", "blk.{}.ffn_down.weight", "model.layers.{}.mlp.down_proj.weight", feed_forward_output_rows},
+            {"output_norm", "output_norm.weight", "model.norm.weight", per_hidden},
+            {"output", "output.weight", "lm_head.weight", head_rows}},
        .forward = forward,
        .head = head,
        .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}},

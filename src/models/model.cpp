@@ -1,16 +1,24 @@
 #include "models/model.h"
 
 #include "base/error.h"
+#include "io/quantized_weight.h"
 
 namespace weft {
 namespace {
 
-void check_weight(const Checkpoint& checkpoint, const std::string& key, const std::vector<std::int64_t>& wanted) {
+void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const std::string& key,
+                  const std::vector<std::int64_t>& wanted) {
+  if (wanted.size() == 2 && config.quantization && config.quantization->quantizes(key)) {
+    check_quantized_weight(checkpoint, *config.quantization, key, wanted[0], wanted[1]);
+    return;
+  }
   const Meta& meta = checkpoint.tensor(key).meta;
   const Shape shape(wanted.begin(), wanted.end());
   USER_CHECK(meta.shape == shape, "[{}] tensor {} must have the shape {} that the config gives it, but is {}",
              checkpoint.path(), key, shape_text(shape), meta.text());
-  USER_CHECK(is_floating(meta.dtype) || (is_block(meta.dtype) && shape.size() > 1),
+  // Codes of one byte mean nothing without scales, and only a quantization_config says where those are.
+  const bool is_number = is_floating(meta.dtype) && bytes_of(meta.dtype, 1) > 1;
+  USER_CHECK(is_number || (is_block(meta.dtype) && shape.size() > 1),
              "[{}] tensor {} must hold floating point numbers{}, but is {}", checkpoint.path(), key,
              shape.size() > 1 ? " or blocks" : "", meta.text());
 }
@@ -34,7 +42,7 @@ void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelCon
     if (wanted.empty()) continue;
     const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
     for (std::int64_t layer = 0; layer < layers; ++layer)
-      check_weight(checkpoint, key(weight.name, checkpoint.is_gguf(), static_cast<int>(layer)), wanted);
+      check_weight(checkpoint, config, key(weight.name, checkpoint.is_gguf(), static_cast<int>(layer)), wanted);
   }
 }
 

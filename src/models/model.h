@@ -18,12 +18,14 @@
 namespace weft {
 
 // A weight: its own name, its names in checkpoints with `{}` for the layer, and the shape that a config gives it. A
-// shape without dims says that models of this config have no such weight.
+// shape without dims says that models of this config have no such weight. Rows of heads that rotary positions turn say
+// how many heads they are: files differ in the order of a head's rows.
 struct ModelWeight {
   std::string name;
   std::string gguf;
   std::string hugging_face;
   std::vector<std::int64_t> (*shape)(const ModelConfig& config);
+  std::int64_t (*rotated_heads)(const ModelConfig& config) = nullptr;
 
   bool is_per_layer() const { return gguf.find("{}") != std::string::npos; }
 };

@@ -11,14 +11,21 @@
 
 namespace weft {
 
-// What a weight is used for; it settles how it may be laid out.
-enum class WeightRole : std::uint8_t { linear, vector };
+// What a weight is used for; it settles how it may be laid out, and in which dtype it is wanted.
+//   linear      rows of a linear layer's weight, in the layout that its kernels want
+//   vector      in the dtype of the residual stream
+//   codes       rows as stored: codes of a quantized linear's weight, and NVFP4's scales of blocks
+//   scale       rows of scales of blocks, in f32
+//   row_scale   scales of rows, f32[1] or f32[N, 1]
+//   number      one number, the same under all names, f32[1]
+//   reciprocal  1 / that
+enum class WeightRole : std::uint8_t { linear, vector, codes, scale, row_scale, number, reciprocal };
 
 // The facts of one model in one configuration.
 struct ModelFacts {
   ModelConfig config;
   DType dtype = DType::f32;  // of the residual stream
-  bool fast = true;          // int8 activations before block-quantised weights
+  bool fast = true;          // quantized activations before quantized weights
   KvLayout kv;
 };
 
@@ -34,8 +41,13 @@ class Builder {
   virtual Value donated_input(const std::string& name, const Meta& meta) = 0;
   // A weight by its names in the checkpoint; the rows of several are one after another.
   virtual Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) = 0;
-  // Whether the rows of these weights may be merged: all are of one type.
+  // Whether the rows of these weights may be merged: all are of one type, and their inputs are quantized alike.
   virtual bool can_merge(const std::vector<std::string>& keys) const = 0;
+  // How a linear layer with these weights computes over codes; null where it computes over numbers: because the weights
+  // are plain, or in exact mode.
+  virtual const QuantizationConfig* quantization(const std::vector<std::string>& keys) const = 0;
+  // Told of every linear layer: its weights and what it is given.
+  virtual void linear_input(const std::vector<std::string>&, const Value&) {}
   // The rotary table, f32[positions, rotary_dim].
   virtual Value rotary_table() = 0;
   // What follows belongs to this layer; -1 for none.

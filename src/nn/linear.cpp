@@ -1,18 +1,85 @@
 #include "nn/linear.h"
 
+#include <tuple>
+
 #include "ops/concat.h"
+#include "ops/dynamic_per_token_scaled_fp8_quant.h"
+#include "ops/dynamic_per_token_scaled_int8_quant.h"
 #include "ops/linear.h"
+#include "ops/linear_fp8_block.h"
 #include "ops/linear_int8.h"
+#include "ops/linear_nvfp4.h"
+#include "ops/linear_scaled.h"
+#include "ops/per_token_group_quant_fp8.h"
 #include "ops/per_token_group_quant_int8.h"
+#include "ops/scaled_fp4_quant.h"
+#include "ops/static_scaled_fp8_quant.h"
 
 namespace weft::nn {
 namespace {
 
 constexpr std::int64_t kGroup = 32;  // ggml's block: one scale for 32 elements
 
+// The params of one quantized linear layer.
+class QuantizedParams {
+ public:
+  QuantizedParams(Builder& builder, const std::string& name, const std::vector<std::string>& keys,
+                  const QuantizationConfig& config)
+      : builder_(builder), name_(name) {
+    for (const std::string& key : keys) names_.push_back(quantized_names(config, key));
+  }
+
+  Value get(const char* suffix, std::string QuantizedNames::*member, WeightRole role) const {
+    std::vector<std::string> keys;
+    for (const QuantizedNames& names : names_) keys.push_back(names.*member);
+    return builder_.weight(name_ + suffix, keys, role);
+  }
+  Value codes() const { return get("", &QuantizedNames::codes, WeightRole::codes); }
+  Value scale(WeightRole role) const { return get(".scale", &QuantizedNames::scale, role); }
+  Value input_scale() const { return get(".input_scale", &QuantizedNames::input_scale, WeightRole::number); }
+  Value global_scale() const { return get(".global_scale", &QuantizedNames::global_scale, WeightRole::reciprocal); }
+
+ private:
+  Builder& builder_;
+  const std::string& name_;
+  std::vector<QuantizedNames> names_;
+};
+
+Value scaled_linear(const Value& x, const QuantizedParams& params, const QuantizationConfig& config) {
+  Value codes, scale;
+  if (config.codes == DType::i8) {
+    std::tie(codes, scale) = dynamic_per_token_scaled_int8_quant(x);
+  } else if (config.static_input) {
+    scale = params.input_scale();
+    codes = static_scaled_fp8_quant(x, scale);
+  } else {
+    std::tie(codes, scale) = dynamic_per_token_scaled_fp8_quant(x);
+  }
+  return linear_scaled(codes, scale, params.codes(), params.scale(WeightRole::row_scale), {}, x.dtype());
+}
+
+Value quantized_linear(const Value& x, const QuantizedParams& params, const QuantizationConfig& config) {
+  if (config.scheme == QuantizationScheme::block) {
+    const auto [codes, scale] = per_token_group_quant_fp8(x, config.block_columns);
+    return linear_fp8_block(codes, scale, params.codes(), params.scale(WeightRole::scale), {},
+                            {config.block_rows, config.block_columns}, x.dtype());
+  }
+  if (config.scheme == QuantizationScheme::nvfp4) {
+    constexpr bool kSwizzled = false;  // a checkpoint's scales lie in plain rows
+    const Value global_scale = params.input_scale();
+    const auto [codes, scale] = scaled_fp4_quant(x, global_scale, kSwizzled);
+    return linear_nvfp4(codes, scale, global_scale, params.codes(), params.scale(WeightRole::codes),
+                        params.global_scale(), {}, kSwizzled, "f32", x.dtype());
+  }
+  return scaled_linear(x, params, config);
+}
+
 }  // namespace
 
 Value linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys) {
+  builder.linear_input(keys, x);
+  if (const QuantizationConfig* config = builder.quantization(keys))
+    return quantized_linear(x, QuantizedParams(builder, name, keys, *config), *config);
   const Value weight = builder.weight(name, keys, WeightRole::linear);
   if (!is_block(weight.dtype()) || !builder.facts.fast) return weft::linear(x, weight);
   const auto [codes, scale] = per_token_group_quant_int8(x, kGroup);

@@ -1,7 +1,13 @@
 #pragma once
 
-// Linear layers that know their weight's scheme and write it out: before a block-quantised weight in fast mode stands
-// the quantisation of the activations as a node of its own; in exact mode, and for plain weights, a plain linear.
+// Linear layers that know their weight's scheme and write it out: before a quantized weight in fast mode stands the
+// quantization of the activations as a node of its own; in exact mode, and for plain weights, a plain linear.
+//
+//   GGUF's blocks    per_token_group_quant_int8, linear_int8
+//   fp8, one scale   static_scaled_fp8_quant or dynamic_per_token_scaled_fp8_quant, linear_scaled
+//   fp8, blocks      per_token_group_quant_fp8, linear_fp8_block
+//   int8             dynamic_per_token_scaled_int8_quant, linear_scaled
+//   NVFP4            scaled_fp4_quant, linear_nvfp4
 
 #include <string>
 #include <vector>

@@ -109,7 +109,7 @@ TEST(ModelConfig, ReadsNewerSpellings) {
       {"rope_type", "linear"}, {"factor", 2}, {"rope_theta", 1e6}, {"partial_rotary_factor", 0.25}};
   json["sliding_window"] = 32;
   json["num_local_experts"] = 8;
-  json["quantization_config"] = {{"quant_method", "fp8"}};
+  json["quantization_config"] = {{"quant_method", "fp8"}, {"activation_scheme", "dynamic"}};
   json["pad_token_id"] = -1;
   const auto config = read(json);
   EXPECT_EQ(config.dtype, DType::f16);
@@ -119,7 +119,8 @@ TEST(ModelConfig, ReadsNewerSpellings) {
   EXPECT_EQ(config.rope.scaling.factor, 2);
   EXPECT_EQ(config.sliding_window, 32);
   EXPECT_EQ(config.expert_count, 8);
-  EXPECT_EQ(config.quantization_method, "fp8");
+  ASSERT_TRUE(config.quantization.has_value());
+  EXPECT_EQ(config.quantization->method, "fp8");
   EXPECT_EQ(config.pad_token_id, std::nullopt);
 }
 

@@ -1,0 +1,27 @@
+#pragma once
+
+// The tensors of a checkpoint that make up one quantized weight [N, K] of a linear layer: codes, scales, and the scale
+// of its input. Names are those of the weight were it plain: "model.layers.0.mlp.up_proj.weight".
+
+#include <string>
+
+#include "io/checkpoint.h"
+#include "io/quantization_config.h"
+
+namespace weft {
+
+// UserError that names the first tensor which is missing, or has another dtype or shape than the config and [rows,
+// columns] give it; also where columns are not whole blocks.
+void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
+                            std::int64_t rows, std::int64_t columns);
+
+// The codes [N, K]; two of them a byte are seen as f4e2m1.
+Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+
+// What the codes stand for, f32 [N, K]: code * scale, of NVFP4 code * scale / global scale, rounded once a step.
+Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
+
+// The one number in a tensor of one, of any floating dtype.
+float number_in(const Checkpoint& checkpoint, const std::string& name);
+
+}  // namespace weft

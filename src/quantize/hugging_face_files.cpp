@@ -1,0 +1,216 @@
+#include "quantize/hugging_face_files.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "io/config_fields.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kIndent = 2;
+
+// JSON holds no other text.
+void check_utf8(const std::string& text, const char* what) {
+  USER_CHECK(!first_invalid_utf8(text), "[tokenizer] {} must be UTF-8, but is {}", what, quote(text));
+}
+
+Json rope_scaling_json(const Checkpoint& checkpoint) {
+  const RopeConfig& rope = checkpoint.config().rope;
+  USER_CHECK(
+      rope.frequency_factors.empty(),
+      "[{}] holds rotary frequencies as a tensor, {}, which config.json cannot say; wanted the folder it was made "
+      "from",
+      checkpoint.path(), rope.frequency_factors);
+  const RopeScaling& scaling = rope.scaling;
+  if (scaling.type == RopeScalingType::none) return nullptr;
+  Json json{{"rope_type", rope_scaling_text(scaling.type)}, {"factor", scaling.factor}};
+  if (scaling.type != RopeScalingType::linear)
+    json["original_max_position_embeddings"] = scaling.original_context_length;
+  if (scaling.type == RopeScalingType::yarn) {
+    json["beta_fast"] = scaling.beta_fast;
+    json["beta_slow"] = scaling.beta_slow;
+  }
+  return json;
+}
+
+Json ids_json(const std::vector<std::int64_t>& ids) {
+  if (ids.empty()) return nullptr;
+  return ids.size() == 1 ? Json(ids[0]) : Json(ids);
+}
+
+Json config_of_gguf(const Checkpoint& checkpoint, const nlohmann::json& classes) {
+  const ModelConfig& c = checkpoint.config();
+  Json json{{"architectures", classes},
+            {"model_type", c.architecture},
+            {"hidden_act", c.hidden_act},
+            {"hidden_size", c.hidden_size},
+            {"intermediate_size", c.intermediate_size},
+            {"num_hidden_layers", c.layer_count},
+            {"num_attention_heads", c.head_count},
+            {"num_key_value_heads", c.kv_head_count},
+            {"head_dim", c.head_dim},
+            {"vocab_size", c.vocab_size},
+            {"max_position_embeddings", c.context_length},
+            {"rms_norm_eps", c.rms_norm_eps},
+            {"rope_theta", c.rope.theta},
+            {"rope_scaling", rope_scaling_json(checkpoint)},
+            {"tie_word_embeddings", c.tie_word_embeddings},
+            {"attention_bias", c.attention_bias},
+            {"mlp_bias", c.mlp_bias},
+            {"bos_token_id", c.bos_token_id ? Json(*c.bos_token_id) : Json()},
+            {"eos_token_id", ids_json(c.eos_token_ids)},
+            {"pad_token_id", c.pad_token_id ? Json(*c.pad_token_id) : Json()}};
+  if (c.rope.rotary_dim != c.head_dim)
+    json["partial_rotary_factor"] = static_cast<double>(c.rope.rotary_dim) / static_cast<double>(c.head_dim);
+  if (c.sliding_window) json["sliding_window"] = *c.sliding_window;
+  return json;
+}
+
+Json pre_tokenizer_json(const Vocabulary& vocabulary) {
+  static constexpr std::pair<SplitBehavior, const char*> kBehaviors[] = {
+      {SplitBehavior::removed, "Removed"},
+      {SplitBehavior::isolated, "Isolated"},
+      {SplitBehavior::merged_with_previous, "MergedWithPrevious"},
+      {SplitBehavior::merged_with_next, "MergedWithNext"},
+      {SplitBehavior::contiguous, "Contiguous"}};
+  Json steps = Json::array();
+  bool prefix_space = false;
+  for (const PreTokenizerStep& step : vocabulary.steps) {
+    if (const auto* split = std::get_if<PatternSplit>(&step)) {
+      Json one{{"type", "Split"}, {"pattern", {{split->is_literal ? "String" : "Regex", split->pattern}}}};
+      for (const auto& [behavior, name] : kBehaviors)
+        if (behavior == split->behavior) one["behavior"] = name;
+      one["invert"] = split->invert;
+      steps.push_back(std::move(one));
+    } else if (const auto* digits = std::get_if<DigitSplit>(&step)) {
+      steps.push_back({{"type", "Digits"}, {"individual_digits", digits->individual}});
+    } else {
+      prefix_space = true;
+    }
+  }
+  steps.push_back(
+      {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", false}});
+  return {{"type", "Sequence"}, {"pretokenizers", steps}};
+}
+
+Json post_processor_json(const Vocabulary& vocabulary) {
+  if (vocabulary.prefix.empty() && vocabulary.suffix.empty()) return nullptr;
+  Json single = Json::array(), tokens = Json::object();
+  const auto add = [&](const std::vector<int>& ids) {
+    for (const int id : ids) {
+      const std::string& text = vocabulary.tokens[static_cast<std::size_t>(id)];
+      single.push_back({{"SpecialToken", {{"id", text}, {"type_id", 0}}}});
+      tokens[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
+    }
+  };
+  add(vocabulary.prefix);
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  add(vocabulary.suffix);
+  Json pair = single;
+  pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", tokens}};
+}
+
+std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint) {
+  const Vocabulary vocabulary = checkpoint.vocabulary();
+  std::map<std::string, std::string> files{{"tokenizer.json", tokenizer_json(vocabulary)}};
+  Json tokenizer{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                 {"model_max_length", checkpoint.config().context_length},
+                 {"clean_up_tokenization_spaces", false}};
+  const auto name = [&](const char* key, const std::optional<int>& id) {
+    if (id) tokenizer[key] = vocabulary.tokens[static_cast<std::size_t>(*id)];
+  };
+  name("bos_token", vocabulary.bos);
+  name("eos_token", vocabulary.eos);
+  name("pad_token", vocabulary.padding);
+  if (const auto chat = checkpoint.chat_template()) {
+    check_utf8(*chat, "the chat template");
+    tokenizer["chat_template"] = *chat;
+  }
+  files["tokenizer_config.json"] = tokenizer.dump(kIndent);
+  if (!vocabulary.end_of_generation.empty()) {
+    Json generation = Json::object();
+    if (vocabulary.bos) generation["bos_token_id"] = *vocabulary.bos;
+    generation["eos_token_id"] = ids_json({vocabulary.end_of_generation.begin(), vocabulary.end_of_generation.end()});
+    files["generation_config.json"] = generation.dump(kIndent);
+  }
+  return files;
+}
+
+}  // namespace
+
+std::string tokenizer_json(const Vocabulary& vocabulary) {
+  // Not the ordered object, which looks for each key among all before it.
+  nlohmann::json tokens = nlohmann::json::object();
+  Json merges = Json::array(), added = Json::array();
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    check_utf8(vocabulary.tokens[id], "a token");
+    if (!vocabulary.tokens[id].empty()) tokens[vocabulary.tokens[id]] = id;
+  }
+  for (const Merge& merge : vocabulary.merges) {
+    check_utf8(merge.text, "a merge");
+    merges.push_back(merge.text.substr(0, merge.left_bytes) + " " + merge.text.substr(merge.left_bytes));
+  }
+  for (const AddedToken& token : vocabulary.added_tokens) {
+    const auto id = static_cast<std::size_t>(token.id);
+    added.push_back({{"id", token.id},
+                     {"content", vocabulary.tokens[id]},
+                     {"single_word", token.single_word},
+                     {"lstrip", token.strip_left},
+                     {"rstrip", token.strip_right},
+                     {"normalized", token.normalized},
+                     {"special", vocabulary.kinds[id] != TokenKind::user_defined}});
+  }
+  const bool has_unknown = vocabulary.unknown.has_value();
+  const Json unknown =
+      has_unknown ? Json(vocabulary.tokens[static_cast<std::size_t>(*vocabulary.unknown)]) : Json(nullptr);
+  const Json normalizer = vocabulary.normalizer == Normalizer::nfc ? Json{{"type", "NFC"}} : Json(nullptr);
+  const Json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  return Json{{"version", "1.0"},
+              {"truncation", nullptr},
+              {"padding", nullptr},
+              {"added_tokens", added},
+              {"normalizer", normalizer},
+              {"pre_tokenizer", pre_tokenizer_json(vocabulary)},
+              {"post_processor", post_processor_json(vocabulary)},
+              {"decoder", bytes},
+              {"model",
+               {{"type", "BPE"},
+                {"dropout", nullptr},
+                {"unk_token", unknown},
+                {"continuing_subword_prefix", nullptr},
+                {"end_of_word_suffix", nullptr},
+                {"fuse_unk", vocabulary.fuse_unknown},
+                {"byte_fallback", false},
+                {"ignore_merges", vocabulary.ignore_merges},
+                {"vocab", tokens},
+                {"merges", merges}}}}
+      .dump(kIndent);
+}
+
+std::string config_json(const Checkpoint& checkpoint, const nlohmann::json& classes, const Json& quantization) {
+  Json json = checkpoint.is_gguf() ? config_of_gguf(checkpoint, classes)
+                                   : Json::parse(checkpoint.folder_file("config.json").value());
+  json.erase("quantization_config");
+  json.erase("dtype");
+  json["torch_dtype"] = "bfloat16";
+  if (!quantization.is_null()) json["quantization_config"] = quantization;
+  return json.dump(kIndent) + "\n";
+}
+
+std::map<std::string, std::string> text_files(const Checkpoint& checkpoint) {
+  if (checkpoint.is_gguf()) return files_of_gguf(checkpoint);
+  std::map<std::string, std::string> files;
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+        "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
+    if (auto text = checkpoint.folder_file(name)) files[name] = std::move(*text);
+  return files;
+}
+
+}  // namespace weft

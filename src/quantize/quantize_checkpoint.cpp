@@ -1,0 +1,264 @@
+#include "quantize/quantize_checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "io/quantized_weight.h"
+#include "io/safetensors_writer.h"
+#include "quantize/hugging_face_files.h"
+#include "quantize/weight_codes.h"
+#include "tensor/convert.h"
+
+namespace weft {
+namespace {
+
+namespace filesystem = std::filesystem;
+
+// A weight of the model: where it comes from and what it is called in the folder.
+struct Source {
+  std::string key;   // in the checkpoint
+  std::string name;  // "model.layers.0.mlp.up_proj.weight"
+  std::vector<std::int64_t> shape;
+  std::int64_t rotated_heads = 0;  // whose rows have to change their order
+  bool is_linear = false;
+};
+
+std::vector<Source> sources_of(const Checkpoint& checkpoint, const ModelDefinition& model) {
+  const ModelConfig& config = checkpoint.config();
+  std::vector<Source> sources;
+  for (const ModelWeight& weight : model.weights) {
+    const std::vector<std::int64_t> shape = weight.shape(config);
+    if (shape.empty()) continue;
+    const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
+    for (int layer = 0; layer < layers; ++layer) {
+      Source source;
+      source.key = model.key(weight.name, checkpoint.is_gguf(), layer);
+      source.name = model.key(weight.name, false, layer);
+      source.shape = shape;
+      source.is_linear = shape.size() == 2 && QuantizationConfig().quantizes(source.name);
+      if (!config.rope.is_neox_style && weight.rotated_heads != nullptr)
+        source.rotated_heads = weight.rotated_heads(config);
+      sources.push_back(std::move(source));
+    }
+  }
+  return sources;
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  Tensor result = Tensor::empty(Meta::tensor(dtype, tensor.meta.shape));
+  const std::int64_t width = tensor.meta.shape.back().number();
+  const std::int64_t rows = element_count(tensor.meta.shape).number() / width;
+  for (std::int64_t row = 0; row < rows; ++row)
+    convert_row(tensor.meta.dtype, tensor.data() + row * bytes_of(tensor.meta.dtype, width), dtype,
+                result.data() + row * bytes_of(dtype, width), width);
+  return result;
+}
+
+// Rows of heads of which neighbours are rotated with each other, as halves of the rotated part are.
+Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int64_t rotary_dim) {
+  Tensor result = Tensor::empty(tensor.meta);
+  const std::int64_t width = tensor.meta.shape[1].number(), dims = tensor.meta.shape[0].number() / heads;
+  for (std::int64_t head = 0; head < heads; ++head)
+    for (std::int64_t i = 0; i < dims; ++i) {
+      const std::int64_t from = i >= rotary_dim ? i : i % (rotary_dim / 2) * 2 + i / (rotary_dim / 2);
+      std::memcpy(result.as<float>() + (head * dims + i) * width, tensor.as<float>() + (head * dims + from) * width,
+                  static_cast<std::size_t>(width) * sizeof(float));
+    }
+  return result;
+}
+
+// UserError where the format cannot hold the weight. Blocks of rows have to be whole since rows are merged with those
+// of other weights; those of columns since they are the groups of the inputs.
+void check_divides(const Source& source, const QuantizeRecipe& recipe) {
+  constexpr std::int64_t kNvfp4Block = 16;
+  const BlockShape& block = recipe.block;
+  if (recipe.format == NumberFormat::fp8_block)
+    USER_CHECK(source.shape[0] % block.rows == 0 && source.shape[1] % block.columns == 0,
+               "[--block] {}x{} must divide the weights of all linear layers, but {} is {}x{}", block.rows,
+               block.columns, source.key, source.shape[0], source.shape[1]);
+  if (recipe.format == NumberFormat::nvfp4)
+    USER_CHECK(source.shape[1] % kNvfp4Block == 0, "[--format] nvfp4 wants rows of whole blocks of {}, but {} is {}x{}",
+               kNvfp4Block, source.key, source.shape[0], source.shape[1]);
+}
+
+class Quantizer {
+ public:
+  Quantizer(const Checkpoint& checkpoint, const QuantizeRecipe& recipe, ThreadPool& threads)
+      : checkpoint_(checkpoint), recipe_(recipe), threads_(threads) {
+    for (const LinearInput& input : recipe.inputs)
+      for (const std::string& weight : input.weights) inputs_[weight] = &input;
+  }
+
+  // The tensors that stand for the weight in the folder.
+  std::vector<NamedTensor> tensors_of(const Source& source) {
+    if (!is_quantized(source)) return {{source.name, converted(numbers(source), DType::bf16)}};
+    using enum NumberFormat;
+    const std::string module = source.name.substr(0, source.name.rfind('.'));
+    const Tensor weight = numbers(source);
+    const float magnitude = largest_magnitude(weight, source.key, threads_);
+    if (recipe_.format == nvfp4) return nvfp4_tensors(source, module, weight);
+    std::int64_t rows = 1, columns = weight.meta.shape[1].number();
+    if (recipe_.format == fp8_block) {
+      rows = recipe_.block.rows;
+      columns = recipe_.block.columns;
+    } else if (recipe_.format == fp8) {
+      rows = weight.meta.shape[0].number();
+    }
+    CodesAndScales result =
+        quantize_blocks(weight, recipe_.format == int8 ? DType::i8 : DType::f8e4m3, rows, columns, threads_);
+    if (recipe_.format == fp8) result.scales = number(fp8_scale(magnitude));
+    std::vector<NamedTensor> tensors{
+        {source.name, result.codes},
+        {module + (recipe_.format == fp8_block ? ".weight_scale_inv" : ".weight_scale"), result.scales}};
+    if (recipe_.format == fp8 && !inputs_.empty())
+      tensors.push_back({module + ".input_scale", number(fp8_scale(input_of(source).magnitude))});
+    return tensors;
+  }
+
+  bool is_quantized(const Source& source) const { return source.is_linear && recipe_.format != NumberFormat::bf16; }
+
+ private:
+  static Tensor number(float value) { return Tensor::from_bytes(Meta::tensor(DType::f32, {1}), &value); }
+
+  // The weight in f32 and in Hugging Face's order.
+  Tensor numbers(const Source& source) const {
+    const auto& config = checkpoint_.config().quantization;
+    Tensor tensor = config && config->quantizes(source.key) && source.is_linear
+                        ? dequantized_weight(checkpoint_, *config, source.key)
+                        : converted(checkpoint_.tensor(source.key), DType::f32);
+    if (source.rotated_heads > 0)
+      tensor = halves_from_neighbours(tensor, source.rotated_heads, checkpoint_.config().rope.rotary_dim);
+    return tensor;
+  }
+
+  const LinearInput& input_of(const Source& source) const {
+    const auto found = inputs_.find(source.key);
+    USER_CHECK(found != inputs_.end(), "[{}] wanted the inputs of {} for --format {}, but nothing was seen of them",
+               checkpoint_.path(), source.key, number_format_text(recipe_.format));
+    return *found->second;
+  }
+
+  std::vector<NamedTensor> nvfp4_tensors(const Source& source, const std::string& module, const Tensor& weight) {
+    const float global_scale = nvfp4_global_scale(shared_magnitude(input_of(source)));
+    CodesAndScales result = quantize_nvfp4(weight, global_scale, threads_);
+    return {{module + ".weight_packed", result.codes},
+            {module + ".weight_scale", result.scales},
+            {module + ".weight_global_scale", number(global_scale)},
+            {module + ".input_global_scale", number(nvfp4_global_scale(input_of(source).magnitude))}};
+  }
+
+  // Of all weights of the layer: they are merged into one, which has one global scale.
+  float shared_magnitude(const LinearInput& input) {
+    const auto known = magnitudes_.find(&input);
+    if (known != magnitudes_.end()) return known->second;
+    float most = 0;
+    for (const std::string& key : input.weights) {
+      Source source;
+      source.key = key;
+      source.is_linear = true;
+      most = std::max(most, largest_magnitude(numbers(source), key, threads_));
+    }
+    return magnitudes_[&input] = most;
+  }
+
+  const Checkpoint& checkpoint_;
+  const QuantizeRecipe& recipe_;
+  ThreadPool& threads_;
+  std::map<std::string, const LinearInput*> inputs_;
+  std::map<const LinearInput*, float> magnitudes_;
+};
+
+// Which weights go into which file.
+std::vector<std::vector<Source>> shared_out(std::vector<Source> sources, std::int64_t file_bytes) {
+  std::vector<std::vector<Source>> files(1);
+  std::int64_t bytes = 0;
+  for (Source& source : sources) {
+    const std::int64_t own =
+        Meta::tensor(DType::bf16, Shape(source.shape.begin(), source.shape.end())).bytes().number();
+    if (bytes > 0 && bytes + own > file_bytes) {
+      files.emplace_back();
+      bytes = 0;
+    }
+    bytes += own;
+    files.back().push_back(std::move(source));
+  }
+  return files;
+}
+
+std::string file_name(std::size_t index, std::size_t count) {
+  return count == 1 ? "model.safetensors" : fmt::format("model-{:05}-of-{:05}.safetensors", index + 1, count);
+}
+
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+// Weights of another model in the folder would be read with, or instead of, what is written.
+void check_folder(const Checkpoint& checkpoint, const std::string& folder, const std::set<std::string>& names) {
+  std::error_code error;
+  USER_CHECK(!filesystem::equivalent(checkpoint.path(), folder, error),
+             "[-o] must be another folder than the checkpoint's own, but is {}", quote(folder));
+  for (filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const bool is_weights = name.ends_with(".safetensors") || name == kIndex;
+    USER_CHECK(!is_weights || names.contains(name), "[-o] must have no other weights in it, but {} has {}", folder,
+               quote(name));
+  }
+}
+
+void write_index(const std::string& folder, const std::map<std::string, std::string>& file_of, std::int64_t bytes) {
+  const nlohmann::ordered_json json{{"metadata", {{"total_size", bytes}}}, {"weight_map", file_of}};
+  write_then_rename(folder + "/" + kIndex, json.dump(2) + "\n");
+}
+
+}  // namespace
+
+QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDefinition& model,
+                                    const QuantizeRecipe& recipe, const std::string& folder, ThreadPool& threads) {
+  if (model.check) model.check(checkpoint.config());
+  model.check_weights(checkpoint, checkpoint.config());
+  std::vector<Source> sources = sources_of(checkpoint, model);
+  for (const Source& source : sources)
+    if (source.is_linear) check_divides(source, recipe);
+  const std::vector<std::vector<Source>> files = shared_out(std::move(sources), recipe.file_bytes);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < files.size(); ++i) names.insert(file_name(i, files.size()));
+  if (files.size() > 1) names.insert(kIndex);
+  check_folder(checkpoint, folder, names);
+  const nlohmann::json classes = nlohmann::json::parse(model.sample_config).at("architectures");
+  const nlohmann::ordered_json quantization =
+      quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {"lm_head"});
+  // Before anything is written: what they refuse should leave nothing behind.
+  const std::string config = config_json(checkpoint, classes, quantization);
+  const std::map<std::string, std::string> texts = text_files(checkpoint);
+
+  Quantizer quantizer(checkpoint, recipe, threads);
+  QuantizeSummary summary;
+  std::map<std::string, std::string> file_of;
+  make_folders(folder);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string name = file_name(i, files.size());
+    std::vector<NamedTensor> tensors;
+    for (const Source& source : files[i]) {
+      ++(quantizer.is_quantized(source) ? summary.quantized : summary.others);
+      for (NamedTensor& tensor : quantizer.tensors_of(source)) {
+        file_of[tensor.name] = name;
+        summary.bytes += tensor.tensor.meta.bytes().number();
+        tensors.push_back(std::move(tensor));
+      }
+    }
+    write_safetensors(folder + "/" + name, tensors, {{"format", "pt"}});
+    summary.files.push_back(name);
+  }
+  if (files.size() > 1) write_index(folder, file_of, summary.bytes);
+  for (const auto& [name, text] : texts) write_then_rename(folder + "/" + name, text);
+  write_then_rename(folder + "/config.json", config);
+  return summary;
+}
+
+}  // namespace weft

@@ -1,0 +1,120 @@
+#include "quantize/weight_codes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "tensor/convert.h"
+
+namespace weft {
+namespace {
+
+constexpr float kLargestFp8 = 448, kLargestInt8 = 127, kLargestFp4 = 6;
+constexpr float kLeastFp8Scale = 1 / (kLargestFp8 * 512);
+constexpr float kLeastInt8Scale = 1.19e-7F;
+constexpr std::int64_t kNvfp4Block = 16;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+float magnitude_of(const float* values, std::int64_t count) {
+  float largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(values[i]));
+  return largest;
+}
+
+const std::byte* bytes_at(const std::vector<float>& values) {
+  return reinterpret_cast<const std::byte*>(values.data());
+}
+
+// `count` values by their scale into codes. To an integer convert_row truncates, so they are rounded here.
+void store_codes(const float* values, float scale, DType dtype, std::byte* codes, std::int64_t count) {
+  std::vector<float> scaled(static_cast<std::size_t>(count));
+  const bool is_int8 = dtype == DType::i8;
+  const float limit = is_int8 ? kLargestInt8 : kLargestFp8;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float value = std::min(std::max(values[i] / scale, -limit), limit);
+    scaled[static_cast<std::size_t>(i)] = is_int8 ? std::nearbyint(value) : value;
+  }
+  convert_row(DType::f32, bytes_at(scaled), dtype, codes, count);
+}
+
+}  // namespace
+
+float nvfp4_global_scale(float magnitude) {
+  // Of zeros alone any will do.
+  constexpr float kLeastMagnitude = 0x1p-20F;
+  return kLargestFp8 * kLargestFp4 / std::max(magnitude, kLeastMagnitude);
+}
+
+float fp8_scale(float magnitude) { return std::max(magnitude / kLargestFp8, kLeastFp8Scale); }
+
+float largest_magnitude(const Tensor& weight, const std::string& where, ThreadPool& threads) {
+  constexpr std::int64_t kChunk = 1 << 16;
+  const std::int64_t count = element_count(weight.meta.shape).number(), chunks = ceil_div(count, kChunk);
+  std::vector<float> largest(static_cast<std::size_t>(chunks));
+  threads.run(chunks, [&](std::int64_t chunk, int) {
+    const std::int64_t begin = chunk * kChunk, end = std::min(count, begin + kChunk);
+    float& most = largest[static_cast<std::size_t>(chunk)];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const float magnitude = std::fabs(weight.as<float>()[i]);
+      // A comparison with NaN is false: what is not known to be smaller stays.
+      if (!(magnitude <= most)) most = magnitude;
+      if (std::isnan(most)) break;
+    }
+  });
+  float most = 0;
+  for (const float one : largest)
+    if (!(one <= most)) most = one;
+  USER_CHECK(std::isfinite(most), "[{}] must hold finite numbers, but has {}", where, most);
+  return most;
+}
+
+CodesAndScales quantize_blocks(const Tensor& weight, DType dtype, std::int64_t rows, std::int64_t columns,
+                               ThreadPool& threads) {
+  const std::int64_t height = weight.meta.shape[0].number(), width = weight.meta.shape[1].number();
+  const std::int64_t down = ceil_div(height, rows), across = ceil_div(width, columns);
+  const bool is_int8 = dtype == DType::i8;
+  CodesAndScales result{Tensor::empty(Meta::tensor(dtype, weight.meta.shape)),
+                        Tensor::empty(Meta::tensor(DType::f32, {down, across}))};
+  threads.run(down, [&](std::int64_t block_row, int) {
+    const std::int64_t first = block_row * rows, last = std::min(height, first + rows);
+    for (std::int64_t block = 0; block < across; ++block) {
+      const std::int64_t begin = block * columns, count = std::min(width, begin + columns) - begin;
+      float most = 0;
+      for (std::int64_t row = first; row < last; ++row)
+        most = std::max(most, magnitude_of(weight.as<float>() + row * width + begin, count));
+      const float scale = is_int8 ? std::max(most / kLargestInt8, kLeastInt8Scale) : fp8_scale(most);
+      result.scales.as<float>()[block_row * across + block] = scale;
+      for (std::int64_t row = first; row < last; ++row)
+        store_codes(weight.as<float>() + row * width + begin, scale, dtype, result.codes.data() + row * width + begin,
+                    count);
+    }
+  });
+  return result;
+}
+
+CodesAndScales quantize_nvfp4(const Tensor& weight, float global_scale, ThreadPool& threads) {
+  const float inverse = 1 / global_scale;
+  const std::int64_t height = weight.meta.shape[0].number(), width = weight.meta.shape[1].number();
+  CHECK(width % kNvfp4Block == 0, "rows of NVFP4 are whole blocks of 16");
+  CodesAndScales result{Tensor::empty(Meta::tensor(DType::u8, {height, width / 2})),
+                        Tensor::empty(Meta::tensor(DType::f8e4m3, {height, width / kNvfp4Block}))};
+  threads.run(height, [&](std::int64_t row, int) {
+    const float* values = weight.as<float>() + row * width;
+    std::byte* scales = result.scales.data() + row * (width / kNvfp4Block);
+    std::vector<float> scaled(static_cast<std::size_t>(width));
+    for (std::int64_t block = 0; block < width / kNvfp4Block; ++block) {
+      const float most = magnitude_of(values + block * kNvfp4Block, kNvfp4Block);
+      store_float(DType::f8e4m3, scales, block, std::min(most * (1 / kLargestFp4) * global_scale, kLargestFp8));
+      const float scale = load_float(DType::f8e4m3, scales, block);
+      const float factor = scale == 0 ? 0 : 1 / (scale * inverse);
+      for (std::int64_t i = block * kNvfp4Block; i < (block + 1) * kNvfp4Block; ++i)
+        scaled[static_cast<std::size_t>(i)] = std::min(std::max(values[i] * factor, -kLargestFp4), kLargestFp4) + 0.0F;
+    }
+    convert_row(DType::f32, bytes_at(scaled), DType::f4e2m1, result.codes.data() + row * (width / 2), width);
+  });
+  return result;
+}
+
+}  // namespace weft

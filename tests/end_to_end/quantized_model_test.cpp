@@ -1,0 +1,277 @@
+// Every number format that `weft quantize` writes: the tiny checkpoint in it loads, answers nearly as in bf16, the same
+// however it is run, and with every fusion that its model declares. And what quantize and loading refuse.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "builtin/models.h"
+#include "io/safetensors_writer.h"
+#include "tests/program_run.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+// `most` is how far logits may be from those of bf16. A code of fp8 is off by 2.6 % (root mean square), so a product of
+// two by 3.7 %, and what the linears of two layers add up to is about four times that; one of int8 by 0.7 %, one of
+// NVFP4 by 10 %.
+struct Format {
+  std::string name;
+  Words words;  // of quantize
+  double most = 0;
+  bool is_fused = true;  // whether there are kernels of its fused ops
+};
+
+class QuantizedModel : public ::testing::Test {
+ protected:
+  std::string quantize(const std::string& model, const std::string& name, const Words& words) const {
+    Words all{"quantize", model, "-o", folder_ / name};
+    all.insert(all.end(), words.begin(), words.end());
+    const ProgramRun run = run_weft(all);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return folder_ / name;
+  }
+  static std::string refusal_of_quantize(const std::string& model, const Words& words, const std::string& part) {
+    Words all{"quantize", model};
+    all.insert(all.end(), words.begin(), words.end());
+    return breach_of_refusal(run_weft(all), part);
+  }
+  // Of every position, by token.
+  static std::vector<std::vector<double>> logits(const std::string& model, const Words& more = {}) {
+    Words words{"logits", model, "--ids", "[10,30,55,9,200,77,31]", "--positions", "all", "--top-k", "257"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramRun run = run_weft(words);
+    EXPECT_EQ(run.status, 0) << run.err;
+    std::vector<std::vector<double>> rows;
+    std::istringstream lines(run.out);
+    for (std::string line; std::getline(lines, line);) {
+      rows.emplace_back(257);
+      const json position = json::parse(line);
+      for (const json& pair : position.at("top")) rows.back().at(pair[0].get<std::size_t>()) = pair[1];
+    }
+    return rows;
+  }
+  // Of each position the root mean square of the difference by that of the second, which is 1.4 for logits that have
+  // nothing to do with each other; of these the median: where random attention is nearly undecided between two tokens,
+  // the least rounding decides.
+  static double difference(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b) {
+    std::vector<double> differences;
+    EXPECT_EQ(a.size(), b.size());
+    for (std::size_t row = 0; row < std::min(a.size(), b.size()); ++row) {
+      double apart = 0, size = 0;
+      for (std::size_t i = 0; i < a[row].size(); ++i) {
+        apart += (a[row][i] - b[row][i]) * (a[row][i] - b[row][i]);
+        size += b[row][i] * b[row][i];
+      }
+      differences.push_back(std::sqrt(apart / size));
+    }
+    std::sort(differences.begin(), differences.end());
+    return differences.at(differences.size() / 2);
+  }
+  // Rewrites the folder's config.json, or one of its tensors.
+  static void change_config(const std::string& model, const std::function<void(json&)>& change) {
+    json config = json::parse(read_file(model + "/config.json", 1 << 20));
+    change(config);
+    std::ofstream(model + "/config.json") << config.dump();
+  }
+  static void change_tensor(const std::string& model, const std::string& name, const std::optional<Tensor>& tensor) {
+    std::vector<NamedTensor> tensors;
+    {
+      const Checkpoint checkpoint = Checkpoint::open(model);
+      for (const TensorEntry& entry : checkpoint.tensors())
+        if (entry.name != name) tensors.push_back({entry.name, entry.tensor});
+      if (tensor) tensors.push_back({name, *tensor});
+      write_safetensors(model + "/model.safetensors", tensors);
+    }
+  }
+  static std::string load_refusal(const std::string& model, const std::string& part) {
+    return breach_of_refusal(run_weft({"logits", model, "--ids", "[1,2,3]"}), part);
+  }
+
+  const TemporaryFolder folder_;
+  // Widths that blocks of 64 divide, as the fusions with groups want them.
+  const SampleCheckpoint sample_{make_model_registry().find("llama", "test"),
+                                 json{{"hidden_size", 128}, {"intermediate_size", 192}}, 7};
+  const std::string folder_model_ = sample_.write_folder(folder_, "plain", DType::bf16);
+  const std::string gguf_model_ = sample_.write_gguf(folder_, "plain.gguf", DType::f32);
+  const std::string text_ = [this] {
+    std::ofstream(folder_ / "text") << "The sea is deep, and the boats go out at 5 in the morning.";
+    return folder_ / "text";
+  }();
+  const std::vector<Format> formats_ = {{"fp8-block", {"--format", "fp8-block"}, 0.2},
+                                        {"fp8-per-token", {"--format", "fp8-per-token"}, 0.2},
+                                        {"int8", {"--format", "int8"}, 0.06},
+                                        {"fp8", {"--format", "fp8"}, 0.2},
+                                        {"fp8-static", {"--format", "fp8", "--calibrate", text_}, 0.2},
+                                        {"nvfp4", {"--format", "nvfp4", "--calibrate", text_}, 0.7, false}};
+};
+
+TEST_F(QuantizedModel, AnswersNearlyAsInBf16) {
+  const auto wanted = logits(folder_model_);
+  for (const Format& format : formats_) {
+    const std::string model = quantize(folder_model_, format.name, format.words);
+    const double fast = difference(logits(model), wanted);
+    const double exact = difference(logits(model, {"--activation-precision", "exact"}), wanted);
+    EXPECT_GT(fast, 1e-2) << format.name << ": as if nothing were quantized";
+    EXPECT_LT(fast, format.most) << format.name;
+    EXPECT_GT(exact, 1e-2) << format.name;
+    EXPECT_LT(exact, format.most) << format.name;
+  }
+}
+
+TEST_F(QuantizedModel, AnswersTheSameHoweverItIsRun) {
+  for (const Format& format : formats_) {
+    const std::string model = quantize(folder_model_, format.name, format.words);
+    const auto wanted = logits(model);
+    for (const Words& way : {Words{"--enforce-eager"}, Words{"-cc.pass_config.fuse_norm_quant=false"},
+                             Words{"-cc.pass_config.fuse_act_quant=false"}, Words{"--max-num-batched-tokens", "3"}})
+      EXPECT_EQ(logits(model, way), wanted) << format.name << " " << way[0];
+    if (format.is_fused) {
+      EXPECT_EQ(logits(model, {"--expect-fusions=act_quant=2,rms_quant=4"}), wanted) << format.name;
+    }
+  }
+}
+
+TEST_F(QuantizedModel, FromAGgufFileIsTheSameAsFromTheFolder) {
+  for (const Format& format : formats_) {
+    const std::string a = quantize(folder_model_, format.name, format.words);
+    const std::string b = quantize(gguf_model_, format.name + "-of-gguf", format.words);
+    // What a calibration saw depends on the dtype of the residual stream.
+    if (format.name == "nvfp4" || format.name == "fp8-static") {
+      EXPECT_LT(difference(logits(b), logits(a)), format.most) << format.name;
+    } else {
+      EXPECT_EQ(read_file(a + "/model.safetensors", 1 << 24), read_file(b + "/model.safetensors", 1 << 24))
+          << format.name;
+      EXPECT_EQ(logits(a), logits(b)) << format.name;
+    }
+  }
+}
+
+TEST_F(QuantizedModel, InBf16HoldsTheSameNumbersAndTokens) {
+  const std::string exact[] = {"--activation-precision", "exact", "--dtype", "f32"};
+  const Words words(std::begin(exact), std::end(exact));
+  const auto wanted = logits(folder_model_, words);
+  for (const std::string& source : {folder_model_, gguf_model_}) {
+    const std::string model =
+        quantize(source, "bf16-" + std::string(source.ends_with("gguf") ? "gguf" : "folder"), {"--format", "bf16"});
+    EXPECT_EQ(logits(model, words), wanted) << source;
+    const auto ids = [](const std::string& path) { return run_weft({"tokenize", path, "-p", "Sea  21<end> x"}).out; };
+    EXPECT_EQ(ids(model), ids(source));
+    EXPECT_FALSE(ids(model).empty());
+    EXPECT_EQ(Checkpoint::open(model).config().quantization, std::nullopt);
+  }
+}
+
+TEST_F(QuantizedModel, OfAQuantizedModelHoldsItsNumbers) {
+  const std::string first = quantize(folder_model_, "first", {"--format", "fp8-per-token"});
+  const std::string again = quantize(first, "again", {"--format", "fp8-per-token"});
+  EXPECT_LT(difference(logits(again), logits(first)), 1e-2);
+}
+
+TEST_F(QuantizedModel, MayScaleTheInputsOfMergedWeightsDifferently) {
+  const std::string model = quantize(folder_model_, "s", {"--format", "fp8", "--calibrate", text_});
+  const auto wanted = logits(model);
+  // Codes of twice the scale lose a bit of range that nothing used, and no precision but of the least.
+  const std::string name = "model.layers.0.mlp.up_proj.input_scale";
+  Tensor scale = contiguous(Checkpoint::open(model).tensor(name));
+  const float twice = 2 * *scale.as<float>();
+  change_tensor(model, name, Tensor::from_bytes(scale.meta, &twice));
+  const auto got = logits(model);
+  EXPECT_LT(difference(got, wanted), 0.1);
+  EXPECT_EQ(logits(model, {"--enforce-eager"}), got);
+}
+
+TEST_F(QuantizedModel, IsRefusedWhereBlocksDoNotDivide) {
+  const std::string out = folder_ / "out";
+  EXPECT_EQ(refusal_of_quantize(folder_model_, {"-o", out, "--format", "fp8-block", "--block", "128x128"},
+                                "[--block] 128x128 must divide the weights of all linear layers, but "
+                                "model.layers.0.self_attn.k_proj.weight is 64x128"),
+            "");
+  EXPECT_FALSE(std::filesystem::exists(out)) << "left something behind";
+  const std::string model = quantize(folder_model_, "b", {"--format", "fp8-block"});
+  change_config(model, [](json& c) { c["quantization_config"]["weight_block_size"] = {64, 96}; });
+  EXPECT_EQ(load_refusal(model,
+                         "model.layers.0.self_attn.q_proj.weight has rows of 128, which blocks of 96 do not "
+                         "divide"),
+            "");
+}
+
+TEST_F(QuantizedModel, IsRefusedWhereMergedWeightsEndWithinABlock) {
+  const std::string model = quantize(folder_model_, "b", {"--format", "fp8-block"});
+  change_config(model, [](json& c) { c["quantization_config"]["weight_block_size"] = {128, 64}; });
+  for (const int layer : {0, 1})
+    for (const auto& [name, rows] :
+         {std::pair{"self_attn.q_proj", 1}, std::pair{"self_attn.k_proj", 1}, std::pair{"self_attn.v_proj", 1},
+          std::pair{"self_attn.o_proj", 1}, std::pair{"mlp.gate_proj", 2}, std::pair{"mlp.up_proj", 2},
+          std::pair{"mlp.down_proj", 1}})
+      change_tensor(model, fmt::format("model.layers.{}.{}.weight_scale_inv", layer, name),
+                    Tensor::empty(Meta::tensor(DType::f32, {rows, std::string(name) == "mlp.down_proj" ? 3 : 2})));
+  EXPECT_EQ(load_refusal(model,
+                         "model.layers.0.self_attn.k_proj.weight is merged with others and must have whole blocks "
+                         "of 128 rows"),
+            "");
+}
+
+TEST_F(QuantizedModel, IsRefusedWhereTensorsAndConfigDisagree) {
+  const std::string up = "model.layers.1.mlp.up_proj.";
+  const auto broken = [&](const Format& format, const std::string& tensor, const std::optional<Tensor>& value) {
+    const std::string model = quantize(folder_model_, "broken", format.words);
+    change_tensor(model, up + tensor, value);
+    return model;
+  };
+  const auto empty = [](DType dtype, const Shape& shape) { return Tensor::empty(Meta::tensor(dtype, shape)); };
+  const Format &block = formats_[0], &token = formats_[1], &fixed = formats_[4], &nvfp4 = formats_[5];
+  EXPECT_EQ(load_refusal(broken(block, "weight_scale_inv", {}), "wanted tensor " + up + "weight_scale_inv"), "");
+  EXPECT_EQ(load_refusal(broken(block, "weight_scale_inv", empty(DType::f32, {2, 2})),
+                         up + "weight_scale_inv must be f32[3, 2] as quantization_config says, but is f32[2, 2]"),
+            "");
+  EXPECT_EQ(load_refusal(broken(token, "weight", empty(DType::f8e5m2, {192, 128})),
+                         up + "weight must be f8e4m3[192, 128] as quantization_config says, but is f8e5m2[192, 128]"),
+            "");
+  EXPECT_EQ(load_refusal(broken(token, "weight_scale", empty(DType::f32, {191, 1})),
+                         up + "weight_scale must be f32[1] or f32[192, 1] as quantization_config says"),
+            "");
+  EXPECT_EQ(load_refusal(broken(fixed, "input_scale", {}), "wanted tensor " + up + "input_scale"), "");
+  EXPECT_EQ(load_refusal(broken(fixed, "input_scale", empty(DType::f32, {1})),
+                         up + "input_scale must be above 0 and finite, but is 0"),
+            "");
+  EXPECT_EQ(load_refusal(broken(nvfp4, "weight_packed", empty(DType::u8, {192, 128})),
+                         up + "weight_packed must be u8[192, 64] as quantization_config says, but is u8[192, 128]"),
+            "");
+  EXPECT_EQ(load_refusal(broken(nvfp4, "weight_global_scale", {}), "wanted tensor " + up + "weight_global_scale"), "");
+  const std::string model = quantize(folder_model_, "broken", token.words);
+  change_config(model, [](json& c) { c.erase("quantization_config"); });
+  EXPECT_EQ(load_refusal(model, "must hold floating point numbers or blocks, but is f8e4m3[128, 128]"), "");
+}
+
+TEST_F(QuantizedModel, IsRefusedForWordsThatDoNotFit) {
+  const std::string out = folder_ / "out";
+  const auto refusal = [&](const Words& words, const std::string& part) {
+    return refusal_of_quantize(folder_model_, words, part);
+  };
+  EXPECT_EQ(refusal({"-o", out, "--format", "fp9"}, "[--format] must be one of bf16, fp8,"), "");
+  EXPECT_EQ(refusal({"-o", out, "--format", "fp8-block", "--block", "64"}, "[--block] must be rows and columns"), "");
+  EXPECT_EQ(refusal({"-o", out, "--format", "fp8-block", "--block", "0x64"}, "[--block] rows and columns must be"), "");
+  EXPECT_EQ(refusal({"-o", out, "--format", "int8", "--block", "64x64"}, "[--block] is of use for fp8-block"), "");
+  EXPECT_EQ(refusal({"-o", out, "--format", "int8", "--calibrate", text_}, "[--calibrate] is of use for fp8"), "");
+  EXPECT_EQ(refusal({"-o", out, "--format", "fp8", "--calibrate", folder_ / "no"}, "no"), "");
+  EXPECT_EQ(refusal({"-o", folder_model_, "--format", "fp8"}, "[-o] must be another folder"), "");
+  std::filesystem::create_directory(out);
+  std::ofstream(out + "/other.safetensors") << "x";
+  EXPECT_EQ(refusal({"-o", out, "--format", "fp8"}, "[-o] must have no other weights in it"), "");
+}
+
+}  // namespace
+}  // namespace weft

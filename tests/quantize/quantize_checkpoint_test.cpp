@@ -1,0 +1,73 @@
+#include "quantize/quantize_checkpoint.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "builtin/models.h"
+#include "io/quantized_weight.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft {
+namespace {
+
+class QuantizeCheckpoint : public ::testing::Test {
+ protected:
+  const ModelDefinition model_ = make_model_registry().find("llama", "test");
+  const SampleCheckpoint sample_{model_};
+  const TemporaryFolder folder_;
+  const Checkpoint source_ = Checkpoint::open(sample_.write_folder(folder_, "source", DType::bf16));
+  ThreadPool threads_{2};
+};
+
+TEST_F(QuantizeCheckpoint, SharesManyWeightsOutOverFiles) {
+  QuantizeRecipe recipe{.format = NumberFormat::int8};
+  const QuantizeSummary one = quantize_checkpoint(source_, model_, recipe, folder_ / "one", threads_);
+  recipe.file_bytes = 40'000;
+  const QuantizeSummary many = quantize_checkpoint(source_, model_, recipe, folder_ / "many", threads_);
+  EXPECT_EQ(one.files, std::vector<std::string>{"model.safetensors"});
+  EXPECT_GT(many.files.size(), 2u);
+  EXPECT_EQ(one.quantized, 14);
+  EXPECT_EQ(many.quantized, one.quantized);
+  EXPECT_EQ(many.bytes, one.bytes);
+  const Checkpoint a = Checkpoint::open(folder_ / "one"), b = Checkpoint::open(folder_ / "many");
+  ASSERT_EQ(a.tensors().size(), b.tensors().size());
+  for (const TensorEntry& entry : a.tensors()) {
+    const Tensor& other = b.tensor(entry.name);
+    ASSERT_EQ(other.meta, entry.tensor.meta) << entry.name;
+    EXPECT_EQ(std::memcmp(other.data(), entry.tensor.data(), static_cast<std::size_t>(other.meta.bytes().number())), 0);
+  }
+  // A folder of several files is not written over by one of one: both would be there.
+  recipe.file_bytes = std::int64_t{1} << 30;
+  EXPECT_THROW(quantize_checkpoint(source_, model_, recipe, folder_ / "many", threads_), UserError);
+}
+
+TEST_F(QuantizeCheckpoint, ItsWeightsAreThoseOfTheCheckpointToHalfAStep) {
+  quantize_checkpoint(source_, model_, {.format = NumberFormat::int8}, folder_ / "q", threads_);
+  const Checkpoint quantized = Checkpoint::open(folder_ / "q");
+  const QuantizationConfig& config = quantized.config().quantization.value();
+  int weights = 0;
+  for (const auto& [name, weight] : sample_.weights()) {
+    if (weight.meta.rank() != 2 || !config.quantizes(name)) continue;
+    check_quantized_weight(quantized, config, name, weight.meta.shape[0].number(), weight.meta.shape[1].number());
+    const Tensor numbers = dequantized_weight(quantized, config, name);
+    const float* scales = quantized.tensor(quantized_names(config, name).scale).as<float>();
+    const std::int64_t width = weight.meta.shape[1].number();
+    for (std::int64_t i = 0; i < element_count(weight.meta.shape).number(); ++i)
+      ASSERT_NEAR(numbers.as<float>()[i], weight.as<float>()[i], scales[i / width] * 0.5001F) << name;
+    ++weights;
+  }
+  EXPECT_EQ(weights, 14);
+}
+
+TEST_F(QuantizeCheckpoint, WantsTheInputsOfEveryLayer) {
+  const QuantizeRecipe recipe{.format = NumberFormat::nvfp4,
+                              .inputs = {{{"model.layers.0.self_attn.o_proj.weight"}, 1.0F}}};
+  EXPECT_THROW(quantize_checkpoint(source_, model_, recipe, folder_ / "q", threads_), UserError);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "q/config.json"));
+}
+
+}  // namespace
+}  // namespace weft
