@@ -8,6 +8,7 @@
 #include "compiler/eager.h"
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
 #include "ops/linear_fp8_block.h"
+#include "tensor/float4.h"
 #include "tensor/float8.h"
 #include "tests/kernels/emulated_rows.h"
 #include "tests/test_context.h"
@@ -29,13 +30,13 @@ std::vector<Variant> variants() {
   return all;
 }
 
-float value_of(ByteCode code, std::uint8_t byte) {
-  return code == ByteCode::i8 ? static_cast<float>(static_cast<std::int8_t>(byte)) : f8e4m3_to_f32(byte);
+float value_of(SmallCode code, std::uint8_t byte) {
+  return code == SmallCode::i8 ? static_cast<float>(static_cast<std::int8_t>(byte)) : f8e4m3_to_f32(byte);
 }
 
 TEST(CpuScaledLinear, WidensEveryCodeAtEveryPlaceOfARow) {
   for (const Variant& variant : variants())
-    for (const ByteCode code : {ByteCode::i8, ByteCode::f8e4m3})
+    for (const SmallCode code : {SmallCode::i8, SmallCode::f8e4m3})
       for (std::int64_t count = 1; count <= 37; ++count) {
         SCOPED_TRACE(testing::Message() << variant.name << ", " << count << " codes");
         for (int first = 0; first < 256; first += 5) {
@@ -55,6 +56,20 @@ TEST(CpuScaledLinear, WidensEveryCodeAtEveryPlaceOfARow) {
           EXPECT_EQ(wide.back(), -7.0f);
         }
       }
+}
+
+TEST(CpuScaledLinear, WidensPairsOfFourBitCodes) {
+  std::vector<std::uint8_t> pairs(256);
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = static_cast<std::uint8_t>(i);
+  for (const Variant& variant : variants())
+    for (const std::int64_t count : {16, 48, 512}) {
+      SCOPED_TRACE(testing::Message() << variant.name << ", " << count << " codes");
+      std::vector<float> wide(static_cast<std::size_t>(count) + 1, -7.0f);
+      variant.kernels->widen[static_cast<int>(SmallCode::f4e2m1)](pairs.data(), 0.375f, wide.data(), count);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+        EXPECT_EQ(wide[i], f4e2m1_to_f32(pairs[i / 2] >> (i % 2 * 4) & 15) * 0.375f) << i;
+      EXPECT_EQ(wide.back(), -7.0f);
+    }
 }
 
 TEST(CpuScaledLinear, AddsProductsOfAnyNumberOfRows) {

@@ -17,7 +17,8 @@ constexpr std::int64_t kGuard = 128;
 constexpr std::byte kGuardByte{0xA5};
 
 // Ops, and kernels of a library, whose sums may be taken in another order; all others agree to the last bit.
-const std::set<std::string> kFreeOrder = {"linear", "linear_fp8_block", "linear_scaled", "attention", "softmax@onednn"};
+const std::set<std::string> kFreeOrder = {"linear",        "linear_fp8_block", "linear_nvfp4",
+                                          "linear_scaled", "attention",        "softmax@onednn"};
 
 // Memory with a guard zone on both sides.
 class Guarded {

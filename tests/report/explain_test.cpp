@@ -63,7 +63,8 @@ TEST_F(ExplainTest, TellsWhatBecameOfEachPattern) {
       "graph g(%x: f32[s0, 128]) stage=traced where s0 in [1, 8] {\n"
       "  %a = gelu_and_mul(%x)\n  %q, %d = per_token_group_quant_int8(%a, group_size=32)\n"
       "  %b = gelu_tanh_and_mul(%x)\n  %p, %e = per_token_group_quant_int8(%b, group_size=32)\n"
-      "  %o, %f = per_token_group_quant_int8(%b, group_size=64)\n  return %q, %d, %p, %e, %o, %f\n}\n",
+      "  %o, %f = per_token_group_quant_int8(%b, group_size=32, rounding=toward_zero)\n  return %q, %d, %p, %e, %o, "
+      "%f\n}\n",
       context_->ops);
   explanation_.records = compile_ranges(*graph, *context_, {{1, 8}}, {}).records;
   std::map<std::string, nlohmann::ordered_json> patterns;

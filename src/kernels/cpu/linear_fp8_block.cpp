@@ -15,6 +15,8 @@ ScaleGrid scales_of_blocks(const TensorView& scale, std::int64_t rows, std::int6
           .group_columns = columns};
 }
 
+Verdict supports(const KernelRequest& request) { return supports_scaled_linear(request, {DType::f8e4m3}, 2, 4); }
+
 void run(const ScaledLinearKernels& kernels, const KernelCall& call) {
   const AttributeList& block = call.attributes.at("block").list();
   const std::int64_t rows = block[0].integer(), columns = block[1].integer();
@@ -38,12 +40,8 @@ KERNELS(cpu, linear_fp8_block) {
   registry.add({.op = "linear_fp8_block",
                 .provider = "cpu",
                 .supported = runs_on_cpu,
-                .supports = supports_scaled_linear,
-                .prepare =
-                    [](weft::Kernel& kernel, const weft::DeviceDescription& device) {
-                      const ScaledLinearKernels* kernels = &scaled_linear_kernels_for(device);
-                      kernel.run = [kernels](const weft::KernelCall& call) { run(*kernels, call); };
-                    },
+                .supports = supports,
+                .prepare = prepare_scaled_linear<run>,
                 .scratch_bytes = scaled_linear_scratch,
                 .note = kScaledLinearNote});
 }

@@ -13,6 +13,10 @@ ScaleGrid scales_of_rows(const TensorView& scale) {
   return {.data = scale.as<const float>(), .row_stride = scale.elements() == 1 ? 0 : scale.stride[0]};
 }
 
+Verdict supports(const KernelRequest& request) {
+  return supports_scaled_linear(request, {DType::i8, DType::f8e4m3}, 2, 4);
+}
+
 void run(const ScaledLinearKernels& kernels, const KernelCall& call) {
   run_scaled_linear(kernels,
                     {.x = call.operands[0],
@@ -34,12 +38,8 @@ KERNELS(cpu, linear_scaled) {
   registry.add({.op = "linear_scaled",
                 .provider = "cpu",
                 .supported = runs_on_cpu,
-                .supports = supports_scaled_linear,
-                .prepare =
-                    [](weft::Kernel& kernel, const weft::DeviceDescription& device) {
-                      const ScaledLinearKernels* kernels = &scaled_linear_kernels_for(device);
-                      kernel.run = [kernels](const weft::KernelCall& call) { run(*kernels, call); };
-                    },
+                .supports = supports,
+                .prepare = prepare_scaled_linear<run>,
                 .scratch_bytes = scaled_linear_scratch,
                 .note = kScaledLinearNote});
 }

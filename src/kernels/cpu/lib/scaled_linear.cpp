@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "kernels/cpu/lib/result_kind.h"
-#include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/cpu/lib/rows.h"
 #include "tensor/convert.h"
 
@@ -20,19 +19,21 @@ constexpr std::int64_t kRowBlock = 64;
 
 std::int64_t padded(std::int64_t depth) { return (depth + kScaledPadding - 1) / kScaledPadding * kScaledPadding; }
 
-std::size_t code_of(DType dtype) {
-  return static_cast<std::size_t>(dtype == DType::i8 ? ByteCode::i8 : ByteCode::f8e4m3);
+SmallCode code_of(DType dtype) {
+  return dtype == DType::i8 ? SmallCode::i8 : dtype == DType::f4e2m1 ? SmallCode::f4e2m1 : SmallCode::f8e4m3;
 }
 
 // Widens codes [first, first + count) of a row, group by group.
 void widen_row(const ScaledLinearKernels& kernels, const TensorView& codes, const ScaleGrid& scales, std::int64_t row,
                std::int64_t first, std::int64_t count, float* to) {
-  const auto widen = kernels.widen[code_of(codes.dtype)];
-  const std::byte* from = codes.data + row * codes.stride[0];
-  if (scales.data == nullptr) return widen(from + first, 1.0f, to, count);
+  const SmallCode code = code_of(codes.dtype);
+  const auto widen = kernels.widen[static_cast<std::size_t>(code)];
+  const int codes_of_byte = code == SmallCode::f4e2m1 ? 2 : 1;
+  const std::byte* from = codes.data + row * codes.stride[0] / codes_of_byte;
+  if (!scales.is_there()) return widen(from + first / codes_of_byte, 1.0f, to, count);
   for (std::int64_t k = first; k < first + count;) {
     const std::int64_t end = std::min(first + count, (k / scales.group_columns + 1) * scales.group_columns);
-    widen(from + k, scales.at(row, k), to + (k - first), end - k);
+    widen(from + k / codes_of_byte, scales.at(row, k), to + (k - first), end - k);
     k = end;
   }
 }
@@ -106,11 +107,12 @@ void finish(const ScaledLinearKernels& kernels, const ScaledLinear& linear, cons
 
 }  // namespace
 
-Verdict supports_scaled_linear(const KernelRequest& request) {
+Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_list<DType> codes,
+                               std::size_t weight_number, std::size_t bias_number) {
   const Meta& x = *request.operands[0];
-  const Meta& weight = *request.operands[2];
-  const std::optional<Meta>& bias = request.operands[4];
-  if (x.dtype != DType::i8 && x.dtype != DType::f8e4m3)
+  const Meta& weight = *request.operands[weight_number];
+  const std::optional<Meta>& bias = request.operands[bias_number];
+  if (std::find(codes.begin(), codes.end(), x.dtype) == codes.end())
     return Verdict::no(fmt::format("no codes of {}", dtype_text(x.dtype)));
   if (!has_contiguous_rows(x)) return Verdict::no("the elements of a row lie apart");
   if (!weight.packed.empty() || !weight.is_contiguous() || !weight.shape[0].is_number())
@@ -140,10 +142,6 @@ void run_scaled_linear(const ScaledLinearKernels& kernels, const ScaledLinear& l
     add_products(kernels, linear, x, piece, sums);
     finish(kernels, linear, piece, sums);
   });
-}
-
-const ScaledLinearKernels& scaled_linear_kernels_for(const DeviceDescription& device) {
-  return *table_for(device, scaled_linear_kernels_baseline, scaled_linear_kernels_avx2, scaled_linear_kernels_avx512);
 }
 
 }  // namespace weft::cpu

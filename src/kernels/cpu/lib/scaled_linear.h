@@ -1,24 +1,29 @@
 #pragma once
 
-// Linear layers over byte codes with scales, for the kernels of linear_scaled and linear_fp8_block. Rows and weights
-// stay plain, one byte a code as a checkpoint has them: rows are widened to f32 once, weights tile by tile, each tile
-// for up to 64 rows; one row is bound by reading the codes.
+// Linear layers over small codes with scales, for the kernels of linear_scaled, linear_fp8_block and linear_nvfp4. Rows
+// and weights stay plain, as a checkpoint has them: rows are widened to f32 once, weights tile by tile, each tile for
+// up to 64 rows; one row is bound by reading the codes.
 
+#include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
 #include "kernels/kernel.h"
+#include "tensor/float8.h"
 
 namespace weft::cpu {
 
-// Scales of groups of a matrix of codes.
+// Scales of groups of a matrix of codes: f32, or f8e4m3, or none.
 struct ScaleGrid {
-  const float* data = nullptr;  // null: no scales
+  const float* data = nullptr;
+  const std::uint8_t* small = nullptr;  // f8e4m3
   std::int64_t row_stride = 0;
   std::int64_t column_stride = 0;
   std::int64_t group_rows = 1;
   std::int64_t group_columns = 1;
 
+  bool is_there() const { return data != nullptr || small != nullptr; }
   float at(std::int64_t row, std::int64_t column) const {
-    return data[row / group_rows * row_stride + column / group_columns * column_stride];
+    const std::int64_t place = row / group_rows * row_stride + column / group_columns * column_stride;
+    return small == nullptr ? data[place] : f8e4m3_to_f32(small[place]);
   }
 };
 
@@ -35,11 +40,19 @@ struct ScaledLinear {
   ScaleGrid row_scale;
 };
 
-// Codes of i8 or f8e4m3 with contiguous rows, a plain weight, scales in f32.
-Verdict supports_scaled_linear(const KernelRequest& request);
+// Codes with contiguous rows, of one of these dtypes, a plain weight, a bias of floats if any; operands by number.
+Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_list<DType> codes, std::size_t weight,
+                               std::size_t bias);
 Dim scaled_linear_scratch(const KernelRequest& request);
 void run_scaled_linear(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const KernelCall& call);
-const ScaledLinearKernels& scaled_linear_kernels_for(const DeviceDescription& device);
+
+// Fills in the code for the device's instruction set.
+template <void (*run)(const ScaledLinearKernels&, const KernelCall&)>
+void prepare_scaled_linear(Kernel& kernel, const DeviceDescription& device) {
+  const ScaledLinearKernels* kernels =
+      table_for(device, scaled_linear_kernels_baseline, scaled_linear_kernels_avx2, scaled_linear_kernels_avx512);
+  kernel.run = [kernels](const KernelCall& call) { run(*kernels, call); };
+}
 
 inline constexpr const char* kScaledLinearNote =
     "16 columns and up to 64 rows at a time over the threads, f32 sums of lanes along k; baseline avx2 avx512";

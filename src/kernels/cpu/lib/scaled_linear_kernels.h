@@ -9,8 +9,8 @@
 
 namespace weft::cpu {
 
-enum class ByteCode : std::uint8_t { i8, f8e4m3 };
-inline constexpr int kByteCodes = 2;
+enum class SmallCode : std::uint8_t { i8, f8e4m3, f4e2m1 };
+inline constexpr int kSmallCodes = 3;
 
 // Columns whose weights are widened together, and columns of one piece of work.
 inline constexpr int kScaledTileColumns = 4;
@@ -42,8 +42,9 @@ struct ScaledFinish {
 };
 
 struct ScaledLinearKernels {
-  // to[i] = the value of codes[i] times scale.
-  void (*widen[kByteCodes])(const void* codes, float scale, float* to, std::int64_t count);
+  // to[i] = the value of code i times scale. Codes of f4e2m1 lie two in a byte, the even one in the low bits; their
+  // count is a multiple of 16.
+  void (*widen[kSmallCodes])(const void* codes, float scale, float* to, std::int64_t count);
   // The order of a sum depends on depth alone, not on the number of rows.
   void (*multiply)(const ScaledTile&);
   void (*finish[kElements])(const ScaledFinish&);
