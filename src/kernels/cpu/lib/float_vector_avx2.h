@@ -51,6 +51,13 @@ inline Floats load(const Brain* from) {
   const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
+// kLanes bytes as integers.
+inline Integers load_bytes(const std::uint8_t* from) {
+  return reinterpret_cast<Integers>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+}
+inline Integers load_signed_bytes(const std::uint8_t* from) {
+  return reinterpret_cast<Integers>(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+}
 inline void store(float* to, Floats x) { _mm256_storeu_ps(to, x); }
 inline void store(Half* to, Floats x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));

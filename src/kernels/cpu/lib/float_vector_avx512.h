@@ -50,6 +50,14 @@ inline Floats load(const Brain* from) {
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(kEvery, _mm512_maskz_cvtepu16_epi32(kEvery, bits), 16));
 }
+inline Integers load_bytes(const std::uint8_t* from) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return reinterpret_cast<Integers>(_mm512_maskz_cvtepu8_epi32(kEvery, bytes));
+}
+inline Integers load_signed_bytes(const std::uint8_t* from) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return reinterpret_cast<Integers>(_mm512_maskz_cvtepi8_epi32(kEvery, bytes));
+}
 inline void store(float* to, Floats x) { _mm512_storeu_ps(to, x); }
 inline void store(Half* to, Floats x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtps_ph(kEvery, x, _MM_FROUND_TO_NEAREST_INT));

@@ -105,6 +105,21 @@ inline Integers load_low_halves(const std::uint16_t* from) {
 }
 inline Floats load(const Half* from) { return half_value(load_low_halves(&from->bits)); }
 inline Floats load(const Brain* from) { return reinterpret_cast<Floats>(load_low_halves(&from->bits) << 16); }
+inline __m128i load_four_bytes(const std::uint8_t* from) {
+  int bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return _mm_cvtsi32_si128(bytes);
+}
+inline Integers load_bytes(const std::uint8_t* from) {
+  Integers x;
+  for (int i = 0; i < kParts; ++i) set_part(x, i, _mm_cvtepu8_epi32(load_four_bytes(from + 4 * i)));
+  return x;
+}
+inline Integers load_signed_bytes(const std::uint8_t* from) {
+  Integers x;
+  for (int i = 0; i < kParts; ++i) set_part(x, i, _mm_cvtepi8_epi32(load_four_bytes(from + 4 * i)));
+  return x;
+}
 inline void store(float* to, Floats x) {
   for (int i = 0; i < kParts; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, part(x, i));
 }

@@ -13,15 +13,11 @@ namespace {
 template <SmallCode code>
 inline Floats values_of(const std::uint8_t* codes) {
   if constexpr (code == SmallCode::i8) {
-    std::int8_t __attribute__((vector_size(kLanes))) bytes;
-    std::memcpy(&bytes, codes, sizeof(bytes));
-    return __builtin_convertvector(__builtin_convertvector(bytes, Integers), Floats);
+    return __builtin_convertvector(load_signed_bytes(codes), Floats);
   } else {
     // The exponent and mantissa, where a float has its own; 2^120 is what the biases differ by, and makes the
     // denormals right.
-    std::uint8_t __attribute__((vector_size(kLanes))) bytes;
-    std::memcpy(&bytes, codes, sizeof(bytes));
-    const Integers bits = __builtin_convertvector(bytes, Integers), magnitude = bits & 0x7f;
+    const Integers bits = load_bytes(codes), magnitude = bits & 0x7f;
     const Integers value = bits_of(floats_of(magnitude << 20) * 0x1p120f) | ((magnitude == 0x7f) & 0x7fc00000);
     return floats_of(value | ((bits & 0x80) << 24));
   }
@@ -42,19 +38,20 @@ void widen_codes(const void* from, float scale, float* to, std::int64_t count) {
 // Twice the value of each code; the sign of -0 is of no matter to a sum.
 void widen_fours(const void* from, float scale, float* to, std::int64_t count) {
   using Bytes = std::int8_t __attribute__((vector_size(16)));
+  using Words64 = std::int64_t __attribute__((vector_size(16)));
   constexpr Bytes kTwice = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   constexpr Bytes kInTurn = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
   const Floats factor = fill(scale) * 0.5f;
   for (std::int64_t i = 0; i < count; i += 16) {
-    Bytes pairs = {};
-    std::memcpy(&pairs, static_cast<const std::uint8_t*>(from) + i / 2, 8);
+    std::int64_t word;
+    std::memcpy(&word, static_cast<const std::uint8_t*>(from) + i / 2, sizeof(word));
+    const Bytes pairs = reinterpret_cast<Bytes>(Words64{word, 0});
     const Bytes codes = __builtin_shuffle(pairs & 15, (pairs >> 4) & 15, kInTurn);
     const Bytes twice = __builtin_shuffle(kTwice, codes);
-    for (int part = 0; part < 16; part += kLanes) {
-      std::int8_t __attribute__((vector_size(kLanes))) bytes;
-      std::memcpy(&bytes, reinterpret_cast<const std::int8_t*>(&twice) + part, sizeof(bytes));
-      store(to + i + part, __builtin_convertvector(__builtin_convertvector(bytes, Integers), Floats) * factor);
-    }
+    std::uint8_t bytes[16];
+    std::memcpy(bytes, &twice, sizeof(bytes));
+    for (int part = 0; part < 16; part += kLanes)
+      store(to + i + part, __builtin_convertvector(load_signed_bytes(bytes + part), Floats) * factor);
   }
 }
 
