@@ -141,10 +141,16 @@ BenchModel describe_model(const ModelRunner& runner, const Context& context) {
                    .kv_dtype = std::string(dtype_text(runner.facts().kv.dtype))};
   std::map<std::string, std::int64_t> elements_of;
   for (const TensorEntry& entry : runner.checkpoint().tensors()) {
-    const std::int64_t elements = element_count(entry.tensor.meta.shape).number();
-    model.bytes += bytes_of(entry.tensor.meta.dtype, elements);
+    DType dtype = entry.tensor.meta.dtype;
+    std::int64_t elements = element_count(entry.tensor.meta.shape).number();
+    model.bytes += bytes_of(dtype, elements);
+    if (entry.name.ends_with("_scale") || entry.name.ends_with("_scale_inv")) continue;  // of codes that are counted
+    if (dtype == DType::u8) {  // two codes of NVFP4
+      dtype = DType::f4e2m1;
+      elements *= 2;
+    }
     model.parameters += elements;
-    elements_of[std::string(dtype_text(entry.tensor.meta.dtype))] += elements;
+    elements_of[std::string(dtype_text(dtype))] += elements;
   }
   std::string common;
   for (const auto& [dtype, elements] : elements_of)
