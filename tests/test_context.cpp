@@ -1,5 +1,7 @@
 #include "tests/test_context.h"
 
+#include <cstdlib>
+
 #include "builtin/context.h"
 
 namespace weft {
@@ -11,7 +13,9 @@ std::shared_ptr<Context> test_context(const std::string& cpu_features, int threa
   return make_context(std::move(options));
 }
 
-std::vector<std::string> host_cpu_features() {
+std::vector<std::string> cpu_features_to_try() {
+  if (const char* ceiling = std::getenv("WEFT_CPU_FEATURES"))
+    return {cpu_features_text(describe_cpu(ceiling, 1).features)};
   std::vector<std::string> levels;
   const CpuFeatures host = describe_cpu("", 1).host;
   for (int level = 0; level <= static_cast<int>(host); ++level)

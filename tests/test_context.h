@@ -14,7 +14,7 @@ namespace weft {
 // A Context with everything the program brings, held to a ceiling of instruction sets ("host" for none).
 std::shared_ptr<Context> test_context(const std::string& cpu_features = "host", int threads = 2);
 
-// The levels of instruction sets that this host has, lowest first.
-std::vector<std::string> host_cpu_features();
+// The levels of instruction sets that this host has, lowest first; under a ceiling (WEFT_CPU_FEATURES) that one alone.
+std::vector<std::string> cpu_features_to_try();
 
 }  // namespace weft

@@ -149,7 +149,7 @@ TEST(CpuScaledLinear, SumsBeyondOneTileAndOneBlockOfRows) {
     return tensor;
   };
   const Tensor x = codes(kRows), weight = codes(kColumns), x_scale = scales(kRows), weight_scale = scales(2);
-  for (const std::string& features : host_cpu_features()) {
+  for (const std::string& features : cpu_features_to_try()) {
     SCOPED_TRACE(features);
     const auto context = test_context(features);
     EagerEvaluator eager(*context, {1, kRows});
