@@ -145,7 +145,7 @@ BenchModel describe_model(const ModelRunner& runner, const Context& context) {
     std::int64_t elements = element_count(entry.tensor.meta.shape).number();
     model.bytes += bytes_of(dtype, elements);
     if (entry.name.ends_with("_scale") || entry.name.ends_with("_scale_inv")) continue;  // of codes that are counted
-    if (dtype == DType::u8) {  // two codes of NVFP4
+    if (dtype == DType::u8) {                                                            // two codes of NVFP4
       dtype = DType::f4e2m1;
       elements *= 2;
     }

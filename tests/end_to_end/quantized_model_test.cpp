@@ -31,7 +31,6 @@ struct Format {
   std::string name;
   Words words;  // of quantize
   double most = 0;
-  bool is_fused = true;  // whether there are kernels of its fused ops
 };
 
 class QuantizedModel : public ::testing::Test {
@@ -115,7 +114,7 @@ class QuantizedModel : public ::testing::Test {
                                         {"int8", {"--format", "int8"}, 0.06},
                                         {"fp8", {"--format", "fp8"}, 0.2},
                                         {"fp8-static", {"--format", "fp8", "--calibrate", text_}, 0.2},
-                                        {"nvfp4", {"--format", "nvfp4", "--calibrate", text_}, 0.7, false}};
+                                        {"nvfp4", {"--format", "nvfp4", "--calibrate", text_}, 0.7}};
 };
 
 TEST_F(QuantizedModel, AnswersNearlyAsInBf16) {
@@ -138,9 +137,7 @@ TEST_F(QuantizedModel, AnswersTheSameHoweverItIsRun) {
     for (const Words& way : {Words{"--enforce-eager"}, Words{"-cc.pass_config.fuse_norm_quant=false"},
                              Words{"-cc.pass_config.fuse_act_quant=false"}, Words{"--max-num-batched-tokens", "3"}})
       EXPECT_EQ(logits(model, way), wanted) << format.name << " " << way[0];
-    if (format.is_fused) {
-      EXPECT_EQ(logits(model, {"--expect-fusions=act_quant=2,rms_quant=4"}), wanted) << format.name;
-    }
+    EXPECT_EQ(logits(model, {"--expect-fusions=act_quant=2,rms_quant=4"}), wanted) << format.name;
   }
 }
 

@@ -100,7 +100,7 @@ struct Quantised {
 
 // Every tail, the first three also by another rule.
 std::vector<QuantTask> tails(std::int64_t columns, std::int64_t group, const float* given) {
-  std::vector<QuantTask> tasks(7);
+  std::vector<QuantTask> tasks(columns % kFp4Group == 0 ? 8 : 7);
   for (QuantTask& task : tasks) {
     task.codes_stride = task.columns = columns;
     task.rows = kRows;
@@ -118,6 +118,11 @@ std::vector<QuantTask> tails(std::int64_t columns, std::int64_t group, const flo
   tasks[6].tail = Tail::fp8_given;
   tasks[6].given = given;
   tasks[6].given_step = 1;
+  if (tasks.size() == 8) {
+    tasks[7].tail = Tail::fp4_groups;
+    tasks[7].group = kFp4Group;
+    tasks[7].global_scale = 80;
+  }
   return tasks;
 }
 
@@ -140,6 +145,10 @@ void compare_tails(std::int64_t width, std::int64_t group, const char* what, Fun
       task.codes = result.codes.as<std::int8_t>();
       task.scales = result.scales.as<float>();
       task.scales_stride = groups;
+      if (task.tail == Tail::fp4_groups) {  // scales behind the codes of each row
+        task.scale_codes = result.codes.as<std::uint8_t>() + width / 2;
+        task.scales_stride = width;
+      }
       function(kernels, task);
       return result;
     };

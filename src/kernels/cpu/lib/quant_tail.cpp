@@ -1,6 +1,7 @@
 #include "kernels/cpu/lib/quant_tail.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/core.h>
 
@@ -110,11 +111,32 @@ Verdict supports_given(const KernelRequest& request, std::size_t tensor) {
   return numbers ? Verdict::yes() : Verdict::no("group_shape is symbolic");
 }
 
+// Elements of tiles that no scale lies in are 0.
+void clear_gaps(const TensorView& tiles, std::int64_t rows, std::int64_t groups) {
+  if (tiles.elements() > rows * groups) std::memset(tiles.data, 0, static_cast<std::size_t>(tiles.elements()));
+}
+
+QuantTask fp4_groups(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
+  CHECK(columns % kFp4Group == 0, "[cpu] groups of {} of {} columns", kFp4Group, columns);
+  const TensorView& global_scale = call.operands[tensor];
+  QuantTask task{.tail = Tail::fp4_groups,
+                 .columns = columns,
+                 .group = kFp4Group,
+                 .global_scale = load_float(global_scale.dtype, global_scale.data, 0)};
+  if (!call.attributes.at("swizzled_scales").boolean()) return task;
+  const TensorView& scales = call.results[1];
+  clear_gaps(scales, call.results[0].size[0], columns / kFp4Group);
+  task.scale_codes = scales.as<std::uint8_t>();
+  task.scale_tiles = scales.size[2] / 4;
+  return task;
+}
+
 constexpr QuantTail kTails[] = {
     {"dynamic_per_token_scaled_fp8_quant", true, supports_fp8, fp8_row},
     {"dynamic_per_token_scaled_int8_quant", true, supports_always, int8_row},
     {"per_token_group_quant_fp8", true, supports_fp8, fp8_groups},
     {"per_token_group_quant_int8", true, supports_always, int8_groups},
+    {"scaled_fp4_quant", true, supports_always, fp4_groups, kFp4Group},
     {"static_scaled_fp8_quant", false, supports_given, fp8_given},
 };
 
@@ -126,7 +148,7 @@ Verdict supports_waiting(const QuantTail& tail, const KernelRequest& request, st
   if (Verdict verdict = tail.supports(request, tensor); !verdict) return verdict;
   const Dim& columns = request.results[0].shape.back();
   if (!columns.is_number()) return Verdict::no(fmt::format("rows have {} columns", columns.text()));
-  std::int64_t group = columns.number();
+  std::int64_t group = tail.group > 0 ? tail.group : columns.number();
   if (const Attribute* stated = request.attributes.find("group_size")) group = std::min(group, stated->integer());
   if (group <= kWaitingColumns) return Verdict::yes();
   return Verdict::no(fmt::format("groups have {} columns; up to {} are supported", group, kWaitingColumns));
@@ -136,6 +158,7 @@ QuantTask with_results(QuantTask task, const RowRun& run) {
   task.codes = reinterpret_cast<std::int8_t*>(run.data[0]);
   task.codes_stride = run.stride[0];
   task.scales = reinterpret_cast<float*>(run.data[1]);
+  if (task.scale_tiles == 0) task.scale_codes = reinterpret_cast<std::uint8_t*>(run.data[1]);
   task.scales_stride = run.stride[1];
   task.rows = run.count;
   task.first_row = run.first;

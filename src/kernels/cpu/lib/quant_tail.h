@@ -19,8 +19,10 @@ struct QuantTail {
   bool gives_scales;
   // Whether what the attributes say is supported; the number of the quantisation's tensor.
   Verdict (*supports)(const KernelRequest&, std::size_t tensor);
-  // The task that the call states for rows of `columns`, codes being their view; nothing to read or write yet.
+  // The task that the call states for rows of `columns`, codes being their view; no rows to read or write yet. Clears
+  // what rows leave of the results.
   QuantTask (*task)(const KernelCall&, std::size_t tensor, std::int64_t columns);
+  std::int64_t group = 0;  // columns of one, where it is the op that says so
 
   // Results that are the quantisation's.
   std::size_t results() const { return gives_scales ? 2 : 1; }

@@ -16,7 +16,11 @@ namespace weft::cpu {
 //                times 1 / 448, with power_of_two raised to least_power and rounded up, at least least_scale; code of
 //                x / scale or of x * (1 / scale). NaN stays NaN throughout
 //   fp8_given    f8e4m3. Scales are given; code of x * (1 / scale)
-enum class Tail : std::uint8_t { int8_groups, int8_rows, fp8_groups, fp8_given };
+//   fp4_groups   f4e2m1, groups of kFp4Group; scale = f8e4m3(magnitude * (1 / 6) * global_scale), at most 448; code of
+//                x * (1 / (scale * (1 / global_scale))), where 1 / 0 is 0. NaN of a scale stays NaN, as a code gives 6
+enum class Tail : std::uint8_t { int8_groups, int8_rows, fp8_groups, fp8_given, fp4_groups };
+
+inline constexpr std::int64_t kFp4Group = 16;
 
 // Columns of a group, and of a row that is one group, that wait for their scale as the end of another op.
 inline constexpr std::int64_t kWaitingColumns = 65536;
@@ -26,14 +30,14 @@ struct QuantTask {
   Tail tail = Tail::int8_groups;
   const void* x = nullptr;
   std::int8_t* codes = nullptr;
-  float* scales = nullptr;  // not for fp8_given
+  float* scales = nullptr;  // not for fp8_given and fp4_groups
   std::int64_t x_stride = 0;
-  std::int64_t codes_stride = 0;
+  std::int64_t codes_stride = 0;   // in bytes
   std::int64_t scales_stride = 0;  // from row to row
   std::int64_t scales_step = 1;    // from group to group
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t group = 32;  // at most `columns`; the last one of a row may be short
+  std::int64_t group = 32;  // at most `columns`; the last one of a row may be short, of fp4_groups none is
   float least = 0;
   bool toward_zero = false;
 
@@ -51,6 +55,12 @@ struct QuantTask {
   std::int64_t given_rows = 1;
   std::int64_t given_stride = 0;
   std::int64_t given_step = 0;
+
+  // fp4_groups: codes of scales, in rows of scales_stride; or, of row first_row + r, in swizzle_scale's tiles, of which
+  // so many stand beside each other.
+  std::uint8_t* scale_codes = nullptr;
+  std::int64_t scale_tiles = 0;
+  float global_scale = 1;
 };
 
 // Where there are two tasks, groups have at most kWaitingColumns, and the `output` of the first is not written. What it

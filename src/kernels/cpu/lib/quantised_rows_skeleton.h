@@ -6,11 +6,37 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/lib/fp4_tail.h"
 #include "kernels/cpu/lib/quantised_tails.h"
 #include "kernels/cpu/lib/row_wise_skeleton.h"
 
 namespace weft::cpu {
 namespace {
+
+template <class F>
+__attribute__((noinline)) void quantise(const QuantTask& task, const Part<F>& part) {
+  switch (task.tail) {
+    case Tail::int8_groups:
+      return quantise_int8_groups<F>(task, part);
+    case Tail::int8_rows:
+      return quantise_int8_row<F>(task, part);
+    case Tail::fp8_groups:
+      return quantise_fp8_groups<F>(task, part);
+    case Tail::fp8_given:
+      return quantise_fp8_given<F>(task, part);
+    case Tail::fp4_groups:
+      return quantise_fp4_groups<F>(task, part);
+  }
+}
+
+// Columns that are quantised at a time: whole groups.
+inline std::int64_t columns_at_a_time(const QuantTask& task) {
+  return task.group > kBlockColumns ? task.group : kBlockColumns / task.group * task.group;
+}
+
+inline std::int8_t* codes_at(const QuantTask& task, std::int64_t row, std::int64_t column) {
+  return task.codes + row * task.codes_stride + (task.tail == Tail::fp4_groups ? column / 2 : column);
+}
 
 template <class T>
 void quantised_rows(const QuantTask& task) {
@@ -19,8 +45,7 @@ void quantised_rows(const QuantTask& task) {
     const T* x = row_of<T>(task.x, row, task.x_stride);
     for (std::int64_t first = 0; first < task.columns; first += width) {
       const std::int64_t columns = task.columns - first < width ? task.columns - first : width;
-      quantise<PlainForm<T>>(
-          task, {x + first, task.codes + row * task.codes_stride + first, row, columns, first / task.group});
+      quantise<PlainForm<T>>(task, {x + first, codes_at(task, row, first), row, columns, first / task.group});
     }
   }
 }
@@ -34,7 +59,7 @@ struct Waiting {
   template <bool paired>
   void take(std::int64_t row, std::int64_t first, std::int64_t columns) const {
     quantise<Form<float, sizeof(R) == 2, paired>>(
-        task, {values, task.codes + row * task.codes_stride + first, row, columns, first / task.group});
+        task, {values, codes_at(task, row, first), row, columns, first / task.group});
   }
 
   const QuantTask& task;

@@ -382,24 +382,5 @@ inline void quantise_fp8_given(const QuantTask& task, const Part<F>& part) {
   });
 }
 
-template <class F>
-__attribute__((noinline)) void quantise(const QuantTask& task, const Part<F>& part) {
-  switch (task.tail) {
-    case Tail::int8_groups:
-      return quantise_int8_groups<F>(task, part);
-    case Tail::int8_rows:
-      return quantise_int8_row<F>(task, part);
-    case Tail::fp8_groups:
-      return quantise_fp8_groups<F>(task, part);
-    case Tail::fp8_given:
-      return quantise_fp8_given<F>(task, part);
-  }
-}
-
-// Columns that are quantised at a time: whole groups.
-inline std::int64_t columns_at_a_time(const QuantTask& task) {
-  return task.group > kBlockColumns ? task.group : kBlockColumns / task.group * task.group;
-}
-
 }  // namespace
 }  // namespace weft::cpu

@@ -56,10 +56,12 @@ RowSpace::RowSpace(std::initializer_list<const TensorView*> views) {
   for (const TensorView* view : views) {
     Operand& operand = operands_[operand_count_++];
     operand.data = view->data;
-    operand.element_bytes = dtype_info(view->dtype).block_bytes;
+    const DTypeInfo& info = dtype_info(view->dtype);
+    operand.stored_bytes = info.block_bytes;
     for (int dim = 0; dim + 1 < shape.rank; ++dim) {
       const int own = dim + view->rank - shape.rank;
-      operand.stride[static_cast<std::size_t>(dim)] = own < 0 || view->size[own] == 1 ? 0 : view->stride[own];
+      operand.stride[static_cast<std::size_t>(dim)] =
+          own < 0 || view->size[own] == 1 ? 0 : view->stride[own] / info.block_elements;
     }
   }
   // Dims of extent 1 go; a dim joins the one before it where every operand's strides say that it continues it.
@@ -87,7 +89,7 @@ RowRun RowSpace::run_at(std::int64_t first, std::int64_t last) const {
     const std::int64_t index = dim == 0 ? rest : rest % size_[at];
     rest = dim == 0 ? 0 : rest / size_[at];
     for (std::size_t i = 0; i < operand_count_; ++i) {
-      run.data[i] += index * operands_[i].stride[at] * operands_[i].element_bytes;
+      run.data[i] += index * operands_[i].stride[at] * operands_[i].stored_bytes;
       if (dim == dims_ - 1) run.stride[i] = operands_[i].stride[at];
     }
     if (dim == dims_ - 1) run.count = std::min(run.count, size_[at] - index);

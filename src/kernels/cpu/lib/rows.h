@@ -26,7 +26,8 @@ Verdict norm_weight(const std::optional<Meta>& weight, DType x);
 
 inline constexpr int kMaxRowOperands = 5;
 
-// Rows [first, first + count) of each operand, `stride` elements apart; 0 where one row serves all.
+// Rows [first, first + count) of each operand, `stride` elements apart, bytes where elements are packed; 0 where one
+// row serves all.
 struct RowRun {
   std::array<std::byte*, kMaxRowOperands> data;
   std::array<std::int64_t, kMaxRowOperands> stride;
@@ -65,7 +66,7 @@ class RowSpace {
  private:
   struct Operand {
     std::byte* data;
-    std::int64_t element_bytes;
+    std::int64_t stored_bytes;  // of an element, or of those packed into a byte
     std::array<std::int64_t, kMaxRank> stride;
   };
   RowRun run_at(std::int64_t first, std::int64_t last) const;
