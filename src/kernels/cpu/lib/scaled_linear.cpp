@@ -31,9 +31,11 @@ void widen_row(const ScaledLinearKernels& kernels, const TensorView& codes, cons
   const int codes_of_byte = code == SmallCode::f4e2m1 ? 2 : 1;
   const std::byte* from = codes.data + row * codes.stride[0] / codes_of_byte;
   if (!scales.is_there()) return widen(from + first / codes_of_byte, 1.0f, to, count);
-  for (std::int64_t k = first; k < first + count;) {
-    const std::int64_t end = std::min(first + count, (k / scales.group_columns + 1) * scales.group_columns);
-    widen(from + k / codes_of_byte, scales.at(row, k), to + (k - first), end - k);
+  const std::int64_t group_row = row / scales.group_rows;
+  std::int64_t group = first / scales.group_columns;
+  for (std::int64_t k = first; k < first + count; ++group) {
+    const std::int64_t end = std::min(first + count, (group + 1) * scales.group_columns);
+    widen(from + k / codes_of_byte, scales.at(group_row, group), to + (k - first), end - k);
     k = end;
   }
 }

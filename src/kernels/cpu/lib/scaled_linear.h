@@ -21,8 +21,8 @@ struct ScaleGrid {
   std::int64_t group_columns = 1;
 
   bool is_there() const { return data != nullptr || small != nullptr; }
-  float at(std::int64_t row, std::int64_t column) const {
-    const std::int64_t place = row / group_rows * row_stride + column / group_columns * column_stride;
+  float at(std::int64_t group_row, std::int64_t group_column) const {
+    const std::int64_t place = group_row * row_stride + group_column * column_stride;
     return small == nullptr ? data[place] : f8e4m3_to_f32(small[place]);
   }
 };
