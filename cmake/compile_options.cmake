@@ -12,7 +12,7 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(WEFT_TEST_OPTIONS $<$<CONFIG:Release>:-Og>)
 set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
-# -Og: -O1 takes a third longer to compile, and the tests under sanitizers hardly run faster for it.
+# -Og: -O1 takes a third longer to compile.
 set(CMAKE_CXX_FLAGS_SANITIZE "-Og -g1 -fno-omit-frame-pointer")
 
 find_program(WEFT_CCACHE ccache)

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::array kReals = {1.0, -0.0, 0.1, 1e-5, 1e300, 5e-324, -3.0};
 
-class Builder {
+class RandomBuilder {
  public:
-  Builder(const GraphRecipe& recipe, const OpTable& ops) : recipe_(recipe), ops_(ops), graph_(new Graph("r")) {}
+  RandomBuilder(const GraphRecipe& recipe, const OpTable& ops) : recipe_(recipe), ops_(ops), graph_(new Graph("r")) {}
 
   std::shared_ptr<Graph> build() {
     for (int i = 0; i <= recipe_.inputs % 3; ++i) {
@@ -174,7 +174,7 @@ std::string meaning_of(const Node& node) {
 }  // namespace
 
 std::shared_ptr<Graph> build_graph(const GraphRecipe& recipe, const OpTable& ops) {
-  return Builder(recipe, ops).build();
+  return RandomBuilder(recipe, ops).build();
 }
 
 GraphFeatures features_of(const Graph& graph) {

@@ -13,12 +13,11 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kOwnCaches = 256 << 10;     // of a core; what is smaller is timed there
-constexpr std::int64_t kBeyondCaches = 128 << 20;  // four times what the cores of a server share
-constexpr double kBatchSeconds = 0.002;            // runs are timed in batches that take about as long
-constexpr double kMostRepeats = 200;               // in place sums grow with every run
+constexpr std::int64_t kOwnCaches = 256 << 10;           // of a core; what is smaller is timed there
+constexpr std::int64_t kBeyondSharedCaches = 128 << 20;  // four times what the cores of a server share
+constexpr double kMostRepeatsInPlace = 200;              // in place sums grow with every run
 
-using Words = std::uint64_t __attribute__((vector_size(16)));
+using StreamWords = std::uint64_t __attribute__((vector_size(16)));
 
 // The meaning of a call as a graph, its inputs the operands that are there; null unless it is two ops of which the
 // second reads a result of the first.
@@ -105,9 +104,9 @@ class Copy {
       if (std::count(call.kernel->writes.begin(), call.kernel->writes.end(), donation.argument) > 0)
         over += call.results[static_cast<std::size_t>(donation.result)].bytes().number();
     parts_ = std::clamp<std::int64_t>((reads + writes) / kPartBytes, 1, 1024);
-    from_.assign(words(reads - over), Words{1, 2});
-    over_.assign(words(over), Words{3, 4});
-    to_.assign(words(writes - over), Words{5, 6});
+    from_.assign(words(reads - over), StreamWords{1, 2});
+    over_.assign(words(over), StreamWords{3, 4});
+    to_.assign(words(writes - over), StreamWords{5, 6});
   }
 
   void run() {
@@ -118,7 +117,7 @@ class Copy {
  private:
   static constexpr std::int64_t kPartBytes = 128 << 10;
   static std::size_t words(std::int64_t bytes) {
-    return static_cast<std::size_t>(bytes / static_cast<std::int64_t>(sizeof(Words)));
+    return static_cast<std::size_t>(bytes / static_cast<std::int64_t>(sizeof(StreamWords)));
   }
   template <class Of>
   auto share(Of& all, std::int64_t part) const {
@@ -128,14 +127,14 @@ class Copy {
   }
 
   void run_part(std::int64_t part) {
-    const std::span<const Words> from = share(from_, part);
-    const std::span<Words> over = share(over_, part), to = share(to_, part);
-    for (Words& word : over) word += Words{1, 1};
+    const std::span<const StreamWords> from = share(from_, part);
+    const std::span<StreamWords> over = share(over_, part), to = share(to_, part);
+    for (StreamWords& word : over) word += StreamWords{1, 1};
     const std::size_t whole = to.empty() ? 0 : from.size() / to.size(), rest = from.size() - whole * to.size();
-    const Words* next = from.data();
+    const StreamWords* next = from.data();
     std::size_t owed = 0;
-    Words all = {};
-    for (Words& word : to) {
+    StreamWords all = {};
+    for (StreamWords& word : to) {
       for (std::size_t k = 0; k < whole; ++k) all ^= *next++;
       if ((owed += rest) >= to.size()) {
         owed -= to.size();
@@ -147,7 +146,7 @@ class Copy {
 
   ThreadPool* threads_;
   std::int64_t parts_ = 1;
-  std::vector<Words> from_, over_, to_;
+  std::vector<StreamWords> from_, over_, to_;
 };
 
 // One fused op on one call.
@@ -170,7 +169,7 @@ class FusionBench {
     row.unfused = {.kernels = first_.name() + "+" + second_.name(), .bytes = first_.bytes() + second_.bytes()};
     row.fused = {.kernels = fused_.name(), .bytes = fused_.bytes()};
     row.copy = {.kernels = "copy", .bytes = row.fused.bytes};
-    row.turns = row.fused.bytes < kOwnCaches ? 1 : kBeyondCaches / row.fused.bytes + 1;
+    row.turns = row.fused.bytes < kOwnCaches ? 1 : kBeyondSharedCaches / row.fused.bytes + 1;
     std::vector<Turn> turns;
     for (std::int64_t turn = 0; turn < row.turns; ++turn) turns.push_back(make_turn());
     time(turns, row);
@@ -242,7 +241,8 @@ class FusionBench {
     };
     for (std::size_t way = 0; way < ways.size(); ++way) {
       for (std::size_t turn = 0; turn < turns.size(); ++turn) ways[way](turns[turn]);  // pages come to be
-      repeats[way] = static_cast<int>(std::clamp(kBatchSeconds / std::max(seconds(way), 1e-9), 1.0, kMostRepeats));
+      repeats[way] =
+          static_cast<int>(std::clamp(kTimingBatchSeconds / std::max(seconds(way), 1e-9), 1.0, kMostRepeatsInPlace));
     }
     for (std::int64_t round = 0; round < options_.rounds; ++round)
       for (std::size_t way = 0; way < ways.size(); ++way) contenders[way]->seconds.push_back(seconds(way));

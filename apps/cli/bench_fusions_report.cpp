@@ -49,11 +49,7 @@ std::string markdown_line(const FusionBenchRow& row) {
 }  // namespace
 
 FusionBenchReport::FusionBenchReport(BenchFormat format, const Context& context, std::ostream& out)
-    : rows_(format,
-            {{"cpu_info", context.device.name},
-             {"cpu_features", cpu_features_text(context.device.features)},
-             {"n_threads", context.threads->threads()}},
-            out) {
+    : rows_(format, machine_fields(context), out) {
   rows_.text(fmt::format("{}, {}, {} threads\n\n", context.device.name, cpu_features_text(context.device.features),
                          context.threads->threads()) +
              markdown_head());

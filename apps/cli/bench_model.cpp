@@ -12,6 +12,7 @@
 
 #include "apps/cli/csv.h"
 #include "base/error.h"
+#include "io/quantized_weight.h"
 #include "tensor/batch.h"
 
 namespace weft {
@@ -141,16 +142,12 @@ BenchModel describe_model(const ModelRunner& runner, const Context& context) {
                    .kv_dtype = std::string(dtype_text(runner.facts().kv.dtype))};
   std::map<std::string, std::int64_t> elements_of;
   for (const TensorEntry& entry : runner.checkpoint().tensors()) {
-    DType dtype = entry.tensor.meta.dtype;
-    std::int64_t elements = element_count(entry.tensor.meta.shape).number();
-    model.bytes += bytes_of(dtype, elements);
+    const Meta meta = meta_of_stored(entry.tensor.meta);
+    const std::int64_t elements = element_count(meta.shape).number();
+    model.bytes += meta.bytes().number();
     if (entry.name.ends_with("_scale") || entry.name.ends_with("_scale_inv")) continue;  // of codes that are counted
-    if (dtype == DType::u8) {                                                            // two codes of NVFP4
-      dtype = DType::f4e2m1;
-      elements *= 2;
-    }
     model.parameters += elements;
-    elements_of[std::string(dtype_text(dtype))] += elements;
+    elements_of[std::string(dtype_text(meta.dtype))] += elements;
   }
   std::string common;
   for (const auto& [dtype, elements] : elements_of)

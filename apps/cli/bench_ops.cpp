@@ -15,7 +15,6 @@ namespace {
 using Metas = std::vector<std::optional<Meta>>;
 
 constexpr std::int64_t kLargeWeight = 256 << 10;
-constexpr double kBatchSeconds = 0.002;  // calls are timed in batches that take about as long
 constexpr double kMostRepeats = 1000;
 
 struct Contender {
@@ -190,8 +189,9 @@ class CallBench {
     for (const Contender& contender : contenders) {
       Run run{.timer = make_timer(contender)};
       double once = run.timer.seconds(options_.clock);  // which also wakes what sleeps
-      if (once < kBatchSeconds) once = run.timer.seconds(options_.clock);
-      run.repeats = static_cast<int>(once > 0 ? std::clamp(kBatchSeconds / once, 1.0, kMostRepeats) : kMostRepeats);
+      if (once < kTimingBatchSeconds) once = run.timer.seconds(options_.clock);
+      run.repeats =
+          static_cast<int>(once > 0 ? std::clamp(kTimingBatchSeconds / once, 1.0, kMostRepeats) : kMostRepeats);
       all.push_back(std::move(run));
     }
     for (std::int64_t round = 0; round < options_.rounds; ++round)

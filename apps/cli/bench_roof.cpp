@@ -14,21 +14,21 @@ constexpr int kReadTries = 10, kComputeTries = 40;
 constexpr std::int64_t kTurns = 40'000;
 constexpr std::int64_t kBeyondCaches = 96 << 20;
 
-using Words = std::uint64_t __attribute__((vector_size(16)));
+using RoofWords = std::uint64_t __attribute__((vector_size(16)));
 
-std::uint64_t sum_of(const Words* begin, const Words* end) {
-  Words sums[4] = {};
+std::uint64_t sum_of(const RoofWords* begin, const RoofWords* end) {
+  RoofWords sums[4] = {};
   for (; end - begin >= 4; begin += 4)
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) sums[i] += begin[i];
-  const Words all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  const RoofWords all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   return all[0] + all[1];
 }
 
 double read_bytes(ThreadPool& threads, const std::function<double()>& clock) {
   constexpr std::int64_t kParts = 64;
-  const std::int64_t part = kBeyondCaches / kParts / static_cast<std::int64_t>(sizeof(Words));
-  const std::vector<Words> memory(static_cast<std::size_t>(part * kParts), Words{1, 2});
+  const std::int64_t part = kBeyondCaches / kParts / static_cast<std::int64_t>(sizeof(RoofWords));
+  const std::vector<RoofWords> memory(static_cast<std::size_t>(part * kParts), RoofWords{1, 2});
   std::atomic<std::uint64_t> total{0};
   double best = 0;
   for (int i = 0; i < kReadTries; ++i) {
@@ -37,7 +37,7 @@ double read_bytes(ThreadPool& threads, const std::function<double()>& clock) {
       total += sum_of(memory.data() + index * part, memory.data() + (index + 1) * part);
     });
     const double seconds = std::max(clock() - start, 1e-9);
-    best = std::max(best, static_cast<double>(memory.size() * sizeof(Words)) / seconds);
+    best = std::max(best, static_cast<double>(memory.size() * sizeof(RoofWords)) / seconds);
   }
   return best;
 }

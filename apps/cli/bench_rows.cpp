@@ -8,6 +8,12 @@ namespace weft {
 
 using Json = nlohmann::ordered_json;
 
+Json machine_fields(const Context& context) {
+  return {{"cpu_info", context.device.name},
+          {"cpu_features", cpu_features_text(context.device.features)},
+          {"n_threads", context.threads->threads()}};
+}
+
 BenchRows::BenchRows(BenchFormat format, Json machine, std::ostream& out)
     : format_(format), machine_(std::move(machine)), out_(out) {}
 

@@ -9,8 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/bench_model.h"
+#include "compiler/context.h"
 
 namespace weft {
+
+// What every row says of it: processor, instruction sets, threads.
+nlohmann::ordered_json machine_fields(const Context& context);
 
 class BenchRows {
  public:

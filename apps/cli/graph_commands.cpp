@@ -36,7 +36,7 @@ std::vector<Tensor> parts_of(const Checkpoint& checkpoint, const GraphValue& par
   };
   std::vector<Tensor> parts;
   Dim rows = 0;
-  for (const std::string& key : split(param.key, '+')) {
+  for (const std::string& key : split_text(param.key, '+')) {
     parts.push_back(checkpoint.tensor(key));
     const Meta& part = parts.back().meta;
     USER_CHECK(part.dtype == plain.dtype && row_of(part) == row_of(plain),

@@ -38,8 +38,8 @@ std::int64_t parse_count(std::string_view text, const OptionRow& row) {
 std::string parse_word(std::string_view text, const OptionRow& row) {
   const std::string wanted = to_lower_ascii(text);
   std::vector<std::string> canonical;
-  for (const std::string& spellings : split(row.limits.words, ' ')) {
-    const std::vector<std::string> names = split(spellings, '|');
+  for (const std::string& spellings : split_text(row.limits.words, ' ')) {
+    const std::vector<std::string> names = split_text(spellings, '|');
     for (const std::string& name : names) {
       if (to_lower_ascii(name) == wanted) return names.front();
     }
@@ -111,7 +111,7 @@ std::vector<std::string> text_items(std::string_view text, std::string_view what
   if (trim(text).empty()) return {};
   std::vector<std::string> items;
   if (!trim(text).starts_with('[')) {
-    items = split(text, ',');
+    items = split_text(text, ',');
   } else {
     const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
     USER_CHECK(list.is_array(), "[{}] wanted a list, but is {}", what, quote(text));

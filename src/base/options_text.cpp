@@ -100,7 +100,8 @@ std::string limits_text(const OptionRow& row) {
   if (row.limits.check == OptionCheck::between) return fmt::format("{} to {}", row.limits.least, row.limits.most);
   if (row.limits.check != OptionCheck::one_of) return "";
   std::vector<std::string> words;
-  for (const std::string& spellings : split(row.limits.words, ' ')) words.push_back(split(spellings, '|').front());
+  for (const std::string& spellings : split_text(row.limits.words, ' '))
+    words.push_back(split_text(spellings, '|').front());
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

@@ -220,7 +220,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kWhiteSpace) - first + 1);
 }
 
-std::vector<std::string> split(std::string_view text, char separator) {
+std::vector<std::string> split_text(std::string_view text, char separator) {
   std::vector<std::string> parts;
   while (true) {
     const std::size_t end = text.find(separator);

@@ -35,11 +35,14 @@ std::int64_t human_integer(std::string_view text, std::string_view what);
 // A finite decimal number. UserError naming `[what]` for anything else.
 double decimal_number(std::string_view text, std::string_view what);
 
+// 0 to 9.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // Without ASCII white space at both ends.
 std::string_view trim(std::string_view text);
 
 // The parts between separators, trimmed; one empty part for an empty text.
-std::vector<std::string> split(std::string_view text, char separator);
+std::vector<std::string> split_text(std::string_view text, char separator);
 
 // With A-Z as a-z; other bytes are kept.
 std::string to_lower_ascii(std::string_view text);

@@ -13,8 +13,8 @@ ExpectedFusions parse_expected_fusions(const std::string& text, const Context& c
                                        const ExpectedFusions& declared) {
   if (text == "all") return declared;
   ExpectedFusions expected;
-  for (const std::string& part : split(text, ',')) {
-    const auto [name, count] = parse_fusion_count(part, "--expect-fusions");
+  for (const std::string& part : split_text(text, ',')) {
+    const auto [name, count] = parse_fusion_count(part, "--expect-fusions", " or all");
     patterns_named(context.patterns, name);  // which refuses what there is not
     USER_CHECK(expected.emplace(name, static_cast<int>(count)).second, "[--expect-fusions] {} is named twice", name);
   }

@@ -11,6 +11,9 @@
 
 namespace weft {
 
+// What is timed takes about as long, by repeats of what is short.
+inline constexpr double kTimingBatchSeconds = 0.002;
+
 class KernelTimer {
  public:
   // Operands in schema order, undefined where absent; the kernel may write over those that it declares to, so they are

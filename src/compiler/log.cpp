@@ -75,7 +75,7 @@ void log_fusion(const Log& log, const std::string& where, const PatternReport& r
 Log::Log(const std::string& topics, std::ostream& to) {
   const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(to, true);
   std::vector<std::string> without_lines;
-  for (const std::string& word : split(topics, ',')) {
+  for (const std::string& word : split_text(topics, ',')) {
     if (word.empty()) continue;
     const char sign = word[0] == '+' || word[0] == '-' ? word[0] : ' ';
     const Topic& topic = topic_named(sign == ' ' ? word : word.substr(1));

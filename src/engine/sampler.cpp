@@ -11,13 +11,13 @@ namespace {
 
 constexpr double kLeastTemperature = 0.01;  // vLLM's: below it float32 logits overflow
 
-struct Candidate {
+struct TokenCandidate {
   int id;
   float logit;
 };
 
 // Greater logit first; of equal ones the higher id, since top-p cuts the lower ids first.
-bool ranks_lower(const Candidate& a, const Candidate& b) {
+bool ranks_lower(const TokenCandidate& a, const TokenCandidate& b) {
   return a.logit != b.logit ? a.logit < b.logit : a.id < b.id;
 }
 
@@ -47,29 +47,29 @@ std::vector<float> penalised(std::span<const float> logits, const SamplingParame
   return values;
 }
 
-void keep_min_p(std::vector<Candidate>& candidates, double min_p, float largest) {
+void keep_min_p(std::vector<TokenCandidate>& candidates, double min_p, float largest) {
   if (min_p <= 0) return;
   std::erase_if(candidates,
-                [&](const Candidate& c) { return std::exp(static_cast<double>(c.logit) - largest) < min_p; });
+                [&](const TokenCandidate& c) { return std::exp(static_cast<double>(c.logit) - largest) < min_p; });
 }
 
 // Those that tie with the k-th stay.
-void keep_top_k(std::vector<Candidate>& candidates, std::int64_t top_k) {
+void keep_top_k(std::vector<TokenCandidate>& candidates, std::int64_t top_k) {
   if (top_k <= 0 || static_cast<std::size_t>(top_k) >= candidates.size()) return;
-  std::vector<Candidate> sorted = candidates;
+  std::vector<TokenCandidate> sorted = candidates;
   std::nth_element(sorted.begin(), sorted.begin() + (top_k - 1), sorted.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });
+                   [](const TokenCandidate& a, const TokenCandidate& b) { return a.logit > b.logit; });
   const float least = sorted[static_cast<std::size_t>(top_k - 1)].logit;
-  std::erase_if(candidates, [&](const Candidate& c) { return c.logit < least; });
+  std::erase_if(candidates, [&](const TokenCandidate& c) { return c.logit < least; });
 }
 
 // Taken from the most likely on until those above hold top_p; a heap, since few are taken.
-void keep_top_p(std::vector<Candidate>& candidates, double top_p, float largest) {
+void keep_top_p(std::vector<TokenCandidate>& candidates, double top_p, float largest) {
   if (top_p >= 1) return;
   double total = 0;
-  for (const Candidate& c : candidates) total += std::exp(static_cast<double>(c.logit) - largest);
+  for (const TokenCandidate& c : candidates) total += std::exp(static_cast<double>(c.logit) - largest);
   std::make_heap(candidates.begin(), candidates.end(), ranks_lower);
-  std::vector<Candidate> kept;
+  std::vector<TokenCandidate> kept;
   double above = 0;
   for (auto end = candidates.end(); end != candidates.begin() && (kept.empty() || above < top_p * total); --end) {
     std::pop_heap(candidates.begin(), end, ranks_lower);
@@ -123,7 +123,7 @@ Distribution distribution(std::span<const float> logits, const SamplingParameter
                           std::span<const int> prompt, std::span<const int> output) {
   std::vector<float> values = penalised(logits, parameters, prompt, output);
   const auto temperature = static_cast<float>(std::max(parameters.temperature, kLeastTemperature));
-  std::vector<Candidate> candidates;
+  std::vector<TokenCandidate> candidates;
   float largest = -INFINITY;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float value = values[i] / temperature;
@@ -135,10 +135,11 @@ Distribution distribution(std::span<const float> logits, const SamplingParameter
   keep_min_p(candidates, parameters.min_p, largest);
   keep_top_k(candidates, parameters.top_k);
   keep_top_p(candidates, parameters.top_p, largest);
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.id < b.id; });
+  std::sort(candidates.begin(), candidates.end(),
+            [](const TokenCandidate& a, const TokenCandidate& b) { return a.id < b.id; });
   Distribution result;
   double total = 0;
-  for (const Candidate& c : candidates) {
+  for (const TokenCandidate& c : candidates) {
     result.ids.push_back(c.id);
     result.probabilities.push_back(std::exp(static_cast<double>(c.logit) - largest));
     total += result.probabilities.back();

@@ -64,9 +64,7 @@ bool Weights::can_merge(const std::vector<std::string>& keys) const {
 Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (role == WeightRole::linear && is_quantized(key))
     return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
-  Meta meta = checkpoint_.tensor(key).meta;
-  if (meta.dtype == DType::u8) meta = Meta::tensor(DType::f4e2m1, {meta.shape[0], meta.shape[1].number() * 2});
-  return meta;
+  return meta_of_stored(checkpoint_.tensor(key).meta);
 }
 
 Tensor Weights::stored(const std::string& key, WeightRole role) const {

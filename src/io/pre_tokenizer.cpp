@@ -14,9 +14,7 @@ const std::string_view kGpt2Pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N
 
 namespace {
 
-using Range = Pieces::Range;
-
-void append_unless_empty(Range range, std::vector<Range>& ranges) {
+void append_unless_empty(Pieces::Range range, std::vector<Pieces::Range>& ranges) {
   if (range.begin < range.end) ranges.push_back(range);
 }
 
@@ -26,7 +24,7 @@ bool is_numeric(char32_t character) {
   return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
 }
 
-void split_digits(std::string_view text, Range piece, bool individual, std::vector<Range>& ranges) {
+void split_digits(std::string_view text, Pieces::Range piece, bool individual, std::vector<Pieces::Range>& ranges) {
   uint32_t begin = piece.begin;
   bool in_digits = false;
   for (uint32_t offset = piece.begin; offset < piece.end;) {
@@ -57,7 +55,7 @@ Pieces prefix_spaces(const Pieces& pieces) {
 
 // A match, or the text between two.
 struct Part {
-  Range range;
+  Pieces::Range range;
   bool is_match = false;
 };
 
@@ -67,7 +65,7 @@ void find_parts(const Regex& regex, bool invert, std::string_view piece, uint32_
                 std::vector<Part>& parts) {
   parts.clear();
   const auto add = [&](size_t begin, size_t end, bool is_match) {
-    const Range range{offset + static_cast<uint32_t>(begin), offset + static_cast<uint32_t>(end)};
+    const Pieces::Range range{offset + static_cast<uint32_t>(begin), offset + static_cast<uint32_t>(end)};
     parts.push_back({range, is_match != invert});
   };
   size_t done = 0;  // end of the last match
@@ -89,7 +87,7 @@ void find_parts(const Regex& regex, bool invert, std::string_view piece, uint32_
 
 // Contiguous joins neighbours of one kind; the merging behaviours join a match to a neighbour unless the part before it
 // (in the direction of the walk) is a match, too.
-void append_joined(std::vector<Part>& parts, SplitBehavior behavior, std::vector<Range>& ranges) {
+void append_joined(std::vector<Part>& parts, SplitBehavior behavior, std::vector<Pieces::Range>& ranges) {
   const size_t first = ranges.size();
   if (behavior == SplitBehavior::merged_with_next) std::reverse(parts.begin(), parts.end());
   bool previous_is_match = false;
@@ -109,7 +107,7 @@ void append_joined(std::vector<Part>& parts, SplitBehavior behavior, std::vector
   }
   const auto begin = ranges.begin() + static_cast<ptrdiff_t>(first);
   if (behavior == SplitBehavior::merged_with_next) std::reverse(begin, ranges.end());
-  const auto is_empty = [](Range range) { return range.begin == range.end; };
+  const auto is_empty = [](Pieces::Range range) { return range.begin == range.end; };
   ranges.erase(std::remove_if(begin, ranges.end(), is_empty), ranges.end());
 }
 
@@ -133,7 +131,7 @@ Pieces PreTokenizer::split(std::string text) const {
   append_unless_empty({0, static_cast<uint32_t>(pieces.text.size())}, pieces.ranges);
   Regex::Scratch scratch;
   std::vector<Part> parts;
-  std::vector<Range> cut;
+  std::vector<Pieces::Range> cut;
   for (const Step& step : steps_) {
     cut.clear();
     if (const auto* split = std::get_if<PatternSplit>(&step.what)) {
@@ -143,7 +141,7 @@ Pieces PreTokenizer::split(std::string text) const {
       }
       pieces.ranges.swap(cut);
     } else if (const auto* digits = std::get_if<DigitSplit>(&step.what)) {
-      for (const Range piece : pieces.ranges) split_digits(pieces.text, piece, digits->individual, cut);
+      for (const Pieces::Range piece : pieces.ranges) split_digits(pieces.text, piece, digits->individual, cut);
       pieces.ranges.swap(cut);
     } else {
       pieces = prefix_spaces(pieces);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "io/regex.h"
+#include "tensor/quant_key.h"
 
 namespace weft {
 namespace {
@@ -87,11 +88,11 @@ void check_arguments(const JsonFields& fields, const std::string& type, std::int
 }
 
 void read_nvfp4(const JsonFields& weights, const JsonFields& input, QuantizationConfig& config) {
-  constexpr std::int64_t kBlock = 16, kBits = 4;
+  constexpr std::int64_t kBits = 4;
   for (const JsonFields* side : {&weights, &input}) {
     check_arguments(*side, "float", kBits);
     text_among(*side, "strategy", {"tensor_group"});
-    need_integer(*side, "group_size", kBlock);
+    need_integer(*side, "group_size", kNvfp4Group);
   }
   config.scheme = QuantizationScheme::nvfp4;
   config.codes = DType::f4e2m1;

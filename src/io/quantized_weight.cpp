@@ -6,11 +6,10 @@
 
 #include "base/error.h"
 #include "tensor/convert.h"
+#include "tensor/quant_key.h"
 
 namespace weft {
 namespace {
-
-constexpr std::int64_t kNvfp4Block = 16;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -47,7 +46,7 @@ void check_scale(const Checkpoint& checkpoint, const QuantizationConfig& config,
   if (config.scheme == block) {
     fits(is_scale_dtype(meta.dtype), {ceil_div(rows, config.block_rows), columns / config.block_columns}, "f32");
   } else if (config.scheme == nvfp4) {
-    fits(meta.dtype == DType::f8e4m3, {rows, columns / kNvfp4Block}, "f8e4m3");
+    fits(meta.dtype == DType::f8e4m3, {rows, columns / kNvfp4Group}, "f8e4m3");
   } else {
     const bool is_one = meta.rank() <= 1 && element_count(meta.shape) == Dim(1);
     if (!is_one && meta.shape != Shape{rows}) fits(is_scale_dtype(meta.dtype), {rows, 1}, "f32[1] or f32");
@@ -71,6 +70,13 @@ void fill_scales(const Tensor& scales, std::int64_t row, std::int64_t block_rows
 
 }  // namespace
 
+Meta meta_of_stored(const Meta& stored) {
+  if (stored.dtype != DType::u8 || stored.rank() == 0) return stored;
+  Shape shape = stored.shape;
+  shape.back() = shape.back() * 2;
+  return Meta::tensor(DType::f4e2m1, shape);
+}
+
 float number_in(const Checkpoint& checkpoint, const std::string& name) {
   const Tensor& tensor = checkpoint.tensor(name);
   return load_float(tensor.meta.dtype, tensor.data(), 0);
@@ -79,7 +85,7 @@ float number_in(const Checkpoint& checkpoint, const std::string& name) {
 void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                             std::int64_t rows, std::int64_t columns) {
   using enum QuantizationScheme;
-  const std::int64_t width = config.scheme == block ? config.block_columns : config.scheme == nvfp4 ? kNvfp4Block : 1;
+  const std::int64_t width = config.scheme == block ? config.block_columns : config.scheme == nvfp4 ? kNvfp4Group : 1;
   USER_CHECK(columns % width == 0, "[{}] {} has rows of {}, which blocks of {} do not divide", checkpoint.path(),
              weight, columns, width);
   const QuantizedNames names = quantized_names(config, weight);
@@ -91,8 +97,7 @@ void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConf
 
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight) {
   Tensor codes = checkpoint.tensor(quantized_names(config, weight).codes);
-  if (config.codes == DType::f4e2m1)
-    codes.meta = Meta::tensor(DType::f4e2m1, {codes.meta.shape[0], codes.meta.shape[1].number() * 2});
+  codes.meta = meta_of_stored(codes.meta);
   return codes;
 }
 
@@ -104,7 +109,7 @@ Tensor dequantized_weight(const Checkpoint& checkpoint, const QuantizationConfig
   using enum QuantizationScheme;
   const std::int64_t block_rows = config.scheme == block ? config.block_rows : 1;
   const std::int64_t block_columns = config.scheme == block   ? config.block_columns
-                                     : config.scheme == nvfp4 ? kNvfp4Block
+                                     : config.scheme == nvfp4 ? kNvfp4Group
                                                               : columns;
   const float global = names.global_scale.empty() ? 1.0F : 1.0F / number_in(checkpoint, names.global_scale);
   Tensor result = Tensor::empty(Meta::tensor(DType::f32, codes.meta.shape));

@@ -15,7 +15,10 @@ namespace weft {
 void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                             std::int64_t rows, std::int64_t columns);
 
-// The codes [N, K]; two of them a byte are seen as f4e2m1.
+// What a tensor of a checkpoint is read as: bytes are pairs of f4e2m1, all else is what it says.
+Meta meta_of_stored(const Meta& stored);
+
+// The codes [N, K].
 Tensor quantized_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight);
 
 // What the codes stand for, f32 [N, K]: code * scale, of NVFP4 code * scale / global scale, rounded once a step.

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace weft {
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -68,8 +68,8 @@ struct Op {
   std::function<Dim(const Meta& operand, const Attributes&)> view_offset;  // elements; for views
   std::vector<Sample> samples;
   std::map<DType, Tolerance> tolerances;
-  std::vector<QuantScheme>
-      schemes;  // of an op that gives codes, and scales unless they are static, of its first operand
+  // Of an op that gives codes, and scales unless they are static, of its first operand.
+  std::vector<QuantScheme> schemes;
 
   bool is_primitive() const { return !meaning; }
   // The op's own tolerance for results of a dtype, else the table of spec A.13; exact for a dtype in neither.

@@ -45,7 +45,7 @@ std::variant<Plan, std::string> plan_calls(const Pattern& pattern, const Pattern
   return plan;
 }
 
-std::string shown(const Node& node) { return "%" + node.result()->name; }
+std::string result_of(const Node& node) { return "%" + node.result()->name; }
 
 // Where a rewrite goes, and which nodes that read what it gives have to move behind it.
 struct Placement {
@@ -178,7 +178,7 @@ class Rewriting {
         if (is_own && matched.contains(value->producer)) continue;
         if (is_own) {
           placement.refusal = fmt::format("{}: is computed from what the match gives, and goes into {}",
-                                          shown(*value->producer), shown(*use.node));
+                                          result_of(*value->producer), result_of(*use.node));
           return placement;
         }
         if (number_.at(use.node) > number_.at(placement.last) || !moved.insert(use.node).second) continue;

@@ -14,9 +14,9 @@ void check_side(const OpRequest& request, std::size_t codes, const char* name, c
                 const char* global_scale) {
   const Meta& x = request.operand(codes);
   check_dtype(x, DType::f4e2m1, "linear_nvfp4", name);
-  check_blocks(x, "linear_nvfp4", kNvfp4Block);
+  check_blocks(x, "linear_nvfp4", kNvfp4Group);
   check_dtype(request.operand(codes + 1), DType::f8e4m3, "linear_nvfp4", scale);
-  check_block_scales(request.operand(codes + 1), x.shape, kNvfp4Block,
+  check_block_scales(request.operand(codes + 1), x.shape, kNvfp4Group,
                      request.attributes.at("swizzled_scales").boolean(), "linear_nvfp4", scale);
   check_one_scale(request.operand(codes + 2), "linear_nvfp4", global_scale);
 }

@@ -13,8 +13,6 @@
 
 namespace weft {
 
-inline constexpr std::int64_t kNvfp4Block = 16;
-inline constexpr std::int64_t kMxBlock = 32;
 inline constexpr double kLargestFp4 = 6;
 inline constexpr double kLargestFp8 = 448;
 // The powers of two that f8e8m0 holds.

@@ -19,16 +19,16 @@ std::pair<Value, Value> mxfp4_quantize(Value x) {
 
 OP(mxfp4_quantize) {
   op.schema("mxfp4_quantize(Tensor x) -> (Tensor, Tensor)").function(&weft::mxfp4_quantize);
-  op.checks([](const OpRequest& request) { check_blocks(request.operand(0), "mxfp4_quantize", kMxBlock); });
+  op.checks([](const OpRequest& request) { check_blocks(request.operand(0), "mxfp4_quantize", kMicroscalingGroup); });
   op.means([](Evaluator&, const Values& v, const Attributes&) {
-    const Value x = blocks_of(cast(v[0], DType::f32), kMxBlock);
+    const Value x = blocks_of(cast(v[0], DType::f32), kMicroscalingGroup);
     const Value magnitude = amax(abs(x));
     // A quarter of its power of two more carries from 1.75 up into the next: the midpoint of 6 and 8.
     const Value power = round_to_power_of_two(magnitude, "down");
     const Value rounded = round_to_power_of_two(add(magnitude, mul_scalar(power, 0.25)), "down");
     const Value scale = clamp(mul_scalar(rounded, 0.25), kSmallestE8m0, kLargestE8m0);
     return Values{fp4_codes(div(x, scale), v[0].meta().shape),
-                  reshape(cast(scale, DType::f8e8m0), block_counts(v[0].meta().shape, kMxBlock))};
+                  reshape(cast(scale, DType::f8e8m0), block_counts(v[0].meta().shape, kMicroscalingGroup))};
   });
   op.quantises(mxfp4_dynamic());
   op.sample({{"x", {5, 96}}});

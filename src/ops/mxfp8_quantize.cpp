@@ -21,15 +21,15 @@ std::pair<Value, Value> mxfp8_quantize(Value x, bool swizzled_scales) {
 
 OP(mxfp8_quantize) {
   op.schema("mxfp8_quantize(Tensor x, bool swizzled_scales=False) -> (Tensor, Tensor)").function(&weft::mxfp8_quantize);
-  op.checks([](const OpRequest& request) { check_blocks(request.operand(0), "mxfp8_quantize", kMxBlock); });
+  op.checks([](const OpRequest& request) { check_blocks(request.operand(0), "mxfp8_quantize", kMicroscalingGroup); });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     constexpr double kLeast = std::numeric_limits<float>::min();
-    const Value x = blocks_of(cast(v[0], DType::f32), kMxBlock);
+    const Value x = blocks_of(cast(v[0], DType::f32), kMicroscalingGroup);
     const Value magnitude = clamp(amax(abs(x)), kLeast, std::nullopt);
     const Value power = round_to_power_of_two(div_scalar(magnitude, kLargestFp8));
     const Value scale = clamp(power, kSmallestE8m0, kLargestE8m0);
     const Value codes = cast(clamp(div(x, scale), -kLargestFp8, kLargestFp8), DType::f8e4m3);
-    const Value scales = reshape(cast(scale, DType::f8e8m0), block_counts(v[0].meta().shape, kMxBlock));
+    const Value scales = reshape(cast(scale, DType::f8e8m0), block_counts(v[0].meta().shape, kMicroscalingGroup));
     return Values{reshape(codes, v[0].meta().shape),
                   a.at("swizzled_scales").boolean() ? swizzle_scale(scales) : scales};
   });

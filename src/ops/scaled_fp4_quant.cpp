@@ -19,7 +19,7 @@ std::pair<Value, Value> scaled_fp4_quant(Value x, Value global_scale, bool swizz
 }
 
 void check_fp4(const OpRequest& request, const char* op, const Shape& shape, std::size_t global_scale) {
-  check_blocks(Meta::tensor(DType::f32, shape), op, kNvfp4Block);
+  check_blocks(Meta::tensor(DType::f32, shape), op, kNvfp4Group);
   check_one_scale(request.operand(global_scale), op, "global_scale");
 }
 
@@ -33,14 +33,14 @@ OP(scaled_fp4_quant) {
     check_fp4(request, "scaled_fp4_quant", request.operand(0).shape, 1);
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
-    const Value x = blocks_of(cast(v[0], DType::f32), kNvfp4Block);
+    const Value x = blocks_of(cast(v[0], DType::f32), kNvfp4Group);
     const Value global_scale = reshape(v[1], {1});
     const Value magnitude = mul_scalar(amax(abs(x)), 1 / kLargestFp4);
     const Value scale = cast(clamp(mul(magnitude, global_scale), -kLargestFp8, kLargestFp8), DType::f8e4m3);
     const Value width = mul(cast(scale, DType::f32), reciprocal(global_scale, 0.0));
     // Zero more: a zero has no sign in vLLM's definition.
     const Value codes = fp4_codes(add_scalar(mul(x, reciprocal(width, 0.0)), 0.0), v[0].meta().shape);
-    const Value scales = reshape(scale, block_counts(v[0].meta().shape, kNvfp4Block));
+    const Value scales = reshape(scale, block_counts(v[0].meta().shape, kNvfp4Group));
     return Values{codes, a.at("swizzled_scales").boolean() ? swizzle_scale(scales) : scales};
   });
   op.quantises(nvfp4_dynamic());

@@ -88,10 +88,11 @@ std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patter
   return found;
 }
 
-std::pair<std::string, std::int64_t> parse_fusion_count(const std::string& text, const std::string& option) {
+std::pair<std::string, std::int64_t> parse_fusion_count(const std::string& text, const std::string& option,
+                                                        const std::string& more) {
   constexpr std::int64_t kMost = 1'000'000;
   const std::size_t equals = text.find('=');
-  USER_CHECK(equals != std::string::npos, "[{}] wanted NAME=COUNT, but is {}", option, quote(text));
+  USER_CHECK(equals != std::string::npos, "[{}] wanted NAME=COUNT{}, but is {}", option, more, quote(text));
   const std::string name = text.substr(0, equals);
   const std::int64_t count = human_integer(text.substr(equals + 1), option);
   USER_CHECK(count >= 0 && count <= kMost, "[{}] {} must be in [0, {}], but is {}", option, name, kMost, count);

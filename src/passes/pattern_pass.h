@@ -47,8 +47,10 @@ std::vector<FusionPattern> make_pattern_table(const OpTable& ops, DType fp8);
 // Those of a name: one pattern, or all of a fusion; all of them for "". UserError with the nearest known name.
 std::vector<const Pattern*> patterns_named(std::span<const FusionPattern> patterns, const std::string& name);
 
-// "act_quant=30", as `option` takes it. UserError for anything else, and for a count that is not in [0, 1000000].
-std::pair<std::string, std::int64_t> parse_fusion_count(const std::string& text, const std::string& option);
+// "act_quant=30", as `option` takes it, which takes `more` besides. UserError for anything else, and for a count that
+// is not in [0, 1000000].
+std::pair<std::string, std::int64_t> parse_fusion_count(const std::string& text, const std::string& option,
+                                                        const std::string& more = "");
 
 // The reason of a match that --limit-rewrites left as it is.
 inline constexpr std::string_view kHeldBack = "--limit-rewrites";

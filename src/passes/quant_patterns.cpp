@@ -11,9 +11,10 @@ namespace {
 
 using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
 
-// A quantising op and what its schemes want of its attributes.
+// A quantising op, what its schemes want of its attributes, and the op that is the front and it in one.
 struct Quantiser {
   const Op* op = nullptr;
+  const Op* fused = nullptr;
   std::map<std::string, std::vector<Attribute>> wanted;
 
   void add(const SchemeRow& row) {
@@ -26,8 +27,8 @@ struct Quantiser {
 
 class QuantPattern {
  public:
-  QuantPattern(const OpTable& ops, const Op& front, const Quantiser& quantiser, const Op& fused)
-      : front_(front), quantiser_(quantiser), fused_(fused), pattern_(fused.name, ops) {}
+  QuantPattern(const OpTable& ops, const Op& front, const Quantiser& quantiser)
+      : front_(front), quantiser_(quantiser), fused_(*quantiser.fused), pattern_(fused_.name, ops) {}
 
   PatternDefinition make() && {
     const Op& tail = *quantiser_.op;
@@ -106,17 +107,16 @@ void add_quant_patterns(PatternList& patterns, const std::vector<std::string>& f
       const SchemeRow* row = schemes.find(key);
       CHECK(row != nullptr, "[{}] no op quantises by {}, which the pattern of {} needs", patterns.fusion(), key.text(),
             front);
-      CHECK(schemes.fused(front, *row) != nullptr, "[{}] no op is {} and {} in one, which the pattern over {} needs",
-            patterns.fusion(), front, row->quantiser->name, key.text());
+      const Op* fused = schemes.fused(front, *row);
+      CHECK(fused != nullptr, "[{}] no op is {} and {} in one, which the pattern over {} needs", patterns.fusion(),
+            front, row->quantiser->name, key.text());
       auto known = std::find_if(quantisers.begin(), quantisers.end(),
                                 [&](const Quantiser& one) { return one.op == row->quantiser; });
-      if (known == quantisers.end()) known = quantisers.insert(known, Quantiser{row->quantiser, {}});
+      if (known == quantisers.end()) known = quantisers.insert(known, Quantiser{row->quantiser, fused, {}});
       known->add(*row);
     }
     for (const Quantiser& quantiser : quantisers)
-      patterns.add(QuantPattern(patterns.ops(), patterns.ops().at(front), quantiser,
-                                patterns.ops().at(front + "_" + quantiser.op->name))
-                       .make());
+      patterns.add(QuantPattern(patterns.ops(), patterns.ops().at(front), quantiser).make());
   }
 }
 

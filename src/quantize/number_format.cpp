@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "tensor/quant_key.h"
 
 namespace weft {
 namespace {
@@ -57,7 +58,7 @@ std::string_view number_format_text(NumberFormat format) {
 
 BlockShape block_shape_from_text(const std::string& text) {
   constexpr std::int64_t kMost = 1 << 20;
-  const std::vector<std::string> words = split(text, 'x');
+  const std::vector<std::string> words = split_text(text, 'x');
   USER_CHECK(words.size() == 2, "[--block] must be rows and columns as in 64x64, but is {}", quote(text));
   const BlockShape block{human_integer(words[0], "--block"), human_integer(words[1], "--block")};
   USER_CHECK(block.rows >= 1 && block.rows <= kMost && block.columns >= 1 && block.columns <= kMost,
@@ -67,7 +68,6 @@ BlockShape block_shape_from_text(const std::string& text) {
 
 Json quantization_json(NumberFormat format, const BlockShape& block, bool static_input,
                        const std::vector<std::string>& ignored) {
-  constexpr int kNvfp4Block = 16;
   switch (format) {
     case NumberFormat::bf16:
       return nullptr;
@@ -88,8 +88,8 @@ Json quantization_json(NumberFormat format, const BlockShape& block, bool static
       return compressed_tensors("int-quantized", arguments("int", 8, "channel", false, nullptr),
                                 arguments("int", 8, "token", true, nullptr), ignored);
     case NumberFormat::nvfp4:
-      return compressed_tensors("nvfp4-pack-quantized", arguments("float", 4, "tensor_group", false, kNvfp4Block),
-                                arguments("float", 4, "tensor_group", "local", kNvfp4Block), ignored);
+      return compressed_tensors("nvfp4-pack-quantized", arguments("float", 4, "tensor_group", false, kNvfp4Group),
+                                arguments("float", 4, "tensor_group", "local", kNvfp4Group), ignored);
   }
   return nullptr;
 }

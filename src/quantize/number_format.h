@@ -2,16 +2,15 @@
 
 // The number formats that `weft quantize` writes linear layers in, and how config.json says so.
 //
-//   word            weight                        input                         quantization_config
-//   bf16            bf16                          as it is                      none
-//   fp8             one scale                     one scale from a calibration  fp8, activation_scheme static
-//                                                 without one: one a token      fp8, activation_scheme dynamic
-//   fp8-per-token   one scale for each row        one a token                   compressed-tensors, float-quantized
-//   fp8-block       one scale for each block      groups of a block's columns   fp8, weight_block_size
-//   int8            one scale for each row        one a token                   compressed-tensors, int-quantized
-//   nvfp4           blocks of 16, and one scale   blocks of 16, and one scale   compressed-tensors,
-//   nvfp4-pack-quantized
-//                                                 from a calibration
+//   word           weight                    input                        quantization_config
+//   bf16           bf16                      as it is                     none
+//   fp8            one scale                 one from a calibration       fp8, activation_scheme static
+//                                            without one: one a token     fp8, activation_scheme dynamic
+//   fp8-per-token  one for each row          one a token                  compressed-tensors, float-quantized
+//   fp8-block      one for each block        groups of a block's columns  fp8, weight_block_size
+//   int8           one for each row          one a token                  compressed-tensors, int-quantized
+//   nvfp4          groups of 16, one of all  groups of 16, and one from   compressed-tensors, nvfp4-pack-quantized
+//                                            a calibration
 
 #include <string>
 #include <vector>

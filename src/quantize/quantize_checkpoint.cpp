@@ -77,15 +77,14 @@ Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int
 // UserError where the format cannot hold the weight. Blocks of rows have to be whole since rows are merged with those
 // of other weights; those of columns since they are the groups of the inputs.
 void check_divides(const Source& source, const QuantizeRecipe& recipe) {
-  constexpr std::int64_t kNvfp4Block = 16;
   const BlockShape& block = recipe.block;
   if (recipe.format == NumberFormat::fp8_block)
     USER_CHECK(source.shape[0] % block.rows == 0 && source.shape[1] % block.columns == 0,
                "[--block] {}x{} must divide the weights of all linear layers, but {} is {}x{}", block.rows,
                block.columns, source.key, source.shape[0], source.shape[1]);
   if (recipe.format == NumberFormat::nvfp4)
-    USER_CHECK(source.shape[1] % kNvfp4Block == 0, "[--format] nvfp4 wants rows of whole blocks of {}, but {} is {}x{}",
-               kNvfp4Block, source.key, source.shape[0], source.shape[1]);
+    USER_CHECK(source.shape[1] % kNvfp4Group == 0, "[--format] nvfp4 wants rows of whole blocks of {}, but {} is {}x{}",
+               kNvfp4Group, source.key, source.shape[0], source.shape[1]);
 }
 
 class Quantizer {
@@ -94,16 +93,20 @@ class Quantizer {
       : checkpoint_(checkpoint), recipe_(recipe), threads_(threads) {
     for (const LinearInput& input : recipe.inputs)
       for (const std::string& weight : input.weights) inputs_[weight] = &input;
+    if (recipe.format == NumberFormat::bf16) return;
+    const nlohmann::json config = {
+        {"quantization_config", quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {})}};
+    written_ = quantization_from_json(JsonFields(config, "quantization_config"));
   }
 
   // The tensors that stand for the weight in the folder.
   std::vector<NamedTensor> tensors_of(const Source& source) {
     if (!is_quantized(source)) return {{source.name, converted(numbers(source), DType::bf16)}};
     using enum NumberFormat;
-    const std::string module = source.name.substr(0, source.name.rfind('.'));
+    const QuantizedNames names = quantized_names(*written_, source.name);
     const Tensor weight = numbers(source);
     const float magnitude = largest_magnitude(weight, source.key, threads_);
-    if (recipe_.format == nvfp4) return nvfp4_tensors(source, module, weight);
+    if (recipe_.format == nvfp4) return nvfp4_tensors(source, names, weight);
     std::int64_t rows = 1, columns = weight.meta.shape[1].number();
     if (recipe_.format == fp8_block) {
       rows = recipe_.block.rows;
@@ -114,11 +117,9 @@ class Quantizer {
     CodesAndScales result =
         quantize_blocks(weight, recipe_.format == int8 ? DType::i8 : DType::f8e4m3, rows, columns, threads_);
     if (recipe_.format == fp8) result.scales = number(fp8_scale(magnitude));
-    std::vector<NamedTensor> tensors{
-        {source.name, result.codes},
-        {module + (recipe_.format == fp8_block ? ".weight_scale_inv" : ".weight_scale"), result.scales}};
-    if (recipe_.format == fp8 && !inputs_.empty())
-      tensors.push_back({module + ".input_scale", number(fp8_scale(input_of(source).magnitude))});
+    std::vector<NamedTensor> tensors{{names.codes, result.codes}, {names.scale, result.scales}};
+    if (!names.input_scale.empty())
+      tensors.push_back({names.input_scale, number(fp8_scale(input_of(source).magnitude))});
     return tensors;
   }
 
@@ -145,13 +146,13 @@ class Quantizer {
     return *found->second;
   }
 
-  std::vector<NamedTensor> nvfp4_tensors(const Source& source, const std::string& module, const Tensor& weight) {
+  std::vector<NamedTensor> nvfp4_tensors(const Source& source, const QuantizedNames& names, const Tensor& weight) {
     const float global_scale = nvfp4_global_scale(shared_magnitude(input_of(source)));
     CodesAndScales result = quantize_nvfp4(weight, global_scale, threads_);
-    return {{module + ".weight_packed", result.codes},
-            {module + ".weight_scale", result.scales},
-            {module + ".weight_global_scale", number(global_scale)},
-            {module + ".input_global_scale", number(nvfp4_global_scale(input_of(source).magnitude))}};
+    return {{names.codes, result.codes},
+            {names.scale, result.scales},
+            {names.global_scale, number(global_scale)},
+            {names.input_scale, number(nvfp4_global_scale(input_of(source).magnitude))}};
   }
 
   // Of all weights of the layer: they are merged into one, which has one global scale.
@@ -171,6 +172,7 @@ class Quantizer {
   const Checkpoint& checkpoint_;
   const QuantizeRecipe& recipe_;
   ThreadPool& threads_;
+  std::optional<QuantizationConfig> written_;  // as a reader of the folder has it; none for bf16
   std::map<std::string, const LinearInput*> inputs_;
   std::map<const LinearInput*, float> magnitudes_;
 };

@@ -13,7 +13,6 @@ namespace {
 constexpr float kLargestFp8 = 448, kLargestInt8 = 127, kLargestFp4 = 6;
 constexpr float kLeastFp8Scale = 1 / (kLargestFp8 * 512);
 constexpr float kLeastInt8Scale = 1.19e-7F;
-constexpr std::int64_t kNvfp4Block = 16;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -97,19 +96,19 @@ CodesAndScales quantize_blocks(const Tensor& weight, DType dtype, std::int64_t r
 CodesAndScales quantize_nvfp4(const Tensor& weight, float global_scale, ThreadPool& threads) {
   const float inverse = 1 / global_scale;
   const std::int64_t height = weight.meta.shape[0].number(), width = weight.meta.shape[1].number();
-  CHECK(width % kNvfp4Block == 0, "rows of NVFP4 are whole blocks of 16");
+  CHECK(width % kNvfp4Group == 0, "rows of NVFP4 are whole blocks of 16");
   CodesAndScales result{Tensor::empty(Meta::tensor(DType::u8, {height, width / 2})),
-                        Tensor::empty(Meta::tensor(DType::f8e4m3, {height, width / kNvfp4Block}))};
+                        Tensor::empty(Meta::tensor(DType::f8e4m3, {height, width / kNvfp4Group}))};
   threads.run(height, [&](std::int64_t row, int) {
     const float* values = weight.as<float>() + row * width;
-    std::byte* scales = result.scales.data() + row * (width / kNvfp4Block);
+    std::byte* scales = result.scales.data() + row * (width / kNvfp4Group);
     std::vector<float> scaled(static_cast<std::size_t>(width));
-    for (std::int64_t block = 0; block < width / kNvfp4Block; ++block) {
-      const float most = magnitude_of(values + block * kNvfp4Block, kNvfp4Block);
+    for (std::int64_t block = 0; block < width / kNvfp4Group; ++block) {
+      const float most = magnitude_of(values + block * kNvfp4Group, kNvfp4Group);
       store_float(DType::f8e4m3, scales, block, std::min(most * (1 / kLargestFp4) * global_scale, kLargestFp8));
       const float scale = load_float(DType::f8e4m3, scales, block);
       const float factor = scale == 0 ? 0 : 1 / (scale * inverse);
-      for (std::int64_t i = block * kNvfp4Block; i < (block + 1) * kNvfp4Block; ++i)
+      for (std::int64_t i = block * kNvfp4Group; i < (block + 1) * kNvfp4Group; ++i)
         scaled[static_cast<std::size_t>(i)] = std::min(std::max(values[i] * factor, -kLargestFp4), kLargestFp4) + 0.0F;
     }
     convert_row(DType::f32, bytes_at(scaled), DType::f4e2m1, result.codes.data() + row * (width / 2), width);

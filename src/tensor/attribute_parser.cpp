@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
 #include "tensor/dim_parser.h"
 #include "tensor/text_cursor.h"
 
 namespace weft {
 namespace {
 
-constexpr int kMaxDepth = 32;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr int kMaxListDepth = 32;
 
 void append_utf8(std::string& into, std::uint32_t code) {
   const auto byte = [&](std::uint32_t value) { into += static_cast<char>(value); };
@@ -51,7 +50,7 @@ class AttributeParser {
 
  private:
   Attribute list(int depth) {
-    if (depth >= kMaxDepth) cursor_.fail(fmt::format("lists nested at most {} deep", kMaxDepth));
+    if (depth >= kMaxListDepth) cursor_.fail(fmt::format("lists nested at most {} deep", kMaxListDepth));
     cursor_.expect('[');
     AttributeList elements;
     if (cursor_.accept(']')) return elements;

@@ -6,9 +6,9 @@
 namespace weft {
 namespace {
 
-constexpr int kMaxDepth = 32;
+constexpr int kMaxDimDepth = 32;
 // Multiplying out costs more than the text is long, so the text of one dimension is bounded.
-constexpr std::size_t kMaxBytes = 4096;
+constexpr std::size_t kMaxDimBytes = 4096;
 
 class DimParser {
  public:
@@ -45,9 +45,9 @@ class DimParser {
 
   Dim factor() {
     cursor_.skip_blanks();
-    if (cursor_.position() - start_ > kMaxBytes)
-      cursor_.fail(fmt::format("a dimension of at most {} bytes", kMaxBytes));
-    if (depth_ >= kMaxDepth) cursor_.fail(fmt::format("a dimension nested at most {} deep", kMaxDepth));
+    if (cursor_.position() - start_ > kMaxDimBytes)
+      cursor_.fail(fmt::format("a dimension of at most {} bytes", kMaxDimBytes));
+    if (depth_ >= kMaxDimDepth) cursor_.fail(fmt::format("a dimension nested at most {} deep", kMaxDimDepth));
     ++depth_;
     Dim value = primary();
     --depth_;

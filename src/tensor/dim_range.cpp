@@ -49,7 +49,7 @@ WideInterval multiply(WideInterval a, WideInterval b) {
   return outward(*lo, *hi);
 }
 
-Wide floor_divide(Wide a, Wide k) {
+Wide floor_divide_bound(Wide a, Wide k) {
   if (a <= -kEndless || a >= kEndless) return a;
   const Wide quotient = a / k;
   return a % k < 0 ? quotient - 1 : quotient;
@@ -60,7 +60,7 @@ WideInterval wide_range(const Dim& dim, const Bounds& bounds, int relaxations);
 WideInterval atom_range(const DimAtom& atom, const Bounds& bounds, int relaxations) {
   if (atom.symbol.empty()) {
     const WideInterval inner = wide_range(atom.inner, bounds, relaxations);
-    return {floor_divide(inner.lo, atom.divisor), floor_divide(inner.hi, atom.divisor)};
+    return {floor_divide_bound(inner.lo, atom.divisor), floor_divide(inner.hi, atom.divisor)};
   }
   const auto found = bounds.find(atom.symbol);
   const Interval known = found == bounds.end() ? Interval{} : found->second;
@@ -146,9 +146,9 @@ WideInterval wide_range(const Dim& dim, const Bounds& bounds, int relaxations) {
     }
     const WideInterval range = wide_range(relaxed, bounds, relaxations - 1);
     if (upper) {
-      sum.hi = std::min(sum.hi, floor_divide(range.hi, scale));
+      sum.hi = std::min(sum.hi, floor_divide_bound(range.hi, scale));
     } else {
-      sum.lo = std::max(sum.lo, -floor_divide(-range.lo, scale));
+      sum.lo = std::max(sum.lo, -floor_divide_bound(-range.lo, scale));
     }
   }
   return sum;

@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 
 namespace weft {
-namespace {
-
-constexpr std::int64_t kNvfp4Group = 16, kMicroscalingGroup = 32;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string GroupShape::text() const {
   if (*this == per_tensor()) return "per_tensor";

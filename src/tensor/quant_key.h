@@ -10,6 +10,9 @@
 
 namespace weft {
 
+// Neighbours in a row that share a scale: of NVFP4, and of MXFP4 and MXFP8 (OCP Microscaling specification, 5.2).
+inline constexpr std::int64_t kNvfp4Group = 16, kMicroscalingGroup = 32;
+
 // How many rows and columns share a scale; -1: all of them.
 struct GroupShape {
   std::int64_t rows = -1;

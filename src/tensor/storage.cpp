@@ -17,7 +17,7 @@ constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 constexpr std::int64_t kMappedFrom = std::int64_t{1} << 20;
 constexpr std::int64_t kHugeFrom = std::int64_t{4} << 20;
 // No processor addresses more; it also keeps rounding up inside 64 bits.
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 56;
+constexpr std::int64_t kMaxStorageBytes = std::int64_t{1} << 56;
 
 std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -48,7 +48,7 @@ std::byte* map_huge_pages(std::int64_t bytes) {
 
 std::shared_ptr<Storage> Storage::allocate(std::int64_t bytes, PageSize pages) {
   CHECK(bytes >= 0, "[memory] wanted a count of bytes, but is {}", bytes);
-  if (bytes > kMaxBytes) fail_device("[memory] wanted {} bytes, more than any machine has", bytes);
+  if (bytes > kMaxStorageBytes) fail_device("[memory] wanted {} bytes, more than any machine has", bytes);
   std::shared_ptr<Storage> storage(new Storage);
   storage->bytes_ = bytes;
   if (bytes >= kMappedFrom) {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace weft {
 namespace {
 
 constexpr std::size_t kShownBytes = 24;
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 std::string found_text(std::string_view text, std::size_t position) {

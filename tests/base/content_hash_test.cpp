@@ -9,8 +9,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::content_hash_test {
 
 ContentHash hash_of_fields(const std::vector<std::string>& fields) {
   ContentHasher hasher;
@@ -95,5 +94,4 @@ TEST(ContentHasher, LongFieldsCountInFull) {
   EXPECT_NE(ContentHasher().add(text).finish(), before);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::content_hash_test

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::effective_options_test {
 
 EffectiveOptions settle(const std::vector<std::pair<std::string, std::string>>& settings) {
   Options options;
@@ -102,5 +101,4 @@ TEST(TranslateCustomOps, GivesTheNewSpelling) {
   EXPECT_THROW(translate("+rms_nrom"), UserError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::effective_options_test

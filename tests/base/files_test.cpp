@@ -19,8 +19,7 @@
 #include "tests/base/failing_file_system.h"
 #include "tests/base/temporary_folder.h"
 
-namespace weft {
-namespace {
+namespace weft::files_test {
 
 std::string text_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
@@ -303,5 +302,4 @@ TEST(Environment, ProcessEnvironmentSeesVariables) {
   ::unsetenv("WEFT_TEST_ANOTHER");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::files_test

@@ -12,8 +12,7 @@
 #include "base/error.h"
 #include "base/options_text.h"
 
-namespace weft {
-namespace {
+namespace weft::options_test {
 
 using Row = OptionRow;
 
@@ -382,5 +381,4 @@ TEST(TakeOption, RefusesBadOnes) {
   EXPECT_NE(error({"-cc", "{"}), "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::options_test

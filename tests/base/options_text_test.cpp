@@ -8,8 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace weft {
-namespace {
+namespace weft::options_text_test {
 
 // A text that sets the option to something else than its default.
 std::string other_value(const OptionRow& row) {
@@ -136,5 +135,4 @@ TEST(OptionsWithoutEffect, SaysWhichAcceptedOptionsDoNothing) {
             "[cc.splitting_ops] has no effect in this run: nothing is compiled (command line)");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::options_text_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
-namespace {
+namespace weft::shared_library_test {
 
 // A part of the C library, which every program has.
 constexpr const char* kThere = "libm.so.6";
@@ -45,5 +44,4 @@ TEST(SharedLibrary, NamesTheFirstOfSeveralSymbolsThatIsMissing) {
   EXPECT_EQ(problem, "libm.so.6 has no weft_first") << "a symbol that is there mends nothing";
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::shared_library_test

@@ -11,8 +11,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 
-namespace weft {
-namespace {
+namespace weft::text_test {
 
 TEST(EditDistance, CountsInsertionsDeletionsSubstitutionsAndSwaps) {
   EXPECT_EQ(edit_distance("", ""), 0u);
@@ -145,9 +144,9 @@ TEST(DecimalNumber, ReadsFiniteNumbersOnly) {
 }
 
 TEST(Split, TrimsThePartsAndKeepsEmptyOnes) {
-  EXPECT_EQ(split("a, b ,c", ','), (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(split("", ','), (std::vector<std::string>{""}));
-  EXPECT_EQ(split(",a,", ','), (std::vector<std::string>{"", "a", ""}));
+  EXPECT_EQ(split_text("a, b ,c", ','), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(split_text("", ','), (std::vector<std::string>{""}));
+  EXPECT_EQ(split_text(",a,", ','), (std::vector<std::string>{"", "a", ""}));
 }
 
 TEST(Trim, RemovesWhiteSpaceAtBothEnds) {
@@ -156,5 +155,4 @@ TEST(Trim, RemovesWhiteSpaceAtBothEnds) {
   EXPECT_EQ(trim(""), "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::text_test

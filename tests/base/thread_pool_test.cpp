@@ -14,8 +14,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::thread_pool_test {
 
 TEST(ThreadPool, RunsEveryChunkExactlyOnce) {
   for (int threads : {1, 2, 3, 8}) {
@@ -198,5 +197,4 @@ TEST(ThreadPool, CanBeMadeAndDroppedWithoutARun) {
   for (int round = 0; round < 50; ++round) ThreadPool pool(1 + round % 5);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::thread_pool_test

@@ -7,8 +7,7 @@
 
 #include "base/text.h"
 
-namespace weft {
-namespace {
+namespace weft::utf8_test {
 
 TEST(Utf8, ReplacesEachMaximalBrokenPartOnce) {
   EXPECT_EQ(replace_invalid_utf8("plain \xC3\xA9"), "plain \xC3\xA9");
@@ -76,5 +75,4 @@ TEST(Utf8, BrokenBytesAtTheEndAreNotIncomplete) {
   EXPECT_EQ(incomplete_utf8_suffix("\xC3\xA9\x80\x80"), 0u);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::utf8_test

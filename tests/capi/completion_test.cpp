@@ -6,8 +6,7 @@
 #include "base/utf8.h"
 #include "tests/capi/tiny_completion.h"
 
-namespace weft {
-namespace {
+namespace weft::completion_test {
 
 TEST(CCompletion, CompletesAsTheProgramDoes) {
   const OwnedContext context;
@@ -198,5 +197,4 @@ TEST(CCompletion, RefusesPromptsAndParametersOutOfBounds) {
   EXPECT_FALSE(answer_of(model).empty());
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::completion_test

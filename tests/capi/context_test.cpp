@@ -6,8 +6,7 @@
 #include "base/options_text.h"
 #include "tests/capi/handles.h"
 
-namespace weft {
-namespace {
+namespace weft::context_test {
 
 std::string create_breach(const OptionPairs& given, const std::vector<std::string>& parts) {
   std::vector<weft_option> options;
@@ -178,5 +177,4 @@ TEST(CPriority, RefusesWhatItDoesNotKnowAndStaysAsItWas) {
   EXPECT_EQ(breach_of_user_error([&](weft_error* error) { return weft_priority_pop(context, 1, error); }, {}), "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::context_test

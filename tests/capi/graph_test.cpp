@@ -6,8 +6,7 @@
 
 #include "tests/capi/handles.h"
 
-namespace weft {
-namespace {
+namespace weft::graph_test {
 
 constexpr const char* kGraph =
     "graph g(%x: f32[s0, 3], %w: f32[3]) stage=traced where s0 in [1, 8] {\n"
@@ -269,5 +268,4 @@ TEST(CGraph, RefusesNull) {
   EXPECT_EQ(weft_graph_close(nullptr, nullptr), WEFT_SUCCESS);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::graph_test

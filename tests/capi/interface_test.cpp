@@ -17,8 +17,7 @@
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft {
-namespace {
+namespace weft::interface_test {
 
 struct CommandRun {
   int status = -1;
@@ -135,5 +134,4 @@ TEST_F(ExampleInC, EndsWithTheStatusAndTheMessage) {
 
 #endif
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::interface_test

@@ -8,8 +8,7 @@
 
 #include "tests/capi/tiny_completion.h"
 
-namespace weft {
-namespace {
+namespace weft::model_test {
 
 // By provider: how many nodes of an op it computes.
 std::map<std::string, int> providers_of(weft_model* model, const std::string& op) {
@@ -183,5 +182,4 @@ TEST(CModel, ThreadsOnOneModelAndContextTakeTurns) {
   EXPECT_EQ(texts[1], wanted);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::model_test

@@ -12,8 +12,7 @@
 #include "tests/program_run.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::bench_fusions_test {
 
 using Json = nlohmann::json;
 
@@ -106,5 +105,4 @@ TEST(BenchFusions, SaysWhatCannotBeMeasured) {
             std::string::npos);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::bench_fusions_test

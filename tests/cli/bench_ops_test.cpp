@@ -13,8 +13,7 @@
 #include "tests/program_run.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::bench_ops_test {
 
 using Json = nlohmann::json;
 
@@ -209,5 +208,4 @@ TEST(BenchOps, TheRoofIsWhatTakesLonger) {
   EXPECT_EQ(roof.percent(50, 100, 2), 25);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::bench_ops_test

@@ -11,8 +11,7 @@
 #include "base/error.h"
 #include "tensor/meta.h"
 
-namespace weft {
-namespace {
+namespace weft::program_test {
 
 struct Outcome {
   int status = 0;
@@ -206,5 +205,4 @@ TEST_F(ProgramFiles, GraphOptRunsNamedPassesOnly) {
   expect_refused({"graph", "verify", write("bad.graph", "graph g(")}, "bad.graph");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::program_test

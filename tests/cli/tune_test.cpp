@@ -10,8 +10,7 @@
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft {
-namespace {
+namespace weft::tune_test {
 
 class TuneVerb : public ::testing::Test {
  protected:
@@ -95,5 +94,4 @@ TEST_F(TuneVerb, LogsAreAskedForByTopic) {
   EXPECT_EQ(breach_of_refusal(run_weft(words, "", {{"WEFT_LOGS", "+lowring"}}), "did you mean \"lowering\"?"), "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::tune_test

@@ -7,8 +7,7 @@
 #include "builtin/context.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::batch_invariance_test {
 
 std::shared_ptr<Context> context_with_uncertain(bool batch_invariant, const Priorities& priorities = {}) {
   Registrations registrations("the test");
@@ -52,5 +51,4 @@ TEST(BatchInvariance, AdmitsOnlyKernelsThatDeclareIt) {
   EXPECT_EQ(choice.refused[0].reason, "depends on the other rows of the batch");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::batch_invariance_test

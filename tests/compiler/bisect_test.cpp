@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "builtin/context.h"
@@ -11,8 +12,7 @@
 #include "compiler/sample_call.h"
 #include "ir/parse.h"
 
-namespace weft {
-namespace {
+namespace weft::bisect_test {
 
 constexpr int kLayers = 10;
 
@@ -119,5 +119,4 @@ TEST(Bisect, FindsEachOfTwentyPlantedRewrites) {
   std::printf("count: %d planted rewrites found\n", found);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::bisect_test

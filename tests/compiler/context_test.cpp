@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::context_test {
 
 TEST(PriorityScope, NestsAndPutsBackWhatWasThere) {
   const auto context = test_context();
@@ -41,5 +40,4 @@ TEST(PriorityScope, RefusesUnknownNamesAndLeavesTheListAsItWas) {
   EXPECT_EQ(context->priorities.list("rms_norm"), before);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::context_test

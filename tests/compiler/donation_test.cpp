@@ -21,8 +21,7 @@
 #include "tests/compiler/overwriting_kernels.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::donation_test {
 
 constexpr TokenRange kRange = {1, 8};
 
@@ -348,5 +347,4 @@ TEST(Donation, ACompiledGraphChoosesNothingWhenItRuns) {
   EXPECT_EQ(*asked, 1);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::donation_test

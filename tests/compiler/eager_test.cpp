@@ -12,8 +12,7 @@
 #include "ops/rms_norm.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::eager_test {
 
 class EagerTest : public testing::Test {
  protected:
@@ -87,5 +86,4 @@ TEST_F(EagerTest, ResultsKeepTheirMemoryWhileTheyLiveAndOutliveTheEvaluator) {
   EXPECT_EQ(elements_of(kept.tensor()).size(), 16u);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::eager_test

@@ -6,8 +6,7 @@
 #include "builtin/context.h"
 #include "ir/parse.h"
 
-namespace weft {
-namespace {
+namespace weft::graph_program_test {
 
 std::shared_ptr<Context> context_of(const std::string& option = "", const std::string& value = "") {
   Options options;
@@ -75,5 +74,4 @@ TEST(GraphProgram, InputsMustFitTheTextAndEachOther) {
             "[graph run] input x must be f32[s0, 3], but is f16[3, 3]");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::graph_program_test

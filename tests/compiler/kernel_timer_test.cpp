@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::kernel_timer_test {
 
 class KernelTimerTest : public ::testing::Test {
  protected:
@@ -160,5 +159,4 @@ TEST(CopiesBeyondCaches, HoldTheSame) {
   for (const Tensor& copy : copies_beyond_caches(one)) EXPECT_EQ(difference(one, copy, {}, true), "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::kernel_timer_test

@@ -11,8 +11,7 @@
 #include "ir/parse.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::log_test {
 
 constexpr const char* kGraph = R"(
 graph g(%x: f32[s0, 8], %w: f32[8]) stage=traced where s0 in [1, 8] {
@@ -78,5 +77,4 @@ TEST(Log, RefusesATopicThatDoesNotExist) {
             "accepted");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::log_test

@@ -17,8 +17,7 @@
 #include "tests/base/temporary_folder.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::pass_runner_test {
 
 constexpr const char* kTwins = R"(
 graph g(%x: f32[s0, 8]) stage=traced where s0 in [1, 8] {
@@ -179,5 +178,4 @@ TEST(RunGraph, WritesOverPagesThatTheGraphOwnsInsteadOfCopyingThem) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::pass_runner_test

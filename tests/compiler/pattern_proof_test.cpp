@@ -13,8 +13,7 @@
 #include "ir/print.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::pattern_proof_test {
 
 const Context& context() {
   static const std::shared_ptr<Context> shared = test_context();
@@ -139,5 +138,4 @@ TEST(PatternProof, ChoosesWhatConditionsAsk) {
   EXPECT_GE(proof.samples, 3);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::pattern_proof_test

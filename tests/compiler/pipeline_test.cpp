@@ -11,8 +11,7 @@
 #include "runtime/replay.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::pipeline_test {
 
 TEST(Pipeline, GivesTheSameBitsCompiledAsEager) {
   const auto context = test_context();
@@ -109,5 +108,4 @@ TEST(SplittingOps, ReadVllmNamesOnceEach) {
   EXPECT_EQ(resolve_splitting_ops(Options()), std::vector<std::string>{"attention"});
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::pipeline_test

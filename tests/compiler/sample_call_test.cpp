@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "tensor/convert.h"
 
-namespace weft {
-namespace {
+namespace weft::sample_call_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -128,5 +127,4 @@ TEST(Difference, LooksAtElementsWhereverTheyLie) {
   EXPECT_EQ(difference(narrow, wide, {}, true), "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::sample_call_test

@@ -8,8 +8,7 @@
 #include "compiler/pipeline.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::token_ranges_test {
 
 // silu_and_mul by another provider, for some row counts only.
 void add_kernel(Context& context, const std::string& provider, TokenRange rows) {
@@ -106,5 +105,4 @@ TEST(CompileRanges, SharesOnePlanBetweenEqualRanges) {
   EXPECT_EQ(compiled.plans[1]->bounds.at("s0"), (Interval{5, 16}));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::token_ranges_test

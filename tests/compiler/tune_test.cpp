@@ -10,8 +10,7 @@
 #include "ir/parse.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::tune_test {
 
 constexpr const char* kGraph = R"(
 graph g(%x: f32[s0, 8], %y: f32[s0, 16]) stage=traced where s0 in [1, 64] {
@@ -189,5 +188,4 @@ TEST_F(TuneTest, MeasuresExactSizesApart) {
   EXPECT_EQ(rivals, 2);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::tune_test

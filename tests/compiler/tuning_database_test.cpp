@@ -9,8 +9,7 @@
 #include "base/files.h"
 #include "tests/base/temporary_folder.h"
 
-namespace weft {
-namespace {
+namespace weft::tuning_database_test {
 
 using Rounds = std::vector<std::int64_t>;
 
@@ -247,5 +246,4 @@ TEST(TuningDecisions, KeepTheDefaultWhereEagerModeCouldNotTellTwoCallsApart) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::tuning_database_test

@@ -13,8 +13,7 @@
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft {
-namespace {
+namespace weft::debugging_test {
 
 class Debugging : public ::testing::Test {
  protected:
@@ -150,5 +149,4 @@ TEST_F(Debugging, BenchTakesSeveralThreadCounts) {
   EXPECT_EQ(nlohmann::json::parse(mirrored.out).at("n_threads"), 1);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::debugging_test

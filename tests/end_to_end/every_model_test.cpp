@@ -14,8 +14,7 @@
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft {
-namespace {
+namespace weft::every_model_test {
 
 using Words = std::vector<std::string>;
 
@@ -150,5 +149,4 @@ TEST_F(EveryModel, RunsInEveryDtypeOfTheResidualStream) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::every_model_test

@@ -15,8 +15,7 @@
 #include "ir/verify.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft {
-namespace {
+namespace weft::every_stage_test {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
@@ -117,5 +116,4 @@ TEST_F(EveryStage, CanBeReachedFromTheTextOfTheStageBefore) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::every_stage_test

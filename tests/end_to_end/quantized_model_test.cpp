@@ -18,8 +18,7 @@
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft {
-namespace {
+namespace weft::quantized_model_test {
 
 using nlohmann::json;
 using Words = std::vector<std::string>;
@@ -270,5 +269,4 @@ TEST_F(QuantizedModel, IsRefusedForWordsThatDoNotFit) {
   EXPECT_EQ(refusal({"-o", out, "--format", "fp8"}, "[-o] must have no other weights in it"), "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::quantized_model_test

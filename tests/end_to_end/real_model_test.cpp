@@ -12,8 +12,7 @@
 #include "tests/end_to_end/ceilings.h"
 #include "tests/program_run.h"
 
-namespace weft {
-namespace {
+namespace weft::real_model_test {
 
 using Words = std::vector<std::string>;
 
@@ -71,5 +70,4 @@ TEST_F(RealModel, GivesTheSameTextEagerAndCompiledInFastMode) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::real_model_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "tests/engine/tiny_model.h"
 
-namespace weft {
-namespace {
+namespace weft::calibration_test {
 
 class Calibration : public ::testing::Test {
  protected:
@@ -48,5 +47,4 @@ TEST_F(Calibration, KeepsTheLargestOfAllSteps) {
 
 TEST_F(Calibration, RefusesATextWithoutTokens) { EXPECT_THROW(inputs(""), UserError); }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::calibration_test

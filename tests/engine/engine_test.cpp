@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "tests/engine/tiny_model.h"
 
-namespace weft {
-namespace {
+namespace weft::engine_test {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
@@ -184,5 +183,4 @@ TEST_F(EngineTest, EqualLayersAreOnePiece) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::engine_test

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::sampler_test {
 
 const std::vector<float> kTies = {2, 1, 2, 0, 1, -INFINITY};
 
@@ -75,5 +74,4 @@ TEST(Sampler, DrawsEachTokenAboutAsOftenAsItIsLikely) {
   EXPECT_NEAR(ones / 4000.0, 0.75, 0.03);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::sampler_test

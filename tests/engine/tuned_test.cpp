@@ -7,8 +7,7 @@
 #include "compiler/tuning_database.h"
 #include "tests/engine/tiny_model.h"
 
-namespace weft {
-namespace {
+namespace weft::tuned_test {
 
 class TunedWeights : public ::testing::Test {
  protected:
@@ -71,5 +70,4 @@ TEST_F(TunedWeights, AreLaidOutForTheProviderThatTheUserNamed) {
   EXPECT_EQ(linears(*engine(false, false, {"plain_only"})), (std::map<std::string, int>{{"plain_only", 8}}));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::tuned_test

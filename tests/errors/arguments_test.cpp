@@ -9,8 +9,7 @@
 #include "base/options.h"
 #include "tests/errors/tiny_files.h"
 
-namespace weft {
-namespace {
+namespace weft::arguments_test {
 
 using Words = std::vector<std::string>;
 
@@ -162,5 +161,4 @@ TEST_F(Arguments, TakeTokenIdsOfTheVocabularyOnly) {
   for (const char* ids : {"[9]", "[-1]", "[2147483648]", "[1.5]", "{}", "["}) expect_refused({"detokenize"}, {ids}, "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::arguments_test

@@ -9,8 +9,7 @@
 
 #include "tests/errors/tiny_files.h"
 
-namespace weft {
-namespace {
+namespace weft::damaged_folder_test {
 
 using nlohmann::json;
 
@@ -210,5 +209,4 @@ TEST_F(DamagedFolder, IsRefusedWithAnIndexThatDoesNotFit) {
   EXPECT_EQ(breach_of_refusal(complete_with(sharded), "model-1.safetensors"), "");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::damaged_folder_test

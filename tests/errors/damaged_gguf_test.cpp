@@ -7,8 +7,7 @@
 
 #include "tests/errors/tiny_files.h"
 
-namespace weft {
-namespace {
+namespace weft::damaged_gguf_test {
 
 using testing::GgufBytes;
 using testing::raw;
@@ -173,5 +172,4 @@ TEST_F(DamagedGguf, NamesATensorThatIsMissingOrMisshapen) {
   std::cout << "misshapen tensors: " << tried << "\n";
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::damaged_gguf_test

@@ -11,8 +11,7 @@
 #include "builtin/models.h"
 #include "tests/errors/tiny_files.h"
 
-namespace weft {
-namespace {
+namespace weft::fetch_model_slow_test {
 
 struct Shell {
   int status = 0;
@@ -153,5 +152,4 @@ TEST_F(FetchModel, KnowsEveryModelOfTheTable) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::fetch_model_slow_test

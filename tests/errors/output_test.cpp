@@ -12,8 +12,7 @@
 #include "tests/base/failing_file_system.h"
 #include "tests/errors/tiny_files.h"
 
-namespace weft {
-namespace {
+namespace weft::output_test {
 
 class Output : public ::testing::Test {
  protected:
@@ -85,5 +84,4 @@ TEST_F(Output, OfDumpsIntoAFolderThatCannotBeMadeIsRefused) {
   EXPECT_TRUE(std::filesystem::exists(made + "/10-lower.g.1-512.graph"));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::output_test

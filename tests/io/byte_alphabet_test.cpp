@@ -5,8 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
-namespace {
+namespace weft::byte_alphabet_test {
 
 TEST(ByteAlphabet, WritesEveryByteAsOneCharacterOfItsOwn) {
   std::set<std::string> texts;
@@ -39,5 +38,4 @@ TEST(ByteAlphabet, RefusesOtherCharactersAndLeavesNothingBehind) {
   EXPECT_EQ(bytes, "kept");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::byte_alphabet_test

@@ -6,8 +6,7 @@
 
 #include "io/chat_template.h"
 
-namespace weft {
-namespace {
+namespace weft::chat_template_families_test {
 
 constexpr const char* kConversation = R"json({
  "messages": [
@@ -356,5 +355,4 @@ type {{ tool.function.name }} = {{ type_of(tool.function.parameters, tool.functi
       R"text(type weather = {city: string, days?: integer | null, unit?: "C" | "F", at?: {hour?: number}[]};system/user/assistant/tool: ['system', 'assistant', 'assistant'])text");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::chat_template_families_test

@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::chat_template_test {
 
 using Json = nlohmann::ordered_json;
 
@@ -186,5 +185,4 @@ TEST(ChatTemplate, HasRoomForALongConversation) {
   EXPECT_GT(render(kSmolLm2, {{"messages", messages}, {"add_generation_prompt", true}}).size(), 2'000'000u);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::chat_template_test

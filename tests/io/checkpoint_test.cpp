@@ -13,8 +13,7 @@
 #include "tests/base/temporary_folder.h"
 #include "tests/io/gguf_bytes.h"
 
-namespace weft {
-namespace {
+namespace weft::checkpoint_test {
 
 using testing::GgufBytes;
 using testing::raw;
@@ -303,5 +302,4 @@ TEST(Checkpoint, RefusesAFileCutInsideItsTensors) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::checkpoint_test

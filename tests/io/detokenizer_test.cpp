@@ -9,8 +9,7 @@
 #include "base/utf8.h"
 #include "small_vocabulary.h"
 
-namespace weft {
-namespace {
+namespace weft::detokenizer_test {
 
 TEST(StreamingDetokenizer, KeepsBytesOfBrokenCharacterTogether) {
   const Tokenizer tokenizer(small_vocabulary({{" ", "\xC3"}}));
@@ -79,5 +78,4 @@ TEST(StreamingDetokenizer, PiecesJoinToTheDecodedTextAndNeverEndInsideACharacter
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::detokenizer_test

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "tests/io/gguf_bytes.h"
 
-namespace weft {
-namespace {
+namespace weft::gguf_test {
 
 using namespace weft::testing;
 
@@ -245,5 +244,4 @@ TEST(Gguf, SurvivesEveryFlippedBitOfTheHeader) {
   EXPECT_GT(accepted, 100);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::gguf_test

@@ -9,8 +9,7 @@
 #include "io/tokenizer.h"
 #include "small_vocabulary.h"
 
-namespace weft {
-namespace {
+namespace weft::gguf_vocabulary_test {
 
 using Ids = std::vector<int>;
 
@@ -114,5 +113,4 @@ TEST(GgufVocabulary, RefusesBadListsAndIds) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::gguf_vocabulary_test

@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "tests/io/gguf_bytes.h"
 
-namespace weft {
-namespace {
+namespace weft::model_config_test {
 
 using nlohmann::json;
 using testing::as_bytes;
@@ -362,5 +361,4 @@ TEST(ModelConfig, NamesAnUnknownArchitectureAndTheKnownOnes) {
             "[config.json] the architecture must be one of llama, qwen2, but is \"mamba\"");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::model_config_test

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::pre_tokenizer_test {
 
 using Strings = std::vector<std::string>;
 
@@ -78,5 +77,4 @@ TEST(PreTokenizer, LongRunsOfSpacesAreOnePiece) {
   EXPECT_EQ(pieces.ranges[0].end, 999'999u);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::pre_tokenizer_test

@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "quantize/number_format.h"
 
-namespace weft {
-namespace {
+namespace weft::quantization_config_test {
 
 using nlohmann::json;
 
@@ -116,5 +115,4 @@ TEST(QuantizationConfig, RefusesWhatItDoesNotUnderstandByItsKey) {
   EXPECT_EQ(changed(int8, "/ignore", "lm_head"), where + "ignore must be a list of strings, but is not");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::quantization_config_test

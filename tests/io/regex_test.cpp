@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "io/regex_syntax.h"
 
-namespace weft {
-namespace {
+namespace weft::regex_test {
 
 std::vector<std::string> matches(const Regex& regex, std::string_view text) {
   Regex::Scratch scratch;
@@ -79,5 +78,4 @@ TEST(Regex, LongMatchesNeedNoStack) {
   EXPECT_EQ(match->end, text.size());
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::regex_test

@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "tests/io/gguf_bytes.h"
 
-namespace weft {
-namespace {
+namespace weft::safetensors_test {
 
 using testing::as_bytes;
 using testing::raw;
@@ -184,5 +183,4 @@ TEST(SafetensorsIndex, RefusesWhatIsNoPlainIndex) {
     EXPECT_THROW(parse_safetensors_index(text, "index"), UserError) << text;
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::safetensors_test

@@ -12,8 +12,7 @@
 #include "io/safetensors.h"
 #include "tests/base/temporary_folder.h"
 
-namespace weft {
-namespace {
+namespace weft::safetensors_writer_test {
 
 NamedTensor named(const std::string& name, DType dtype, const Shape& shape, int seed = 1) {
   NamedTensor result{name, Tensor::empty(Meta::tensor(dtype, shape))};
@@ -85,5 +84,4 @@ TEST(SafetensorsWriter, WritesAFile) {
   EXPECT_THROW(write_safetensors(folder / "missing/out.safetensors", {&item, 1}), UserError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::safetensors_writer_test

@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "small_vocabulary.h"
 
-namespace weft {
-namespace {
+namespace weft::special_tokens_test {
 
 // "text", or "#id" for a token, and the token's own stretch in brackets.
 std::vector<std::string> split(const Vocabulary& vocabulary, std::string_view text, bool parse_special = true) {
@@ -62,5 +61,4 @@ TEST(Normalize, ComposesCharacters) {
   EXPECT_EQ(normalize("plain", Normalizer::nfc), "plain");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::special_tokens_test

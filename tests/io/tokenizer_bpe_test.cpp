@@ -12,8 +12,7 @@
 #include "base/error.h"
 #include "small_vocabulary.h"
 
-namespace weft {
-namespace {
+namespace weft::tokenizer_bpe_test {
 
 std::vector<int> merge(const Vocabulary& vocabulary, std::string_view piece) {
   const TokenIndex index(vocabulary.tokens);
@@ -129,5 +128,4 @@ TEST(BytePairMerger, RefusesMergesOfUnknownTokensAndRepeatedOnes) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::tokenizer_bpe_test

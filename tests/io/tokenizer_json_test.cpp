@@ -10,8 +10,7 @@
 #include "io/tokenizer.h"
 #include "small_vocabulary.h"
 
-namespace weft {
-namespace {
+namespace weft::tokenizer_json_test {
 
 using nlohmann::json;
 using Ids = std::vector<int>;
@@ -183,5 +182,4 @@ TEST(TokenizerJson, EveryTruncationOfAFileIsAnError) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::tokenizer_json_test

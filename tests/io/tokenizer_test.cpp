@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "small_vocabulary.h"
 
-namespace weft {
-namespace {
+namespace weft::tokenizer_test {
 
 using Ids = std::vector<int>;
 
@@ -148,5 +147,4 @@ TEST(Tokenizer, ManyIdsWithoutTokenMayShareTheEmptyText) {
   EXPECT_EQ(tokenizer.find(""), std::nullopt);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::tokenizer_test

@@ -8,8 +8,7 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 
-namespace weft {
-namespace {
+namespace weft::parse_test {
 
 const OpTable& ops() {
   static const OpTable table = make_op_table();
@@ -125,5 +124,4 @@ TEST(Parse, KeepsPiecesWithTheGraphThatFollowsThem) {
   expect_refused("piece p0(%x: f32[4]) stage=lowered {\n  return %x\n}\n", "the graph that the pieces belong to");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::parse_test

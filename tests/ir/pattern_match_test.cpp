@@ -9,8 +9,7 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 
-namespace weft {
-namespace {
+namespace weft::pattern_match_test {
 
 const OpTable& ops() {
   static const OpTable table = make_op_table();
@@ -310,5 +309,4 @@ TEST(FindPattern, NamesTheNodeThatIsAnother) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::pattern_match_test

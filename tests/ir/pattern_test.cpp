@@ -8,8 +8,7 @@
 #include "ir/parse.h"
 #include "tests/graph_recipes.h"
 
-namespace weft {
-namespace {
+namespace weft::pattern_test {
 
 const OpTable& ops() {
   static const OpTable table = make_op_table();
@@ -304,5 +303,4 @@ TEST(Pattern, ObeysTheLawsOfTextOnRandomBodies) {
   EXPECT_GT(std::min({legal, typed, conditions}), 40) << legal << " " << typed << " " << conditions;
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::pattern_test

@@ -10,8 +10,7 @@
 #include "ir/verify.h"
 #include "tests/graph_recipes.h"
 
-namespace weft {
-namespace {
+namespace weft::print_test {
 
 const OpTable& ops() {
   static const OpTable table = make_op_table();
@@ -82,5 +81,4 @@ TEST(Print, MakesNamesThatSkipTakenOnes) {
   EXPECT_NE(display(*graph).find("%neg_1: f32[4] = neg(%neg_0)"), std::string::npos) << display(*graph);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::print_test

@@ -7,8 +7,7 @@
 #include "ir/alias.h"
 #include "ir/parse.h"
 
-namespace weft {
-namespace {
+namespace weft::verify_test {
 
 const OpTable& ops() {
   static const OpTable table = make_op_table();
@@ -133,5 +132,4 @@ TEST(Alias, KnowsColumnsOfOneMatrixApart) {
   EXPECT_EQ(aliases(graph->inputs()[0].get()).size(), 5u);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::verify_test

@@ -10,8 +10,7 @@
 #include "tensor/batch.h"
 #include "tests/kernels/cpu_rows_support.h"
 
-namespace weft {
-namespace {
+namespace weft::cpu_attention_test {
 
 struct Heads {
   std::int64_t query = 9;
@@ -347,5 +346,4 @@ TEST(CpuAttention, RefusesWithAReason) {
             "KV pages are f8e4m3; f32, f16 and bf16 are supported");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::cpu_attention_test

@@ -10,8 +10,7 @@
 #include "tensor/float8.h"
 #include "tests/kernels/cpu_rows_support.h"
 
-namespace weft {
-namespace {
+namespace weft::cpu_fp4_tail_test {
 
 constexpr std::int64_t kGroup = 16;
 
@@ -130,5 +129,4 @@ TEST(CpuFp4Tail, SwizzledScalesAreThePlainOnesInTilesAndZeroBetween) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::cpu_fp4_tail_test

@@ -10,8 +10,7 @@
 #include "tests/kernels/cpu_linear_support.h"
 #include "tests/kernels/emulated_linear.h"
 
-namespace weft {
-namespace {
+namespace weft::cpu_linear_int8_test {
 
 struct Activations {
   Tensor codes;  // i8 [rows, depth]
@@ -246,5 +245,4 @@ TEST(CpuLinearInt8, GivesTheDefinedBitsOnEmulatedVectors) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::cpu_linear_int8_test

@@ -7,28 +7,12 @@
 #include "base/error.h"
 #include "tensor/convert.h"
 #include "tensor/float16.h"
+#include "tests/kernels/guarded_memory.h"
 
 namespace weft {
 namespace {
 
 std::int64_t number_of(const Dim& dim) { return dim.number(); }
-
-constexpr std::int64_t kGuard = 256;
-constexpr std::byte kMark{0xa5};
-
-// A buffer with marked bytes on both sides.
-struct Guarded {
-  explicit Guarded(std::int64_t bytes) : bytes(bytes), storage(Storage::allocate(bytes + 2 * kGuard)) {
-    std::memset(storage->data(), static_cast<int>(kMark), static_cast<std::size_t>(bytes + 2 * kGuard));
-  }
-  std::byte* data() const { return storage->data() + kGuard; }
-  bool untouched_outside() const {
-    const auto marked = [](std::byte b) { return b == kMark; };
-    return std::all_of(data() - kGuard, data(), marked) && std::all_of(data() + bytes, data() + bytes + kGuard, marked);
-  }
-  std::int64_t bytes;
-  std::shared_ptr<Storage> storage;
-};
 
 const std::byte* block_of(const Tensor& weight, std::int64_t row, std::int64_t group) {
   const std::int64_t groups = number_of(weight.meta.shape[1]) / 32;
@@ -72,13 +56,13 @@ Tensor LinearFamily::call(const std::string& op, const std::vector<std::optional
   const Verdict verdict = kernel->supports(request);
   CHECK(verdict, "[{}] refused: {}", op, verdict.reason());
   const std::int64_t scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(request).number() : 0;
-  Guarded scratch(scratch_bytes), output(result.bytes().number());
-  const Tensor tensor{result, output.storage, kGuard};
+  GuardedMemory scratch(scratch_bytes), output(result.bytes().number());
+  const Tensor tensor = output.tensor(result);
   const TensorView view = tensor.view();
   (run_ ? run_ : kernel->run)(
       {views, {&view, 1}, attributes, {scratch.data(), static_cast<std::size_t>(scratch_bytes)}, threads_});
-  EXPECT_TRUE(scratch.untouched_outside()) << op << " wrote outside its scratch";
-  EXPECT_TRUE(output.untouched_outside()) << op << " wrote outside its result";
+  EXPECT_TRUE(scratch.intact()) << op << " wrote outside its scratch";
+  EXPECT_TRUE(output.intact()) << op << " wrote outside its result";
   return tensor;
 }
 

@@ -10,8 +10,7 @@
 #include "tests/kernels/cpu_linear_support.h"
 #include "tests/kernels/emulated_linear.h"
 
-namespace weft {
-namespace {
+namespace weft::cpu_linear_test {
 
 constexpr DType kWeightTypes[] = {DType::f32, DType::f16, DType::bf16, DType::q4_0, DType::q4_1, DType::q8_0};
 constexpr DType kFloatTypes[] = {DType::f32, DType::f16, DType::bf16};
@@ -298,5 +297,4 @@ TEST(CpuPacking, AcceptsItsOwnTypeOnTheCpuOnly) {
   EXPECT_FALSE(packing.accepts(Meta::tensor(DType::q4_0, {64, 64}), cuda));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::cpu_linear_test

@@ -4,8 +4,7 @@
 
 #include "kernels/cpu/lib/multiply_add_chains.h"
 
-namespace weft::cpu {
-namespace {
+namespace weft::cpu::cpu_multiply_add_chains_test {
 
 constexpr CpuFeatures kLevels[] = {CpuFeatures::baseline, CpuFeatures::avx2, CpuFeatures::avx512};
 
@@ -51,5 +50,4 @@ TEST(CpuMultiplyAddChains, AreChosenByWhatTheProcessorHas) {
     EXPECT_EQ(&multiply_add_chains(level), &multiply_add_chains_avx512);
 }
 
-}  // namespace
-}  // namespace weft::cpu
+}  // namespace weft::cpu::cpu_multiply_add_chains_test

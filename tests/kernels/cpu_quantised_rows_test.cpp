@@ -12,8 +12,7 @@
 #include "tensor/house_math.h"
 #include "tests/kernels/cpu_rows_support.h"
 
-namespace weft {
-namespace {
+namespace weft::cpu_quantised_rows_test {
 
 constexpr std::int64_t kRows = 9;
 // Groups that registers or vectors hold, that they do not, and some longer than a block.
@@ -417,5 +416,4 @@ TEST(CpuQuantisedRows, RefusesGroupsThatCannotWait) {
   EXPECT_TRUE(kernels.supports("per_token_group_quant_int8", {x}, attributes, quantised_metas(x, 2 * kWide, kWide)));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::cpu_quantised_rows_test

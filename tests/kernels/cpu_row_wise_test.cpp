@@ -8,8 +8,7 @@
 #include "tensor/house_math.h"
 #include "tests/kernels/cpu_rows_support.h"
 
-namespace weft {
-namespace {
+namespace weft::cpu_row_wise_test {
 
 constexpr std::int64_t kWidths[] = {1, 7, 63, 65, 576, 1000};
 constexpr std::int64_t kRows = 9;
@@ -399,5 +398,4 @@ TEST(CpuRowWise, RefusesWithAReason) {
             "the result is i8; f32, f16 and bf16 are supported");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::cpu_row_wise_test

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "tensor/bfloat16.h"
 #include "tensor/float16.h"
+#include "tests/kernels/guarded_memory.h"
 
 namespace weft {
 
@@ -24,23 +25,6 @@ void define_kernels_cpu_kv_cache_update(KernelRegistry& registry);
 
 namespace {
 
-constexpr std::int64_t kGuard = 256;
-constexpr std::byte kMark{0xa5};
-
-// A buffer with marked bytes on both sides.
-struct Guarded {
-  explicit Guarded(std::int64_t bytes) : bytes(bytes), storage(Storage::allocate(bytes + 2 * kGuard)) {
-    std::memset(storage->data(), static_cast<int>(kMark), static_cast<std::size_t>(bytes + 2 * kGuard));
-  }
-  std::byte* data() const { return storage->data() + kGuard; }
-  bool untouched_outside() const {
-    const auto marked = [](std::byte b) { return b == kMark; };
-    return std::all_of(data() - kGuard, data(), marked) && std::all_of(data() + bytes, data() + bytes + kGuard, marked);
-  }
-  std::int64_t bytes;
-  std::shared_ptr<Storage> storage;
-};
-
 Tensor copy_of(const Tensor& tensor) {
   Tensor copy = tensor;
   copy.storage = Storage::allocate(tensor.storage->bytes());
@@ -48,7 +32,7 @@ Tensor copy_of(const Tensor& tensor) {
   return copy;
 }
 
-std::vector<std::optional<Meta>> metas_of(const std::vector<std::optional<Tensor>>& operands) {
+std::vector<std::optional<Meta>> metas_of_given(const std::vector<std::optional<Tensor>>& operands) {
   std::vector<std::optional<Meta>> metas;
   for (const auto& operand : operands) metas.push_back(operand ? std::optional(operand->meta) : std::nullopt);
   return metas;
@@ -82,7 +66,7 @@ RowKernels::RowKernels(const std::string& ceiling, int threads)
 
 Verdict RowKernels::supports(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
                              const Attributes& attributes, const std::vector<Meta>& results) const {
-  const std::vector<std::optional<Meta>> metas = metas_of(operands);
+  const std::vector<std::optional<Meta>> metas = metas_of_given(operands);
   return registry_.find(op, "cpu")->supports({metas, results, attributes, {}});
 }
 
@@ -97,22 +81,22 @@ std::vector<Tensor> RowKernels::call(const std::string& op, std::vector<std::opt
     auto& written = operands[static_cast<std::size_t>(donation.argument)];
     outputs[static_cast<std::size_t>(donation.result)] = *(written = copy_of(*written));
   }
-  std::vector<Guarded> guards;
+  std::vector<GuardedMemory> guards;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (outputs[i].defined()) continue;
     guards.emplace_back(results[i].bytes().number());
-    outputs[i] = {results[i], guards.back().storage, kGuard};
+    outputs[i] = guards.back().tensor(results[i]);
   }
-  const std::vector<std::optional<Meta>> metas = metas_of(operands);
+  const std::vector<std::optional<Meta>> metas = metas_of_given(operands);
   const KernelRequest request{metas, results, attributes, {}};
-  Guarded scratch(kernel->scratch_bytes ? kernel->scratch_bytes(request).number() : 0);
+  GuardedMemory scratch(kernel->scratch_bytes ? kernel->scratch_bytes(request).number() : 0);
   std::vector<TensorView> operand_views, result_views;
   for (const auto& operand : operands) operand_views.push_back(operand ? operand->view() : TensorView{});
   for (const Tensor& output : outputs) result_views.push_back(output.view());
   kernel->run(
-      {operand_views, result_views, attributes, {scratch.data(), static_cast<std::size_t>(scratch.bytes)}, threads_});
-  EXPECT_TRUE(scratch.untouched_outside()) << op << " wrote outside its scratch";
-  for (const Guarded& guard : guards) EXPECT_TRUE(guard.untouched_outside()) << op << " wrote outside its result";
+      {operand_views, result_views, attributes, {scratch.data(), static_cast<std::size_t>(scratch.bytes())}, threads_});
+  EXPECT_TRUE(scratch.intact()) << op << " wrote outside its scratch";
+  for (const GuardedMemory& guard : guards) EXPECT_TRUE(guard.intact()) << op << " wrote outside its result";
   return outputs;
 }
 

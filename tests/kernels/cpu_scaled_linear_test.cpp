@@ -13,8 +13,7 @@
 #include "tests/kernels/emulated_rows.h"
 #include "tests/test_context.h"
 
-namespace weft::cpu {
-namespace {
+namespace weft::cpu::cpu_scaled_linear_test {
 
 struct Variant {
   const char* name;
@@ -171,5 +170,4 @@ TEST(CpuScaledLinear, SumsBeyondOneTileAndOneBlockOfRows) {
   }
 }
 
-}  // namespace
-}  // namespace weft::cpu
+}  // namespace weft::cpu::cpu_scaled_linear_test

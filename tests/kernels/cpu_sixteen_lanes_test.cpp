@@ -10,8 +10,7 @@
 #include "tests/kernels/cpu_rows_support.h"
 #include "tests/kernels/emulated_rows.h"
 
-namespace weft::cpu {
-namespace {
+namespace weft::cpu::cpu_sixteen_lanes_test {
 
 constexpr std::int64_t kRows = 9;
 constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};
@@ -292,5 +291,4 @@ TEST(SixteenLanesAttention, AgreesWithFourLanesAndWithItselfInOtherTilesAndBlock
   }
 }
 
-}  // namespace
-}  // namespace weft::cpu
+}  // namespace weft::cpu::cpu_sixteen_lanes_test

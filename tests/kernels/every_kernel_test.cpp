@@ -8,44 +8,14 @@
 
 #include "base/error.h"
 #include "compiler/interpret.h"
+#include "tests/kernels/guarded_memory.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
-
-constexpr std::int64_t kGuard = 128;
-constexpr std::byte kGuardByte{0xA5};
+namespace weft::every_kernel_test {
 
 // Ops, and kernels of a library, whose sums may be taken in another order; all others agree to the last bit.
 const std::set<std::string> kFreeOrder = {"linear",        "linear_fp8_block", "linear_nvfp4",
                                           "linear_scaled", "attention",        "softmax@onednn"};
-
-// Memory with a guard zone on both sides.
-class Guarded {
- public:
-  explicit Guarded(std::int64_t bytes) : bytes_(bytes) {
-    const std::int64_t padded = (bytes + 63) / 64 * 64;  // kernels may count on alignment, not on spare bytes
-    storage_ = Storage::allocate(padded + 2 * kGuard);
-    std::memset(storage_->data(), std::to_integer<int>(kGuardByte), static_cast<std::size_t>(storage_->bytes()));
-  }
-  std::byte* data() const { return storage_->data() + kGuard; }
-  std::int64_t bytes() const { return bytes_; }
-  bool intact() const {
-    for (std::int64_t i = 0; i < storage_->bytes(); ++i)
-      if ((i < kGuard || i >= kGuard + bytes_) && storage_->data()[i] != kGuardByte) return false;
-    return true;
-  }
-  Tensor tensor(Meta meta) const {
-    Tensor tensor;
-    tensor.meta = std::move(meta);
-    tensor.storage = Storage::view_of(data(), bytes_, storage_);
-    return tensor;
-  }
-
- private:
-  std::shared_ptr<Storage> storage_;
-  std::int64_t bytes_;
-};
 
 std::int64_t bytes_of_tensor(const Tensor& tensor) {
   if (tensor.meta.is_tensor() && tensor.meta.packed.empty() && tensor.meta.is_contiguous())
@@ -55,7 +25,7 @@ std::int64_t bytes_of_tensor(const Tensor& tensor) {
 
 // One run of one kernel on copies of the operands.
 struct GuardedRun {
-  std::vector<Guarded> memory;
+  std::vector<GuardedMemory> memory;
   std::vector<Tensor> operands;
   std::vector<Tensor> results;
   std::vector<std::vector<std::byte>> before;
@@ -102,7 +72,7 @@ struct GuardedRun {
     memory.emplace_back(scratch);
     kernel.run(
         {inputs, outputs, attributes, std::span(memory.back().data(), static_cast<std::size_t>(scratch)), threads});
-    for (const Guarded& part : memory) EXPECT_TRUE(part.intact()) << "a byte outside the tensors was written";
+    for (const GuardedMemory& part : memory) EXPECT_TRUE(part.intact()) << "a byte outside the tensors was written";
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (!before[i].empty() && !writes(kernel, i)) {
         EXPECT_EQ(std::memcmp(operands[i].data(), before[i].data(), before[i].size()), 0)
@@ -261,7 +231,7 @@ TEST_P(EveryKernel, GivesARowTheSameBitsAloneAsAmongOthers) {
 // The weight laid out as the packing says, in a tensor of the packed type.
 Tensor packed(const Tensor& plain, const Packing& packing) {
   const std::int64_t row_bytes = plain.meta.bytes().number() / plain.meta.shape[0].number();
-  Guarded memory(packing.bytes(plain.meta));
+  GuardedMemory memory(packing.bytes(plain.meta));
   auto row = [&](std::int64_t index) -> const std::byte* { return plain.data() + index * row_bytes; };
   for (std::int64_t unit = 0; unit < packing.units(plain.meta); ++unit)
     packing.pack(plain.meta, row, memory.data(), unit);
@@ -306,5 +276,4 @@ TEST_P(EveryKernel, ReadsPackedWeightsToTheSameResult) {
 INSTANTIATE_TEST_SUITE_P(Ceilings, EveryKernel, testing::ValuesIn(cpu_features_to_try()),
                          [](const auto& level) { return level.param; });
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::every_kernel_test

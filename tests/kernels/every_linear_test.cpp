@@ -9,8 +9,7 @@
 #include "tests/kernels/cpu_linear_support.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::every_linear_test {
 
 struct LinearCall {
   std::string op;
@@ -149,5 +148,4 @@ TEST(EveryLinear, SaysThatItCannotReadAStrangePacking) {
     EXPECT_NE(run(*kernel, call, *context->threads).refusal, "") << kernel->provider;
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::every_linear_test

@@ -12,8 +12,7 @@
 #include "tests/kernels/cpu_rows_support.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::every_softmax_test {
 
 const Attributes kLast{{"dim", -1}};
 
@@ -114,5 +113,4 @@ TEST(EverySoftmax, SaysWhatItDoesNotTake) {
     }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::every_softmax_test

@@ -10,8 +10,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::packing_test {
 
 // A unit for each row: the row's bytes, turned around.
 Packing reversed_rows() {
@@ -73,5 +72,4 @@ TEST(PackWeight, RefusesPartsThatAreNoRowsOfOneWeight) {
     EXPECT_THROW(pack_weight(packing, parts, threads), InternalError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::packing_test

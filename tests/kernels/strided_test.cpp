@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
-namespace {
+namespace weft::strided_test {
 
 TEST(HasPlainRows, HoldsForContiguousTensorsAndMatricesWhoseRowsLieFurtherApart) {
   EXPECT_TRUE(has_plain_rows(Meta::tensor(DType::f32, {2, 3, 4})));
@@ -22,5 +21,4 @@ TEST(HasPlainRows, DoesNotWhereRowsOverlapOrHaveGapsOrAreNotKnown) {
   EXPECT_FALSE(has_plain_rows(Meta::strided(DType::f32, {2, 3, 4}, {24, 8, 1}))) << "rank 3";
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::strided_test

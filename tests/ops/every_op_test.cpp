@@ -9,8 +9,7 @@
 #include "ir/verify.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::every_op_test {
 
 class EveryOp : public testing::Test {
  protected:
@@ -176,5 +175,4 @@ TEST_F(EveryOp, LeavesItsOperandsAloneWhenItsMeaningRuns) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::every_op_test

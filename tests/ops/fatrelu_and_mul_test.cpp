@@ -7,8 +7,7 @@
 #include "compiler/interpret.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::fatrelu_and_mul_test {
 
 TEST(FatreluAndMul, ClosesTheGateAtTheThresholdAndLetsNanThrough) {
   const auto context = test_context();
@@ -22,5 +21,4 @@ TEST(FatreluAndMul, ClosesTheGateAtTheThresholdAndLetsNanThrough) {
   EXPECT_EQ(came[5], 0);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::fatrelu_and_mul_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "ir/op.h"
 
-namespace weft {
-namespace {
+namespace weft::gated_group_quant_int8_test {
 
 std::string refusal(const char* name, const std::vector<std::optional<Meta>>& operands,
                     const std::vector<std::pair<std::string, Attribute>>& given) {
@@ -48,5 +47,4 @@ TEST(GatedGroupQuantInt8, NormsRefuseGroupsThatDoNotDivideTheirRows) {
             "[fused_add_rms_norm] x_residual must match x: f32[2, 576], but is bf16[2, 576]");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::gated_group_quant_int8_test

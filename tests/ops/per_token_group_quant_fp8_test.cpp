@@ -14,8 +14,7 @@
 #include "ops/static_scaled_fp8_quant.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::per_token_group_quant_fp8_test {
 
 class GroupQuantFp8 : public testing::Test {
  protected:
@@ -105,5 +104,4 @@ TEST_F(GroupQuantFp8, NamesTheScaleThatDoesNotFitItsBlocks) {
             "[static_scaled_fp8_quant] a scale f32[4] needs a group_shape");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::per_token_group_quant_fp8_test

@@ -10,8 +10,7 @@
 #include "ops/sum.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::softmax_test {
 
 class Softmax : public testing::Test {
  protected:
@@ -122,5 +121,4 @@ TEST_F(Softmax, RestsOnSumsAndMaximaAlongEveryDim) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::softmax_test

@@ -7,8 +7,7 @@
 #include "compiler/interpret.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::softplus_test {
 
 TEST(Softplus, HoldsFromTheSmallestResultsToNumbersThatExpHasNoRoomFor) {
   const auto context = test_context();
@@ -25,5 +24,4 @@ TEST(Softplus, HoldsFromTheSmallestResultsToNumbersThatExpHasNoRoomFor) {
   EXPECT_TRUE(std::isnan(came[10]));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::softplus_test

@@ -8,8 +8,7 @@
 #include "compiler/interpret.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::where_at_most_test {
 
 class WhereAtMost : public testing::Test {
  protected:
@@ -57,5 +56,4 @@ TEST_F(WhereAtMost, RefusesWhatDoesNotSpreadOverXOrIsOfTwoDtypes) {
             "[where_at_most] x must be a floating tensor, but is i8[2, 3]");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::where_at_most_test

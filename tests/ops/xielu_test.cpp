@@ -8,8 +8,7 @@
 #include "compiler/interpret.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::xielu_test {
 
 TEST(Xielu, IsTheFormulaOnBothSidesOfZero) {
   const auto context = test_context();
@@ -51,5 +50,4 @@ TEST(Xielu, GivesTheDtypeThatHoldsBothAndRefusesAlphasOfTwo) {
             "[xielu] alpha_p must be bf16[1], but is bf16[s0, 8]");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::xielu_test

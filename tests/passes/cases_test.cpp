@@ -18,8 +18,7 @@
 #include "ir/verify.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::cases_test {
 
 const std::string kFolder = std::string(WEFT_SOURCE_ROOT) + "/tests/passes/cases";
 
@@ -105,5 +104,4 @@ TEST(PassCases, CoverEveryPass) {
   for (const PassRow& row : pipeline_passes()) EXPECT_EQ(covered.count(row.name), 1u) << row.name;
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::cases_test

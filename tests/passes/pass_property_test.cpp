@@ -12,8 +12,7 @@
 #include "tests/graph_recipes.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::pass_property_test {
 
 constexpr TokenRange kRange = {1, 8};
 
@@ -86,5 +85,4 @@ TEST(PassProperty, CompiledGraphsGiveTheBitsOfTheirMeaning) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::pass_property_test

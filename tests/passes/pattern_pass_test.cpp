@@ -15,8 +15,7 @@
 #include "ir/print.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::pattern_pass_test {
 
 constexpr const char* kGraph = R"(graph g(%x: f32[s0, 128]) stage=pure where s0 in [1, 8] {
   %a = silu_and_mul(%x)
@@ -216,5 +215,4 @@ TEST(FindAsCompiled, LooksWhereThePassWould) {
   EXPECT_EQ(other.misses[0].reason, "%y: is fused_add_rms_norm, wanted rms_norm");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::pattern_pass_test

@@ -14,8 +14,7 @@
 #include "passes/all.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::raise_test {
 
 class Raise : public testing::Test {
  protected:
@@ -139,5 +138,4 @@ TEST_F(Raise, LeavesWhatIsAlmostAMeaning) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::raise_test

@@ -9,8 +9,7 @@
 #include "passes/quant_patterns.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::scheme_table_test {
 
 std::int64_t groups_in(std::int64_t extent, std::int64_t group) { return group < 0 ? 1 : extent / group; }
 
@@ -107,5 +106,4 @@ TEST(QuantPatterns, NameTheSchemeAndThePatternThatLackAnOp) {
   EXPECT_NE(quantiser.find("silu_and_mul"), std::string::npos) << quantiser;
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::scheme_table_test

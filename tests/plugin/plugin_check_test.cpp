@@ -6,8 +6,7 @@
 #include "tests/plugin/workshop.h"
 #include "tests/program_run.h"
 
-namespace weft {
-namespace {
+namespace weft::plugin_check_test {
 
 ProgramRun check(const std::string& library, const std::vector<std::string>& flags = {}) {
   std::vector<std::string> words{"plugin", "check", library, "-t", "2"};
@@ -164,5 +163,4 @@ TEST(PluginCheck, ReportsWhatDoesNotLoad) {
       << run.out;
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::plugin_check_test

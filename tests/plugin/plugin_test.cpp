@@ -17,8 +17,7 @@
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft {
-namespace {
+namespace weft::plugin_test {
 
 std::shared_ptr<Context> context_with(const std::string& library) {
   Options options;
@@ -298,5 +297,4 @@ TEST(Plugin, TheHeaderCompilesAsCAndAsCPlusPlus) {
   workshop().library("header_cpp", "#include <weft/weft_plugin.h>\nint unused() { return WEFT_OK; }\n", true);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::plugin_test

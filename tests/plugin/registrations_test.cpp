@@ -13,8 +13,7 @@
 #include "ops/add.h"
 #include "ops/mul_scalar.h"
 
-namespace weft {
-namespace {
+namespace weft::registrations_test {
 
 constexpr const char* kRmsNorm = "rms_norm(Tensor x, Tensor? weight, float epsilon, int? variance_size=None) -> Tensor";
 
@@ -317,5 +316,4 @@ TEST(Registrations, RunPassesBehindThoseOfTheirStage) {
   EXPECT_EQ(compile(*graph, *context, {1, 8}, {}).record.passes.size(), seen.size());
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::registrations_test

@@ -11,8 +11,7 @@
 #include "tests/io/gguf_bytes.h"
 #include "tests/io/small_vocabulary.h"
 
-namespace weft {
-namespace {
+namespace weft::hugging_face_files_test {
 
 constexpr const char* kText = "It's 12,345 O'Neill\u2019s  caf\u00e9<|end|>\n\n\u4e2d\u6587 x/y <|end|>\t";
 
@@ -69,5 +68,4 @@ TEST(HuggingFaceFiles, AFoldersOwnKeysStay) {
   EXPECT_EQ(text_files(checkpoint), files);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::hugging_face_files_test

@@ -10,8 +10,7 @@
 #include "io/quantized_weight.h"
 #include "tests/sample_checkpoint.h"
 
-namespace weft {
-namespace {
+namespace weft::quantize_checkpoint_test {
 
 class QuantizeCheckpoint : public ::testing::Test {
  protected:
@@ -69,5 +68,4 @@ TEST_F(QuantizeCheckpoint, WantsTheInputsOfEveryLayer) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "q/config.json"));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::quantize_checkpoint_test

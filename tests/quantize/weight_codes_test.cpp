@@ -14,8 +14,7 @@
 #include "ops/per_token_group_quant_fp8.h"
 #include "ops/scaled_fp4_quant.h"
 
-namespace weft {
-namespace {
+namespace weft::weight_codes_test {
 
 Tensor some_weight(std::int64_t rows, std::int64_t columns) {
   return make_sample_tensor(SampleTensor("w", {rows, columns}, DType::f32, Fill::normal), DType::f32, 3);
@@ -86,5 +85,4 @@ TEST_F(WeightCodes, OfNumbersThatAreNotFiniteAreRefused) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::weight_codes_test

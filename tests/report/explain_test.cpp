@@ -9,8 +9,7 @@
 #include "ir/parse.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::explain_test {
 
 class ExplainTest : public testing::Test {
  protected:
@@ -109,5 +108,4 @@ TEST_F(ExplainTest, SelectedImplementationsAreThoseOfTheReport) {
   EXPECT_EQ(selected_impls(explanation_.records[1]).at("silu_and_mul").begin()->second, "cpu");
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::explain_test

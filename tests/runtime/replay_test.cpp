@@ -8,8 +8,7 @@
 #include "compiler/pipeline.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::replay_test {
 
 class ReplayTest : public testing::Test {
  protected:
@@ -74,5 +73,4 @@ TEST_F(ReplayTest, RefusesToRunWithoutAnInputOrBeyondItsBounds) {
   EXPECT_THROW(replay.run(), InternalError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::replay_test

@@ -8,8 +8,7 @@
 #include "compiler/pipeline.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::verify_plan_test {
 
 class VerifyPlanTest : public testing::Test {
  protected:
@@ -96,5 +95,4 @@ TEST_F(VerifyPlanTest, RefusesPagesThatMoved) {
   EXPECT_NE(error().find("KV pages are returned in slot"), std::string::npos) << error();
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::verify_plan_test

@@ -10,8 +10,7 @@
 #include "tensor/text_cursor.h"
 #include "tests/tensor/random_source.h"
 
-namespace weft {
-namespace {
+namespace weft::attribute_parser_test {
 
 std::string error_of(const std::string& text) {
   try {
@@ -99,5 +98,4 @@ TEST(AttributeParser, ReadsBackEveryString) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::attribute_parser_test

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::attribute_test {
 
 TEST(Attribute, PrintsAsGraphsSpellIt) {
   EXPECT_EQ(Attribute().text(), "none");
@@ -74,5 +73,4 @@ TEST(Attributes, KeepOrderAndReplaceInPlace) {
   EXPECT_THROW(attributes.at("missing"), InternalError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::attribute_test

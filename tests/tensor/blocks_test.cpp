@@ -11,8 +11,7 @@
 #include "tensor/float16.h"
 #include "tests/tensor/random_source.h"
 
-namespace weft {
-namespace {
+namespace weft::blocks_test {
 
 std::vector<std::byte> quantized(DType dtype, const std::vector<float>& values) {
   const auto count = static_cast<std::int64_t>(values.size());
@@ -145,5 +144,4 @@ TEST(Blocks, RefuseWhatIsNotFiniteOrNotWhole) {
   EXPECT_THROW(dequantize_row(DType::f32, blocks.data(), values.data(), 32), InternalError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::blocks_test

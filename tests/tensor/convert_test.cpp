@@ -10,8 +10,7 @@
 #include "tensor/blocks.h"
 #include "tensor/float16.h"
 
-namespace weft {
-namespace {
+namespace weft::convert_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -145,5 +144,4 @@ TEST(Convert, CopiesAnOddCountOfNibblesAndNothingBehind) {
   EXPECT_EQ(target, (std::vector<std::byte>{std::byte{0x21}, std::byte{0xf3}}));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::convert_test

@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::device_test {
 
 TEST(Device, TextReadsBack) {
   for (const DeviceId id : {DeviceId{DeviceType::cpu, 0}, DeviceId{DeviceType::cuda, 0}, DeviceId{DeviceType::cuda, 3},
@@ -44,5 +43,4 @@ TEST(Device, RefusesUnknownCeilingsAndThreadCounts) {
   EXPECT_THROW(describe_cpu("", 100000), UserError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::device_test

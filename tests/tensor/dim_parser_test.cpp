@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "tensor/text_cursor.h"
 
-namespace weft {
-namespace {
+namespace weft::dim_parser_test {
 
 std::string error_of(const std::string& text) {
   try {
@@ -88,5 +87,4 @@ TEST(DimParser, ReadsShapesUpToACount) {
   EXPECT_THROW(parse_shape("[1 2]", position, '[', ']', 6), ParseError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::dim_parser_test

@@ -9,8 +9,7 @@
 #include "tensor/dim_parser.h"
 #include "tests/property.h"
 
-namespace weft {
-namespace {
+namespace weft::dim_property_test {
 
 constexpr int kCases = 1500;
 const std::array<std::string, 3> kSymbols = {"s0", "s1", "n"};
@@ -89,32 +88,32 @@ void showValue(const Expression& expression, std::ostream& out) { out << sample_
 
 void showValue(const Numbers& numbers, std::ostream& out) { rc::show(numbers.of, out); }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::dim_property_test
 
 namespace rc {
 
 template <>
-struct Arbitrary<weft::Expression> {
-  static Gen<weft::Expression> arbitrary() {
-    const auto step = gen::build<weft::Step>(gen::set(&weft::Step::kind, weft::number_in(0, 11)),
-                                             gen::set(&weft::Step::number, weft::number_in(-9, 10)));
-    return gen::build<weft::Expression>(gen::set(&weft::Expression::steps, weft::at_most(40, step)));
+struct Arbitrary<weft::dim_property_test::Expression> {
+  static Gen<weft::dim_property_test::Expression> arbitrary() {
+    const auto step = gen::build<weft::dim_property_test::Step>(
+        gen::set(&weft::dim_property_test::Step::kind, weft::number_in(0, 11)),
+        gen::set(&weft::dim_property_test::Step::number, weft::number_in(-9, 10)));
+    return gen::build<weft::dim_property_test::Expression>(
+        gen::set(&weft::dim_property_test::Expression::steps, weft::at_most(40, step)));
   }
 };
 
 template <>
-struct Arbitrary<weft::Numbers> {
-  static Gen<weft::Numbers> arbitrary() {
-    return gen::build<weft::Numbers>(
-        gen::set(&weft::Numbers::of, gen::container<std::array<int, 3>>(weft::number_in(0, 50))));
+struct Arbitrary<weft::dim_property_test::Numbers> {
+  static Gen<weft::dim_property_test::Numbers> arbitrary() {
+    return gen::build<weft::dim_property_test::Numbers>(
+        gen::set(&weft::dim_property_test::Numbers::of, gen::container<std::array<int, 3>>(weft::number_in(0, 50))));
   }
 };
 
 }  // namespace rc
 
-namespace weft {
-namespace {
+namespace weft::dim_property_test {
 
 TEST(DimProperty, EvaluatesAsTheNumbersDo) {
   check_property(kCases, [](const Expression& expression, const Numbers& numbers) {
@@ -205,5 +204,4 @@ TEST(DimProperty, OrderIsTotal) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::dim_property_test

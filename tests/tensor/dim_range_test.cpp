@@ -2,8 +2,7 @@
 
 #include "tensor/dim.h"
 
-namespace weft {
-namespace {
+namespace weft::dim_range_test {
 
 const Dim s0 = Dim::symbol("s0");
 const Dim s1 = Dim::symbol("s1");
@@ -66,5 +65,4 @@ TEST(DimCompare, DoesNotKnowWhatLeaves64Bits) {
   EXPECT_EQ(compare_less_equal(far, s1 + INT64_MIN, {}), Truth::unknown);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::dim_range_test

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "tensor/dim_terms.h"
 
-namespace weft {
-namespace {
+namespace weft::dim_test {
 
 const Dim s0 = Dim::symbol("s0");
 const Dim s1 = Dim::symbol("s1");
@@ -155,5 +154,4 @@ TEST(Dim, CountsElements) {
   EXPECT_THROW(element_count({INT64_MAX, 2}), UserError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::dim_test

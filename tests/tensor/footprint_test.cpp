@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
-namespace {
+namespace weft::footprint_test {
 
 Meta columns(std::int64_t width, std::int64_t stride) {
   Meta meta = Meta::tensor(DType::f32, {Dim::symbol("s0"), width});
@@ -80,5 +79,4 @@ TEST(Footprint, KnowsThatNothingMeetsNoElements) {
   EXPECT_FALSE(may_overlap(Meta::strided(DType::f32, {0, 4}, {32, 1}), 4, four, 0));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::footprint_test

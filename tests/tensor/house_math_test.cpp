@@ -10,8 +10,7 @@
 
 #include "tests/tensor/random_source.h"
 
-namespace weft {
-namespace {
+namespace weft::house_math_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -156,5 +155,4 @@ TEST(HouseMath, TanhIsNearlyAlwaysTheNearestFloatWhereOnePlusTanhCancels) {
   EXPECT_LT(other, 100);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::house_math_test

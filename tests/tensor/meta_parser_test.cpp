@@ -8,8 +8,7 @@
 #include "tensor/text_cursor.h"
 #include "tests/tensor/random_source.h"
 
-namespace weft {
-namespace {
+namespace weft::meta_parser_test {
 
 std::string error_of(const std::string& text) {
   try {
@@ -86,5 +85,4 @@ TEST(MetaParser, ReadsBackRandomTensors) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::meta_parser_test

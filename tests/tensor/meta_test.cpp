@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::meta_test {
 
 const Dim s0 = Dim::symbol("s0");
 
@@ -77,5 +76,4 @@ TEST(Meta, EqualityIsOverEveryFact) {
   EXPECT_NE(meta, other);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::meta_test

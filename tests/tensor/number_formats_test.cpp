@@ -16,8 +16,7 @@
 #include "tensor/float8.h"
 #include "tests/tensor/random_source.h"
 
-namespace weft {
-namespace {
+namespace weft::number_formats_test {
 
 struct Format {
   std::string name;
@@ -170,5 +169,4 @@ TEST(NumberFormats, NibblesAreLowFirst) {
   EXPECT_EQ(packed, (std::vector<std::uint8_t>{0x01, 0x4f}));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::number_formats_test

@@ -14,8 +14,7 @@
 #include "tensor/convert.h"
 #include "tensor/float_bits.h"
 
-namespace weft {
-namespace {
+namespace weft::number_vectors_test {
 
 std::string read_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -80,5 +79,4 @@ TEST(NumberVectors, EqualPyTorchBitForBit) {
   EXPECT_GT(compared, 20000);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::number_vectors_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft {
-namespace {
+namespace weft::quant_key_test {
 
 TEST(QuantKey, SpellsWhatItNames) {
   EXPECT_EQ(fp8_static_tensor(DType::f8e4m3fnuz).text(), "QuantKey(f8e4m3fnuz,scale(f32,static,per_tensor),symmetric)");
@@ -24,5 +23,4 @@ TEST(QuantKey, ComparesByAllOfIt) {
   EXPECT_NE(mxfp8_dynamic(), fp8_dynamic_group(DType::f8e4m3, 32));
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::quant_key_test

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::schema_test {
 
 TEST(Schema, PrintsWhatItRead) {
   for (const char* text : {
@@ -106,5 +105,4 @@ TEST(Conform, TurnsAmbiguousTextIntoTheSchemasType) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::schema_test

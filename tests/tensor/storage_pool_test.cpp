@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::storage_pool_test {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kKeepsBlocks = false;
@@ -63,5 +62,4 @@ TEST(StoragePool, ThreadsMayGiveBackWhatOthersTook) {
   }
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::storage_pool_test

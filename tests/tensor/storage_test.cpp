@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::storage_test {
 
 TEST(Storage, GivesZeroedAlignedMemoryOfEverySize) {
   for (const std::int64_t bytes :
@@ -44,5 +43,4 @@ TEST(Storage, ReportsMemoryThatIsNotThere) {
   EXPECT_THROW(Storage::allocate(-1), InternalError);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::storage_test

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 
-namespace weft {
-namespace {
+namespace weft::tensor_test {
 
 TEST(Tensor, IsEmptyAndZeroed) {
   const Tensor tensor = Tensor::empty(Meta::tensor(DType::f32, {3, 5}));
@@ -75,5 +74,4 @@ TEST(Tensor, AnEmptyDimHoldsNothing) {
   EXPECT_NE(tensor.view().data, nullptr);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::tensor_test

@@ -40,7 +40,7 @@ struct OpsArguments {
 
 std::vector<std::int64_t> counts(const std::string& text, const char* option) {
   std::vector<std::int64_t> counts;
-  for (const std::string& word : split(text, ',')) {
+  for (const std::string& word : split_text(text, ',')) {
     counts.push_back(human_integer(word, option));
     USER_CHECK(counts.back() >= 0, "[{}] must be at least 0, but is {}", option, counts.back());
   }
@@ -50,7 +50,7 @@ std::vector<std::int64_t> counts(const std::string& text, const char* option) {
 std::vector<std::int64_t> thread_counts(const BenchArguments& arguments, const Options& options) {
   if (arguments.threads.empty()) return {options.threads};
   std::vector<std::int64_t> counts;
-  for (const std::string& word : split(arguments.threads, ',')) {
+  for (const std::string& word : split_text(arguments.threads, ',')) {
     Options one;  // the option's own reading and bounds
     set_option(one, "threads", word, "command line");
     counts.push_back(one.threads);

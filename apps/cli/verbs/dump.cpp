@@ -143,7 +143,7 @@ int dump_plan(const DumpArguments& arguments, VerbCall& call) {
   return 0;
 }
 
-using Command = int (*)(const DumpArguments&, VerbCall&);
+using DumpCommand = int (*)(const DumpArguments&, VerbCall&);
 
 }  // namespace
 }  // namespace weft
@@ -152,8 +152,8 @@ VERB(dump) {
   verbs.add("dump",
             {"Print what the program knows and makes.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<DumpArguments>();
-               auto chosen = std::make_shared<Command>(nullptr);
-               const auto add = [&](const char* name, const char* summary, Command command) -> Flags& {
+               auto chosen = std::make_shared<DumpCommand>(nullptr);
+               const auto add = [&](const char* name, const char* summary, DumpCommand command) -> Flags& {
                  Flags& verb = flags.verb(name, summary, [chosen, command] { *chosen = command; });
                  verb.flag("--json", arguments->json, "Print JSON.");
                  return verb;

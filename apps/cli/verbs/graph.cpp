@@ -81,7 +81,7 @@ int optimize_graphs(const GraphArguments& arguments, VerbCall& call) {
     verify_text(*graph, context->ops, arguments.file);
     const std::vector<PassRecord> records = arguments.passes.empty()
                                                 ? run_passes_to(*graph, *context, *to)
-                                                : run_named_passes(*graph, *context, split(arguments.passes, ','));
+                                                : run_named_passes(*graph, *context, split_text(arguments.passes, ','));
     nlohmann::ordered_json passes = nlohmann::ordered_json::array();
     for (const PassRecord& record : records)
       passes.push_back({{"name", record.name},
@@ -146,7 +146,7 @@ int match_graphs(const GraphArguments& arguments, VerbCall& call) {
   return 0;
 }
 
-using Command = int (*)(const GraphArguments&, VerbCall&);
+using GraphCommand = int (*)(const GraphArguments&, VerbCall&);
 
 }  // namespace
 }  // namespace weft
@@ -155,8 +155,8 @@ VERB(graph) {
   verbs.add("graph",
             {"Print, verify, optimize, match or run graph text.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<GraphArguments>();
-               auto chosen = std::make_shared<Command>(nullptr);
-               const auto add = [&](const char* name, const char* summary, Command command) -> Flags& {
+               auto chosen = std::make_shared<GraphCommand>(nullptr);
+               const auto add = [&](const char* name, const char* summary, GraphCommand command) -> Flags& {
                  Flags& verb = flags.verb(name, summary, [chosen, command] { *chosen = command; });
                  verb.option("file", arguments->file, "Graph text.", {.required = true});
                  verb.flag("--json", arguments->json, "Print JSON.");

@@ -29,7 +29,7 @@ std::vector<int> chosen_positions(const std::string& text, std::size_t count) {
     std::iota(positions.begin(), positions.end(), 0);
     return positions;
   }
-  for (const std::string& word : split(text, ',')) {
+  for (const std::string& word : split_text(text, ',')) {
     const std::int64_t position = human_integer(word, "--positions");
     USER_CHECK(position >= 0 && position < static_cast<std::int64_t>(count),
                "[--positions] must be last, all or positions in [0, {}), but holds {}", count, position);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/text.h"
 #include "io/jinja/format_spec.h"
 #include "io/jinja/number.h"
 #include "io/jinja/printer.h"
@@ -11,8 +12,6 @@
 namespace weft::jinja {
 
 namespace {
-
-bool is_digit_byte(char byte) { return byte >= '0' && byte <= '9'; }
 
 // Reads `%[(name)][flags][width][.precision]type` behind the percent sign and takes the values it asks for.
 class PercentFormatter {
@@ -73,7 +72,7 @@ class PercentFormatter {
       return value.integer();
     }
     std::int64_t size = 0;
-    while (is_digit_byte(peek())) {
+    while (weft::is_digit(peek())) {
       size = size * 10 + (text_[position_++] - '0');
       if (size > largest) fail_template("a format width or precision beyond {}", largest);
     }
@@ -276,7 +275,7 @@ class BraceFormatter {
         const std::size_t close = name.find(']');
         if (name.front() != '[' || close == std::string_view::npos) fail_template("Missing ']' in format string");
         const std::string_view key = name.substr(1, close - 1);
-        const auto index = is_digit_byte(key.empty() ? ' ' : key[0]) ? parse_integer(key) : std::nullopt;
+        const auto index = weft::is_digit(key.empty() ? ' ' : key[0]) ? parse_integer(key) : std::nullopt;
         value = runtime_.item(value, index ? Value::integer(*index) : Value::string(std::string(key)));
         name.remove_prefix(close + 1);
       }
@@ -285,7 +284,7 @@ class BraceFormatter {
   }
 
   const Value& find_argument(std::string_view name) {
-    const bool numbered = name.empty() || is_digit_byte(name[0]);
+    const bool numbered = name.empty() || weft::is_digit(name[0]);
     if (!numbered) {
       for (const auto& [key, value] : arguments_.named)
         if (key == name) return value;

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "io/jinja/string_literal.h"
 #include "io/jinja/text.h"
 
@@ -16,10 +17,8 @@ namespace {
 constexpr std::string_view kTwoByteSymbols[] = {"//", "**", "==", "!=", ">=", "<="};
 constexpr std::string_view kOneByteSymbols = "+-/*%~[](){}><=.:|,;";
 
-bool is_digit_byte(char byte) { return byte >= '0' && byte <= '9'; }
-
 bool is_hexadecimal(char byte) {
-  return is_digit_byte(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+  return weft::is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 bool is_octal(char byte) { return byte >= '0' && byte <= '7'; }
 bool is_binary(char byte) { return byte == '0' || byte == '1'; }
@@ -209,7 +208,7 @@ class Lexer {
 
   void lex_token(std::string& brackets) {
     const char first = source_[position_];
-    if (is_digit_byte(first)) {
+    if (weft::is_digit(first)) {
       lex_number();
     } else if (first == '"' || first == '\'') {
       lex_string(first);
@@ -273,23 +272,23 @@ class Lexer {
   std::optional<std::size_t> after_real() const {
     // `list.0.1` is two subscripts.
     if (position_ > 0 && source_[position_ - 1] == '.') return std::nullopt;
-    const std::size_t whole = after_digits(position_, is_digit_byte);
+    const std::size_t whole = after_digits(position_, weft::is_digit);
     std::size_t fraction = whole;
     if (at(".", whole)) {
-      const std::size_t end = after_digits(whole + 1, is_digit_byte);
+      const std::size_t end = after_digits(whole + 1, weft::is_digit);
       if (end > whole + 1) fraction = end;
     }
     if (at("e", fraction) || at("E", fraction)) {
       const std::size_t sign = fraction + 1;
       const std::size_t digits = at("+", sign) || at("-", sign) ? sign + 1 : sign;
-      const std::size_t end = after_digits(digits, is_digit_byte);
+      const std::size_t end = after_digits(digits, weft::is_digit);
       if (end > digits) return end;
     }
     return fraction > whole ? std::optional(fraction) : std::nullopt;
   }
 
   std::size_t after_integer() const {
-    if (source_[position_] != '0') return after_digits(position_, is_digit_byte);
+    if (source_[position_] != '0') return after_digits(position_, weft::is_digit);
     const char base = position_ + 1 < source_.size() ? source_[position_ + 1] : '\0';
     std::size_t end = position_ + 2;
     if (base == 'x' || base == 'X') end = after_digits(position_ + 2, is_hexadecimal, true);

@@ -39,13 +39,13 @@ Value copy(Runtime&, const Value& self, const Arguments& arguments) {
   return self;
 }
 
-Value count(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value count_in_list(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const auto values = bind_arguments("count", arguments, {"value"}, 1);
   return Value::integer(std::count_if(self.items().begin(), self.items().end(),
                                       [&](const Value& item) { return is_equal(runtime.budget(), item, *values[0]); }));
 }
 
-Value index(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value index_in_list(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const auto values = bind_arguments("index", arguments, {"value"}, 1);
   const auto found = std::find_if(self.items().begin(), self.items().end(),
                                   [&](const Value& item) { return is_equal(runtime.budget(), item, *values[0]); });
@@ -60,8 +60,8 @@ constexpr Method kDictMethods[] = {
     {"keys", view<Part::keys>},
     {"values", view<Part::values>},
 };
-constexpr Method kListMethods[] = {{"copy", copy}, {"count", count}, {"index", index}};
-constexpr Method kTupleMethods[] = {{"count", count}, {"index", index}};
+constexpr Method kListMethods[] = {{"copy", copy}, {"count", count_in_list}, {"index", index_in_list}};
+constexpr Method kTupleMethods[] = {{"count", count_in_list}, {"index", index_in_list}};
 
 constexpr std::string_view kListChanges[] = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
 constexpr std::string_view kDictChanges[] = {"clear", "pop", "popitem", "setdefault", "update"};

@@ -131,13 +131,13 @@ Value extreme(Runtime& runtime, const Value& input, const Arguments& arguments) 
   return best ? best->item : Value::undefined("No aggregated item, sequence was empty.");
 }
 
-constexpr Filter kFilters[] = {
+constexpr Filter kOrderFilters[] = {
     {"dictsort", sort_dict}, {"groupby", group}, {"max", extreme<true>},
     {"min", extreme<false>}, {"sort", sort},     {"unique", unique},
 };
 
 }  // namespace
 
-std::span<const Filter> order_filters() { return kFilters; }
+std::span<const Filter> order_filters() { return kOrderFilters; }
 
 }  // namespace weft::jinja

@@ -69,7 +69,7 @@ Value select(Runtime& runtime, const Value& input, const Arguments& arguments) {
   return make_iterator(runtime.budget(), std::move(selected));
 }
 
-constexpr Filter kFilters[] = {
+constexpr Filter kSelectionFilters[] = {
     {"map", map},
     {"reject", select<false, false>},
     {"rejectattr", select<false, true>},
@@ -79,6 +79,6 @@ constexpr Filter kFilters[] = {
 
 }  // namespace
 
-std::span<const Filter> selection_filters() { return kFilters; }
+std::span<const Filter> selection_filters() { return kSelectionFilters; }
 
 }  // namespace weft::jinja

@@ -52,7 +52,7 @@ Value items(Runtime& runtime, const Value& input, const Arguments& arguments) {
   return make_iterator(runtime.budget(), std::move(pairs));
 }
 
-Value join(Runtime& runtime, const Value& input, const Arguments& arguments) {
+Value join_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const auto values = bind_arguments("join", arguments, {"d", "attribute"});
   const std::string separator = values[0] == nullptr ? "" : to_text(runtime.budget(), *values[0]);
   Printer out(runtime.budget());
@@ -127,13 +127,13 @@ Value sum(Runtime& runtime, const Value& input, const Arguments& arguments) {
   return total;
 }
 
-constexpr Filter kFilters[] = {
-    {"batch", batch},  {"first", first},     {"items", items}, {"join", join}, {"last", last},
+constexpr Filter kSequenceFilters[] = {
+    {"batch", batch},  {"first", first},     {"items", items}, {"join", join_filter}, {"last", last},
     {"list", to_list}, {"reverse", reverse}, {"slice", slice}, {"sum", sum},
 };
 
 }  // namespace
 
-std::span<const Filter> sequence_filters() { return kFilters; }
+std::span<const Filter> sequence_filters() { return kSequenceFilters; }
 
 }  // namespace weft::jinja

@@ -13,7 +13,7 @@ namespace weft::jinja {
 namespace {
 
 template <std::string (*map)(std::string_view)>
-Value mapped(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value mapped_method(Runtime& runtime, const Value& self, const Arguments& arguments) {
   bind_arguments("str method", arguments, {});
   runtime.budget().step(self.text().size() / 8);
   return make_string_like(runtime, self, map(self.text()));
@@ -109,7 +109,7 @@ Value pad(Runtime& runtime, const Value& self, const Arguments& arguments, bool 
   return make_string_like(runtime, self, std::move(text));
 }
 
-Value center(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value center_method(Runtime& runtime, const Value& self, const Arguments& arguments) {
   return pad(runtime, self, arguments, true, true);
 }
 
@@ -134,9 +134,9 @@ Value fill_with_zeros(Runtime& runtime, const Value& self, const Arguments& argu
   return make_string_like(runtime, self, std::move(text));
 }
 
-constexpr Method kMethods[] = {
-    {"capitalize", mapped<capitalize>},
-    {"center", center},
+constexpr Method kStringMethods[] = {
+    {"capitalize", mapped_method<capitalize>},
+    {"center", center_method},
     {"format", format_braces},
     {"isalnum", all_are<is_alphanumeric>},
     {"isalpha", all_are<is_alphabetic>},
@@ -150,14 +150,14 @@ constexpr Method kMethods[] = {
     {"istitle", is_title},
     {"isupper", all_cased_are<is_upper, is_lower>},
     {"ljust", align_left},
-    {"lower", mapped<to_lower>},
+    {"lower", mapped_method<to_lower>},
     {"lstrip", stripped<Side::left>},
     {"rjust", align_right},
     {"rstrip", stripped<Side::right>},
     {"strip", stripped<Side::both>},
-    {"swapcase", mapped<swap_case>},
-    {"title", mapped<to_title>},
-    {"upper", mapped<to_upper>},
+    {"swapcase", mapped_method<swap_case>},
+    {"title", mapped_method<to_title>},
+    {"upper", mapped_method<to_upper>},
     {"zfill", fill_with_zeros},
 };
 
@@ -173,6 +173,6 @@ const std::string& text_argument(std::string_view callee, const Value& argument)
   return argument.text();
 }
 
-std::span<const Method> string_methods() { return kMethods; }
+std::span<const Method> string_methods() { return kStringMethods; }
 
 }  // namespace weft::jinja

@@ -76,13 +76,13 @@ Value find(Runtime& runtime, const Value& self, const Arguments& arguments) {
 }
 
 template <bool last>
-Value index(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value index_in_text(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const std::int64_t found = locate<last>(runtime, "index", self, arguments);
   if (found < 0) fail_template("substring not found");
   return Value::integer(found);
 }
 
-Value count(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value count_in_text(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const auto values = bind_arguments("count", arguments, {"sub", "start", "end"}, 1);
   const std::string& wanted = text_argument("count", *values[0]);
   const auto part = window(runtime, self.text(), values[1], values[2]);
@@ -105,7 +105,7 @@ Value remove_affix(Runtime& runtime, const Value& self, const Arguments& argumen
   return make_string_like(runtime, self, std::string(text));
 }
 
-Value replace(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value replace_method(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const auto values = bind_arguments("replace", arguments, {"old", "new", "count"}, 2);
   const std::string with = text_argument("replace", *values[1]);
   return make_string_like(runtime, self,
@@ -114,7 +114,7 @@ Value replace(Runtime& runtime, const Value& self, const Arguments& arguments) {
                                        integer_argument("replace", values[2], -1)));
 }
 
-Value join(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value join_method(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const auto values = bind_arguments("join", arguments, {"iterable"}, 1);
   std::string text;
   bool first = true;
@@ -207,18 +207,18 @@ Value partition(Runtime& runtime, const Value& self, const Arguments& arguments)
   return make_sequence(runtime.budget(), Kind::tuple, std::move(items));
 }
 
-constexpr Method kMethods[] = {
-    {"count", count},
+constexpr Method kSearchMethods[] = {
+    {"count", count_in_text},
     {"endswith", has_affix<true>},
     {"find", find<false>},
-    {"index", index<false>},
-    {"join", join},
+    {"index", index_in_text<false>},
+    {"join", join_method},
     {"partition", partition<false>},
     {"removeprefix", remove_affix<false>},
     {"removesuffix", remove_affix<true>},
-    {"replace", replace},
+    {"replace", replace_method},
     {"rfind", find<true>},
-    {"rindex", index<true>},
+    {"rindex", index_in_text<true>},
     {"rpartition", partition<true>},
     {"rsplit", split<true>},
     {"split", split<false>},
@@ -252,6 +252,6 @@ std::string replace_text(Budget& budget, std::string_view text, std::string_view
   return out;
 }
 
-std::span<const Method> string_search_methods() { return kMethods; }
+std::span<const Method> string_search_methods() { return kSearchMethods; }
 
 }  // namespace weft::jinja

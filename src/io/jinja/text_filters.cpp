@@ -21,7 +21,7 @@ Value soft_string(Runtime& runtime, const Value& value) {
 }
 
 template <std::string (*map)(std::string_view)>
-Value mapped(Runtime& runtime, const Value& input, const Arguments& arguments) {
+Value mapped_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   bind_arguments("filter", arguments, {});
   const Value text = soft_string(runtime, input);
   runtime.budget().step(text.text().size() / 8);
@@ -56,7 +56,7 @@ Value trim(Runtime& runtime, const Value& input, const Arguments& arguments) {
                                               : strip_space(text.text(), Side::both)));
 }
 
-Value center(Runtime& runtime, const Value& input, const Arguments& arguments) {
+Value center_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const auto values = bind_arguments("center", arguments, {"width"});
   const Value text = soft_string(runtime, input);
   const Value width = Value::integer(integer_argument("center", values[0], 80));
@@ -96,7 +96,7 @@ Value format(Runtime& runtime, const Value& input, const Arguments& arguments) {
   return format_percent(runtime.budget(), soft_string(runtime, input), values);
 }
 
-Value replace(Runtime& runtime, const Value& input, const Arguments& arguments) {
+Value replace_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const auto values = bind_arguments("replace", arguments, {"old", "new", "count"}, 2);
   return make_string(
       runtime.budget(),
@@ -169,28 +169,28 @@ Value count_words(Runtime& runtime, const Value& input, const Arguments& argumen
   return Value::integer(count);
 }
 
-constexpr Filter kFilters[] = {
-    {"capitalize", mapped<capitalize>},
-    {"center", center},
+constexpr Filter kTextFilters[] = {
+    {"capitalize", mapped_filter<capitalize>},
+    {"center", center_filter},
     {"e", escape},
     {"escape", escape},
     {"forceescape", force_escape},
     {"format", format},
     {"indent", indent},
-    {"lower", mapped<to_lower>},
-    {"replace", replace},
+    {"lower", mapped_filter<to_lower>},
+    {"replace", replace_filter},
     {"safe", safe},
     {"string", string},
-    {"title", mapped<title>},
+    {"title", mapped_filter<title>},
     {"tojson", json_filter},
     {"trim", trim},
     {"truncate", truncate},
-    {"upper", mapped<to_upper>},
+    {"upper", mapped_filter<to_upper>},
     {"wordcount", count_words},
 };
 
 }  // namespace
 
-std::span<const Filter> text_filters() { return kFilters; }
+std::span<const Filter> text_filters() { return kTextFilters; }
 
 }  // namespace weft::jinja

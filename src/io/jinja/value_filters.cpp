@@ -85,18 +85,18 @@ Value round_number(Runtime&, const Value& input, const Arguments& arguments) {
   return Value::real((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit);
 }
 
-Value count(Runtime& runtime, const Value& input, const Arguments& arguments) {
+Value count_filter(Runtime& runtime, const Value& input, const Arguments& arguments) {
   bind_arguments("length", arguments, {});
   return Value::integer(length(runtime.budget(), input));
 }
 
-constexpr Filter kFilters[] = {
-    {"abs", absolute},  {"count", count},    {"d", use_default}, {"default", use_default},
-    {"float", to_real}, {"int", to_integer}, {"length", count},  {"round", round_number},
+constexpr Filter kValueFilters[] = {
+    {"abs", absolute},  {"count", count_filter}, {"d", use_default},       {"default", use_default},
+    {"float", to_real}, {"int", to_integer},     {"length", count_filter}, {"round", round_number},
 };
 
 }  // namespace
 
-std::span<const Filter> value_filters() { return kFilters; }
+std::span<const Filter> value_filters() { return kValueFilters; }
 
 }  // namespace weft::jinja

@@ -1,6 +1,5 @@
 // linear_fp8_block on the CPU: codes times the scales of their blocks in f32, then products and sums of those.
 
-#include "kernels/cpu/lib/result_kind.h"
 #include "kernels/cpu/lib/scaled_linear.h"
 #include "kernels/registry.h"
 
@@ -37,11 +36,5 @@ void run(const ScaledLinearKernels& kernels, const KernelCall& call) {
 
 KERNELS(cpu, linear_fp8_block) {
   using namespace weft::cpu;
-  registry.add({.op = "linear_fp8_block",
-                .provider = "cpu",
-                .supported = runs_on_cpu,
-                .supports = supports,
-                .prepare = prepare_scaled_linear<run>,
-                .scratch_bytes = scaled_linear_scratch,
-                .note = kScaledLinearNote});
+  registry.add(scaled_linear_kernel<run>("linear_fp8_block", supports));
 }

@@ -1,13 +1,11 @@
 // linear_nvfp4 on the CPU: codes times the scales of their blocks of 16 in f32, then the two global scales on the sums.
 
-#include "kernels/cpu/lib/result_kind.h"
 #include "kernels/cpu/lib/scaled_linear.h"
 #include "kernels/registry.h"
+#include "tensor/quant_key.h"
 
 namespace weft::cpu {
 namespace {
-
-constexpr std::int64_t kBlock = 16;
 
 Verdict supports(const KernelRequest& request) {
   if (request.attributes.at("swizzled_scales").boolean()) return Verdict::no("scales are swizzled");
@@ -19,7 +17,7 @@ ScaleGrid scales_of_blocks(const TensorView& scale) {
   return {.small = scale.as<const std::uint8_t>(),
           .row_stride = scale.stride[0],
           .column_stride = scale.stride[1],
-          .group_columns = kBlock};
+          .group_columns = kNvfp4Group};
 }
 
 void run(const ScaledLinearKernels& kernels, const KernelCall& call) {
@@ -41,11 +39,5 @@ void run(const ScaledLinearKernels& kernels, const KernelCall& call) {
 
 KERNELS(cpu, linear_nvfp4) {
   using namespace weft::cpu;
-  registry.add({.op = "linear_nvfp4",
-                .provider = "cpu",
-                .supported = runs_on_cpu,
-                .supports = supports,
-                .prepare = prepare_scaled_linear<run>,
-                .scratch_bytes = scaled_linear_scratch,
-                .note = kScaledLinearNote});
+  registry.add(scaled_linear_kernel<run>("linear_nvfp4", supports));
 }

@@ -1,7 +1,6 @@
 // linear_scaled on the CPU: sums of products of i8 or fp8 codes, exact as long as they are below 2^24 for i8; then the
 // scales of the column and of the row.
 
-#include "kernels/cpu/lib/result_kind.h"
 #include "kernels/cpu/lib/scaled_linear.h"
 #include "kernels/registry.h"
 
@@ -35,11 +34,5 @@ void run(const ScaledLinearKernels& kernels, const KernelCall& call) {
 
 KERNELS(cpu, linear_scaled) {
   using namespace weft::cpu;
-  registry.add({.op = "linear_scaled",
-                .provider = "cpu",
-                .supported = runs_on_cpu,
-                .supports = supports,
-                .prepare = prepare_scaled_linear<run>,
-                .scratch_bytes = scaled_linear_scratch,
-                .note = kScaledLinearNote});
+  registry.add(scaled_linear_kernel<run>("linear_scaled", supports));
 }

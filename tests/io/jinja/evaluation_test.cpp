@@ -4,8 +4,7 @@
 
 #include "tests/io/jinja/cases.h"
 
-namespace weft {
-namespace {
+namespace weft::evaluation_test {
 
 TEST(JinjaEvaluation, CalculatesAsPythonDoes) {
   expect_texts({
@@ -140,5 +139,4 @@ TEST(JinjaEvaluation, UnescapesStringsAsPythonDoes) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::evaluation_test

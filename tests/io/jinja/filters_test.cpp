@@ -4,8 +4,7 @@
 
 #include "tests/io/jinja/cases.h"
 
-namespace weft {
-namespace {
+namespace weft::filters_test {
 
 TEST(JinjaFilters, WritesJsonAsPythonDoes) {
   expect_texts({
@@ -163,5 +162,4 @@ TEST(JinjaFilters, FillsFormatsIn) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::filters_test

@@ -4,8 +4,7 @@
 
 #include "tests/io/jinja/cases.h"
 
-namespace weft {
-namespace {
+namespace weft::renderer_test {
 
 TEST(JinjaRenderer, RunsElseOfALoopWithoutAFinishedRound) {
   expect_texts({
@@ -166,5 +165,4 @@ TEST(JinjaRenderer, RefusesWhatIsNoTemplate) {
   });
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::renderer_test

@@ -136,6 +136,14 @@ inline Floats odd_of(Integers pairs) { return floats_of(pairs & static_cast<std:
 inline Floats load(const Brain* from, EvenLanes) { return even_of(load_bits(from)); }
 inline Floats load(const Brain* from, OddLanes) { return odd_of(load_bits(from - kLanes)); }
 
+// What f8e4m3 codes in the low bytes stand for. The exponent and mantissa lie where a float has its own; 2^120 is what
+// the biases differ by, and makes denormals right.
+inline Floats fp8_values(Integers codes) {
+  const Integers magnitude = codes & 0x7f;
+  const Integers value = bits_of(floats_of(magnitude << 20) * 0x1p120f) | ((magnitude == 0x7f) & 0x7fc00000);
+  return floats_of(value | ((codes & 0x80) << 24));
+}
+
 // Calls body(column, lanes) for every vector of a row of `columns`.
 template <class Body>
 inline void for_each_vector(std::int64_t columns, Body body) {

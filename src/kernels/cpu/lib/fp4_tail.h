@@ -25,14 +25,6 @@ inline Integers fp4_codes(Floats x) {
   return held == held ? code : Integers{} + 7;
 }
 
-// What sign-extended f8e4m3 codes stand for. Scaling by 2^120 as a float gives the exponent its own bias and makes
-// denormals exact.
-inline Floats fp8_values(Integers codes) {
-  const Integers magnitude = codes & 0x7f;
-  const Floats number = floats_of(magnitude << 20) * 0x1p120f;
-  return floats_of((magnitude == 0x7f ? Integers{} + 0x7fc00000 : bits_of(number)) | (codes & INT32_MIN));
-}
-
 inline Floats reciprocal_or_zero(Floats x) { return x == 0.0f ? fill(0.0f) : 1.0f / x; }
 
 template <class F>

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
 #include "tensor/convert.h"
+#include "tensor/quant_key.h"
 
 namespace weft::cpu {
 namespace {
@@ -117,6 +118,7 @@ void clear_gaps(const TensorView& tiles, std::int64_t rows, std::int64_t groups)
 }
 
 QuantTask fp4_groups(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
+  static_assert(kFp4Group == kNvfp4Group);
   CHECK(columns % kFp4Group == 0, "[cpu] groups of {} of {} columns", kFp4Group, columns);
   const TensorView& global_scale = call.operands[tensor];
   QuantTask task{.tail = Tail::fp4_groups,

@@ -4,6 +4,7 @@
 // and weights stay plain, as a checkpoint has them: rows are widened to f32 once, weights tile by tile, each tile for
 // up to 64 rows; one row is bound by reading the codes.
 
+#include "kernels/cpu/lib/result_kind.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
 #include "kernels/kernel.h"
@@ -54,7 +55,17 @@ void prepare_scaled_linear(Kernel& kernel, const DeviceDescription& device) {
   kernel.run = [kernels](const KernelCall& call) { run(*kernels, call); };
 }
 
-inline constexpr const char* kScaledLinearNote =
-    "16 columns and up to 64 rows at a time over the threads, f32 sums of lanes along k; baseline avx2 avx512";
+template <void (*run)(const ScaledLinearKernels&, const KernelCall&)>
+Kernel scaled_linear_kernel(const char* op, Verdict (*supports)(const KernelRequest&)) {
+  return {.op = op,
+          .provider = "cpu",
+          .supported = runs_on_cpu,
+          .supports = supports,
+          .prepare = prepare_scaled_linear<run>,
+          .scratch_bytes = scaled_linear_scratch,
+          .note =
+              "16 columns and up to 64 rows at a time over the threads, f32 sums of lanes along k; "
+              "baseline avx2 avx512"};
+}
 
 }  // namespace weft::cpu

@@ -15,11 +15,7 @@ inline Floats values_of(const std::uint8_t* codes) {
   if constexpr (code == SmallCode::i8) {
     return __builtin_convertvector(load_signed_bytes(codes), Floats);
   } else {
-    // The exponent and mantissa, where a float has its own; 2^120 is what the biases differ by, and makes the
-    // denormals right.
-    const Integers bits = load_bytes(codes), magnitude = bits & 0x7f;
-    const Integers value = bits_of(floats_of(magnitude << 20) * 0x1p120f) | ((magnitude == 0x7f) & 0x7fc00000);
-    return floats_of(value | ((bits & 0x80) << 24));
+    return fp8_values(load_bytes(codes));
   }
 }
 

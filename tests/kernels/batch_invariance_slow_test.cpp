@@ -16,8 +16,7 @@
 #include "ir/meta_evaluator.h"
 #include "tests/test_context.h"
 
-namespace weft {
-namespace {
+namespace weft::batch_invariance_slow_test {
 
 constexpr std::int64_t kRows = 64;
 
@@ -221,5 +220,4 @@ TEST_P(BatchInvariance, HoldsForEveryKernelThatDeclaresIt) {
 INSTANTIATE_TEST_SUITE_P(Ceilings, BatchInvariance, testing::ValuesIn(cpu_features_to_try()),
                          [](const auto& level) { return level.param; });
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::batch_invariance_slow_test

@@ -21,8 +21,7 @@
 #include "tests/graph_recipes.h"
 #include "tests/small_layer.h"
 
-namespace weft {
-namespace {
+namespace weft::donation_property_slow_test {
 
 constexpr TokenRange kRange = {1, 8};
 
@@ -266,5 +265,4 @@ TEST(DonationProperty, EveryPlacementGivesTheSameBitsCompiledEagerAndMeant) {
   EXPECT_GT(counts.pieces, 2 * counts.placements);
 }
 
-}  // namespace
-}  // namespace weft
+}  // namespace weft::donation_property_slow_test
