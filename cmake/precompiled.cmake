@@ -2,16 +2,15 @@
 # each file, and sources are compiled in groups, of which six together take the time of two. What the sources of one
 # target name in anonymous namespaces must differ from file to file then; a file of tests has a namespace of its own.
 #
-# Neither may stand in for an #include: the thread sanitizer's build does without both, so that a source that lacks one
-# fails there, as does the dev preset's, where a change should compile no more than it touches.
+# Neither may stand in for an #include: the dev preset does without both, so that a source that lacks one fails there,
+# and a change compiles no more than it touches.
 #
 # weft_precompiled(TARGET) and weft_precompiled_tests(TARGET) give a target both, weft_grouped(TARGET) the groups alone;
 # weft_ungrouped(TARGET) takes them away again.
 
-if(WEFT_SANITIZE STREQUAL "thread" OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+set(default ON)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(default OFF)
-else()
-  set(default ON)
 endif()
 option(WEFT_PRECOMPILE "Precompile heavy headers and compile sources in groups" ${default})
 
