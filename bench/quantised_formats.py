@@ -3,7 +3,7 @@
 
     bench/quantised_formats.py [MODEL] [--formats fp8-block int8 ...] [--pairs 3] [--prompt 256] [--generate 64]
 
-Quantises the model into a temporary folder in each format and prints one row: megabytes; act+quant and rms+quant as
+Quantises the model into a temporary folder in each format and prints one row: megabytes; act, rms and attn+quant as
 they were matched, of as many as the model declares; perplexity of the recorded text, and its ratio to bf16's; of how
 many of the recorded prompts the greedy text is the same with fusions and without; prompt and generation rates with
 fusions and without, medians of runs taken in turn. Exit 1 when a text differs or a fusion is missing.
@@ -20,8 +20,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WEFT = ROOT / "build" / "weft"
 PARITY = ROOT / "tests" / "data" / "parity"
-FORMATS = ["bf16", "fp8", "fp8-per-token", "fp8-block", "int8", "nvfp4"]
-UNFUSED = ["-cc.pass_config.fuse_norm_quant=false", "-cc.pass_config.fuse_act_quant=false"]
+# "fp8-calibrated": fp8 with scales of its inputs from the recorded prompts, which is what attention can end in.
+FORMATS = ["bf16", "fp8", "fp8-calibrated", "fp8-per-token", "fp8-block", "int8", "nvfp4"]
+FUSIONS = {"act_quant": "fuse_act_quant", "rms_quant": "fuse_norm_quant", "attn_quant": "fuse_attn_quant"}
+UNFUSED = [f"-cc.pass_config.{name}=false" for name in FUSIONS.values()]
 
 
 def weft(*arguments):
@@ -36,10 +38,24 @@ def cases(name):
 
 
 def fusions(folder):
-    """act_quant and rms_quant as matched."""
+    """How often each matched."""
     passes = json.loads(weft("explain", folder, "--json"))["passes"]
     return {fusion: sum(entry["counts"]["fused"] for entry in passes if entry["name"] == name)
-            for fusion, name in (("act_quant", "fuse_act_quant"), ("rms_quant", "fuse_norm_quant"))}
+            for fusion, name in FUSIONS.items()}
+
+
+def wanted_fusions(name, layers):
+    quantised, ends_attention = name != "bf16", name in ("fp8-calibrated", "nvfp4")
+    return {"act_quant": layers * quantised, "rms_quant": 2 * layers * quantised, "attn_quant": layers * ends_attention}
+
+
+def quantize(model, name, folder, scratch):
+    more = []
+    if name == "fp8-calibrated":
+        text = pathlib.Path(scratch) / "calibration.txt"
+        text.write_text("\n".join(case["text"] for case in cases("forward.json")))
+        more = ["--calibrate", text]
+    weft("quantize", model, "--format", name.removesuffix("-calibrated"), *more, "-o", folder)
 
 
 def perplexity(folder):
@@ -76,26 +92,26 @@ def main():
     parser.add_argument("--generate", type=int, default=64)
     arguments = parser.parse_args()
     failed = False
-    print("| format | MB | act+quant | rms+quant | perplexity | of bf16's | same text | prompt fused / unfused | "
-          "generation fused / unfused |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("| format | MB | act+quant | rms+quant | attn+quant | perplexity | of bf16's | same text | prompt fused / unfused | "
+          "generation fused / unfused |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as scratch:
         base = pathlib.Path(scratch) / "bf16"
-        weft("quantize", arguments.model, "--format", "bf16", "-o", base)
+        quantize(arguments.model, "bf16", base, scratch)
         reference = perplexity(base)
         for name in arguments.formats:
             folder = pathlib.Path(scratch) / name
             if name != "bf16":
-                weft("quantize", arguments.model, "--format", name, "-o", folder)
+                quantize(arguments.model, name, folder, scratch)
             layers = json.loads((folder / "config.json").read_text())["num_hidden_layers"]
             megabytes = sum(file.stat().st_size for file in folder.glob("*.safetensors")) / 1e6
             found = fusions(folder)
-            wanted = {"act_quant": 0, "rms_quant": 0} if name == "bf16" else {"act_quant": layers, "rms_quant": 2 * layers}
+            wanted = wanted_fusions(name, layers)
             came, texts, prompts = perplexity(folder), equal_texts(folder), len(cases("forward.json"))
             (prompt, generation), (prompt_unfused, generation_unfused) = rates(folder, arguments)
             failed = failed or found != wanted or texts != prompts
-            print(f"| {name} | {megabytes:.1f} | {found['act_quant']} of {wanted['act_quant']} | {found['rms_quant']} of "
-                  f"{wanted['rms_quant']} | {came:.3f} | {came / reference:.4f} | {texts} of {prompts} | {prompt:.0f} / "
-                  f"{prompt_unfused:.0f} | {generation:.1f} / {generation_unfused:.1f} |", flush=True)
+            counts = " | ".join(f"{found[fusion]} of {wanted[fusion]}" for fusion in FUSIONS)
+            print(f"| {name} | {megabytes:.1f} | {counts} | {came:.3f} | {came / reference:.4f} | {texts} of {prompts} | "
+                  f"{prompt:.0f} / {prompt_unfused:.0f} | {generation:.1f} / {generation_unfused:.1f} |", flush=True)
     sys.exit(failed)
 
 

@@ -6,6 +6,7 @@
 #include "compiler/interpret.h"
 #include "compiler/sample_call.h"
 #include "ir/pattern_rewrite.h"
+#include "ir/pattern_value.h"
 #include "ir/trace.h"
 
 namespace weft {
@@ -32,11 +33,41 @@ class InstanceSearch {
   }
 
   std::vector<Instance> run() {
+    if (pattern_.after.nodes.size() == 1 && pattern_.after.nodes[0].op != nullptr)
+      for (const SampleCall& call : sample_calls(*pattern_.after.nodes[0].op)) begin_with(call);
     node(0);
     return std::move(found_);
   }
 
  private:
+  // What `after` is one op of can be tried as that op's samples have it; the rest is looked for.
+  void begin_with(const SampleCall& call) {
+    const PatternNode& whole = pattern_.after.nodes[0];
+    const Instance nothing = instance_;
+    bool fits = true;
+    for (std::size_t i = 0; i < whole.operands.size() && i < call.operands.size(); ++i) {
+      if (whole.operands[i].wildcard < 0) continue;
+      const auto slot = static_cast<std::size_t>(whole.operands[i].wildcard);
+      instance_.given[slot] = true;
+      instance_.values[slot] = call.operands[i];
+      fits = fits && read_type(pattern_.wildcards[slot], call.operands[i]);
+    }
+    for (const auto& [key, value] : whole.attributes.entries()) {
+      const Attribute& sampled = call.attributes.at(key);
+      const Dim* dim = std::get_if<Dim>(&value.storage());
+      const std::string symbol = dim == nullptr ? "" : dim->symbol_name();
+      if (symbol.starts_with('?')) {
+        const auto slot = static_cast<std::size_t>(pattern_.index_of(symbol.substr(1)));
+        instance_.bound.attributes[slot] = sampled;
+        for (const Condition& condition : pattern_.wildcards[slot].conditions) fits = fits && holds(condition, sampled);
+      } else {
+        fits = fits && value == sampled;
+      }
+    }
+    if (fits) node(0);
+    instance_ = nothing;
+  }
+
   bool is_over() const { return found_.size() >= kMostSamples || trials_ >= kMostTrials; }
 
   void node(std::size_t index) {
@@ -76,11 +107,23 @@ class InstanceSearch {
       if (is_new) tensors.push_back(tensor);
     };
     for (const SampleCall& call : sample_calls(*node.op))
-      if (at < call.operands.size()) add(call.operands[at]);
+      if (at < call.operands.size() && belongs(call, node, at)) add(call.operands[at]);
     for (const PatternNode& other : pattern_.before.nodes)
       for (const SampleCall& call : sample_calls(*other.op))
-        for (const Tensor& tensor : call.operands) add(tensor);
+        for (const Tensor& tensor : call.operands)
+          if (tensor.meta.is_tensor()) add(tensor);
     return tensors;
+  }
+
+  // Pages and a batch are nothing without the other operands of their sample.
+  bool belongs(const SampleCall& call, const PatternNode& node, std::size_t at) const {
+    if (call.operands[at].meta.is_tensor()) return true;
+    for (std::size_t i = 0; i < at; ++i) {
+      const int wildcard = node.operands[i].wildcard;
+      if (wildcard >= 0 && !(instance_.values[static_cast<std::size_t>(wildcard)].meta == call.operands[i].meta))
+        return false;
+    }
+    return true;
   }
 
   // Dtype and dims that the type reads off the tensor; whether they agree is for the match to say.
@@ -145,7 +188,7 @@ class InstanceSearch {
       for (const Sample& sample : node.op->samples)
         add(complete_attributes(node.op->schema, sample.attributes).at(key));
     if (all.empty() && wildcard.kind != WildcardKind::real)
-      for (const int number : {32, 64, 1, 2}) add(number);
+      for (const int number : {32, 64, 1, 2, 4}) add(number);
     return all;
   }
 

@@ -29,6 +29,8 @@ const PassRow kPasses[] = {
     {"fuse_add_norm", pattern_pass("add_rms_norm", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
     {"fuse_norm_quant", pattern_pass("rms_quant", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
     {"fuse_act_quant", pattern_pass("act_quant", &Options::fuse_act_quant), Stage::pure, Stage::pure},
+    {"fuse_attn_quant", pattern_pass("attn_quant", &Options::fuse_attn_quant), Stage::pure, Stage::pure},
+    {"fuse_qk_norm_rope", pattern_pass("qk_norm_rope", &Options::enable_qk_norm_rope_fusion), Stage::pure, Stage::pure},
     {"lower", lower, Stage::pure, Stage::lowered},
     {"clone_elimination", clone_elimination, Stage::lowered, Stage::lowered},
     {"split", split, Stage::lowered, Stage::split},

@@ -113,6 +113,11 @@ OpDefinition& OpDefinition::allocation() {
   return *this;
 }
 
+OpDefinition& OpDefinition::splits_as(std::string op) {
+  op_.splits_as = std::move(op);
+  return *this;
+}
+
 OpDefinition& OpDefinition::sample(std::vector<SampleTensor> tensors,
                                    std::vector<std::pair<std::string, Attribute>> attributes) {
   for (const SampleTensor& tensor : tensors)

@@ -63,6 +63,7 @@ struct Op {
   bool is_view = false;         // result 0 looks into operand 0; costs nothing
   bool is_commutative = false;  // in its first two operands
   bool is_allocation = false;   // gives fresh memory with undefined contents
+  std::string splits_as = {};   // the op that this one holds: what cuts the graph there cuts it here
   std::function<std::vector<Meta>(const OpRequest&)> infer;
   std::function<Values(Evaluator&, const Values&, const Attributes&)> meaning;
   std::function<Dim(const Meta& operand, const Attributes&)> view_offset;  // elements; for views
@@ -96,6 +97,7 @@ class OpDefinition {
   OpDefinition& view(std::function<Dim(const Meta&, const Attributes&)> offset);
   OpDefinition& commutative();
   OpDefinition& allocation();
+  OpDefinition& splits_as(std::string op);
   OpDefinition& sample(std::vector<SampleTensor> tensors,
                        std::vector<std::pair<std::string, Attribute>> attributes = {});
   OpDefinition& tolerance(DType dtype, Tolerance tolerance);

@@ -43,6 +43,12 @@ class PatternDefinition::Trace : public Evaluator {
     body = nullptr;
   }
 
+  Value value(std::string name, std::optional<PatternType> type) {
+    const int index = static_cast<int>(pattern.wildcards.size());
+    add_value_wildcard(pattern, std::move(name), std::move(type));
+    return make({.wildcard = index});
+  }
+
   Attribute wildcard(std::string name, WildcardKind kind) {
     Attribute symbol = Dim::symbol("?" + name);
     add_wildcard(pattern, std::move(name), kind);
@@ -59,10 +65,10 @@ PatternDefinition::PatternDefinition(std::string name, const OpTable& ops)
 PatternDefinition::PatternDefinition(PatternDefinition&&) noexcept = default;
 PatternDefinition::~PatternDefinition() = default;
 
-Value PatternDefinition::value(std::string name) {
-  const int index = static_cast<int>(trace_->pattern.wildcards.size());
-  add_value_wildcard(trace_->pattern, std::move(name), std::nullopt);
-  return trace_->make({.wildcard = index});
+Value PatternDefinition::value(std::string name) { return trace_->value(std::move(name), std::nullopt); }
+
+Value PatternDefinition::value(std::string name, PatternType type) {
+  return trace_->value(std::move(name), std::move(type));
 }
 
 Scalar PatternDefinition::real(std::string name) {

@@ -29,6 +29,8 @@ class PatternDefinition {
 
   // Wildcards; names without `?`. Each stands for none as well.
   Value value(std::string name);
+  // Of this type alone. Its dims and dtype that are `?name` are wildcards, which attributes may hold.
+  Value value(std::string name, PatternType type);
   Scalar real(std::string name);
   Attribute integer(std::string name);
   Attribute word(std::string name);  // a string or enum word

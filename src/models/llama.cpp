@@ -158,7 +158,7 @@ MODEL(llama) {
             {"output", "output.weight", "lm_head.weight", head_rows}},
        .forward = forward,
        .head = head,
-       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}},
+       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}},
        .check = check,
        .sample_config = kSampleConfig});
 }

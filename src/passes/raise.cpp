@@ -147,7 +147,7 @@ class Raising {
         if (!may_stand(op, metas_of(op, sample, DType::f32), sample, there)) continue;
         for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
           const std::optional<Pattern> pattern = written_out(op, sample, dtype);
-          if (!pattern || !is_there(*pattern, there) || is_left_to_fusions(*pattern)) continue;
+          if (!pattern || !is_there(*pattern, there) || is_left_to_fusions(op, *pattern)) continue;
           Pattern outline = outline_of(*pattern);
           if (seen.insert(name + display(outline)).second) all.push_back(std::move(outline));
         }
@@ -178,11 +178,12 @@ class Raising {
                        [&](const PatternNode& node) { return there.contains(node.name); });
   }
 
-  // An op with a meaning after another one is what a fusion gives.
-  static bool is_left_to_fusions(const Pattern& pattern) {
+  // Ops with meanings one after another are what a fusion gives, and so is what holds attention.
+  static bool is_left_to_fusions(const Op& op, const Pattern& pattern) {
     const std::vector<PatternNode>& nodes = pattern.before.nodes;
-    return nodes.size() == 2 &&
-           std::none_of(nodes.begin(), nodes.end(), [](const PatternNode& node) { return node.op->is_primitive(); });
+    return !op.splits_as.empty() || std::none_of(nodes.begin(), nodes.end(), [](const PatternNode& node) {
+      return node.op->is_primitive() && !node.op->is_view;
+    });
   }
 
   std::optional<Pattern> written_out(const Op& op, const Sample& sample, DType dtype) const {

@@ -25,7 +25,9 @@ struct Partition {
 };
 
 bool is_splitting(const Node& node, const std::vector<std::string>& ops) {
-  return std::find(ops.begin(), ops.end(), node.name) != ops.end();
+  return std::any_of(ops.begin(), ops.end(), [&](const std::string& name) {
+    return node.name == name || (node.op != nullptr && node.op->splits_as == name);
+  });
 }
 
 std::vector<Partition> partition(const Graph& graph, const std::vector<std::string>& splitting_ops) {

@@ -52,4 +52,22 @@ Tensor make_batch(const std::vector<std::pair<int, int>>& rows_and_length, int b
   return make_batch(starts, lengths, table);
 }
 
+void check_batch(const Batch& batch, std::int64_t rows, std::int64_t block, std::int64_t pages) {
+  CHECK(batch.query_starts[0] == 0 && batch.query_starts[batch.sequences] == rows,
+        "[attention] the batch holds {} query rows, but query has {}", batch.query_starts[batch.sequences], rows);
+  for (std::int32_t i = 0; i < batch.sequences; ++i) {
+    const std::int64_t count = batch.query_starts[i + 1] - batch.query_starts[i];
+    if (count == 0) continue;
+    const std::int64_t blocks = (batch.lengths[i] + block - 1) / block;
+    CHECK(count > 0 && batch.lengths[i] >= count && blocks <= batch.max_blocks,
+          "[attention] sequence {} has {} query rows, {} tokens and room for {} blocks of {}", i, count,
+          batch.lengths[i], batch.max_blocks, block);
+    const std::int32_t* table = batch.block_table + static_cast<std::int64_t>(i) * batch.max_blocks;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      CHECK(table[b] >= 0 && table[b] < pages, "[attention] page {} of sequence {} is {}, but there are {}", b, i,
+            table[b], pages);
+    }
+  }
+}
+
 }  // namespace weft

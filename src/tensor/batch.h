@@ -18,6 +18,10 @@ Tensor make_batch(std::span<const std::int32_t> query_starts, std::span<const st
 // For each sequence the rows of this step and the tokens in its cache, with pages numbered one after another.
 Tensor make_batch(const std::vector<std::pair<int, int>>& rows_and_length, int block);
 
+// InternalError unless the batch is of so many query rows, and its block table has room in so many pages of `block`
+// tokens for each sequence.
+void check_batch(const Batch& batch, std::int64_t rows, std::int64_t block, std::int64_t pages);
+
 inline const Batch& batch_of(const Tensor& tensor) { return *tensor.as<Batch>(); }
 
 }  // namespace weft

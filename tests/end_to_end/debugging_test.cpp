@@ -63,7 +63,7 @@ TEST_F(Debugging, DumpsOneFileForEachPassOfEachGraph) {
   const std::string dumps = folder_ / "dumps";
   const ProgramRun run = run_weft({"complete", model_, "-p", "a", "-n", "1"}, "", {{"WEFT_DEBUG_DUMP_PATH", dumps}});
   ASSERT_EQ(run.status, 0) << run.err;
-  for (const char* name : {"00-trace.forward.", "12-split.forward.", "00-trace.head.", "10-lower.head."}) {
+  for (const char* name : {"00-trace.forward.", "14-split.forward.", "00-trace.head.", "12-lower.head."}) {
     int found = 0;
     for (const auto& entry : std::filesystem::directory_iterator(dumps))
       found += entry.path().filename().string().starts_with(name) ? 1 : 0;

@@ -134,9 +134,13 @@ TEST_F(QuantizedModel, AnswersTheSameHoweverItIsRun) {
     const std::string model = quantize(folder_model_, format.name, format.words);
     const auto wanted = logits(model);
     for (const Words& way : {Words{"--enforce-eager"}, Words{"-cc.pass_config.fuse_norm_quant=false"},
-                             Words{"-cc.pass_config.fuse_act_quant=false"}, Words{"--max-num-batched-tokens", "3"}})
+                             Words{"-cc.pass_config.fuse_act_quant=false"},
+                             Words{"-cc.pass_config.fuse_attn_quant=false"}, Words{"--max-num-batched-tokens", "3"}})
       EXPECT_EQ(logits(model, way), wanted) << format.name << " " << way[0];
-    EXPECT_EQ(logits(model, {"--expect-fusions=act_quant=2,rms_quant=4"}), wanted) << format.name;
+    const bool is_static = format.name == "nvfp4" || format.name == "fp8-static";
+    const std::string fusions = is_static ? "act_quant=2,rms_quant=4,attn_quant=2" : "act_quant=2,rms_quant=4";
+    EXPECT_EQ(logits(model, {"--expect-fusions=" + fusions}), wanted) << format.name;
+    EXPECT_EQ(logits(model, {"--expect-fusions=all"}), wanted) << format.name;
   }
 }
 

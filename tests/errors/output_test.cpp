@@ -81,7 +81,7 @@ TEST_F(Output, OfDumpsIntoAFolderThatCannotBeMadeIsRefused) {
     EXPECT_EQ(breach_of_refusal(run_weft({"graph", "opt", folder_ / "g.graph", "--debug-dump-path", path})), "");
   const std::string made = folder_ / "new/folder";
   EXPECT_EQ(run_weft({"graph", "opt", folder_ / "g.graph"}, "", {{"WEFT_DEBUG_DUMP_PATH", made}}).status, 0);
-  EXPECT_TRUE(std::filesystem::exists(made + "/10-lower.g.1-512.graph"));
+  EXPECT_TRUE(std::filesystem::exists(made + "/12-lower.g.1-512.graph"));
 }
 
 }  // namespace weft::output_test

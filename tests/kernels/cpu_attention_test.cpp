@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -11,6 +12,8 @@
 #include "tests/kernels/cpu_rows_support.h"
 
 namespace weft::cpu_attention_test {
+
+using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
 
 struct Heads {
   std::int64_t query = 9;
@@ -114,14 +117,35 @@ class Session {
                                     {view(key, heads.kv), view(value, heads.kv), cache_.tensor(), indices_of(slots)},
                                     {}, {cache_.tensor().meta})[0];
     const Meta result = Meta::tensor(dtype, {tokens, heads.query, heads.dim});
-    const std::vector<float> output = values_of(
-        kernels_.call("attention", {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table)},
-                      {{"scale", scale()}}, {result})[0]);
+    operands_ = {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table)};
+    attended_ = kernels_.call("attention", operands_, {{"scale", scale()}}, {result})[0];
+    const std::vector<float> output = values_of(attended_);
     const std::int64_t width = heads.query * heads.dim;
     for (std::size_t i = 0; i < sequences_.size(); ++i) {
       outputs_[i].insert(outputs_[i].end(), output.begin() + starts[i] * width, output.begin() + starts[i + 1] * width);
       done_[i] += counts[i];
     }
+  }
+
+  // What the last step attended, quantised by attention's kernel and behind it.
+  void expect_same_codes(const OpTable& ops, const std::string& tail, const Tensor& given,
+                         const NamedAttributes& attributes) {
+    Tensor rows = attended_;
+    rows.meta = Meta::tensor(rows.meta.dtype, {rows.meta.shape[0], rows.meta.shape[1] * rows.meta.shape[2]});
+    const Op& op = ops.at(tail);
+    const Attributes alone = complete_attributes(op.schema, attributes);
+    const std::vector<Meta> results = infer_results(op, ops, {{rows.meta, given.meta}}, alone);
+    NamedAttributes both = attributes;
+    both.emplace_back("scale", scale());
+    const std::string fused = "attention_" + tail;
+    std::vector<std::optional<Tensor>> operands = operands_;
+    operands.push_back(given);
+    const std::vector<Tensor> wanted = kernels_.call(tail, {rows, given}, alone, results);
+    const std::vector<Tensor> came =
+        kernels_.call(fused, operands, complete_attributes(ops.at(fused).schema, both), results);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      EXPECT_EQ(std::memcmp(wanted[i].data(), came[i].data(), static_cast<std::size_t>(results[i].bytes().number())), 0)
+          << fused << ", result " << i;
   }
 
   double scale() const { return 1 / std::sqrt(static_cast<double>(sequences_[0]->heads.dim)); }
@@ -153,6 +177,8 @@ class Session {
   std::vector<std::int64_t> done_;
   std::vector<std::vector<std::int32_t>> tables_;
   std::vector<std::vector<float>> outputs_;
+  std::vector<std::optional<Tensor>> operands_;
+  Tensor attended_;
 };
 
 std::vector<float> whole_output(RowKernels& kernels, const Sequence& sequence, DType pages, std::int64_t block) {
@@ -254,6 +280,27 @@ TEST(CpuAttention, GivesTheSameBitsWholeInChunksTokenByTokenAndBesideAnother) {
       expect_same_bits(wanted_other, both.output(1), "the other");
     }
   });
+}
+
+TEST(CpuAttention, GivesTheCodesOfTheTwoOpsWhereItQuantises) {
+  const OpTable ops = make_op_table();
+  const Tensor fp8_scale = tensor_of(DType::f32, {1}, {0.02F}), global_scale = tensor_of(DType::f32, {1}, {100});
+  for (const Heads& heads : {Heads{9, 3, 64}, {8, 1, 48}, {5, 1, 16}, {7, 7, 32}}) {
+    for (DType dtype : kFloatTypes) {
+      SCOPED_TRACE(fmt::format("{} of {} heads of {}, {}", heads.query, heads.kv, heads.dim, dtype_text(dtype)));
+      const Sequence sequence(heads, 150, dtype, 3), other(heads, 40, dtype, 9);
+      for_each_machine([&](RowKernels& kernels) {
+        Cache cache(heads, DType::f16, 16, 16);
+        Session session(kernels, cache, {&sequence, &other});
+        for (const std::vector<std::int64_t>& counts : {std::vector<std::int64_t>{100, 1}, {1, 30}, {49, 0}}) {
+          session.step(counts);
+          session.expect_same_codes(ops, "static_scaled_fp8_quant", fp8_scale, {});
+          session.expect_same_codes(ops, "scaled_fp4_quant", global_scale, {{"swizzled_scales", false}});
+          session.expect_same_codes(ops, "scaled_fp4_quant", global_scale, {{"swizzled_scales", true}});
+        }
+      });
+    }
+  }
 }
 
 TEST(CpuAttention, IgnoresWhatPagesHoldBeyondTheTokensSeen) {

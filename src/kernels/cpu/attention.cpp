@@ -1,20 +1,25 @@
 // attention over paged K and V. Parallel over sequences, KV heads and blocks of query rows; all query heads of a KV
 // head and several tokens share each load of K and V, so a prompt of n tokens reads its K and V n / 2 times from the
-// cache (three query heads a KV head), a decoded token once.
+// cache (three query heads a KV head), a decoded token once. Where a quantisation follows, a chunk's results wait in
+// its thread's scratch and leave as codes.
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/core.h>
 
 #include "base/error.h"
 #include "kernels/cpu/lib/attention_variant.h"
+#include "kernels/cpu/lib/quant_tail.h"
+#include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/cpu/lib/rows.h"
 #include "kernels/registry.h"
+#include "tensor/batch.h"
 
 namespace weft::cpu {
 namespace {
 
-enum Operand : std::size_t { kQuery, kKv, kBatch };
+enum Operand : std::size_t { kQuery, kKv, kBatch, kOfTail };
 
 // Rows (query head and token) of one chunk: several tiles, few enough to share a short prompt among the threads.
 constexpr std::int64_t kChunkRows = 8 * kAttentionRows;
@@ -37,7 +42,46 @@ Verdict supports(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-std::int64_t thread_scratch_bytes(std::int64_t head_dim) { return (attention_scratch_bytes(head_dim) + 63) / 64 * 64; }
+std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// What a chunk's results take until they are quantised: its first and last token may be begun and left in other chunks.
+std::int64_t waiting_bytes(std::int64_t group, std::int64_t head_dim, DType dtype) {
+  return whole_lines((kChunkRows + 2 * group) * head_dim * dtype_info(dtype).block_bytes);
+}
+
+// What becomes of results instead of being written.
+class QuantisedHeads {
+ public:
+  QuantisedHeads(const QuantisedRowKernels& kernels, const QuantTail& tail, const KernelCall& call)
+      : codes_(call.results[0]), scales_(tail.scales(call)) {
+    const TensorView& query = call.operands[kQuery];
+    quantise_ = kernels.rows[static_cast<std::size_t>(element_of(query.dtype))];
+    task_ = tail.task(call, kOfTail, query.size[1] * query.size[2]);
+    task_.rows = 1;
+  }
+
+  // Columns [first, first + count) of a token, which `values` begins with.
+  void take(const std::byte* values, std::int64_t token, std::int64_t first, std::int64_t count) const {
+    QuantTask task = task_;
+    task.columns = count;
+    task.group = std::min(task.group, count);
+    task.x = values;
+    task.first_row = token;
+    task.codes = reinterpret_cast<std::int8_t*>(codes_.data + bytes_of(codes_.dtype, token * codes_.stride[0] + first));
+    if (task.tail == Tail::fp4_groups) {
+      task.first_group = first / kFp4Group;
+      if (task.scale_tiles == 0)
+        task.scale_codes = scales_.as<std::uint8_t>() + token * scales_.stride[0] + task.first_group;
+    }
+    quantise_(task);
+  }
+
+ private:
+  const TensorView& codes_;
+  const TensorView& scales_;
+  void (*quantise_)(const QuantTask&);
+  QuantTask task_;
+};
 
 // The part of the work that belongs to one sequence.
 struct Sequence {
@@ -52,41 +96,26 @@ Sequence sequence_of(const Batch& batch, std::int32_t index, std::int64_t group)
   return {first, rows, (rows + kChunkRows - 1) / kChunkRows};
 }
 
-void check_batch(const Batch& batch, std::int64_t tokens, std::int64_t block, std::int64_t pages) {
-  CHECK(batch.query_starts[0] == 0 && batch.query_starts[batch.sequences] == tokens,
-        "[attention] the batch holds {} query rows, but query has {}", batch.query_starts[batch.sequences], tokens);
-  for (std::int32_t i = 0; i < batch.sequences; ++i) {
-    const std::int64_t count = batch.query_starts[i + 1] - batch.query_starts[i];
-    if (count == 0) continue;
-    const std::int64_t blocks = (batch.lengths[i] + block - 1) / block;
-    CHECK(count > 0 && batch.lengths[i] >= count && blocks <= batch.max_blocks,
-          "[attention] sequence {} has {} query rows, {} tokens and room for {} blocks of {}", i, count,
-          batch.lengths[i], batch.max_blocks, block);
-    const std::int32_t* table = batch.block_table + static_cast<std::int64_t>(i) * batch.max_blocks;
-    for (std::int64_t b = 0; b < blocks; ++b) {
-      CHECK(table[b] >= 0 && table[b] < pages, "[attention] page {} of sequence {} is {}, but there are {}", b, i,
-            table[b], pages);
-    }
-  }
-}
-
 // What all chunks share, and where each finds its own part.
 class Attention {
  public:
-  Attention(const AttentionKernels& kernels, const KernelCall& call)
+  Attention(const AttentionKernels& kernels, const KernelCall& call, const QuantisedHeads* quantised = nullptr)
       : query_(call.operands[kQuery]),
         output_(call.results[0]),
+        quantised_(quantised),
         kv_(call.operands[kKv].meta->kv),
         batch_(*call.operands[kBatch].as<Batch>()),
         scratch_(call.scratch.data()),
         attend_(kernels.attend[static_cast<std::size_t>(element_of(kv_.dtype))]),
+        thread_bytes_(whole_lines(attention_scratch_bytes(kv_.head_dim))),
         group_(query_.size[1] / kv_.heads) {
     check_batch(batch_, query_.size[0], kv_.block, call.operands[kKv].size[0]);
     shared_.element = element_of(query_.dtype);
     shared_.query_token_stride = query_.stride[0];
-    shared_.output_token_stride = output_.stride[0];
     shared_.group = group_;
     shared_.head_dim = kv_.head_dim;
+    shared_.output_token_stride = quantised == nullptr ? output_.stride[0] : group_ * kv_.head_dim;
+    if (quantised != nullptr) thread_bytes_ += waiting_bytes(group_, kv_.head_dim, query_.dtype);
     shared_.scale = static_cast<float>(call.attributes.at("scale").real());
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
@@ -117,46 +146,111 @@ class Attention {
     const std::int64_t kv_head = chunk / sequence.blocks;
     const std::int64_t head_offset = kv_head * group_ * kv_.head_dim;
     const std::int64_t bytes = dtype_info(query_.dtype).block_bytes;
+    const std::int64_t first_row = chunk % sequence.blocks * kChunkRows;
+    const std::int64_t tokens_before = first_row / group_, token = sequence.first_token + tokens_before;
     AttentionTask task = shared_;
-    task.query = query_.data + (sequence.first_token * query_.stride[0] + head_offset) * bytes;
-    task.output = output_.data + (sequence.first_token * output_.stride[0] + head_offset) * bytes;
-    task.first_row = chunk % sequence.blocks * kChunkRows;
-    task.last_row = std::min(task.first_row + kChunkRows, sequence.rows);
-    task.first_length = batch_.lengths[index] - sequence.rows / group_ + 1;
+    task.query = query_.data + (token * query_.stride[0] + head_offset) * bytes;
+    task.first_row = first_row % group_;
+    task.last_row = std::min(first_row + kChunkRows, sequence.rows) - tokens_before * group_;
+    task.first_length = batch_.lengths[index] - sequence.rows / group_ + 1 + tokens_before;
     task.key_offset = kv_key_offset(kv_, 0, kv_head);
     task.block_table = batch_.block_table + static_cast<std::int64_t>(index) * batch_.max_blocks;
-    task.scratch = scratch_ + thread * thread_scratch_bytes(kv_.head_dim);
-    attend_(task);
+    std::byte* scratch = scratch_ + thread * thread_bytes_;
+    task.scratch = scratch;
+    if (quantised_ == nullptr) {
+      task.output = output_.data + (token * output_.stride[0] + head_offset) * bytes;
+      attend_(task);
+    } else {
+      std::byte* waiting = scratch + whole_lines(attention_scratch_bytes(kv_.head_dim));
+      task.output = waiting;
+      attend_(task);
+      quantise(task, waiting, token, head_offset);
+    }
+  }
+
+  // Of each token that the chunk has heads of, those side by side.
+  void quantise(const AttentionTask& task, const std::byte* waiting, std::int64_t token,
+                std::int64_t head_offset) const {
+    const std::int64_t bytes = dtype_info(query_.dtype).block_bytes;
+    for (std::int64_t row = task.first_row; row < task.last_row;) {
+      const std::int64_t heads = std::min(group_ - row % group_, task.last_row - row);
+      quantised_->take(waiting + row * kv_.head_dim * bytes, token + row / group_,
+                       head_offset + row % group_ * kv_.head_dim, heads * kv_.head_dim);
+      row += heads;
+    }
   }
 
   const TensorView& query_;
   const TensorView& output_;
+  const QuantisedHeads* quantised_;
   const KvLayout& kv_;
   const Batch& batch_;
   std::byte* scratch_;
   void (*attend_)(const AttentionTask&);
+  std::int64_t thread_bytes_;
   std::int64_t group_;
   AttentionTask shared_;
   std::int64_t chunks_ = 0;
   std::int64_t work_ = 0;
 };
 
-void prepare(Kernel& kernel, const DeviceDescription& device) {
-  kernel.scratch_bytes = [threads = device.threads](const KernelRequest& request) {
-    return Dim(threads * thread_scratch_bytes(request.operands[kKv]->kv.head_dim));
+std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool waits) {
+  return [threads, waits](const KernelRequest& request) {
+    const Meta& query = *request.operands[kQuery];
+    const KvLayout& kv = request.operands[kKv]->kv;
+    std::int64_t bytes = whole_lines(attention_scratch_bytes(kv.head_dim));
+    if (waits) bytes += waiting_bytes(query.shape[1].number() / kv.heads, kv.head_dim, query.dtype);
+    return Dim(threads * bytes);
   };
+}
+
+void prepare(Kernel& kernel, const DeviceDescription& device) {
+  kernel.scratch_bytes = scratch_of(device.threads, false);
   kernel.run = [&kernels = attention_kernels_for(device.features)](const KernelCall& call) {
     Attention(kernels, call).run(call.threads);
   };
+}
+
+// The tails whose groups lie within a head.
+constexpr std::string_view kTailsOfHeads[] = {"static_scaled_fp8_quant", "scaled_fp4_quant"};
+
+Kernel quantised_attention_kernel(const QuantTail& tail) {
+  const auto supports_quantised = [tail](const KernelRequest& request) {
+    if (Verdict verdict = supports(request); !verdict) return verdict;
+    const Meta& scale = *request.operands[kOfTail];
+    if (element_count(scale.shape) != Dim(1)) return Verdict::no("there is more than one scale");
+    if (tail.group > 0 && request.operands[kKv]->kv.head_dim % tail.group != 0)
+      return Verdict::no(
+          fmt::format("groups of {} do not divide heads of {}", tail.group, request.operands[kKv]->kv.head_dim));
+    return tail.supports(request, kOfTail);
+  };
+  const auto prepare_quantised = [tail](Kernel& kernel, const DeviceDescription& device) {
+    const QuantisedRowKernels* rows =
+        table_for(device, quantised_row_kernels_baseline, quantised_row_kernels_avx2, quantised_row_kernels_avx512);
+    kernel.scratch_bytes = scratch_of(device.threads, true);
+    kernel.run = [&kernels = attention_kernels_for(device.features), rows, tail](const KernelCall& call) {
+      const QuantisedHeads quantised(*rows, tail, call);
+      Attention(kernels, call, &quantised).run(call.threads);
+    };
+  };
+  return {.op = fmt::format("attention_{}", tail.op),
+          .provider = "cpu",
+          .supports = supports_quantised,
+          .prepare = prepare_quantised,
+          .note = "attention, whose results are quantised where they lie in L1; baseline, AVX2, AVX-512"};
 }
 
 }  // namespace
 }  // namespace weft::cpu
 
 KERNELS(cpu, attention) {
+  using namespace weft::cpu;
   registry.add({.op = "attention",
                 .provider = "cpu",
-                .supports = weft::cpu::supports,
-                .prepare = weft::cpu::prepare,
+                .supports = supports,
+                .prepare = prepare,
                 .note = "sequences, KV heads and blocks of rows in parallel; baseline, AVX2, AVX-512"});
+  for (const QuantTail& tail : quant_tails())
+    if (std::find(std::begin(kTailsOfHeads), std::end(kTailsOfHeads), tail.op) != std::end(kTailsOfHeads))
+      registry.add(quantised_attention_kernel(tail));
 }

@@ -11,11 +11,6 @@
 namespace weft::cpu {
 namespace {
 
-std::size_t weighting_of(const TensorView& weight, DType x) {
-  if (!weight.present()) return static_cast<std::size_t>(Weighting::none);
-  return static_cast<std::size_t>(weight.dtype == x ? Weighting::same : Weighting::f32);
-}
-
 NormTask norm_task(const KernelCall& call, const TensorView& weight) {
   const TensorView& x = call.operands[0];
   NormTask task;

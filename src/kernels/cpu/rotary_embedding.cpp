@@ -1,5 +1,6 @@
-// rotary_embedding; NeoX halves and GPT-J pairs, also of a part of the head. Parallel over tokens. Query and key are
-// read where they lie, as columns of one product; the results are packed rows, so nothing is written over.
+// rotary_embedding, and fused_qk_norm_rope with the normalisation of each head before it; NeoX halves and GPT-J pairs,
+// also of a part of the head. Parallel over tokens. Query and key are read where they lie, as columns of one product;
+// the results are packed rows, so nothing is written over.
 
 #include <fmt/core.h>
 
@@ -12,8 +13,10 @@ namespace weft::cpu {
 namespace {
 
 enum Operand : std::size_t { kPositions, kQuery, kKey, kCosSinCache };
+// Of fused_qk_norm_rope.
+enum NormOperand : std::size_t { kQueryWeight = 3, kKeyWeight, kNormCosSinCache };
 
-Verdict supports(const KernelRequest& request) {
+Verdict supports_rotation(const KernelRequest& request, std::size_t table) {
   const std::optional<Meta>& positions = request.operands[kPositions];
   const std::optional<Meta>& query = request.operands[kQuery];
   const std::optional<Meta>& key = request.operands[kKey];
@@ -22,8 +25,8 @@ Verdict supports(const KernelRequest& request) {
   }
   if (Verdict verdict = float_rows(query, "query"); !verdict) return verdict;
   if (Verdict verdict = float_rows(key, "key"); !verdict) return verdict;
-  if (Verdict verdict = float_rows(request.operands[kCosSinCache], "cos_sin_cache"); !verdict) return verdict;
-  if (query->rank() != 2 || key->rank() != 2 || request.operands[kCosSinCache]->rank() != 2) {
+  if (Verdict verdict = float_rows(request.operands[table], "cos_sin_cache"); !verdict) return verdict;
+  if (query->rank() != 2 || key->rank() != 2 || request.operands[table]->rank() != 2) {
     return Verdict::no("query, key and cos_sin_cache are not all of rank 2");
   }
   if (key->dtype != query->dtype) return Verdict::no("key has another dtype than query");
@@ -32,6 +35,15 @@ Verdict supports(const KernelRequest& request) {
     return Verdict::no(fmt::format("rotary_dim is {}; at most {} is supported", rotary_dim, kMaxRotaryDim));
   }
   return Verdict::yes();
+}
+
+Verdict supports(const KernelRequest& request) { return supports_rotation(request, kCosSinCache); }
+
+Verdict supports_normed(const KernelRequest& request) {
+  if (Verdict verdict = supports_rotation(request, kNormCosSinCache); !verdict) return verdict;
+  const DType dtype = request.operands[kQuery]->dtype;
+  if (Verdict verdict = norm_weight(request.operands[kQueryWeight], dtype); !verdict) return verdict;
+  return norm_weight(request.operands[kKeyWeight], dtype);
 }
 
 void check_positions(const TensorView& positions, std::int64_t limit) {
@@ -56,10 +68,7 @@ RotaryTask task_of(const RotaryTask& shared, const RowRun& run, std::size_t oper
   return task;
 }
 
-void run(const RowWiseKernels& kernels, const KernelCall& call) {
-  const TensorView& query = call.operands[kQuery];
-  const TensorView& key = call.operands[kKey];
-  const TensorView& cache = call.operands[kCosSinCache];
+RotaryTask rotation_of(const KernelCall& call, const TensorView& cache) {
   check_positions(call.operands[kPositions], cache.size[0]);
   RotaryTask shared;
   shared.head_size = call.attributes.at("head_size").integer();
@@ -73,12 +82,53 @@ void run(const RowWiseKernels& kernels, const KernelCall& call) {
             shared.rotary_dim <= cache.size[1],
         "[rotary_embedding] rotary_dim {} of head_size {} with {} columns of cos_sin_cache", shared.rotary_dim,
         shared.head_size, cache.size[1]);
+  return shared;
+}
+
+void run(const RowWiseKernels& kernels, const KernelCall& call) {
+  const TensorView& query = call.operands[kQuery];
+  const TensorView& key = call.operands[kKey];
+  const RotaryTask shared = rotation_of(call, call.operands[kCosSinCache]);
   const auto function = kernels.rotary[static_cast<std::size_t>(element_of(query.dtype))];
   const std::int64_t row_bytes = 2 * (query.size[1] + key.size[1]) * dtype_info(query.dtype).block_bytes;
   const RowSpace rows({&call.results[0], &query, &call.results[1], &key});
   rows.run(call.threads, row_bytes, [&](const RowRun& run) {
     function(task_of(shared, run, 0, query));
     function(task_of(shared, run, 2, key));
+  });
+}
+
+// Normalises the heads of rows into the results, where they are rotated: one token's stay in L1 in between.
+void run_normed(const RowWiseKernels& kernels, const KernelCall& call) {
+  const TensorView& query = call.operands[kQuery];
+  const TensorView& key = call.operands[kKey];
+  const RotaryTask shared = rotation_of(call, call.operands[kNormCosSinCache]);
+  const auto element = static_cast<std::size_t>(element_of(query.dtype));
+  const std::int64_t bytes = dtype_info(query.dtype).block_bytes;
+  const auto give = [&](const RowRun& run, std::size_t operand, const TensorView& x, const TensorView& weight) {
+    const auto normalise = kernels.rms_norm[element][weighting_of(weight, x.dtype)];
+    NormTask norm;
+    norm.weight = weight.data;
+    norm.rows = x.size[1] / shared.head_size;
+    norm.columns = norm.variance_columns = norm.x_stride = norm.output_stride = shared.head_size;
+    norm.epsilon = static_cast<float>(call.attributes.at("epsilon").real());
+    RotaryTask rotary = task_of(shared, run, operand, x);
+    rotary.x = rotary.output;
+    rotary.x_stride = rotary.output_stride;
+    rotary.rows = 1;
+    for (std::int64_t row = 0; row < run.count; ++row) {
+      norm.x = run.data[operand + 1] + row * run.stride[operand + 1] * bytes;
+      norm.output = run.data[operand] + row * run.stride[operand] * bytes;
+      normalise(norm);
+      rotary.x = rotary.output = norm.output;
+      kernels.rotary[element](rotary);
+      ++rotary.positions;
+    }
+  };
+  const RowSpace rows({&call.results[0], &query, &call.results[1], &key});
+  rows.run(call.threads, 2 * (query.size[1] + key.size[1]) * bytes, [&](const RowRun& run) {
+    give(run, 0, query, call.operands[kQueryWeight]);
+    give(run, 2, key, call.operands[kKeyWeight]);
   });
 }
 
@@ -90,5 +140,10 @@ KERNELS(cpu, rotary_embedding) {
                 .provider = "cpu",
                 .supports = weft::cpu::supports,
                 .prepare = weft::cpu::prepare_row_wise<weft::cpu::run>,
+                .note = weft::cpu::kRowWiseNote});
+  registry.add({.op = "fused_qk_norm_rope",
+                .provider = "cpu",
+                .supports = weft::cpu::supports_normed,
+                .prepare = weft::cpu::prepare_row_wise<weft::cpu::run_normed>,
                 .note = weft::cpu::kRowWiseNote});
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "kernels/registry.h"
 #include "kernels/strided.h"
+#include "tensor/batch.h"
 #include "tensor/house_math.h"
 
 namespace weft {
@@ -42,6 +43,7 @@ void attention(const KernelCall& call) {
   const TensorView& pages = call.operands[1];
   const Batch& batch = *call.operands[2].as<Batch>();
   const TensorView& y = call.results[0];
+  check_batch(batch, query.size[0], pages.meta->kv.block, pages.size[0]);
   const auto scale = static_cast<float>(call.attributes.at("scale").real());
   const std::int64_t heads = query.size[1], width = query.size[2], shared = heads / pages.meta->kv.heads;
   for (std::int32_t sequence = 0; sequence < batch.sequences; ++sequence) {

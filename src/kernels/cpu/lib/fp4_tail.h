@@ -56,7 +56,7 @@ inline void give_fp4_scales(const QuantTask& task, std::int64_t row, std::int64_
     return;
   }
   for (std::int64_t i = 0; i < count; ++i)
-    task.scale_codes[place_in_tiles(task.first_row + row, group + i, task.scale_tiles)] = codes[i];
+    task.scale_codes[place_in_tiles(task.first_row + row, task.first_group + group + i, task.scale_tiles)] = codes[i];
 }
 
 template <class F>

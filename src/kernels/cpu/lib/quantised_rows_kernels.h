@@ -57,9 +57,10 @@ struct QuantTask {
   std::int64_t given_step = 0;
 
   // fp4_groups: codes of scales, in rows of scales_stride; or, of row first_row + r, in swizzle_scale's tiles, of which
-  // so many stand beside each other.
+  // so many stand beside each other; `x` begins with that group of the row.
   std::uint8_t* scale_codes = nullptr;
   std::int64_t scale_tiles = 0;
+  std::int64_t first_group = 0;
   float global_scale = 1;
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "kernels/cpu/lib/row_wise_kernels.h"
 
 namespace weft::cpu {
 namespace {
@@ -47,6 +48,11 @@ Verdict norm_weight(const std::optional<Meta>& weight, DType x) {
   if (weight->dtype == DType::f32 || weight->dtype == x) return Verdict::yes();
   return Verdict::no(fmt::format("weight is {} and x is {}; f32 and x's dtype are supported", dtype_text(weight->dtype),
                                  dtype_text(x)));
+}
+
+std::size_t weighting_of(const TensorView& weight, DType x) {
+  if (!weight.present()) return static_cast<std::size_t>(Weighting::none);
+  return static_cast<std::size_t>(weight.dtype == x ? Weighting::same : Weighting::f32);
 }
 
 RowSpace::RowSpace(std::initializer_list<const TensorView*> views) {

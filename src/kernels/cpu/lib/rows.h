@@ -23,6 +23,7 @@ Verdict float_rows(const std::optional<Meta>& meta, std::string_view name);
 bool same_leading_dims(const Meta& a, const Meta& b);
 // Weight of a norm: absent, f32 or of x's dtype; contiguous.
 Verdict norm_weight(const std::optional<Meta>& weight, DType x);
+std::size_t weighting_of(const TensorView& weight, DType x);  // a Weighting
 
 inline constexpr int kMaxRowOperands = 5;
 

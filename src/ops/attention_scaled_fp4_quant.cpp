@@ -1,0 +1,18 @@
+#include "ops/attention_scaled_fp4_quant.h"
+
+#include "ops/attention_quant.h"
+
+namespace weft {
+
+std::pair<Value, Value> attention_scaled_fp4_quant(Value query, Value kv, Value batch, Value global_scale, Scalar scale,
+                                                   bool swizzled_scales) {
+  return pair_of(call("attention_scaled_fp4_quant", {query, kv, batch, global_scale},
+                      {{"scale", scale.value}, {"swizzled_scales", swizzled_scales}}));
+}
+
+}  // namespace weft
+
+OP(attention_scaled_fp4_quant) {
+  weft::define_attention_quant(op, "attention_scaled_fp4_quant", weft::nvfp4_tail());
+  op.function(&weft::attention_scaled_fp4_quant);
+}

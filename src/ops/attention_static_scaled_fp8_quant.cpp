@@ -1,0 +1,24 @@
+#include "ops/attention_static_scaled_fp8_quant.h"
+
+#include "ops/attention_quant.h"
+
+namespace weft {
+
+Value attention_static_scaled_fp8_quant(Value query, Value kv, Value batch, Value output_scale, Scalar scale,
+                                        std::optional<Shape> group_shape, DType dtype) {
+  return call("attention_static_scaled_fp8_quant", {query, kv, batch, output_scale},
+              {{"scale", scale.value},
+               {"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()},
+               {"dtype", dtype}})[0];
+}
+
+}  // namespace weft
+
+OP(attention_static_scaled_fp8_quant) {
+  weft::QuantTail tail = weft::static_fp8_tail();
+  // `scale` is what attention multiplies its scores by.
+  tail.tensors = ", Tensor output_scale";
+  tail.sample_tensors[0].name = "output_scale";
+  weft::define_attention_quant(op, "attention_static_scaled_fp8_quant", tail);
+  op.function(&weft::attention_static_scaled_fp8_quant);
+}

@@ -1,0 +1,55 @@
+// Attention and the quantisation of its rows become one op, whose results leave the kernel as codes. Only schemes whose
+// groups lie within a head: a row is never whole where one head of it is done.
+
+#include "base/error.h"
+#include "ops/reshape.h"
+#include "passes/pattern_pass.h"
+#include "passes/scheme_table.h"
+
+namespace weft {
+namespace {
+
+void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op& fused) {
+  const Op& tail = *row.quantiser;
+  PatternDefinition pattern(fused.name, patterns.ops());
+  const Value query = pattern.value(
+      "query",
+      {.dtype_wildcard = "dtype", .shape = {Dim::symbol("?tokens"), Dim::symbol("?heads"), Dim::symbol("?head_dim")}});
+  const Value kv = pattern.value("kv"), batch = pattern.value("batch");
+  const Value given = pattern.value(fused.schema.parameters[3].name);
+  const Attribute scale = pattern.real("scale").value;
+  std::vector<std::pair<std::string, Attribute>> own = row.attributes;
+  for (std::size_t i = tail.schema.tensor_count(); i < tail.schema.parameters.size(); ++i) {
+    const Parameter& parameter = tail.schema.parameters[i];
+    const bool stated =
+        std::any_of(own.begin(), own.end(), [&](const auto& one) { return one.first == parameter.name; });
+    if (!stated) own.emplace_back(parameter.name, pattern.attribute(parameter.name, parameter.type));
+  }
+  pattern.before([&] {
+    const Value heads = call("attention", {query, kv, batch}, {{"scale", scale}})[0];
+    const Value rows = reshape(heads, {Dim::symbol("?tokens"), Dim::symbol("?heads") * Dim::symbol("?head_dim")});
+    return call(tail.name.c_str(), {rows, given}, own);
+  });
+  pattern.after([&] {
+    std::vector<std::pair<std::string, Attribute>> all = own;
+    all.emplace_back("scale", scale);
+    return call(fused.name.c_str(), {query, kv, batch, given}, all);
+  });
+  patterns.add(std::move(pattern));
+}
+
+}  // namespace
+}  // namespace weft
+
+PATTERNS(attn_quant) {
+  using namespace weft;
+  const SchemeTable schemes(patterns.ops());
+  for (const QuantKey& key : {fp8_static_tensor(patterns.fp8()), nvfp4_dynamic()}) {
+    const SchemeRow* row = schemes.find(key);
+    CHECK(row != nullptr, "[{}] no op quantises by {}, which its pattern needs", patterns.fusion(), key.text());
+    const Op* fused = schemes.fused("attention", *row);
+    CHECK(fused != nullptr, "[{}] no op is attention and {} in one, which the pattern over {} needs", patterns.fusion(),
+          row->quantiser->name, key.text());
+    add_attention_pattern(patterns, *row, *fused);
+  }
+}
