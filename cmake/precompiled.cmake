@@ -2,8 +2,8 @@
 # each file, and sources are compiled in groups, of which six together take the time of two. What the sources of one
 # target name in anonymous namespaces must differ from file to file then; a file of tests has a namespace of its own.
 #
-# Neither may stand in for an #include: the dev preset does without both, so that a source that lacks one fails there,
-# and a change compiles no more than it touches.
+# A group may not stand in for an #include, nor lend a function: tools/check_alone.py reads each source by itself. The
+# dev preset does without both, so that a change compiles no more than it touches.
 #
 # weft_precompiled(TARGET) and weft_precompiled_tests(TARGET) give a target both, weft_grouped(TARGET) the groups alone;
 # weft_ungrouped(TARGET) takes them away again.

@@ -10,11 +10,13 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "io/quantization_config.h"
 #include "io/quantized_weight.h"
 #include "io/safetensors_writer.h"
 #include "quantize/hugging_face_files.h"
 #include "quantize/weight_codes.h"
 #include "tensor/convert.h"
+#include "tensor/quant_key.h"
 
 namespace weft {
 namespace {

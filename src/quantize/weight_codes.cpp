@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "tensor/convert.h"
+#include "tensor/quant_key.h"
 
 namespace weft {
 namespace {

@@ -60,7 +60,7 @@ WideInterval wide_range(const Dim& dim, const Bounds& bounds, int relaxations);
 WideInterval atom_range(const DimAtom& atom, const Bounds& bounds, int relaxations) {
   if (atom.symbol.empty()) {
     const WideInterval inner = wide_range(atom.inner, bounds, relaxations);
-    return {floor_divide_bound(inner.lo, atom.divisor), floor_divide(inner.hi, atom.divisor)};
+    return {floor_divide_bound(inner.lo, atom.divisor), floor_divide_bound(inner.hi, atom.divisor)};
   }
   const auto found = bounds.find(atom.symbol);
   const Interval known = found == bounds.end() ? Interval{} : found->second;
