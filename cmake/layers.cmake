@@ -12,8 +12,15 @@ function(weft_layer name depth)
     add_library(${target} STATIC ${sources})
     weft_instruction_set_flags("${sources}")
     weft_precompiled(${target})
-    if(name MATCHES "^kernels/")
-      weft_ungrouped(${target})  # each kernel has a function `run`
+    set(size 6)
+    if(name STREQUAL "ops")
+      set(size 12)  # small files
+    endif()
+    if(NOT name MATCHES "^kernels/")  # where each file has a function `run`
+      weft_grouped(${target} SIZE ${size})
+    endif()
+    if(name MATCHES "^(builtin|capi|plugin|quantize|report)$")
+      weft_runs_once(${target})
     endif()
     set(visibility PUBLIC)
   else()

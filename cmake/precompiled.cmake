@@ -2,11 +2,11 @@
 # each file, and sources are compiled in groups, of which six together take the time of two. What the sources of one
 # target name in anonymous namespaces must differ from file to file then; a file of tests has a namespace of its own.
 #
-# A group may not stand in for an #include, nor lend a function: tools/check_alone.py reads each source by itself. The
-# dev preset does without both, so that a change compiles no more than it touches.
+# A group may not stand in for an #include, nor lend a function: tools/check_alone.py (make check) reads each source by
+# itself. The dev preset does without both, so that a change compiles no more than it touches.
 #
-# weft_precompiled(TARGET) and weft_precompiled_tests(TARGET) give a target both, weft_grouped(TARGET) the groups alone;
-# weft_ungrouped(TARGET) takes them away again.
+# weft_precompiled(TARGET) and weft_precompiled_tests(TARGET) give a target the headers, weft_grouped(TARGET SIZE n)
+# the groups.
 
 set(default ON)
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
@@ -26,8 +26,12 @@ function(weft_precompile name)
 endfunction()
 
 function(weft_grouped target)
+  cmake_parse_arguments(PARSE_ARGV 1 group "" "SIZE" "")
+  if(NOT group_SIZE)
+    set(group_SIZE 6)
+  endif()
   if(WEFT_PRECOMPILE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${group_SIZE})
     # g++ takes what a group includes for headers, which should not have members of anonymous types.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
@@ -39,7 +43,6 @@ function(weft_precompiled target)
       weft_precompile(weft_precompiled_headers ${WEFT_HEAVY_HEADERS})
     endif()
     target_precompile_headers(${target} REUSE_FROM weft_precompiled_headers)
-    weft_grouped(${target})
   endif()
 endfunction()
 
@@ -51,10 +54,5 @@ function(weft_precompiled_tests target)
       target_compile_options(weft_precompiled_test_headers PRIVATE ${WEFT_TEST_OPTIONS})
     endif()
     target_precompile_headers(${target} REUSE_FROM weft_precompiled_test_headers)
-    weft_grouped(${target})
   endif()
-endfunction()
-
-function(weft_ungrouped target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
 endfunction()

@@ -10,6 +10,8 @@ weft_sources(sources BELOW apps/cli EXCEPT main.cpp)
 add_library(weft_cli STATIC ${sources} ${WEFT_GENERATED}/verb_table.cpp)
 target_link_libraries(weft_cli PUBLIC weft_all)
 weft_precompiled(weft_cli)
+weft_grouped(weft_cli)
+weft_runs_once(weft_cli)
 
 add_executable(weft apps/cli/main.cpp)
 target_link_libraries(weft PRIVATE weft_cli)

@@ -43,6 +43,7 @@ function(weft_test_target target)
   target_compile_options(${target} PRIVATE ${WEFT_TEST_OPTIONS})
   target_link_libraries(${target} PRIVATE weft_test_support GTest::gtest_main rapidcheck)
   weft_precompiled_tests(${target})
+  weft_grouped(${target})
 endfunction()
 
 # What is not a test in a folder of tests. Each emulated_*.cpp stands for an instruction set of its own.

@@ -43,8 +43,7 @@ class RandomBuilder {
 
   GraphValue* row(int choice) const { return rows_[static_cast<std::size_t>(choice) % rows_.size()]; }
 
-  Node* call(const char* name, std::vector<GraphValue*> operands,
-             const std::vector<std::pair<std::string, Attribute>>& given = {}) {
+  Node* call(const char* name, std::vector<GraphValue*> operands, const NamedAttributes& given = {}) {
     const Op& op = ops_.at(name);
     const Attributes attributes = complete_attributes(op.schema, given);
     std::vector<std::optional<Meta>> metas;

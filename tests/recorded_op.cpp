@@ -31,8 +31,8 @@ const Tensor& at(const RecordedTensors& tensors, std::string_view name) {
   return *tensor;
 }
 
-std::vector<std::pair<std::string, Attribute>> op_attributes(const Op& op, const Json& described) {
-  std::vector<std::pair<std::string, Attribute>> given;
+NamedAttributes op_attributes(const Op& op, const Json& described) {
+  NamedAttributes given;
   for (std::size_t i = op.schema.tensor_count(); i < op.schema.parameters.size(); ++i) {
     const std::string& name = op.schema.parameters[i].name;
     auto found = described.find(name);

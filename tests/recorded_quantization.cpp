@@ -83,7 +83,6 @@ class Recorded {
 };
 
 using Results = std::vector<Tensor>;
-using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
 
 Results tensors(const Values& values) {
   Results results;

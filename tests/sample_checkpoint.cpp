@@ -83,6 +83,13 @@ Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
   return result;
 }
 
+Tensor one_plus(const Tensor& tensor) {
+  Tensor result = Tensor::empty(tensor.meta);
+  for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i)
+    result.as<float>()[i] = 1 + tensor.as<float>()[i];
+  return result;
+}
+
 std::string bytes_text(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.meta.bytes().number())};
 }
@@ -102,8 +109,8 @@ SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& cha
       const std::string name = model.key(weight.name, false, layer);
       weights_.emplace_back(name, random_weight(shape, seed * 1000 + weights_.size()));
       gguf_names_[name] = model.key(weight.name, true, layer);
-      if (weight.name == "attn_q") heads_[name] = static_cast<int>(config_.head_count);
-      if (weight.name == "attn_k") heads_[name] = static_cast<int>(config_.kv_head_count);
+      if (weight.rotated_heads != nullptr) heads_[name] = static_cast<int>(weight.rotated_heads(config_));
+      if (weight.is_one_plus) one_plus_.insert(name);
     }
   }
 }
@@ -220,7 +227,8 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype, bool neighbours_are_rotat
     const bool is_vector = weight.meta.rank() == 1;
     const auto heads = heads_.find(name);
     const bool moves = neighbours_are_rotated && heads != heads_.end();
-    const Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
+    Tensor tensor = moves ? neighbours_from_halves(weight, heads->second) : weight;
+    if (one_plus_.contains(name)) tensor = one_plus(tensor);
     const DType stored = is_vector ? DType::f32 : dtype;
     std::vector<std::uint64_t> extents;
     for (std::size_t i = weight.meta.rank(); i-- > 0;)

@@ -5,6 +5,7 @@
 // and bf16, so that one model may be written in several dtypes and kinds of file.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ class SampleCheckpoint {
   std::vector<std::pair<std::string, Tensor>> weights_;
   std::map<std::string, std::string> gguf_names_;  // by the name in a folder
   std::map<std::string, int> heads_;               // by the name in a folder: heads whose rows are rotated
+  std::set<std::string> one_plus_;                 // names in a folder of vectors of which GGUF files hold 1 + w
 };
 
 }  // namespace weft

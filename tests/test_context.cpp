@@ -1,8 +1,13 @@
 #include "tests/test_context.h"
 
+#include <algorithm>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "builtin/context.h"
+#include "compiler/pipeline.h"
 
 namespace weft {
 
@@ -21,6 +26,13 @@ std::vector<std::string> cpu_features_to_try() {
   for (int level = 0; level <= static_cast<int>(host); ++level)
     levels.push_back(cpu_features_text(static_cast<CpuFeatures>(level)));
   return levels;
+}
+
+std::string dump_prefix(const std::string& pass) {
+  const std::span<const PassRow> passes = pipeline_passes();
+  const auto row = std::find_if(passes.begin(), passes.end(), [&](const PassRow& one) { return one.name == pass; });
+  CHECK(row != passes.end(), "the pipeline has no pass {}", pass);
+  return fmt::format("{:02}-{}.", row - passes.begin() + 1, pass);
 }
 
 }  // namespace weft

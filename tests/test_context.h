@@ -1,6 +1,6 @@
 #pragma once
 
-// Contexts for tests, and the instruction sets to try them under.
+// Contexts for tests, the instruction sets to try them under, and where their dumps are.
 
 #include <memory>
 #include <string>
@@ -16,5 +16,8 @@ std::shared_ptr<Context> test_context(const std::string& cpu_features = "host", 
 
 // The levels of instruction sets that this host has, lowest first; under a ceiling (WEFT_CPU_FEATURES) that one alone.
 std::vector<std::string> cpu_features_to_try();
+
+// How the dumps after a pass of the pipeline begin: "12-lower.".
+std::string dump_prefix(const std::string& pass);
 
 }  // namespace weft

@@ -5,8 +5,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json microseconds(const std::vector<double>& seconds) {
   Json list = Json::array();
   for (const double one : seconds) list.push_back(one * 1e6);

@@ -8,17 +8,16 @@
 
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/csv.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "io/quantized_weight.h"
 #include "tensor/batch.h"
 
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 // One sequence whose pages are numbered one after another.
@@ -205,10 +204,10 @@ void BenchReport::row(const BenchModel& model, const BenchSamples& samples) {
       out_ << csv_line(row, false);
       break;
     case BenchFormat::json:
-      out_ << (first_ ? "" : ",\n") << row.dump(2);
+      out_ << (first_ ? "" : ",\n") << json_text(row, 2);
       break;
     case BenchFormat::json_lines:
-      out_ << row.dump() << "\n";
+      out_ << json_text(row) << "\n";
       break;
   }
   out_ << std::flush;

@@ -7,8 +7,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json machine_fields(const Context& context, const MachineRoof& roof) {
   Json fields = machine_fields(context);
   fields["roof_gb_s"] = roof.read_bytes / 1e9;

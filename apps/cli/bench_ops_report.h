@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/bench_ops.h"
 #include "apps/cli/bench_roof.h"
 #include "apps/cli/bench_rows.h"
+#include "base/json.h"
 
 namespace weft {
 
@@ -22,12 +21,12 @@ class OpBenchReport {
   void end();
 
  private:
-  nlohmann::ordered_json fields(const OpBenchRow& row) const;
+  Json fields(const OpBenchRow& row) const;
 
   const Context& context_;
   MachineRoof roof_;
   BenchRows rows_;
-  nlohmann::ordered_json refused_ = nlohmann::ordered_json::array();
+  Json refused_ = Json::array();
 };
 
 }  // namespace weft

@@ -6,8 +6,6 @@
 
 namespace weft {
 
-using Json = nlohmann::ordered_json;
-
 Json machine_fields(const Context& context) {
   return {{"cpu_info", context.device.name},
           {"cpu_features", cpu_features_text(context.device.features)},
@@ -36,7 +34,7 @@ void BenchRows::row(std::string_view markdown, const Json& fields) {
       rows_.push_back(fields);
       break;
     case BenchFormat::json_lines:
-      out_ << all.dump() << "\n";
+      out_ << json_text(all) << "\n";
       break;
   }
   out_ << std::flush;
@@ -47,7 +45,7 @@ void BenchRows::end(const Json& more) {
   if (format_ != BenchFormat::json) return;
   Json all = {{"machine", machine_}, {"rows", rows_}};
   all.update(more);
-  out_ << all.dump(2) << "\n";
+  out_ << json_text(all, 2) << "\n";
 }
 
 }  // namespace weft

@@ -6,32 +6,31 @@
 #include <iosfwd>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/bench_model.h"
+#include "base/json.h"
 #include "compiler/context.h"
 
 namespace weft {
 
 // What every row says of it: processor, instruction sets, threads.
-nlohmann::ordered_json machine_fields(const Context& context);
+Json machine_fields(const Context& context);
 
 class BenchRows {
  public:
-  BenchRows(BenchFormat format, nlohmann::ordered_json machine, std::ostream& out);
+  BenchRows(BenchFormat format, Json machine, std::ostream& out);
 
   // Only in markdown: what stands before the rows and after them.
   void text(std::string_view markdown);
   // The line in markdown; its fields in the others.
-  void row(std::string_view markdown, const nlohmann::ordered_json& fields);
+  void row(std::string_view markdown, const Json& fields);
   // Only in JSON: the machine, the rows, and what else is to be said.
-  void end(const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
+  void end(const Json& more = Json::object());
 
  private:
   BenchFormat format_;
-  nlohmann::ordered_json machine_;
+  Json machine_;
   std::ostream& out_;
-  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();  // of JSON
+  Json rows_ = Json::array();  // of JSON
   bool first_ = true;
 };
 

@@ -4,12 +4,11 @@
 
 namespace weft {
 
-nlohmann::ordered_json chat_variables(const Vocabulary& vocabulary, const nlohmann::ordered_json& messages,
-                                      bool add_generation_prompt) {
-  nlohmann::ordered_json variables{{"messages", messages.is_array() ? messages : nlohmann::ordered_json::array()},
-                                   {"tools", nullptr},
-                                   {"documents", nullptr},
-                                   {"add_generation_prompt", add_generation_prompt}};
+Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add_generation_prompt) {
+  Json variables{{"messages", messages.is_array() ? messages : Json::array()},
+                 {"tools", nullptr},
+                 {"documents", nullptr},
+                 {"add_generation_prompt", add_generation_prompt}};
   const auto add_token = [&](const char* name, const std::optional<int>& id) {
     if (id) variables[name] = vocabulary.tokens.at(static_cast<std::size_t>(*id));
   };

@@ -3,22 +3,23 @@
 #include <vector>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 
 namespace weft {
 namespace {
 
-std::string csv_field(const nlohmann::ordered_json& value) {
+std::string csv_field(const Json& value) {
   if (value.is_null()) return "\"\"";
   std::string quoted = "\"";
-  for (char c : value.is_string() ? value.get<std::string>() : value.dump())
+  for (char c : value.is_string() ? value.get<std::string>() : json_text(value))
     quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + "\"";
 }
 
 }  // namespace
 
-std::string csv_line(const nlohmann::ordered_json& row, bool names) {
+std::string csv_line(const Json& row, bool names) {
   std::vector<std::string> fields;
   for (const auto& [key, value] : row.items())
     if (!value.is_array()) fields.push_back(names ? key : csv_field(value));

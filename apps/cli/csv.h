@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
+#include "base/json.h"
 
 namespace weft {
 
 // The values of an object in its order, or with `names` its keys. Lists are left out; null is an empty field.
-std::string csv_line(const nlohmann::ordered_json& row, bool names);
+std::string csv_line(const Json& row, bool names);
 
 }  // namespace weft

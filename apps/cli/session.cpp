@@ -7,10 +7,9 @@
 #include <iterator>
 #include <limits>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "builtin/context.h"
@@ -87,12 +86,12 @@ SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint) cons
 }
 
 std::vector<int> parse_token_ids(const std::string& text, const std::string& what) {
-  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  const Json list = parse_json(text);
   USER_CHECK(list.is_array(), "[{}] must be a JSON list of token ids, but is {}", what, quote(text));
   std::vector<int> ids;
-  for (const nlohmann::json& id : list) {
+  for (const Json& id : list) {
     USER_CHECK(id.is_number_integer() && id >= 0 && id <= std::numeric_limits<int>::max(),
-               "[{}] must hold token ids, but holds {}", what, quote(id.dump()));
+               "[{}] must hold token ids, but holds {}", what, quote(json_text(id)));
     ids.push_back(id.get<int>());
   }
   return ids;

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -113,12 +113,12 @@ std::vector<std::string> text_items(std::string_view text, std::string_view what
   if (!trim(text).starts_with('[')) {
     items = split_text(text, ',');
   } else {
-    const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+    const Json list = parse_json(text);
     USER_CHECK(list.is_array(), "[{}] wanted a list, but is {}", what, quote(text));
-    for (const nlohmann::json& item : list) {
+    for (const Json& item : list) {
       const bool is_item = item.is_string() || item.is_number_integer();
       USER_CHECK(is_item, "[{}] wanted a list of names or whole numbers, but is {}", what, quote(text));
-      items.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+      items.push_back(item.is_string() ? item.get<std::string>() : json_text(item));
     }
   }
   USER_CHECK(items.size() <= kMostItems, "[{}] wanted at most {} items, but has {}", what, kMostItems, items.size());

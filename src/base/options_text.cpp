@@ -4,15 +4,13 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/option_value.h"
 #include "base/text.h"
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json value_json(const Options& options, const OptionRow& row) {
   return std::visit(Overloaded{
@@ -75,9 +73,9 @@ std::string value_text(const Options& options, const OptionRow& row) {
                         [&](Counts Options::*member) { return fmt::format("{}", fmt::join(options.*member, ",")); },
                         [&](Words Options::*member) {
                           const Words& words = options.*member;
-                          return needs_json(words) ? Json(words).dump() : fmt::format("{}", fmt::join(words, ","));
+                          return needs_json(words) ? json_text(Json(words)) : fmt::format("{}", fmt::join(words, ","));
                         },
-                        [&](Priorities Options::*member) { return Json(options.*member).dump(); },
+                        [&](Priorities Options::*member) { return json_text(Json(options.*member)); },
                     },
                     row.member);
 }
@@ -148,19 +146,19 @@ std::string options_json(const Options& options) {
         {"sentence", row.sentence},
     });
   }
-  return list.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json_text(list, 2);
 }
 
 std::string requested_json(const Options& options) {
   Json object = Json::object();
   for (const auto& [name, requested] : options.requested) object[name] = requested.text;
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(object);
 }
 
 std::string values_json(const Options& options) {
   Json object = Json::object();
   for (const OptionRow& row : option_table()) object[std::string(row.name)] = value_json(options, row);
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(object);
 }
 
 std::vector<std::string> options_without_effect(const Options& effective) {

@@ -90,7 +90,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
                  pattern.name, origin);
     const PatternProof proof = is_trusted ? PatternProof() : prove_pattern(pattern, *context, false);
     USER_CHECK(proof.failure.empty(), "[pattern] {} does not hold: {} ({})", pattern.name, proof.failure, origin);
-    context->patterns.push_back({"custom", std::move(pattern)});
+    context->patterns.push_back({kCustomFusion, std::move(pattern)});
   }
   rewrite_limits(context->patterns, options);  // refuses what is no limit
   context->options = std::move(options);

@@ -1,7 +1,6 @@
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "capi/handles.h"
 #include "capi/tensor_view.h"
 #include "ir/parse.h"
@@ -37,9 +36,7 @@ void run(weft_graph& graph, const weft_tensor_view* input_views, const weft_tens
     copy_to(result_views[i], results[i], fmt::format("weft_graph_run: result {}", i));
 }
 
-nlohmann::ordered_json description(const GraphValue& value) {
-  return {{"name", value.name}, {"type", value.meta.text()}};
-}
+weft::Json description(const GraphValue& value) { return {{"name", value.name}, {"type", value.meta.text()}}; }
 
 }  // namespace
 }  // namespace weft
@@ -75,11 +72,11 @@ int weft_graph_describe(weft_graph* graph, char** json, weft_error* error) {
   return weft::at_boundary(error, [&] {
     weft::given(json, "weft_graph_describe", "json") = nullptr;
     const weft::Graph& described = *weft::given(graph, "weft_graph_describe", "graph").graph;
-    nlohmann::ordered_json inputs = nlohmann::ordered_json::array(), results = inputs;
+    weft::Json inputs = weft::Json::array(), results = inputs;
     for (const auto& input : described.inputs()) inputs.push_back(weft::description(*input));
     for (const weft::GraphValue* result : described.results()) results.push_back(weft::description(*result));
     *json = weft::text_for_caller(
-        nlohmann::ordered_json{{"name", described.name}, {"inputs", inputs}, {"results", results}}.dump());
+        weft::json_text(weft::Json{{"name", described.name}, {"inputs", inputs}, {"results", results}}));
   });
 }
 

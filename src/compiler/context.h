@@ -21,9 +21,10 @@ struct Context {
   OpTable ops;
   KernelRegistry kernels;
   PriorityLists priorities{{}};
-  std::vector<FusionPattern> patterns;  // of the tree, then those brought from outside it, as fusion "custom"
+  std::vector<FusionPattern> patterns;  // of the tree, then those brought from outside it, as kCustomFusion
   std::vector<PassRow> passes;          // brought from outside the tree; passes_of in pipeline.h says where they run
   std::unique_ptr<ThreadPool> threads;
+  RankGroups groups;  // that this process, or thread of it, is in: set by what runs several ranks
   Log log;
 
   // The kernel that runs an op chosen as `provider`; for native, the reference kernel of a primitive. InternalError

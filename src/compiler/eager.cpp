@@ -89,7 +89,7 @@ Values EagerEvaluator::evaluate(const Op& op, const Values& operands, const Attr
   if (known.by_reference) return evaluate_by_reference(op, operands, attributes);
   if (call.kernel == nullptr) return op.meaning(*this, operands, attributes);
   Values values;
-  for (Tensor& tensor : run_call(call, operands, attributes, inplace, pool_, *context_.threads))
+  for (Tensor& tensor : run_call(call, operands, attributes, inplace, pool_, *context_.threads, &context_.groups))
     values.push_back(value(std::move(tensor)));
   return values;
 }

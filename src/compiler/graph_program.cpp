@@ -47,7 +47,8 @@ GraphProgram::GraphProgram(const Context& context, std::shared_ptr<Graph> graph)
   range_ = token_range(*graph_, context_.options);
   if (!is_compiled_) return;
   compiled_ = compile(*graph_, context_, range_, pass_runner_options(context_.options));
-  if (compiled_.plan != nullptr) replay_ = std::make_unique<Replay>(compiled_.plan, *context_.threads);
+  if (compiled_.plan != nullptr)
+    replay_ = std::make_unique<Replay>(compiled_.plan, *context_.threads, &context_.groups);
 }
 
 std::vector<Tensor> GraphProgram::run(std::span<const Tensor> inputs) {

@@ -21,16 +21,6 @@ std::map<std::string, Dim> bind_symbols(const Graph& graph, const Values& inputs
   return symbols;
 }
 
-Attribute substituted(const Attribute& attribute, const std::map<std::string, Dim>& symbols) {
-  if (const Dim* dim = std::get_if<Dim>(&attribute.storage())) return dim->substitute(symbols);
-  if (const AttributeList* list = std::get_if<AttributeList>(&attribute.storage())) {
-    AttributeList copy;
-    for (const Attribute& element : *list) copy.push_back(substituted(element, symbols));
-    return copy;
-  }
-  return attribute;
-}
-
 using UsesLeft = std::map<const GraphValue*, std::size_t>;
 
 // Whether what the node's op donates are KV pages that belong to the graph and that nobody reads afterwards.
@@ -52,7 +42,7 @@ Values run_node(const Graph& graph, const Node& node, Evaluator& evaluator, cons
   }
   CHECK(node.op != nullptr, "{} cannot be run: it is not an op of this program", node.name);
   Attributes attributes;
-  for (const auto& [name, value] : node.attributes.entries()) attributes.set(name, substituted(value, symbols));
+  for (const auto& [name, value] : node.attributes.entries()) attributes.set(name, value.substitute(symbols));
   return evaluator.evaluate(*node.op, operands, attributes, node.maybe_inplace || may_take_pages(node, uses_left));
 }
 
@@ -64,7 +54,7 @@ Values Interpreter::evaluate(const Op& op, const Values& operands, const Attribu
   if (op.is_view) return {value(run_view(op, operands[0].tensor(), attributes, results[0]))};
   Values values;
   const Kernel& kernel = context_.kernel_for(op.name, "reference");
-  for (Tensor& tensor : run_kernel(op, kernel, operands, attributes, results, false, *context_.threads))
+  for (Tensor& tensor : run_kernel(op, kernel, operands, attributes, results, false, threads_, &groups_))
     values.push_back(value(std::move(tensor)));
   return values;
 }

@@ -9,13 +9,18 @@ namespace weft {
 
 class Interpreter : public Evaluator {
  public:
-  explicit Interpreter(const Context& context) : Evaluator(context.ops), context_(context) {}
+  explicit Interpreter(const Context& context) : Interpreter(context, *context.threads, context.groups) {}
+  // One of several ranks that share a Context, with threads of its own.
+  Interpreter(const Context& context, ThreadPool& threads, const RankGroups& groups)
+      : Evaluator(context.ops), context_(context), threads_(threads), groups_(groups) {}
 
   Value value(Tensor tensor) { return Value::concrete(*this, std::move(tensor)); }
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
 
  private:
   const Context& context_;
+  ThreadPool& threads_;
+  const RankGroups& groups_;
 };
 
 // Runs a graph of any stage through an evaluator, op by op; at stage lowered an op's chosen provider is ignored here

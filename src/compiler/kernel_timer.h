@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// What is timed takes about as long, by repeats of what is short.
+// A measurement lasts about this long: a call that is shorter is repeated.
 inline constexpr double kTimingBatchSeconds = 0.002;
 
 class KernelTimer {

@@ -28,6 +28,7 @@ struct PassRunnerOptions {
   std::function<void(const std::string& pass, const Graph&)> print;
   std::optional<Stage> stop_after;  // --compile-to: the last stage to reach; nothing for all
   bool verify = true;
+  bool fuse = true;  // whether patterns are looked for
 };
 
 // InternalError when a pass's stage does not fit, or it leaves an illegal graph (the graph is then dumped).

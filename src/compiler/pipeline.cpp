@@ -16,7 +16,9 @@ namespace {
 // The flow. Each row: the pass, the stage it needs, the stage it leaves.
 //
 // The two eliminations come before CSE so that equal values look equal; CSE before DCE so that what it leaves behind
-// goes. Patterns that a user brings come before those of the tree; sums join norms before norms join quantizations.
+// goes. Patterns that a user brings come before those of the tree; sums join norms before norms join quantizations;
+// what joins more comes first: norms, rotation and cache update in one, rotation and update, norms and rotation. Ranks
+// share the rows of a norm, and quantize before they gather, while norm and quantization are still two.
 // Lowering is the point where ops become kernels: what looks for op patterns stands above it. Clones exist only
 // below it.
 const PassRow kPasses[] = {
@@ -25,10 +27,15 @@ const PassRow kPasses[] = {
     {"common_subexpression_elimination", common_subexpression_elimination, Stage::pure, Stage::pure},
     {"dead_code_elimination", dead_code_elimination, Stage::pure, Stage::pure},
     {"raise", raise, Stage::pure, Stage::pure},
-    {"fuse_custom", pattern_pass("custom"), Stage::pure, Stage::pure},
+    {"fuse_custom", pattern_pass(kCustomFusion), Stage::pure, Stage::pure},
     {"fuse_add_norm", pattern_pass("add_rms_norm", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
+    {"sequence_parallelism", sequence_parallelism, Stage::pure, Stage::pure},
+    {"gather_codes", pattern_pass("gather_codes", &Options::enable_sp), Stage::pure, Stage::pure},
     {"fuse_norm_quant", pattern_pass("rms_quant", &Options::fuse_norm_quant), Stage::pure, Stage::pure},
     {"fuse_act_quant", pattern_pass("act_quant", &Options::fuse_act_quant), Stage::pure, Stage::pure},
+    {"fuse_qk_norm_rope_kvcache", pattern_pass("qk_norm_rope_kvcache", &Options::fuse_qk_norm_rope_kvcache),
+     Stage::pure, Stage::pure},
+    {"fuse_rope_kvcache", pattern_pass("rope_kvcache", &Options::fuse_rope_kvcache), Stage::pure, Stage::pure},
     {"fuse_attn_quant", pattern_pass("attn_quant", &Options::fuse_attn_quant), Stage::pure, Stage::pure},
     {"fuse_qk_norm_rope", pattern_pass("qk_norm_rope", &Options::enable_qk_norm_rope_fusion), Stage::pure, Stage::pure},
     {"lower", lower, Stage::pure, Stage::lowered},
@@ -44,6 +51,7 @@ double milliseconds_of(auto&& body) {
 
 CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
   PassContext passes = pass_context(context, range);
+  if (!options.fuse) passes.patterns = {};
   if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
   CompileRecord record{.graph = graph.name, .range = range};
   record.passes = run_passes(graph, passes, passes_of(context), options);

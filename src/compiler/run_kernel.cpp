@@ -95,7 +95,7 @@ void check_given_away(const Op& op, std::span<const Value> operands) {
 }
 
 std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> operands, const Attributes& attributes,
-                             bool give_away, StoragePool& pool, ThreadPool& threads) {
+                             bool give_away, StoragePool& pool, ThreadPool& threads, const RankGroups* groups) {
   std::vector<Tensor> results(call.results.size());
   std::vector<TensorView> inputs = call.operand_views, outputs = call.result_views;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -117,18 +117,19 @@ std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> op
   const auto scratch = call.scratch_bytes > 0 ? pool.allocate(call.scratch_bytes) : nullptr;
   const std::span<std::byte> scratch_bytes =
       scratch ? std::span(scratch->data(), static_cast<std::size_t>(scratch->bytes())) : std::span<std::byte>();
-  call.kernel->run({inputs, outputs, attributes, scratch_bytes, threads});
+  call.kernel->run({inputs, outputs, attributes, scratch_bytes, threads, groups});
   return results;
 }
 
 std::vector<Tensor> run_kernel(const Op& op, const Kernel& kernel, std::span<const Value> operands,
                                const Attributes& attributes, const std::vector<Meta>& results, bool give_away,
-                               ThreadPool& threads) {
+                               ThreadPool& threads, const RankGroups* groups) {
   std::vector<std::optional<Meta>> metas;
   for (const Value& operand : operands)
     metas.push_back(operand.present() ? std::optional(operand.meta()) : std::nullopt);
   StoragePool pool;
-  return run_call(prepare_call(op, kernel, metas, attributes, results), operands, attributes, give_away, pool, threads);
+  return run_call(prepare_call(op, kernel, metas, attributes, results), operands, attributes, give_away, pool, threads,
+                  groups);
 }
 
 Tensor run_view(const Op& op, const Tensor& operand, const Attributes& attributes, const Meta& result) {

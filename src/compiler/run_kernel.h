@@ -34,13 +34,15 @@ void check_given_away(const Op& op, std::span<const Value> operands);
 
 // `give_away`: the kernel may write over its donated operands where they lie; otherwise, or where their layout is not
 // that of the result, it writes over copies. Results come from `pool`.
+// `groups` as in KernelCall.
 std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> operands, const Attributes& attributes,
-                             bool give_away, StoragePool& pool, ThreadPool& threads);
+                             bool give_away, StoragePool& pool, ThreadPool& threads,
+                             const RankGroups* groups = nullptr);
 
 // Both at once, without a pool.
 std::vector<Tensor> run_kernel(const Op& op, const Kernel& kernel, std::span<const Value> operands,
                                const Attributes& attributes, const std::vector<Meta>& results, bool give_away,
-                               ThreadPool& threads);
+                               ThreadPool& threads, const RankGroups* groups = nullptr);
 
 // The result of a view op: the operand's storage at an offset.
 Tensor run_view(const Op& op, const Tensor& operand, const Attributes& attributes, const Meta& result);

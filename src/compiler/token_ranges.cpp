@@ -33,6 +33,7 @@ TokenRanges token_ranges(const Graph& traced, const Context& context, std::int64
   std::set<std::int64_t> ends;
   const auto add = [&](std::int64_t end) { return end >= 1 && end < most_rows && ends.insert(end).second; };
   for (std::int64_t point : context.options.compile_ranges_split_points) add(point);
+  add(context.options.rope_kvcache_fusion_max_token_num);
   std::set<std::int64_t> wanted;
   for (const auto& node : traced.nodes()) collect_boundaries(node->name, context, wanted);
   for (std::int64_t end : wanted) {

@@ -18,9 +18,9 @@ struct TokenRanges {
   std::vector<std::int64_t> dropped;
 };
 
-// Boundaries are the option compile_ranges_split_points, all of them, and the bounds of the `rows` of kernels that the
-// graph's ops may choose, from the lowest up, as long as there are at most kMostDefaultRanges ranges. Exact sizes are
-// the option compile_sizes.
+// Boundaries are the options compile_ranges_split_points, all of them, and rope_kvcache_fusion_max_token_num, and the
+// bounds of the `rows` of kernels that the graph's ops may choose, from the lowest up, as long as there are at most
+// kMostDefaultRanges ranges. Exact sizes are the option compile_sizes.
 TokenRanges token_ranges(const Graph& traced, const Context& context, std::int64_t most_rows);
 
 inline constexpr std::size_t kMostDefaultRanges = 3;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "compiler/kernel_timer.h"
+#include "compiler/parts_timer.h"
 #include "compiler/tune_inputs.h"
 
 namespace weft {
@@ -105,13 +106,17 @@ std::map<std::string, Candidacy> collect_calls(std::span<const CompileRecord> re
 // A provider and the layout it would be given.
 struct Contender {
   std::string provider;
-  const Kernel* kernel = nullptr;
+  const Kernel* kernel = nullptr;  // null for kParts
   std::string packing;
 };
 
+// Seconds of one run.
+using Timer = std::function<double()>;
+
 class Tuner {
  public:
-  Tuner(const Context& context, const TuneOptions& options) : context_(context), options_(options) {}
+  Tuner(const Context& context, const TuneOptions& options)
+      : context_(context), options_(options), fused_ops_(fused_ops(context)) {}
 
   // The standard provider first, the others by name.
   std::vector<Contender> contenders(const Candidacy& call) const {
@@ -128,6 +133,7 @@ class Tuner {
         break;
       }
     }
+    if (fused_ops_.contains(call.entry.op) && standard != kParts) all.push_back({.provider = kParts});
     return all;
   }
 
@@ -191,32 +197,40 @@ class Tuner {
     return all;
   }
 
-  std::vector<KernelTimer> make_timers(const Candidacy& call, const std::vector<Contender>& contenders,
-                                       const std::map<std::string, std::vector<Tensor>>& weights,
-                                       std::int64_t rows) const {
-    std::vector<KernelTimer> timers;
+  std::vector<Timer> make_timers(const Candidacy& call, const std::vector<Contender>& contenders,
+                                 const std::map<std::string, std::vector<Tensor>>& weights, std::int64_t rows) const {
+    std::vector<Timer> timers;
     for (const Contender& contender : contenders) {
       std::vector<Tensor> operands = inputs(call, rows);
+      const Attributes& attributes = call.entry.call.attributes;
+      if (contender.kernel == nullptr) {
+        const auto parts =
+            std::make_shared<PartsTimer>(context_, *call.op, operands, attributes, call.entry.call.range);
+        timers.push_back([this, parts] { return parts->seconds(options_.clock); });
+        continue;
+      }
       const std::vector<Tensor>& copies = weights.at(contender.packing);
       if (!copies.empty()) operands[call.weight()] = copies[0];
       // Those of one layout share the copies, and none may find what another has just brought into the caches.
       const std::size_t first = timers.size() * copies.size() / contenders.size();
-      timers.emplace_back(context_, *call.op, *contender.kernel, std::move(operands), call.entry.call.attributes);
-      if (!copies.empty()) timers.back().take_turns(call.weight(), copies, first);
+      const auto kernel =
+          std::make_shared<KernelTimer>(context_, *call.op, *contender.kernel, std::move(operands), attributes);
+      if (!copies.empty()) kernel->take_turns(call.weight(), copies, first);
+      timers.push_back([this, kernel] { return kernel->seconds(options_.clock); });
     }
     return timers;
   }
 
-  void measure_size(TuningEntry& entry, std::vector<KernelTimer> timers, double share) const {
+  void measure_size(TuningEntry& entry, const std::vector<Timer>& timers, double share) const {
     double once = 0;  // the first runs also wake what sleeps; they are not kept
-    for (KernelTimer& timer : timers) once += timer.seconds(options_.clock);
+    for (const Timer& timer : timers) once += timer();
     const double fitting = once > 0 ? share / (static_cast<double>(kTuningRounds) * once) : kMostRepeats;
     const int repeats = static_cast<int>(std::clamp(fitting, 1.0, kMostRepeats));
     for (TunedTime& time : entry.times) time.nanoseconds.emplace_back();
     for (std::size_t round = 0; round < kTuningRounds; ++round) {
       std::vector<double> best(timers.size(), 1e6);
       for (int repeat = 0; repeat < repeats; ++repeat)
-        for (std::size_t i = 0; i < timers.size(); ++i) best[i] = std::min(best[i], timers[i].seconds(options_.clock));
+        for (std::size_t i = 0; i < timers.size(); ++i) best[i] = std::min(best[i], timers[i]());
       for (std::size_t i = 0; i < timers.size(); ++i)
         entry.times[i].nanoseconds.back().push_back(std::max<std::int64_t>(1, std::llround(best[i] * 1e9)));
     }
@@ -224,6 +238,7 @@ class Tuner {
 
   const Context& context_;
   const TuneOptions& options_;
+  std::set<std::string> fused_ops_;
 };
 
 }  // namespace

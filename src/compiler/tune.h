@@ -5,8 +5,8 @@
 //
 // A provider is timed (kernel_timer.h) on the weight as it would be loaded for it: packed by the provider's own
 // packing, else plain. Rounds are interleaved, so that what disturbs the machine disturbs all providers alike, and
-// weights take turns so that they come from memory, as those of layers do. `reference` is left out, as is the meaning
-// of a composite.
+// weights take turns so that they come from memory, as those of layers do. `reference` is left out. An op that a fusion
+// gave has its parts as a rival (parts_timer.h), under the name kParts: where they win, the fusion does not pay.
 
 #include <functional>
 #include <span>

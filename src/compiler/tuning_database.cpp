@@ -4,11 +4,11 @@
 #include <tuple>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "base/content_hash.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "kernels/provider.h"
@@ -17,8 +17,6 @@
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kFormatVersion = 1;
 constexpr std::size_t kMostBytes = 64u << 20;
@@ -57,7 +55,7 @@ std::string line_of(const TuningEntry& entry) {
                   {"standard", entry.standard},
                   {"times", times},
                   {"order", tuned_order(entry.standard, entry.times)}};
-  return sealed(line.dump(-1, ' ', true, Json::error_handler_t::replace));
+  return sealed(json_ascii(line));
 }
 
 // One line while it is read: every access says which member it missed.
@@ -72,7 +70,7 @@ class Line {
                    text.ends_with("\"}") &&
                    text.substr(before.size() + kCheck.size(), kHashDigits) == hash_bytes(before).hex(),
                "[{}] is not a line that weft tune wrote: it was cut short or edited", where_);
-    json_ = Json::parse(std::string(before) + "}", nullptr, false);
+    json_ = parse_json(std::string(before) + "}");
     check(json_.is_object(), "an object");
   }
 
@@ -235,7 +233,14 @@ TuningDecision decision_of(const TuningEntry& entry, const std::string* layout) 
   const TunedTime* best = winner_of(entry.times, fits);
   if (best != nullptr) {
     const double speedup = speedup_of(*best, entry.times[0]);
-    return {best->provider, speedup, fmt::format("tuned: {:.1f}x faster than {}", speedup, entry.standard)};
+    const std::string who = best->provider == kParts ? "its parts are " : "";
+    return {best->provider, speedup, fmt::format("tuned: {}{:.1f}x faster than {}", who, speedup, entry.standard)};
+  }
+  if (const TunedTime* parts = entry.find(kParts)) {
+    const double speedup = speedup_of(entry.times[0], *parts);
+    return {entry.standard, 1,
+            speedup >= 1 ? fmt::format("tuned: {:.2f}x as fast as its parts", speedup)
+                         : "tuned: its parts are not 10 % faster in every round"};
   }
   const TunedTime* wished = winner_of(entry.times, [](const TunedTime&) { return true; });
   if (wished == nullptr) return {entry.standard, 1, "nothing is 10 % faster in every round"};
@@ -278,6 +283,12 @@ std::string TuningEntry::key() const {
   return text + fmt::format("), {}-{} rows", call.range.lo, call.range.hi);
 }
 
+const TunedTime* TuningEntry::find(const std::string& provider) const {
+  const auto found =
+      std::find_if(times.begin(), times.end(), [&](const TunedTime& time) { return time.provider == provider; });
+  return found == times.end() ? nullptr : &*found;
+}
+
 void TuningDatabase::add(TuningEntry entry) {
   TuningEntry& known = entries.try_emplace(entry.key(), entry).first->second;
   if (std::tuple(entry.measured, line_of(entry)) > std::tuple(known.measured, line_of(known))) known = std::move(entry);
@@ -286,7 +297,7 @@ void TuningDatabase::add(TuningEntry entry) {
 std::string TuningDatabase::text() const {
   const Json header{
       {"weft_tuning", kFormatVersion}, {"fingerprint", json_of(fingerprint)}, {"entries", entries.size()}};
-  std::string text = sealed(header.dump(-1, ' ', true, Json::error_handler_t::replace));
+  std::string text = sealed(json_ascii(header));
   for (const auto& [key, entry] : entries) text += line_of(entry);
   return text;
 }
@@ -323,16 +334,14 @@ TuningDatabase read_tuning(const std::string& path, const Fingerprint& own) {
   USER_CHECK(database.fingerprint == own,
              "[{}] was measured elsewhere, and times do not carry over: on {}, but this is {}; make one here with: "
              "weft tune MODEL -o FILE",
-             path, json_of(database.fingerprint).dump(-1, ' ', true, Json::error_handler_t::replace),
-             json_of(own).dump(-1, ' ', true, Json::error_handler_t::replace));
+             path, json_ascii(json_of(database.fingerprint)), json_ascii(json_of(own)));
   return database;
 }
 
 TuningDatabase merge_tuning(const TuningDatabase& a, const TuningDatabase& b) {
   USER_CHECK(a.fingerprint == b.fingerprint,
              "[tune merge] wanted databases of one machine, but one is of {} and the other of {}",
-             json_of(a.fingerprint).dump(-1, ' ', true, Json::error_handler_t::replace),
-             json_of(b.fingerprint).dump(-1, ' ', true, Json::error_handler_t::replace));
+             json_ascii(json_of(a.fingerprint)), json_ascii(json_of(b.fingerprint)));
   TuningDatabase merged = a;
   for (const auto& [key, entry] : b.entries) merged.add(entry);
   return merged;
@@ -366,7 +375,8 @@ void apply_tuning(const TuningDatabase& database, const OpTable& ops, PriorityLi
   for (const auto& [key, decision] : decide(database)) {
     const TuningEntry& entry = database.entries.at(key);
     const Op* op = ops.find(entry.op);
-    if (op == nullptr || decision.provider == entry.standard) continue;
+    // A fusion that pays is told, too: its reason shows what it buys.
+    if (op == nullptr || (decision.provider == entry.standard && entry.find(kParts) == nullptr)) continue;
     TunedCall call = entry.call;
     call.attributes = complete_attributes(op->schema, entry.call.attributes.entries());
     call.reason = decision.reason;

@@ -34,6 +34,9 @@ Fingerprint fingerprint_of(const DeviceDescription& device);
 
 inline constexpr std::size_t kTuningRounds = 3;
 
+// The provider that stands for an op's meaning: of an op that a fusion gave, its parts.
+inline constexpr const char* kParts = "native";
+
 struct TunedTime {
   std::string provider;
   std::string packing;                                 // of the weight it was timed on; "" for a plain one
@@ -49,6 +52,7 @@ struct TuningEntry {
   std::string standard;            // the provider that the default order chooses
   std::vector<TunedTime> times;    // the standard provider first
   std::string key() const;
+  const TunedTime* find(const std::string& provider) const;  // null where it was not timed
 };
 
 struct TuningDatabase {

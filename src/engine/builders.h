@@ -22,6 +22,9 @@ class ModelBuilder : public Builder {
   std::string key(const std::string& weight_name, int layer = -1) const override {
     return model_.key(weight_name, is_gguf_, layer);
   }
+  WeightRole vector_role(const std::string& weight_name) const override {
+    return model_.weight(weight_name).is_one_plus ? WeightRole::one_plus : WeightRole::vector;
+  }
 
  protected:
   Weights& weights_;

@@ -126,6 +126,14 @@ Tensor Weights::row_scales(const std::vector<std::string>& keys) const {
   return scales;
 }
 
+// GGUF files hold the sum: llama.cpp's converter adds the one.
+Tensor Weights::sum_with_one(const std::string& key) const {
+  Tensor sum = converted(checkpoint_.tensor(key), DType::f32);
+  if (checkpoint_.is_gguf()) return sum;
+  for (std::int64_t i = 0; i < element_count(sum.meta.shape).number(); ++i) sum.as<float>()[i] += 1;
+  return sum;
+}
+
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
@@ -159,7 +167,7 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) {
   if (role == codes) check_whole_blocks(keys);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
-  if (role == scale) meta.dtype = DType::f32;
+  if (role == scale || role == one_plus) meta.dtype = DType::f32;
   if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
   return meta;
 }
@@ -179,9 +187,10 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
     return one;
   }
   if (role == row_scale) return row_scales(keys);
+  CHECK(keys.size() == 1 || (role != vector && role != one_plus), "vectors are not merged");
+  if (role == one_plus) return sum_with_one(keys[0]);
   Meta plain = plain_meta(keys, role);
   if (role == vector && plain.dtype != facts_.dtype) {
-    CHECK(keys.size() == 1, "vectors are not merged");
     return converted(checkpoint_.tensor(keys[0]), facts_.dtype);
   }
   if (role == scale) {

@@ -32,6 +32,23 @@ constexpr std::array kRopeScalings = {
     std::pair{"yarn", RopeScalingType::yarn},
 };
 
+// What the files of an architecture leave unsaid; the first stands for all others.
+struct Unsaid {
+  std::string_view architecture;
+  const char* hidden_act;
+  bool tie_word_embeddings;  // config.json; GGUF files show it by their tensors
+};
+constexpr std::array kUnsaid = {
+    Unsaid{"", "silu", false},
+    Unsaid{"gemma", "gelu_pytorch_tanh", true},
+};
+
+const Unsaid& unsaid(std::string_view architecture) {
+  const auto* const found =
+      std::find_if(kUnsaid.begin(), kUnsaid.end(), [&](const Unsaid& one) { return one.architecture == architecture; });
+  return found == kUnsaid.end() ? kUnsaid.front() : *found;
+}
+
 RopeScalingType scaling_type(std::string_view text, const std::string& name, const std::string& where) {
   if (text == "none") return RopeScalingType::none;
   std::vector<std::string_view> known;
@@ -253,12 +270,16 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.rms_norm_eps = needed_real_in(fields, "rms_norm_eps", kEpsilons);
   read_rope(fields, config);
 
-  config.hidden_act = fields.find_text("hidden_act").value_or(config.hidden_act);
-  config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(false);
+  const Unsaid& otherwise = unsaid(config.architecture);
+  config.hidden_act = fields.find_text("hidden_act").value_or(otherwise.hidden_act);
+  config.hidden_activation = fields.find_text("hidden_activation").value_or("");
+  config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(otherwise.tie_word_embeddings);
   config.attention_bias = fields.find_boolean("attention_bias").value_or(false);
   config.mlp_bias = fields.find_boolean("mlp_bias").value_or(false);
   if (fields.find_boolean("use_sliding_window").value_or(true))
     config.sliding_window = integer_in(fields, "sliding_window", kContexts);
+  USER_CHECK(!fields.find_boolean("use_bidirectional_attention").value_or(false),
+             "[{}] use_bidirectional_attention must be false: attention is causal, but is true", where);
   config.expert_count = integer_in(fields, "num_local_experts", kExperts).value_or(0);
   config.quantization = quantization_from_json(fields);
   config.dtype = residual_dtype(fields);
@@ -282,6 +303,7 @@ ModelConfig model_config_from_gguf(const Gguf& gguf) {
   config.rms_norm_eps = needed_real_in(fields, "attention.layer_norm_rms_epsilon", kEpsilons);
   read_rope(fields, gguf, config);
 
+  config.hidden_act = unsaid(config.architecture).hidden_act;
   config.tie_word_embeddings = gguf.find_tensor("output.weight") == nullptr;
   config.attention_bias = gguf.find_tensor("blk.0.attn_q.bias") != nullptr;
   config.mlp_bias = gguf.find_tensor("blk.0.ffn_up.bias") != nullptr;

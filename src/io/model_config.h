@@ -66,7 +66,8 @@ struct ModelConfig {
   double rms_norm_eps = 0;
   RopeConfig rope;
 
-  std::string hidden_act = "silu";   // as Hugging Face spells it
+  std::string hidden_act = "silu";   // as Hugging Face spells it; what the architecture has where a file is silent
+  std::string hidden_activation;     // the same, of a key that Gemma's files have beside it; "" if absent
   bool tie_word_embeddings = false;  // the head uses the embedding's weight
   bool attention_bias = false;
   bool mlp_bias = false;

@@ -5,10 +5,9 @@
 #include <cstring>
 #include <tuple>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "io/safetensors.h"
@@ -54,19 +53,19 @@ std::vector<std::byte> encode_safetensors(std::span<const NamedTensor> tensors,
     USER_CHECK(!first_invalid_utf8(key) && !first_invalid_utf8(value),
                "[safetensors] metadata must be UTF-8, but is not: {}", quote(key));
   const auto items = in_file_order(tensors);
-  auto header = nlohmann::ordered_json::object();
+  auto header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0;
   for (const auto& [name, tensor] : items) {
     USER_CHECK(!header.contains(name), "[safetensors] tensor {} occurs twice", name);
     const auto end = offset + tensor.meta.bytes().number();
-    auto shape = nlohmann::ordered_json::array();
+    auto shape = Json::array();
     for (const auto& dim : tensor.meta.shape) shape.push_back(dim.number());
     header[name] = {
         {"dtype", safetensors_dtype_name(tensor.meta.dtype)}, {"shape", shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
-  auto text = header.dump();
+  auto text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
   std::vector<std::byte> bytes;

@@ -118,8 +118,7 @@ OpDefinition& OpDefinition::splits_as(std::string op) {
   return *this;
 }
 
-OpDefinition& OpDefinition::sample(std::vector<SampleTensor> tensors,
-                                   std::vector<std::pair<std::string, Attribute>> attributes) {
+OpDefinition& OpDefinition::sample(std::vector<SampleTensor> tensors, NamedAttributes attributes) {
   for (const SampleTensor& tensor : tensors)
     CHECK(op_.schema.parameter_index(tensor.name) >= 0 || tensor.name.find('.') != std::string::npos,
           "[{}] a sample names {}, which the schema lacks", op_.name, tensor.name);
@@ -132,7 +131,7 @@ OpDefinition& OpDefinition::tolerance(DType dtype, Tolerance tolerance) {
   return *this;
 }
 
-OpDefinition& OpDefinition::quantises(QuantKey key, std::vector<std::pair<std::string, Attribute>> attributes) {
+OpDefinition& OpDefinition::quantises(QuantKey key, NamedAttributes attributes) {
   op_.schemes.push_back({std::move(key), std::move(attributes)});
   return *this;
 }
@@ -175,7 +174,7 @@ const Op& OpTable::at(std::string_view name) const {
   fail_user("[{}] is not an op of this program{}", name, suggestion(name, names));
 }
 
-Attributes complete_attributes(const Schema& schema, const std::vector<std::pair<std::string, Attribute>>& given) {
+Attributes complete_attributes(const Schema& schema, const NamedAttributes& given) {
   Attributes complete;
   for (std::size_t i = schema.tensor_count(); i < schema.parameters.size(); ++i) {
     const Parameter& parameter = schema.parameters[i];
@@ -216,8 +215,8 @@ std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<cons
   return results;
 }
 
-Values call(const char* name, const Values& operands, const std::vector<std::pair<std::string, Attribute>>& attributes,
-            bool inplace, Evaluator* home) {
+Values call(const char* name, const Values& operands, const NamedAttributes& attributes, bool inplace,
+            Evaluator* home) {
   for (const Value& operand : operands) {
     if (!operand.present()) continue;
     if (home == nullptr) home = &operand.home();

@@ -51,7 +51,7 @@ struct Tolerance {
 // A scheme of quantisation that an op computes, given these attributes.
 struct QuantScheme {
   QuantKey key;
-  std::vector<std::pair<std::string, Attribute>> attributes;
+  NamedAttributes attributes;
 };
 
 struct Op {
@@ -98,10 +98,9 @@ class OpDefinition {
   OpDefinition& commutative();
   OpDefinition& allocation();
   OpDefinition& splits_as(std::string op);
-  OpDefinition& sample(std::vector<SampleTensor> tensors,
-                       std::vector<std::pair<std::string, Attribute>> attributes = {});
+  OpDefinition& sample(std::vector<SampleTensor> tensors, NamedAttributes attributes = {});
   OpDefinition& tolerance(DType dtype, Tolerance tolerance);
-  OpDefinition& quantises(QuantKey key, std::vector<std::pair<std::string, Attribute>> attributes = {});
+  OpDefinition& quantises(QuantKey key, NamedAttributes attributes = {});
 
   // The finished op; InternalError when it has no schema, or neither or both of meaning and shape rule, or no sample.
   Op finish(const std::string& file_stem) &&;
@@ -128,7 +127,7 @@ class OpTable {
 
 // The attributes of a call in schema order: `given` by name, defaults for the rest. UserError on an unknown name, a
 // missing one without default, or a value of another type than the schema's.
-Attributes complete_attributes(const Schema& schema, const std::vector<std::pair<std::string, Attribute>>& given);
+Attributes complete_attributes(const Schema& schema, const NamedAttributes& given);
 
 // Result types of a call; UserError when the arguments do not fit.
 std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<const std::optional<Meta>> operands,
@@ -136,8 +135,8 @@ std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<cons
 
 // Calls an op on Values: finds their home, completes the attributes, checks the operands, and hands over to the home.
 // Mixing Values of different homes is an InternalError. `home` is needed only when no operand is a tensor.
-Values call(const char* op, const Values& operands, const std::vector<std::pair<std::string, Attribute>>& attributes,
-            bool maybe_inplace = false, Evaluator* home = nullptr);
+Values call(const char* op, const Values& operands, const NamedAttributes& attributes, bool maybe_inplace = false,
+            Evaluator* home = nullptr);
 
 // One row per file of src/ops/, made by the build.
 struct OpEntry {

@@ -173,7 +173,7 @@ class Parser {
   }
 
   void arguments(Node& node) {
-    std::vector<std::pair<std::string, Attribute>> given;
+    NamedAttributes given;
     cursor_.expect("(");
     bool more = !cursor_.take(")", true);
     while (more) {
@@ -199,14 +199,14 @@ class Parser {
     complete(node, given);
   }
 
-  void named_attribute(const Node& node, std::vector<std::pair<std::string, Attribute>>& given) {
+  void named_attribute(const Node& node, NamedAttributes& given) {
     const std::string key = cursor_.word("a value, 'none' or an attribute");
     cursor_.expect("=");
     check_attribute_name(cursor_, node.op, node.name, key, given);
     given.emplace_back(key, parse_attribute(cursor_.text(), cursor_.position(), &symbols_));
   }
 
-  void complete(Node& node, const std::vector<std::pair<std::string, Attribute>>& given) {
+  void complete(Node& node, const NamedAttributes& given) {
     if (node.op == nullptr) {
       for (const auto& [key, value] : given) node.attributes.set(key, value);
       return;

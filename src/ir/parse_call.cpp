@@ -37,7 +37,7 @@ void expect_end_of_node(GraphCursor& cursor) {
 }
 
 void check_attribute_name(const GraphCursor& cursor, const Op* op, const std::string& op_name, const std::string& key,
-                          const std::vector<std::pair<std::string, Attribute>>& given) {
+                          const NamedAttributes& given) {
   if (op != nullptr && op->schema.parameter_index(key) < static_cast<int>(op->schema.tensor_count()))
     cursor.fail(fmt::format("[{}] has no attribute {}; its signature is {}", op_name, key, op->schema.text()));
   for (const auto& [name, unused] : given)

@@ -24,7 +24,7 @@ void expect_end_of_node(GraphCursor& cursor);
 
 // Fails when an attribute of this name cannot be given, or is in `given` already.
 void check_attribute_name(const GraphCursor& cursor, const Op* op, const std::string& op_name, const std::string& key,
-                          const std::vector<std::pair<std::string, Attribute>>& given);
+                          const NamedAttributes& given);
 
 // Appends trailing optional tensors that the text leaves out; fails when the operands do not fit the op's signature.
 // An absent operand is one that equals `absent`.

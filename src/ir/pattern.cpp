@@ -306,8 +306,7 @@ void check_type(const Pattern& pattern, const PatternType& type) {
   for (const Dim& stride : *type.strides) check_extent(pattern, stride);
 }
 
-Attributes complete_attributes(const Pattern& pattern, const Op* op,
-                               const std::vector<std::pair<std::string, Attribute>>& given) {
+Attributes complete_attributes(const Pattern& pattern, const Op* op, const NamedAttributes& given) {
   const Fitting fitting(pattern, op);
   Attributes complete;
   if (op == nullptr) {

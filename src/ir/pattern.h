@@ -123,8 +123,7 @@ void add_condition(Pattern& pattern, const std::string& wildcard, Relation relat
 void check_type(const Pattern& pattern, const PatternType& type);
 // What complete_attributes in op.h is for graphs: wildcards may stand for values of their kind. With `op` null
 // attributes are kept as given, their wildcards checked.
-Attributes complete_attributes(const Pattern& pattern, const Op* op,
-                               const std::vector<std::pair<std::string, Attribute>>& given);
+Attributes complete_attributes(const Pattern& pattern, const Op* op, const NamedAttributes& given);
 
 struct PatternBreach {
   std::string message;

@@ -8,7 +8,7 @@ class PatternDefinition::Trace : public Evaluator {
  public:
   Trace(std::string name, const OpTable& ops) : Evaluator(ops), pattern{.name = std::move(name)} {}
 
-  Attributes complete(const Op& op, const std::vector<std::pair<std::string, Attribute>>& given) const override {
+  Attributes complete(const Op& op, const NamedAttributes& given) const override {
     return complete_attributes(pattern, &op, given);
   }
 
@@ -103,6 +103,10 @@ Attribute PatternDefinition::attribute(std::string name, ParameterType type) {
 
 void PatternDefinition::one_of(const std::string& wildcard, std::vector<Attribute> values) {
   add_condition(trace_->pattern, wildcard, Relation::one_of, std::move(values));
+}
+
+void PatternDefinition::at_least(const std::string& wildcard, Attribute value) {
+  add_condition(trace_->pattern, wildcard, Relation::at_least, {std::move(value)});
 }
 
 void PatternDefinition::before(const std::function<Values()>& function) {

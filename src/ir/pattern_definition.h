@@ -39,6 +39,7 @@ class PatternDefinition {
   Attribute attribute(std::string name, ParameterType type);
   // Only these values of it match.
   void one_of(const std::string& wildcard, std::vector<Attribute> values);
+  void at_least(const std::string& wildcard, Attribute value);
 
   void before(const std::function<Values()>& function);
   void after(const std::function<Values()>& function);

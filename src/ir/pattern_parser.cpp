@@ -168,7 +168,7 @@ class PatternParser {
   }
 
   void arguments(PatternNode& node) {
-    std::vector<std::pair<std::string, Attribute>> given;
+    NamedAttributes given;
     cursor_.expect("(");
     bool more = !cursor_.take(")", true);
     while (more) {

@@ -137,7 +137,7 @@ class Rewriting {
     if (auto refusal = types_differ(pattern, match, plan)) return refusal;
     const Placement placement = place(pattern, match);
     if (!placement.refusal.empty()) return placement.refusal;
-    if (auto refusal = refuses_(pattern, plan)) return refusal;
+    if (auto refusal = refuses_(pattern, match, plan)) return refusal;
     put_in(pattern, match, plan, placement);
     return std::nullopt;
   }

@@ -24,16 +24,25 @@ struct NearMiss {
   std::string reason;  // as in Mismatch
 };
 
+// What the rewrites of one pattern buy, at the most rows of their range.
+struct Profit {
+  std::int64_t bytes_before = 0;  // that the matched nodes move, and what stands in their place
+  std::int64_t bytes_after = 0;
+  std::string measured = {};  // by weft tune: "tuned: 1.31x as fast as its parts"; "" where nobody did
+};
+
 // What one pattern did to one graph.
 struct PatternReport {
   std::string pattern;
   int matched = 0;
   std::vector<NearMiss> near_misses = {};  // in program order
   std::optional<std::string> off = {};     // why it was not looked for
+  std::optional<Profit> profit = {};       // where it was asked for and there are matches
 };
 
 // Why a match shall stay as it is; nothing when it may be replaced.
-using RewriteFilter = std::function<std::optional<std::string>(const Pattern&, std::span<const PlannedCall>)>;
+using RewriteFilter =
+    std::function<std::optional<std::string>(const Pattern&, const PatternMatch&, std::span<const PlannedCall>)>;
 
 // Replaces all matches, from the end of the graph to its beginning; of patterns that begin with the same op the earlier
 // goes first. A node belongs to one match at most, and what a rewrite puts in is not matched again. A match that is

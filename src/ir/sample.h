@@ -45,7 +45,7 @@ struct SampleTensor {
 
 struct Sample {
   std::vector<SampleTensor> tensors;  // by name; an optional tensor that is not named is absent
-  std::vector<std::pair<std::string, Attribute>> attributes;
+  NamedAttributes attributes;
 
   // Whether any tensor takes the dtype under test.
   bool is_generic() const;

@@ -58,7 +58,7 @@ const Dim& Value::dim(int axis) const {
   return shape[static_cast<std::size_t>(index)];
 }
 
-Attributes Evaluator::complete(const Op& op, const std::vector<std::pair<std::string, Attribute>>& given) const {
+Attributes Evaluator::complete(const Op& op, const NamedAttributes& given) const {
   return complete_attributes(op.schema, given);
 }
 

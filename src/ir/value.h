@@ -64,7 +64,7 @@ class Evaluator {
 
   const OpTable& ops() const { return ops_; }
   // The attributes of a call in schema order with every default, as complete_attributes in ir/op.h gives them.
-  virtual Attributes complete(const Op& op, const std::vector<std::pair<std::string, Attribute>>& given) const;
+  virtual Attributes complete(const Op& op, const NamedAttributes& given) const;
   // One call, checked and completed by `call` in ir/op.h: operands in schema order (absent optional ones are none),
   // every attribute present. `maybe_inplace` gives the op's donated arguments away.
   virtual Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) = 0;

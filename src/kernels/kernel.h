@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rank_group.h"
 #include "base/thread_pool.h"
 #include "tensor/attribute.h"
 #include "tensor/device.h"
@@ -56,6 +57,7 @@ struct KernelCall {
   const Attributes& attributes;
   std::span<std::byte> scratch;  // 64-byte aligned, at least scratch_bytes; contents undefined
   ThreadPool& threads;
+  const RankGroups* groups = nullptr;  // that this rank is in; null for a process that is alone
 };
 
 // Whether a launch of this kernel may be captured and replayed.

@@ -82,7 +82,7 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
   // A measurement is for one range of rows: with it, too, the batch would choose the kernel.
   if (const auto tuned = priorities.tuned().find(op); tuned != priorities.tuned().end() && !batch_invariant)
     for (const auto& [provider, calls] : tuned->second)
-      if (!is_named(provider) && provider != "native") add(provider, &calls);
+      if (!is_named(provider)) add(provider, &calls);
   for (auto provider = first_default; provider != all.end(); ++provider)
     if (!add(*provider, nullptr)) break;
   return candidates;
@@ -129,6 +129,7 @@ Choice KernelSelector::select(const std::string& op, const KernelRequest& reques
   choice.provider = chosen.provider;
   choice.kernel = chosen.kernel;
   const TunedCall* tuned = chosen.tuned_for(request);
+  choice.is_tuned = tuned != nullptr;
   choice.reason = tuned != nullptr              ? tuned->reason
                   : choice.refused.empty()      ? "first in the priority list"
                   : chosen.provider == "native" ? "the last resort, which is always there"

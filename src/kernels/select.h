@@ -23,6 +23,7 @@ struct Choice {
   const Kernel* kernel =
       nullptr;                   // null for `native`: the op's meaning, or its reference kernel when it is a primitive
   std::string reason;            // why this one: "first in the priority list that supports the call"
+  bool is_tuned = false;         // because it was measured
   std::vector<Refusal> refused;  // those tried before it, in order
 };
 

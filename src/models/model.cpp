@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "io/quantized_weight.h"
 
@@ -25,15 +27,17 @@ void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const
 
 }  // namespace
 
+const ModelWeight& ModelDefinition::weight(const std::string& name) const {
+  const auto found =
+      std::find_if(weights.begin(), weights.end(), [&](const ModelWeight& weight) { return weight.name == name; });
+  CHECK(found != weights.end(), "the model has no weight named {}", name);
+  return *found;
+}
+
 std::string ModelDefinition::key(const std::string& weight_name, bool is_gguf, int layer) const {
-  for (const ModelWeight& weight : weights) {
-    if (weight.name != weight_name) continue;
-    std::string key = is_gguf ? weight.gguf : weight.hugging_face;
-    if (const std::size_t at = key.find("{}"); at != std::string::npos) key.replace(at, 2, std::to_string(layer));
-    return key;
-  }
-  CHECK(false, "the model has no weight named {}", weight_name);
-  return "";
+  std::string key = is_gguf ? weight(weight_name).gguf : weight(weight_name).hugging_face;
+  if (const std::size_t at = key.find("{}"); at != std::string::npos) key.replace(at, 2, std::to_string(layer));
+  return key;
 }
 
 void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const {

@@ -14,21 +14,9 @@
 
 #include "io/checkpoint.h"
 #include "nn/builder.h"
+#include "nn/model_weight.h"
 
 namespace weft {
-
-// A weight: its own name, its names in checkpoints with `{}` for the layer, and the shape that a config gives it. A
-// shape without dims says that models of this config have no such weight. Rows of heads that rotary positions turn say
-// how many heads they are: files differ in the order of a head's rows.
-struct ModelWeight {
-  std::string name;
-  std::string gguf;
-  std::string hugging_face;
-  std::vector<std::int64_t> (*shape)(const ModelConfig& config);
-  std::int64_t (*rotated_heads)(const ModelConfig& config) = nullptr;
-
-  bool is_per_layer() const { return gguf.find("{}") != std::string::npos; }
-};
 
 struct ModelDefinition {
   std::vector<std::string> architectures;
@@ -42,7 +30,9 @@ struct ModelDefinition {
   // The config.json of a tiny model of this architecture: tests make and run it.
   std::string sample_config;
 
-  // The checkpoint's name of a weight; InternalError for a name not in `weights`.
+  // The weight of this name; InternalError for one not in `weights`.
+  const ModelWeight& weight(const std::string& name) const;
+  // The checkpoint's name of it.
   std::string key(const std::string& weight_name, bool is_gguf, int layer) const;
   // UserError that names the first weight which is missing, has another shape than the config gives it, or a dtype that
   // weights do not have.

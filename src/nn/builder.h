@@ -14,12 +14,13 @@ namespace weft {
 // What a weight is used for; it settles how it may be laid out, and in which dtype it is wanted.
 //   linear      rows of a linear layer's weight, in the layout that its kernels want
 //   vector      in the dtype of the residual stream
+//   one_plus    1 + w in f32, whether the file holds w or the sum
 //   codes       rows as stored: codes of a quantized linear's weight, and NVFP4's scales of blocks
 //   scale       rows of scales of blocks, in f32
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
 //   number      one number, the same under all names, f32[1]
 //   reciprocal  1 / that
-enum class WeightRole : std::uint8_t { linear, vector, codes, scale, row_scale, number, reciprocal };
+enum class WeightRole : std::uint8_t { linear, vector, one_plus, codes, scale, row_scale, number, reciprocal };
 
 // The facts of one model in one configuration.
 struct ModelFacts {
@@ -55,6 +56,8 @@ class Builder {
 
   // The checkpoint's name of a weight, for this checkpoint's kind (GGUF or Hugging Face).
   virtual std::string key(const std::string& weight_name, int layer = -1) const = 0;
+  // What the model's table says a vector is: vector or one_plus.
+  virtual WeightRole vector_role(const std::string& weight_name) const = 0;
   bool has_separate_head = true;  // false: the head uses the embedding's weight
 };
 

@@ -16,11 +16,9 @@ std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(Value x, Value scale_
   return {results[0], results[1]};
 }
 
-std::vector<std::pair<std::string, Attribute>> token_fp8_attributes(std::optional<double> minimum_scale,
-                                                                    const std::string& scale_by,
-                                                                    const std::string& codes_by, DType dtype) {
-  std::vector<std::pair<std::string, Attribute>> attributes = {
-      {"scale_by", EnumWord{scale_by}}, {"codes_by", EnumWord{codes_by}}, {"dtype", dtype}};
+NamedAttributes token_fp8_attributes(std::optional<double> minimum_scale, const std::string& scale_by,
+                                     const std::string& codes_by, DType dtype) {
+  NamedAttributes attributes = {{"scale_by", EnumWord{scale_by}}, {"codes_by", EnumWord{codes_by}}, {"dtype", dtype}};
   if (minimum_scale) attributes.emplace_back("minimum_scale", *minimum_scale);
   return attributes;
 }

@@ -21,8 +21,6 @@
 
 namespace weft {
 
-using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
-
 struct QuantTail {
   std::string tensors;     // of its schema, behind x: ", Tensor scale"
   std::string required;    // attributes without default: ", int group_size"

@@ -58,7 +58,7 @@ OP(linear_nvfp4) {
     return Values{finished_linear(mul(product, factor), v[6], dtype)};
   });
   const auto add_sample = [&](std::int64_t rows, SampleTensor scale, SampleTensor weight_scale, bool has_bias,
-                              std::vector<std::pair<std::string, Attribute>> attributes) {
+                              NamedAttributes attributes) {
     std::vector<SampleTensor> tensors = {{"x", {rows, 64}, DType::f4e2m1},
                                          std::move(scale),
                                          {"global_scale", {1}, DType::f32, Fill::positive},

@@ -68,10 +68,10 @@ std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_si
   return {results[0], results[1]};
 }
 
-std::vector<std::pair<std::string, Attribute>> group_fp8_attributes(
-    std::int64_t group_size, const Scalar& eps, bool use_ue8m0, bool column_major_scales, bool tma_aligned_scales,
-    const Scalar& minimum_scale, const Scalar& ue8m0_minimum, const std::string& scale_by, bool short_last_group,
-    DType dtype) {
+NamedAttributes group_fp8_attributes(std::int64_t group_size, const Scalar& eps, bool use_ue8m0,
+                                     bool column_major_scales, bool tma_aligned_scales, const Scalar& minimum_scale,
+                                     const Scalar& ue8m0_minimum, const std::string& scale_by, bool short_last_group,
+                                     DType dtype) {
   return {{"group_size", group_size},
           {"eps", eps.value},
           {"use_ue8m0", use_ue8m0},
@@ -102,7 +102,7 @@ void check_group_fp8(const OpRequest& request, const char* op, const Shape& shap
 }
 
 std::pair<Value, Value> quantised_group_fp8(const Value& x, const Attributes& attributes) {
-  std::vector<std::pair<std::string, Attribute>> own;
+  NamedAttributes own;
   for (const char* name : kAttributes) own.emplace_back(name, attributes.at(name));
   Values results = call(kGroupFp8, {x}, own);
   return {results[0], results[1]};

@@ -18,8 +18,7 @@ std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_s
   return {results[0], results[1]};
 }
 
-std::vector<std::pair<std::string, Attribute>> int8_group_attributes(std::int64_t group_size, Scalar eps,
-                                                                     const std::string& rounding) {
+NamedAttributes int8_group_attributes(std::int64_t group_size, Scalar eps, const std::string& rounding) {
   return {{"group_size", group_size}, {"eps", eps.value}, {"rounding", EnumWord{rounding}}};
 }
 

@@ -3,6 +3,7 @@
 //   reshape(reshape(%x))            ->  reshape(%x)
 //   reshape, slice of equal type    ->  %x
 //   cast to the type it has         ->  %x
+//   rank_slice(all_gather(%x))      ->  %x, over one group and dim
 
 #include "ir/print.h"
 #include "passes/all.h"
@@ -18,6 +19,9 @@ GraphValue* replacement(Graph& graph, Node* node) {
     graph.set_operand(node, 0, x->producer->operands[0]);
     x = node->operands[0];
   }
+  if (node->is("rank_slice") && x->producer != nullptr && x->producer->is("all_gather") &&
+      x->producer->attributes == node->attributes)
+    return x->producer->operands[0]->meta == node->result()->meta ? x->producer->operands[0] : nullptr;
   const bool may_be_noop = node->is("reshape") || node->is("slice") || node->is("cast");
   return may_be_noop && x->meta == node->result()->meta ? x : nullptr;
 }

@@ -5,6 +5,7 @@
 // there times, dumps and verifies each.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,11 +18,15 @@
 
 namespace weft {
 
+struct PassContext;
+
 // A pattern, and the fusion it is part of: the file of src/passes/fusion/ that defines it, or where it was brought
 // from.
 struct FusionPattern {
   std::string fusion;
   Pattern pattern;
+  // Why it is not looked for in graphs of this context; nothing, or none, where it is.
+  std::function<std::optional<std::string>(const PassContext&)> why_not = {};
 };
 
 // What passes may look at. Made once per graph and token range.

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "ir/rank_groups.h"
+#include "passes/profit.h"
 
 namespace weft {
 namespace {
@@ -12,13 +14,45 @@ namespace {
 // Says why a rewrite is not wanted; see pattern_pass.
 class KernelFilter {
  public:
-  KernelFilter(const PassContext& context, const std::string& fusion) : context_(context) {
+  KernelFilter(const PassContext& context, const std::string& fusion)
+      : context_(context), is_custom_(fusion == kCustomFusion) {
     const auto limits = rewrite_limits(context.patterns, context.options);
     if (const auto limit = limits.find(fusion); limit != limits.end()) left_ = limit->second;
   }
 
-  std::optional<std::string> operator()(const Pattern& pattern, std::span<const PlannedCall> calls) {
+  std::optional<std::string> operator()(const Pattern& pattern, const PatternMatch& match,
+                                        std::span<const PlannedCall> calls) {
     if (auto reason = named_by_user(pattern, calls)) return reason;
+    if (auto reason = hides_a_cut(pattern, calls)) return reason;
+    Profit profit;
+    if (auto reason = has_no_kernel(pattern, calls, profit)) return reason;
+    // What ranks hand each other does not go through memory alone, and part of it may go away later.
+    const bool goes_over_ranks =
+        std::any_of(calls.begin(), calls.end(), [](const PlannedCall& call) { return is_over_ranks(*call.op); });
+    if (!goes_over_ranks) {
+      profit.bytes_before = traffic_of(match.nodes, context_.range.hi);
+      profit.bytes_after = traffic_of(calls, context_.range.hi);
+    }
+    // What a user brings is wanted, whatever it moves.
+    if (profit.measured.empty() && !is_custom_ && profit.bytes_after > profit.bytes_before)
+      return fmt::format("it would move {} bytes at {} rows, where its parts move {}", profit.bytes_after,
+                         context_.range.hi, profit.bytes_before);
+    if (left_ == 0) return std::string(kHeldBack);
+    --left_;
+    if (goes_over_ranks) return std::nullopt;
+    Profit& sum = profits_[pattern.name];
+    sum.bytes_before += profit.bytes_before;
+    sum.bytes_after += profit.bytes_after;
+    sum.measured = profit.measured;
+    return std::nullopt;
+  }
+
+  // What the rewrites that were not refused buy, by pattern.
+  const std::map<std::string, Profit>& profits() const { return profits_; }
+
+ private:
+  // Or measurements say that the parts are faster; where they say that the whole is, `profit` is told.
+  std::optional<std::string> has_no_kernel(const Pattern& pattern, std::span<const PlannedCall> calls, Profit& profit) {
     for (const PlannedCall& call : calls) {
       const auto is_there = [&](const PatternNode& node) { return node.name == call.op->name; };
       const std::vector<PatternNode>& nodes = pattern.before.nodes;
@@ -26,17 +60,18 @@ class KernelFilter {
       if (call.op->is_primitive() || std::any_of(nodes.begin(), nodes.end(), is_there)) continue;
       const Choice choice =
           selector_.select(call.op->name, {call.operands, call.results, call.attributes, context_.range});
-      if (choice.provider != "native") continue;
+      if (choice.provider != "native") {
+        if (choice.is_tuned) profit.measured = choice.reason;
+        continue;
+      }
+      if (choice.is_tuned) return choice.reason;
       std::string reason = "no kernel computes " + call.op->name;
       for (const Refusal& refusal : choice.refused) reason += fmt::format("; {}: {}", refusal.provider, refusal.reason);
       return reason;
     }
-    if (left_ == 0) return std::string(kHeldBack);
-    --left_;
     return std::nullopt;
   }
 
- private:
   // A list that the user gave for a part would be lost, unless there is one for the whole too.
   std::optional<std::string> named_by_user(const Pattern& pattern, std::span<const PlannedCall> calls) const {
     const auto& user = context_.priorities.user();
@@ -47,7 +82,22 @@ class KernelFilter {
     return std::nullopt;
   }
 
+  // At an op that is among the parts and that the whole does not stand for.
+  std::optional<std::string> hides_a_cut(const Pattern& pattern, std::span<const PlannedCall> calls) const {
+    for (const std::string& cut : context_.splitting_ops) {
+      const auto is_cut = [&](const Op& op) { return op.name == cut || op.splits_as == cut; };
+      const bool before = std::any_of(pattern.before.nodes.begin(), pattern.before.nodes.end(),
+                                      [&](const PatternNode& node) { return is_cut(*node.op); });
+      const bool after =
+          std::any_of(calls.begin(), calls.end(), [&](const PlannedCall& call) { return is_cut(*call.op); });
+      if (before && !after) return fmt::format("-cc.splitting_ops cuts the graph at {}", cut);
+    }
+    return std::nullopt;
+  }
+
   const PassContext& context_;
+  bool is_custom_;
+  std::map<std::string, Profit> profits_;
   std::int64_t left_ = -1;  // rewrites that may still be made; negative without a limit
   KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant};
 };
@@ -64,7 +114,7 @@ void PatternList::add(PatternDefinition definition) {
   Pattern pattern = std::move(definition).finish();
   for (const FusionPattern& known : into_)
     CHECK(known.pattern.name != pattern.name, "the pattern {} is defined twice", pattern.name);
-  into_.push_back({fusion_, std::move(pattern)});
+  into_.push_back({fusion_, std::move(pattern), why_not_});
 }
 
 std::vector<FusionPattern> make_pattern_table(const OpTable& ops, DType fp8) {
@@ -115,16 +165,30 @@ std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern
 std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion, OptionalFlag Options::*enabled) {
   return [fusion = std::move(fusion), enabled](Graph& graph, PassContext& context) {
     std::vector<const Pattern*> patterns;
-    for (const FusionPattern& entry : context.patterns)
-      if (entry.fusion == fusion) patterns.push_back(&entry.pattern);
     PassResult result;
-    if (enabled != nullptr && context.options.*enabled == false) {
-      for (const Pattern* pattern : patterns)
-        result.patterns.push_back({.pattern = pattern->name, .off = name_of(enabled) + " is false"});
-      return result;
+    const bool is_off = enabled != nullptr && context.options.*enabled == false;
+    for (const FusionPattern& entry : context.patterns) {
+      if (entry.fusion != fusion) continue;
+      std::optional<std::string> off;
+      if (is_off) {
+        off = name_of(enabled) + " is false";
+      } else if (entry.why_not) {
+        off = entry.why_not(context);
+      }
+      if (off) {
+        result.patterns.push_back({.pattern = entry.pattern.name, .off = std::move(off)});
+      } else {
+        patterns.push_back(&entry.pattern);
+      }
     }
+    if (is_off) return result;
     std::int64_t visits = 0;
-    result.patterns = rewrite_all(graph, patterns, context.ops, KernelFilter(context, fusion), &visits);
+    KernelFilter filter(context, fusion);
+    for (PatternReport& report : rewrite_all(graph, patterns, context.ops, std::ref(filter), &visits)) {
+      if (const auto profit = filter.profits().find(report.pattern); profit != filter.profits().end())
+        report.profit = profit->second;
+      result.patterns.push_back(std::move(report));
+    }
     int matched = 0;
     for (const PatternReport& report : result.patterns) matched += report.matched;
     result.counts = {{"fused", matched}, {"visits", static_cast<int>(visits)}};

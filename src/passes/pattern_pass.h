@@ -16,6 +16,9 @@
 
 namespace weft {
 
+// The fusion of the patterns that a user brings.
+inline constexpr const char* kCustomFusion = "custom";
+
 // The patterns of one fusion as they are defined.
 class PatternList {
  public:
@@ -24,6 +27,10 @@ class PatternList {
   const std::string& fusion() const { return fusion_; }
   const OpTable& ops() const { return ops_; }
   DType fp8() const { return fp8_; }  // of the device
+  // Of those added from here on: they are looked for only where this gives no reason against it.
+  void only_where(std::function<std::optional<std::string>(const PassContext&)> why_not) {
+    why_not_ = std::move(why_not);
+  }
   // InternalError when the pattern breaks a rule, or its name is taken.
   void add(PatternDefinition pattern);
 
@@ -31,6 +38,7 @@ class PatternList {
   std::string fusion_;
   const OpTable& ops_;
   DType fp8_;
+  std::function<std::optional<std::string>(const PassContext&)> why_not_;
   std::vector<FusionPattern>& into_;
 };
 
@@ -58,9 +66,10 @@ inline constexpr std::string_view kHeldBack = "--limit-rewrites";
 // What --limit-rewrites says of each fusion. UserError for what is no NAME=COUNT, and for an unknown name.
 std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern> patterns, const Options& options);
 
-// The pass that applies the patterns of a fusion, unless the option is false; without patterns it changes nothing. A
-// match stays as it is, with the reason among the near misses, where no kernel computes what would stand there, and
-// where the user named who computes a part of it.
+// The pass that applies the patterns of a fusion, unless the option is false or they say why not; without patterns it
+// changes nothing. A match stays as it is, with the reason among the near misses, where no kernel computes what would
+// stand there, where the user named who computes a part of it, and where the graph is cut at a part, but not at the
+// whole.
 std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion,
                                                              OptionalFlag Options::*enabled = nullptr);
 

@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
-
 // A quantising op, what its schemes want of its attributes, and the op that is the front and it in one.
 struct Quantiser {
   const Op* op = nullptr;

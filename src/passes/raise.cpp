@@ -133,7 +133,9 @@ class Raising {
     return raised;
   }
 
-  static std::optional<std::string> take_all(const Pattern&, std::span<const PlannedCall>) { return std::nullopt; }
+  static std::optional<std::string> take_all(const Pattern&, const PatternMatch&, std::span<const PlannedCall>) {
+    return std::nullopt;
+  }
 
   // Of all ops whose meaning is made of ops that are there, each form that a sample has; the largest first, as
   // a small one may stand in it.
@@ -141,13 +143,13 @@ class Raising {
     std::vector<Pattern> all;
     std::set<std::string> seen;
     for (const auto& [name, op] : context_.ops.all()) {
-      if (op.is_primitive()) continue;
+      if (op.is_primitive() || !op.splits_as.empty()) continue;  // what holds attention is left to fusions
       for (const Sample& sample : op.samples) {
         // In other dtypes a meaning is made of the same ops and casts.
         if (!may_stand(op, metas_of(op, sample, DType::f32), sample, there)) continue;
         for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
           const std::optional<Pattern> pattern = written_out(op, sample, dtype);
-          if (!pattern || !is_there(*pattern, there) || is_left_to_fusions(op, *pattern)) continue;
+          if (!pattern || !is_there(*pattern, there) || is_left_to_fusions(*pattern)) continue;
           Pattern outline = outline_of(*pattern);
           if (seen.insert(name + display(outline)).second) all.push_back(std::move(outline));
         }
@@ -178,12 +180,11 @@ class Raising {
                        [&](const PatternNode& node) { return there.contains(node.name); });
   }
 
-  // Ops with meanings one after another are what a fusion gives, and so is what holds attention.
-  static bool is_left_to_fusions(const Op& op, const Pattern& pattern) {
+  // Ops with meanings one after another are what a fusion gives.
+  static bool is_left_to_fusions(const Pattern& pattern) {
     const std::vector<PatternNode>& nodes = pattern.before.nodes;
-    return !op.splits_as.empty() || std::none_of(nodes.begin(), nodes.end(), [](const PatternNode& node) {
-      return node.op->is_primitive() && !node.op->is_view;
-    });
+    return std::none_of(nodes.begin(), nodes.end(),
+                        [](const PatternNode& node) { return node.op->is_primitive() && !node.op->is_view; });
   }
 
   std::optional<Pattern> written_out(const Op& op, const Sample& sample, DType dtype) const {

@@ -13,7 +13,7 @@ namespace weft {
 struct SchemeRow {
   QuantKey key;
   const Op* quantiser = nullptr;
-  std::vector<std::pair<std::string, Attribute>> attributes;
+  NamedAttributes attributes;
 };
 
 class SchemeTable {

@@ -19,8 +19,8 @@ std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 // ---- Ops ----
 
 // "epsilon=1e-06, rounding=nearest"
-std::vector<std::pair<std::string, Attribute>> parse_attribute_list(const std::string& text, const std::string& op) {
-  std::vector<std::pair<std::string, Attribute>> attributes;
+NamedAttributes parse_attribute_list(const std::string& text, const std::string& op) {
+  NamedAttributes attributes;
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t equals = text.find('=', at);

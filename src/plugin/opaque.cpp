@@ -71,7 +71,7 @@ Kernel opaque_reference(const Op& op, const Kernel& kernel, bool batch_invariant
         copy_into(operands[static_cast<std::size_t>(donation.argument)], result);
         operands[static_cast<std::size_t>(donation.argument)] = result;
       }
-      own.run({operands, call.results, call.attributes, call.scratch, call.threads});
+      own.run({operands, call.results, call.attributes, call.scratch, call.threads, call.groups});
     };
   };
   reference.run = kernel.run;

@@ -10,8 +10,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int kIndent = 2;
 
 // JSON holds no other text.
@@ -43,7 +41,7 @@ Json ids_json(const std::vector<std::int64_t>& ids) {
   return ids.size() == 1 ? Json(ids[0]) : Json(ids);
 }
 
-Json config_of_gguf(const Checkpoint& checkpoint, const nlohmann::json& classes) {
+Json config_of_gguf(const Checkpoint& checkpoint, const Json& classes) {
   const ModelConfig& c = checkpoint.config();
   Json json{{"architectures", classes},
             {"model_type", c.architecture},
@@ -132,12 +130,12 @@ std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint) {
     check_utf8(*chat, "the chat template");
     tokenizer["chat_template"] = *chat;
   }
-  files["tokenizer_config.json"] = tokenizer.dump(kIndent);
+  files["tokenizer_config.json"] = json_text(tokenizer, kIndent);
   if (!vocabulary.end_of_generation.empty()) {
     Json generation = Json::object();
     if (vocabulary.bos) generation["bos_token_id"] = *vocabulary.bos;
     generation["eos_token_id"] = ids_json({vocabulary.end_of_generation.begin(), vocabulary.end_of_generation.end()});
-    files["generation_config.json"] = generation.dump(kIndent);
+    files["generation_config.json"] = json_text(generation, kIndent);
   }
   return files;
 }
@@ -146,7 +144,7 @@ std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint) {
 
 std::string tokenizer_json(const Vocabulary& vocabulary) {
   // Not the ordered object, which looks for each key among all before it.
-  nlohmann::json tokens = nlohmann::json::object();
+  Json tokens = Json::object();
   Json merges = Json::array(), added = Json::array();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     check_utf8(vocabulary.tokens[id], "a token");
@@ -171,36 +169,36 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
       has_unknown ? Json(vocabulary.tokens[static_cast<std::size_t>(*vocabulary.unknown)]) : Json(nullptr);
   const Json normalizer = vocabulary.normalizer == Normalizer::nfc ? Json{{"type", "NFC"}} : Json(nullptr);
   const Json bytes{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
-  return Json{{"version", "1.0"},
-              {"truncation", nullptr},
-              {"padding", nullptr},
-              {"added_tokens", added},
-              {"normalizer", normalizer},
-              {"pre_tokenizer", pre_tokenizer_json(vocabulary)},
-              {"post_processor", post_processor_json(vocabulary)},
-              {"decoder", bytes},
-              {"model",
-               {{"type", "BPE"},
-                {"dropout", nullptr},
-                {"unk_token", unknown},
-                {"continuing_subword_prefix", nullptr},
-                {"end_of_word_suffix", nullptr},
-                {"fuse_unk", vocabulary.fuse_unknown},
-                {"byte_fallback", false},
-                {"ignore_merges", vocabulary.ignore_merges},
-                {"vocab", tokens},
-                {"merges", merges}}}}
-      .dump(kIndent);
+  return json_text(Json{{"version", "1.0"},
+                        {"truncation", nullptr},
+                        {"padding", nullptr},
+                        {"added_tokens", added},
+                        {"normalizer", normalizer},
+                        {"pre_tokenizer", pre_tokenizer_json(vocabulary)},
+                        {"post_processor", post_processor_json(vocabulary)},
+                        {"decoder", bytes},
+                        {"model",
+                         {{"type", "BPE"},
+                          {"dropout", nullptr},
+                          {"unk_token", unknown},
+                          {"continuing_subword_prefix", nullptr},
+                          {"end_of_word_suffix", nullptr},
+                          {"fuse_unk", vocabulary.fuse_unknown},
+                          {"byte_fallback", false},
+                          {"ignore_merges", vocabulary.ignore_merges},
+                          {"vocab", tokens},
+                          {"merges", merges}}}},
+                   kIndent);
 }
 
-std::string config_json(const Checkpoint& checkpoint, const nlohmann::json& classes, const Json& quantization) {
+std::string config_json(const Checkpoint& checkpoint, const Json& classes, const Json& quantization) {
   Json json = checkpoint.is_gguf() ? config_of_gguf(checkpoint, classes)
-                                   : Json::parse(checkpoint.folder_file("config.json").value());
+                                   : parse_json(checkpoint.folder_file("config.json").value());
   json.erase("quantization_config");
   json.erase("dtype");
   json["torch_dtype"] = "bfloat16";
   if (!quantization.is_null()) json["quantization_config"] = quantization;
-  return json.dump(kIndent) + "\n";
+  return json_text(json, kIndent) + "\n";
 }
 
 std::map<std::string, std::string> text_files(const Checkpoint& checkpoint) {

@@ -5,8 +5,7 @@
 #include <map>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "io/checkpoint.h"
 
 namespace weft {
@@ -14,8 +13,7 @@ namespace weft {
 // config.json for weights in bf16 with this quantization_config (null: none). A folder's own keys stay; for a GGUF file
 // they are made from its metadata, `classes` being what config.json names its class. UserError for a GGUF file whose
 // rotary scaling config.json cannot say.
-std::string config_json(const Checkpoint& checkpoint, const nlohmann::json& classes,
-                        const nlohmann::ordered_json& quantization);
+std::string config_json(const Checkpoint& checkpoint, const Json& classes, const Json& quantization);
 
 // Tokenizer, chat template and generation config, by file name: a folder's as they are, a GGUF file's made from its
 // metadata.

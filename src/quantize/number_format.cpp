@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::array<std::pair<std::string_view, NumberFormat>, 6> kFormats = {{
     {"bf16", NumberFormat::bf16},
     {"fp8", NumberFormat::fp8},

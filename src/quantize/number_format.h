@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace weft {
 
@@ -36,7 +36,7 @@ BlockShape block_shape_from_text(const std::string& text);
 
 // The quantization_config; null for bf16. `ignored` are the modules left as they are, `static_input` says whether fp8
 // has its inputs' scales from a calibration.
-nlohmann::ordered_json quantization_json(NumberFormat format, const BlockShape& block, bool static_input,
-                                         const std::vector<std::string>& ignored);
+Json quantization_json(NumberFormat format, const BlockShape& block, bool static_input,
+                       const std::vector<std::string>& ignored);
 
 }  // namespace weft

@@ -29,6 +29,7 @@ struct Source {
   std::string name;  // "model.layers.0.mlp.up_proj.weight"
   std::vector<std::int64_t> shape;
   std::int64_t rotated_heads = 0;  // whose rows have to change their order
+  bool is_less_one = false;        // in the folder than in the checkpoint
   bool is_linear = false;
 };
 
@@ -47,6 +48,7 @@ std::vector<Source> sources_of(const Checkpoint& checkpoint, const ModelDefiniti
       source.is_linear = shape.size() == 2 && QuantizationConfig().quantizes(source.name);
       if (!config.rope.is_neox_style && weight.rotated_heads != nullptr)
         source.rotated_heads = weight.rotated_heads(config);
+      source.is_less_one = checkpoint.is_gguf() && weight.is_one_plus;
       sources.push_back(std::move(source));
     }
   }
@@ -96,7 +98,7 @@ class Quantizer {
     for (const LinearInput& input : recipe.inputs)
       for (const std::string& weight : input.weights) inputs_[weight] = &input;
     if (recipe.format == NumberFormat::bf16) return;
-    const nlohmann::json config = {
+    const Json config = {
         {"quantization_config", quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {})}};
     written_ = quantization_from_json(JsonFields(config, "quantization_config"));
   }
@@ -130,7 +132,7 @@ class Quantizer {
  private:
   static Tensor number(float value) { return Tensor::from_bytes(Meta::tensor(DType::f32, {1}), &value); }
 
-  // The weight in f32 and in Hugging Face's order.
+  // The weight in f32 as Hugging Face has it.
   Tensor numbers(const Source& source) const {
     const auto& config = checkpoint_.config().quantization;
     Tensor tensor = config && config->quantizes(source.key) && source.is_linear
@@ -138,6 +140,8 @@ class Quantizer {
                         : converted(checkpoint_.tensor(source.key), DType::f32);
     if (source.rotated_heads > 0)
       tensor = halves_from_neighbours(tensor, source.rotated_heads, checkpoint_.config().rope.rotary_dim);
+    if (source.is_less_one)
+      for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) tensor.as<float>()[i] -= 1;
     return tensor;
   }
 
@@ -216,8 +220,8 @@ void check_folder(const Checkpoint& checkpoint, const std::string& folder, const
 }
 
 void write_index(const std::string& folder, const std::map<std::string, std::string>& file_of, std::int64_t bytes) {
-  const nlohmann::ordered_json json{{"metadata", {{"total_size", bytes}}}, {"weight_map", file_of}};
-  write_then_rename(folder + "/" + kIndex, json.dump(2) + "\n");
+  const Json json{{"metadata", {{"total_size", bytes}}}, {"weight_map", file_of}};
+  write_then_rename(folder + "/" + kIndex, json_text(json, 2) + "\n");
 }
 
 }  // namespace
@@ -234,9 +238,8 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   for (std::size_t i = 0; i < files.size(); ++i) names.insert(file_name(i, files.size()));
   if (files.size() > 1) names.insert(kIndex);
   check_folder(checkpoint, folder, names);
-  const nlohmann::json classes = nlohmann::json::parse(model.sample_config).at("architectures");
-  const nlohmann::ordered_json quantization =
-      quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {"lm_head"});
+  const Json classes = parse_json(model.sample_config).at("architectures");
+  const Json quantization = quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {"lm_head"});
   // Before anything is written: what they refuse should leave nothing behind.
   const std::string config = config_json(checkpoint, classes, quantization);
   const std::map<std::string, std::string> texts = text_files(checkpoint);

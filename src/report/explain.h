@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "base/effective_options.h"
+#include "base/json.h"
 #include "compiler/pipeline.h"
 
 namespace weft {
@@ -30,7 +29,7 @@ struct Explanation {
 
 // Keys are stable, new ones may be added:
 //   weft model options passes nodes clones pieces ranges memory cache replay timing_ms
-nlohmann::ordered_json explain_json(const Explanation& explanation);
+Json explain_json(const Explanation& explanation);
 
 // The same for people: one line for what is the same in all layers.
 std::string explain_text(const Explanation& explanation);

@@ -1,15 +1,12 @@
 #include <map>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "base/options_text.h"
 #include "ir/print.h"
 #include "report/explain.h"
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json range_json(const TokenRange& range) { return Json::array({range.lo, range.hi}); }
 
@@ -26,9 +23,17 @@ Json options_section(const Explanation& explanation) {
                            {"requested", difference.requested},
                            {"effective", difference.effective},
                            {"reason", difference.reason}});
-  return {{"requested", Json::parse(requested_json(explanation.options))},
-          {"effective", Json::parse(values_json(explanation.options))},
+  return {{"requested", parse_json(requested_json(explanation.options))},
+          {"effective", parse_json(values_json(explanation.options))},
           {"differences", differences}};
+}
+
+Json profit_json(const std::optional<Profit>& profit) {
+  if (!profit) return nullptr;
+  return {{"bytes_before", profit->bytes_before},
+          {"bytes_after", profit->bytes_after},
+          {"by", profit->measured.empty() ? "model" : "tuning"},
+          {"measured", profit->measured.empty() ? Json(nullptr) : Json(profit->measured)}};
 }
 
 Json patterns_json(const std::vector<PatternReport>& reports) {
@@ -40,7 +45,8 @@ Json patterns_json(const std::vector<PatternReport>& reports) {
     list.push_back({{"pattern", report.pattern},
                     {"matched", report.matched},
                     {"near_misses", near_misses},
-                    {"off", report.off ? Json(*report.off) : Json(nullptr)}});
+                    {"off", report.off ? Json(*report.off) : Json(nullptr)},
+                    {"profit", profit_json(report.profit)}});
   }
   return list;
 }

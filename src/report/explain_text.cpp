@@ -41,13 +41,24 @@ std::string without_names(const std::string& reason) {
   return text;
 }
 
+// What a fusion bought, and who says so: ", tuned: 1.31x as fast as its parts, moves 9.4 MB less of 21.2 at 512 rows".
+std::string profit_text(const std::optional<Profit>& profit, TokenRange range) {
+  if (!profit) return "";
+  const auto megabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+  return fmt::format("{}{}, moves {:.2f} MB less of {:.2f} at {} rows", profit->measured.empty() ? "" : ", ",
+                     profit->measured, megabytes(profit->bytes_before - profit->bytes_after),
+                     megabytes(profit->bytes_before), range.hi);
+}
+
 // What came of each pattern; near misses for one reason are told once, with the first of them.
 std::string fusions_text(const CompileRecord& record) {
   std::string text;
   for (const PassRecord& pass : record.passes)
     for (const PatternReport& report : pass.result.patterns) {
       if (report.off) text += fmt::format("  {:>4}   {}: {}\n", "off", report.pattern, *report.off);
-      if (report.matched > 0) text += fmt::format("  {:>4} x {}\n", report.matched, report.pattern);
+      if (report.matched > 0)
+        text +=
+            fmt::format("  {:>4} x {}{}\n", report.matched, report.pattern, profit_text(report.profit, record.range));
       std::map<std::string, std::pair<int, std::string>> reasons;  // how often, and the first
       for (const NearMiss& miss : report.near_misses)
         ++reasons.try_emplace(without_names(miss.reason), 0, miss.reason).first->second.first;

@@ -12,7 +12,8 @@ bool fits(const Meta& planned, const Meta& given) {
   if (planned.kind != MetaKind::tensor) return true;
   if (planned.dtype != given.dtype || planned.packed != given.packed || planned.shape.size() != given.shape.size())
     return false;
-  if (!given.is_contiguous()) return false;
+  if (given.is_contiguous() != planned.is_contiguous()) return false;
+  if (!given.is_contiguous() && given.strides != planned.strides) return false;
   for (std::size_t i = 0; i < planned.shape.size(); ++i)
     if (planned.shape[i].is_number() && !(planned.shape[i] == given.shape[i])) return false;
   return true;
@@ -20,7 +21,8 @@ bool fits(const Meta& planned, const Meta& given) {
 
 }  // namespace
 
-Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads) : plan_(std::move(plan)), threads_(threads) {
+Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const RankGroups* groups)
+    : plan_(std::move(plan)), threads_(threads), groups_(groups) {
   arena_ = Storage::allocate(std::max<std::int64_t>(plan_->arena_bytes, 64));
   bound_.resize(plan_->slots.size());
   addresses_.resize(plan_->slots.size());
@@ -35,6 +37,8 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads) : plan_(st
     for (std::size_t k = 0; k < step.operands.size(); ++k) capture(launch.operands[k], step.operands[k]);
     for (std::size_t k = 0; k < step.results.size(); ++k) capture(launch.results[k], step.results[k]);
   }
+  // Those that hold a symbol once more when it is read; where there is none this is all.
+  for (std::size_t slot = 0; slot < plan_->slots.size(); ++slot) apply_addresses(slot);
 }
 
 TensorView Replay::make_view(const PlanView& from) const {
@@ -136,7 +140,7 @@ void Replay::run() {
                                      static_cast<std::size_t>(arena_->bytes() - plan_->scratch_offset));
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
-    launch.step->kernel->run({launch.operands, launch.results, launch.step->attributes, scratch, threads_});
+    launch.step->kernel->run({launch.operands, launch.results, launch.step->attributes, scratch, threads_, groups_});
     if (observer) observer(i);
   }
 }

@@ -17,7 +17,8 @@ namespace weft {
 
 class Replay {
  public:
-  Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads);
+  // `groups`: those of the rank that runs it, null for a process that is alone.
+  Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const RankGroups* groups = nullptr);
 
   const Plan& plan() const { return *plan_; }
   std::int64_t arena_bytes() const { return arena_->bytes(); }
@@ -59,6 +60,7 @@ class Replay {
 
   std::shared_ptr<const Plan> plan_;
   ThreadPool& threads_;
+  const RankGroups* groups_;
   std::shared_ptr<Storage> arena_;
   std::vector<Tensor> bound_;  // by slot; arena slots stay empty
   std::vector<Launch> launches_;

@@ -83,6 +83,15 @@ Shape Attribute::as_shape() const {
   return shape;
 }
 
+Attribute Attribute::substitute(const std::map<std::string, Dim>& replacements) const {
+  if (const Dim* dim = std::get_if<Dim>(&value_)) return dim->substitute(replacements);
+  const AttributeList* list = std::get_if<AttributeList>(&value_);
+  if (list == nullptr) return *this;
+  AttributeList copy;
+  for (const Attribute& element : *list) copy.push_back(element.substitute(replacements));
+  return copy;
+}
+
 bool Attribute::operator==(const Attribute& other) const {
   const double* a = std::get_if<double>(&value_);
   const double* b = std::get_if<double>(&other.value_);

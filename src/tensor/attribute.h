@@ -60,12 +60,16 @@ class Attribute {
   // Floats compare by their bits, so that NaN equals itself and -0.0 differs from 0.0.
   bool operator==(const Attribute& other) const;
   std::string text() const;  // as graphs spell it
+  // With each symbol of its dims replaced.
+  Attribute substitute(const std::map<std::string, Dim>& replacements) const;
 
  private:
   Storage value_;
 };
 
 // Named attributes in schema order, with every default filled in.
+using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
+
 class Attributes {
  public:
   Attributes() = default;
@@ -75,11 +79,11 @@ class Attributes {
   // InternalError when absent.
   const Attribute& at(const std::string& name) const;
   void set(const std::string& name, Attribute value);  // replaces, or appends
-  const std::vector<std::pair<std::string, Attribute>>& entries() const { return entries_; }
+  const NamedAttributes& entries() const { return entries_; }
   bool operator==(const Attributes&) const = default;
 
  private:
-  std::vector<std::pair<std::string, Attribute>> entries_;
+  NamedAttributes entries_;
 };
 
 // The shortest text that reads back the same double; always with `.`, `e`, `inf` or `nan`.

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 namespace weft {
-namespace {}  // namespace
-
 std::string GroupShape::text() const {
   if (*this == per_tensor()) return "per_tensor";
   if (*this == per_token()) return "per_token";

@@ -123,12 +123,12 @@ TEST(RequestedJson, HoldsWhatWasGiven) {
 
 TEST(OptionsWithoutEffect, SaysWhichAcceptedOptionsDoNothing) {
   Options options;
-  set_option(options, "cc.pass_config.fuse_rope_kvcache", "true", "command line");
+  set_option(options, "cc.cudagraph_num_of_warmups", "2", "command line");
   set_option(options, "threads", "2", "command line");
   options.mode = "weft";
   EXPECT_EQ(options_without_effect(options),
             (std::vector<std::string>{
-                "[cc.pass_config.fuse_rope_kvcache] is accepted but has no effect in this version (command line)"}));
+                "[cc.cudagraph_num_of_warmups] is accepted but has no effect in this version (command line)"}));
   set_option(options, "cc.splitting_ops", "[]", "command line");
   options.mode = "none";
   EXPECT_EQ(options_without_effect(options).back(),

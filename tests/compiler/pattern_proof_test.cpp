@@ -80,7 +80,9 @@ TEST(EveryPattern, NamesTheNodeThatIsNotAsItShouldBe) {
         const auto graph = sample->clone();
         assign_names(*graph);
         Node* node = std::next(graph->nodes().begin(), static_cast<std::ptrdiff_t>(at))->get();
-        const std::string name = node->result()->name, op = node->name;
+        const std::string op = node->name;
+        std::vector<std::string> names;
+        for (const auto& result : node->results) names.push_back("%" + result->name);
         SCOPED_TRACE(entry.pattern.name + ": " + display_node(*node));
         ASSERT_EQ(find_pattern(*graph, entry.pattern).matches.size(), 1u);
         if (const Op* other = other_op(*node)) {
@@ -100,7 +102,9 @@ TEST(EveryPattern, NamesTheNodeThatIsNotAsItShouldBe) {
         const PatternFindings findings = find_pattern(*graph, entry.pattern);
         EXPECT_TRUE(findings.matches.empty());
         const bool is_named = std::any_of(findings.misses.begin(), findings.misses.end(), [&](const NearMiss& miss) {
-          return miss.reason.find("%" + name) != std::string::npos || miss.reason.find("no " + op) != std::string::npos;
+          return miss.reason.find("no " + op) != std::string::npos ||
+                 std::any_of(names.begin(), names.end(),
+                             [&](const std::string& name) { return miss.reason.find(name) != std::string::npos; });
         });
         EXPECT_TRUE(is_named) << (findings.misses.empty() ? "no near miss" : findings.misses[0].reason);
       }
@@ -136,6 +140,23 @@ TEST(PatternProof, ChoosesWhatConditionsAsk) {
       "per_token_group_quant_int8(%m, group_size=?g)\nreturn %q, %s\n }\n}\n");
   EXPECT_EQ(proof.failure, "");
   EXPECT_GE(proof.samples, 3);
+}
+
+// Samples are over one rank, where an all-reduce is a copy: that alone would prove anything.
+TEST(PatternProof, TriesWhatIsOverRanksOnThreads) {
+  const std::string over = "world_size=?n, group_name=?g", header = "?x, ?n: int, ?g: str";
+  const std::string sum = "%a = all_reduce(?x, " + over + ")\nreturn %a";
+  const PatternProof parts = proof_of(
+      pattern(header, sum,
+              "%p = reduce_scatter(?x, dim=0, " + over + ")\n%a = all_gather(%p, dim=0, " + over + ")\nreturn %a"));
+  EXPECT_EQ(parts.failure, "");
+  EXPECT_GE(parts.samples, 3);
+  const PatternProof copy = proof_of(pattern(header, sum, "%a = clone(?x)\nreturn %a"), false);
+  EXPECT_NE(copy.failure.find("(rank 0 of 2)"), std::string::npos) << copy.failure;
+  const std::string twice = "%a = rank_slice(?x, dim=0, " + over + ")\n%b = all_gather(%a, dim=0, " + over +
+                            ")\n%c = all_reduce(?x, " + over + ")\nreturn %b, %c";
+  const PatternProof differs = proof_of(pattern(header, twice, sum.substr(0, sum.find('\n')) + "\nreturn ?x, %a"));
+  EXPECT_NE(differs.failure.find("result 0 of after"), std::string::npos) << differs.failure;
 }
 
 }  // namespace weft::pattern_proof_test

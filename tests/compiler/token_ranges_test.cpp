@@ -41,6 +41,14 @@ TEST(TokenRanges, EndWhereKernelsOfThePriorityListAskForIt) {
   EXPECT_EQ(pairs(token_ranges(*graph, *context, 4).ranges), (Pairs{{1, 4}}));
 }
 
+TEST(TokenRanges, EndAtTheLimitOfTheFusionOfRotationAndCacheUpdate) {
+  const auto context = test_context();
+  const auto graph = small_layer(*context);
+  context->options.rope_kvcache_fusion_max_token_num = 256;
+  EXPECT_EQ(pairs(token_ranges(*graph, *context, 64).ranges), (Pairs{{1, 64}}));
+  EXPECT_EQ(pairs(token_ranges(*graph, *context, 512).ranges), (Pairs{{1, 256}, {257, 512}}));
+}
+
 TEST(TokenRanges, AreAtMostThreeUnlessTheUserAsksForMore) {
   const auto context = test_context();
   add_kernel(*context, "few", {1, 4});

@@ -24,6 +24,8 @@ constexpr int kTokens = 12;
 const Words kWays[] = {{"--expect-fusions=all"},
                        {"-cc.pass_config.fuse_norm_quant=false"},
                        {"-cc.pass_config.fuse_act_quant=false"},
+                       {"-cc.pass_config.fuse_rope_kvcache=false"},
+                       {"-cc.pass_config.fuse_qk_norm_rope_kvcache=false"},
                        {"--enforce-eager"},
                        {"-O0"},
                        {"-cc.splitting_ops=[]"},

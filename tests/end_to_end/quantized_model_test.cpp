@@ -1,5 +1,6 @@
-// Every number format that `weft quantize` writes: the tiny checkpoint in it loads, answers nearly as in bf16, the same
-// however it is run, and with every fusion that its model declares. And what quantize and loading refuse.
+// Every number format that `weft quantize` writes, for every architecture: the tiny checkpoint in it loads, answers
+// nearly as in bf16, the same however it is run, and with every fusion that its model declares. And what quantize and
+// loading refuse.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +33,7 @@ struct Format {
   double most = 0;
 };
 
-class QuantizedModel : public ::testing::Test {
+class QuantizedModel : public ::testing::TestWithParam<std::string> {
  protected:
   std::string quantize(const std::string& model, const std::string& name, const Words& words) const {
     Words all{"quantize", model, "-o", folder_ / name};
@@ -100,7 +101,7 @@ class QuantizedModel : public ::testing::Test {
 
   const TemporaryFolder folder_;
   // Widths that blocks of 64 divide, as the fusions with groups want them.
-  const SampleCheckpoint sample_{make_model_registry().find("llama", "test"),
+  const SampleCheckpoint sample_{make_model_registry().find(GetParam(), "test"),
                                  json{{"hidden_size", 128}, {"intermediate_size", 192}}, 7};
   const std::string folder_model_ = sample_.write_folder(folder_, "plain", DType::bf16);
   const std::string gguf_model_ = sample_.write_gguf(folder_, "plain.gguf", DType::f32);
@@ -116,7 +117,7 @@ class QuantizedModel : public ::testing::Test {
                                         {"nvfp4", {"--format", "nvfp4", "--calibrate", text_}, 0.7}};
 };
 
-TEST_F(QuantizedModel, AnswersNearlyAsInBf16) {
+TEST_P(QuantizedModel, AnswersNearlyAsInBf16) {
   const auto wanted = logits(folder_model_);
   for (const Format& format : formats_) {
     const std::string model = quantize(folder_model_, format.name, format.words);
@@ -129,7 +130,7 @@ TEST_F(QuantizedModel, AnswersNearlyAsInBf16) {
   }
 }
 
-TEST_F(QuantizedModel, AnswersTheSameHoweverItIsRun) {
+TEST_P(QuantizedModel, AnswersTheSameHoweverItIsRun) {
   for (const Format& format : formats_) {
     const std::string model = quantize(folder_model_, format.name, format.words);
     const auto wanted = logits(model);
@@ -144,7 +145,7 @@ TEST_F(QuantizedModel, AnswersTheSameHoweverItIsRun) {
   }
 }
 
-TEST_F(QuantizedModel, FromAGgufFileIsTheSameAsFromTheFolder) {
+TEST_P(QuantizedModel, FromAGgufFileIsTheSameAsFromTheFolder) {
   for (const Format& format : formats_) {
     const std::string a = quantize(folder_model_, format.name, format.words);
     const std::string b = quantize(gguf_model_, format.name + "-of-gguf", format.words);
@@ -159,7 +160,7 @@ TEST_F(QuantizedModel, FromAGgufFileIsTheSameAsFromTheFolder) {
   }
 }
 
-TEST_F(QuantizedModel, InBf16HoldsTheSameNumbersAndTokens) {
+TEST_P(QuantizedModel, InBf16HoldsTheSameNumbersAndTokens) {
   const std::string exact[] = {"--activation-precision", "exact", "--dtype", "f32"};
   const Words words(std::begin(exact), std::end(exact));
   const auto wanted = logits(folder_model_, words);
@@ -174,13 +175,13 @@ TEST_F(QuantizedModel, InBf16HoldsTheSameNumbersAndTokens) {
   }
 }
 
-TEST_F(QuantizedModel, OfAQuantizedModelHoldsItsNumbers) {
+TEST_P(QuantizedModel, OfAQuantizedModelHoldsItsNumbers) {
   const std::string first = quantize(folder_model_, "first", {"--format", "fp8-per-token"});
   const std::string again = quantize(first, "again", {"--format", "fp8-per-token"});
   EXPECT_LT(difference(logits(again), logits(first)), 1e-2);
 }
 
-TEST_F(QuantizedModel, MayScaleTheInputsOfMergedWeightsDifferently) {
+TEST_P(QuantizedModel, MayScaleTheInputsOfMergedWeightsDifferently) {
   const std::string model = quantize(folder_model_, "s", {"--format", "fp8", "--calibrate", text_});
   const auto wanted = logits(model);
   // Codes of twice the scale lose a bit of range that nothing used, and no precision but of the least.
@@ -193,7 +194,7 @@ TEST_F(QuantizedModel, MayScaleTheInputsOfMergedWeightsDifferently) {
   EXPECT_EQ(logits(model, {"--enforce-eager"}), got);
 }
 
-TEST_F(QuantizedModel, IsRefusedWhereBlocksDoNotDivide) {
+TEST_P(QuantizedModel, IsRefusedWhereBlocksDoNotDivide) {
   const std::string out = folder_ / "out";
   EXPECT_EQ(refusal_of_quantize(folder_model_, {"-o", out, "--format", "fp8-block", "--block", "128x128"},
                                 "[--block] 128x128 must divide the weights of all linear layers, but "
@@ -208,7 +209,7 @@ TEST_F(QuantizedModel, IsRefusedWhereBlocksDoNotDivide) {
             "");
 }
 
-TEST_F(QuantizedModel, IsRefusedWhereMergedWeightsEndWithinABlock) {
+TEST_P(QuantizedModel, IsRefusedWhereMergedWeightsEndWithinABlock) {
   const std::string model = quantize(folder_model_, "b", {"--format", "fp8-block"});
   change_config(model, [](json& c) { c["quantization_config"]["weight_block_size"] = {128, 64}; });
   for (const int layer : {0, 1})
@@ -224,7 +225,7 @@ TEST_F(QuantizedModel, IsRefusedWhereMergedWeightsEndWithinABlock) {
             "");
 }
 
-TEST_F(QuantizedModel, IsRefusedWhereTensorsAndConfigDisagree) {
+TEST_P(QuantizedModel, IsRefusedWhereTensorsAndConfigDisagree) {
   const std::string up = "model.layers.1.mlp.up_proj.";
   const auto broken = [&](const Format& format, const std::string& tensor, const std::optional<Tensor>& value) {
     const std::string model = quantize(folder_model_, "broken", format.words);
@@ -256,7 +257,7 @@ TEST_F(QuantizedModel, IsRefusedWhereTensorsAndConfigDisagree) {
   EXPECT_EQ(load_refusal(model, "must hold floating point numbers or blocks, but is f8e4m3[128, 128]"), "");
 }
 
-TEST_F(QuantizedModel, IsRefusedForWordsThatDoNotFit) {
+TEST_P(QuantizedModel, IsRefusedForWordsThatDoNotFit) {
   const std::string out = folder_ / "out";
   const auto refusal = [&](const Words& words, const std::string& part) {
     return refusal_of_quantize(folder_model_, words, part);
@@ -272,5 +273,8 @@ TEST_F(QuantizedModel, IsRefusedForWordsThatDoNotFit) {
   std::ofstream(out + "/other.safetensors") << "x";
   EXPECT_EQ(refusal({"-o", out, "--format", "fp8"}, "[-o] must have no other weights in it"), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(EveryArchitecture, QuantizedModel, ::testing::ValuesIn(make_model_registry().architectures()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace weft::quantized_model_test

@@ -11,6 +11,7 @@
 #include "io/safetensors_writer.h"
 #include "tests/base/failing_file_system.h"
 #include "tests/errors/tiny_files.h"
+#include "tests/test_context.h"
 
 namespace weft::output_test {
 
@@ -81,7 +82,7 @@ TEST_F(Output, OfDumpsIntoAFolderThatCannotBeMadeIsRefused) {
     EXPECT_EQ(breach_of_refusal(run_weft({"graph", "opt", folder_ / "g.graph", "--debug-dump-path", path})), "");
   const std::string made = folder_ / "new/folder";
   EXPECT_EQ(run_weft({"graph", "opt", folder_ / "g.graph"}, "", {{"WEFT_DEBUG_DUMP_PATH", made}}).status, 0);
-  EXPECT_TRUE(std::filesystem::exists(made + "/12-lower.g.1-512.graph"));
+  EXPECT_TRUE(std::filesystem::exists(made + "/" + dump_prefix("lower") + "g.1-512.graph"));
 }
 
 }  // namespace weft::output_test

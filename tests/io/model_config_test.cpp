@@ -88,6 +88,22 @@ TEST(ModelConfig, FillsInWhatAConfigJsonMayLeaveOut) {
   EXPECT_TRUE(config.eos_token_ids.empty());
 }
 
+TEST(ModelConfig, FillsInWhatAGemmasConfigJsonLeavesOut) {
+  auto json = tiny_json();
+  json["model_type"] = "gemma";
+  EXPECT_EQ(read(json).hidden_activation, "");
+  for (const auto key : {"tie_word_embeddings", "hidden_act"}) json.erase(key);
+  EXPECT_TRUE(read(json).tie_word_embeddings);
+  EXPECT_EQ(read(json).hidden_act, "gelu_pytorch_tanh");
+  json["hidden_activation"] = "gelu";
+  json["tie_word_embeddings"] = false;
+  EXPECT_EQ(read(json).hidden_activation, "gelu");
+  EXPECT_FALSE(read(json).tie_word_embeddings);
+  EXPECT_EQ(refusal("hidden_activation", 5), "[config.json] hidden_activation must be a string, but is 5");
+  EXPECT_EQ(refusal("use_bidirectional_attention", true),
+            "[config.json] use_bidirectional_attention must be false: attention is causal, but is true");
+}
+
 TEST(ModelConfig, TakesAHeadDimThatIsNotTheQuotient) {
   auto json = tiny_json();
   json["num_attention_heads"] = 3;
@@ -247,21 +263,22 @@ struct Parsed {
 
 ModelConfig read(const GgufBytes& file) { return model_config_from_gguf(Parsed(file).gguf); }
 
-// A tiny Llama's metadata without one key, so that a test can put another value there.
-GgufBytes without(std::string_view left_out) {
+// A tiny model's metadata without one key, so that a test can put another value there.
+GgufBytes without(std::string_view left_out, const std::string& architecture = "llama") {
   GgufBytes file;
-  const auto u32 = [&](std::string_view key, std::uint32_t value) {
-    if (key != left_out) file.u32(key, value);
+  const auto u32 = [&](const char* name, std::uint32_t value) {
+    if (const std::string key = architecture + "." + name; key != left_out) file.u32(key, value);
   };
-  file.text("general.architecture", "llama");
-  u32("llama.block_count", 2);
-  u32("llama.context_length", 128);
-  u32("llama.embedding_length", 64);
-  u32("llama.feed_forward_length", 96);
-  u32("llama.attention.head_count", 4);
-  u32("llama.attention.head_count_kv", 2);
-  u32("llama.vocab_size", 48);
-  if (left_out != "llama.attention.layer_norm_rms_epsilon") file.f32("llama.attention.layer_norm_rms_epsilon", 1e-5F);
+  file.text("general.architecture", architecture);
+  u32("block_count", 2);
+  u32("context_length", 128);
+  u32("embedding_length", 64);
+  u32("feed_forward_length", 96);
+  u32("attention.head_count", 4);
+  u32("attention.head_count_kv", 2);
+  u32("vocab_size", 48);
+  const std::string epsilon = architecture + ".attention.layer_norm_rms_epsilon";
+  if (left_out != epsilon) file.f32(epsilon, 1e-5F);
   return file;
 }
 
@@ -289,6 +306,24 @@ TEST(ModelConfig, ReadsAGgufLlama) {
   EXPECT_EQ(config.dtype, DType::f32);
   EXPECT_EQ(config.bos_token_id, 1);
   EXPECT_EQ(config.eos_token_ids, (std::vector<std::int64_t>{2, 7}));
+}
+
+TEST(ModelConfig, ReadsAGgufFileByTheKeysOfItsArchitecture) {
+  for (const std::string architecture : {"qwen3", "gemma"}) {
+    GgufBytes file = without("", architecture);
+    file.u32(architecture + ".attention.key_length", 32).u32(architecture + ".attention.value_length", 32);
+    file.f32(architecture + ".rope.freq_base", 1e6F);
+    const auto config = read(file);
+    EXPECT_EQ(config.architecture, architecture);
+    EXPECT_EQ(config.head_dim, 32);
+    EXPECT_EQ(config.rope.rotary_dim, 32);
+    EXPECT_EQ(config.rope.theta, 1e6);
+    EXPECT_TRUE(config.rope.is_neox_style);
+    EXPECT_EQ(config.hidden_act, architecture == "gemma" ? "gelu_pytorch_tanh" : "silu");
+    EXPECT_EQ(message_of([&] { read(file.u32(architecture + ".rope.dimension_count", 34)); }),
+              "[model.gguf] " + architecture +
+                  ".rope.dimension_count must make a rotary dim that is even and at most the head's 32, but it is 34");
+  }
 }
 
 TEST(ModelConfig, SeesByItsTensorsWhatAGgufModelHas) {

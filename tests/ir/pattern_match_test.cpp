@@ -37,7 +37,9 @@ Outcome rewritten(const std::string& graph_text, const std::vector<Pattern>& pat
   return outcome;
 }
 
-const RewriteFilter kTakeAll = [](const Pattern&, std::span<const PlannedCall>) { return std::nullopt; };
+const RewriteFilter kTakeAll = [](const Pattern&, const PatternMatch&, std::span<const PlannedCall>) {
+  return std::nullopt;
+};
 
 Outcome rewritten(const std::string& graph_text, const std::string& pattern_text) {
   return rewritten(graph_text, {pattern_of(pattern_text)}, kTakeAll);
@@ -253,7 +255,7 @@ TEST(PatternMatch, KeepsTheOrderOfPatternsThatBeginAlike) {
 }
 
 TEST(PatternMatch, AsksBeforeItReplaces) {
-  const RewriteFilter never = [](const Pattern&, std::span<const PlannedCall> calls) {
+  const RewriteFilter never = [](const Pattern&, const PatternMatch&, std::span<const PlannedCall> calls) {
     return "not " + calls[0].op->name + " " + calls[0].results[0].text();
   };
   const Outcome outcome =

@@ -257,7 +257,7 @@ Pattern pattern_of(const Graph& graph, bool typed) {
     PatternNode made{.name = node->name, .op = node->op};
     for (const GraphValue* operand : node->operands)
       made.operands.push_back(operand == nullptr ? PatternOperand() : operands.at(operand));
-    std::vector<std::pair<std::string, Attribute>> given;
+    NamedAttributes given;
     for (const auto& [key, value] : node->attributes.entries()) {
       given.emplace_back(key, value);
       if (std::holds_alternative<double>(value.storage()) && pattern.wildcards.size() < kMaxWildcards) {

@@ -13,8 +13,6 @@
 
 namespace weft::cpu_attention_test {
 
-using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
-
 struct Heads {
   std::int64_t query = 9;
   std::int64_t kv = 3;

@@ -207,12 +207,13 @@ TEST_P(SixteenLanes, Rotation) {
       const Tensor x = rows(element, 2 * size, 1);
       const auto run = [&](const RowWiseKernels& kernels, bool in_place) {
         const Tensor result = in_place ? tensor_of(kTypes[element], x.meta.shape, values_of(x)) : Tensor::empty(x.meta);
-        kernels.rotary[element]({.x = in_place ? result.data() : x.data(),
+        const RotatedHeads heads{.x = in_place ? result.data() : x.data(),
                                  .output = result.data(),
                                  .x_stride = 2 * size,
                                  .output_stride = 2 * size,
+                                 .heads = 2};
+        kernels.rotary[element]({.query = heads,
                                  .rows = kRows,
-                                 .heads = 2,
                                  .head_size = size,
                                  .rotary_dim = size,
                                  .neox = neox,

@@ -7,8 +7,7 @@
 
 namespace weft::gated_group_quant_int8_test {
 
-std::string refusal(const char* name, const std::vector<std::optional<Meta>>& operands,
-                    const std::vector<std::pair<std::string, Attribute>>& given) {
+std::string refusal(const char* name, const std::vector<std::optional<Meta>>& operands, const NamedAttributes& given) {
   static const OpTable ops = make_op_table();
   const Op& op = ops.at(name);
   try {

@@ -3,15 +3,19 @@
 //   graph before, graph after     the pass turns the one into the other; a second run changes nothing more
 //   # error: TEXT                 the pass refuses `before` with a UserError that holds TEXT
 //   # counts: NAME N, ...         the pass reports these counts; `after` may be left out then
+//   # options: NAME=VALUE, ...    as on the command line, without dashes
+//   # range: LO HI                the rows it is compiled for, 1 to 8 otherwise
 
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "compiler/pipeline.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -38,6 +42,13 @@ std::string note(const std::string& text, const std::string& key) {
   return text.substr(begin + start.size(), text.find('\n', begin) - begin - start.size());
 }
 
+void apply_options(Options& options, const std::string& words) {
+  for (const std::string& word : split_text(words, ',')) {
+    const std::size_t equals = word.find('=');
+    if (!word.empty()) set_option(options, word.substr(0, equals), word.substr(equals + 1), "test");
+  }
+}
+
 class PassCase : public testing::TestWithParam<std::string> {
  protected:
   PassCase() : context_(test_context()), passes_(pass_context(*context_, {1, 8})) {}
@@ -60,6 +71,9 @@ TEST_P(PassCase, ComesOutAsWritten) {
   Graph& graph = *graphs[0];
   ASSERT_EQ(graph.name, "before");
   verify_text(graph, context_->ops, GetParam());
+  apply_options(context_->options, note(text, "options"));
+  if (const std::string range = note(text, "range"); !range.empty())
+    std::istringstream(range) >> passes_.range.lo >> passes_.range.hi;
 
   if (const std::string error = note(text, "error"); !error.empty()) {
     try {

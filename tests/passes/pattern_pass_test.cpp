@@ -130,6 +130,44 @@ TEST(PatternPass, SaysWhichSchemesAnAttributeShutsOut) {
             "%q: dtype is f8e4m3fnuz, wanted f8e4m3");
 }
 
+// Query and key of a layer, rotated, and the key in its pages.
+constexpr const char* kRotation = R"(graph g(%positions: i64[s0], %q: f32[s0, 64], %k: f32[s0, 64], %v: f32[s0, 2, 32],
+    %table: f32[64, 32], %kv: kv[f16, block=16, heads=2, head_dim=32], %slots: i64[s0]) stage=pure where s0 in [1, 8] {
+  %qt, %kt = rotary_embedding(%positions, %q, %k, %table, head_size=32, rotary_dim=32)
+  %kh = reshape(%kt, shape=[s0, 2, 32])
+  %pages = kv_cache_update(%kh, %v, %kv, %slots)
+  return %qt, %pages
+}
+)";
+
+TEST(PatternPass, SaysThatARangeIsBeyondTheLimitOfItsFusion) {
+  const auto off = [](std::int64_t most) {
+    const auto context = test_context();
+    context->options.rope_kvcache_fusion_max_token_num = most;
+    const PatternReport report = report_of(*context, "fused_rope_kv_cache_update", kRotation);
+    EXPECT_EQ(report.matched, report.off ? 0 : 1);
+    return report.off.value_or("");
+  };
+  EXPECT_EQ(off(0), "") << "no limit";
+  EXPECT_EQ(off(8), "");
+  EXPECT_EQ(off(7), "range ends at 8, rope_kvcache_fusion_max_token_num is 7");
+}
+
+TEST(PatternPass, LeavesThePartsWhereTheGraphIsCutAtOne) {
+  const auto context = test_context();
+  const auto cut_at = [&](const char* op) { context->options.splitting_ops = {"attention", op}; };
+  cut_at("kv_cache_update");
+  EXPECT_EQ(report_of(*context, "fused_rope_kv_cache_update", kRotation).off,
+            "-cc.splitting_ops cuts the graph at kv_cache_update, and the rotation stands before the cut");
+  cut_at("vllm::unified_kv_cache_update");
+  EXPECT_NE(report_of(*context, "fused_rope_kv_cache_update", kRotation).off, std::nullopt);
+  cut_at("rotary_embedding");
+  const PatternReport report = report_of(*context, "fused_rope_kv_cache_update", kRotation);
+  EXPECT_EQ(report.matched, 0);
+  ASSERT_EQ(report.near_misses.size(), 1u);
+  EXPECT_EQ(report.near_misses[0].reason, "-cc.splitting_ops cuts the graph at rotary_embedding");
+}
+
 TEST(PatternPass, NamesAPatternOrAFusion) {
   const auto context = test_context();
   EXPECT_EQ(patterns_named(context->patterns, "act_quant").size(), 18u);

@@ -78,7 +78,14 @@ TEST_F(ExplainTest, TellsWhatBecameOfEachPattern) {
   EXPECT_EQ(missed["near_misses"][0]["node"], "p");
   EXPECT_EQ(missed["near_misses"][0]["reason"], "%b: is also used by %o (per_token_group_quant_int8)");
   const std::string text = explain_text(explanation_);
-  EXPECT_NE(text.find("     1 x gelu_and_mul_per_token_group_quant_int8\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("     1 x gelu_and_mul_per_token_group_quant_int8, moves 0.00 MB less of 0.01 at 8 rows\n"),
+            std::string::npos)
+      << text;
+  const nlohmann::ordered_json profit = {{"bytes_before", 8 * (128 * 4 + 2 * 64 * 4 + 64 + 8)},
+                                         {"bytes_after", 8 * (128 * 4 + 64 + 8)},
+                                         {"by", "model"},
+                                         {"measured", nullptr}};
+  EXPECT_EQ(patterns.at("gelu_and_mul_per_token_group_quant_int8")["profit"], profit);
   EXPECT_NE(text.find("     2 x not gelu_tanh_and_mul_per_token_group_quant_int8: %b: is also used by %o"),
             std::string::npos)
       << "told once for both: " << text;

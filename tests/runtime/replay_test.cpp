@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "compiler/pipeline.h"
+#include "ir/parse.h"
 #include "tests/small_layer.h"
 
 namespace weft::replay_test {
@@ -58,6 +59,19 @@ TEST_F(ReplayTest, CallsTheObserverAfterEveryStepAndRunsNothingForZeroRows) {
   bind(replay, 2);
   replay.run();
   EXPECT_EQ(steps, plan_->steps.size());
+}
+
+TEST(Replay, RunsAPlanWithoutSymbols) {
+  const auto context = test_context();
+  const auto graph = parse_graph(
+      "graph g(%x: f32[2, 3]) stage=traced {\n  %y = neg(%x)\n  %z = mul(%y, %x)\n  return %z\n}", context->ops);
+  Replay replay(compile(*graph, *context, {1, 8}, {}).plan, *context->threads);
+  for (const float value : {2.0f, 3.0f}) {
+    const std::vector<float> x(6, value);
+    replay.bind(0, Tensor::from_bytes(Meta::tensor(DType::f32, {2, 3}), x.data()));
+    replay.run();
+    EXPECT_EQ(elements_of(replay.result(0)), std::vector<double>(6, -value * value));
+  }
 }
 
 TEST_F(ReplayTest, RefusesTensorsOfAnotherType) {

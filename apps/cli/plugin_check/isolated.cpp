@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,15 +14,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
 
 namespace weft::plugin_check {
 namespace {
 
-using Json = nlohmann::json;
-
 // One JSON value a line, from child to parent.
 void send(int pipe, const Json& message) {
-  const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string line = json_text(message) + "\n";
   for (std::size_t sent = 0; sent < line.size();) {
     const ssize_t count = ::write(pipe, line.data() + sent, line.size() - sent);
     if (count <= 0) ::_exit(1);
@@ -129,7 +128,8 @@ std::optional<std::size_t> hear_child(Child& child, double seconds, const FaultR
       return fail(fmt::format("took longer than {} s", seconds));
     }
     if (heard == Heard::end) return fail(ending(child, record));
-    const Json message = Json::parse(line);
+    const Json message = parse_json(line);
+    CHECK(message.is_object(), "the process of the check wrote {}", quote(line));
     if (message.contains("done")) {
       ending(child, record);
       return std::nullopt;

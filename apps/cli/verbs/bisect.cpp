@@ -2,10 +2,9 @@
 
 #include <numeric>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/session.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
 
@@ -49,14 +48,12 @@ int run_bisect(const BisectArguments& arguments, VerbCall& call) {
   const BisectResult result =
       bisect(call.options, *context, [&](const Options& options) { return run_model(options, path, prompt); });
   if (arguments.json) {
-    const auto or_null = [](const std::string& text) {
-      return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
-    };
-    const nlohmann::ordered_json report{{"differs", result.differs},          {"pass", or_null(result.pass)},
-                                        {"pattern", or_null(result.pattern)}, {"graph", or_null(result.graph)},
-                                        {"node", or_null(result.node)},       {"rewrite", result.rewrite},
-                                        {"rewrites", result.rewrites},        {"runs", result.runs}};
-    call.out << report.dump(2) << "\n";
+    const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+    const Json report{{"differs", result.differs},          {"pass", or_null(result.pass)},
+                      {"pattern", or_null(result.pattern)}, {"graph", or_null(result.graph)},
+                      {"node", or_null(result.node)},       {"rewrite", result.rewrite},
+                      {"rewrites", result.rewrites},        {"runs", result.runs}};
+    call.out << json_text(report, 2) << "\n";
   } else {
     call.out << verdict(result) << fmt::format("\n{} runs\n", result.runs);
   }

@@ -20,7 +20,7 @@ struct ChatArguments {
   bool json = false;
 };
 
-nlohmann::ordered_json message(const char* role, const std::string& content) {
+Json message(const char* role, const std::string& content) {
   const auto bad = first_invalid_utf8(content);
   USER_CHECK(!bad, "[chat] what is said must be UTF-8, but is not from byte {} on", *bad);
   return {{"role", role}, {"content", content}};
@@ -31,7 +31,7 @@ int chat(const ChatArguments& arguments, VerbCall& call) {
   const Checkpoint& checkpoint = engine->runner().checkpoint();
   const SamplingParameters parameters = arguments.sampling.resolve(checkpoint);
   const ChatTemplate chat_template(required_chat_template(checkpoint));
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+  Json messages = Json::array();
   if (!arguments.system.empty()) messages.push_back(message("system", arguments.system));
   const bool at_terminal = &call.in == &std::cin && isatty(STDIN_FILENO) != 0;
   const auto show = [&](const std::string& text) {
@@ -49,11 +49,10 @@ int chat(const ChatArguments& arguments, VerbCall& call) {
     const Engine::Generation answer = engine->generate(ids, parameters, show);
     messages.push_back(message("assistant", answer.text));
     if (arguments.json) {
-      call.out << nlohmann::ordered_json{{"message", messages.back()},
-                                         {"finish_reason", answer.finished == FinishReason::stop ? "stop" : "length"},
-                                         {"prompt_tokens", ids.size()},
-                                         {"completion_tokens", answer.tokens.size()}}
-                      .dump();
+      call.out << json_text(Json{{"message", messages.back()},
+                                 {"finish_reason", answer.finished == FinishReason::stop ? "stop" : "length"},
+                                 {"prompt_tokens", ids.size()},
+                                 {"completion_tokens", answer.tokens.size()}});
     }
     call.out << std::endl;
     if (arguments.statistics) print_statistics(answer, ids.size(), call.err);

@@ -1,9 +1,8 @@
 #include <iostream>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/session.h"
 #include "base/error.h"
+#include "base/json.h"
 
 namespace weft {
 namespace {
@@ -28,16 +27,15 @@ int complete(const CompleteArguments& arguments, VerbCall& call) {
   };
   const Engine::Generation generation = engine->generate(ids, parameters, show);
   if (arguments.json) {
-    call.out << nlohmann::ordered_json{{"prompt", prompt},
-                                       {"text", generation.text},
-                                       {"tokens", generation.tokens},
-                                       {"finish_reason", reason_text(generation.finished)},
-                                       {"prompt_tokens", ids.size()},
-                                       {"generation_tokens", generation.tokens.size()},
-                                       {"prompt_seconds", generation.prompt_seconds},
-                                       {"generation_seconds", generation.generation_seconds},
-                                       {"peak_memory_bytes", peak_memory_bytes()}}
-                    .dump()
+    call.out << json_text(Json{{"prompt", prompt},
+                               {"text", generation.text},
+                               {"tokens", generation.tokens},
+                               {"finish_reason", reason_text(generation.finished)},
+                               {"prompt_tokens", ids.size()},
+                               {"generation_tokens", generation.tokens.size()},
+                               {"prompt_seconds", generation.prompt_seconds},
+                               {"generation_seconds", generation.generation_seconds},
+                               {"peak_memory_bytes", peak_memory_bytes()}})
              << "\n";
   } else {
     call.out << "\n";

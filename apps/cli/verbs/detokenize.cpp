@@ -1,8 +1,8 @@
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "io/checkpoint.h"
 #include "io/tokenizer.h"
 
@@ -30,7 +30,7 @@ int detokenize(const DetokenizeArguments& arguments, VerbCall& call) {
   const Tokenizer tokenizer(Checkpoint::open(arguments.model.path(call)).vocabulary());
   const std::string text = tokenizer.decode(ids, {.skip_special = arguments.skip_special});
   if (arguments.json) {
-    call.out << nlohmann::ordered_json{{"text", text}}.dump() << "\n";
+    call.out << json_text(Json{{"text", text}}) << "\n";
   } else {
     call.out << text;
   }

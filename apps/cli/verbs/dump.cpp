@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/graph_commands.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/options_text.h"
 #include "base/text.h"
 #include "builtin/models.h"
@@ -14,8 +13,6 @@
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct DumpArguments {
   ModelArgument source;  // of graph and plan: a model, or graph text in a file that ends in .graph
@@ -42,7 +39,7 @@ int dump_ops(const DumpArguments& arguments, VerbCall& call) {
                     {"samples", op.samples.size()}});
     if (!arguments.json) call.out << fmt::format("{:<10} {}\n", kind, op.schema.text());
   }
-  if (arguments.json) call.out << list.dump(2) << "\n";
+  if (arguments.json) call.out << json_text(list, 2) << "\n";
   return 0;
 }
 
@@ -64,7 +61,7 @@ int dump_kernels(const DumpArguments& arguments, VerbCall& call) {
                                 kernel == nullptr ? "refused: " + refusal : kernel->note);
     }
   }
-  if (arguments.json) call.out << list.dump(2) << "\n";
+  if (arguments.json) call.out << json_text(list, 2) << "\n";
   return 0;
 }
 
@@ -76,7 +73,7 @@ int dump_patterns(const DumpArguments& arguments, VerbCall& call) {
     list.push_back({{"pattern", entry.pattern.name}, {"fusion", entry.fusion}, {"text", text}});
     if (!arguments.json) call.out << (list.size() == 1 ? "" : "\n") << "# " << entry.fusion << "\n" << text;
   }
-  if (arguments.json) call.out << list.dump(2) << "\n";
+  if (arguments.json) call.out << json_text(list, 2) << "\n";
   return 0;
 }
 
@@ -119,7 +116,7 @@ int dump_graph(const DumpArguments& arguments, VerbCall& call) {
     if (!arguments.json) call.out << (first ? "" : "\n") << text;
     first = false;
   }
-  if (arguments.json) call.out << list.dump(2) << "\n";
+  if (arguments.json) call.out << json_text(list, 2) << "\n";
   return 0;
 }
 
@@ -139,7 +136,7 @@ int dump_plan(const DumpArguments& arguments, VerbCall& call) {
     if (!arguments.json) call.out << (first ? "" : "\n") << plan_text(*plan);
     first = false;
   }
-  if (arguments.json) call.out << list.dump(2) << "\n";
+  if (arguments.json) call.out << json_text(list, 2) << "\n";
   return 0;
 }
 

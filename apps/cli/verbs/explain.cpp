@@ -2,10 +2,9 @@
 
 #include <ostream>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/session.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "builtin/models.h"
@@ -71,7 +70,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
                         .kv_cache = memory.kv_of_longest_sequence};
   watch.lap("report");
   explanation.phases = watch.laps();
-  call.out << (arguments.json ? explain_json(explanation).dump(2) + "\n" : explain_text(explanation));
+  call.out << (arguments.json ? json_text(explain_json(explanation), 2) + "\n" : explain_text(explanation));
   return 0;
 }
 

@@ -1,10 +1,9 @@
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/graph_commands.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -26,13 +25,13 @@ struct GraphArguments {
 };
 
 // The stage of a graph; none for a pattern.
-nlohmann::ordered_json stage_of(const Graph& graph) { return stage_text(graph.stage); }
-nlohmann::ordered_json stage_of(const Pattern&) { return nullptr; }
+Json stage_of(const Graph& graph) { return stage_text(graph.stage); }
+Json stage_of(const Pattern&) { return nullptr; }
 
 int print_graphs(const GraphArguments& arguments, VerbCall& call) {
   const auto context = open_context(call);
   const OpTable& ops = context->ops;
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   bool first = true;
   auto print = [&](const auto& definition) {
     const std::string text = arguments.canonical ? canonical(*definition) : display(*definition);
@@ -41,21 +40,21 @@ int print_graphs(const GraphArguments& arguments, VerbCall& call) {
     first = false;
   };
   for (const Definition& definition : read_definitions(arguments.file, ops)) std::visit(print, definition);
-  if (arguments.json) call.out << list.dump() << "\n";
+  if (arguments.json) call.out << json_text(list) << "\n";
   return 0;
 }
 
 int verify_graphs(const GraphArguments& arguments, VerbCall& call) {
   const auto context = open_context(call);
   const OpTable& ops = context->ops;
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   bool all_legal = true;
   auto report = [&](const auto& definition, const std::optional<std::string>& breach, const std::string& verdict) {
     all_legal = all_legal && !breach;
     list.push_back({{"name", definition.name},
                     {"stage", stage_of(definition)},
                     {"legal", !breach},
-                    {"breach", breach ? nlohmann::ordered_json(*breach) : nlohmann::ordered_json(nullptr)}});
+                    {"breach", breach ? Json(*breach) : Json(nullptr)}});
     if (!arguments.json && !breach) call.out << definition.name << ": " << verdict << "\n";
     if (breach) call.err << fmt::format("weft: [{}] {}: {}\n", arguments.file, definition.name, *breach);
   };
@@ -67,7 +66,7 @@ int verify_graphs(const GraphArguments& arguments, VerbCall& call) {
       report(pattern, find_breach(pattern), "a legal pattern");
     }
   }
-  if (arguments.json) call.out << list.dump() << "\n";
+  if (arguments.json) call.out << json_text(list) << "\n";
   return all_legal ? 0 : 2;
 }
 
@@ -75,14 +74,14 @@ int optimize_graphs(const GraphArguments& arguments, VerbCall& call) {
   const auto context = open_context(call);
   const std::optional<Stage> to = stage_from_text(arguments.to);
   USER_CHECK(to.has_value(), "[--to] must be traced, pure, lowered or split, but is {}", quote(arguments.to));
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   bool first = true;
   for (const auto& graph : read_graphs(arguments.file, context->ops)) {
     verify_text(*graph, context->ops, arguments.file);
     const std::vector<PassRecord> records = arguments.passes.empty()
                                                 ? run_passes_to(*graph, *context, *to)
                                                 : run_named_passes(*graph, *context, split_text(arguments.passes, ','));
-    nlohmann::ordered_json passes = nlohmann::ordered_json::array();
+    Json passes = Json::array();
     for (const PassRecord& record : records)
       passes.push_back({{"name", record.name},
                         {"ms", record.milliseconds},
@@ -94,7 +93,7 @@ int optimize_graphs(const GraphArguments& arguments, VerbCall& call) {
     if (!arguments.json) call.out << (first ? "" : "\n") << text;
     first = false;
   }
-  if (arguments.json) call.out << list.dump() << "\n";
+  if (arguments.json) call.out << json_text(list) << "\n";
   return 0;
 }
 
@@ -109,13 +108,13 @@ int run_graph_file(const GraphArguments& arguments, VerbCall& call) {
   if (!arguments.model.name.empty()) checkpoint = Checkpoint::open(arguments.model.path(call));
   const std::vector<Tensor> tensors = run_graph_text(graphs[0], *context, TensorFile(arguments.in), checkpoint);
   std::vector<std::pair<std::string, Tensor>> results;
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     results.emplace_back(names[i], tensors[i]);
     list.push_back({{"name", names[i]}, {"type", tensors[i].meta.text()}});
   }
   write_results(arguments.out, results);
-  if (arguments.json) call.out << nlohmann::ordered_json{{"graph", graph.name}, {"results", list}}.dump() << "\n";
+  if (arguments.json) call.out << json_text(Json{{"graph", graph.name}, {"results", list}}) << "\n";
   return 0;
 }
 
@@ -123,7 +122,7 @@ int run_graph_file(const GraphArguments& arguments, VerbCall& call) {
 int match_graphs(const GraphArguments& arguments, VerbCall& call) {
   const auto context = open_context(call);
   const std::vector<const Pattern*> patterns = patterns_named(context->patterns, arguments.pattern);
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const auto& graph : read_graphs(arguments.file, context->ops)) {
     verify_text(*graph, context->ops, arguments.file);
     USER_CHECK(graph->stage <= Stage::pure, "[graph match] {} is at stage {}: patterns stand for ops, not kernels",
@@ -131,7 +130,7 @@ int match_graphs(const GraphArguments& arguments, VerbCall& call) {
     if (graph->stage == Stage::traced) run_named_passes(*graph, *context, {"functionalize"});
     for (const Pattern* pattern : patterns) {
       const PatternFindings found = find_pattern(*graph, *pattern);
-      nlohmann::ordered_json misses = nlohmann::ordered_json::array();
+      Json misses = Json::array();
       for (const NearMiss& miss : found.misses) misses.push_back({{"node", miss.node}, {"reason", miss.reason}});
       list.push_back(
           {{"graph", graph->name}, {"pattern", pattern->name}, {"matches", found.matches}, {"near_misses", misses}});
@@ -142,7 +141,7 @@ int match_graphs(const GraphArguments& arguments, VerbCall& call) {
         call.out << fmt::format("{}: {} misses at %{}: {}\n", graph->name, pattern->name, miss.node, miss.reason);
     }
   }
-  if (arguments.json) call.out << list.dump() << "\n";
+  if (arguments.json) call.out << json_text(list) << "\n";
   return 0;
 }
 

@@ -2,9 +2,9 @@
 #include <set>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/session.h"
+#include "base/json.h"
 #include "base/options_text.h"
 #include "base/version.h"
 #include "builtin/models.h"
@@ -12,8 +12,6 @@
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // {name, version, kernels, refused, reason of a refusal}, or {name, absent} for one that this program is without. A
 // provider that a plugin brought has no version.
@@ -82,7 +80,7 @@ int print_info(bool as_json, VerbCall& call) {
     if (value_text(context->options, row) != value_text(defaults, row))
       info["options"][std::string(row.name)] = value_text(context->options, row);
   if (as_json) {
-    call.out << info.dump(2) << "\n";
+    call.out << json_text(info, 2) << "\n";
     return 0;
   }
   for (const auto& [name, version] : info["versions"].items())

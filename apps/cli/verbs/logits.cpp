@@ -2,10 +2,9 @@
 #include <cmath>
 #include <numeric>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/cli/session.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace weft {
@@ -41,14 +40,14 @@ std::vector<int> chosen_positions(const std::string& text, std::size_t count) {
 }
 
 // The largest logits first; of equal ones the lower id.
-nlohmann::ordered_json top_logits(std::span<const float> logits, std::size_t count) {
+Json top_logits(std::span<const float> logits, std::size_t count) {
   std::vector<int> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
   count = std::min(count, ids.size());
   const auto logit = [&](int id) { return logits[static_cast<std::size_t>(id)]; };
   std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(),
                     [&](int a, int b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
-  nlohmann::ordered_json top = nlohmann::ordered_json::array();
+  Json top = Json::array();
   for (std::size_t i = 0; i < count; ++i) top.push_back({ids[i], logit(ids[i])});
   return top;
 }
@@ -63,8 +62,7 @@ int print_perplexity(Engine& engine, const std::vector<int>& ids, VerbCall& call
     sum += log_sum_exp(logits) - logits[next];
   });
   const double mean = sum / static_cast<double>(rows.size());
-  call.out << nlohmann::ordered_json{{"tokens", rows.size()}, {"mean_nll", mean}, {"perplexity", std::exp(mean)}}.dump()
-           << "\n";
+  call.out << json_text(Json{{"tokens", rows.size()}, {"mean_nll", mean}, {"perplexity", std::exp(mean)}}) << "\n";
   return 0;
 }
 
@@ -82,10 +80,9 @@ int print_logits(const LogitsArguments& arguments, VerbCall& call) {
   USER_CHECK(!ids.empty(), "[logits] there is no token to look at");
   if (arguments.perplexity) return print_perplexity(*engine, ids, call);
   engine->score(ids, chosen_positions(arguments.positions, ids.size()), [&](int row, std::span<const float> logits) {
-    call.out << nlohmann::ordered_json{{"position", row},
-                                       {"top", top_logits(logits, static_cast<std::size_t>(arguments.top_k))},
-                                       {"log_sum_exp", log_sum_exp(logits)}}
-                    .dump()
+    call.out << json_text(Json{{"position", row},
+                               {"top", top_logits(logits, static_cast<std::size_t>(arguments.top_k))},
+                               {"log_sum_exp", log_sum_exp(logits)}})
              << "\n";
   });
   return 0;

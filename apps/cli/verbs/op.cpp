@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/session.h"
 #include "apps/cli/tensor_file.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "compiler/eager.h"
 #include "ir/meta_evaluator.h"
@@ -23,8 +23,8 @@ struct OpArguments {
   bool json = false;
 };
 
-std::vector<std::pair<std::string, Attribute>> parse_attributes(const std::vector<std::string>& words) {
-  std::vector<std::pair<std::string, Attribute>> attributes;
+NamedAttributes parse_attributes(const std::vector<std::string>& words) {
+  NamedAttributes attributes;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     USER_CHECK(equals != std::string::npos && equals > 0, "[--attr] must be name=value, but is {}", quote(word));
@@ -110,15 +110,14 @@ int run_op(const OpArguments& arguments, VerbCall& call) {
   const Choice choice = check_provider(arguments, *context, op, operands, attributes, range);
   const Values results = evaluator.evaluate(op, operands, attributes, false);
   std::vector<std::pair<std::string, Tensor>> outputs;
-  nlohmann::ordered_json metas = nlohmann::ordered_json::array();
+  Json metas = Json::array();
   for (std::size_t i = 0; i < results.size(); ++i) {
     outputs.emplace_back(std::to_string(i), results[i].tensor());
     metas.push_back(results[i].meta().text());
   }
   write_results(arguments.out, outputs);
   if (arguments.json)
-    call.out << nlohmann::ordered_json{{"op", op.name}, {"provider", choice.provider}, {"results", metas}}.dump()
-             << "\n";
+    call.out << json_text(Json{{"op", op.name}, {"provider", choice.provider}, {"results", metas}}) << "\n";
   return 0;
 }
 

@@ -1,9 +1,9 @@
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/plugin_check/isolated.h"
 #include "apps/cli/verb.h"
 #include "base/error.h"
+#include "base/json.h"
 
 namespace weft {
 namespace {
@@ -15,14 +15,17 @@ struct PluginArguments {
 };
 
 void print_json(const PluginArguments& arguments, const plugin_check::PluginReport& report, VerbCall& call) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   for (const plugin_check::CheckRow& row : report.rows)
     rows.push_back({{"subject", row.subject}, {"check", row.check}, {"passed", row.passed}, {"detail", row.detail}});
-  call.out << nlohmann::ordered_json{{"library", arguments.library},       {"name", report.name},
-                                     {"version", report.version},          {"brings", report.subjects},
-                                     {"patterns", report.patterns.size()}, {"checks", rows},
-                                     {"passed", report.passed()}}
-                  .dump(2)
+  call.out << json_text(Json{{"library", arguments.library},
+                             {"name", report.name},
+                             {"version", report.version},
+                             {"brings", report.subjects},
+                             {"patterns", report.patterns.size()},
+                             {"checks", rows},
+                             {"passed", report.passed()}},
+                        2)
            << "\n";
 }
 

@@ -1,8 +1,8 @@
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
@@ -61,10 +61,13 @@ int run_quantize(const QuantizeArguments& arguments, VerbCall& call) {
   recipe.inputs = inputs_for(arguments, recipe.format, checkpoint, context, call);
   const QuantizeSummary summary = quantize_checkpoint(checkpoint, model, recipe, arguments.output, *context->threads);
   if (arguments.json) {
-    call.out << nlohmann::ordered_json{{"folder", arguments.output},     {"format", arguments.format},
-                                       {"quantized", summary.quantized}, {"others", summary.others},
-                                       {"bytes", summary.bytes},         {"files", summary.files}}
-                    .dump(2)
+    call.out << json_text(Json{{"folder", arguments.output},
+                               {"format", arguments.format},
+                               {"quantized", summary.quantized},
+                               {"others", summary.others},
+                               {"bytes", summary.bytes},
+                               {"files", summary.files}},
+                          2)
              << "\n";
   } else {
     const std::string quantized =

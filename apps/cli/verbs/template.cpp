@@ -20,20 +20,20 @@ struct TemplateArguments {
   bool json = false;
 };
 
-nlohmann::ordered_json read_messages(const TemplateArguments& arguments, const VerbCall& call) {
+Json read_messages(const TemplateArguments& arguments, const VerbCall& call) {
   const bool from_input = arguments.messages == "-";
   const std::string text =
       from_input ? read_standard_input(call, "messages") : read_file(arguments.messages, kMaxMessageBytes);
   const auto bad = first_invalid_utf8(text);
   USER_CHECK(!bad, "[messages] must be UTF-8, but is not from byte {} on ({})", *bad, arguments.messages);
-  nlohmann::ordered_json messages = nlohmann::ordered_json::parse(text, nullptr, false);
+  Json messages = parse_json(text);
   USER_CHECK(messages.is_array() || messages.is_object(),
              "[messages] must be a JSON list of messages or an object of variables, but {} is not", arguments.messages);
   return messages;
 }
 
 int render_template(const TemplateArguments& arguments, VerbCall& call) {
-  const nlohmann::ordered_json messages = read_messages(arguments, call);
+  const Json messages = read_messages(arguments, call);
   std::optional<Checkpoint> checkpoint;
   if (!arguments.model.name.empty()) checkpoint = Checkpoint::open(arguments.model.path(call));
   USER_CHECK(checkpoint || !arguments.template_file.empty(), "[model] must be given, or --template FILE");
@@ -43,7 +43,7 @@ int render_template(const TemplateArguments& arguments, VerbCall& call) {
   const Vocabulary vocabulary = checkpoint ? checkpoint->vocabulary() : Vocabulary();
   const std::string text = chat_template.render(chat_variables(vocabulary, messages, !arguments.no_generation_prompt));
   if (arguments.json) {
-    call.out << nlohmann::ordered_json{{"text", text}}.dump() << "\n";
+    call.out << json_text(Json{{"text", text}}) << "\n";
   } else {
     call.out << text;
   }

@@ -1,6 +1,6 @@
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/session.h"
+#include "base/json.h"
 #include "io/checkpoint.h"
 #include "io/tokenizer.h"
 
@@ -18,10 +18,8 @@ int tokenize(const TokenizeArguments& arguments, VerbCall& call) {
   const std::string text = arguments.text.read(call);
   const Tokenizer tokenizer(Checkpoint::open(arguments.model.path(call)).vocabulary());
   const std::vector<int> ids = tokenizer.encode(text, {.parse_special = !arguments.plain});
-  nlohmann::ordered_json list = ids;
-  call.out
-      << (arguments.json ? nlohmann::ordered_json{{"count", ids.size()}, {"tokens", std::move(list)}} : list).dump()
-      << "\n";
+  Json list = ids;
+  call.out << json_text(arguments.json ? Json{{"count", ids.size()}, {"tokens", std::move(list)}} : list) << "\n";
   return 0;
 }
 

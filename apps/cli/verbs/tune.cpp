@@ -6,19 +6,17 @@
 #include <filesystem>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "builtin/models.h"
 #include "engine/model_runner.h"
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct TuneArguments {
   ModelArgument model;  // or the word merge
@@ -150,9 +148,13 @@ int tune_model(const TuneArguments& arguments, VerbCall& call) {
   if (report.measured > 0) write_then_rename(path, database.text());
   const Findings findings{database, report.calls};
   if (arguments.json) {
-    call.out << Json{{"file", path},        {"measured", report.measured},     {"known", report.known},
-                     {"left", report.left}, {"unrivalled", report.unrivalled}, {"calls", calls_json(findings)}}
-                    .dump(2)
+    call.out << json_text(Json{{"file", path},
+                               {"measured", report.measured},
+                               {"known", report.known},
+                               {"left", report.left},
+                               {"unrivalled", report.unrivalled},
+                               {"calls", calls_json(findings)}},
+                          2)
              << "\n";
   } else {
     call.out << calls_text(findings) << summary_text(report, path);

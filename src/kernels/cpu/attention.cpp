@@ -4,7 +4,10 @@
 // its thread's scratch and leave as codes.
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -44,9 +47,18 @@ Verdict supports(const KernelRequest& request) {
 
 std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What a chunk's results take until they are quantised: its first and last token may be begun and left in other chunks.
-std::int64_t waiting_bytes(std::int64_t group, std::int64_t head_dim, DType dtype) {
-  return whole_lines((kChunkRows + 2 * group) * head_dim * dtype_info(dtype).block_bytes);
+// What a thread has for itself: room to attend in, and behind it, where a quantisation follows, the results of a chunk.
+// They begin with the token that the chunk's first row belongs to, whose other heads may be another chunk's.
+struct ThreadScratch {
+  std::int64_t waiting = 0;  // offset of the results
+  std::int64_t bytes = 0;
+};
+
+ThreadScratch thread_scratch(std::int64_t head_dim, std::int64_t group, DType dtype, bool quantised) {
+  ThreadScratch scratch;
+  scratch.waiting = scratch.bytes = whole_lines(attention_scratch_bytes(head_dim));
+  if (quantised) scratch.bytes += whole_lines((kChunkRows + group) * head_dim * dtype_info(dtype).block_bytes);
+  return scratch;
 }
 
 // What becomes of results instead of being written.
@@ -107,15 +119,14 @@ class Attention {
         batch_(*call.operands[kBatch].as<Batch>()),
         scratch_(call.scratch.data()),
         attend_(kernels.attend[static_cast<std::size_t>(element_of(kv_.dtype))]),
-        thread_bytes_(whole_lines(attention_scratch_bytes(kv_.head_dim))),
-        group_(query_.size[1] / kv_.heads) {
+        group_(query_.size[1] / kv_.heads),
+        thread_(thread_scratch(kv_.head_dim, group_, query_.dtype, quantised != nullptr)) {
     check_batch(batch_, query_.size[0], kv_.block, call.operands[kKv].size[0]);
     shared_.element = element_of(query_.dtype);
     shared_.query_token_stride = query_.stride[0];
     shared_.group = group_;
     shared_.head_dim = kv_.head_dim;
     shared_.output_token_stride = quantised == nullptr ? output_.stride[0] : group_ * kv_.head_dim;
-    if (quantised != nullptr) thread_bytes_ += waiting_bytes(group_, kv_.head_dim, query_.dtype);
     shared_.scale = static_cast<float>(call.attributes.at("scale").real());
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
@@ -155,13 +166,13 @@ class Attention {
     task.first_length = batch_.lengths[index] - sequence.rows / group_ + 1 + tokens_before;
     task.key_offset = kv_key_offset(kv_, 0, kv_head);
     task.block_table = batch_.block_table + static_cast<std::int64_t>(index) * batch_.max_blocks;
-    std::byte* scratch = scratch_ + thread * thread_bytes_;
+    std::byte* scratch = scratch_ + thread * thread_.bytes;
     task.scratch = scratch;
     if (quantised_ == nullptr) {
       task.output = output_.data + (token * output_.stride[0] + head_offset) * bytes;
       attend_(task);
     } else {
-      std::byte* waiting = scratch + whole_lines(attention_scratch_bytes(kv_.head_dim));
+      std::byte* waiting = scratch + thread_.waiting;
       task.output = waiting;
       attend_(task);
       quantise(task, waiting, token, head_offset);
@@ -187,20 +198,19 @@ class Attention {
   const Batch& batch_;
   std::byte* scratch_;
   void (*attend_)(const AttentionTask&);
-  std::int64_t thread_bytes_;
   std::int64_t group_;
+  ThreadScratch thread_;
   AttentionTask shared_;
   std::int64_t chunks_ = 0;
   std::int64_t work_ = 0;
 };
 
-std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool waits) {
-  return [threads, waits](const KernelRequest& request) {
+std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool quantised) {
+  return [threads, quantised](const KernelRequest& request) {
     const Meta& query = *request.operands[kQuery];
     const KvLayout& kv = request.operands[kKv]->kv;
-    std::int64_t bytes = whole_lines(attention_scratch_bytes(kv.head_dim));
-    if (waits) bytes += waiting_bytes(query.shape[1].number() / kv.heads, kv.head_dim, query.dtype);
-    return Dim(threads * bytes);
+    const std::int64_t group = query.shape[1].number() / kv.heads;
+    return Dim(threads * thread_scratch(kv.head_dim, group, query.dtype, quantised).bytes);
   };
 }
 

@@ -18,7 +18,7 @@ void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op
   const Value kv = pattern.value("kv"), batch = pattern.value("batch");
   const Value given = pattern.value(fused.schema.parameters[3].name);
   const Attribute scale = pattern.real("scale").value;
-  std::vector<std::pair<std::string, Attribute>> own = row.attributes;
+  NamedAttributes own = row.attributes;
   for (std::size_t i = tail.schema.tensor_count(); i < tail.schema.parameters.size(); ++i) {
     const Parameter& parameter = tail.schema.parameters[i];
     const bool stated =
@@ -31,7 +31,7 @@ void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op
     return call(tail.name.c_str(), {rows, given}, own);
   });
   pattern.after([&] {
-    std::vector<std::pair<std::string, Attribute>> all = own;
+    NamedAttributes all = own;
     all.emplace_back("scale", scale);
     return call(fused.name.c_str(), {query, kv, batch, given}, all);
   });

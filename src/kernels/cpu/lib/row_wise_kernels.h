@@ -43,14 +43,19 @@ struct RowTask {
   std::int64_t columns = 0;  // of the output
 };
 
-// Rotates one tensor's heads for tokens [0, rows).
-struct RotaryTask {
+struct RotatedHeads {
   const void* x = nullptr;
   void* output = nullptr;  // may be x
   std::int64_t x_stride = 0;
   std::int64_t output_stride = 0;
-  std::int64_t rows = 0;
   std::int64_t heads = 0;
+};
+
+// Rotates the heads of query and key, either of which may have none, for tokens [0, rows).
+struct RotaryTask {
+  RotatedHeads query;
+  RotatedHeads key;
+  std::int64_t rows = 0;
   std::int64_t head_size = 0;
   std::int64_t rotary_dim = 0;  // even, at most kMaxRotaryDim
   bool neox = true;

@@ -322,24 +322,31 @@ inline void rotate_pairs(const T* x, T* output, std::int64_t dim, const float* c
 }
 
 template <class T>
+inline void rotate_row(const RotaryTask& task, const RotatedHeads& heads, std::int64_t row, const float* cosines,
+                       const float* sines) {
+  for (std::int64_t head = 0; head < heads.heads; ++head) {
+    const T* x = row_of<T>(heads.x, row, heads.x_stride) + head * task.head_size;
+    T* output = row_of<T>(heads.output, row, heads.output_stride) + head * task.head_size;
+    if (task.neox) {
+      rotate_halves(x, output, task.rotary_dim / 2, cosines, sines);
+    } else {
+      rotate_pairs(x, output, task.rotary_dim, cosines, sines);
+    }
+    if (output == x) continue;
+    const std::int64_t rest = task.head_size - task.rotary_dim;
+    __builtin_memmove(output + task.rotary_dim, x + task.rotary_dim, sizeof(T) * static_cast<std::uint64_t>(rest));
+  }
+}
+
+template <class T>
 void rotary(const RotaryTask& task) {
   float cosines[kMaxRotaryDim];
   float sines[kMaxRotaryDim];
   for (std::int64_t row = 0; row < task.rows; ++row) {
     load_angles<T>(task, task.positions[row], cosines, sines);
     if (!task.neox) spread_angles(task.rotary_dim / 2, cosines, sines);
-    for (std::int64_t head = 0; head < task.heads; ++head) {
-      const T* x = row_of<T>(task.x, row, task.x_stride) + head * task.head_size;
-      T* output = row_of<T>(task.output, row, task.output_stride) + head * task.head_size;
-      if (task.neox) {
-        rotate_halves(x, output, task.rotary_dim / 2, cosines, sines);
-      } else {
-        rotate_pairs(x, output, task.rotary_dim, cosines, sines);
-      }
-      if (output == x) continue;
-      const std::int64_t rest = task.head_size - task.rotary_dim;
-      __builtin_memmove(output + task.rotary_dim, x + task.rotary_dim, sizeof(T) * static_cast<std::uint64_t>(rest));
-    }
+    rotate_row<T>(task, task.query, row, cosines, sines);
+    rotate_row<T>(task, task.key, row, cosines, sines);
   }
 }
 

@@ -1,0 +1,57 @@
+#pragma once
+
+// What kernels share that rotate query and key, normalised before where the op says so. Operands begin with positions,
+// query and key.
+
+#include "kernels/cpu/lib/row_wise_kernels.h"
+#include "kernels/cpu/lib/rows.h"
+#include "kernels/kernel.h"
+
+namespace weft::cpu {
+
+inline constexpr std::size_t kRotationPositions = 0;
+inline constexpr std::size_t kRotationQuery = 1;
+inline constexpr std::size_t kRotationKey = 2;
+
+// Where the op's other tensors are; 0 where it has none.
+struct RotationOperands {
+  std::size_t cos_sin_cache = 0;
+  std::size_t query_weight = 0;
+  std::size_t key_weight = 0;
+};
+
+Verdict supports_rotation(const KernelRequest& request, const RotationOperands& operands);
+
+// Rows of query or key, and where they go; strides in elements.
+struct RotatedRows {
+  const std::byte* x;
+  std::int64_t x_stride;
+  std::byte* output;
+  std::int64_t output_stride;
+};
+
+class HeadRotation {
+ public:
+  // UserError for a position that is no row of the table.
+  HeadRotation(const RowWiseKernels& kernels, const KernelCall& call, const RotationOperands& operands);
+
+  std::int64_t columns() const { return (rotary_.query.heads + rotary_.key.heads) * rotary_.head_size; }
+  // Rows of tokens [first, first + count).
+  void run(std::int64_t first, std::int64_t count, const RotatedRows& query, const RotatedRows& key) const;
+
+ private:
+  // Of one row's heads.
+  struct Norm {
+    void (*run)(const NormTask&) = nullptr;  // null where there is none
+    NormTask task;
+  };
+  Norm norm_of(const RowWiseKernels& kernels, const KernelCall& call, std::size_t weight, std::int64_t heads) const;
+  void normalise(const Norm& norm, const std::byte* x, std::byte* output, RotatedHeads& heads) const;
+
+  RotaryTask rotary_;  // without rows
+  void (*rotate_)(const RotaryTask&);
+  std::int64_t element_bytes_;
+  Norm query_norm_, key_norm_;
+};
+
+}  // namespace weft::cpu

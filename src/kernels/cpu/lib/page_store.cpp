@@ -1,0 +1,52 @@
+#include "kernels/cpu/lib/page_store.h"
+
+#include "base/error.h"
+
+namespace weft::cpu {
+
+Verdict supports_page_store(const KernelRequest& request, DType dtype, std::size_t value, std::size_t kv,
+                            std::size_t slots) {
+  if (Verdict verdict = float_rows(request.operands[value], "value"); !verdict) return verdict;
+  if (Verdict verdict = supports_pages(request.operands[kv]->kv); !verdict) return verdict;
+  if (request.operands[value]->rank() != 3) return Verdict::no("value is not [tokens, heads, head_dim]");
+  if (request.operands[value]->dtype != dtype) return Verdict::no("value has another dtype than key");
+  const Meta& places = *request.operands[slots];
+  if (places.dtype != DType::i64 || !places.is_contiguous()) return Verdict::no("slots are not contiguous i64");
+  return Verdict::yes();
+}
+
+PageStore::PageStore(const AttentionKernels& kernels, const KernelCall& call, std::size_t value, std::size_t kv,
+                     std::size_t slots, std::size_t pages)
+    : kv_(call.operands[kv].meta->kv),
+      value_(call.operands[value]),
+      element_bytes_(dtype_info(value_.dtype).block_bytes),
+      pages_(call.results[pages].data),
+      page_bytes_(dtype_info(kv_.dtype).block_bytes),
+      slots_(call.operands[slots].as<std::int64_t>()) {
+  store_ = kernels.store_kv[static_cast<std::size_t>(element_of(kv_.dtype))];
+  const std::int64_t limit = call.results[pages].size[0] * kv_.block;
+  for (std::int64_t token = 0; token < value_.size[0]; ++token) {
+    USER_CHECK(slots_[token] < limit, "[kv_cache_update] slots must lie below {}, but slot {} is {}", limit, token,
+               slots_[token]);
+  }
+}
+
+void PageStore::put(std::int64_t token, const std::byte* key, std::int64_t key_stride) const {
+  const std::int64_t slot = slots_[token];
+  if (slot < 0) return;
+  const std::byte* value = value_.data + token * value_.stride[0] * element_bytes_;
+  const std::int64_t page = slot / kv_.block, place = slot % kv_.block;
+  for (std::int64_t head = 0; head < kv_.heads; ++head) {
+    const std::int64_t page_key = kv_key_offset(kv_, page, head) + place;
+    const std::int64_t page_value = kv_value_offset(kv_, page, head) + place * kv_.head_dim;
+    store_({.key = key + head * key_stride * element_bytes_,
+            .value = value + head * value_.stride[1] * element_bytes_,
+            .element = element_of(value_.dtype),
+            .page_key = pages_ + page_key * page_bytes_,
+            .page_value = pages_ + page_value * page_bytes_,
+            .block = kv_.block,
+            .head_dim = kv_.head_dim});
+  }
+}
+
+}  // namespace weft::cpu

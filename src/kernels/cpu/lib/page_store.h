@@ -1,0 +1,35 @@
+#pragma once
+
+// How keys and values get into the KV pages that a call gives.
+
+#include "kernels/cpu/lib/attention_variant.h"
+#include "kernels/cpu/lib/rows.h"
+
+namespace weft::cpu {
+
+// Of value, which is [tokens, heads, head_dim], pages and slots, by their places among the operands; `dtype` is the
+// key's.
+Verdict supports_page_store(const KernelRequest& request, DType dtype, std::size_t value, std::size_t kv,
+                            std::size_t slots);
+
+class PageStore {
+ public:
+  // The pages are result `pages`. UserError for a slot beyond them.
+  PageStore(const AttentionKernels& kernels, const KernelCall& call, std::size_t value, std::size_t kv,
+            std::size_t slots, std::size_t pages);
+
+  // The token's value, and its key, whose heads lie `key_stride` elements apart; nothing where its slot is negative.
+  // Tokens of different slots may be put by different threads.
+  void put(std::int64_t token, const std::byte* key, std::int64_t key_stride) const;
+
+ private:
+  void (*store_)(const KvStoreTask&);
+  const KvLayout& kv_;
+  const TensorView& value_;
+  std::int64_t element_bytes_;
+  std::byte* pages_;
+  std::int64_t page_bytes_;  // of an element
+  const std::int64_t* slots_;
+};
+
+}  // namespace weft::cpu

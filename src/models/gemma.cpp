@@ -1,0 +1,79 @@
+// Gemma 1: Llama's layers, but that embeddings are scaled by the root of their width, that norms multiply by 1 + w in
+// f32, that the feed-forward is gated by GELU, and that heads have a width of their own.
+
+#include <cmath>
+
+#include "base/error.h"
+#include "models/model.h"
+#include "nn/attention.h"
+#include "nn/decoder.h"
+#include "nn/feed_forward.h"
+#include "ops/gelu_and_mul.h"
+#include "ops/gelu_tanh_and_mul.h"
+#include "ops/mul_scalar.h"
+#include "tensor/convert.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kTanh = "gelu_pytorch_tanh";
+constexpr const char* kExact = "gelu";
+
+// The root of the width in the dtype of the residual stream, since the model was trained with it rounded.
+double embedding_scale(const ModelFacts& facts) {
+  std::byte rounded[sizeof(float)];
+  store_float(facts.dtype, rounded, 0, static_cast<float>(std::sqrt(static_cast<double>(facts.config.hidden_size))));
+  return load_float(facts.dtype, rounded, 0);
+}
+
+Values gemma_forward(Builder& b) {
+  nn::DecoderStep step = nn::decoder_step(b);
+  const auto attention = [&](const Value& x, int layer) {
+    return nn::attend(b, step, nn::query_key_value(b, x, layer), layer);
+  };
+  const auto gate = b.facts.config.hidden_activation == kExact ? gelu_and_mul : gelu_tanh_and_mul;
+  const auto feed_forward = [&](const Value& x, int layer) { return nn::gated_feed_forward(b, x, gate, layer); };
+  const Value x = mul_scalar(nn::embedded_tokens(b, step.ids), embedding_scale(b.facts));
+  return nn::pre_norm_layers(b, step, x, attention, feed_forward);
+}
+
+// The first files said hidden_act "gelu" of models that were trained with the approximation by tanh. So that key's word
+// is taken for it, as vLLM and transformers do, and only hidden_activation can ask for the exact function.
+void check_gemma(const ModelConfig& c) {
+  nn::check_decoder(c);
+  const auto check = [](const char* key, const std::string& word) {
+    USER_CHECK(word == kTanh || word == kExact, "[gemma] {} must be {} or {}, but is {}", key, kTanh, kExact, word);
+  };
+  if (c.hidden_activation.empty()) {
+    check("hidden_act", c.hidden_act);
+  } else {
+    check("hidden_activation", c.hidden_activation);
+  }
+}
+
+std::vector<ModelWeight> gemma_weights() {
+  std::vector<ModelWeight> weights = nn::decoder_weights();
+  for (ModelWeight& weight : weights) weight.is_one_plus = weight.name.ends_with("_norm");
+  return weights;
+}
+
+constexpr const char* kGemmaSample = R"({
+  "architectures": ["GemmaForCausalLM"], "model_type": "gemma", "hidden_act": "gelu_pytorch_tanh",
+  "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+  "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "max_position_embeddings": 128,
+  "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "vocab_size": 257, "eos_token_id": 256
+})";
+
+}  // namespace
+}  // namespace weft
+
+MODEL(gemma) {
+  using namespace weft;
+  models.add({.architectures = {"gemma"},
+              .weights = gemma_weights(),
+              .forward = gemma_forward,
+              .head = nn::decoder_head,
+              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+              .check = check_gemma,
+              .sample_config = kGemmaSample});
+}

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ir/value.h"
+
+namespace weft {
+
+// Query and key rotated by their tokens' positions; the rotated key and the value go into their slots of the KV pages.
+//   positions i64[s0], query [s0, heads * head_size], key [s0, kv_heads * head_size],
+//   value [s0, kv_heads, head_size], cos_sin_cache [max_position, rotary_dim],
+//   slots i64[s0] as kv_cache_update has them -> the rotated query, the pages
+// The maybe_inplace form gives the pages away; the second result lives in them.
+std::pair<Value, Value> fused_rope_kv_cache_update(Value positions, Value query, Value key, Value value,
+                                                   Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
+                                                   std::int64_t rotary_dim, bool is_neox_style = true);
+std::pair<Value, Value> fused_rope_kv_cache_update(MaybeInplace, Value positions, Value query, Value key, Value value,
+                                                   Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
+                                                   std::int64_t rotary_dim, bool is_neox_style = true);
+
+}  // namespace weft

@@ -1,0 +1,20 @@
+#include "ops/rank_slice.h"
+
+#include "ops/over_ranks.h"
+
+namespace weft {
+
+Value rank_slice(Value x, std::int64_t dim, std::int64_t world_size, std::string group_name) {
+  return call("rank_slice", {x}, rank_attributes(dim, world_size, group_name))[0];
+}
+
+}  // namespace weft
+
+OP(rank_slice) {
+  op.schema("rank_slice(Tensor x, int dim, int world_size, str group_name) -> Tensor").function(&weft::rank_slice);
+  op.rows_of(nullptr);  // which rows these are depends on the rank
+  op.gives([](const OpRequest& request) { return part_of_ranks(request, "rank_slice"); });
+  op.sample({{"x", {4, 64}}}, rank_attributes(0, 1, "tp"));
+  op.sample({{"x", {4, 32}, DType::i8}}, rank_attributes(0, 1, "tp"));
+  op.sample({{"x", {2, 3, 5}}}, rank_attributes(-1, 1, "tp:0"));
+}

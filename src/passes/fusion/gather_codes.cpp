@@ -1,0 +1,75 @@
+// Rows that are gathered from all ranks and then quantised, row by row, are quantised first: what the ranks hand each
+// other is codes and scales, a quarter of the bytes or less. One pattern for each op that quantises so.
+
+#include <algorithm>
+#include <map>
+
+#include "passes/pattern_pass.h"
+#include "passes/scheme_table.h"
+
+namespace weft {
+namespace {
+
+// Whether the codes of a row depend on that row alone, and on what is known before.
+bool is_by_row(const QuantKey& key) { return key.scale.is_static || key.scale.group.rows == 1; }
+
+// What the schemes of one op want of it.
+struct Wanted {
+  std::map<std::string, std::vector<Attribute>> attributes;
+  bool has_one_scale = false;  // for all rows, given; scales of its own for each of them would be cut
+};
+
+void add_gather_pattern(PatternList& patterns, const Op& quantiser, const Wanted& wanted) {
+  PatternDefinition pattern("gather_codes_of_" + quantiser.name, patterns.ops());
+  Values operands;
+  NamedAttributes attributes;
+  for (const Parameter& parameter : quantiser.schema.parameters) {
+    const auto values = wanted.attributes.find(parameter.name);
+    if (parameter.name == "scale" && wanted.has_one_scale) {
+      operands.push_back(pattern.value(parameter.name, {.shape = {1}}));
+    } else if (parameter.type == ParameterType::tensor) {
+      operands.push_back(pattern.value(parameter.name));
+    } else if (values != wanted.attributes.end() && values->second.size() == 1) {
+      attributes.emplace_back(parameter.name, values->second[0]);
+    } else {
+      attributes.emplace_back(parameter.name, pattern.attribute(parameter.name, parameter.type));
+      if (values != wanted.attributes.end()) pattern.one_of(parameter.name, values->second);
+    }
+  }
+  const NamedAttributes over = {
+      {"dim", 0}, {"world_size", pattern.integer("world_size")}, {"group_name", pattern.word("group_name")}};
+  pattern.at_least("world_size", 2);
+  pattern.before([&] {
+    Values gathered = operands;
+    gathered[0] = call("all_gather", {operands[0]}, over)[0];
+    return call(quantiser.name.c_str(), gathered, attributes);
+  });
+  pattern.after([&] {
+    Values results = call(quantiser.name.c_str(), operands, attributes);
+    for (Value& result : results) result = call("all_gather", {result}, over)[0];
+    return results;
+  });
+  patterns.add(std::move(pattern));
+}
+
+}  // namespace
+}  // namespace weft
+
+PATTERNS(gather_codes) {
+  using namespace weft;
+  std::map<std::string, Wanted> by_op;
+  const SchemeTable schemes(patterns.ops());
+  for (const SchemeRow& row : schemes.rows()) {
+    if (!is_by_row(row.key)) continue;
+    Wanted& wanted = by_op[row.quantiser->name];
+    wanted.has_one_scale = row.key.scale.is_static;
+    for (const auto& [name, value] : row.attributes) {
+      std::vector<Attribute>& values = wanted.attributes[name];
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+    // Swizzled scales of different rows lie among each other.
+    if (row.quantiser->schema.parameter_index("swizzled_scales") >= 0)
+      wanted.attributes["swizzled_scales"] = {Attribute(false)};
+  }
+  for (const auto& [name, wanted] : by_op) add_gather_pattern(patterns, patterns.ops().at(name), wanted);
+}

@@ -1,0 +1,118 @@
+// Whether fusions pay is measured: a fused kernel that is slower than its parts is left to them, where it is slower.
+
+#include <gtest/gtest.h>
+
+#include "compiler/token_ranges.h"
+#include "compiler/tune.h"
+#include "ir/parse.h"
+#include "tests/test_context.h"
+
+namespace weft::fusion_profit_test {
+
+constexpr const char* kFused = "silu_and_mul_per_token_group_quant_int8";
+constexpr const char* kGraph = R"(
+graph g(%x: f32[s0, 128]) stage=traced where s0 in [1, 512] {
+  %y = silu_and_mul(%x)
+  %q, %s = per_token_group_quant_int8(%y, group_size=32)
+  return %q, %s
+}
+)";
+
+class FusionProfit : public testing::Test {
+ protected:
+  FusionProfit() {
+    context_->options.compile_ranges_split_points = {64};
+    // Without the tree's own kernel for it, whose time nobody makes.
+    KernelRegistry others;
+    context_->kernels.for_each([&](const Kernel& kernel) {
+      if (kernel.op != kFused || kernel.provider != "cpu") others.add(kernel);
+    });
+    context_->kernels = std::move(others);
+    add_kernel("silu_and_mul", [](std::int64_t) { return 1e-3; });
+    add_kernel("per_token_group_quant_int8", [](std::int64_t) { return 1e-3; });
+  }
+
+  // A kernel that comes first and does nothing, for as long as it is said to.
+  void add_kernel(const std::string& op, std::function<double(std::int64_t rows)> seconds) {
+    context_->kernels.add({.op = op, .provider = "planted", .run = [this, seconds](const KernelCall& call) {
+                             now_ += seconds(call.operands[0].size[0]);
+                           }});
+    context_->priorities.add_defaults(op, {"planted"});
+  }
+
+  std::vector<CompileRecord> compiled() {
+    const auto graph = parse_graph(kGraph, context_->ops);
+    return compile_ranges(*graph, *context_, token_ranges(*graph, *context_, 512).ranges, {}).records;
+  }
+
+  // By where the range begins: "1 fused" or the reason why not.
+  std::map<std::int64_t, std::string> outcomes() {
+    std::map<std::int64_t, std::string> found;
+    for (const CompileRecord& record : compiled())
+      for (const PassRecord& pass : record.passes)
+        for (const PatternReport& report : pass.result.patterns) {
+          if (report.pattern != kFused) continue;
+          found[record.range.lo] = report.matched == 1 ? "fused" : report.near_misses.at(0).reason;
+          if (report.profit) measured_[record.range.lo] = report.profit->measured;
+        }
+    return found;
+  }
+
+  void tune() {
+    TuningDatabase database{.fingerprint = fingerprint_of(context_->device), .entries = {}};
+    const std::vector<CompileRecord> records = compiled();
+    weft::tune(*context_, records, database, {.budget_seconds = 1000, .clock = [this] { return now_; }});
+    apply_tuning(parse_tuning(database.text(), "database"), context_->ops, context_->priorities);
+  }
+
+  const std::shared_ptr<Context> context_ = test_context();
+  double now_ = 0;
+  std::map<std::int64_t, std::string> measured_;
+};
+
+TEST_F(FusionProfit, IsAssumedWhereNobodyMeasured) {
+  add_kernel(kFused, [](std::int64_t) { return 10e-3; });
+  EXPECT_EQ(outcomes(), (std::map<std::int64_t, std::string>{{1, "fused"}, {65, "fused"}}));
+  EXPECT_EQ(measured_[1], "");
+}
+
+TEST_F(FusionProfit, IsDeclinedWhereTheFusedKernelIsSlower) {
+  add_kernel(kFused, [](std::int64_t) { return 3e-3; });
+  tune();
+  const std::string reason = "tuned: its parts are 1.5x faster than planted";
+  EXPECT_EQ(outcomes(), (std::map<std::int64_t, std::string>{{1, reason}, {65, reason}}));
+}
+
+TEST_F(FusionProfit, IsDeclinedInTheRangesAloneWhereItLoses) {
+  add_kernel(kFused, [](std::int64_t rows) { return rows > 64 ? 5e-3 : 1e-3; });
+  tune();
+  EXPECT_EQ(outcomes(),
+            (std::map<std::int64_t, std::string>{{1, "fused"}, {65, "tuned: its parts are 2.5x faster than planted"}}));
+  EXPECT_EQ(measured_[1], "tuned: 2.00x as fast as its parts");
+}
+
+TEST_F(FusionProfit, IsKeptWhereItDependsOnTheSizeWithinARange) {
+  context_->options.compile_ranges_split_points = {};
+  add_kernel(kFused, [](std::int64_t rows) { return rows > 64 ? 5e-3 : 1e-3; });
+  tune();
+  EXPECT_EQ(outcomes(), (std::map<std::int64_t, std::string>{{1, "fused"}}));
+  EXPECT_EQ(measured_[1], "tuned: its parts are not 10 % faster in every round");
+}
+
+TEST_F(FusionProfit, IsWhatTheFusedKernelDoesNotMove) {
+  add_kernel(kFused, [](std::int64_t) { return 1e-3; });
+  int ranges = 0;
+  for (const CompileRecord& record : compiled())
+    for (const PassRecord& pass : record.passes)
+      for (const PatternReport& report : pass.result.patterns) {
+        if (report.matched == 0) continue;
+        ++ranges;
+        ASSERT_TRUE(report.profit);
+        const std::int64_t rows = record.range.hi, codes = 64 + 2 * 4;
+        EXPECT_EQ(report.profit->bytes_after, rows * (128 * 4 + codes));
+        EXPECT_EQ(report.profit->bytes_before - report.profit->bytes_after, rows * 2 * 64 * 4);
+      }
+  EXPECT_EQ(ranges, 2);
+}
+
+}  // namespace weft::fusion_profit_test

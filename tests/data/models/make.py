@@ -1,0 +1,74 @@
+"""Makes the folders beside this file: one tiny model of random weights for each architecture, as transformers writes
+and runs it. Run with torch and transformers installed; README.md says which versions made what is here.
+
+    python3 tests/data/models/make.py
+"""
+
+import json
+import os
+import string
+import sys
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+# Wide heads (4 of 16 over a width of 32), so that nothing works by chance where head_dim is hidden_size / heads.
+SHAPE = dict(
+    vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, head_dim=16, max_position_embeddings=64, bos_token_id=None, eos_token_id=63,
+    pad_token_id=None)
+
+LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=16)
+
+CONFIGS = {
+    "llama": lambda: transformers.LlamaConfig(**SHAPE, rope_parameters=LLAMA3, rms_norm_eps=1e-5),
+    "qwen3": lambda: transformers.Qwen3Config(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=1000000.0), rms_norm_eps=1e-6),
+    "gemma": lambda: transformers.GemmaConfig(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=10000.0), rms_norm_eps=1e-6),
+}
+
+IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(40)]
+POSITIONS = [0, 1, 2, 7, 15, 16, 31, 39]  # both sides of a page of 16 tokens among them
+
+
+def randomise(model, seed):
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        noise = torch.randn(parameter.shape, generator=generator)
+        # Matrices keep the size of what they multiply; norms stay near what a fresh model has, which is 0 or 1.
+        parameter.data = noise / parameter.shape[-1] ** 0.5 if parameter.dim() == 2 else parameter.data + 0.3 * noise
+
+
+def write_tokenizer(path, size):
+    letters = string.ascii_letters + string.digits + "\u0120."  # the last but one stands for a space
+    tokenizer = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(letters[:size])}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(os.path.join(path, "tokenizer.json"))
+
+
+def make(name, seed):
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    config = CONFIGS[name]()
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32)
+    randomise(model, seed)
+    model.eval()
+    model.save_pretrained(path)
+    write_tokenizer(path, config.vocab_size)
+    os.remove(os.path.join(path, "generation_config.json"))
+    with torch.no_grad():
+        logits = model(torch.tensor([IDS])).logits[0]
+    with open(os.path.join(path, "logits.json"), "w") as file:
+        json.dump({"ids": IDS, "positions": POSITIONS,
+                   "logits": [[round(v, 7) for v in logits[at].tolist()] for at in POSITIONS]}, file)
+        file.write("\n")
+    print(f"{name}: {sum(p.numel() for p in model.parameters())} weights, logits of {logits.std():.3f} around 0")
+
+
+if __name__ == "__main__":
+    print(f"torch {torch.__version__}, transformers {transformers.__version__}, Python {sys.version.split()[0]}")
+    for seed, name in enumerate(CONFIGS):
+        make(name, seed + 1)

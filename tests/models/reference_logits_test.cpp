@@ -1,0 +1,90 @@
+// Each folder of tests/data/models is a model that transformers made and ran: the same weights give the same logits
+// here, from the folder, and however the model is run.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "builtin/context.h"
+#include "builtin/models.h"
+#include "engine/engine.h"
+
+namespace weft::reference_logits_test {
+
+namespace filesystem = std::filesystem;
+using Settings = std::vector<std::pair<std::string, std::string>>;
+using Rows = std::vector<std::vector<float>>;
+
+constexpr float kMost = 1e-4F;  // logits are of size 1; sums of f32 in another order differ by a few 1e-6
+
+const Settings kExact{{"activation-precision", "exact"}, {"dtype", "f32"}, {"kv-cache-dtype", "f32"}};
+// Of the 40 ids here, so that pages and steps end within them.
+const Settings kWays[] = {{{"enforce-eager", "true"}},
+                          {{"block-size", "1"}},
+                          {{"block-size", "7"}},
+                          {{"max-num-batched-tokens", "9"}},
+                          {{"max-num-batched-tokens", "1"}},
+                          {{"cc.splitting_ops", "[]"}},
+                          {{"threads", "1"}}};
+
+std::vector<std::string> folders() {
+  std::vector<std::string> found;
+  for (const auto& entry : filesystem::directory_iterator(WEFT_TEST_DATA "/models"))
+    if (entry.is_directory()) found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+Rows logits_of(const std::string& folder, const std::vector<int>& ids, const std::vector<int>& positions,
+               const Settings& settings) {
+  Options options;
+  apply_environment(options, process_environment());
+  for (const auto& [name, value] : settings) set_option(options, name, value, "test");
+  Engine engine(make_context(options), Checkpoint::open(folder), make_model_registry());
+  Rows rows;
+  engine.score(ids, positions, [&](int, std::span<const float> row) { rows.emplace_back(row.begin(), row.end()); });
+  return rows;
+}
+
+float largest_difference(const Rows& a, const Rows& b) {
+  EXPECT_EQ(a.size(), b.size());
+  float largest = 0;
+  for (std::size_t row = 0; row < a.size() && row < b.size(); ++row) {
+    EXPECT_EQ(a[row].size(), b[row].size());
+    for (std::size_t i = 0; i < a[row].size() && i < b[row].size(); ++i)
+      largest = std::max(largest, std::isfinite(a[row][i]) ? std::abs(a[row][i] - b[row][i]) : INFINITY);
+  }
+  return largest;
+}
+
+TEST(ReferenceLogits, AreThoseOfTransformersForEveryArchitecture) {
+  std::set<std::string> tried;
+  for (const std::string& folder : folders()) {
+    SCOPED_TRACE(folder);
+    const auto recorded = nlohmann::json::parse(read_file(folder + "/logits.json", 1 << 20));
+    const auto ids = recorded.at("ids").get<std::vector<int>>();
+    const auto positions = recorded.at("positions").get<std::vector<int>>();
+    const auto wanted = recorded.at("logits").get<Rows>();
+    const Rows exact = logits_of(folder, ids, positions, kExact);
+    const float apart = largest_difference(exact, wanted);
+    EXPECT_LT(apart, kMost);
+    std::cout << filesystem::path(folder).filename().string() << ": " << wanted.size() << " rows of "
+              << wanted[0].size() << ", at most " << apart << " apart\n";
+    for (const Settings& way : kWays) {
+      Settings settings = kExact;
+      settings.insert(settings.end(), way.begin(), way.end());
+      EXPECT_EQ(logits_of(folder, ids, positions, settings), exact) << way[0].first << "=" << way[0].second;
+    }
+    tried.insert(Checkpoint::open(folder).architecture());
+  }
+  const std::vector<std::string> all = make_model_registry().architectures();
+  EXPECT_EQ(tried, std::set<std::string>(all.begin(), all.end())) << "an architecture without a reference";
+}
+
+}  // namespace weft::reference_logits_test
