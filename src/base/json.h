@@ -3,12 +3,11 @@
 // JSON as values, whose members keep the order in which they were set, and as text. Reading and writing text is
 // compiled once, in json.cpp: as templates of the library, every file that does it would compile it anew.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
-
-extern template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace weft {
 
@@ -21,5 +20,13 @@ std::string json_ascii(const Json& json);
 
 // A value that is_discarded() where the text is not JSON.
 Json parse_json(std::string_view text);
+
+struct JsonLimits {
+  std::size_t most_bytes;
+  int deepest;
+  bool keys_once = false;  // else the last of several equal keys of an object counts
+};
+// UserError, `[where] ...`, for text that is not JSON or exceeds the limits.
+Json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits);
 
 }  // namespace weft

@@ -47,7 +47,7 @@ class Folder {
   explicit Folder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 
   std::string where(std::string_view name) const { return (std::filesystem::path(checkpoint_.path()) / name).string(); }
-  std::optional<nlohmann::json> json(std::string_view name) const {
+  std::optional<Json> json(std::string_view name) const {
     const auto text = checkpoint_.folder_file(name);
     if (!text) return std::nullopt;
     return parse_config_json(*text, where(name));
@@ -69,7 +69,7 @@ std::optional<int> named_token(const JsonFields& fields, std::string_view key, c
   return static_cast<int>(at - vocabulary.tokens.begin());
 }
 
-std::vector<int> token_ids(const std::optional<nlohmann::json>& json, const std::string& where, const char* key,
+std::vector<int> token_ids(const std::optional<Json>& json, const std::string& where, const char* key,
                            const Vocabulary& vocabulary) {
   std::vector<int> result;
   if (!json) return result;

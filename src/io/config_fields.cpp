@@ -8,18 +8,17 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kLongestConfig = 16 << 20;
-constexpr int kDeepest = 64;  // printing a value recurses
+constexpr JsonLimits kLimits = {.most_bytes = 16 << 20, .deepest = 64};  // printing a value recurses
 
 // For messages: the value as JSON, cut where long.
-std::string shown(const nlohmann::json& value) {
+std::string shown(const Json& value) {
   constexpr std::size_t kLongest = 80;
-  auto text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  auto text = json_ascii(value);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   return text;
 }
 
-std::int64_t to_integer(const nlohmann::json& value, const std::string& name, const std::string& where) {
+std::int64_t to_integer(const Json& value, const std::string& name, const std::string& where) {
   const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX : value.is_number_integer();
   USER_CHECK(fits, "[{}] {} must be an integer, but is {}", where, name, shown(value));
   return value.get<std::int64_t>();
@@ -27,32 +26,19 @@ std::int64_t to_integer(const nlohmann::json& value, const std::string& name, co
 
 }  // namespace
 
-nlohmann::json parse_config_json(std::string_view text, const std::string& where) {
-  USER_CHECK(text.size() <= kLongestConfig, "[{}] must have at most {} bytes, but has {}", where, kLongestConfig,
-             text.size());
-  try {
-    auto json = nlohmann::json::parse(text, [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-      USER_CHECK(depth <= kDeepest, "[{}] must be nested at most {} deep, but is deeper", where, kDeepest);
-      return true;
-    });
-    USER_CHECK(json.is_object(), "[{}] wanted a JSON object, but is {}", where, shown(json));
-    return json;
-  } catch (const nlohmann::json::exception& error) {
-    // Its messages begin with "[json.exception.parse_error.101] ".
-    const std::string message = error.what();
-    const auto end = message.find("] ");
-    fail_user("[{}] wanted JSON, but: {}", where,
-              quote(end == std::string::npos ? message : message.substr(end + 2), 200));
-  }
+Json parse_config_json(std::string_view text, const std::string& where) {
+  Json json = parse_json(text, where, kLimits);
+  USER_CHECK(json.is_object(), "[{}] wanted a JSON object, but is {}", where, shown(json));
+  return json;
 }
 
-JsonFields::JsonFields(const nlohmann::json& object, std::string where, std::string prefix)
+JsonFields::JsonFields(const Json& object, std::string where, std::string prefix)
     : object_(&object), where_(std::move(where)), prefix_(std::move(prefix)) {
   USER_CHECK(object.is_object(), "[{}] {} must be an object, but is {}", where_,
              prefix_.empty() ? "the text" : prefix_.substr(0, prefix_.size() - 1), shown(object));
 }
 
-const nlohmann::json* JsonFields::value(std::string_view key) const {
+const Json* JsonFields::value(std::string_view key) const {
   const auto at = object_->find(key);
   return at == object_->end() || at->is_null() ? nullptr : &*at;
 }

@@ -13,27 +13,26 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.h"
+#include "base/json.h"
 #include "io/gguf.h"
 
 namespace weft {
 
 // The JSON text of a small file (at most 16 MiB), which must be an object. UserError that begins with [where].
-nlohmann::json parse_config_json(std::string_view text, const std::string& where);
+Json parse_config_json(std::string_view text, const std::string& where);
 
 // Over an object of JSON, which must outlive it. A key that is null counts as absent, as Hugging Face has it.
 class JsonFields {
  public:
   // `prefix` stands before the keys in messages: "rope_scaling.".
-  JsonFields(const nlohmann::json& object, std::string where, std::string prefix = "");
+  JsonFields(const Json& object, std::string where, std::string prefix = "");
 
   const std::string& where() const { return where_; }
   std::string name(std::string_view key) const { return prefix_ + std::string(key); }
   bool has(std::string_view key) const { return value(key) != nullptr; }
   // The value as it stands, null when absent.
-  const nlohmann::json* value(std::string_view key) const;
+  const Json* value(std::string_view key) const;
 
   std::optional<std::int64_t> find_integer(std::string_view key) const;
   std::optional<double> find_real(std::string_view key) const;
@@ -45,7 +44,7 @@ class JsonFields {
   std::optional<JsonFields> find_object(std::string_view key) const;
 
  private:
-  const nlohmann::json* object_;
+  const Json* object_;
   std::string where_;
   std::string prefix_;
 };

@@ -15,20 +15,20 @@
 namespace weft {
 namespace {
 
-using Json = simdjson::dom::element;
+using Element = simdjson::dom::element;
 
 // A vocabulary may number its tokens with gaps, but a list by id must not grow far beyond the tokens named.
 constexpr size_t kMaxGap = 65536;
 
 // A member with its place in the file, for messages. Absent and null are alike.
 struct Member {
-  Json json;
+  Element json;
   std::string path;
   bool present = false;
 };
 
 // JSON for a message: on one line, and cut where it is long.
-std::string shown(const Json& json) {
+std::string shown(const Element& json) {
   constexpr size_t kMostBytes = 80;
   std::string text = simdjson::minify(json);
   if (text.size() <= kMostBytes) return text;
@@ -73,7 +73,7 @@ int id_of(const Member& member) {
 
 std::vector<Member> elements_of(const Member& list) {
   std::vector<Member> elements;
-  for (const Json element : as<simdjson::dom::array>(list, "a list")) {
+  for (const Element element : as<simdjson::dom::array>(list, "a list")) {
     elements.push_back({element, list.path + "[" + std::to_string(elements.size()) + "]", true});
   }
   return elements;
@@ -151,7 +151,7 @@ void read_tokens(const Member& root, Vocabulary& vocabulary) {
 }
 
 // "left right" in older files, ["left", "right"] in newer ones.
-Merge read_merge(Json json, size_t rank) {
+Merge read_merge(Element json, size_t rank) {
   std::string_view text;
   if (json.get(text) == simdjson::SUCCESS) {
     const size_t space = text.find(' ');
@@ -187,7 +187,7 @@ void read_model(const Member& model, Vocabulary& vocabulary) {
   refuse_text_unless_empty(member(model, "end_of_word_suffix"));
 
   const simdjson::dom::array merges = as<simdjson::dom::array>(member(model, "merges"), "a list");
-  for (const Json merge : merges) vocabulary.merges.push_back(read_merge(merge, vocabulary.merges.size()));
+  for (const Element merge : merges) vocabulary.merges.push_back(read_merge(merge, vocabulary.merges.size()));
   vocabulary.ignore_merges = bool_of(member(model, "ignore_merges"), false);
   vocabulary.fuse_unknown = bool_of(member(model, "fuse_unk"), false);
   const Member unknown = member(model, "unk_token");
