@@ -16,7 +16,29 @@ namespace {
 using Plan = std::vector<PlannedCall>;
 
 // The calls of `after`, or why they cannot be made.
-std::variant<Plan, std::string> plan_calls(const Pattern& pattern, const PatternMatch& match, const OpTable& ops) {
+// Calls whose results are known: to infer them runs the op's whole meaning, and in a model one match is like the next.
+class KnownCalls {
+ public:
+  const std::vector<Meta>& results_of(const PlannedCall& call, const OpTable& ops) {
+    const auto is_same = [&](const PlannedCall& known) {
+      return known.op == call.op && known.operands == call.operands && known.attributes == call.attributes;
+    };
+    const auto found = std::find_if(calls_.begin(), calls_.end(), is_same);
+    if (found != calls_.end()) return found->results;
+    if (calls_.size() == kMost) calls_.erase(calls_.begin());
+    PlannedCall inferred = call;
+    inferred.results = infer_results(*call.op, ops, call.operands, call.attributes);
+    calls_.push_back(std::move(inferred));
+    return calls_.back().results;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+  std::vector<PlannedCall> calls_;  // the oldest first
+};
+
+std::variant<Plan, std::string> plan_calls(const Pattern& pattern, const PatternMatch& match, const OpTable& ops,
+                                           KnownCalls& known) {
   Plan plan;
   try {
     for (const PatternNode& node : pattern.after.nodes) {
@@ -36,7 +58,7 @@ std::variant<Plan, std::string> plan_calls(const Pattern& pattern, const Pattern
       }
       for (const auto& [key, value] : node.attributes.entries())
         call.attributes.set(key, match.substitute(pattern, value));
-      call.results = infer_results(*call.op, ops, call.operands, call.attributes);
+      call.results = known.results_of(call, ops);
       plan.push_back(std::move(call));
     }
   } catch (const UserError& error) {
@@ -131,7 +153,7 @@ class Rewriting {
 
   // Why the match stays as it is; nothing when it was replaced.
   std::optional<std::string> replace(const Pattern& pattern, const PatternMatch& match) {
-    auto planned = plan_calls(pattern, match, ops_);
+    auto planned = plan_calls(pattern, match, ops_, known_);
     if (const auto* reason = std::get_if<std::string>(&planned)) return *reason;
     const Plan& plan = std::get<Plan>(planned);
     if (auto refusal = types_differ(pattern, match, plan)) return refusal;
@@ -235,6 +257,7 @@ class Rewriting {
   Graph& graph_;
   const OpTable& ops_;
   const RewriteFilter& refuses_;
+  KnownCalls known_;
   std::vector<Target> targets_;
   std::map<std::string, std::vector<std::size_t>> by_op_;  // targets by the op of their anchor
   std::unordered_map<const Node*, std::int64_t> number_;   // grows with the place in the graph
