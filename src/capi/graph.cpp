@@ -36,7 +36,7 @@ void run(weft_graph& graph, const weft_tensor_view* input_views, const weft_tens
     copy_to(result_views[i], results[i], fmt::format("weft_graph_run: result {}", i));
 }
 
-weft::Json description(const GraphValue& value) { return {{"name", value.name}, {"type", value.meta.text()}}; }
+Json description(const GraphValue& value) { return {{"name", value.name}, {"type", value.meta.text()}}; }
 
 }  // namespace
 }  // namespace weft

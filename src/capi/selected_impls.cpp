@@ -1,4 +1,3 @@
-
 #include "base/json.h"
 #include "capi/handles.h"
 

@@ -6,6 +6,7 @@
 #include "ir/trace.h"
 
 namespace weft {
+
 std::set<std::string> fused_ops(const Context& context) {
   std::set<std::string> names;
   for (const FusionPattern& entry : context.patterns) {

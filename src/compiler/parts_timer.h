@@ -18,8 +18,8 @@ std::set<std::string> fused_ops(const Context& context);
 
 class PartsTimer {
  public:
-  // Operands in schema order, undefined where absent; all may be written over. `range`: that
-  // kernels are chosen for. The Context outlives the timer.
+  // Operands in schema order, undefined where absent; all may be written over. Kernels are chosen for `range`. The
+  // Context outlives the timer.
   PartsTimer(const Context& context, const Op& op, const std::vector<Tensor>& operands, const Attributes& attributes,
              TokenRange range);
 

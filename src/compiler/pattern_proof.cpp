@@ -117,9 +117,7 @@ std::optional<std::string> failure_on(const Pattern& pattern, const PatternInsta
   if (found > 1) return fmt::format("before is found {} times in itself", found);
   const std::shared_ptr<Graph> after = before->clone();
   const Pattern* const patterns[] = {&pattern};
-  const PatternReport report =
-      rewrite_all(*after, patterns, context.ops,
-                  [](const Pattern&, const PatternMatch&, std::span<const PlannedCall>) { return std::nullopt; })[0];
+  const PatternReport report = rewrite_all(*after, patterns, context.ops)[0];
   const auto groups = groups_of(*before, *after);
   if (!groups) return std::nullopt;
   if (report.matched != 1) {

@@ -15,7 +15,6 @@ namespace {
 
 using Plan = std::vector<PlannedCall>;
 
-// The calls of `after`, or why they cannot be made.
 // Calls whose results are known: to infer them runs the op's whole meaning, and in a model one match is like the next.
 class KnownCalls {
  public:
@@ -37,6 +36,7 @@ class KnownCalls {
   std::vector<PlannedCall> calls_;  // the oldest first
 };
 
+// The calls of `after`, or why they cannot be made.
 std::variant<Plan, std::string> plan_calls(const Pattern& pattern, const PatternMatch& match, const OpTable& ops,
                                            KnownCalls& known) {
   Plan plan;
@@ -159,7 +159,8 @@ class Rewriting {
     if (auto refusal = types_differ(pattern, match, plan)) return refusal;
     const Placement placement = place(pattern, match);
     if (!placement.refusal.empty()) return placement.refusal;
-    if (auto refusal = refuses_(pattern, match, plan)) return refusal;
+    if (refuses_)
+      if (auto refusal = refuses_(pattern, match, plan)) return refusal;
     put_in(pattern, match, plan, placement);
     return std::nullopt;
   }

@@ -40,7 +40,7 @@ struct PatternReport {
   std::optional<Profit> profit = {};       // where it was asked for and there are matches
 };
 
-// Why a match shall stay as it is; nothing when it may be replaced.
+// Why a match shall stay as it is; nothing when it may be replaced. An empty one refuses nothing.
 using RewriteFilter =
     std::function<std::optional<std::string>(const Pattern&, const PatternMatch&, std::span<const PlannedCall>)>;
 
@@ -50,7 +50,7 @@ using RewriteFilter =
 // that found all nodes but not as wanted, or all but one of three or more. One report for each pattern, in their order.
 // `visits`, if given, grows by the nodes looked at.
 std::vector<PatternReport> rewrite_all(Graph& graph, std::span<const Pattern* const> patterns, const OpTable& ops,
-                                       const RewriteFilter& refuses, std::int64_t* visits = nullptr);
+                                       const RewriteFilter& refuses = {}, std::int64_t* visits = nullptr);
 
 // Where a pattern stands in a graph, without changing it but for names: the nodes that matches begin with, and every
 // attempt that found at least one node but was no match, whatever node of `before` it began with; the best one of each

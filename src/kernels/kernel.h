@@ -60,6 +60,9 @@ struct KernelCall {
   const RankGroups* groups = nullptr;  // that this rank is in; null for a process that is alone
 };
 
+// The end of the cache line that so many bytes reach into: what one thread's part of scratch takes.
+inline std::int64_t whole_cache_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
 // Whether a launch of this kernel may be captured and replayed.
 enum class CaptureClass : std::uint8_t { never, always };
 

@@ -53,4 +53,10 @@ Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, Thread
   return packed;
 }
 
+Verdict none_is_packed(const KernelRequest& request) {
+  for (const auto& operand : request.operands)
+    if (operand && !operand->packed.empty()) return Verdict::no("reads plain tensors, not " + operand->text());
+  return Verdict::yes();
+}
+
 }  // namespace weft

@@ -40,4 +40,7 @@ Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, Thread
 // as it is laid out for these: a tied embedding is packed for the head.
 inline int weight_operand(const std::string& op) { return op == "linear" ? 1 : op == "linear_int8" ? 2 : -1; }
 
+// For kernels that read operands as they are described only.
+Verdict none_is_packed(const KernelRequest& request);
+
 }  // namespace weft

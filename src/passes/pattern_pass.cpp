@@ -30,9 +30,8 @@ class KernelFilter {
     const bool goes_over_ranks =
         std::any_of(calls.begin(), calls.end(), [](const PlannedCall& call) { return is_over_ranks(*call.op); });
     if (!goes_over_ranks) {
-      const Traffic& traffic = traffic_like(pattern, match, calls);
-      profit.bytes_before = traffic.before;
-      profit.bytes_after = traffic.after;
+      profit.bytes_before = traffic_of(match.nodes, context_.range.hi);
+      profit.bytes_after = traffic_of(calls, context_.range.hi);
     }
     // What a user brings is wanted, whatever it moves.
     if (profit.measured.empty() && !is_custom_ && profit.bytes_after > profit.bytes_before)
@@ -52,24 +51,6 @@ class KernelFilter {
   const std::map<std::string, Profit>& profits() const { return profits_; }
 
  private:
-  using Operands = std::vector<std::optional<Meta>>;
-  struct Traffic {
-    std::vector<Operands> operands;  // of the calls it is of
-    std::int64_t before = 0, after = 0;
-  };
-
-  // In a model one match is like the next.
-  const Traffic& traffic_like(const Pattern& pattern, const PatternMatch& match, std::span<const PlannedCall> calls) {
-    Traffic& known = traffic_[pattern.name];
-    const auto same = [](const PlannedCall& call, const Operands& operands) { return call.operands == operands; };
-    if (std::equal(calls.begin(), calls.end(), known.operands.begin(), known.operands.end(), same)) return known;
-    known.before = traffic_of(match.nodes, context_.range.hi);
-    known.after = traffic_of(calls, context_.range.hi);
-    known.operands.clear();
-    for (const PlannedCall& call : calls) known.operands.push_back(call.operands);
-    return known;
-  }
-
   // Or measurements say that the parts are faster; where they say that the whole is, `profit` is told.
   std::optional<std::string> has_no_kernel(const Pattern& pattern, std::span<const PlannedCall> calls, Profit& profit) {
     for (const PlannedCall& call : calls) {
@@ -117,8 +98,7 @@ class KernelFilter {
   const PassContext& context_;
   bool is_custom_;
   std::map<std::string, Profit> profits_;
-  std::map<std::string, Traffic> traffic_;  // of the last match, by pattern
-  std::int64_t left_ = -1;                  // rewrites that may still be made; negative without a limit
+  std::int64_t left_ = -1;  // rewrites that may still be made; negative without a limit
   KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant};
 };
 

@@ -124,17 +124,13 @@ class Raising {
           const std::optional<Pattern> exact = solve(outline, *match, node.get());
           if (!exact) continue;
           const Pattern* const patterns[] = {&*exact};
-          const int more = rewrite_all(graph_, patterns, context_.ops, take_all)[0].matched;
+          const int more = rewrite_all(graph_, patterns, context_.ops)[0].matched;
           raised += more;
           again = more > 0;
           if (again) break;  // the list of nodes is another one
         }
       }
     return raised;
-  }
-
-  static std::optional<std::string> take_all(const Pattern&, const PatternMatch&, std::span<const PlannedCall>) {
-    return std::nullopt;
   }
 
   // Of all ops whose meaning is made of ops that are there, each form that a sample has; the largest first, as

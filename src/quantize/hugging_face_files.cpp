@@ -143,12 +143,12 @@ std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint) {
 }  // namespace
 
 std::string tokenizer_json(const Vocabulary& vocabulary) {
-  // Not the ordered object, which looks for each key among all before it.
-  Json tokens = Json::object();
-  Json merges = Json::array(), added = Json::array();
+  Json tokens = Json::object(), merges = Json::array(), added = Json::array();
+  // Put in behind the object's back, as it looks for each key among all before it; these are distinct.
+  auto& members = tokens.get_ref<Json::object_t&>();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     check_utf8(vocabulary.tokens[id], "a token");
-    if (!vocabulary.tokens[id].empty()) tokens[vocabulary.tokens[id]] = id;
+    if (!vocabulary.tokens[id].empty()) members.push_back({vocabulary.tokens[id], id});
   }
   for (const Merge& merge : vocabulary.merges) {
     check_utf8(merge.text, "a merge");

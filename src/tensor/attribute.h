@@ -67,9 +67,9 @@ class Attribute {
   Storage value_;
 };
 
-// Named attributes in schema order, with every default filled in.
 using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
 
+// Named attributes in schema order, with every default filled in.
 class Attributes {
  public:
   Attributes() = default;

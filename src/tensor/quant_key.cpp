@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 namespace weft {
+
 std::string GroupShape::text() const {
   if (*this == per_tensor()) return "per_tensor";
   if (*this == per_token()) return "per_token";

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "tests/base/failing_file_system.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/thrown_message.h"
 
 namespace weft::files_test {
 
@@ -25,15 +26,13 @@ std::string text_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-std::string message_of(const std::function<void()>& action) {
+// What it says, whoever's fault it is; the device's is told apart.
+std::string failure_of(const std::function<void()>& action) {
   try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
+    return message_of(action);
   } catch (const DeviceError& error) {
     return std::string("device: ") + error.what();
   }
-  return "";
 }
 
 EnvironmentLookup environment_of(std::map<std::string, std::string> variables) {
@@ -84,16 +83,16 @@ TEST(MappedFile, RefusesWhatIsNoFileWithContent) {
   const TemporaryFolder folder;
   std::ofstream(folder / "empty").close();
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(message_of([&] { MappedFile(folder / "missing"); }),
+  EXPECT_EQ(failure_of([&] { MappedFile(folder / "missing"); }),
             "[\"" + folder.path() + "/missing\"] cannot open: no such file or folder");
-  EXPECT_EQ(message_of([&] { MappedFile(folder.path()); }),
+  EXPECT_EQ(failure_of([&] { MappedFile(folder.path()); }),
             "[\"" + folder.path() + "\"] wanted a file, but it is a folder");
-  EXPECT_EQ(message_of([&] { MappedFile(folder / "empty"); }), "[\"" + folder.path() + "/empty\"] is empty");
-  EXPECT_EQ(message_of([&] { MappedFile(folder / "pipe"); }),
+  EXPECT_EQ(failure_of([&] { MappedFile(folder / "empty"); }), "[\"" + folder.path() + "/empty\"] is empty");
+  EXPECT_EQ(failure_of([&] { MappedFile(folder / "pipe"); }),
             "[\"" + folder.path() + "/pipe\"] wanted a regular file, but it is a device or pipe");
-  EXPECT_NE(message_of([&] { MappedFile(folder / "empty" + "/below"); }).find("Not a directory"), std::string::npos);
-  EXPECT_EQ(message_of([&] { MappedFile(""); }), "[file] wanted a path, but it is empty");
-  EXPECT_EQ(message_of([&] { MappedFile(std::string("a\0b", 3)); }),
+  EXPECT_NE(failure_of([&] { MappedFile(folder / "empty" + "/below"); }).find("Not a directory"), std::string::npos);
+  EXPECT_EQ(failure_of([&] { MappedFile(""); }), "[file] wanted a path, but it is empty");
+  EXPECT_EQ(failure_of([&] { MappedFile(std::string("a\0b", 3)); }),
             "[\"a\\u{0}b\"] is not a path: it holds a null byte");
 }
 
@@ -121,7 +120,7 @@ TEST(MappedFile, FailsCleanlyWhicheverCallFails) {
   int failures = 0;
   for (int n = 1;; ++n) {
     const FailingFileSystem file_system(n, ENOMEM);
-    const std::string message = message_of([&] { MappedFile(folder / "file", file_system); });
+    const std::string message = failure_of([&] { MappedFile(folder / "file", file_system); });
     if (!file_system.has_failed()) {
       EXPECT_EQ(message, "");
       break;
@@ -140,7 +139,7 @@ TEST(ReadFile, ReadsFilesAndPipesUpToTheBound) {
   std::ofstream(folder / "empty").close();
   EXPECT_EQ(read_file(folder / "file", 10), "0123456789");
   EXPECT_EQ(read_file(folder / "empty", 0), "");
-  EXPECT_EQ(message_of([&] { read_file(folder / "file", 9); }),
+  EXPECT_EQ(failure_of([&] { read_file(folder / "file", 9); }),
             "[\"" + folder.path() + "/file\"] wanted at most 9 bytes, but it has 10");
   EXPECT_NE(read_file("/proc/self/status", 1 << 20), "");
 
@@ -149,7 +148,7 @@ TEST(ReadFile, ReadsFilesAndPipesUpToTheBound) {
   std::thread writer([&] { std::ofstream(folder / "pipe") << long_text; });
   EXPECT_EQ(read_file(folder / "pipe", 1 << 20), long_text);
   writer.join();
-  EXPECT_NE(message_of([&] { read_file("/dev/zero", 1000); }).find("wanted at most 1000 bytes, but it has at least"),
+  EXPECT_NE(failure_of([&] { read_file("/dev/zero", 1000); }).find("wanted at most 1000 bytes, but it has at least"),
             std::string::npos);
 }
 
@@ -160,7 +159,7 @@ TEST(ReadFile, FailsCleanlyWhicheverCallFailsAndTakesShortReads) {
     FailingFileSystem file_system(n, EIO);
     file_system.limit_transfers(3);
     std::string content;
-    const std::string message = message_of([&] { content = read_file(folder / "file", 100, file_system); });
+    const std::string message = failure_of([&] { content = read_file(folder / "file", 100, file_system); });
     if (!file_system.has_failed()) {
       EXPECT_EQ(content, "0123456789");
       EXPECT_GE(n, 8);
@@ -197,7 +196,7 @@ TEST(WriteThenRename, OldFileStaysAndNoOtherIsLeftWhicheverCallFails) {
       write_then_rename(folder / "file", "old");
       FailingFileSystem file_system(n, error);
       file_system.limit_transfers(2);
-      const std::string message = message_of([&] { write_then_rename(folder / "file", "new!", file_system); });
+      const std::string message = failure_of([&] { write_then_rename(folder / "file", "new!", file_system); });
       EXPECT_EQ(folder.names(), std::vector<std::string>{"file"});
       if (!file_system.has_failed()) {
         EXPECT_EQ(message, "");
@@ -215,7 +214,7 @@ TEST(WriteThenRename, OldFileStaysAndNoOtherIsLeftWhicheverCallFails) {
 TEST(WriteThenRename, DiskFullIsTheUsersErrorThatSaysSo) {
   const TemporaryFolder folder;
   const FailingFileSystem file_system(3, ENOSPC);
-  const std::string message = message_of([&] { write_then_rename(folder / "file", "new", file_system); });
+  const std::string message = failure_of([&] { write_then_rename(folder / "file", "new", file_system); });
   EXPECT_EQ(message, "[\"" + folder.path() + "/file\"] cannot write: No space left on device");
   EXPECT_TRUE(folder.names().empty());
 }
@@ -240,16 +239,16 @@ TEST(WriteThenRename, FollowsLinksAndWritesIntoDevices) {
   struct stat status;
   ASSERT_EQ(::stat("/dev/null", &status), 0);
   EXPECT_TRUE(S_ISCHR(status.st_mode));
-  EXPECT_NE(message_of([] { write_then_rename("/dev/full", "x"); }).find("cannot write"), std::string::npos);
+  EXPECT_NE(failure_of([] { write_then_rename("/dev/full", "x"); }).find("cannot write"), std::string::npos);
 }
 
 TEST(WriteThenRename, RefusesFoldersAndMissingFolders) {
   const TemporaryFolder folder;
-  EXPECT_EQ(message_of([&] { write_then_rename(folder.path(), "x"); }),
+  EXPECT_EQ(failure_of([&] { write_then_rename(folder.path(), "x"); }),
             "[\"" + folder.path() + "\"] cannot write: it is a folder");
-  EXPECT_NE(message_of([&] { write_then_rename(folder / "missing" + "/file", "x"); }).find("No such file"),
+  EXPECT_NE(failure_of([&] { write_then_rename(folder / "missing" + "/file", "x"); }).find("No such file"),
             std::string::npos);
-  EXPECT_NE(message_of([&] { write_then_rename(folder / std::string(300, 'n'), "x"); }).find("File name too long"),
+  EXPECT_NE(failure_of([&] { write_then_rename(folder / std::string(300, 'n'), "x"); }).find("File name too long"),
             std::string::npos);
   write_then_rename(folder / std::string(255, 'n'), "the longest name there is");
 }
@@ -274,10 +273,10 @@ TEST(MakeFolders, MakesAllThatAreMissing) {
   EXPECT_TRUE(std::filesystem::is_directory(folder / "a/b/c"));
   make_folders(folder / "a/b");
   write_then_rename(folder / "a/file", "x");
-  EXPECT_NE(message_of([&] { make_folders(folder / "a/file/b"); }).find("cannot make the folder"), std::string::npos);
+  EXPECT_NE(failure_of([&] { make_folders(folder / "a/file/b"); }).find("cannot make the folder"), std::string::npos);
   const FailingFileSystem broken(1, EIO);
   make_folders(folder.path(), broken);  // "/tmp" exists, whatever the call says
-  EXPECT_NE(message_of([&] { make_folders(folder / "new", FailingFileSystem(5, EIO)); }).find("device"),
+  EXPECT_NE(failure_of([&] { make_folders(folder / "new", FailingFileSystem(5, EIO)); }).find("device"),
             std::string::npos);
 }
 

@@ -3,18 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/thrown_message.h"
 
 namespace weft::json_test {
 
 constexpr JsonLimits kLimits = {.most_bytes = 64, .deepest = 3, .keys_once = true};
 
 std::string refusal_of(const std::string& text, const JsonLimits& limits = kLimits) {
-  try {
-    parse_json(text, "here", limits);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { parse_json(text, "here", limits); });
 }
 
 TEST(Json, KeepsTheOrderOfMembers) {

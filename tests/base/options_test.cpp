@@ -1,7 +1,6 @@
 #include "base/options.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -11,19 +10,11 @@
 
 #include "base/error.h"
 #include "base/options_text.h"
+#include "tests/thrown_message.h"
 
 namespace weft::options_test {
 
 using Row = OptionRow;
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::string set_error(std::string_view name, std::string_view text) {
   Options options;

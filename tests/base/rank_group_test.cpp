@@ -5,21 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/thrown_message.h"
+
 namespace weft::rank_group_test {
 
 const std::vector<std::string> kGroup = {"tp"};
 
 std::span<const std::byte> bytes_of(const int& number) { return std::as_bytes(std::span(&number, 1)); }
 int number_in(std::span<const std::byte> bytes) { return *reinterpret_cast<const int*>(bytes.data()); }
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(RankThreads, EachReadsWhatAllBringMeetingAfterMeeting) {
   constexpr int kMeetings = 200;
@@ -50,11 +43,11 @@ TEST(RankThreads, EachReadsWhatAllBringMeetingAfterMeeting) {
 TEST(RankThreads, OneThatFailsLetsTheOthersGoAndIsWhatIsTold) {
   for (int failing = 0; failing < 3; ++failing) {
     std::array<std::string, 3> told;
-    const std::string message = message_of([&] {
+    const std::string message = message_of<Error>([&] {
       run_ranks(3, kGroup, [&](int rank, const RankGroups& groups) {
         if (rank == failing) fail_user("[weights] are not there");
         const int own = 0;
-        told[static_cast<std::size_t>(rank)] = message_of([&] {
+        told[static_cast<std::size_t>(rank)] = message_of<Error>([&] {
           groups.at("tp", 3, "test").meet("numbers", bytes_of(own), [](RankGroup::Memories) -> std::int64_t {
             ADD_FAILURE() << "not all were there";
             return 0;
@@ -72,7 +65,7 @@ TEST(RankThreads, OneThatFailsLetsTheOthersGoAndIsWhatIsTold) {
 }
 
 TEST(RankThreads, OneThatEndsEarlyIsNotWaitedFor) {
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(message_of<Error>([] {
               run_ranks(2, kGroup, [](int rank, const RankGroups& groups) {
                 const int own = 0;
                 if (rank == 1)
@@ -87,7 +80,7 @@ TEST(RankThreads, OneThatEndsEarlyIsNotWaitedFor) {
 // The others still read its memory, which goes when it leaves.
 TEST(RankThreads, OneThatFailsWhileItReadsStaysUntilAllHaveRead) {
   std::atomic<int> sum = 0;
-  const std::string message = message_of([&] {
+  const std::string message = message_of<Error>([&] {
     run_ranks(4, kGroup, [&](int rank, const RankGroups& groups) {
       const std::vector<int> own(1000, rank);
       groups.at("tp", 4, "test").meet("numbers", std::as_bytes(std::span(own)), [&](RankGroup::Memories all) {
@@ -105,7 +98,7 @@ TEST(RankThreads, WhatRanksRunMustBeTheSame) {
   std::array<std::string, 2> told;
   run_ranks(2, kGroup, [&](int rank, const RankGroups& groups) {
     const int own = 0;
-    told[static_cast<std::size_t>(rank)] = message_of([&] {
+    told[static_cast<std::size_t>(rank)] = message_of<Error>([&] {
       groups.at("tp", 2, "test").meet(rank == 0 ? "all_reduce" : "all_gather", bytes_of(own), [](RankGroup::Memories) {
         return std::int64_t{0};
       });
@@ -115,13 +108,13 @@ TEST(RankThreads, WhatRanksRunMustBeTheSame) {
 }
 
 TEST(RankThreads, AGroupIsFoundByNameAndSize) {
-  EXPECT_EQ(message_of([] { RankGroups().at("tp", 2, "all_reduce"); }),
+  EXPECT_EQ(message_of<Error>([] { RankGroups().at("tp", 2, "all_reduce"); }),
             "[all_reduce] wanted the 2 ranks of group tp, but this process is in no such group");
   const std::vector<std::string> names = {"dp", "tp"};
   run_ranks(2, names, [](int, const RankGroups& groups) {
     EXPECT_EQ(groups.all().size(), 2u);
     EXPECT_EQ(groups.at("dp", 2, "all_reduce").name(), "dp");
-    EXPECT_EQ(message_of([&] { groups.at("tp", 4, "all_reduce"); }),
+    EXPECT_EQ(message_of<Error>([&] { groups.at("tp", 4, "all_reduce"); }),
               "[all_reduce] world_size must be the 2 ranks of group tp, but is 4");
   });
 }

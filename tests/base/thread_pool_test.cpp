@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/thrown_message.h"
 
 namespace weft::thread_pool_test {
 
@@ -98,15 +99,13 @@ TEST(ThreadPool, ExceptionOfTheLowestChunkReachesTheCallerAfterAllChunks) {
   ThreadPool pool(4);
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> ran{0};
-    try {
-      pool.run(40, [&](std::int64_t chunk, int) {
-        ++ran;
-        if (chunk % 10 == 7) fail_user("[chunk] {} failed", chunk);
-      });
-      FAIL() << "no exception";
-    } catch (const UserError& error) {
-      EXPECT_STREQ(error.what(), "[chunk] 7 failed");
-    }
+    EXPECT_EQ(message_of([&] {
+                pool.run(40, [&](std::int64_t chunk, int) {
+                  ++ran;
+                  if (chunk % 10 == 7) fail_user("[chunk] {} failed", chunk);
+                });
+              }),
+              "[chunk] 7 failed");
     EXPECT_EQ(ran.load(), 40);
   }
   std::atomic<int> ran{0};
@@ -117,15 +116,13 @@ TEST(ThreadPool, ExceptionOfTheLowestChunkReachesTheCallerAfterAllChunks) {
 TEST(ThreadPool, ExceptionWithoutWorkersIsTheSame) {
   ThreadPool pool(1);
   int ran = 0;
-  try {
-    pool.run(5, [&](std::int64_t chunk, int) {
-      ++ran;
-      if (chunk >= 2) fail_user("[chunk] {} failed", chunk);
-    });
-    FAIL() << "no exception";
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "[chunk] 2 failed");
-  }
+  EXPECT_EQ(message_of([&] {
+              pool.run(5, [&](std::int64_t chunk, int) {
+                ++ran;
+                if (chunk >= 2) fail_user("[chunk] {} failed", chunk);
+              });
+            }),
+            "[chunk] 2 failed");
   EXPECT_EQ(ran, 5);
 }
 

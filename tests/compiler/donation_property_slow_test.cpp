@@ -20,6 +20,7 @@
 #include "tests/compiler/overwriting_kernels.h"
 #include "tests/graph_recipes.h"
 #include "tests/small_layer.h"
+#include "tests/thrown_message.h"
 
 namespace weft::donation_property_slow_test {
 
@@ -69,12 +70,7 @@ std::shared_ptr<Graph> placed(const Graph& graph, const std::vector<bool>& chose
 // The message with which it is refused, "" when it is taken.
 std::string try_functionalize(Graph& graph, const Context& context) {
   PassContext passes = pass_context(context, kRange);
-  try {
-    functionalize(graph, passes);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { functionalize(graph, passes); });
 }
 
 class Trial {

@@ -45,7 +45,7 @@ class FusionProfit : public testing::Test {
     return compile_ranges(*graph, *context_, token_ranges(*graph, *context_, 512).ranges, {}).records;
   }
 
-  // By where the range begins: "1 fused" or the reason why not.
+  // By where the range begins: "fused" or the reason why not.
   std::map<std::int64_t, std::string> outcomes() {
     std::map<std::int64_t, std::string> found;
     for (const CompileRecord& record : compiled())

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "builtin/context.h"
 #include "ir/parse.h"
+#include "tests/thrown_message.h"
 
 namespace weft::graph_program_test {
 
@@ -58,13 +59,10 @@ TEST(GraphProgram, InputsMustFitTheTextAndEachOther) {
       "graph g(%x: f32[s0, 3], %y: f32[s0, 3]) stage=traced where s0 in [2, 4] {\n  return %x\n}", context->ops);
   const auto refusal = [&](const Tensor& x, const Tensor& y) -> std::string {
     Bindings symbols;
-    try {
+    return message_of([&] {
       check_input(*graph->inputs()[0], x, symbols, graph->bounds);
       check_input(*graph->inputs()[1], y, symbols, graph->bounds);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   EXPECT_EQ(refusal(rows_of(3), rows_of(3)), "");
   EXPECT_EQ(refusal(rows_of(0), rows_of(0)), "");

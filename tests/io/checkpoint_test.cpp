@@ -3,7 +3,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -12,6 +11,7 @@
 #include "io/safetensors_writer.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/thrown_message.h"
 
 namespace weft::checkpoint_test {
 
@@ -51,15 +51,6 @@ class Folder : public TemporaryFolder {
     write_safetensors(*this / name, tensors);
   }
 };
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-    return "";
-  } catch (const UserError& error) {
-    return error.what();
-  }
-}
 
 void expect_refused(const std::string& path, std::string_view words) {
   const auto message = message_of([&] { Checkpoint::open(path); });

@@ -1,13 +1,13 @@
 #include "io/gguf.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/thrown_message.h"
 
 namespace weft::gguf_test {
 
@@ -17,12 +17,7 @@ Gguf parse(const std::string& bytes) { return Gguf::parse(as_bytes(bytes), "mode
 
 // The message of the UserError that reading these bytes gives, "" when they are accepted.
 std::string refusal(const std::string& bytes) {
-  try {
-    parse(bytes);
-    return "";
-  } catch (const UserError& error) {
-    return error.what();
-  }
+  return message_of([&] { parse(bytes); });
 }
 
 void expect_refused(const std::string& bytes, std::string_view words) {
@@ -103,23 +98,15 @@ TEST(Gguf, GivesRowMajorShapesAndPlacesInTheFile) {
 TEST(Gguf, NamesKeyAndTypeWhereAValueIsOfAnotherKind) {
   const auto bytes = small_file().bytes();
   const auto gguf = parse(bytes);
-  const auto message = [&](const std::function<void()>& call) -> std::string {
-    try {
-      call();
-      return "";
-    } catch (const UserError& error) {
-      return error.what();
-    }
-  };
-  EXPECT_EQ(message([&] { gguf.integer("a.none"); }),
+  EXPECT_EQ(message_of([&] { gguf.integer("a.none"); }),
             "[model.gguf] wanted the key a.none, an integer, but there is none");
-  EXPECT_EQ(message([&] { gguf.integer("a.f32"); }), "[model.gguf] key a.f32 must hold integers, but is f32");
-  EXPECT_EQ(message([&] { gguf.integer("a.numbers"); }),
+  EXPECT_EQ(message_of([&] { gguf.integer("a.f32"); }), "[model.gguf] key a.f32 must hold integers, but is f32");
+  EXPECT_EQ(message_of([&] { gguf.integer("a.numbers"); }),
             "[model.gguf] key a.numbers must be an integer, but is array of 3 i32");
-  EXPECT_EQ(message([&] { gguf.text("a.u8"); }), "[model.gguf] key a.u8 must be text, but is u8");
-  EXPECT_EQ(message([&] { gguf.find_texts("a.numbers"); }),
+  EXPECT_EQ(message_of([&] { gguf.text("a.u8"); }), "[model.gguf] key a.u8 must be text, but is u8");
+  EXPECT_EQ(message_of([&] { gguf.find_texts("a.numbers"); }),
             "[model.gguf] key a.numbers must hold text, but is array of 3 i32");
-  EXPECT_EQ(message([&] { gguf.find_boolean("a.u8"); }), "[model.gguf] key a.u8 must be a boolean, but is u8");
+  EXPECT_EQ(message_of([&] { gguf.find_boolean("a.u8"); }), "[model.gguf] key a.u8 must be a boolean, but is u8");
   EXPECT_EQ(gguf.find_integer("a.none"), std::nullopt);
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "io/tokenizer.h"
 #include "small_vocabulary.h"
+#include "tests/thrown_message.h"
 
 namespace weft::gguf_vocabulary_test {
 
@@ -28,12 +29,7 @@ GgufTokenizerFields small_fields() {
 }
 
 std::string error_of(GgufTokenizerFields fields) {
-  try {
-    vocabulary_from_gguf_fields(std::move(fields));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { vocabulary_from_gguf_fields(std::move(fields)); });
 }
 
 TEST(GgufVocabulary, ThePreTokenizerIsChosenByName) {

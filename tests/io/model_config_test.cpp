@@ -1,6 +1,5 @@
 #include "io/model_config.h"
 
-#include <functional>
 #include <limits>
 #include <string>
 
@@ -9,6 +8,7 @@
 
 #include "base/error.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/thrown_message.h"
 
 namespace weft::model_config_test {
 
@@ -26,15 +26,6 @@ json tiny_json() {
 }
 
 ModelConfig read(const json& config) { return model_config_from_json(config.dump(), "config.json"); }
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-    return "";
-  } catch (const UserError& error) {
-    return error.what();
-  }
-}
 
 // The refusal of the tiny config after one key got another value.
 std::string refusal(const std::string& key, const json& value) {

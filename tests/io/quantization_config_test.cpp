@@ -1,11 +1,11 @@
 #include "io/quantization_config.h"
 
-#include <functional>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "io/config_fields.h"
 #include "quantize/number_format.h"
+#include "tests/thrown_message.h"
 
 namespace weft::quantization_config_test {
 
@@ -17,12 +17,7 @@ QuantizationConfig read(const json& quantization) {
 }
 
 std::string refusal(const json& quantization) {
-  try {
-    read(quantization);
-    return "";
-  } catch (const UserError& error) {
-    return error.what();
-  }
+  return message_of([&] { read(quantization); });
 }
 
 json written(NumberFormat format, bool static_input = false) {

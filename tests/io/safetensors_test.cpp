@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/thrown_message.h"
 
 namespace weft::safetensors_test {
 
@@ -22,12 +23,7 @@ std::string file_of(const std::string& header, std::size_t data_bytes) {
 Safetensors parse(const std::string& bytes) { return Safetensors::parse(as_bytes(bytes), "model.safetensors"); }
 
 std::string refusal(const std::string& bytes) {
-  try {
-    parse(bytes);
-    return "";
-  } catch (const UserError& error) {
-    return error.what();
-  }
+  return message_of([&] { parse(bytes); });
 }
 
 void expect_refused(const std::string& header, std::size_t data_bytes, std::string_view words) {

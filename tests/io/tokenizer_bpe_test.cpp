@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "small_vocabulary.h"
+#include "tests/thrown_message.h"
 
 namespace weft::tokenizer_bpe_test {
 
@@ -120,12 +121,8 @@ TEST(BytePairMerger, RefusesMergesOfUnknownTokensAndRepeatedOnes) {
   vocabulary.merges.push_back({"abc", 2});
   EXPECT_THROW(merge(vocabulary, ""), UserError);
   vocabulary.merges.back() = {"ab", 1};
-  try {
-    merge(vocabulary, "");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "[tokenizer] merges must be distinct, but 0 and 1 are both \"a\" + \"b\"");
-  }
+  EXPECT_EQ(message_of([&] { merge(vocabulary, ""); }),
+            "[tokenizer] merges must be distinct, but 0 and 1 are both \"a\" + \"b\"");
 }
 
 }  // namespace weft::tokenizer_bpe_test

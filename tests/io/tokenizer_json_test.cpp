@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "io/tokenizer.h"
 #include "small_vocabulary.h"
+#include "tests/thrown_message.h"
 
 namespace weft::tokenizer_json_test {
 
@@ -55,12 +56,7 @@ json small_file() {
 Ids encode(const json& file, std::string_view text) { return Tokenizer(read_tokenizer_json(file.dump())).encode(text); }
 
 std::string error_of(const std::string& text) {
-  try {
-    Tokenizer tokenizer(read_tokenizer_json(text));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { Tokenizer tokenizer(read_tokenizer_json(text)); });
 }
 
 // The error after one member, given by its JSON pointer, is replaced.

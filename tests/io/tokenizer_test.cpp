@@ -8,18 +8,14 @@
 
 #include "base/error.h"
 #include "small_vocabulary.h"
+#include "tests/thrown_message.h"
 
 namespace weft::tokenizer_test {
 
 using Ids = std::vector<int>;
 
 std::string error_of(Vocabulary vocabulary) {
-  try {
-    Tokenizer tokenizer(std::move(vocabulary));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { Tokenizer tokenizer(std::move(vocabulary)); });
 }
 
 TEST(Tokenizer, MergesWithinPiecesOnly) {
@@ -52,12 +48,8 @@ TEST(Tokenizer, EveryTextOfBytesSurvivesTheRoundTrip) {
 
 TEST(Tokenizer, RefusesTextThatIsNotUtf8AndSaysWhere) {
   const Tokenizer tokenizer(small_vocabulary({}));
-  try {
-    tokenizer.encode("abc\xFF");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "[tokenizer] text must be UTF-8, but byte 3 (0xff) is not part of a character");
-  }
+  EXPECT_EQ(message_of([&] { tokenizer.encode("abc\xFF"); }),
+            "[tokenizer] text must be UTF-8, but byte 3 (0xff) is not part of a character");
 }
 
 TEST(Tokenizer, DecodingReplacesBrokenCharactersAndSkipsSpecials) {

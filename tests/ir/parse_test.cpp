@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "tests/thrown_message.h"
 
 namespace weft::parse_test {
 
@@ -16,12 +17,7 @@ const OpTable& ops() {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    parse_graph(text, ops(), "t");
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return message_of([&] { parse_graph(text, ops(), "t"); });
 }
 
 // A graph of one node over %x: f32[s0, 64].

@@ -26,7 +26,8 @@ struct Outcome {
   std::int64_t visits = 0;
 };
 
-Outcome rewritten(const std::string& graph_text, const std::vector<Pattern>& patterns, const RewriteFilter& filter) {
+Outcome rewritten(const std::string& graph_text, const std::vector<Pattern>& patterns,
+                  const RewriteFilter& filter = {}) {
   const auto graph = parse_graph(graph_text, ops());
   std::vector<const Pattern*> pointers;
   for (const Pattern& pattern : patterns) pointers.push_back(&pattern);
@@ -37,12 +38,8 @@ Outcome rewritten(const std::string& graph_text, const std::vector<Pattern>& pat
   return outcome;
 }
 
-const RewriteFilter kTakeAll = [](const Pattern&, const PatternMatch&, std::span<const PlannedCall>) {
-  return std::nullopt;
-};
-
 Outcome rewritten(const std::string& graph_text, const std::string& pattern_text) {
-  return rewritten(graph_text, {pattern_of(pattern_text)}, kTakeAll);
+  return rewritten(graph_text, {pattern_of(pattern_text)});
 }
 
 // The reasons of all near misses, one a line, as NODE: REASON.
@@ -249,8 +246,7 @@ TEST(PatternMatch, KeepsTheOrderOfPatternsThatBeginAlike) {
   std::string second = first;
   second.replace(second.find("first"), 5, "other").replace(second.find("silu"), 4, "abs_");
   second.erase(second.find("abs_") + 3, 1);
-  const Outcome outcome =
-      rewritten(graph_of("%a = neg(%x)\nreturn %a\n"), {pattern_of(first), pattern_of(second)}, kTakeAll);
+  const Outcome outcome = rewritten(graph_of("%a = neg(%x)\nreturn %a\n"), {pattern_of(first), pattern_of(second)});
   EXPECT_NE(outcome.text.find("silu"), std::string::npos) << outcome.text;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/parse.h"
 #include "tests/graph_recipes.h"
+#include "tests/thrown_message.h"
 
 namespace weft::pattern_test {
 
@@ -20,12 +21,7 @@ std::shared_ptr<Pattern> parsed(const std::string& text) {
 }
 
 void expect_refused(const std::string& text, const std::string& part) {
-  std::string message = "accepted";
-  try {
-    parse_definitions(text, ops(), "t");
-  } catch (const UserError& error) {
-    message = error.what();
-  }
+  const std::string message = message_of([&] { parse_definitions(text, ops(), "t"); });
   EXPECT_NE(message.find(part), std::string::npos) << text << "\n" << message;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/parse.h"
+#include "tests/thrown_message.h"
 
 namespace weft::rank_groups_test {
 
@@ -23,13 +24,12 @@ TEST(RankGroupsOfAGraph, AreThoseOfSeveralRanks) {
 }
 
 TEST(RankGroupsOfAGraph, HaveOneSizeEach) {
-  try {
-    groups_of(
-        "  %a = all_reduce(%x, world_size=2, group_name=tp)\n  %y = all_reduce(%a, world_size=4, group_name=tp)\n");
-    FAIL() << "two sizes were taken";
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "[all_reduce] group tp has 2 ranks elsewhere in the graph, but here 4 (%y)");
-  }
+  EXPECT_EQ(
+      message_of([&] {
+        groups_of(
+            "  %a = all_reduce(%x, world_size=2, group_name=tp)\n  %y = all_reduce(%a, world_size=4, group_name=tp)\n");
+      }),
+      "[all_reduce] group tp has 2 ranks elsewhere in the graph, but here 4 (%y)");
 }
 
 // A rule of the headers, which other code goes by.

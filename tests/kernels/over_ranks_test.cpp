@@ -10,6 +10,7 @@
 #include "ops/reduce_scatter.h"
 #include "tensor/convert.h"
 #include "tests/test_context.h"
+#include "tests/thrown_message.h"
 
 namespace weft::over_ranks_test {
 
@@ -120,12 +121,7 @@ TEST(OverRanks, ThreadsTakeOperandsThatAreNotContiguous) {
 
 std::string refusal(const std::function<Value(const Value&)>& op, const Meta& meta) {
   Interpreter interpreter(context());
-  try {
-    op(interpreter.value(Tensor::empty(meta)));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "it was taken";
+  return message_of([&] { op(interpreter.value(Tensor::empty(meta))); });
 }
 
 TEST(OverRanks, SayWhatTheyCannotDo) {

@@ -2,26 +2,16 @@
 
 #include "models/model.h"
 
-#include <functional>
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "builtin/models.h"
 #include "tests/sample_checkpoint.h"
+#include "tests/thrown_message.h"
 
 namespace weft::model_test {
 
 using nlohmann::json;
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-    return "";
-  } catch (const UserError& error) {
-    return error.what();
-  }
-}
 
 class EveryArchitecture : public ::testing::TestWithParam<std::string> {
  protected:

@@ -4,18 +4,14 @@
 
 #include "base/error.h"
 #include "ir/op.h"
+#include "tests/thrown_message.h"
 
 namespace weft::gated_group_quant_int8_test {
 
 std::string refusal(const char* name, const std::vector<std::optional<Meta>>& operands, const NamedAttributes& given) {
   static const OpTable ops = make_op_table();
   const Op& op = ops.at(name);
-  try {
-    infer_results(op, ops, operands, complete_attributes(op.schema, given));
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of([&] { infer_results(op, ops, operands, complete_attributes(op.schema, given)); });
 }
 
 TEST(GatedGroupQuantInt8, RefusesRowsThatAreNotTwoHalvesOfWholeGroups) {

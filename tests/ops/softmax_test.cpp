@@ -9,6 +9,7 @@
 #include "ops/amax.h"
 #include "ops/sum.h"
 #include "tests/test_context.h"
+#include "tests/thrown_message.h"
 
 namespace weft::softmax_test {
 
@@ -79,13 +80,10 @@ TEST_F(Softmax, HoldsLargeNumbersAndLeavesNanWhereThereIsNoAnswer) {
 
 TEST_F(Softmax, RefusesADimThatIsNotThereAndWholeNumbers) {
   const auto message = [&](const Meta& x, std::int64_t dim) -> std::string {
-    try {
+    return message_of([&] {
       const std::optional<Meta> operand = x;
       infer_results(context_->ops.at("softmax"), context_->ops, {&operand, 1}, {{"dim", dim}});
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   const Meta x = Meta::tensor(DType::f32, {2, 3});
   EXPECT_EQ(message(x, 1), "");

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "compiler/interpret.h"
 #include "tests/test_context.h"
+#include "tests/thrown_message.h"
 
 namespace weft::where_at_most_test {
 
@@ -37,13 +38,10 @@ TEST_F(WhereAtMost, ComparesWithTheBoundAsF32) {
 
 TEST_F(WhereAtMost, RefusesWhatDoesNotSpreadOverXOrIsOfTwoDtypes) {
   const auto message = [&](const Meta& x, const Meta& then, const Meta& otherwise) -> std::string {
-    try {
+    return message_of([&] {
       const std::vector<std::optional<Meta>> operands{x, then, otherwise};
       infer_results(context_->ops.at("where_at_most"), context_->ops, operands, {{"bound", 0.0}});
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   const Meta x = Meta::tensor(DType::bf16, {2, 3}), one = Meta::tensor(DType::f32, {1});
   EXPECT_EQ(message(x, one, Meta::tensor(DType::f32, {2, 1})), "");

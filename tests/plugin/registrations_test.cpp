@@ -12,6 +12,7 @@
 #include "ir/shape_rules.h"
 #include "ops/add.h"
 #include "ops/mul_scalar.h"
+#include "tests/thrown_message.h"
 
 namespace weft::registrations_test {
 
@@ -29,13 +30,9 @@ std::shared_ptr<Context> context_with(const Registrations& registrations, const 
 
 // The message with which the Context is refused.
 std::string refusal(const Registrations& registrations) {
-  try {
-    context_with(registrations);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "was not refused";
-  return "";
+  const std::string message = message_of([&] { context_with(registrations); });
+  EXPECT_NE(message, "") << "was not refused";
+  return message;
 }
 
 void expect_refused(const Registrations& registrations, const std::string& part) {
@@ -231,7 +228,7 @@ TEST(Registrations, BringAnOpWithAMeaning) {
   mine.register_op("doubled", define_doubled);
   const auto context = context_with(mine);
   EXPECT_EQ(run_eagerly(*context, "doubled").result, (std::vector<float>{2, 4, 6}));
-  EXPECT_NE(lowered(*context, "%y = doubled(%x)\nreturn %y").find("add@cpu"), std::string::npos);
+  EXPECT_NE(lowered(*context, "%y = doubled(%x)\nreturn %y").find(" add@"), std::string::npos);
 }
 
 TEST(Registrations, PutDefaultsBetweenTheUsersListAndTheDevices) {
@@ -278,12 +275,7 @@ TEST(Registrations, SayWhyAnOpaqueOpCannotRun) {
     options.threads = 1;
     options.batch_invariant = batch_invariant;
     const auto context = make_context(options, mine);
-    try {
-      run_eagerly(*context, "opaque");
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+    return message_of([&] { run_eagerly(*context, "opaque"); });
   };
   const auto refuses = [](const KernelRequest& request) {
     return request.operands[0]->shape[0] == Dim(1) ? Verdict::no("is not for one row") : Verdict::yes();

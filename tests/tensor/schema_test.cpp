@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/thrown_message.h"
 
 namespace weft::schema_test {
 
@@ -67,13 +68,9 @@ TEST(Schema, RefusesWhatIsNotOne) {
                            "op(*, int n) -> ()",
                            "op(int[4] n) -> ()"})
     EXPECT_THROW(parse_schema(text), UserError) << text;
-  try {
-    parse_schema("op(Tensor x, Tenso y) -> Tensor");
-  } catch (const UserError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "line 1, column 14: expected one of Tensor Tensor[] int float bool str ScalarType int[] float[], found "
-              "'Tenso'");
-  }
+  EXPECT_EQ(message_of([] { parse_schema("op(Tensor x, Tenso y) -> Tensor"); }),
+            "line 1, column 14: expected one of Tensor Tensor[] int float bool str ScalarType int[] float[], found "
+            "'Tenso'");
 }
 
 TEST(Conform, TurnsAmbiguousTextIntoTheSchemasType) {
@@ -98,11 +95,7 @@ TEST(Conform, TurnsAmbiguousTextIntoTheSchemasType) {
   EXPECT_THROW(conformed(4, AttributeList{"x"}), UserError);
   EXPECT_THROW(conformed(5, 1), UserError);
   EXPECT_THROW(conformed(6, EnumWord{"f33"}), UserError);
-  try {
-    conformed(3, "x");
-  } catch (const UserError& error) {
-    EXPECT_EQ(std::string(error.what()), "[op] d must be int or none, but is \"x\"");
-  }
+  EXPECT_EQ(message_of([&] { conformed(3, "x"); }), "[op] d must be int or none, but is \"x\"");
 }
 
 }  // namespace weft::schema_test

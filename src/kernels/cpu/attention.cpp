@@ -45,8 +45,6 @@ Verdict supports(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // What a thread has for itself: room to attend in, and behind it, where a quantisation follows, the results of a chunk.
 // They begin with the token that the chunk's first row belongs to, whose other heads may be another chunk's.
 struct ThreadScratch {
@@ -56,8 +54,8 @@ struct ThreadScratch {
 
 ThreadScratch thread_scratch(std::int64_t head_dim, std::int64_t group, DType dtype, bool quantised) {
   ThreadScratch scratch;
-  scratch.waiting = scratch.bytes = whole_lines(attention_scratch_bytes(head_dim));
-  if (quantised) scratch.bytes += whole_lines((kChunkRows + group) * head_dim * dtype_info(dtype).block_bytes);
+  scratch.waiting = scratch.bytes = whole_cache_lines(attention_scratch_bytes(head_dim));
+  if (quantised) scratch.bytes += whole_cache_lines((kChunkRows + group) * head_dim * dtype_info(dtype).block_bytes);
   return scratch;
 }
 

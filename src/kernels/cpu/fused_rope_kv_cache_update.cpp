@@ -31,11 +31,9 @@ Verdict supports(const Operands& operands, const KernelRequest& request) {
 // Tokens of a chunk: slots of one page, whose columns of K lie side by side, mostly belong to one thread. Not one token
 // at a time, as loads right behind the scattered stores of K wait for those (measured: up to a fifth of the time).
 constexpr std::int64_t kChunkTokens = 16;
-// Below this a second thread is not woken; see lib/rows.cpp.
-constexpr std::int64_t kSerialBytes = 64 * 1024;
 
 std::int64_t scratch_of_thread(const KvLayout& kv, DType dtype) {
-  return (kChunkTokens * kv.heads * kv.head_dim * dtype_info(dtype).block_bytes + 63) / 64 * 64;
+  return whole_cache_lines(kChunkTokens * kv.heads * kv.head_dim * dtype_info(dtype).block_bytes);
 }
 
 void run(const Operands& operands, const RowWiseKernels& row_wise, const AttentionKernels& attention,

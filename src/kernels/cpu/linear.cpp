@@ -47,7 +47,7 @@ Scratch scratch_of(const LinearVariant& variant, DType x, DType weight, bool has
   const bool pairs = variant.bfloat_panel != nullptr && x == DType::bf16 && weight == DType::bf16 && depth % 2 == 0;
   return {pairs, x != DType::f32 && !pairs,
           has_bias ? panel_count(columns) * kPanelColumns * static_cast<std::int64_t>(sizeof(float)) : 0,
-          align_up(depth * static_cast<std::int64_t>(sizeof(float)))};
+          whole_cache_lines(depth * static_cast<std::int64_t>(sizeof(float)))};
 }
 
 Dim scratch_bytes(const LinearVariant& variant, int threads, const KernelRequest& request) {

@@ -80,7 +80,7 @@ void run_linear_int8(const LinearInt8Variant& variant, const KernelCall& call) {
   const PanelWeight weight = panel_weight(call.operands[2]);
   const TensorView& result = call.results[0];
   const std::int64_t groups = weight.depth / kGroupDepth;
-  const std::int64_t terms_bytes = align_up(codes.size[0] * groups * kTermBytes);
+  const std::int64_t terms_bytes = whole_cache_lines(codes.size[0] * groups * kTermBytes);
   Int8Rows all{codes.as<const std::int8_t>(),
                codes.stride[0],
                scale.as<const float>(),

@@ -73,7 +73,4 @@ inline Verdict runs_on_cpu(const DeviceDescription& device) {
 // Columns of one slice. Fixed, not a share of the threads: sums may depend on it, and must not depend on those.
 inline constexpr std::int64_t kSliceColumns = 128;
 
-// The next address that starts a cache line.
-inline std::int64_t align_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 }  // namespace weft::onednn

@@ -20,7 +20,9 @@ constexpr std::int64_t kBlockRows = 512;
 
 bool takes(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }
 
-std::int64_t float_row_bytes(std::int64_t count) { return align_up(count * static_cast<std::int64_t>(sizeof(float))); }
+std::int64_t float_row_bytes(std::int64_t count) {
+  return whole_cache_lines(count * static_cast<std::int64_t>(sizeof(float)));
+}
 
 Verdict supports(const KernelRequest& request) {
   const Meta& x = *request.operands[0];

@@ -60,7 +60,7 @@ struct Scratch {
   static constexpr std::int64_t kBlock = kSliceColumns * kBlockRows * kCellBytes;
   std::int64_t codes;
 
-  explicit Scratch(std::int64_t depth) : codes(align_up(kSliceColumns * depth)) {}
+  explicit Scratch(std::int64_t depth) : codes(whole_cache_lines(kSliceColumns * depth)) {}
   std::int64_t of_thread() const { return codes + 2 * kBlock; }
 };
 
@@ -149,7 +149,7 @@ void run(const KernelCall& call) {
   const TensorView& weight = call.operands[2];
   const std::int64_t rows = x.size[0], columns = weight.size[0], depth = weight.size[1];
   if (rows == 0) return;
-  const std::int64_t groups = depth / kBlockElements, table = align_up(groups * rows * kCellBytes);
+  const std::int64_t groups = depth / kBlockElements, table = whole_cache_lines(groups * rows * kCellBytes);
   // The stride of a single row may be anything.
   const Call all{rows,
                  columns,

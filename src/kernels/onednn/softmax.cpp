@@ -159,7 +159,7 @@ void spread_nan(float* y, std::int64_t rows, std::int64_t columns) {
 }
 
 std::int64_t block_bytes(std::int64_t columns) {
-  return align_up(block_rows(columns) * columns * static_cast<std::int64_t>(sizeof(float)));
+  return whole_cache_lines(block_rows(columns) * columns * static_cast<std::int64_t>(sizeof(float)));
 }
 
 void run(Softmaxes& softmaxes, const KernelCall& call) {

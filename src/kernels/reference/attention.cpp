@@ -91,15 +91,6 @@ void kv_cache_update(const KernelCall& call) {
 }  // namespace weft
 
 KERNELS(reference, attention) {
-  Kernel attend_kernel;
-  attend_kernel.op = "attention";
-  attend_kernel.provider = "reference";
-  attend_kernel.run = attention;
-  registry.add(std::move(attend_kernel));
-  Kernel update;
-  update.op = "kv_cache_update";
-  update.provider = "reference";
-  update.writes = {2};
-  update.run = kv_cache_update;
-  registry.add(std::move(update));
+  registry.add({.op = "attention", .provider = "reference", .run = attention});
+  registry.add({.op = "kv_cache_update", .provider = "reference", .writes = {2}, .run = kv_cache_update});
 }

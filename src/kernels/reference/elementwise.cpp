@@ -132,12 +132,8 @@ void run_scalar(const KernelCall& call, Function function) {
 }  // namespace weft
 
 KERNELS(reference, elementwise) {
-  auto add = [&](const char* op, void (*run)(const KernelCall&)) {
-    Kernel kernel;
-    kernel.op = op;
-    kernel.provider = "reference";
-    kernel.run = run;
-    registry.add(std::move(kernel));
+  const auto add = [&](const char* op, void (*run)(const KernelCall&)) {
+    registry.add({.op = op, .provider = "reference", .run = run});
   };
   add("add", [](const KernelCall& c) { run_binary(c, [](auto x, auto y) { return x + y; }); });
   add("sub", [](const KernelCall& c) { run_binary(c, [](auto x, auto y) { return x - y; }); });

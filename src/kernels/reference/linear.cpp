@@ -11,13 +11,6 @@
 namespace weft {
 namespace {
 
-Verdict refuse_packed(const KernelRequest& request) {
-  if (request.operands.size() > 1)
-    for (const auto& operand : request.operands)
-      if (operand && !operand->packed.empty()) return Verdict::no("reads plain weights, not " + operand->text());
-  return Verdict::yes();
-}
-
 std::vector<float> weight_row(const TensorView& weight, std::int64_t row) {
   const std::int64_t width = weight.size[1];
   std::vector<float> values(static_cast<std::size_t>(width));
@@ -117,16 +110,6 @@ void linear_int8(const KernelCall& call) {
 }  // namespace weft
 
 KERNELS(reference, linear) {
-  Kernel plain;
-  plain.op = "linear";
-  plain.provider = "reference";
-  plain.supports = refuse_packed;
-  plain.run = linear;
-  registry.add(std::move(plain));
-  Kernel quantised;
-  quantised.op = "linear_int8";
-  quantised.provider = "reference";
-  quantised.supports = refuse_packed;
-  quantised.run = linear_int8;
-  registry.add(std::move(quantised));
+  registry.add({.op = "linear", .provider = "reference", .supports = none_is_packed, .run = linear});
+  registry.add({.op = "linear_int8", .provider = "reference", .supports = none_is_packed, .run = linear_int8});
 }

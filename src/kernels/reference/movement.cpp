@@ -98,17 +98,8 @@ void constant(const KernelCall& call) {
 }  // namespace weft
 
 KERNELS(reference, movement) {
-  auto add = [&](const char* op, void (*run)(const KernelCall&)) {
-    Kernel kernel;
-    kernel.op = op;
-    kernel.provider = "reference";
-    kernel.supports = [](const KernelRequest& request) {
-      for (const auto& operand : request.operands)
-        if (operand && !operand->packed.empty()) return Verdict::no("reads plain tensors, not " + operand->text());
-      return Verdict::yes();
-    };
-    kernel.run = run;
-    registry.add(std::move(kernel));
+  const auto add = [&](const char* op, void (*run)(const KernelCall&)) {
+    registry.add({.op = op, .provider = "reference", .supports = none_is_packed, .run = run});
   };
   add("cast", cast);
   add("clone", clone);

@@ -149,16 +149,12 @@ void rank_slice(const KernelCall& call) {
 }  // namespace weft
 
 KERNELS(reference, over_ranks) {
-  auto add = [&](const char* op, void (*run)(const KernelCall&)) {
-    Kernel kernel;
-    kernel.op = op;
-    kernel.provider = "reference";
-    kernel.scratch_bytes = [](const KernelRequest& request) {
-      const Meta& x = *request.operands[0];
-      return x.is_contiguous() ? Dim(0) : Meta::tensor(x.dtype, x.shape).bytes();
-    };
-    kernel.run = run;
-    registry.add(std::move(kernel));
+  const auto room_for_a_copy = [](const KernelRequest& request) {
+    const Meta& x = *request.operands[0];
+    return x.is_contiguous() ? Dim(0) : Meta::tensor(x.dtype, x.shape).bytes();
+  };
+  const auto add = [&](const char* op, void (*run)(const KernelCall&)) {
+    registry.add({.op = op, .provider = "reference", .scratch_bytes = room_for_a_copy, .run = run});
   };
   add("all_reduce", all_reduce);
   add("reduce_scatter", reduce_scatter);

@@ -63,14 +63,6 @@ void run(const KernelCall& call) {
 }  // namespace weft
 
 KERNELS(reference, reduction) {
-  Kernel sum;
-  sum.op = "sum";
-  sum.provider = "reference";
-  sum.run = run<Sum>;
-  registry.add(std::move(sum));
-  Kernel amax;
-  amax.op = "amax";
-  amax.provider = "reference";
-  amax.run = run<Largest>;
-  registry.add(std::move(amax));
+  registry.add({.op = "sum", .provider = "reference", .run = run<Sum>});
+  registry.add({.op = "amax", .provider = "reference", .run = run<Largest>});
 }

@@ -63,12 +63,8 @@ void pack_scales(const KernelCall& call) {
 }  // namespace weft
 
 KERNELS(reference, scales) {
-  auto add = [&](const char* op, void (*run)(const KernelCall&)) {
-    Kernel kernel;
-    kernel.op = op;
-    kernel.provider = "reference";
-    kernel.run = run;
-    registry.add(std::move(kernel));
+  const auto add = [&](const char* op, void (*run)(const KernelCall&)) {
+    registry.add({.op = op, .provider = "reference", .run = run});
   };
   add("spread_blocks", spread_blocks);
   add("swizzle_scale", swizzle_scale);

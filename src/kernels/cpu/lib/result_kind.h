@@ -46,7 +46,4 @@ inline PanelOutput panel_output(const TensorView& result, std::int64_t first_row
           static_cast<int>(rest < kPanelColumns ? rest : kPanelColumns), bias};
 }
 
-// The next address that starts a cache line.
-inline std::int64_t align_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 }  // namespace weft::cpu

@@ -10,8 +10,6 @@
 namespace weft::cpu {
 namespace {
 
-// Below this a row-wise op takes about as long as waking a thread (measured: 64 KiB pass through one core in 5 us).
-constexpr std::int64_t kSerialBytes = 64 * 1024;
 constexpr std::int64_t kChunkBytes = 32 * 1024;
 
 bool is_float_element(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
