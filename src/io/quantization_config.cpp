@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/config_fields.h"
 #include "io/regex.h"
 #include "tensor/quant_key.h"
 

@@ -16,10 +16,11 @@
 #include <string_view>
 #include <vector>
 
-#include "io/config_fields.h"
 #include "tensor/dtype.h"
 
 namespace weft {
+
+class JsonFields;
 
 enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4 };
 
