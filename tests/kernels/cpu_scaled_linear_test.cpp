@@ -29,32 +29,63 @@ std::vector<Variant> variants() {
   return all;
 }
 
-float value_of(SmallCode code, std::uint8_t byte) {
-  return code == SmallCode::i8 ? static_cast<float>(static_cast<std::int8_t>(byte)) : f8e4m3_to_f32(byte);
-}
-
 TEST(CpuScaledLinear, WidensEveryCodeAtEveryPlaceOfARow) {
   for (const Variant& variant : variants())
-    for (const SmallCode code : {SmallCode::i8, SmallCode::f8e4m3})
-      for (std::int64_t count = 1; count <= 37; ++count) {
-        SCOPED_TRACE(testing::Message() << variant.name << ", " << count << " codes");
-        for (int first = 0; first < 256; first += 5) {
-          std::vector<std::uint8_t> codes;
-          for (int i = 0; i < count; ++i) codes.push_back(static_cast<std::uint8_t>(first + i));
-          std::vector<float> wide(static_cast<std::size_t>(count) + 1, -7.0f);
-          variant.kernels->widen[static_cast<int>(code)](codes.data(), 0.375f, wide.data(), count);
-          for (std::size_t i = 0; i < codes.size(); ++i) {
-            const float wanted = value_of(code, codes[i]) * 0.375f;
-            if (std::isnan(wanted)) {
-              EXPECT_TRUE(std::isnan(wide[i]));
-            } else {
-              EXPECT_EQ(std::signbit(wide[i]), std::signbit(wanted));
-              EXPECT_EQ(wide[i], wanted) << int{codes[i]};
-            }
+    for (std::int64_t count = 1; count <= 37; ++count) {
+      SCOPED_TRACE(testing::Message() << variant.name << ", " << count << " codes");
+      for (int first = 0; first < 256; first += 5) {
+        std::vector<std::uint8_t> codes;
+        for (int i = 0; i < count; ++i) codes.push_back(static_cast<std::uint8_t>(first + i));
+        std::vector<float> wide(static_cast<std::size_t>(count) + 1, -7.0f);
+        variant.kernels->widen[static_cast<int>(SmallCode::f8e4m3)](codes.data(), 0.375f, wide.data(), count);
+        for (std::size_t i = 0; i < codes.size(); ++i) {
+          const float wanted = f8e4m3_to_f32(codes[i]) * 0.375f;
+          if (std::isnan(wanted)) {
+            EXPECT_TRUE(std::isnan(wide[i]));
+          } else {
+            EXPECT_EQ(std::signbit(wide[i]), std::signbit(wanted));
+            EXPECT_EQ(wide[i], wanted) << int{codes[i]};
           }
-          EXPECT_EQ(wide.back(), -7.0f);
         }
+        EXPECT_EQ(wide.back(), -7.0f);
       }
+    }
+}
+
+// The largest codes of all among them; the byte behind the last weight is not read (address sanitizer).
+TEST(CpuScaledLinear, MultipliesIntegersExactlyForAnyRowsColumnsAndDepth) {
+  const auto weight_at = [](std::int64_t i) {
+    return static_cast<std::int8_t>(i % 7 == 0 ? -128 : i * 31 % 256 - 128);
+  };
+  const auto x_at = [](std::int64_t i) { return static_cast<std::int8_t>(i % 5 == 0 ? -128 : i * 57 % 256 - 128); };
+  for (const Variant& variant : variants())
+    for (const std::int64_t depth : {1, 15, 16, 31, 33, 100})
+      for (std::int64_t rows = 1; rows <= 7; ++rows)
+        for (int columns = 1; columns <= kScaledColumns; columns += 3) {
+          SCOPED_TRACE(testing::Message() << variant.name << ", [" << rows << ", " << depth << "] x " << columns);
+          const std::int64_t stride = (depth + kIntegerPadding - 1) / kIntegerPadding * kIntegerPadding;
+          std::vector<std::int8_t> weight;
+          for (std::int64_t i = 0; i < columns * depth; ++i) weight.push_back(weight_at(i));
+          std::vector<std::int16_t> x(static_cast<std::size_t>(rows * stride), 0);
+          for (std::int64_t r = 0; r < rows; ++r)
+            for (std::int64_t k = 0; k < depth; ++k) x[static_cast<std::size_t>(r * stride + k)] = x_at(r * depth + k);
+          std::vector<std::int32_t> sums(static_cast<std::size_t>(rows * kScaledColumns), 9);
+          variant.kernels->multiply_integers({.weight = weight.data(),
+                                              .weight_stride = depth,
+                                              .columns = columns,
+                                              .x = x.data(),
+                                              .x_stride = stride,
+                                              .depth = depth,
+                                              .rows = rows,
+                                              .sums = sums.data()});
+          for (std::int64_t r = 0; r < rows; ++r)
+            for (int c = 0; c < kScaledColumns; ++c) {
+              std::int32_t wanted = c < columns ? 0 : 9;
+              for (std::int64_t k = 0; c < columns && k < depth; ++k)
+                wanted += weight_at(c * depth + k) * x_at(r * depth + k);
+              EXPECT_EQ(sums[static_cast<std::size_t>(r * kScaledColumns + c)], wanted) << r << ", " << c;
+            }
+        }
 }
 
 TEST(CpuScaledLinear, WidensPairsOfFourBitCodes) {

@@ -1,5 +1,5 @@
-// linear_scaled on the CPU: sums of products of i8 or fp8 codes, exact as long as they are below 2^24 for i8; then the
-// scales of the column and of the row.
+// linear_scaled on the CPU: sums of products of i8 or fp8 codes, exact for i8; then the scales of the column and of the
+// row.
 
 #include "kernels/cpu/lib/scaled_linear.h"
 #include "kernels/registry.h"

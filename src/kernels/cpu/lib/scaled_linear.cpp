@@ -17,11 +17,9 @@ constexpr std::int64_t kTileDepth = 1024;
 // Of a piece of work: 64 rows of that depth stay in a second-level cache.
 constexpr std::int64_t kRowBlock = 64;
 
-std::int64_t padded(std::int64_t depth) { return (depth + kScaledPadding - 1) / kScaledPadding * kScaledPadding; }
+std::int64_t padded(std::int64_t depth, std::int64_t to = kScaledPadding) { return (depth + to - 1) / to * to; }
 
-SmallCode code_of(DType dtype) {
-  return dtype == DType::i8 ? SmallCode::i8 : dtype == DType::f4e2m1 ? SmallCode::f4e2m1 : SmallCode::f8e4m3;
-}
+SmallCode code_of(DType dtype) { return dtype == DType::f4e2m1 ? SmallCode::f4e2m1 : SmallCode::f8e4m3; }
 
 // Widens codes [first, first + count) of a row, group by group.
 void widen_row(const ScaledLinearKernels& kernels, const TensorView& codes, const ScaleGrid& scales, std::int64_t row,
@@ -40,14 +38,30 @@ void widen_row(const ScaledLinearKernels& kernels, const TensorView& codes, cons
   }
 }
 
-void widen_all(const ScaledLinearKernels& kernels, const ScaledLinear& linear, float* to, ThreadPool& threads) {
+// Calls body(row) for all rows, shared among the threads.
+template <class Body>
+void for_each_row(std::int64_t rows, ThreadPool& threads, Body body) {
   constexpr std::int64_t kRowsOfChunk = 16;
-  const std::int64_t rows = linear.x.size[0], depth = linear.x.size[1], stride = padded(depth);
   threads.run((rows + kRowsOfChunk - 1) / kRowsOfChunk, [&](std::int64_t chunk, int) {
-    for (std::int64_t row = chunk * kRowsOfChunk; row < std::min(rows, (chunk + 1) * kRowsOfChunk); ++row) {
-      widen_row(kernels, linear.x, linear.x_scale, row, 0, depth, to + row * stride);
-      std::fill(to + row * stride + depth, to + (row + 1) * stride, 0.0f);
-    }
+    for (std::int64_t row = chunk * kRowsOfChunk; row < std::min(rows, (chunk + 1) * kRowsOfChunk); ++row) body(row);
+  });
+}
+
+void widen_all(const ScaledLinearKernels& kernels, const ScaledLinear& linear, float* to, ThreadPool& threads) {
+  const std::int64_t depth = linear.x.size[1], stride = padded(depth);
+  for_each_row(linear.x.size[0], threads, [&](std::int64_t row) {
+    widen_row(kernels, linear.x, linear.x_scale, row, 0, depth, to + row * stride);
+    std::fill(to + row * stride + depth, to + (row + 1) * stride, 0.0f);
+  });
+}
+
+void widen_integers(const TensorView& x, std::int16_t* to, ThreadPool& threads) {
+  const std::int64_t depth = x.size[1], stride = padded(depth, kIntegerPadding);
+  for_each_row(x.size[0], threads, [&](std::int64_t row) {
+    const auto* from = reinterpret_cast<const std::int8_t*>(x.data) + row * x.stride[0];
+    std::int16_t* wide = to + row * stride;
+    for (std::int64_t k = 0; k < depth; ++k) wide[k] = from[k];
+    std::fill(wide + depth, wide + stride, std::int16_t{0});
   });
 }
 
@@ -84,6 +98,22 @@ void add_products(const ScaledLinearKernels& kernels, const ScaledLinear& linear
   }
 }
 
+void set_integer_products(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const std::int16_t* x,
+                          const Piece& piece, float* sums) {
+  std::int32_t exact[kRowBlock * kScaledColumns] = {};
+  const std::int64_t depth = linear.x.size[1], x_stride = padded(depth, kIntegerPadding);
+  kernels.multiply_integers(
+      {.weight = reinterpret_cast<const std::int8_t*>(linear.weight.data) + piece.first_column * depth,
+       .weight_stride = depth,
+       .columns = piece.columns,
+       .x = x + piece.first_row * x_stride,
+       .x_stride = x_stride,
+       .depth = depth,
+       .rows = piece.rows,
+       .sums = exact});
+  for (std::int64_t i = 0; i < piece.rows * kScaledColumns; ++i) sums[i] = static_cast<float>(exact[i]);
+}
+
 void finish(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const Piece& piece, const float* sums) {
   float column_scale[kScaledColumns] = {}, bias[kScaledColumns] = {};
   for (int c = 0; c < piece.columns; ++c) {
@@ -117,6 +147,8 @@ Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_li
   if (std::find(codes.begin(), codes.end(), x.dtype) == codes.end())
     return Verdict::no(fmt::format("no codes of {}", dtype_text(x.dtype)));
   if (!has_contiguous_rows(x)) return Verdict::no("the elements of a row lie apart");
+  if (x.dtype == DType::i8 && x.shape[1].number() > kDeepestIntegers)
+    return Verdict::no(fmt::format("sums of {} products may not fit 32 bits", x.shape[1].number()));
   if (!weight.packed.empty() || !weight.is_contiguous() || !weight.shape[0].is_number())
     return Verdict::no(fmt::format("wants a plain weight, but is {}", weight.text()));
   if (bias && (!float_kind(bias->dtype) || !bias->is_contiguous()))
@@ -124,15 +156,22 @@ Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_li
   return result_verdict(request.results[0]);
 }
 
+// Of floats: more than integers take.
 Dim scaled_linear_scratch(const KernelRequest& request) {
   const Meta& x = *request.operands[0];
   return x.shape[0] * Dim(padded(x.shape[1].number()) * static_cast<std::int64_t>(sizeof(float)));
 }
 
 void run_scaled_linear(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const KernelCall& call) {
-  float* x = reinterpret_cast<float*>(call.scratch.data());
+  auto* const x = reinterpret_cast<float*>(call.scratch.data());
+  auto* const integers = reinterpret_cast<std::int16_t*>(call.scratch.data());
   const std::int64_t rows = linear.x.size[0], columns = linear.weight.size[0];
-  widen_all(kernels, linear, x, call.threads);
+  const bool is_integer = linear.x.dtype == DType::i8;
+  if (is_integer) {
+    widen_integers(linear.x, integers, call.threads);
+  } else {
+    widen_all(kernels, linear, x, call.threads);
+  }
   const std::int64_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
   const std::int64_t column_blocks = (columns + kScaledColumns - 1) / kScaledColumns;
   call.threads.run(row_blocks * column_blocks, [&](std::int64_t index, int) {
@@ -141,7 +180,11 @@ void run_scaled_linear(const ScaledLinearKernels& kernels, const ScaledLinear& l
     const Piece piece{first_row, std::min(kRowBlock, rows - first_row), first_column,
                       static_cast<int>(std::min<std::int64_t>(kScaledColumns, columns - first_column))};
     alignas(64) float sums[kRowBlock * kScaledColumns] = {};
-    add_products(kernels, linear, x, piece, sums);
+    if (is_integer) {
+      set_integer_products(kernels, linear, integers, piece, sums);
+    } else {
+      add_products(kernels, linear, x, piece, sums);
+    }
     finish(kernels, linear, piece, sums);
   });
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 // Linear layers over small codes with scales, for the kernels of linear_scaled, linear_fp8_block and linear_nvfp4. Rows
-// and weights stay plain, as a checkpoint has them: rows are widened to f32 once, weights tile by tile, each tile for
-// up to 64 rows; one row is bound by reading the codes.
+// and weights stay plain, as a checkpoint has them. Rows are widened once, weights where they are used: fp8 and fp4 to
+// f32, tile by tile, each tile for up to 64 rows; i8 to 16 bits in registers, and their sums are exact, so they carry
+// no scales of groups.
 
 #include "kernels/cpu/lib/result_kind.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
@@ -64,7 +65,7 @@ Kernel scaled_linear_kernel(const char* op, Verdict (*supports)(const KernelRequ
           .prepare = prepare_scaled_linear<run>,
           .scratch_bytes = scaled_linear_scratch,
           .note =
-              "16 columns and up to 64 rows at a time over the threads, f32 sums of lanes along k; "
+              "16 columns and up to 64 rows at a time over the threads, f32 sums of lanes along k, 32-bit ones of i8; "
               "baseline avx2 avx512"};
 }
 

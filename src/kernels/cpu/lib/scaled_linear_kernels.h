@@ -9,8 +9,8 @@
 
 namespace weft::cpu {
 
-enum class SmallCode : std::uint8_t { i8, f8e4m3, f4e2m1 };
-inline constexpr int kSmallCodes = 3;
+enum class SmallCode : std::uint8_t { f8e4m3, f4e2m1 };
+inline constexpr int kSmallCodes = 2;
 
 // Columns whose weights are widened together, and columns of one piece of work.
 inline constexpr int kScaledTileColumns = 4;
@@ -27,6 +27,20 @@ struct ScaledTile {
   std::int64_t rows = 0;
   float* sums = nullptr;  // [rows, kScaledColumns]: the products are added to the first kScaledTileColumns of each
 };
+
+// Products of whole numbers, exact where depth is at most kDeepestIntegers.
+struct IntegerTile {
+  const std::int8_t* weight = nullptr;  // [columns, depth]
+  std::int64_t weight_stride = 0;
+  int columns = 0;                  // 1 to kScaledColumns
+  const std::int16_t* x = nullptr;  // [rows, depth], each in [-128, 127]; zeros up to a multiple of kIntegerPadding
+  std::int64_t x_stride = 0;
+  std::int64_t depth = 0;
+  std::int64_t rows = 0;
+  std::int32_t* sums = nullptr;  // [rows, kScaledColumns]: the first `columns` of each are set
+};
+inline constexpr std::int64_t kIntegerPadding = 32;
+inline constexpr std::int64_t kDeepestIntegers = (std::int64_t{1} << 31) / (128 * 128) - 1;
 
 // output = sums * column_scale * row_scale + bias, rounded to the output's element.
 struct ScaledFinish {
@@ -47,6 +61,7 @@ struct ScaledLinearKernels {
   void (*widen[kSmallCodes])(const void* codes, float scale, float* to, std::int64_t count);
   // The order of a sum depends on depth alone, not on the number of rows.
   void (*multiply)(const ScaledTile&);
+  void (*multiply_integers)(const IntegerTile&);
   void (*finish[kElements])(const ScaledFinish&);
 };
 extern const ScaledLinearKernels scaled_linear_kernels_baseline;

@@ -5,30 +5,21 @@
 #include <cstdint>
 
 #include "kernels/cpu/lib/float_vector_operations.h"
+#include "kernels/cpu/lib/integer_dots.h"
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
 
 namespace weft::cpu {
 namespace {
 
-template <SmallCode code>
-inline Floats values_of(const std::uint8_t* codes) {
-  if constexpr (code == SmallCode::i8) {
-    return __builtin_convertvector(load_signed_bytes(codes), Floats);
-  } else {
-    return fp8_values(load_bytes(codes));
-  }
-}
-
-template <SmallCode code>
-void widen_codes(const void* from, float scale, float* to, std::int64_t count) {
+void widen_bytes(const void* from, float scale, float* to, std::int64_t count) {
   const auto* codes = static_cast<const std::uint8_t*>(from);
   const Floats factor = fill(scale);
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store(to + i, values_of<code>(codes + i) * factor);
+  for (; i + kLanes <= count; i += kLanes) store(to + i, fp8_values(load_bytes(codes + i)) * factor);
   if (i == count) return;
   std::uint8_t rest[kLanes] = {};
   std::memcpy(rest, codes + i, static_cast<unsigned long>(count - i));
-  store_first(to + i, values_of<code>(rest) * factor, static_cast<int>(count - i));
+  store_first(to + i, fp8_values(load_bytes(rest)) * factor, static_cast<int>(count - i));
 }
 
 // Twice the value of each code; the sign of -0 is of no matter to a sum.
@@ -103,8 +94,9 @@ void finish_rows(const ScaledFinish& task) {
 }
 
 constexpr ScaledLinearKernels make_scaled_linear_kernels() {
-  return {{widen_codes<SmallCode::i8>, widen_codes<SmallCode::f8e4m3>, widen_fours},
+  return {{widen_bytes, widen_fours},
           multiply_tile,
+          multiply_integer_tile,
           {finish_rows<float>, finish_rows<Half>, finish_rows<Brain>}};
 }
 
