@@ -48,14 +48,16 @@ std::unique_ptr<Graph> two_calls(const Op& op, const OpTable& ops) {
   return two_calls(op, ops, metas_of(call.operands), call.attributes);
 }
 
-// The op's first sample with rows and columns of another count.
-Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns) {
+// The op's first sample with rows and columns of another count, and groups of `group` unless that is 0.
+Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group) {
   const SampleCall call = make_sample_call(op, op.samples[0], DType::f32);
   const std::int64_t before = infer_results(op, ops, metas_of(call.operands), call.attributes)[0].shape.back().number();
   Sample sample = with_row_count(op.samples[0], tensors_with_rows(op, ops, op.samples[0]), rows);
   for (SampleTensor& tensor : sample.tensors)
     if (!tensor.shape.empty() && tensor.shape.back() % before == 0)
       tensor.shape.back() = tensor.shape.back() / before * columns;
+  for (auto& [name, value] : sample.attributes)
+    if (group > 0 && name == "group_size") value = group;
   return sample;
 }
 
@@ -279,7 +281,7 @@ void bench_fusions(const Context& context, const FusionBenchOptions& options,
     const Op& op = context.ops.at(name);
     for (const std::int64_t columns : options.columns)
       for (const std::int64_t rows : options.rows)
-        for (const SampleCall& call : sample_calls(op, resized(op, context.ops, rows, columns))) {
+        for (const SampleCall& call : sample_calls(op, resized(op, context.ops, rows, columns, options.group))) {
           infer_results(op, context.ops, metas_of(call.operands), call.attributes);
           const auto meaning = two_calls(op, context.ops, metas_of(call.operands), call.attributes);
           if (meaning == nullptr) continue;

@@ -21,6 +21,7 @@ struct FusionBenchOptions {
   std::vector<std::string> ops;  // empty: all fused ops
   std::vector<std::int64_t> rows = {1, 512};
   std::vector<std::int64_t> columns = {576, 4096, 14336};  // of the codes, or whatever the op's first result is
+  std::int64_t group = 0;  // the group_size of ops that have one; 0: that of their sample
   std::int64_t rounds = 15;
   std::function<double()> clock;  // seconds, from any start
 };
@@ -52,8 +53,8 @@ std::vector<std::string> fused_ops(const OpTable& ops);
 // UserError for an op that is not there or is not fused.
 void check_fusion_bench(const Context& context, const FusionBenchOptions& options);
 
-// Hands over each row as it was measured, on the op's first sample with these rows and columns. UserError where it
-// cannot have that many columns. After check_fusion_bench.
+// Hands over each row as it was measured, on the op's first sample with these rows, columns and group. UserError where
+// it cannot have that many columns. After check_fusion_bench.
 void bench_fusions(const Context& context, const FusionBenchOptions& options,
                    const std::function<void(const FusionBenchRow&)>& on_row);
 

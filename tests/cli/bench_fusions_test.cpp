@@ -68,6 +68,25 @@ TEST(BenchFusions, CountsTheBytesOfBothWays) {
   EXPECT_EQ(report["rows"].size(), 6u);  // three dtypes of each
 }
 
+TEST(BenchFusions, TakesTheGroupThatIsAskedFor) {
+  const std::string fp8 = "silu_and_mul_per_token_group_quant_fp8", row = "silu_and_mul_static_scaled_fp8_quant";
+  const ProgramRun run =
+      bench({"--op", fp8, "--op", row, "--rows", "3", "--columns", "256", "--group", "128", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json report = Json::parse(run.out);
+  int grouped = 0;
+  for (const Json& line : report["rows"]) {
+    const std::string call = line["call"];
+    if (line["op"] != fp8) continue;
+    EXPECT_NE(call.find("group_size=128"), std::string::npos) << call;
+    if (call.find("bf16[3, 512]") == std::string::npos) continue;
+    ++grouped;
+    EXPECT_EQ(line["fused_bytes"], 3 * (512 * 2 + 256 + 2 * 4));
+  }
+  EXPECT_EQ(grouped, 1);
+  EXPECT_EQ(report["rows"].size(), 6u);
+}
+
 TEST(BenchFusions, WritesEveryFormat) {
   const auto in_format = [&](const char* format) {
     const ProgramRun run =
@@ -100,6 +119,7 @@ TEST(BenchFusions, SaysWhatCannotBeMeasured) {
             std::string::npos);
   EXPECT_NE(message({"--provider", "cpu"}).find("[--provider] does not go with --fusions"), std::string::npos);
   EXPECT_NE(message({"--columns", "0"}).find("[--columns] must be in [1, 65536], but is 0"), std::string::npos);
+  EXPECT_NE(message({"--group", "-1"}).find("[--group] must be in [0, 65536], but is -1"), std::string::npos);
   EXPECT_NE(message({"--op", "rms_norm_per_token_group_quant_int8", "--columns", "40", "-o", "jsonl"})
                 .find("[rms_norm_per_token_group_quant_int8] x must have rows of whole groups of 32"),
             std::string::npos);

@@ -31,6 +31,7 @@ struct OpsArguments {
   std::vector<std::string> providers;
   std::string rows = "1,512";
   std::string columns = "576,4096,14336";
+  std::int64_t group = 0;
   std::string threads;  // "" for the option's own value
   std::int64_t rounds = 5;
   std::string format = "md";
@@ -105,11 +106,12 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
   return 0;
 }
 
+constexpr std::int64_t kMostSize = 65536;
+
 std::vector<std::int64_t> sizes(const std::string& text, const char* option) {
-  constexpr std::int64_t kMost = 65536;
   const std::vector<std::int64_t> sizes = counts(text, option);
   for (const std::int64_t size : sizes)
-    USER_CHECK(size >= 1 && size <= kMost, "[{}] must be in [1, {}], but is {}", option, kMost, size);
+    USER_CHECK(size >= 1 && size <= kMostSize, "[{}] must be in [1, {}], but is {}", option, kMostSize, size);
   return sizes;
 }
 
@@ -129,6 +131,9 @@ int bench_fusions(const OpsArguments& arguments, VerbCall& call) {
   FusionBenchOptions options{.ops = arguments.ops};
   options.rows = sizes(arguments.rows, "--rows");
   options.columns = sizes(arguments.columns, "--columns");
+  USER_CHECK(arguments.group >= 0 && arguments.group <= kMostSize, "[--group] must be in [0, {}], but is {}", kMostSize,
+             arguments.group);
+  options.group = arguments.group;
   options.rounds = rounds(arguments);
   options.clock = seconds_now;
   const BenchFormat format = bench_format(arguments.format, arguments.json);
@@ -171,6 +176,8 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
   ops.option("--rows", arguments.rows, "Row counts of the calls.", {.shows_default = true});
   ops.flag("--fusions", arguments.fusions, "Fused ops against the two ops that they mean, and against a copy.");
   ops.option("--columns", arguments.columns, "Columns of the results of --fusions.", {.shows_default = true});
+  ops.option("--group", arguments.group, "Group size of --fusions where ops have one; 0: that of the op's sample.",
+             {.shows_default = true});
   ops.option("-t,--threads", arguments.threads, "Threads that compute.");
   ops.option("-r,--repetitions", arguments.rounds, "How often.", {.shows_default = true});
   ops.option("-o,--output", arguments.format, "md, csv, json or jsonl.", {.shows_default = true});

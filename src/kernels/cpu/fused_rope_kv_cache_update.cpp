@@ -8,6 +8,7 @@
 #include "kernels/cpu/lib/page_store.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
 #include "kernels/registry.h"
+#include "kernels/row_chunks.h"
 
 namespace weft::cpu {
 namespace {

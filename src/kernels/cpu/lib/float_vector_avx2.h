@@ -38,6 +38,10 @@ inline Integers smaller_unsigned_words(Integers a, Integers b) {
   return reinterpret_cast<Integers>(_mm256_min_epu16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 }
 
+inline Integers larger_unsigned_words(Integers a, Integers b) {
+  return reinterpret_cast<Integers>(_mm256_max_epu16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+
 inline Integers leading_lanes(int count) {
   const Integers lane = {0, 1, 2, 3, 4, 5, 6, 7};
   return lane < count;
@@ -114,6 +118,34 @@ inline void store_signed_byte_pairs(std::int8_t* to, const Integers* x, int bias
   const __m256i sign = _mm256_or_si256(_mm256_and_si256(even, _mm256_set1_epi16(0x80)),
                                        _mm256_and_si256(odd, _mm256_set1_epi16(INT16_MIN)));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(_mm256_or_si256(bytes, sign), 0xd8));
+}
+
+// Words of 16 bits, the even ones from the first, the odd ones from the second.
+inline Integers blended_words(Integers even, Integers odd) {
+  return reinterpret_cast<Integers>(
+      _mm256_blend_epi16(reinterpret_cast<__m256i>(even), reinterpret_cast<__m256i>(odd), 0xaa));
+}
+// Bytes that were packed by halves.
+inline void store_in_order(std::int8_t* to, __m256i bytes) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(bytes, 0xd8));
+}
+inline __m256i low_bytes(const Integers* words) {
+  const __m256i low = _mm256_set1_epi16(0xff);
+  return _mm256_packus_epi16(_mm256_and_si256(reinterpret_cast<__m256i>(words[0]), low),
+                             _mm256_and_si256(reinterpret_cast<__m256i>(words[1]), low));
+}
+inline __m256i bytes_of_the_signs(const Integers* words) {
+  return _mm256_packs_epi16(reinterpret_cast<__m256i>(words[0]), reinterpret_cast<__m256i>(words[1]));
+}
+// Of 32 words the low bytes, in [0, 127]; the signs of 32 words as their highest bits.
+inline void store_low_bytes_or_signs(std::int8_t* to, const Integers* words, const Integers* signs) {
+  const __m256i sign = _mm256_and_si256(bytes_of_the_signs(signs), _mm256_set1_epi8(-128));
+  store_in_order(to, _mm256_or_si256(low_bytes(words), sign));
+}
+// The same, negated where the other words are negative.
+inline void store_low_bytes_negated(std::int8_t* to, const Integers* words, const Integers* signs) {
+  const __m256i sign = _mm256_or_si256(bytes_of_the_signs(signs), _mm256_set1_epi8(1));
+  store_in_order(to, _mm256_sign_epi8(low_bytes(words), sign));
 }
 
 inline Floats load_first(const float* from, int count) {

@@ -19,6 +19,7 @@ using Integers = std::int32_t __attribute__((vector_size(64)));
 
 // The masked forms, because g++ 12 warns of an uninitialised operand inside the others.
 constexpr __mmask16 kEvery = 0xffff;
+constexpr __mmask32 kEveryWord = 0xffffffff;
 
 inline Floats fill(float value) { return _mm512_set1_ps(value); }
 inline Floats square_root(Floats x) { return _mm512_maskz_sqrt_ps(kEvery, x); }
@@ -38,6 +39,10 @@ inline Integers smaller_words(Integers a, Integers b) {
 }
 inline Integers smaller_unsigned_words(Integers a, Integers b) {
   return reinterpret_cast<Integers>(_mm512_min_epu16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+}
+
+inline Integers larger_unsigned_words(Integers a, Integers b) {
+  return reinterpret_cast<Integers>(_mm512_max_epu16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 }
 
 inline __mmask16 leading_lanes(int count) { return static_cast<__mmask16>((1u << count) - 1); }
@@ -96,6 +101,25 @@ inline void store_signed_bytes(std::int8_t* to, const Integers* x, int bias, con
 }
 inline void store_signed_byte_pairs(std::int8_t* to, const Integers* x, int bias, const Floats* signs) {
   store_pairs(to, signed_byte(x[0], bias, signs[0]), signed_byte(x[1], bias, signs[1]));
+}
+
+inline Integers blended_words(Integers even, Integers odd) {
+  return reinterpret_cast<Integers>(
+      _mm512_mask_blend_epi16(0xaaaaaaaa, reinterpret_cast<__m512i>(even), reinterpret_cast<__m512i>(odd)));
+}
+inline __m256i low_bytes(const Integers* words) {
+  return _mm512_maskz_cvtepi16_epi8(kEveryWord, reinterpret_cast<__m512i>(words[0]));
+}
+inline __m256i bytes_of_the_signs(const Integers* words) {
+  return _mm512_maskz_cvtsepi16_epi8(kEveryWord, reinterpret_cast<__m512i>(words[0]));
+}
+inline void store_low_bytes_or_signs(std::int8_t* to, const Integers* words, const Integers* signs) {
+  const __m256i sign = _mm256_and_si256(bytes_of_the_signs(signs), _mm256_set1_epi8(-128));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_or_si256(low_bytes(words), sign));
+}
+inline void store_low_bytes_negated(std::int8_t* to, const Integers* words, const Integers* signs) {
+  const __m256i sign = _mm256_or_si256(bytes_of_the_signs(signs), _mm256_set1_epi8(1));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_sign_epi8(low_bytes(words), sign));
 }
 
 inline Floats load_first(const float* from, int count) { return _mm512_maskz_loadu_ps(leading_lanes(count), from); }

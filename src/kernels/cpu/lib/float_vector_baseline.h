@@ -69,6 +69,10 @@ inline Integers smaller_unsigned_words(Integers a, Integers b) {
   for (int i = 0; i < kParts; ++i) set_part(a, i, _mm_min_epu16(part(a, i), part(b, i)));
   return a;
 }
+inline Integers larger_unsigned_words(Integers a, Integers b) {
+  for (int i = 0; i < kParts; ++i) set_part(a, i, _mm_max_epu16(part(a, i), part(b, i)));
+  return a;
+}
 constexpr bool kFusesMultiplyAdd = false;
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return a * b + c; }
 
@@ -191,6 +195,31 @@ inline void store_signed_byte_pairs(std::int8_t* to, const Integers* x, int bias
     const __m128i even = _mm_and_si128(_mm_srli_epi16(packed(signs, 0), 8), _mm_set1_epi16(0x80));
     const __m128i odd = _mm_and_si128(packed(signs, 1), _mm_set1_epi16(INT16_MIN));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, _mm_or_si128(bytes, _mm_or_si128(even, odd)));
+  }
+}
+
+inline Integers blended_words(Integers even, Integers odd) {
+  for (int i = 0; i < kParts; ++i) set_part(even, i, _mm_blend_epi16(part(even, i), part(odd, i), 0xaa));
+  return even;
+}
+inline __m128i low_bytes(const Integers* words, int index) {
+  const __m128i low = _mm_set1_epi16(0xff);
+  return _mm_packus_epi16(_mm_and_si128(part_of(words, 2 * index), low),
+                          _mm_and_si128(part_of(words, 2 * index + 1), low));
+}
+inline __m128i bytes_of_the_signs(const Integers* words, int index) {
+  return _mm_packs_epi16(part_of(words, 2 * index), part_of(words, 2 * index + 1));
+}
+inline void store_low_bytes_or_signs(std::int8_t* to, const Integers* words, const Integers* signs) {
+  for (int i = 0; i < 2; ++i) {
+    const __m128i sign = _mm_and_si128(bytes_of_the_signs(signs, i), _mm_set1_epi8(-128));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, _mm_or_si128(low_bytes(words, i), sign));
+  }
+}
+inline void store_low_bytes_negated(std::int8_t* to, const Integers* words, const Integers* signs) {
+  for (int i = 0; i < 2; ++i) {
+    const __m128i sign = _mm_or_si128(bytes_of_the_signs(signs, i), _mm_set1_epi8(1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, _mm_sign_epi8(low_bytes(words, i), sign));
   }
 }
 

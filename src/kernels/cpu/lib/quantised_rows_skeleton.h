@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/lib/fp4_tail.h"
+#include "kernels/cpu/lib/paired_products.h"
 #include "kernels/cpu/lib/quantised_tails.h"
 #include "kernels/cpu/lib/row_wise_skeleton.h"
 
@@ -81,7 +82,7 @@ __attribute__((always_inline)) inline void quantise_values(Waiting<T>& waiting, 
 }
 
 template <class T, class Weight>
-void quantised_rms_norm(const NormTask& task, const QuantTask& quant) {
+void quantised_rms_norm_values(const NormTask& task, const QuantTask& quant) {
   Waiting<T> waiting(quant);
   normalised_rows<T, Weight>(
       task, [&](std::int64_t row, auto value)
@@ -89,7 +90,30 @@ void quantised_rms_norm(const NormTask& task, const QuantTask& quant) {
 }
 
 template <class T, class Weight>
+void quantised_rms_norm(const NormTask& task, const QuantTask& quant) {
+  if constexpr (__is_same(T, Brain) && __is_same(Weight, Brain)) {
+    if (task.variance_columns == task.columns && quantises_products(quant))
+      return quantised_norm_products(task, quant, [&](std::int64_t row) {
+        NormTask alone = task;
+        alone.x = row_of<T>(task.x, row, task.x_stride);
+        alone.rows = 1;
+        quantised_rms_norm_values<T, Weight>(alone, row_alone(quant, row));
+      });
+  }
+  quantised_rms_norm_values<T, Weight>(task, quant);
+}
+
+template <class T, class Weight>
 void quantised_fused_add_rms_norm(const NormTask& task, const QuantTask& quant) {
+  if constexpr (__is_same(T, Brain) && __is_same(Weight, Brain)) {
+    if (task.normalise_rounded && task.variance_columns == task.columns && quantises_products(quant))
+      return quantised_sum_norm_products(task, quant, [&](std::int64_t row, const T* sums, float scale) {
+        Waiting<T> waiting(quant);
+        quantise_values<T, Weight>(waiting, row, [&](std::int64_t column, auto lanes) {
+          return scaled<Weight>(load(sums + column, lanes), scale, task.weight, column, lanes);
+        });
+      });
+  }
   Waiting<T> waiting(quant);
   const auto take = [&](std::int64_t row, auto value) __attribute__((always_inline)) {
     quantise_values<T, Weight>(waiting, row, value);
@@ -120,6 +144,15 @@ void quantised_gate(const RowTask& task, const QuantTask& quant) {
 
 template <Gate gate, class T>
 void quantised_gate_of(const RowTask& task, const QuantTask& quant) {
+  if constexpr (gate == Gate::silu && __is_same(T, Brain)) {
+    if (quantises_products(quant))
+      return quantised_silu_products(task, quant, [&](std::int64_t row) {
+        RowTask alone = task;
+        alone.x = row_of<T>(task.x, row, task.x_stride);
+        alone.rows = 1;
+        quantised_gate<gate, T, T, true>(alone, row_alone(quant, row));
+      });
+  }
   if constexpr (__is_same(T, Brain)) {
     if (quant.group % kTogether == 0 && quant.columns % kTogether == 0)
       return quantised_gate<gate, T, T, true>(task, quant);

@@ -39,10 +39,12 @@ inline Integers larger_magnitude(Integers largest, Floats x) {
   return bits > largest ? bits : largest;
 }
 
-inline float largest_lane(Integers x) {
+// Of the bits of floats that are not negative.
+template <class Bits>
+inline float largest_lane(Bits x) {
 #pragma GCC unroll 4
   for (int width = kLanes / 2; width > 0; width /= 2) {
-    const Integers moved = __builtin_shuffle(x, lane_numbers() ^ width);
+    const Bits moved = __builtin_shuffle(x, lane_numbers() ^ width);
     x = moved > x ? moved : x;
   }
   return float_of_bits(static_cast<std::uint32_t>(x[0]));
@@ -103,8 +105,8 @@ inline bool every_lane(Integers truth) {
 // code ends between them. Parts that underflow are of products far below every code but 0.
 constexpr float kLeastOrdinary = 0x1p-64f, kLargestOrdinary = 0x1p64f;
 template <bool short_values>
-inline Integers is_ordinary(Floats scale) {
-  const Integers inside = (scale >= kLeastOrdinary) & (scale <= kLargestOrdinary);
+inline Integers is_ordinary(Floats scale, float least) {
+  const Integers inside = (scale >= least) & (scale <= kLargestOrdinary);
   return short_values ? inside & ((bits_of(scale) & 0x7fffff) != 0x7fffff) : inside;
 }
 // Of the groups of a block; the inverses are for short values alone.
@@ -138,9 +140,9 @@ struct Product {
   Floats factor;
 };
 
-// Turns magnitudes, which lie where scales will, into scales. Whether all are ordinary.
+// Turns magnitudes, which lie where scales will, into scales. Whether all are ordinary and not below `least`.
 template <bool short_values, class ScaleOf>
-inline bool scales_of(GroupScales& scales, std::int64_t count, ScaleOf scale_of) {
+inline bool scales_of(GroupScales& scales, std::int64_t count, ScaleOf scale_of, float least = kLeastOrdinary) {
   Integers ordinary = Integers{} - 1;
   for_each_vector(count, [&](std::int64_t group, auto lanes) {
     const Floats scale = scale_of(load(scales.scale + group, lanes));
@@ -151,9 +153,9 @@ inline bool scales_of(GroupScales& scales, std::int64_t count, ScaleOf scale_of)
       store(scales.inverse_rest + group, multiply_add(-inverse, scale, fill(1.0f)) * inverse, lanes);
     }
     if constexpr (__is_same(decltype(lanes), AllLanes)) {
-      ordinary &= is_ordinary<short_values>(scale);
+      ordinary &= is_ordinary<short_values>(scale, least);
     } else {
-      ordinary &= is_ordinary<short_values>(scale) | (lane_numbers() >= lanes.count);
+      ordinary &= is_ordinary<short_values>(scale, least) | (lane_numbers() >= lanes.count);
     }
   });
   return every_lane(ordinary);

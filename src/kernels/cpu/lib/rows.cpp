@@ -10,8 +10,6 @@
 namespace weft::cpu {
 namespace {
 
-constexpr std::int64_t kChunkBytes = 32 * 1024;
-
 bool is_float_element(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 }  // namespace
@@ -99,12 +97,6 @@ RowRun RowSpace::run_at(std::int64_t first, std::int64_t last) const {
     if (dim == dims_ - 1) run.count = std::min(run.count, size_[at] - index);
   }
   return run;
-}
-
-std::int64_t RowSpace::rows_of_chunk(std::int64_t row_bytes, int threads) const {
-  row_bytes = std::max<std::int64_t>(row_bytes, 1);
-  if (threads == 1 || rows_ == 1 || rows_ <= kSerialBytes / row_bytes) return rows_;
-  return std::max<std::int64_t>(1, kChunkBytes / row_bytes);
 }
 
 }  // namespace weft::cpu

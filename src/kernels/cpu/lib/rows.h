@@ -11,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "kernels/cpu/lib/element.h"
 #include "kernels/kernel.h"
+#include "kernels/row_chunks.h"
 
 namespace weft::cpu {
 
@@ -26,9 +27,6 @@ Verdict norm_weight(const std::optional<Meta>& weight, DType x);
 std::size_t weighting_of(const TensorView& weight, DType x);  // a Weighting
 
 inline constexpr int kMaxRowOperands = 5;
-// A row-wise op over no more than this takes about as long as waking a thread (measured: 64 KiB pass through one core
-// in 5 us).
-inline constexpr std::int64_t kSerialBytes = 64 * 1024;
 
 // Rows [first, first + count) of each operand, `stride` elements apart, bytes where elements are packed; 0 where one
 // row serves all.
@@ -59,7 +57,7 @@ class RowSpace {
   // The same, shared among the threads in chunks of several rows; little work stays on the caller's thread.
   template <class Body>
   void run(ThreadPool& threads, std::int64_t row_bytes, Body&& body) const {
-    const std::int64_t chunk_rows = rows_of_chunk(row_bytes, threads.threads());
+    const std::int64_t chunk_rows = rows_of_chunk(rows_, row_bytes, threads.threads());
     if (chunk_rows >= rows_) return for_each_run(0, rows_, body);
     threads.run((rows_ + chunk_rows - 1) / chunk_rows, [&](std::int64_t chunk, int) {
       const std::int64_t first = chunk * chunk_rows;
@@ -74,7 +72,6 @@ class RowSpace {
     std::array<std::int64_t, kMaxRank> stride;
   };
   RowRun run_at(std::int64_t first, std::int64_t last) const;
-  std::int64_t rows_of_chunk(std::int64_t row_bytes, int threads) const;
 
   std::array<Operand, kMaxRowOperands> operands_{};
   std::size_t operand_count_ = 0;

@@ -1,0 +1,318 @@
+#pragma once
+
+// silu_and_mul and the norms of bf16 that end as codes of groups, for one instruction set (WEFT_FLOAT_VECTORS: see
+// float_vector_operations.h). What is quantised is then a product a * y, y a bf16 operand and a made of the bf16
+// operand x and rounded. That takes about two thirds of the instructions of the general way:
+//   * even and odd columns stand in two vectors, which a shift and a mask make of memory
+//   * magnitudes alone are computed and wait; signs are those of x and y, taken for 32 columns at a time
+//   * a product of two bf16 has at most 16 significant bits and rounds to bf16 by two multiplications
+// Infinities, NaN, huge and tiny numbers leave scales that are not ordinary, or are factors that are large: a row that
+// has them is made again in the general way. The bits are those of the general way throughout.
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/lib/quantised_tails.h"
+#include "kernels/cpu/lib/row_wise_skeleton.h"
+
+namespace weft::cpu {
+namespace {
+
+// Near denormals a factor a, then below 2^-125, and a product may be off by 2^-133: where y is below 2^65 and scales
+// are at least 2^-48, neither codes nor scales show it.
+constexpr std::int32_t kLargeFactor = 0x6000;  // 2^65 as bf16
+constexpr float kLeastProductScale = 0x1p-48f;
+constexpr std::int64_t kLineBytes = 64;  // of a cache
+
+inline Integers magnitudes_of(Integers pairs) { return pairs & 0x7fff7fff; }
+inline Words larger_bits(Words largest, Floats x) {
+  const Words bits = reinterpret_cast<Words>(x);
+  return bits > largest ? bits : largest;
+}
+
+// a * y of bf16 that are not negative, rounded to bf16, ties to even; infinite or NaN from 2^111 on. Of a product
+// m * 2^e, m < 2^16, the sum of m * 2^16 and m is rounded to a multiple of 2^8, of which m * 2^16 is one.
+inline Floats rounded_product(Floats a, Floats y) {
+  const Floats product = a * y;
+  return multiply_add(product, fill(-65536.0f), product * 65537.0f);
+}
+// Any x >= 0 rounded to bf16, ties to even; NaN from 2^111 on (Veltkamp's splitting).
+inline Floats rounded_by_splitting(Floats x) {
+  const Floats far = x * 65537.0f;
+  return far - (far - x);
+}
+// The same where no x above 2^-125 lies in the middle of two bf16.
+inline Floats rounded_half_up(Floats x) {
+  return floats_of(wrapping_sum(bits_of(x), Integers{} + 0x8000) & static_cast<std::int32_t>(0xffff0000));
+}
+
+// Whole groups of a row, at most kBlockColumns: products, which may have taken the place of what they are made of.
+struct ProductBlock {
+  float values[kBlockColumns];
+  GroupScales scales;
+};
+
+// The products of a group of whole pairs; gives the largest, NaN above all. factor(column, |x|, lanes) is a.
+template <class Factor>
+__attribute__((always_inline)) inline float group_products(float* products, const Brain* x, const Brain* y,
+                                                           std::int64_t columns, Integers& large, Factor factor) {
+  Words largest_even = {}, largest_odd = {};
+  for (std::int64_t column = 0; column < columns; column += 2 * kLanes) {
+    const Integers xs = magnitudes_of(load_bits(x + column)), ys = magnitudes_of(load_bits(y + column));
+    large = larger_unsigned_words(large, ys);
+    const Floats even = rounded_product(factor(column, even_of(xs), EvenLanes{}), even_of(ys));
+    const Floats odd = rounded_product(factor(column + kLanes, odd_of(xs), OddLanes{}), odd_of(ys));
+    store(products + column, even);
+    store(products + column + kLanes, odd);
+    largest_even = larger_bits(largest_even, even);
+    largest_odd = larger_bits(largest_odd, odd);
+  }
+  return largest_lane(largest_even > largest_odd ? largest_even : largest_odd);
+}
+
+// As for_each_group, with the count known to the compiler where groups are short.
+template <class Body>
+__attribute__((always_inline)) inline void for_each_product_group(std::int64_t columns, std::int64_t group, Body body) {
+  if (group != kTogether) return for_each_group(columns, group, body);
+  for (std::int64_t i = 0; i < columns / kTogether; ++i) body(i, i * kTogether, kTogether);
+}
+
+// The products of a block, and the largest of each group where its scale will be. Whether no y is large.
+template <class Factor>
+__attribute__((always_inline)) inline bool block_products(ProductBlock& block, const Brain* x, const Brain* y,
+                                                          std::int64_t columns, std::int64_t group, Factor factor) {
+  Integers large = {};
+  const auto make = [&](std::int64_t number, std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
+    const auto factor_of_group = [&](std::int64_t column, Floats magnitude, auto lanes) __attribute__((always_inline)) {
+      return factor(first + column, magnitude, lanes);
+    };
+    block.scales.scale[number] =
+        group_products(block.values + first, x + first, y + first, count, large, factor_of_group);
+  };
+  for_each_product_group(columns, group, make);
+  const Integers to_sign_bit = (Integers{} + (0x8000 - kLargeFactor)) * 0x10001;
+  return every_lane((wrapping_sum(large, to_sign_bit) & static_cast<std::int32_t>(0x80008000)) == 0);
+}
+
+// Codes of ratios >= 0 in the low 8 bits of integers, and how they are stored with signs.
+struct Fp8Codes {
+  // The sum has the multiple of the code's last place in its low bits, and beside it 56, as the biases of both
+  // exponents want it modulo 256; the exponent comes from `power`.
+  static Integers low(Floats ratio) {
+    const Integers bits = bits_of(ratio) & 0x7f800000;
+    const Integers power = bits > 0x3c800000 ? bits : Integers{} + 0x3c800000;
+    return bits_of(multiply_add(floats_of(power), fill(0x1.00007p+20f), ratio)) + (power >> 20);
+  }
+  static void store(std::int8_t* to, const Integers* words, const Integers* signs) {
+    store_low_bytes_or_signs(to, words, signs);
+  }
+};
+struct Int8Codes {
+  static Integers low(Floats ratio) { return bits_of(ratio + 0x1.8p+23f); }
+  static void store(std::int8_t* to, const Integers* words, const Integers* signs) {
+    store_low_bytes_negated(to, words, signs);
+  }
+};
+struct TruncatedInt8Codes : Int8Codes {
+  static Integers low(Floats ratio) { return Int8Codes::low(truncated(ratio)); }
+};
+
+template <class Codes>
+__attribute__((always_inline)) inline void block_codes(const ProductBlock& block, std::int8_t* codes, const Brain* x,
+                                                       const Brain* y, std::int64_t columns, std::int64_t group) {
+  constexpr int kPairs = kVectorsTogether / 2;
+  const auto make = [&](std::int64_t number, std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
+    const Quotient<kFusesMultiplyAdd> quotient(block.scales, number);
+    for (std::int64_t column = first; column < first + count; column += kTogether) {
+      Integers words[kPairs], signs[kPairs];
+#pragma GCC unroll 8
+      for (int p = 0; p < kPairs; ++p) {
+        const std::int64_t at = column + 2 * p * kLanes;
+        const Integers even = Codes::low(quotient(load(block.values + at)));
+        const Integers odd = Codes::low(quotient(load(block.values + at + kLanes)));
+        words[p] = blended_words(even, odd << 16);
+        signs[p] = load_bits(x + at) ^ load_bits(y + at);
+      }
+      Codes::store(codes + column, words, signs);
+    }
+  };
+  for_each_product_group(columns, group, make);
+}
+
+// Whether products can be quantised so for this task.
+inline bool quantises_products(const QuantTask& task) {
+  const bool by_groups =
+      task.tail == Tail::int8_groups || (task.tail == Tail::fp8_groups && !task.has_bound && !task.codes_by_reciprocal);
+  return by_groups && task.group % kTogether == 0 && task.columns % kTogether == 0 && task.group <= kBlockColumns;
+}
+
+// Codes and scales of a row; begin(first, columns) comes before the factors of a block, whose columns count from
+// `first`. False where the general way has to make the row. Where codes will lie is fetched ahead of them.
+template <class Begin, class Factor>
+__attribute__((always_inline)) inline bool quantised_products(ProductBlock& block, const QuantTask& task,
+                                                              std::int64_t row, const Brain* x, const Brain* y,
+                                                              Begin begin, Factor factor) {
+  const std::int64_t group = task.group, width = kBlockColumns / group * group;
+  const bool fp8 = task.tail == Tail::fp8_groups;
+  const auto scale_of = [&](Floats magnitude) {
+    return fp8 ? fp8_scale(magnitude, task) : larger(fill(task.least), magnitude) / 127.0f;
+  };
+  std::int8_t* codes = task.codes + row * task.codes_stride;
+  for (std::int64_t first = 0; first < task.columns; first += width, x += width, y += width) {
+    const std::int64_t columns = task.columns - first < width ? task.columns - first : width;
+    const std::int64_t groups = (columns + group - 1) / group;
+    for (std::int64_t column = 0; column < columns; column += kLineBytes) __builtin_prefetch(codes + first + column, 1);
+    begin(first, columns);
+    const bool small = block_products(block, x, y, columns, group, factor);
+    if (!scales_of<true>(block.scales, groups, scale_of, kLeastProductScale) || !small) return false;
+    give_scales(task, row, first / group, block.scales.scale, groups);
+    if (fp8) {
+      block_codes<Fp8Codes>(block, codes + first, x, y, columns, group);
+    } else if (task.toward_zero) {
+      block_codes<TruncatedInt8Codes>(block, codes + first, x, y, columns, group);
+    } else {
+      block_codes<Int8Codes>(block, codes + first, x, y, columns, group);
+    }
+  }
+  return true;
+}
+
+// The task of one of its rows.
+inline QuantTask row_alone(QuantTask task, std::int64_t row) {
+  task.codes += row * task.codes_stride;
+  task.scales += row * task.scales_stride;
+  task.first_row += row;
+  task.rows = 1;
+  return task;
+}
+
+inline Floats silu_divisor_of_operand(Floats x) {
+  return kFusesMultiplyAdd ? bfloat_silu_divisor(x) : vector_silu_divisor(x);
+}
+
+// silu_and_mul. general(row) makes codes and scales of a row.
+template <class General>
+inline void quantised_silu_products(const RowTask& task, const QuantTask& quant, General general) {
+  ProductBlock block;
+  for (std::int64_t row = 0; row < task.rows; ++row) {
+    const Brain* x = row_of<Brain>(task.x, row, task.x_stride);
+    const Brain* y = x + task.columns;
+    const auto divisors = [&](std::int64_t first, std::int64_t columns) {
+      for (std::int64_t column = 0; column < columns; column += 2 * kLanes) {
+        __builtin_prefetch(y + first + column);
+        const Integers pairs = silu_operands(load_bits(x + first + column));
+        store(block.values + column, silu_divisor_of_operand(even_of(pairs)));
+        store(block.values + column + kLanes, silu_divisor_of_operand(odd_of(pairs)));
+      }
+    };
+    const auto factor = [&](std::int64_t column, Floats magnitude, auto) __attribute__((always_inline)) {
+      return rounded_half_up(magnitude / load(block.values + column));
+    };
+    if (!quantised_products(block, quant, row, x, y, divisors, factor)) general(row);
+  }
+}
+
+struct FloatPairs {
+  Floats even, odd;
+};
+inline FloatPairs squares_of(Integers pairs) {
+  const Floats even = even_of(pairs), odd = odd_of(pairs);
+  return {even * even, odd * odd};
+}
+
+// The house row sum of what square(column) gives for pairs; `columns` are whole kTogether.
+template <class Square>
+__attribute__((always_inline)) inline float paired_row_sum(std::int64_t columns, Square square) {
+  constexpr int kVectors = kHouseSumLanes / kLanes;
+  static_assert(kHouseSumLanes == 2 * kTogether);
+  Floats partial[kVectors];
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) partial[v] = Floats{};
+  const auto add = [&](std::int64_t column, int vectors) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v += 2) {
+      const auto [even, odd] = square(column + v * kLanes);
+      partial[v] = partial[v] + even;
+      partial[v + 1] = partial[v + 1] + odd;
+    }
+  };
+  std::int64_t column = 0;
+  for (; column + kHouseSumLanes <= columns; column += kHouseSumLanes) add(column, kVectors);
+  if (column < columns) add(column, kVectors / 2);
+#pragma GCC unroll 4
+  for (int width = kVectors / 2; width > 1; width /= 2) {
+#pragma GCC unroll 8
+    for (int v = 0; v < width; ++v) partial[v] = partial[v] + partial[v + width];
+  }
+  float lanes[2 * kLanes];
+  for (int i = 0; i < kLanes; ++i) {
+    lanes[2 * i] = partial[0][i];
+    lanes[2 * i + 1] = partial[1][i];
+  }
+  for (int width = kLanes; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
+  }
+  return lanes[0];
+}
+
+// Codes and scales of x * scale, rounded, times y. Meanwhile the two rows that come next are fetched: nothing here
+// waits for memory.
+inline bool quantised_normalised(ProductBlock& block, const QuantTask& quant, std::int64_t row, const Brain* x,
+                                 const Brain* y, float scale, const Brain* next, const Brain* next_residual) {
+  const Floats scales = fill(scale);
+  const Brain *fetched = next, *fetched_residual = next_residual;
+  const auto begin = [&](std::int64_t first, std::int64_t) {
+    fetched = next + first;
+    fetched_residual = next_residual + first;
+  };
+  const auto factor = [&](std::int64_t column, Floats magnitude, auto lanes) __attribute__((always_inline)) {
+    __builtin_prefetch((__is_same(decltype(lanes), EvenLanes) ? fetched : fetched_residual) + column);
+    return rounded_by_splitting(magnitude * scales);
+  };
+  return quantised_products(block, quant, row, x, y, begin, factor);
+}
+
+// rms_norm. general(row) makes codes and scales of a row.
+template <class General>
+inline void quantised_norm_products(const NormTask& task, const QuantTask& quant, General general) {
+  const Brain* weight = static_cast<const Brain*>(task.weight);
+  ProductBlock block;
+  for (std::int64_t row = 0; row < task.rows; ++row) {
+    const Brain* x = row_of<Brain>(task.x, row, task.x_stride);
+    const Brain* next = x + task.x_stride;
+    const float squares = paired_row_sum(
+        task.columns, [&](std::int64_t column)
+                          __attribute__((always_inline)) { return squares_of(load_bits(x + column)); });
+    const float scale = norm_scale(squares, task);
+    if (!quantised_normalised(block, quant, row, x, weight, scale, next, next)) general(row);
+  }
+}
+
+// fused_add_rms_norm that normalises the sum as it is stored. general(row, sums, scale) makes codes and scales of a
+// row.
+template <class General>
+inline void quantised_sum_norm_products(const NormTask& task, const QuantTask& quant, General general) {
+  const Brain* weight = static_cast<const Brain*>(task.weight);
+  ProductBlock block;
+  for (std::int64_t row = 0; row < task.rows; ++row) {
+    const Brain* x = row_of<Brain>(task.x, row, task.x_stride);
+    const Brain* residual = row_of<Brain>(task.residual, row, task.residual_stride);
+    Brain* sums = row_of<Brain>(task.residual_output, row, task.residual_output_stride);
+    const float squares = paired_row_sum(
+        task.columns, [&](std::int64_t column) __attribute__((always_inline)) {
+          const Integers a = load_bits(x + column), b = load_bits(residual + column);
+          const Integers even = quiet_brain_bits(even_of(a) + even_of(b)),
+                         odd = quiet_brain_bits(odd_of(a) + odd_of(b));
+          const Integers pairs = blended_words(reinterpret_cast<Integers>(reinterpret_cast<Words>(even) >> 16), odd);
+          std::memcpy(sums + column, &pairs, sizeof(pairs));
+          return squares_of(pairs);
+        });
+    const float scale = norm_scale(squares, task);
+    if (!quantised_normalised(block, quant, row, sums, weight, scale, x + task.x_stride,
+                              residual + task.residual_stride))
+      general(row, sums, scale);
+  }
+}
+
+}  // namespace
+}  // namespace weft::cpu
