@@ -48,7 +48,8 @@ std::unique_ptr<Graph> two_calls(const Op& op, const OpTable& ops) {
   return two_calls(op, ops, metas_of(call.operands), call.attributes);
 }
 
-// The op's first sample with rows and columns of another count, and groups of `group` unless that is 0.
+// The op's first sample with rows and columns of another count, and groups of `group` unless that is 0; rounded between
+// its parts, as fusions are.
 Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group) {
   const SampleCall call = make_sample_call(op, op.samples[0], DType::f32);
   const std::int64_t before = infer_results(op, ops, metas_of(call.operands), call.attributes)[0].shape.back().number();
@@ -58,6 +59,10 @@ Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t
       tensor.shape.back() = tensor.shape.back() / before * columns;
   for (auto& [name, value] : sample.attributes)
     if (group > 0 && name == "group_size") value = group;
+  if (op.schema.parameter_index("intermediate") >= 0) {
+    std::erase_if(sample.attributes, [](const auto& attribute) { return attribute.first == "intermediate"; });
+    sample.attributes.emplace_back("intermediate", EnumWord{"input_dtype"});
+  }
   return sample;
 }
 
