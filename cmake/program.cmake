@@ -12,6 +12,9 @@ target_link_libraries(weft_cli PUBLIC weft_all)
 weft_precompiled(weft_cli)
 weft_grouped(weft_cli)
 weft_runs_once(weft_cli)
+if(TARGET weft_llvm)
+  add_dependencies(weft_cli weft_llvm)  # opened when code is generated
+endif()
 
 add_executable(weft apps/cli/main.cpp)
 target_link_libraries(weft PRIVATE weft_cli)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/options.h"
+#include "compiler/generated_kernels.h"
 #include "compiler/log.h"
 #include "ir/op.h"
 #include "kernels/select.h"
@@ -24,6 +25,7 @@ struct Context {
   std::vector<FusionPattern> patterns;  // of the tree, then those brought from outside it, as kCustomFusion
   std::vector<PassRow> passes;          // brought from outside the tree; passes_of in pipeline.h says where they run
   std::unique_ptr<ThreadPool> threads;
+  std::unique_ptr<GeneratedKernels> generated = std::make_unique<GeneratedKernels>();  // what Plans call of it is here
   RankGroups groups;  // that this process, or thread of it, is in: set by what runs several ranks
   Log log;
 

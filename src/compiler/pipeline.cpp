@@ -4,6 +4,8 @@
 #include <chrono>
 #include <iostream>
 
+#include "codegen/build_row_program.h"
+#include "codegen/compile_rows.h"
 #include "compiler/splitting_ops.h"
 #include "compiler/stitch.h"
 #include "ir/print.h"
@@ -61,8 +63,10 @@ CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange rang
 
 std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context, CompileRecord& record) {
   Plan plan;
+  PieceSchedules schedules;
+  record.generate_milliseconds = milliseconds_of([&] { schedules = generate_pieces(split, context); });
   record.stitch_milliseconds = milliseconds_of([&] {
-    plan = stitch(split, context);
+    plan = stitch(split, schedules, context);
     verify_plan(plan);
   });
   record.memory_plan_milliseconds = milliseconds_of([&] { plan_memory(plan); });
@@ -81,7 +85,8 @@ PassContext pass_context(const Context& context, TokenRange range) {
           .range = range,
           .batch_invariant = context.options.batch_invariant,
           .splitting_ops = resolve_splitting_ops(context.options),
-          .patterns = context.patterns};
+          .patterns = context.patterns,
+          .is_generated = can_compile_rows() ? &is_row_node : nullptr};
 }
 
 std::vector<PassRow> passes_of(const Context& context) {

@@ -24,6 +24,7 @@ struct CompileRecord {
   std::string graph;
   TokenRange range;
   std::vector<PassRecord> passes = {};
+  double generate_milliseconds = 0;
   double stitch_milliseconds = 0;
   double memory_plan_milliseconds = 0;
   std::shared_ptr<const Graph> split = {};  // as it went into stitch, or as it was left at --compile-to

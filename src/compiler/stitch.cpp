@@ -11,7 +11,8 @@ using Views = std::map<const GraphValue*, PlanView>;
 
 class Stitcher {
  public:
-  Stitcher(const Graph& graph, const Context& context) : graph_(graph), context_(context) {
+  Stitcher(const Graph& graph, const PieceSchedules& schedules, const Context& context)
+      : graph_(graph), schedules_(schedules), context_(context) {
     plan_.name = graph.name;
     plan_.bounds = graph.bounds;
   }
@@ -45,7 +46,14 @@ class Stitcher {
       PlanView view = outer.at(call.operands[i]);
       inner[piece->inputs()[i].get()] = std::move(view);
     }
-    for (const auto& node : piece->nodes()) add_step(*node, piece->name, call, inner);
+    const Schedule& schedule = schedules_.at(piece->name);
+    for (const ScheduledStep& step : schedule.steps) {
+      if (step.node != nullptr) {
+        add_step(*step.node, piece->name, call, inner);
+      } else {
+        add_function(schedule.regions[static_cast<std::size_t>(step.region)], piece->name, call, inner);
+      }
+    }
     for (std::size_t i = 0; i < call.results.size(); ++i) outer[call.result(i)] = inner.at(piece->results()[i]);
   }
 
@@ -61,8 +69,7 @@ class Stitcher {
     PlanStep step{
         .op = node.name, .kernel = &context_.kernel_for(node.name, node.provider), .attributes = node.attributes};
     step.piece = piece;
-    for (const auto& [key, value] : call.origin)
-      if (key == "layer") step.layer = value;
+    step.layer = layer_of(call);
     std::vector<std::optional<Meta>> operands;
     for (const GraphValue* operand : node.operands) {
       step.operands.push_back(operand == nullptr ? PlanView{} : views.at(operand));
@@ -79,6 +86,33 @@ class Stitcher {
     plan_.steps.push_back(std::move(step));
   }
 
+  static std::string layer_of(const Node& call) {
+    for (const auto& [key, value] : call.origin)
+      if (key == "layer") return value;
+    return "";
+  }
+
+  void add_function(const RowRegion& region, const std::string& piece, const Node& call, Views& views) {
+    const Kernel* kernel = context_.generated->find(region.program);
+    CHECK(kernel != nullptr, "{} was not compiled", region.program.name());
+    PlanStep step{.op = kernel->op, .kernel = kernel, .piece = piece, .layer = layer_of(call)};
+    for (const GraphValue* input : region.inputs) step.operands.push_back(views.at(input));
+    for (const GraphValue* output : region.outputs) {
+      step.results.push_back(fresh_view(*output));
+      views[output] = step.results.back();
+    }
+    const Attributes none;
+    if (kernel->scratch_bytes) step.scratch_bytes = kernel->scratch_bytes({{}, {}, none, {1, 1}});
+    plan_.steps.push_back(std::move(step));
+  }
+
+  // A slot of its own.
+  PlanView fresh_view(const GraphValue& value) {
+    const Meta& meta = value.meta;
+    return {.slot = add_slot({.kind = SlotKind::arena, .name = value.name, .meta = meta, .bytes = meta.bytes()}),
+            .meta = meta};
+  }
+
   // Where result `index` goes: over the argument it was donated, or into a slot of its own.
   PlanView result_view(const Node& node, std::size_t index, const PlanStep& step) {
     for (const Donation& donation : node.op->donates) {
@@ -91,12 +125,11 @@ class Stitcher {
     const Meta& meta = node.result(index)->meta;
     USER_CHECK(meta.is_tensor(), "[stitch] {} must write over its KV pages: clone_elimination cannot be skipped here",
                node.name);
-    return {.slot = add_slot(
-                {.kind = SlotKind::arena, .name = node.result(index)->name, .meta = meta, .bytes = meta.bytes()}),
-            .meta = meta};
+    return fresh_view(*node.result(index));
   }
 
   const Graph& graph_;
+  const PieceSchedules& schedules_;
   const Context& context_;
   Plan plan_;
   std::vector<int> versions_;  // by slot: how often it was written over
@@ -104,6 +137,8 @@ class Stitcher {
 
 }  // namespace
 
-Plan stitch(const Graph& split, const Context& context) { return Stitcher(split, context).run(); }
+Plan stitch(const Graph& split, const PieceSchedules& schedules, const Context& context) {
+  return Stitcher(split, schedules, context).run();
+}
 
 }  // namespace weft

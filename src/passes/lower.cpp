@@ -4,8 +4,9 @@
 //
 // The choice is the first provider of the op's priority list that supports the call on this token range. `native` puts
 // the meaning in the node's place, whose ops are lowered in turn; for a primitive it is the reference kernel.
-// `reference` does the same with reference kernels alone. A kernel that writes over arguments gets clones of them;
-// clone_elimination removes those that nobody needs.
+// `reference` does the same with reference kernels alone. Where code can be generated for a primitive of a meaning that
+// `native` put there, that is native itself, unless the user named who computes it: so the meaning is one function. A
+// kernel that writes over arguments gets clones of them; clone_elimination removes those that nobody needs.
 
 #include <algorithm>
 
@@ -42,24 +43,21 @@ class Lowering {
   }
 
  private:
-  // `by_reference`: a part of a meaning that `reference` was chosen for.
-  void lower(Node* node, bool by_reference = false) {
+  // `meant_by`: the provider whose choice put the node there, as a part of a meaning; "" for a node of the graph.
+  void lower(Node* node, const std::string& meant_by = "") {
     CHECK(node->op != nullptr, "{} is not an op of this program", node->name);
     if (node->op->is_view) {
       node->provider = "native";
       return;
     }
-    const Choice choice = by_reference ? Choice{.provider = "reference",
-                                                .kernel = context_.kernels.find(node->name, "reference"),
-                                                .reason = "a part of what reference computes"}
-                                       : choose(*node);
+    const Choice choice = choose(*node, meant_by);
     const Kernel* kernel = choice.kernel;
     const bool stays = kernel != nullptr || node->op->is_primitive();
     result_.choices.push_back({node->result()->name, node->name, layer_of(*node), choice});
     chosen_.push_back(stays ? node->result() : nullptr);
     if (!stays) {
       ++meanings_;
-      for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part, choice.provider == "reference");
+      for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part, choice.provider);
       return;
     }
     ++kernels_;
@@ -69,7 +67,14 @@ class Lowering {
     for (int index : kernel->writes) insert_clone(node, static_cast<std::size_t>(index));
   }
 
-  Choice choose(const Node& node) {
+  Choice choose(const Node& node, const std::string& meant_by) {
+    if (meant_by == "reference")
+      return {.provider = meant_by,
+              .kernel = context_.kernels.find(node.name, meant_by),
+              .reason = "a part of what reference computes"};
+    if (meant_by == "native" && context_.is_generated != nullptr && context_.is_generated(node) &&
+        context_.priorities.user().count(node.name) == 0)
+      return {.provider = meant_by, .reason = "a part of what native computes"};
     std::vector<std::optional<Meta>> operands;
     for (const GraphValue* operand : node.operands)
       operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));

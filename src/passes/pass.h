@@ -39,6 +39,8 @@ struct PassContext {
   bool batch_invariant = false;
   std::vector<std::string> splitting_ops;  // names of ops that force a cut
   std::span<const FusionPattern> patterns = {};
+  // Whether code can be generated for a primitive; null where none is.
+  bool (*is_generated)(const Node& primitive) = nullptr;
 };
 
 // The choice made for one node, with the refusals on the way.

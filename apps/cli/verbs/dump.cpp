@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "apps/cli/dump_code.h"
 #include "apps/cli/graph_commands.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
@@ -140,6 +141,15 @@ int dump_plan(const DumpArguments& arguments, VerbCall& call) {
   return 0;
 }
 
+int dump_code(const DumpArguments& arguments, VerbCall& call) {
+  const auto context = open_context(call);
+  const auto graphs = source_graphs(arguments, call, context);
+  for (const auto& graph : graphs)
+    if (graph->stage != Stage::split) run_passes_to(*graph, *context, Stage::split);
+  print_code(graphs, *context, arguments.json, call.out);
+  return 0;
+}
+
 using DumpCommand = int (*)(const DumpArguments&, VerbCall&);
 
 }  // namespace
@@ -162,7 +172,8 @@ VERB(dump) {
                Flags& graph = add("graph", "The graphs of a model, or of a .graph file, at a stage.", dump_graph);
                graph.option("--stage", arguments->stage, "traced, pure, lowered or split.", {.shows_default = true});
                Flags& plan = add("plan", "The Plans of a model, or of a .graph file.", dump_plan);
-               for (Flags* verb : {&graph, &plan}) {
+               Flags& code = add("code", "The functions generated for a model, or for a .graph file.", dump_code);
+               for (Flags* verb : {&graph, &plan, &code}) {
                  arguments->source.declare(*verb);
                  verb->option("--graph", arguments->graph, "Only this graph: forward or head.");
                }

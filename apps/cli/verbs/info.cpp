@@ -8,6 +8,7 @@
 #include "base/options_text.h"
 #include "base/version.h"
 #include "builtin/models.h"
+#include "codegen/compile_rows.h"
 #include "kernels/provider.h"
 
 namespace weft {
@@ -73,6 +74,7 @@ int print_info(bool as_json, VerbCall& call) {
             {"threads", device.threads}};
   for (const std::string& provider : all_providers(context->kernels))
     info["providers"].push_back(provider_facts(context->kernels, provider));
+  info["generated_code"] = row_compiler_text();
   info["models"] = make_model_registry().architectures();
   const Options defaults;
   info["options"] = Json::object();
@@ -91,6 +93,7 @@ int print_info(bool as_json, VerbCall& call) {
            << fmt::format("{:<16}{}\n", "threads", device.threads);
   for (const Json& provider : info["providers"])
     call.out << fmt::format("{:<16}{}\n", "provider", provider_text(provider));
+  call.out << fmt::format("{:<16}{}\n", "generated code", info["generated_code"].get<std::string>());
   call.out << fmt::format("{:<16}{}\n", "models", fmt::join(make_model_registry().architectures(), ", "));
   for (const auto& [name, value] : info["options"].items())
     call.out << fmt::format("{:<16}{} = {}\n", "option", name, value.get<std::string>());

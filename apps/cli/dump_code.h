@@ -1,0 +1,19 @@
+#pragma once
+
+// `weft dump code`: the functions that are generated for graphs, as row programs and as C++.
+
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "compiler/context.h"
+#include "ir/graph.h"
+
+namespace weft {
+
+// Each function once, with what it computes and how often it is called, then the native nodes that no function
+// computes, with the reasons. The graphs are at stage split. LLVM is not needed for it.
+void print_code(const std::vector<std::shared_ptr<Graph>>& graphs, const Context& context, bool as_json,
+                std::ostream& out);
+
+}  // namespace weft

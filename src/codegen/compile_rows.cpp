@@ -1,0 +1,89 @@
+#include "codegen/compile_rows.h"
+
+#include <filesystem>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+#include "base/shared_library.h"
+#include "codegen/llvm_interface.h"
+#include "codegen/llvm_library.h"
+
+namespace weft {
+namespace {
+
+constexpr const char* kLibrary = "libweft_llvm.so";
+
+// The path of the library; empty when there is none.
+std::string find_library() {
+  namespace fs = std::filesystem;
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<void*>(&can_compile_rows), &here) == 0 || here.dli_fname == nullptr) return "";
+  std::error_code error;
+  // A program's own name may be relative to where it was started.
+  fs::path file = fs::canonical(here.dli_fname, error);
+  if (error) file = fs::canonical("/proc/self/exe", error);
+  if (error) return "";
+  const fs::path folder = file.parent_path();
+  for (const fs::path& candidate :
+       {folder / kLibrary, folder.parent_path() / kLibrary, folder.parent_path() / "lib" / kLibrary})
+    if (fs::exists(candidate, error)) return candidate;
+  return "";
+}
+
+struct RowCompiler {
+  LlvmCompile* compile = nullptr;
+  LlvmVersion* version = nullptr;
+  std::string problem;
+};
+
+RowCompiler open_row_compiler() {
+  RowCompiler opened;
+  const std::string path = find_library();
+  if (path.empty()) {
+    opened.problem = fmt::format("{} is not installed", kLibrary);
+    return opened;
+  }
+  const auto library = SharedLibrary::open(path, opened.problem);
+  if (!library) return opened;
+  LlvmInterface* interface = nullptr;
+  library->find(kLlvmInterfaceSymbol, interface, opened.problem);
+  library->find(kLlvmVersionSymbol, opened.version, opened.problem);
+  library->find(kLlvmCompileSymbol, opened.compile, opened.problem);
+  if (opened.problem.empty() && std::string_view(interface()) != kLlvmInterface)
+    opened.problem = fmt::format("{} is of another build", path);
+  return opened;
+}
+
+// Once for the process, as the loader has it.
+const RowCompiler& row_compiler() {
+  static const RowCompiler once = open_row_compiler();
+  return once;
+}
+
+}  // namespace
+
+bool can_compile_rows() {
+  static const bool found = !find_library().empty();
+  return found;
+}
+
+std::vector<std::byte> compile_rows(std::span<const RowProgram* const> programs, CpuFeatures features,
+                                    std::string& problem) {
+  const RowCompiler& compiler = row_compiler();
+  std::vector<std::byte> object;
+  if (!compiler.problem.empty()) {
+    problem = compiler.problem;
+  } else if (!compiler.compile({programs, features}, object, problem)) {
+    object.clear();
+  }
+  return object;
+}
+
+std::string row_compiler_text() {
+  const RowCompiler& compiler = row_compiler();
+  return compiler.problem.empty() ? fmt::format("LLVM {}", compiler.version()) : "none: " + compiler.problem;
+}
+
+}  // namespace weft

@@ -1,0 +1,240 @@
+#include "codegen/find_regions.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "ir/alias.h"
+
+namespace weft {
+namespace {
+
+bool is_view(const Node& node) { return node.op != nullptr && node.op->is_view; }
+
+// Nodes go by their number in the graph's order. Views are no steps that anybody waits for: who reads one waits for the
+// value it looks into.
+class Regions {
+ public:
+  explicit Regions(const Graph& piece) : piece_(piece) {
+    for (const auto& node : piece.nodes()) {
+      number_[node.get()] = static_cast<int>(nodes_.size());
+      nodes_.push_back(node.get());
+    }
+    region_of_.assign(nodes_.size(), -1);
+    find_dependencies();
+  }
+
+  Schedule run() {
+    for (int i = 0; i < count(); ++i)
+      if (is_row_candidate(node(i)) && !gives_f64(i)) place(i);
+    for (int i = 0; i < count(); ++i)
+      if (is_row_candidate(node(i)) && region_of(i) < 0)
+        schedule_.refusals.push_back({node(i).result()->name, gives_f64(i) ? "gives f64" : refusals_[i]});
+    drop_empty();
+    order();
+    return std::move(schedule_);
+  }
+
+ private:
+  int count() const { return static_cast<int>(nodes_.size()); }
+  const Node& node(int i) const { return *nodes_[static_cast<std::size_t>(i)]; }
+  int& region_of(int i) { return region_of_[static_cast<std::size_t>(i)]; }
+  RowRegion& region(int i) { return schedule_.regions[static_cast<std::size_t>(i)]; }
+  // The node that makes what a value looks into; -1 for an input.
+  int maker_of(const GraphValue* value) const {
+    const GraphValue* root = storage_root(value);
+    return root->producer == nullptr ? -1 : number_.at(root->producer);
+  }
+
+  // What must come before each node that is no view.
+  void find_dependencies() {
+    before_.resize(nodes_.size());
+    std::map<const GraphValue*, std::vector<int>> readers;  // by where a value lives
+    for (int i = 0; i < count(); ++i) {
+      if (is_view(node(i))) continue;
+      auto& before = before_[static_cast<std::size_t>(i)];
+      for (int written : node(i).writes) {
+        const auto& earlier = readers[home_of(node(i).operands[static_cast<std::size_t>(written)])];
+        before.insert(before.end(), earlier.begin(), earlier.end());
+      }
+      for (const GraphValue* operand : node(i).operands) {
+        if (operand == nullptr) continue;
+        if (const int maker = maker_of(operand); maker >= 0) before.push_back(maker);
+        readers[home_of(operand)].push_back(i);
+      }
+    }
+  }
+
+  // Values in f64 are none that a function reads or gives: who makes them has its place with who uses them.
+  bool gives_f64(int i) const { return node(i).result()->meta.dtype == DType::f64; }
+
+  // The node and the makers of f64 that it waits for, if they have no place yet.
+  void add_with_wide_operands(int i, std::vector<int>& added) {
+    if (std::find(added.begin(), added.end(), i) != added.end()) return;
+    added.push_back(i);
+    for (const GraphValue* operand : node(i).operands)
+      if (const int maker = maker_of(operand);
+          maker >= 0 && region_of(maker) < 0 && is_row_candidate(node(maker)) && gives_f64(maker))
+        add_with_wide_operands(maker, added);
+  }
+
+  // With the regions of all its operands where that is a row program; else with as many as it can be, or on its own.
+  void place(int i) {
+    std::vector<int> added, others;
+    add_with_wide_operands(i, added);
+    for (const int part : added)
+      for (const GraphValue* operand : node(part).operands) {
+        const int maker = maker_of(operand);
+        if (maker < 0 || region_of(maker) < 0) continue;
+        if (std::find(others.begin(), others.end(), region_of(maker)) == others.end())
+          others.push_back(region_of(maker));
+      }
+    std::string reason, other_reason;
+    if (unite(others, added, others.empty() ? reason : other_reason)) return;
+    bool is_placed = !others.empty() && unite({}, added, reason);
+    for (const int other : others)
+      is_placed = (is_placed ? unite({region_of(i), other}, {}, other_reason) : unite({other}, added, other_reason)) ||
+                  is_placed;
+    if (!is_placed) refusals_[i] = reason;
+  }
+
+  // Makes one region of these and of the nodes `added`. False, and why, where they are no row program or no one step.
+  bool unite(const std::vector<int>& regions, const std::vector<int>& added, std::string& reason) {
+    std::vector<int> numbers = added;
+    for (const int other : regions)
+      for (const Node* part : region(other).nodes) numbers.push_back(number_.at(part));
+    std::sort(numbers.begin(), numbers.end());
+    if (has_way_around(numbers)) {
+      reason = "something that is called stands between";
+      return false;
+    }
+    std::vector<const Node*> nodes;
+    for (const int i : numbers) nodes.push_back(&node(i));
+    auto made = build_row_program(nodes, reason);
+    if (!made) return false;
+    for (const int other : regions) region(other).nodes.clear();
+    const int home = regions.empty() ? static_cast<int>(schedule_.regions.size()) : regions.front();
+    if (regions.empty()) schedule_.regions.emplace_back();
+    region(home) = std::move(*made);
+    for (const int i : numbers) region_of(i) = home;
+    return true;
+  }
+
+  // Whether a step outside waits for one of the nodes, and another of the nodes waits for that step.
+  bool has_way_around(const std::vector<int>& members) {
+    const int first = members.front();
+    const auto is_member = [&](int i) { return std::binary_search(members.begin(), members.end(), i); };
+    const auto is_earlier = [&](int i) {
+      return (region_of(i) < 0 ? i : number_.at(region(region_of(i)).nodes.back())) < first;
+    };
+    std::vector<int> waiting;
+    std::set<int> seen;
+    for (const int member : members)
+      for (const int i : before_[static_cast<std::size_t>(member)])
+        if (!is_member(i) && !is_earlier(i) && seen.insert(i).second) waiting.push_back(i);
+    while (!waiting.empty()) {
+      const int i = waiting.back();
+      waiting.pop_back();
+      std::vector<int> parts{i};
+      if (region_of(i) >= 0) {
+        parts.clear();
+        for (const Node* part : region(region_of(i)).nodes) parts.push_back(number_.at(part));
+      }
+      for (const int part : parts)
+        for (const int earlier : before_[static_cast<std::size_t>(part)]) {
+          if (is_member(earlier)) return true;
+          if (!is_earlier(earlier) && seen.insert(earlier).second) waiting.push_back(earlier);
+        }
+    }
+    return false;
+  }
+
+  void drop_empty() {
+    std::vector<RowRegion> kept;
+    std::vector<int> moved(schedule_.regions.size(), -1);
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      if (schedule_.regions[i].nodes.empty()) continue;
+      moved[i] = static_cast<int>(kept.size());
+      kept.push_back(std::move(schedule_.regions[i]));
+    }
+    for (int& region : region_of_)
+      if (region >= 0) region = moved[static_cast<std::size_t>(region)];
+    schedule_.regions = std::move(kept);
+  }
+
+  // Steps in an order that dependencies allow, the earliest of the graph's order first; a region counts as its last
+  // node.
+  void order() {
+    const int regions = static_cast<int>(schedule_.regions.size());
+    const auto step_of = [&](int i) { return region_of(i) >= 0 ? region_of(i) : regions + i; };
+    std::map<int, int> place;  // by step
+    std::map<int, std::set<int>> before, after;
+    for (int i = 0; i < count(); ++i) {
+      if (is_view(node(i))) continue;
+      const int step = step_of(i);
+      place[step] = i;
+      before[step];
+      for (int earlier : before_[static_cast<std::size_t>(i)]) {
+        if (step_of(earlier) == step) continue;
+        before[step].insert(step_of(earlier));
+        after[step_of(earlier)].insert(step);
+      }
+    }
+    std::set<std::pair<int, int>> ready;  // place, step
+    for (const auto& [step, waits] : before)
+      if (waits.empty()) ready.insert({place.at(step), step});
+    std::size_t done = 0;
+    for (; !ready.empty(); ++done) {
+      const int step = ready.begin()->second;
+      ready.erase(ready.begin());
+      add_step(step < regions ? nullptr : nodes_[static_cast<std::size_t>(step - regions)], step < regions ? step : -1);
+      for (int next : after[step]) {
+        before.at(next).erase(step);
+        if (before.at(next).empty()) ready.insert({place.at(next), next});
+      }
+    }
+    CHECK(done == place.size(), "the functions of piece {} wait for one another", piece_.name);
+    for (const GraphValue* result : piece_.results()) add_views(result);
+  }
+
+  // A step, behind the views that it looks through.
+  void add_step(const Node* node, int number) {
+    for (const GraphValue* operand : node == nullptr ? region(number).inputs : inputs_of(*node)) add_views(operand);
+    schedule_.steps.push_back({node, number});
+  }
+
+  static std::vector<const GraphValue*> inputs_of(const Node& node) {
+    std::vector<const GraphValue*> inputs;
+    for (const GraphValue* operand : node.operands)
+      if (operand != nullptr) inputs.push_back(operand);
+    return inputs;
+  }
+
+  void add_views(const GraphValue* value) {
+    if (value->producer == nullptr || !is_view(*value->producer) || !added_.insert(value->producer).second) return;
+    add_views(value->producer->operands[0]);
+    schedule_.steps.push_back({value->producer, -1});
+  }
+
+  const Graph& piece_;
+  std::vector<const Node*> nodes_;
+  std::map<const Node*, int> number_;
+  std::vector<int> region_of_;            // by node; -1 for none
+  std::vector<std::vector<int>> before_;  // by node
+  std::map<int, std::string> refusals_;   // by node
+  std::set<const Node*> added_;           // views that are steps
+  Schedule schedule_;
+};
+
+}  // namespace
+
+Schedule schedule_piece(const Graph& piece) { return Regions(piece).run(); }
+
+Schedule schedule_as_written(const Graph& piece) {
+  Schedule schedule;
+  for (const auto& node : piece.nodes()) schedule.steps.push_back({node.get(), -1});
+  return schedule;
+}
+
+}  // namespace weft

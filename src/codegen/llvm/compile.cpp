@@ -1,0 +1,163 @@
+// libweft_llvm.so: row programs to an object file.
+
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <mutex>
+
+#include <fmt/core.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
+
+#include "base/error.h"
+#include "codegen/emit.h"
+#include "codegen/llvm/llvm_builder.h"
+#include "codegen/llvm_interface.h"
+#include "codegen/llvm_library.h"
+
+// The prelude's bitcode for each number of lanes, put in by the build.
+extern "C" {
+extern const char weft_prelude_4[], weft_prelude_4_end[];
+extern const char weft_prelude_8[], weft_prelude_8_end[];
+extern const char weft_prelude_16[], weft_prelude_16_end[];
+}
+
+namespace weft {
+namespace {
+
+// Measured: as fast code as all of -O2, in 60 % of the time.
+constexpr const char* kPasses =
+    "always-inline,globaldce,function(sroa,early-cse,loop-simplify,loop-mssa(loop-rotate,licm),"
+    "instcombine<no-verify-fixpoint>,early-cse,adce,simplifycfg)";
+constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+
+struct Target {
+  const char* cpu;  // a level, not the host's name: the same code on every machine of the level
+  int lanes;
+  const char* prelude;
+  const char* prelude_end;
+};
+
+Target target_of(CpuFeatures features) {
+  if (features >= CpuFeatures::avx512) return {"x86-64-v4", 16, weft_prelude_16, weft_prelude_16_end};
+  if (features >= CpuFeatures::avx2) return {"x86-64-v3", 8, weft_prelude_8, weft_prelude_8_end};
+  return {"x86-64-v2", 4, weft_prelude_4, weft_prelude_4_end};
+}
+
+// What is being compiled, for fatal_error: LLVM's handler takes no context.
+std::mutex compiling;
+std::span<const RowProgram* const> at_hand;
+
+void fatal_error(const char* reason) {
+  std::cerr << "[codegen] LLVM cannot go on: " << reason << "\n";
+  for (const RowProgram* program : at_hand) std::cerr << program->text();
+  std::_Exit(3);
+}
+
+template <class Handle>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, void (*)(Handle)>;
+
+// A message of LLVM, freed.
+std::string taken(char* message) {
+  std::string text = message == nullptr ? "LLVM does not say why" : message;
+  if (message != nullptr) LLVMDisposeMessage(message);
+  return text;
+}
+
+void initialize() {
+  LLVMInstallFatalErrorHandler(fatal_error);
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+}
+
+// The functions of the prelude are for whatever calls them: they take its features, and go once they are inlined.
+void open_prelude(LLVMModuleRef module) {
+  for (LLVMValueRef function = LLVMGetFirstFunction(module); function != nullptr;
+       function = LLVMGetNextFunction(function)) {
+    if (LLVMIsDeclaration(function)) continue;
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+    for (const char* name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width",
+                             "prefer-vector-width", "no-trapping-math", "stack-protector-buffer-size"})
+      LLVMRemoveStringAttributeAtIndex(function, static_cast<LLVMAttributeIndex>(LLVMAttributeFunctionIndex), name,
+                                       static_cast<unsigned>(std::strlen(name)));
+  }
+}
+
+bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::string& problem) {
+  const Target target = target_of(request.features);
+  const Owned<LLVMContextRef> context(LLVMContextCreate(), LLVMContextDispose);
+  const Owned<LLVMMemoryBufferRef> bitcode(
+      LLVMCreateMemoryBufferWithMemoryRange(
+          target.prelude, static_cast<std::size_t>(target.prelude_end - target.prelude), "prelude", false),
+      LLVMDisposeMemoryBuffer);
+  LLVMModuleRef parsed = nullptr;
+  if (LLVMParseBitcodeInContext2(context.get(), bitcode.get(), &parsed)) {
+    problem = "the prelude cannot be read";
+    return false;
+  }
+  const Owned<LLVMModuleRef> module(parsed, LLVMDisposeModule);
+  open_prelude(module.get());
+  {
+    LlvmBuilder builder(module.get(), target.lanes, request.features >= CpuFeatures::avx2);
+    for (const RowProgram* program : request.programs) RowEmitter<LlvmBuilder>(*program, builder).run();
+  }
+
+  LLVMTargetRef llvm_target = nullptr;
+  char* message = nullptr;
+  if (LLVMGetTargetFromTriple(kTriple, &llvm_target, &message)) {
+    problem = taken(message);
+    return false;
+  }
+  const Owned<LLVMTargetMachineRef> machine(
+      LLVMCreateTargetMachine(llvm_target, kTriple, target.cpu, "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                              LLVMCodeModelSmall),
+      LLVMDisposeTargetMachine);
+  const Owned<LLVMPassBuilderOptionsRef> options(LLVMCreatePassBuilderOptions(), LLVMDisposePassBuilderOptions);
+  if (LLVMErrorRef error = LLVMRunPasses(module.get(), kPasses, machine.get(), options.get())) {
+    char* words = LLVMGetErrorMessage(error);
+    problem = words;
+    LLVMDisposeErrorMessage(words);
+    return false;
+  }
+  LLVMMemoryBufferRef made = nullptr;
+  if (LLVMTargetMachineEmitToMemoryBuffer(machine.get(), module.get(), LLVMObjectFile, &message, &made)) {
+    problem = taken(message);
+    return false;
+  }
+  const Owned<LLVMMemoryBufferRef> code(made, LLVMDisposeMemoryBuffer);
+  const auto* bytes = reinterpret_cast<const std::byte*>(LLVMGetBufferStart(code.get()));
+  object.assign(bytes, bytes + LLVMGetBufferSize(code.get()));
+  return true;
+}
+
+}  // namespace
+}  // namespace weft
+
+#define WEFT_EXPORTED extern "C" __attribute__((visibility("default")))
+
+WEFT_EXPORTED const char* weft_llvm_interface() { return weft::kLlvmInterface; }
+WEFT_EXPORTED const char* weft_llvm_version() { return LLVM_VERSION_STRING; }
+
+WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vector<std::byte>& object,
+                                     std::string& problem) {
+  using namespace weft;
+  const std::lock_guard lock(compiling);
+  static const bool once = (initialize(), true);
+  static_cast<void>(once);
+  at_hand = request.programs;
+  // No exception leaves: the caller is another library.
+  try {
+    return compile(request, object, problem);
+  } catch (const std::exception& error) {
+    problem = error.what();
+    return false;
+  }
+}

@@ -1,0 +1,107 @@
+#pragma once
+
+// The Builder (codegen/emit.h) that makes LLVM's intermediate code, through LLVM's C interface. Arithmetic carries no
+// fast-math flag: each operation rounds where the row program has it.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <llvm-c/Core.h>
+
+#include "codegen/row_program.h"
+
+namespace weft {
+
+class LlvmBuilder {
+ public:
+  using Value = LLVMValueRef;
+  using Variable = LLVMValueRef;
+  struct Index {
+    LLVMValueRef base = nullptr;  // null: a number alone
+    std::int64_t number = 0;
+  };
+
+  // Functions go into `module`, which holds the prelude for `lanes`. `converts_halves`: the machine has instructions
+  // between f16 and f32, which give the bits of the prelude.
+  LlvmBuilder(LLVMModuleRef module, int lanes, bool converts_halves);
+  ~LlvmBuilder();
+  LlvmBuilder(const LlvmBuilder&) = delete;
+  LlvmBuilder& operator=(const LlvmBuilder&) = delete;
+
+  int lanes() const { return lanes_; }
+  void begin(const RowProgram& program);
+  void end();
+  Index begin_columns(std::int64_t first, std::int64_t last, std::int64_t step);
+  void end_columns();
+  Index at(std::int64_t column) const { return {nullptr, column}; }
+
+  Value constant(double number, bool is_wide);
+  Value splat(Value one);
+  Value unary(RowOp op, Value a);
+  Value binary(RowOp op, Value a, Value b);
+  Value replace_zero(Value a, float number, Value b);
+  Value select_at_most(Value a, float number, Value b, Value c);
+  Value encode(DType dtype, Value floats);
+  Value decode(DType dtype, Value codes);
+
+  Value load(int buffer, Index index, std::int64_t offset, int count);
+  void store(const RowStore& store, Index index, std::int64_t offset, Value codes, int count);
+  Value load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
+  void store_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor, Value code);
+  Value load_slot(int slot, Index index, std::int64_t offset);
+  void store_slot(int slot, Index index, std::int64_t offset, Value vector);
+
+  Variable variable(Value start);
+  Value get(Variable variable);
+  void set(Variable variable, Value value);
+  Value first_lanes(Value vector, int count, float rest);
+  Value sum(const std::vector<Value>& vectors);
+  Value larger(Value a, Value b);
+  Value largest(const std::vector<Value>& vectors);
+
+ private:
+  struct Loop {
+    LLVMBasicBlockRef head, exit;
+    LLVMValueRef index;
+    std::int64_t step;
+  };
+
+  LLVMValueRef number(std::int64_t value) const;
+  LLVMTypeRef element_type(DType dtype) const;
+  bool is_vector(LLVMValueRef value) const;
+  // The type itself, or a vector of it where the value is one.
+  LLVMTypeRef as_wide_as(LLVMValueRef value, LLVMTypeRef type) const;
+  LLVMValueRef like(LLVMValueRef other, float value);
+  LLVMValueRef call(const std::string& name, LLVMTypeRef result, const std::vector<LLVMValueRef>& arguments);
+  // A vector op of the prelude or that on one float, by what `arguments` are.
+  LLVMValueRef call_row_op(const std::string& op, LLVMTypeRef result, const std::vector<LLVMValueRef>& arguments);
+  LLVMValueRef call_intrinsic(const char* name, const std::vector<LLVMTypeRef>& types,
+                              const std::vector<LLVMValueRef>& arguments);
+  LLVMValueRef lane_mask(int count);
+  LLVMValueRef index_value(Index index, std::int64_t offset);
+  // The place of a column in its row; of columns from it on, lane by lane, where they do not lie side by side.
+  LLVMValueRef place_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
+  LLVMValueRef places_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
+  LLVMValueRef address(int buffer, LLVMValueRef place);
+  LLVMValueRef one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
+  LLVMValueRef slot_address(int slot, Index index, std::int64_t offset);
+  LLVMValueRef half(LLVMValueRef vector, unsigned from, unsigned width);
+  LLVMValueRef begin_loop(LLVMValueRef first, LLVMValueRef last, std::int64_t step, const char* name);
+  void end_loop();
+
+  LLVMModuleRef module_;
+  LLVMContextRef context_;
+  LLVMBuilderRef builder_;
+  int lanes_;
+  bool converts_halves_;
+  LLVMTypeRef float_, word_, long_, pointer_, floats_, words_;
+  const RowProgram* program_ = nullptr;
+  LLVMValueRef function_ = nullptr;
+  LLVMBasicBlockRef entry_ = nullptr;
+  std::vector<LLVMValueRef> rows_;  // by buffer: where this row begins
+  LLVMValueRef scratch_ = nullptr;
+  std::vector<Loop> loops_;
+};
+
+}  // namespace weft

@@ -1,0 +1,49 @@
+// vector_math.h as bitcode: what generated code calls, inlined when it is compiled. Built by clang, once for each
+// number of lanes, and no part of any program. A call of a vector op is weft_<op>_v, of one on a single float
+// weft_<op>_s.
+
+#include "codegen/vector_math.h"
+
+using namespace weft;
+using namespace weft::row_vectors;
+
+typedef std::uint32_t Words __attribute__((vector_size(4 * WEFT_LANES)));
+using WordLanes = LanesOf<Words, std::uint32_t>;
+
+#define WEFT_EXPORT extern "C" __attribute__((always_inline))
+
+#define WEFT_EXPORT_UNARY(op)                                  \
+  WEFT_EXPORT Floats weft_##op##_v(Floats a) { return op(a); } \
+  WEFT_EXPORT float weft_##op##_s(float a) { return op(a); }
+#define WEFT_EXPORT_BINARY(op)                                              \
+  WEFT_EXPORT Floats weft_##op##_v(Floats a, Floats b) { return op(a, b); } \
+  WEFT_EXPORT float weft_##op##_s(float a, float b) { return op(a, b); }
+// Codes come and go as 32-bit words: vectors of smaller ones would be passed as other types.
+#define WEFT_EXPORT_CODES(dtype, Code)                                                 \
+  WEFT_EXPORT Words weft_to_##dtype##_v(Floats a) {                                    \
+    const FloatLanes x = FloatLanes::of(a);                                            \
+    WordLanes y;                                                                       \
+    WEFT_EACH_LANE y.lane[i] = encode_##dtype(x.lane[i]);                              \
+    return y.vector();                                                                 \
+  }                                                                                    \
+  WEFT_EXPORT std::uint32_t weft_to_##dtype##_s(float a) { return encode_##dtype(a); } \
+  WEFT_EXPORT Floats weft_from_##dtype##_v(Words a) {                                  \
+    const WordLanes x = WordLanes::of(a);                                              \
+    FloatLanes y;                                                                      \
+    WEFT_EACH_LANE y.lane[i] = decode_##dtype(static_cast<Code>(x.lane[i]));           \
+    return y.vector();                                                                 \
+  }                                                                                    \
+  WEFT_EXPORT float weft_from_##dtype##_s(std::uint32_t a) { return decode_##dtype(static_cast<Code>(a)); }
+
+WEFT_ROW_UNARY(WEFT_EXPORT_UNARY)
+WEFT_ROW_BINARY(WEFT_EXPORT_BINARY)
+WEFT_ROW_CODES(WEFT_EXPORT_CODES)
+
+WEFT_EXPORT Floats weft_select_at_most_v(Floats a, Floats number, Floats b, Floats c) {
+  return select_at_most(a, number, b, c);
+}
+WEFT_EXPORT float weft_select_at_most_s(float a, float number, float b, float c) {
+  return select_at_most(a, number, b, c);
+}
+WEFT_EXPORT Floats weft_replace_zero_v(Floats a, Floats number, Floats b) { return replace_zero(a, number, b); }
+WEFT_EXPORT float weft_replace_zero_s(float a, float number, float b) { return replace_zero(a, number, b); }

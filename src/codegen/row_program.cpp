@@ -1,0 +1,178 @@
+#include "codegen/row_program.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "base/content_hash.h"
+#include "base/error.h"
+#include "tensor/house_math.h"
+
+namespace weft {
+namespace {
+
+struct RowOpFacts {
+  std::string_view text;
+  int operands;
+  int cost;  // in additions
+};
+
+constexpr RowOpFacts kRowOps[] = {
+    {"load", 0, 1},
+    {"constant", 0, 0},
+    {"add", 2, 1},
+    {"sub", 2, 1},
+    {"mul", 2, 1},
+    {"div", 2, 6},
+    {"maximum", 2, 2},
+    {"minimum", 2, 2},
+    {"at_least", 2, 1},
+    {"at_most", 2, 1},
+    {"neg", 1, 1},
+    {"abs", 1, 1},
+    {"exp", 1, 16},
+    {"tanh", 1, 30},
+    {"erf", 1, 30},
+    {"sigmoid", 1, 24},
+    {"sqrt", 1, 6},
+    {"round", 1, 1},
+    {"trunc", 1, 1},
+    {"convert", 1, 4},
+    {"widen", 1, 1},
+    {"narrow", 1, 1},
+    {"select_at_most", 3, 2},
+    {"replace_nan", 1, 2},
+    {"replace_zero", 2, 2},
+    {"row_sum", 1, 0},
+    {"row_max", 1, 0},
+    {"group_max", 1, 1000},
+};
+
+const RowOpFacts& facts_of(RowOp op) { return kRowOps[static_cast<std::size_t>(op)]; }
+
+// What is computed again in a later level rather than kept in scratch: loading a float takes as long.
+constexpr int kRecomputedCost = 2;
+
+std::string_view row_domain_text(RowDomain domain) {
+  constexpr std::string_view kTexts[] = {"const", "row", "group", "elem"};
+  return kTexts[static_cast<std::size_t>(domain)];
+}
+
+std::string placement_text(const RowPlacement& placement) {
+  std::string text;
+  if (placement.run > 0) text += fmt::format(" runs of {} at {}", placement.run, placement.run_stride);
+  if (placement.stride != 1) text += fmt::format(" every {}", placement.stride);
+  return text;
+}
+
+RowDomain domain_of(const RowProgram& program, const RowValue& value) {
+  if (value.op == RowOp::load || value.op == RowOp::constant) return value.domain;
+  if (is_row_reduction(value.op)) return RowDomain::row;
+  if (value.op == RowOp::group_max) return RowDomain::group;
+  RowDomain domain = RowDomain::constant;
+  for (int operand : {value.a, value.b, value.c})
+    if (operand >= 0) domain = std::max(domain, program.values[static_cast<std::size_t>(operand)].domain);
+  return domain;
+}
+
+}  // namespace
+
+std::string_view row_op_text(RowOp op) { return facts_of(op).text; }
+bool is_row_reduction(RowOp op) { return op == RowOp::row_sum || op == RowOp::row_max; }
+int row_op_operands(RowOp op) { return facts_of(op).operands; }
+
+int RowProgram::add(RowValue value) {
+  if (value.op != RowOp::load && value.op != RowOp::constant) {
+    value.domain = domain_of(*this, value);
+    value.is_wide =
+        value.op == RowOp::widen || (value.op != RowOp::narrow && values[static_cast<std::size_t>(value.a)].is_wide);
+  }
+  values.push_back(value);
+  return static_cast<int>(values.size()) - 1;
+}
+
+void RowProgram::finish() {
+  levels = 1;
+  slots = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    RowValue& value = values[i];
+    value.cost = value.domain < RowDomain::group ? 0 : facts_of(value.op).cost;
+    int given = 0;
+    for (int operand : {value.a, value.b, value.c}) {
+      if (operand < 0) continue;
+      CHECK(operand < static_cast<int>(i), "value {} of a row program uses {}, which comes later", i, operand);
+      const RowValue& from = values[static_cast<std::size_t>(operand)];
+      value.level = std::max(value.level, from.level);
+      value.needs_group = value.needs_group || from.needs_group;
+      if (value.domain >= RowDomain::group) value.cost += from.cost;
+      ++given;
+    }
+    CHECK(given == row_op_operands(value.op), "{} has {} operands", row_op_text(value.op), given);
+    CHECK(value.domain == domain_of(*this, value), "value {} of a row program has a wrong domain", i);
+    if (is_row_reduction(value.op)) ++value.level, value.needs_group = false;
+    if (value.op == RowOp::group_max) value.needs_group = true;
+    levels = std::max(levels, is_row_reduction(value.op) ? value.level : value.level + 1);
+  }
+  for (const RowStore& store : stores)
+    levels = std::max(levels, values[static_cast<std::size_t>(store.value)].level + 1);
+  // A value of elements that a later level uses, and that costs too much to compute again, waits in scratch.
+  for (const RowValue& user : values) {
+    const int used_in = is_row_reduction(user.op) ? user.level - 1 : user.level;
+    for (int operand : {user.a, user.b, user.c}) {
+      if (operand < 0) continue;
+      RowValue& value = values[static_cast<std::size_t>(operand)];
+      const bool crosses = value.domain == RowDomain::element && value.op != RowOp::load && value.level < used_in;
+      if (crosses && value.cost > kRecomputedCost && !value.is_wide && value.slot < 0) value.slot = slots++;
+    }
+  }
+}
+
+std::int64_t RowProgram::slot_floats() const {
+  return (columns + kHouseSumLanes - 1) / kHouseSumLanes * kHouseSumLanes;
+}
+
+std::int64_t RowProgram::row_bytes() const {
+  std::int64_t bytes = 0;
+  for (const RowBuffer& buffer : buffers) {
+    const std::int64_t elements =
+        buffer.row_stride == 0 || buffer.is_output ? buffer.row_stride : std::min(buffer.row_stride, columns);
+    bytes += elements * dtype_info(buffer.dtype).block_bytes;
+  }
+  return bytes;
+}
+
+std::string RowProgram::text() const {
+  std::string text = fmt::format("rows columns={}", columns);
+  if (group > 0) text += fmt::format(" group={}", group);
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const RowBuffer& buffer = buffers[i];
+    text += fmt::format("\n  buffer {} {} {} row={}", i, buffer.is_output ? "out" : "in", dtype_text(buffer.dtype),
+                        buffer.row_stride);
+    text += placement_text(buffer.placement);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const RowValue& value = values[i];
+    text += fmt::format("\n  v{} {} = {}", i, row_domain_text(value.domain), row_op_text(value.op));
+    if (value.op == RowOp::load) text += fmt::format(" {}", value.buffer);
+    for (int operand : {value.a, value.b, value.c})
+      if (operand >= 0) text += fmt::format(" v{}", operand);
+    if (value.op == RowOp::convert) text += fmt::format(" {}", dtype_text(value.dtype));
+    const bool has_number = value.op == RowOp::constant || value.op == RowOp::select_at_most ||
+                            value.op == RowOp::replace_nan || value.op == RowOp::replace_zero;
+    if (has_number && std::isnan(value.number)) text += " nan";
+    if (has_number && !std::isnan(value.number))
+      text += value.is_wide ? fmt::format(" {:.17g} f64", value.number) : fmt::format(" {:.9g}", value.number);
+    if (value.slot >= 0) text += fmt::format(" kept {}", value.slot);
+  }
+  for (const RowStore& store : stores) {
+    text += fmt::format("\n  store {} v{}", store.buffer, store.value);
+    if (store.offset > 0) text += fmt::format(" at {}", store.offset);
+    text += placement_text(store.placement);
+  }
+  return text + "\n";
+}
+
+std::string RowProgram::name() const { return "rows_" + hash_bytes(text()).hex().substr(0, 16); }
+
+}  // namespace weft

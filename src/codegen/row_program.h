@@ -1,0 +1,143 @@
+#pragma once
+
+// A row program: what one generated function does, as loops over rows. For each row it computes values over `columns`
+// columns; columns may form groups of `group`. Every value is an f32 in the function, whatever type it has in memory,
+// but for those between `widen` and `narrow`, which are f64 and only add, subtract, multiply, divide and turn their
+// sign.
+//
+//   rows columns=576 group=32
+//     buffer 0 in f32 row=576
+//     buffer 1 in f32 row=0                 the same for all rows: a weight
+//     buffer 2 out i8 row=576
+//     buffer 3 out f32 row=18
+//     v0 elem = load 0
+//     v1 elem = mul v0 v0
+//     v2 row = row_sum v1
+//     ...
+//     store 2 v9
+//
+// A value's domain is what it is one number of: the program, the row, the group, or the element. Its level is how many
+// sums and maxima over the row it waits for; what has one level is computed in one loop over the columns.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensor/dtype.h"
+
+namespace weft {
+
+enum class RowDomain : std::uint8_t { constant, row, group, element };
+
+// What each op computes is written in row_math.h.
+enum class RowOp : std::uint8_t {
+  load,      // buffer
+  constant,  // number
+  add,
+  sub,
+  mul,
+  div,
+  maximum,  // NaN wins
+  minimum,
+  at_least,  // a < b ? b : a, so that a NaN in a passes
+  at_most,   // a > b ? b : a
+  neg,
+  abs,
+  exp,
+  tanh,
+  erf,
+  sigmoid,
+  sqrt,
+  round,  // to the nearest integer, halves to even
+  trunc,
+  convert,         // to dtype, as a cast does
+  widen,           // to f64
+  narrow,          // to f32
+  select_at_most,  // a <= number ? b : c
+  replace_nan,     // a is NaN ? number : a
+  replace_zero,    // a == 0 ? number : b
+  row_sum,         // in the order of house mathematics
+  row_max,         // of what has no sign; 0 for none
+  group_max,       // likewise
+};
+
+struct RowValue {
+  RowOp op = RowOp::constant;
+  RowDomain domain = RowDomain::constant;
+  int a = -1, b = -1, c = -1;  // operands, values before this one
+  double number = 0;           // an f32 unless it is wide
+  bool is_wide = false;        // f64
+  DType dtype = DType::f32;    // convert
+  int buffer = -1;             // load
+  // Set by finish().
+  int level = 0;
+  bool needs_group = false;  // waits for the maximum of a group
+  int cost = 0;              // of computing it again from what lies in memory
+  int slot = -1;             // of the scratch row in which later levels find it; -1 where it is computed again
+};
+
+// Where the columns of a row lie: column c at c * stride; with runs of `run` columns, c / run * run_stride + c % run *
+// stride.
+struct RowPlacement {
+  std::int64_t stride = 1;
+  std::int64_t run = 0;  // 0: all columns are one run
+  std::int64_t run_stride = 0;
+  bool operator==(const RowPlacement&) const = default;
+};
+
+// One tensor. Element (row, column) lies at row * row_stride + the column's place; for a value of groups the column is
+// the group's number.
+struct RowBuffer {
+  DType dtype = DType::f32;
+  bool is_output = false;
+  std::int64_t row_stride = 0;  // in elements; 0: the same for all rows
+  RowPlacement placement = {};  // of what is read
+  bool operator==(const RowBuffer&) const = default;
+};
+
+// Several stores may fill one buffer.
+struct RowStore {
+  int buffer = 0;
+  int value = 0;
+  RowDomain domain = RowDomain::element;
+  std::int64_t offset = 0;  // of column 0 in the row
+  RowPlacement placement = {};
+};
+
+// The name of a function's ABI: buffers in the order of RowProgram::buffers, then, where there are slots, this thread's
+// scratch of scratch_bytes(), 64-byte aligned. Rows [row_begin, row_end) of row_count are computed.
+using RowFunction = void(void* const* buffers, std::int64_t row_begin, std::int64_t row_end, std::int64_t row_count);
+
+class RowProgram {
+ public:
+  std::int64_t columns = 1;
+  std::int64_t group = 0;  // 0: no groups
+  std::vector<RowBuffer> buffers;
+  std::vector<RowValue> values;
+  std::vector<RowStore> stores;
+  // Set by finish().
+  int levels = 1;
+  int slots = 0;
+
+  int add(RowValue value);
+  // Levels, costs, and which values later levels find in scratch. Call once, when all is added. InternalError when a
+  // value does not come before its users or has another domain than its operands give it.
+  void finish();
+
+  // Floats of one slot: the columns, rounded up to whole steps of the row sum.
+  std::int64_t slot_floats() const;
+  std::int64_t scratch_bytes() const { return slots * slot_floats() * 4; }
+  // Bytes read and written for a row, weights apart.
+  std::int64_t row_bytes() const;
+  // The canonical text, as above. Equal programs have equal texts.
+  std::string text() const;
+  // `rows_` and a hash of the text: what the function is called.
+  std::string name() const;
+};
+
+std::string_view row_op_text(RowOp op);
+bool is_row_reduction(RowOp op);
+// Operands that the op has, 0 to 3.
+int row_op_operands(RowOp op);
+
+}  // namespace weft

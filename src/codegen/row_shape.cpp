@@ -1,0 +1,46 @@
+#include "codegen/row_shape.h"
+
+#include <algorithm>
+
+namespace weft {
+
+std::int64_t columns_of(const Meta& meta) {
+  if (!meta.is_tensor()) refuse("{} has no rows", meta.text());
+  std::int64_t columns = 1;
+  for (std::size_t i = 1; i < meta.rank(); ++i) {
+    if (!meta.shape[i].is_number()) refuse("{} has columns of an unknown number", meta.text());
+    columns *= meta.shape[i].number();
+  }
+  return columns;
+}
+
+bool is_single(const Meta& meta) {
+  return std::all_of(meta.shape.begin(), meta.shape.end(), [](const Dim& dim) { return dim == Dim(1); });
+}
+
+std::int64_t last_extent(const Meta& meta) { return meta.rank() <= 1 ? 1 : meta.shape.back().number(); }
+
+std::int64_t lie_of(const Meta& from, const Meta& to, std::vector<ColumnDim>& dims) {
+  const Shape strides = from.full_strides();
+  std::int64_t row_stride = 0;
+  for (std::size_t i = 0; i < to.rank(); ++i) {
+    const std::size_t missing = to.rank() - from.rank();
+    const bool is_spread = i < missing || from.shape[i - missing] == Dim(1);
+    const Dim stride = is_spread ? Dim(0) : strides[i - missing];
+    if (!stride.is_number()) refuse("{} has strides that depend on the rows", from.text());
+    if (i == 0) {
+      row_stride = stride.number();
+      continue;
+    }
+    const ColumnDim dim{to.shape[i].number(), stride.number()};
+    if (dim.extent == 1) continue;
+    if (!dims.empty() && dims.back().stride == dim.stride * dim.extent) {
+      dims.back() = {dims.back().extent * dim.extent, dim.stride};
+    } else {
+      dims.push_back(dim);
+    }
+  }
+  return row_stride;
+}
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+#pragma once
+
+// Tensors as rows: dim 0 counts the rows, all other dims are columns. What cannot be seen so is refused.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "tensor/meta.h"
+
+namespace weft {
+
+// Why nodes are no row program. It stays within build_row_program: a reason may come up in any depth of the walk over a
+// node.
+struct NoRowProgram {
+  std::string reason;
+};
+template <class... Arguments>
+[[noreturn]] void refuse(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  throw NoRowProgram{fmt::format(format, std::forward<Arguments>(arguments)...)};
+}
+
+// The product of all dims but the first.
+std::int64_t columns_of(const Meta& meta);
+// The extent of the last dim, where that is one of columns; else 1.
+std::int64_t last_extent(const Meta& meta);
+// One number, for all rows.
+bool is_single(const Meta& meta);
+
+// A dim of columns as memory has it: extent and stride.
+struct ColumnDim {
+  std::int64_t extent;
+  std::int64_t stride;
+};
+
+// Where the elements of `from`, broadcast to `to`, lie: the stride of dim 0, and in `dims` the others, those that
+// continue one another joined.
+std::int64_t lie_of(const Meta& from, const Meta& to, std::vector<ColumnDim>& dims);
+
+}  // namespace weft

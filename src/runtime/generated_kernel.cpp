@@ -1,0 +1,63 @@
+#include "runtime/generated_kernel.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "kernels/row_chunks.h"
+
+namespace weft {
+namespace {
+
+using RowCode = void(void* const* buffers, std::int64_t row_begin, std::int64_t row_end, std::int64_t row_count);
+
+constexpr std::size_t kMostFunctionBuffers = 32;
+
+struct BufferList {
+  std::array<void*, kMostFunctionBuffers> data;
+  std::size_t count = 0;
+  void add(void* buffer) { data[count++] = buffer; }
+};
+
+void run_function(const GeneratedFunction& function, RowCode* code, const KernelCall& call) {
+  const std::int64_t rows = call.results[0].size[0];
+  BufferList shared;
+  for (const TensorView& view : call.operands) shared.add(view.data);
+  for (const TensorView& view : call.results) shared.add(view.data);
+  const std::int64_t scratch = whole_cache_lines(function.scratch_bytes);
+  CHECK(scratch * call.threads.threads() <= static_cast<std::int64_t>(call.scratch.size()),
+        "{} was planned for fewer than {} threads", function.name, call.threads.threads());
+  const auto run_rows = [&](std::int64_t begin, std::int64_t end, int thread) {
+    if (scratch == 0) return code(shared.data.data(), begin, end, rows);
+    BufferList own = shared;
+    own.add(call.scratch.data() + thread * scratch);
+    code(own.data.data(), begin, end, rows);
+  };
+  const std::int64_t chunk = rows_of_chunk(rows, function.row_bytes, call.threads.threads());
+  if (chunk >= rows) return run_rows(0, rows, 0);
+  call.threads.run((rows + chunk - 1) / chunk, [&](std::int64_t number, int thread) {
+    run_rows(number * chunk, std::min(rows, (number + 1) * chunk), thread);
+  });
+}
+
+}  // namespace
+
+Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads) {
+  auto* entry = code->find<RowCode>(function.name);
+  Kernel kernel;
+  kernel.op = function.name;
+  kernel.provider = "native";
+  kernel.origin = "generated";
+  kernel.note = "parallel over rows, generated";
+  if (function.scratch_bytes > 0)
+    kernel.scratch_bytes = [bytes = whole_cache_lines(function.scratch_bytes) * threads](const KernelRequest&) {
+      return Dim(bytes);
+    };
+  kernel.run = [function, entry, code = std::move(code)](const KernelCall& call) {
+    CHECK(call.operands.size() + call.results.size() < kMostFunctionBuffers, "{} has too many buffers", function.name);
+    run_function(function, entry, call);
+  };
+  return kernel;
+}
+
+}  // namespace weft

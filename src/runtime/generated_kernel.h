@@ -1,0 +1,26 @@
+#pragma once
+
+// A generated function as a kernel: rows are handed out to threads in chunks, each thread with scratch of its own.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "runtime/loaded_code.h"
+
+namespace weft {
+
+// What the runtime must know of a function over rows: f(buffers, row_begin, row_end, row_count), where buffers are the
+// operands, the results, and this thread's scratch.
+struct GeneratedFunction {
+  std::string name;
+  std::int64_t row_bytes = 0;      // read and written for a row
+  std::int64_t scratch_bytes = 0;  // for a thread
+};
+
+// The kernel `name`@native for calls whose results have one row each for a row of the function. It keeps the code
+// alive.
+Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads);
+
+}  // namespace weft

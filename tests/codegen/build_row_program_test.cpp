@@ -1,0 +1,203 @@
+#include "codegen/build_row_program.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+
+namespace weft::build_row_program_test {
+
+// All nodes of a graph that are no views, as one region.
+struct Built {
+  std::shared_ptr<Graph> graph;
+  std::optional<RowRegion> region;
+  std::string reason;
+};
+
+Built build(const std::string& inputs, const std::string& body, const std::string& results) {
+  static const OpTable ops = make_op_table();
+  Built built;
+  built.graph = parse_graph(
+      "graph g(" + inputs + ") stage=lowered where s0 in [1, 64] {\n" + body + "return " + results + "\n}\n", ops);
+  std::vector<const Node*> nodes;
+  for (const auto& node : built.graph->nodes())
+    if (!node->op->is_view) nodes.push_back(node.get());
+  built.region = build_row_program(nodes, built.reason);
+  return built;
+}
+
+std::string program_of(const std::string& inputs, const std::string& body, const std::string& results) {
+  const Built built = build(inputs, body, results);
+  return built.region ? built.region->program.text() : "refused: " + built.reason;
+}
+
+TEST(BuildRowProgram, ReadsTheHalvesOfARowAsTwoBuffers) {
+  const std::string text = program_of("%x: f32[s0, 96]",
+                                      "%a = slice@native(%x, dim=-1, start=0, end=48)\n"
+                                      "%b = slice@native(%x, dim=-1, start=48, end=96)\n"
+                                      "%y = mul@native(%a, %b)\n",
+                                      "%y");
+  EXPECT_EQ(text,
+            "rows columns=48\n"
+            "  buffer 0 in f32 row=96\n"
+            "  buffer 1 in f32 row=96\n"
+            "  buffer 2 out f32 row=48\n"
+            "  v0 elem = load 0\n"
+            "  v1 elem = load 1\n"
+            "  v2 elem = mul v0 v1\n"
+            "  store 2 v2\n");
+}
+
+TEST(BuildRowProgram, RoundsWhatTheGraphHasInMemory) {
+  const std::string text = program_of("%x: bf16[s0, 32], %w: bf16[32]",
+                                      "%a = mul@native(%x, %x)\n"
+                                      "%y = mul@native(%a, %w)\n",
+                                      "%y");
+  EXPECT_EQ(text,
+            "rows columns=32\n"
+            "  buffer 0 in bf16 row=32\n"
+            "  buffer 1 in bf16 row=0\n"
+            "  buffer 2 out bf16 row=32\n"
+            "  v0 elem = load 0\n"
+            "  v1 elem = mul v0 v0\n"
+            "  v2 elem = convert v1 bf16\n"
+            "  v3 elem = load 1\n"
+            "  v4 elem = mul v2 v3\n"
+            "  v5 elem = convert v4 bf16\n"
+            "  store 2 v5\n");
+}
+
+TEST(BuildRowProgram, KeepsWhatALaterLevelWantsAgain) {
+  const std::string text = program_of("%x: f32[s0, 64], %y: f32[s0, 64]",
+                                      "%a = add@native(%x, %y)\n"
+                                      "%s = sum@native(%a, dim=-1)\n"
+                                      "%z = mul@native(%a, %s)\n",
+                                      "%z");
+  EXPECT_NE(text.find("v2 elem = add v0 v1 kept 0\n  v3 row = row_sum v2\n  v4 elem = mul v2 v3\n"), std::string::npos)
+      << text;
+}
+
+TEST(BuildRowProgram, HasGroupsWhereTheLargestOfEachIsTaken) {
+  const Built built = build("%x: f32[s0, 128]",
+                            "%g = reshape@native(%x, shape=[s0, 4, 32])\n"
+                            "%a = abs@native(%g)\n"
+                            "%m = amax@native(%a, dim=-1)\n"
+                            "%q = div@native(%g, %m)\n"
+                            "%y = reshape@native(%q, shape=[s0, 128])\n",
+                            "%y, %m");
+  ASSERT_TRUE(built.region) << built.reason;
+  EXPECT_EQ(built.region->program.group, 32);
+  EXPECT_EQ(built.region->program.columns, 128);
+  ASSERT_EQ(built.region->outputs.size(), 2u);
+  EXPECT_EQ(built.region->outputs[0]->name, "m");
+  EXPECT_EQ(built.region->outputs[1]->name, "q");
+  EXPECT_EQ(built.region->program.buffers[1].row_stride, 4);
+}
+
+TEST(BuildRowProgram, ReadsRunsOfColumnsThatLieApart) {
+  const std::string text = program_of("%x: f32[s0, 3, 64], %c: f32[s0, 1, 32]",
+                                      "%a = slice@native(%x, dim=-1, start=0, end=32)\n"
+                                      "%y = mul@native(%a, %c)\n",
+                                      "%y");
+  EXPECT_NE(text.find("buffer 0 in f32 row=192 runs of 32 at 64\n  buffer 1 in f32 row=32 runs of 32 at 0\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(BuildRowProgram, ReadsAndWritesEverySecondColumn) {
+  const std::string text = program_of("%x: f32[s0, 64]",
+                                      "%a = slice@native(%x, dim=-1, start=0, end=64, step=2)\n"
+                                      "%b = slice@native(%x, dim=-1, start=1, end=64, step=2)\n"
+                                      "%c = neg@native(%b)\n"
+                                      "%d = exp@native(%a)\n"
+                                      "%e = reshape@native(%c, shape=[s0, 32, 1])\n"
+                                      "%f = reshape@native(%d, shape=[s0, 32, 1])\n"
+                                      "%y = concat@native(%e, %f, dim=-1)\n",
+                                      "%y");
+  EXPECT_EQ(text,
+            "rows columns=32\n"
+            "  buffer 0 in f32 row=64 every 2\n"
+            "  buffer 1 in f32 row=64 every 2\n"
+            "  buffer 2 out f32 row=64\n"
+            "  v0 elem = load 0\n"
+            "  v1 elem = neg v0\n"
+            "  v2 elem = load 1\n"
+            "  v3 elem = exp v2\n"
+            "  store 2 v1 every 2\n"
+            "  store 2 v3 at 1 every 2\n");
+}
+
+TEST(BuildRowProgram, PutsHalvesOfHeadsTogether) {
+  const std::string text = program_of("%x: f32[s0, 3, 32], %z: f32[s0, 3, 32]",
+                                      "%a = neg@native(%x)\n"
+                                      "%y = concat@native(%a, %z, dim=-1)\n",
+                                      "%y");
+  EXPECT_NE(text.find("store 2 v1 runs of 32 at 64\n  store 2 v2 at 32 runs of 32 at 64\n"), std::string::npos) << text;
+}
+
+TEST(BuildRowProgram, AddsInF64WhereTheGraphDoes) {
+  const std::string text = program_of("%x: f32[s0, 32], %z: f32[s0, 32]",
+                                      "%a = cast@native(%x, dtype=f64)\n"
+                                      "%b = cast@native(%z, dtype=f64)\n"
+                                      "%c = mul_scalar@native(%b, value=0.1)\n"
+                                      "%d = add@native(%a, %c)\n"
+                                      "%y = cast@native(%d, dtype=f32)\n",
+                                      "%y");
+  EXPECT_NE(text.find("v4 const = constant 0.10000000000000001 f64\n  v5 elem = mul v3 v4\n  v6 elem = add v1 v5\n"
+                      "  v7 elem = narrow v6\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(program_of("%x: f32[s0, 32]", "%a = cast@native(%x, dtype=f64)\n%y = exp@native(%a)\n", "%y"),
+            "refused: [exp] is computed in f64");
+  EXPECT_EQ(program_of("%x: f32[s0, 32]", "%a = cast@native(%x, dtype=f64)\n", "%a"), "refused: [cast] gives f64");
+}
+
+TEST(BuildRowProgram, TakesOneNumberForAllRows) {
+  const std::string text = program_of("%x: f32[s0, 32], %s: f32[1]",
+                                      "%r = reciprocal@native(%s)\n"
+                                      "%y = mul@native(%x, %r)\n",
+                                      "%y");
+  EXPECT_NE(text.find("const = load"), std::string::npos) << text;
+  EXPECT_NE(text.find("columns=32"), std::string::npos) << text;
+}
+
+TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
+  struct Case {
+    const char *inputs, *body, *results, *reason;
+  };
+  const Case cases[] = {
+      {"%x: f32[s0, 32]", "%y = amax@native(%x, dim=-1)\n", "%y", "zeros of either sign"},
+      {"%x: f64[s0, 32]", "%y = exp@native(%x)\n", "%y", "reads f64[s0, 32]"},
+      {"%x: f32[s0, 32]", "%y = cast@native(%x, dtype=i64)\n", "%y", "gives i64"},
+      {"%x: f32[s0, 32]", "%y = log1p@native(%x)\n", "%y", "log1p is no op of rows"},
+      {"%x: f32[s0, s0]", "%y = exp@native(%x)\n", "%y", "columns of an unknown number"},
+      {"%x: f32[s0, 4, 8]", "%y = sum@native(%x, dim=-1)\n", "%y", "has groups of 8"},
+      {"%x: f32[s0, 4, 16]", "%y = sum@native(%x, dim=-1)\n", "%y", "sums groups of 16"},
+      {"%x: f32[s0, 4, 16]", "%y = sum@native(%x, dim=1)\n", "%y", "16 columns among 64"},
+      {"%x: f32[s0, 4, 16]", "%a = slice@native(%x, dim=-1, start=0, end=8)\n%y = exp@native(%a)\n", "%y",
+       "columns in runs of 8"},
+      {"%x: f32[s0, 4, 16], %z: f32[s0, 4, 16]", "%a = exp@native(%x)\n%y = concat@native(%a, %z, dim=1)\n", "%y",
+       "puts dim 1 together"},
+      {"%x: f32[s0, 64], %z: f32[32, 64]", "%a = exp@native(%x)\n%b = exp@native(%z)\n", "%a, %b", "other rows"},
+      {"%x: f32[s0, 64], %z: f32[s0, 48]", "%a = exp@native(%x)\n%b = exp@native(%z)\n", "%a, %b",
+       "48 columns among 64"},
+      {"%x: f32[s0, 64]", "%a = exp@native(%x)\n%b = slice@native(%a, dim=-1, start=0, end=64)\n%c = exp@native(%b)\n",
+       "%c", "a part of a value of the same function"},
+      {"%x: f32[s0, 32], %s: f32[1]", "%r = reciprocal@native(%s)\n%y = mul@native(%x, %r)\n", "%y, %r",
+       "one number for all rows that others use"},
+  };
+  for (const Case& one : cases) {
+    const Built built = build(one.inputs, one.body, one.results);
+    EXPECT_FALSE(built.region) << one.body;
+    EXPECT_NE(built.reason.find(one.reason), std::string::npos) << built.reason << " wanted " << one.reason;
+  }
+}
+
+TEST(RowProgram, IsNamedByWhatItComputes) {
+  const char* body = "%y = mul@native(%x, %x)\n";
+  const Built one = build("%x: f32[s0, 32]", body, "%y"), same = build("%x: f32[s0, 32]", body, "%y"),
+              wider = build("%x: f32[s0, 64]", body, "%y");
+  EXPECT_EQ(one.region->program.name(), same.region->program.name());
+  EXPECT_NE(one.region->program.name(), wider.region->program.name());
+}
+
+}  // namespace weft::build_row_program_test

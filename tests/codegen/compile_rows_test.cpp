@@ -1,0 +1,165 @@
+// Row programs as machine code: on every instruction set of the host the bits of the C++ text, and near what double
+// precision gives.
+
+#include "codegen/compile_rows.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/shared_library.h"
+#include "codegen/interpret_row_program.h"
+#include "codegen/row_text.h"
+#include "runtime/loaded_code.h"
+#include "tensor/device.h"
+#include "tests/codegen/random_rows.h"
+#include "tests/test_context.h"
+
+namespace weft::compile_rows_test {
+
+constexpr std::int64_t kRows = 3;
+
+// All different.
+std::vector<RowProgram> random_programs(int count, bool tame, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<RowProgram> programs;
+  std::set<std::string> texts;
+  while (static_cast<int>(programs.size()) < count) {
+    RowProgram program = random_rows(random, tame);
+    if (texts.insert(program.text()).second) programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+std::shared_ptr<const LoadedCode> compiled(const std::vector<RowProgram>& programs, CpuFeatures features) {
+  std::vector<const RowProgram*> pointers;
+  for (const RowProgram& program : programs) pointers.push_back(&program);
+  std::string problem;
+  const std::vector<std::byte> object = compile_rows(pointers, features, problem);
+  EXPECT_EQ(problem, "");
+  return LoadedCode::load(object);
+}
+
+std::vector<CpuFeatures> features_to_try() {
+  std::vector<CpuFeatures> levels;
+  for (const std::string& name : cpu_features_to_try())
+    levels.push_back(describe_cpu(name == "host" ? "" : name, 1).features);
+  return levels;
+}
+
+// The C++ text of all programs, compiled by the compiler of this machine.
+SharedLibrary compiled_text(const std::vector<RowProgram>& programs, int lanes) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("weft_row_text_{}_{}", getpid(), lanes);
+  std::filesystem::create_directories(folder);
+  std::string text = row_text_prologue(lanes);
+  for (const RowProgram& program : programs) text += row_text(program, lanes);
+  const std::string source = folder / "rows.cpp", library = folder / "rows.so";
+  FILE* file = std::fopen(source.c_str(), "w");
+  std::fwrite(text.data(), 1, text.size(), file);
+  std::fclose(file);
+  const std::string command = fmt::format(
+      "c++ -std=c++20 -O1 -march=x86-64-v2 -ffp-contract=off -fno-math-errno -Wno-psabi -shared -fPIC -I {}/src {} -o "
+      "{}",
+      WEFT_SOURCE_ROOT, source, library);
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  std::string problem;
+  auto opened = SharedLibrary::open(library, problem);
+  EXPECT_TRUE(opened.has_value()) << problem;
+  std::filesystem::remove_all(folder);
+  return *opened;
+}
+
+class RowCompiler : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  }
+};
+
+TEST_F(RowCompiler, GivesTheBitsOfTheCppText) {
+  const std::vector<RowProgram> programs = random_programs(16, false, 7);
+  const auto levels = features_to_try();
+  for (const int lanes : {4, 16}) {
+    // Wide vectors take long to compile for a machine without.
+    const std::vector<RowProgram> some(programs.begin(), programs.begin() + (lanes == 4 ? 16 : 3));
+    const SharedLibrary text = compiled_text(some, lanes);
+    for (const CpuFeatures level : levels) {
+      const auto code = compiled(some, level);
+      for (const RowProgram& program : some) {
+        RowBuffers wanted(program, kRows, 3), came(program, kRows, 3);
+        wanted.run(text.find<RowFunction>(program.name().c_str()));
+        came.run(code->find<RowFunction>(program.name()));
+        ASSERT_EQ(difference(program, wanted, came), "") << cpu_features_text(level);
+        ASSERT_TRUE(came.is_intact()) << program.text();
+      }
+    }
+  }
+}
+
+TEST_F(RowCompiler, GivesTheSameBitsOnEveryInstructionSet) {
+  const std::vector<RowProgram> programs = random_programs(24, false, 11);
+  const auto levels = features_to_try();
+  const auto first = compiled(programs, levels.front());
+  for (const CpuFeatures level : levels) {
+    const auto code = compiled(programs, level);
+    for (const RowProgram& program : programs) {
+      RowBuffers wanted(program, kRows, 5), came(program, kRows, 5);
+      wanted.run(first->find<RowFunction>(program.name()));
+      came.run(code->find<RowFunction>(program.name()));
+      ASSERT_EQ(difference(program, wanted, came), "") << cpu_features_text(level);
+      ASSERT_TRUE(came.is_intact()) << program.text();
+    }
+  }
+}
+
+TEST_F(RowCompiler, StaysNearDoublePrecision) {
+  const std::vector<RowProgram> programs = random_programs(60, true, 13);
+  const auto code = compiled(programs, features_to_try().back());
+  int compared = 0;
+  for (const RowProgram& program : programs) {
+    RowBuffers buffers(program, kRows, 17);
+    const auto wanted = interpret_row_program(program, buffers.data(), kRows);
+    buffers.run(code->find<RowFunction>(program.name()));
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const std::vector<float> came = buffers.stored(i);
+      ASSERT_EQ(came.size(), wanted[i].size());
+      for (std::size_t k = 0; k < came.size(); ++k, ++compared)
+        ASSERT_NEAR(static_cast<double>(came[k]), wanted[i][k], 1e-3) << program.text();
+    }
+  }
+  EXPECT_GT(compared, 5000);
+}
+
+TEST_F(RowCompiler, ComputesTheRowsItIsGivenAndNoOthers) {
+  const std::vector<RowProgram> programs = random_programs(15, false, 19);
+  const auto code = compiled(programs, features_to_try().back());
+  for (const RowProgram& program : programs) {
+    auto* function = code->find<RowFunction>(program.name());
+    RowBuffers whole(program, kRows, 23), parts(program, kRows, 23), none(program, kRows, 23);
+    const RowBuffers untouched(program, kRows, 23);
+    whole.run(function);
+    parts.run(function, 1, 3);
+    parts.run(function, 0, 1);
+    none.run(function, 2, 2);
+    EXPECT_EQ(difference(program, whole, parts), "");
+    EXPECT_EQ(difference(program, untouched, none), "");
+  }
+}
+
+TEST_F(RowCompiler, MakesTheSameObjectOfTheSamePrograms) {
+  const std::vector<RowProgram> programs = random_programs(4, false, 29);
+  std::vector<const RowProgram*> pointers;
+  for (const RowProgram& program : programs) pointers.push_back(&program);
+  std::string problem;
+  const auto first = compile_rows(pointers, CpuFeatures::avx2, problem);
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(first, compile_rows(pointers, CpuFeatures::avx2, problem));
+  EXPECT_NE(first, compile_rows(pointers, CpuFeatures::baseline, problem));
+}
+
+}  // namespace weft::compile_rows_test

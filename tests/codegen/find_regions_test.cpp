@@ -1,0 +1,104 @@
+#include "codegen/find_regions.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+
+namespace weft::find_regions_test {
+
+// A schedule as words: names of nodes, functions as the results of their nodes in brackets.
+std::string schedule_of(const std::string& inputs, const std::string& body, const std::string& results,
+                        std::string* refusals = nullptr) {
+  static const OpTable ops = make_op_table();
+  const auto graph = parse_graph(
+      "graph g(" + inputs + ") stage=lowered where s0 in [1, 64] {\n" + body + "return " + results + "\n}\n", ops);
+  const Schedule schedule = schedule_piece(*graph);
+  std::string text;
+  for (const ScheduledStep& step : schedule.steps) {
+    if (!text.empty()) text += " ";
+    if (step.node != nullptr) {
+      text += step.node->result()->name;
+      continue;
+    }
+    text += "[";
+    for (const Node* node : schedule.regions[static_cast<std::size_t>(step.region)].nodes)
+      text += (text.back() == '[' ? "" : " ") + node->result()->name;
+    text += "]";
+  }
+  if (refusals != nullptr)
+    for (const RowRefusal& refusal : schedule.refusals) *refusals += refusal.node + ": " + refusal.reason + "\n";
+  return text;
+}
+
+constexpr const char* kRows = "%x: f32[s0, 64], %w: f32[64, 64], %n: f32[64]";
+
+TEST(FindRegions, JoinsWhatWorksOnTheSameRowsAndStopsAtCalls) {
+  EXPECT_EQ(schedule_of(kRows,
+                        "%a = exp@native(%x)\n%b = mul@native(%a, %n)\n%c = linear@cpu(%b, %w)\n"
+                        "%d = neg@native(%c)\n%e = abs@native(%d)\n",
+                        "%e"),
+            "[a b] c [d e]");
+}
+
+TEST(FindRegions, LeavesChosenKernelsAlone) {
+  EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = mul@cpu(%a, %n)\n%c = neg@native(%b)\n", "%c"), "[a] b [c]");
+}
+
+TEST(FindRegions, JoinsTwoRegionsInTheirCommonUser) {
+  EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = neg@native(%x)\n%c = add@native(%a, %b)\n", "%c"), "[a b c]");
+}
+
+// b waits for a, c for b: a and c are no one step, though c reads a.
+TEST(FindRegions, DoesNotJoinAroundACall) {
+  EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = linear@cpu(%a, %w)\n%c = add@native(%a, %b)\n", "%c"),
+            "[a] b [c]");
+}
+
+// The same, with a function in the way that is no call itself.
+TEST(FindRegions, DoesNotJoinAroundAFunction) {
+  EXPECT_EQ(schedule_of("%x: f32[s0, 64], %w: f32[32, 64], %v: f32[64, 32]",
+                        "%a = exp@native(%x)\n%b = linear@cpu(%a, %w)\n%c = neg@native(%b)\n%d = linear@cpu(%c, %v)\n"
+                        "%e = add@native(%a, %d)\n",
+                        "%e"),
+            "[a] b [c] d [e]");
+}
+
+TEST(FindRegions, MovesACallBehindTheFunctionThatItReads) {
+  EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = linear@cpu(%a, %w)\n%c = neg@native(%a)\n", "%b, %c"),
+            "[a c] b");
+}
+
+// Who reads x must do so before it is written over.
+TEST(FindRegions, KeepsReadersBeforeTheKernelThatWritesOver) {
+  EXPECT_EQ(schedule_of("donated %x: f32[s0, 64], %y: f32[s0, 64], %n: f32[64]",
+                        "%a = exp@native(%x)\n"
+                        "%r, %s = fused_add_rms_norm@cpu.inplace(%y, &%x, %n, epsilon=1e-05)\n"
+                        "%b = add@native(%a, %s)\n",
+                        "%b, %r"),
+            "[a] r [b]");
+}
+
+TEST(FindRegions, KeepsViewsThatOthersLookThrough) {
+  EXPECT_EQ(schedule_of("%x: f32[s0, 64], %w: f32[64, 64]",
+                        "%g = reshape@native(%x, shape=[s0, 2, 32])\n%a = exp@native(%g)\n"
+                        "%f = reshape@native(%a, shape=[s0, 64])\n%c = linear@cpu(%f, %w)\n",
+                        "%c"),
+            "g [a] f c");
+}
+
+TEST(FindRegions, LeavesOutViewsInsideAFunction) {
+  EXPECT_EQ(schedule_of("%x: f32[s0, 64]",
+                        "%a = abs@native(%x)\n%g = reshape@native(%a, shape=[s0, 2, 32])\n"
+                        "%m = amax@native(%g, dim=-1)\n%q = div@native(%g, %m)\n",
+                        "%q"),
+            "[a m q]");
+}
+
+TEST(FindRegions, SaysWhichNodesItRefuses) {
+  std::string refusals;
+  EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = log1p@native(%a)\n%c = neg@native(%b)\n", "%c", &refusals),
+            "[a] b [c]");
+  EXPECT_EQ(refusals, "b: [log1p] log1p is no op of rows\n");
+}
+
+}  // namespace weft::find_regions_test

@@ -1,0 +1,264 @@
+#include "tests/codegen/random_rows.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <fmt/core.h>
+
+#include "tensor/convert.h"
+#include "tensor/float_bits.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kGuard = 64;
+constexpr std::byte kGuardByte{0xa5};
+
+std::int64_t place_of(const RowPlacement& placement, std::int64_t column) {
+  const std::int64_t run = placement.run == 0 ? 0 : column / placement.run;
+  return run * placement.run_stride + (column - run * placement.run) * placement.stride;
+}
+
+// From the first column to behind the last.
+std::int64_t extent_of(const RowPlacement& placement, std::int64_t columns) {
+  return place_of(placement, columns - 1) + 1;
+}
+
+class Maker {
+ public:
+  Maker(std::mt19937& random, bool tame) : random_(random), tame_(tame) {}
+
+  RowProgram run() {
+    constexpr std::int64_t kColumns[] = {1, 3, 16, 17, 63, 64, 65, 96, 130, 576};
+    constexpr std::int64_t kGrouped[] = {32, 64, 96, 192, 640};
+    const bool grouped = below(2) == 0;
+    if (grouped) {
+      program_.columns = kGrouped[below(5)];
+      program_.group = program_.columns % 64 == 0 && below(2) == 0 ? 64 : 32;
+      if (program_.group == program_.columns) program_.group = 16;
+    } else {
+      program_.columns = kColumns[below(10)];
+    }
+    const int loads = 2 + static_cast<int>(below(3));
+    for (int i = 0; i < loads; ++i) load(i == 0 ? RowDomain::element : any_domain());
+    const int steps = 3 + static_cast<int>(below(tame_ ? 8 : 14));
+    for (int i = 0; i < steps; ++i) step();
+    const int stores = 1 + static_cast<int>(below(3));
+    store(static_cast<int>(program_.values.size()) - 1);
+    for (int i = 1; i < stores; ++i) store(any());
+    program_.finish();
+    return program_;
+  }
+
+ private:
+  std::size_t below(std::size_t count) { return random_() % count; }
+  int any() { return static_cast<int>(below(program_.values.size())); }
+  RowDomain domain_of(int id) const { return program_.values[static_cast<std::size_t>(id)].domain; }
+
+  // N = 1 has no elements beside rows in graphs, but programs may have them.
+  RowDomain any_domain() {
+    const std::size_t choice = below(6);
+    if (choice == 0) return RowDomain::constant;
+    if (choice == 1) return RowDomain::row;
+    if (choice == 2 && program_.group > 0) return RowDomain::group;
+    return RowDomain::element;
+  }
+  std::int64_t count_of(RowDomain domain) const {
+    if (domain == RowDomain::element) return program_.columns;
+    return domain == RowDomain::group ? program_.columns / program_.group : 1;
+  }
+
+  void load(RowDomain domain) {
+    constexpr DType kDTypes[] = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::i8, DType::f8e4m3};
+    RowBuffer buffer{.dtype = kDTypes[tame_ ? 0 : below(6)]};
+    const bool shared = domain == RowDomain::constant || (domain == RowDomain::element && below(4) == 0);
+    buffer.row_stride = shared ? 0 : count_of(domain) + static_cast<std::int64_t>(below(2) * 3);
+    if (domain == RowDomain::element && below(4) == 0) {
+      buffer.placement = any_placement();
+      if (buffer.row_stride > 0) buffer.row_stride = extent_of(buffer.placement, program_.columns) + 3;
+    }
+    program_.buffers.push_back(buffer);
+    program_.add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(program_.buffers.size()) - 1});
+  }
+
+  RowPlacement any_placement() {
+    RowPlacement placement{.stride = 1 + static_cast<std::int64_t>(below(3))};
+    if (program_.columns % 16 == 0 && below(2) == 0) {
+      placement.run = 16;
+      placement.run_stride = 16 * placement.stride + static_cast<std::int64_t>(below(2)) * 4;
+    }
+    return placement;
+  }
+
+  int add(RowValue value) { return program_.add(value); }
+  int constant(float number) { return add({.op = RowOp::constant, .number = number}); }
+  int binary(RowOp op, int a, int b) { return add({.op = op, .a = a, .b = b}); }
+  int unary(RowOp op, int a) { return add({.op = op, .a = a}); }
+  int held(int a, float limit) {
+    return binary(RowOp::at_most, binary(RowOp::at_least, a, constant(-limit)), constant(limit));
+  }
+
+  void step() { tame_ ? tame_step() : wild_step(); }
+
+  void tame_step() {
+    const int a = any(), b = any();
+    switch (below(10)) {
+      case 0:
+        held(binary(RowOp::add, a, b), 2);
+        return;
+      case 1:
+        held(binary(RowOp::sub, a, b), 2);
+        return;
+      case 2:
+        held(binary(RowOp::mul, a, b), 2);
+        return;
+      case 3:
+        held(binary(RowOp::div, a, binary(RowOp::add, unary(RowOp::abs, b), constant(1))), 2);
+        return;
+      case 4:
+        unary(RowOp::tanh, a);
+        return;
+      case 5:
+        unary(RowOp::sigmoid, a);
+        return;
+      case 6:
+        held(unary(RowOp::exp, held(a, 0.5f)), 2);
+        return;
+      case 7:
+        unary(RowOp::erf, a);
+        return;
+      default:
+        if (domain_of(a) == RowDomain::element) reduce(a);
+    }
+  }
+
+  void reduce(int a) {
+    const std::size_t choice = below(3);
+    if (choice == 0 && program_.levels++ < 3) {
+      binary(RowOp::div, unary(RowOp::row_sum, a), constant(static_cast<float>(program_.columns)));
+    } else if (choice == 1 && program_.levels++ < 3) {
+      unary(RowOp::row_max, unary(RowOp::abs, a));
+    } else if (program_.group > 0) {
+      unary(RowOp::group_max, unary(RowOp::abs, a));
+    }
+  }
+
+  void wild_step() {
+    constexpr RowOp kUnary[] = {RowOp::neg,     RowOp::abs,  RowOp::exp,   RowOp::tanh, RowOp::erf,
+                                RowOp::sigmoid, RowOp::sqrt, RowOp::round, RowOp::trunc};
+    constexpr RowOp kBinary[] = {RowOp::add,     RowOp::sub,     RowOp::mul,      RowOp::div,
+                                 RowOp::maximum, RowOp::minimum, RowOp::at_least, RowOp::at_most};
+    constexpr DType kRounded[] = {DType::bf16,   DType::f16,        DType::i8,    DType::u8,
+                                  DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2};
+    const int a = any(), b = any();
+    switch (below(8)) {
+      case 0:
+      case 1:
+        unary(kUnary[below(9)], a);
+        return;
+      case 2:
+      case 3:
+        binary(kBinary[below(8)], a, b);
+        return;
+      case 4:
+        add({.op = RowOp::convert, .a = a, .dtype = kRounded[below(7)]});
+        return;
+      case 5: {
+        const float number = static_cast<float>(below(5)) - 2.5f;
+        const std::size_t choice = below(3);
+        if (choice == 0) add({.op = RowOp::select_at_most, .a = a, .b = b, .c = any(), .number = number});
+        if (choice == 1) add({.op = RowOp::replace_nan, .a = a, .number = number});
+        if (choice == 2) add({.op = RowOp::replace_zero, .a = a, .b = b, .number = number});
+        return;
+      }
+      default:
+        if (domain_of(a) == RowDomain::element) reduce(a);
+    }
+  }
+
+  void store(int value) {
+    constexpr DType kDTypes[] = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::i8, DType::f8e4m3};
+    RowDomain domain = domain_of(value);
+    if (domain == RowDomain::constant) domain = RowDomain::row;
+    DType dtype = kDTypes[tame_ ? 0 : below(6)];
+    const RowValue& made = program_.values[static_cast<std::size_t>(value)];
+    if (made.op == RowOp::convert && below(2) == 0) dtype = made.dtype;
+    const int buffer = static_cast<int>(program_.buffers.size());
+    program_.buffers.push_back({.dtype = dtype, .is_output = true, .row_stride = count_of(domain)});
+    RowStore store{buffer, value, domain};
+    if (domain == RowDomain::element && below(4) == 0) {
+      store.placement = any_placement();
+      store.offset = static_cast<std::int64_t>(below(2)) * 5;
+      program_.buffers.back().row_stride = store.offset + extent_of(store.placement, program_.columns);
+    }
+    program_.stores.push_back(store);
+  }
+
+  std::mt19937& random_;
+  bool tame_;
+  RowProgram program_;
+};
+
+std::int64_t buffer_elements(const RowProgram& program, const RowBuffer& buffer, std::int64_t rows) {
+  if (buffer.is_output) return rows * buffer.row_stride;
+  return (rows - 1) * buffer.row_stride + extent_of(buffer.placement, std::max<std::int64_t>(program.columns, 1));
+}
+
+}  // namespace
+
+RowProgram random_rows(std::mt19937& random, bool tame) { return Maker(random, tame).run(); }
+
+RowBuffers::RowBuffers(const RowProgram& program, std::int64_t rows, std::uint32_t seed)
+    : program_(program), rows_(rows) {
+  std::mt19937 random(seed);
+  for (const RowBuffer& buffer : program.buffers) {
+    const std::int64_t elements = buffer_elements(program, buffer, rows);
+    const auto bytes = static_cast<std::size_t>(bytes_of(buffer.dtype, elements));
+    memory_.emplace_back(bytes + kGuard, kGuardByte);
+    std::memset(memory_.back().data(), 0, bytes);
+    if (buffer.is_output) continue;
+    for (std::int64_t i = 0; i < elements; ++i)
+      store_float(buffer.dtype, memory_.back().data(), i, static_cast<float>(random() % 4001) / 1000.0f - 2.0f);
+  }
+  memory_.emplace_back(static_cast<std::size_t>(program.scratch_bytes()) + kGuard, kGuardByte);
+  for (auto& memory : memory_) pointers_.push_back(memory.data());
+}
+
+void RowBuffers::run(RowFunction* function, std::int64_t begin, std::int64_t end) {
+  function(pointers_.data(), begin, end, rows_);
+}
+
+bool RowBuffers::is_intact() const {
+  for (const auto& memory : memory_)
+    for (std::size_t i = memory.size() - kGuard; i < memory.size(); ++i)
+      if (memory[i] != kGuardByte) return false;
+  return true;
+}
+
+std::vector<float> RowBuffers::stored(std::size_t index) const {
+  const RowStore& store = program_.stores[index];
+  const auto buffer = static_cast<std::size_t>(store.buffer);
+  const RowBuffer& facts = program_.buffers[buffer];
+  std::int64_t count = 1;
+  if (store.domain == RowDomain::element) count = program_.columns;
+  if (store.domain == RowDomain::group) count = program_.columns / program_.group;
+  std::vector<float> values;
+  for (std::int64_t row = 0; row < rows_; ++row)
+    for (std::int64_t k = 0; k < count; ++k)
+      values.push_back(load_float(facts.dtype, memory_[buffer].data(),
+                                  row * facts.row_stride + store.offset + place_of(store.placement, k)));
+  return values;
+}
+
+std::string difference(const RowProgram& program, const RowBuffers& wanted, const RowBuffers& came) {
+  for (std::size_t i = 0; i < program.stores.size(); ++i) {
+    const std::vector<float> a = wanted.stored(i), b = came.stored(i);
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      if (std::isnan(a[k]) ? std::isnan(b[k]) : bits_of_float(a[k]) == bits_of_float(b[k])) continue;
+      return fmt::format("store {} element {}: wanted {}, came {}\n{}", i, k, a[k], b[k], program.text());
+    }
+  }
+  return "";
+}
+
+}  // namespace weft
