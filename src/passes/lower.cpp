@@ -4,9 +4,9 @@
 //
 // The choice is the first provider of the op's priority list that supports the call on this token range. `native` puts
 // the meaning in the node's place, whose ops are lowered in turn; for a primitive it is the reference kernel.
-// `reference` does the same with reference kernels alone. Where code can be generated for a primitive of a meaning that
-// `native` put there, that is native itself, unless the user named who computes it: so the meaning is one function. A
-// kernel that writes over arguments gets clones of them; clone_elimination removes those that nobody needs.
+// `reference` does the same with reference kernels alone. A primitive of a meaning that `native` put there is native
+// itself where a function can be generated for it, unless the user named who computes it: so the meaning becomes one
+// function. A kernel that writes over arguments gets clones of them; clone_elimination removes those that nobody needs.
 
 #include <algorithm>
 

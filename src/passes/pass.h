@@ -39,7 +39,7 @@ struct PassContext {
   bool batch_invariant = false;
   std::vector<std::string> splitting_ops;  // names of ops that force a cut
   std::span<const FusionPattern> patterns = {};
-  // Whether code can be generated for a primitive; null where none is.
+  // Whether a function can be generated for a primitive where it stands; null where no code is generated.
   bool (*is_generated)(const Node& primitive) = nullptr;
 };
 
