@@ -2,18 +2,20 @@
 # and never linked. Needs LLVM 19 for its C interface, and clang of the same version, which turns the prelude into
 # bitcode; without them the library is left out, and what would be generated runs op by op.
 
-# Both sides of the library are of one build when they were made from the same headers.
-set(headers ${CMAKE_SOURCE_DIR}/src/codegen/row_program.h ${CMAKE_SOURCE_DIR}/src/codegen/llvm_library.h)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
+# Both sides of the library are of one build when they were made from the same sources: what it is made of, and the types
+# and the mathematics that it shares with the program.
+file(GLOB shared CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/codegen/*.h ${CMAKE_SOURCE_DIR}/src/codegen/row_program.cpp
+     ${CMAKE_SOURCE_DIR}/src/codegen/llvm/* ${CMAKE_SOURCE_DIR}/src/tensor/*.h ${CMAKE_SOURCE_DIR}/src/tensor/*.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shared})
 set(hashes "")
-foreach(header IN LISTS headers)
-  file(SHA256 ${header} hash)
+foreach(file IN LISTS shared)
+  file(SHA256 ${file} hash)
   string(APPEND hashes ${hash})
 endforeach()
 string(SHA256 hash ${hashes})
 file(CONFIGURE OUTPUT ${WEFT_GENERATED}/codegen/llvm_interface.h CONTENT "#pragma once
 
-// Made by the build from the headers that libweft_llvm.so and the program share.
+// Made by the build from the sources that libweft_llvm.so and the program share.
 namespace weft {
 inline constexpr const char* kLlvmInterface = \"${hash}\";
 }
@@ -64,4 +66,5 @@ target_include_directories(weft_llvm SYSTEM PRIVATE ${WEFT_LLVM_HEADERS})
 target_link_libraries(weft_llvm PRIVATE weft_tensor weft_base ${WEFT_LLVM_LIBRARY})
 weft_runs_once(weft_llvm)
 set_target_properties(weft_llvm PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+add_dependencies(weft_shared weft_llvm)  # opened when code is generated
 install(TARGETS weft_llvm LIBRARY)

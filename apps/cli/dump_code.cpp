@@ -18,11 +18,6 @@ struct FunctionCalls {
   int calls = 0;
 };
 
-int lanes_of(CpuFeatures features) {
-  if (features >= CpuFeatures::avx512) return 16;
-  return features >= CpuFeatures::avx2 ? 8 : 4;
-}
-
 std::map<std::string, int> calls_of_pieces(const Graph& split) {
   std::map<std::string, int> calls;
   for (const auto& call : split.nodes()) ++calls[call->name];
@@ -70,7 +65,7 @@ void print_code(const std::vector<std::shared_ptr<Graph>>& graphs, const Context
             {{"graph", graph->name}, {"piece", piece->name}, {"node", refusal.node}, {"reason", refusal.reason}});
     }
   }
-  const int lanes = lanes_of(context.device.features);
+  const int lanes = row_lanes(context.device.features);
   Json list = Json::array();
   if (!as_json) out << row_text_prologue(lanes);
   for (const FunctionCalls& function : functions) {

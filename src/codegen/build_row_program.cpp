@@ -181,7 +181,8 @@ class RowProgramBuilder {
     const auto is = [&](std::size_t i, std::int64_t stride) { return dims[i].stride == stride; };
     if (dims.empty() || (dims.size() == 1 && is(0, 0))) {
       domain = buffer.row_stride == 0 ? RowDomain::constant : RowDomain::row;
-    } else if (dims.size() == 2 && is(0, 1) && is(1, 0) && dims[1].extent == program().group) {
+    } else if (domain == RowDomain::element && dims.size() == 2 && is(0, 1) && is(1, 0) &&
+               dims[1].extent == program().group) {
       domain = RowDomain::group;
     } else if (domain == RowDomain::element && dims.size() <= 2 && !is(dims.size() - 1, 0)) {
       buffer.placement.stride = dims.back().stride;
@@ -283,6 +284,7 @@ class RowProgramBuilder {
       refuse("reduces {} among rows of {} columns", meta.text(), program().columns);
     const bool whole = last_extent(meta) == program().columns;
     const int value = operand(node.operands[0], meta);
+    if (value_at(value).is_wide) refuse("is computed in f64");
     if (node.name == "sum") {
       if (!whole) refuse("sums groups of {}", last_extent(meta));
       return add_unary(RowOp::row_sum, value);

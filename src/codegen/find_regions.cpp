@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "ir/alias.h"
 
@@ -11,6 +13,10 @@ namespace weft {
 namespace {
 
 bool is_view(const Node& node) { return node.op != nullptr && node.op->is_view; }
+
+bool is_native_call(const Node& node) {
+  return node.op != nullptr && node.provider == "native" && !node.op->is_view && !node.op->is_allocation;
+}
 
 // Nodes go by their number in the graph's order. Views are no steps that anybody waits for: who reads one waits for the
 // value it looks into.
@@ -29,8 +35,8 @@ class Regions {
     for (int i = 0; i < count(); ++i)
       if (is_row_candidate(node(i)) && !gives_f64(i)) place(i);
     for (int i = 0; i < count(); ++i)
-      if (is_row_candidate(node(i)) && region_of(i) < 0)
-        schedule_.refusals.push_back({node(i).result()->name, gives_f64(i) ? "gives f64" : refusals_[i]});
+      if (is_native_call(node(i)) && region_of(i) < 0)
+        schedule_.refusals.push_back({node(i).result()->name, why_not(i)});
     drop_empty();
     order();
     return std::move(schedule_);
@@ -47,6 +53,11 @@ class Regions {
     return root->producer == nullptr ? -1 : number_.at(root->producer);
   }
 
+  std::string why_not(int i) {
+    if (!is_row_candidate(node(i))) return fmt::format("[{}] is no op of rows", node(i).name);
+    return gives_f64(i) ? "gives f64" : refusals_[i];
+  }
+
   // What must come before each node that is no view.
   void find_dependencies() {
     before_.resize(nodes_.size());
@@ -55,8 +66,11 @@ class Regions {
       if (is_view(node(i))) continue;
       auto& before = before_[static_cast<std::size_t>(i)];
       for (int written : node(i).writes) {
-        const auto& earlier = readers[home_of(node(i).operands[static_cast<std::size_t>(written)])];
-        before.insert(before.end(), earlier.begin(), earlier.end());
+        const GraphValue* home = home_of(node(i).operands[static_cast<std::size_t>(written)]);
+        // Inputs of a piece may look into one another, which is seen from outside it alone.
+        for (const auto& [other, earlier] : readers)
+          if (other == home || (other->producer == nullptr && home->producer == nullptr))
+            before.insert(before.end(), earlier.begin(), earlier.end());
       }
       for (const GraphValue* operand : node(i).operands) {
         if (operand == nullptr) continue;

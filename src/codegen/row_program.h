@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/device.h"
 #include "tensor/dtype.h"
 
 namespace weft {
@@ -134,6 +135,11 @@ class RowProgram {
   // `rows_` and a hash of the text: what the function is called.
   std::string name() const;
 };
+
+// Floats of a vector of generated code for these features.
+inline int row_lanes(CpuFeatures features) {
+  return features >= CpuFeatures::avx512 ? 16 : features >= CpuFeatures::avx2 ? 8 : 4;
+}
 
 std::string_view row_op_text(RowOp op);
 bool is_row_reduction(RowOp op);

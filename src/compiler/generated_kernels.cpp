@@ -3,6 +3,7 @@
 #include <ostream>
 #include <vector>
 
+#include "base/error.h"
 #include "codegen/compile_rows.h"
 #include "runtime/generated_kernel.h"
 
@@ -21,7 +22,12 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
   std::string problem;
   const std::vector<std::byte> object = compile_rows(missing, device.features, problem);
   if (!problem.empty()) return problem;
-  const auto code = LoadedCode::load(object);
+  std::shared_ptr<const LoadedCode> code;
+  try {
+    code = LoadedCode::load(object);
+  } catch (const DeviceError& error) {  // a system that lets nobody make code of memory
+    return error.what();
+  }
   for (const auto& [text, program] : wanted)
     kernels_[text] = std::make_unique<const Kernel>(generated_kernel(
         {.name = program->name(), .row_bytes = program->row_bytes(), .scratch_bytes = program->scratch_bytes()}, code,

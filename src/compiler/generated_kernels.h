@@ -18,7 +18,7 @@ namespace weft {
 
 class GeneratedKernels {
  public:
-  // Compiles those that are not there yet, together. "" or why there is no code, which then holds for all calls.
+  // Compiles those that are not there yet, together. "" or why there is no code for any of them.
   std::string compile(std::span<const RowProgram* const> programs, const DeviceDescription& device);
 
   // Null where it was not compiled. Lives as long as this.

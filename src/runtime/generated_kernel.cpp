@@ -9,6 +9,7 @@
 namespace weft {
 namespace {
 
+// RowFunction of codegen/row_program.h.
 using RowCode = void(void* const* buffers, std::int64_t row_begin, std::int64_t row_end, std::int64_t row_count);
 
 constexpr std::size_t kMostFunctionBuffers = 32;

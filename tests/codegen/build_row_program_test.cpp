@@ -149,6 +149,11 @@ TEST(BuildRowProgram, AddsInF64WhereTheGraphDoes) {
   EXPECT_EQ(program_of("%x: f32[s0, 32]", "%a = cast@native(%x, dtype=f64)\n%y = exp@native(%a)\n", "%y"),
             "refused: [exp] is computed in f64");
   EXPECT_EQ(program_of("%x: f32[s0, 32]", "%a = cast@native(%x, dtype=f64)\n", "%a"), "refused: [cast] gives f64");
+  EXPECT_EQ(
+      program_of("%x: f32[s0, 32]",
+                 "%a = cast@native(%x, dtype=f64)\n%b = sum@native(%a, dim=-1)\n%c = cast@native(%b, dtype=f32)\n",
+                 "%c"),
+      "refused: [sum] is computed in f64");
 }
 
 TEST(BuildRowProgram, TakesOneNumberForAllRows) {
@@ -190,6 +195,16 @@ TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
     EXPECT_FALSE(built.region) << one.body;
     EXPECT_NE(built.reason.find(one.reason), std::string::npos) << built.reason << " wanted " << one.reason;
   }
+}
+
+// One number for 16 groups is no number for each of them.
+TEST(BuildRowProgram, ReadsNumbersOfGroupsForElementsAlone) {
+  const std::string text = program_of("%x: f32[s0, 4, 16, 16], %z: f32[s0, 4, 1, 1]",
+                                      "%a = abs@native(%x)\n"
+                                      "%m = amax@native(%a, dim=-1)\n"
+                                      "%y = mul@native(%m, %z)\n",
+                                      "%y");
+  EXPECT_EQ(text.find("refused: [mul] reads f32[s0, 4, 1, 1]"), 0u) << text;
 }
 
 TEST(RowProgram, IsNamedByWhatItComputes) {

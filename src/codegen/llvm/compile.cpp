@@ -37,17 +37,20 @@ constexpr const char* kPasses =
     "instcombine<no-verify-fixpoint>,early-cse,adce,simplifycfg)";
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 
+// The same code on every machine with these features, whatever its name.
+constexpr const char* kCpu = "x86-64-v2";
+
 struct Target {
-  const char* cpu;  // a level, not the host's name: the same code on every machine of the level
-  int lanes;
+  const char* features;  // those that the kernels of provider cpu are built with (cmake/compile_options.cmake)
   const char* prelude;
   const char* prelude_end;
 };
 
 Target target_of(CpuFeatures features) {
-  if (features >= CpuFeatures::avx512) return {"x86-64-v4", 16, weft_prelude_16, weft_prelude_16_end};
-  if (features >= CpuFeatures::avx2) return {"x86-64-v3", 8, weft_prelude_8, weft_prelude_8_end};
-  return {"x86-64-v2", 4, weft_prelude_4, weft_prelude_4_end};
+  if (features >= CpuFeatures::avx512)
+    return {"+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl", weft_prelude_16, weft_prelude_16_end};
+  if (features >= CpuFeatures::avx2) return {"+avx2,+fma,+f16c", weft_prelude_8, weft_prelude_8_end};
+  return {"", weft_prelude_4, weft_prelude_4_end};
 }
 
 // What is being compiled, for fatal_error: LLVM's handler takes no context.
@@ -106,7 +109,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
   const Owned<LLVMModuleRef> module(parsed, LLVMDisposeModule);
   open_prelude(module.get());
   {
-    LlvmBuilder builder(module.get(), target.lanes, request.features >= CpuFeatures::avx2);
+    LlvmBuilder builder(module.get(), row_lanes(request.features), request.features >= CpuFeatures::avx2);
     for (const RowProgram* program : request.programs) RowEmitter<LlvmBuilder>(*program, builder).run();
   }
 
@@ -117,7 +120,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
     return false;
   }
   const Owned<LLVMTargetMachineRef> machine(
-      LLVMCreateTargetMachine(llvm_target, kTriple, target.cpu, "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
+      LLVMCreateTargetMachine(llvm_target, kTriple, kCpu, target.features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
                               LLVMCodeModelSmall),
       LLVMDisposeTargetMachine);
   const Owned<LLVMPassBuilderOptionsRef> options(LLVMCreatePassBuilderOptions(), LLVMDisposePassBuilderOptions);
@@ -153,11 +156,13 @@ WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vect
   static const bool once = (initialize(), true);
   static_cast<void>(once);
   at_hand = request.programs;
+  bool is_made = false;
   // No exception leaves: the caller is another library.
   try {
-    return compile(request, object, problem);
+    is_made = compile(request, object, problem);
   } catch (const std::exception& error) {
     problem = error.what();
-    return false;
   }
+  at_hand = {};
+  return is_made;
 }
