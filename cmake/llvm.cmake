@@ -13,20 +13,26 @@ foreach(file IN LISTS shared)
   string(APPEND hashes ${hash})
 endforeach()
 string(SHA256 hash ${hashes})
-file(CONFIGURE OUTPUT ${WEFT_GENERATED}/codegen/llvm_interface.h CONTENT "#pragma once
-
-// Made by the build from the sources that libweft_llvm.so and the program share.
-namespace weft {
-inline constexpr const char* kLlvmInterface = \"${hash}\";
-}
-")
-
 set(WEFT_LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Where LLVM 19 is installed")
 option(WEFT_LLVM "Build libweft_llvm.so where LLVM 19 is found" ON)
 find_path(WEFT_LLVM_HEADERS llvm-c/Core.h PATHS ${WEFT_LLVM_ROOT}/include NO_DEFAULT_PATH NO_CACHE)
 find_library(WEFT_LLVM_LIBRARY LLVM-19 PATHS ${WEFT_LLVM_ROOT}/lib NO_DEFAULT_PATH NO_CACHE)
 find_program(WEFT_LLVM_CLANG clang PATHS ${WEFT_LLVM_ROOT}/bin NO_DEFAULT_PATH NO_CACHE)
-if(NOT WEFT_LLVM OR NOT WEFT_LLVM_HEADERS OR NOT WEFT_LLVM_LIBRARY OR NOT WEFT_LLVM_CLANG)
+set(builds_llvm false)
+if(WEFT_LLVM AND WEFT_LLVM_HEADERS AND WEFT_LLVM_LIBRARY AND WEFT_LLVM_CLANG)
+  set(builds_llvm true)
+endif()
+file(CONFIGURE OUTPUT ${WEFT_GENERATED}/codegen/llvm_interface.h CONTENT "#pragma once
+
+// Made by the build from the sources that libweft_llvm.so and the program share.
+namespace weft {
+inline constexpr const char* kLlvmInterface = \"${hash}\";
+// Whether this build made the library.
+inline constexpr bool kBuildsLlvm = ${builds_llvm};
+}
+")
+
+if(NOT builds_llvm)
   if(WEFT_LLVM)
     message(STATUS "LLVM 19 and clang 19 are not installed below ${WEFT_LLVM_ROOT}: no code is generated")
   endif()

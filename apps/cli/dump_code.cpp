@@ -17,17 +17,18 @@ struct FunctionCalls {
   std::vector<std::string> nodes;
   int calls = 0;
 };
+struct RefusedNode {
+  std::string graph, piece, node, reason;
+};
+struct Code {
+  std::vector<FunctionCalls> functions;  // in the order of their first call
+  std::vector<RefusedNode> refused;
+};
 
 std::map<std::string, int> calls_of_pieces(const Graph& split) {
   std::map<std::string, int> calls;
   for (const auto& call : split.nodes()) ++calls[call->name];
   return calls;
-}
-
-std::string words(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& word : list) text += " " + word;
-  return text;
 }
 
 // Each line as a comment.
@@ -40,55 +41,63 @@ std::string commented(const std::string& text) {
   return commented;
 }
 
-}  // namespace
-
-void print_code(const std::vector<std::shared_ptr<Graph>>& graphs, const Context& context, bool as_json,
-                std::ostream& out) {
-  std::vector<FunctionCalls> functions;  // in the order of their first call
-  std::map<std::string, std::size_t> known;
-  Json refused = Json::array();
+Code code_of(const std::vector<std::shared_ptr<Graph>>& graphs) {
+  Code code;
+  std::map<std::string, std::size_t> known;  // by name of the function
   for (const auto& graph : graphs) {
     const auto calls = calls_of_pieces(*graph);
     const PieceSchedules schedules = schedule_pieces(*graph);
     for (const auto& piece : graph->pieces) {
       const Schedule& schedule = schedules.at(piece->name);
       for (const RowRegion& region : schedule.regions) {
-        const auto [found, is_new] = known.try_emplace(region.program.name(), functions.size());
+        const auto [found, is_new] = known.try_emplace(region.program.name(), code.functions.size());
         if (is_new) {
-          functions.push_back({region.program, graph->name, {}, 0});
-          for (const Node* node : region.nodes) functions.back().nodes.push_back(node->result()->name);
+          code.functions.push_back({region.program, graph->name, {}, 0});
+          for (const Node* node : region.nodes) code.functions.back().nodes.push_back(node->result()->name);
         }
-        functions[found->second].calls += calls.at(piece->name);
+        code.functions[found->second].calls += calls.at(piece->name);
       }
       for (const RowRefusal& refusal : schedule.refusals)
-        refused.push_back(
-            {{"graph", graph->name}, {"piece", piece->name}, {"node", refusal.node}, {"reason", refusal.reason}});
+        code.refused.push_back({graph->name, piece->name, refusal.node->result()->name, refusal.reason});
     }
   }
+  return code;
+}
+
+std::string code_json(const Code& code, int lanes) {
+  Json functions = Json::array(), refused = Json::array();
+  for (const FunctionCalls& function : code.functions)
+    functions.push_back({{"name", function.program.name()},
+                         {"graph", function.graph},
+                         {"calls", function.calls},
+                         {"nodes", function.nodes},
+                         {"program", function.program.text()},
+                         {"cpp", row_text(function.program, lanes)}});
+  for (const RefusedNode& refusal : code.refused)
+    refused.push_back(
+        {{"graph", refusal.graph}, {"piece", refusal.piece}, {"node", refusal.node}, {"reason", refusal.reason}});
+  return json_text(Json{{"functions", functions}, {"refused", refused}}, 2) + "\n";
+}
+
+std::string code_text(const Code& code, int lanes) {
+  std::string text = row_text_prologue(lanes);
+  for (const FunctionCalls& function : code.functions)
+    text +=
+        fmt::format("\n// {} calls from {}: {}\n{}{}", function.calls, function.graph, fmt::join(function.nodes, " "),
+                    commented(function.program.text()), row_text(function.program, lanes));
+  if (!code.refused.empty()) text += "\n// Native, but no function:\n";
+  for (const RefusedNode& refusal : code.refused)
+    text += fmt::format("//   {} of {} in {}: {}\n", refusal.node, refusal.piece, refusal.graph, refusal.reason);
+  return text;
+}
+
+}  // namespace
+
+void print_code(const std::vector<std::shared_ptr<Graph>>& graphs, const Context& context, bool as_json,
+                std::ostream& out) {
+  const Code code = code_of(graphs);
   const int lanes = row_lanes(context.device.features);
-  Json list = Json::array();
-  if (!as_json) out << row_text_prologue(lanes);
-  for (const FunctionCalls& function : functions) {
-    const std::string cpp = row_text(function.program, lanes);
-    list.push_back({{"name", function.program.name()},
-                    {"graph", function.graph},
-                    {"calls", function.calls},
-                    {"nodes", function.nodes},
-                    {"program", function.program.text()},
-                    {"cpp", cpp}});
-    if (!as_json)
-      out << fmt::format("\n// {} calls from {}:{}\n{}{}", function.calls, function.graph, words(function.nodes),
-                         commented(function.program.text()), cpp);
-  }
-  if (as_json) {
-    out << json_text(Json{{"functions", list}, {"refused", refused}}, 2) << "\n";
-    return;
-  }
-  if (!refused.empty()) out << "\n// Native, but no function:\n";
-  for (const Json& refusal : refused)
-    out << fmt::format("//   {} of {} in {}: {}\n", refusal["node"].get<std::string>(),
-                       refusal["piece"].get<std::string>(), refusal["graph"].get<std::string>(),
-                       refusal["reason"].get<std::string>());
+  out << (as_json ? code_json(code, lanes) : code_text(code, lanes));
 }
 
 }  // namespace weft

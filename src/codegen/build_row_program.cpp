@@ -155,12 +155,13 @@ class RowProgramBuilder {
     if (!meta.is_contiguous() || !is_row_dtype(meta.dtype)) refuse("gives {}", meta.text());
     const std::int64_t width = last_extent(meta);
     std::vector<RowStore> parts;
+    std::int64_t offset = 0;
     for (const GraphValue* part : node.operands) {
       if (domain_of(part->meta) != RowDomain::element || part->meta.dtype != meta.dtype)
         refuse("puts {} into {}", part->meta.text(), meta.text());
-      RowStore store{.value = operand(part, part->meta), .offset = parts.empty() ? 0 : next_offset_};
+      RowStore store{.value = operand(part, part->meta), .offset = offset};
       const std::int64_t extent = last_extent(part->meta);
-      next_offset_ = store.offset + extent;
+      offset += extent;
       if (extent == 1) {
         store.placement.stride = width;
       } else if (extent != program().columns) {
@@ -349,17 +350,8 @@ class RowProgramBuilder {
   RowRegion region_;
   std::map<const GraphValue*, int> values_;                   // of members
   std::map<const GraphValue*, std::vector<RowStore>> parts_;  // of members that are put together
-  std::int64_t next_offset_ = 0;
-  std::vector<Loaded> loaded_;  // by buffer
+  std::vector<Loaded> loaded_;                                // by buffer
 };
-
-// Given shapes and dtypes that row programs have.
-bool is_row_op(std::string_view op) {
-  constexpr std::string_view kOthers[] = {"cast",       "rsqrt", "replace_nan", "where_at_most", "clamp",
-                                          "reciprocal", "sum",   "amax",        "concat"};
-  return kUnaryOps.count(op) != 0 || kBinaryOps.count(op) != 0 || kScalarOps.count(op) != 0 ||
-         std::find(std::begin(kOthers), std::end(kOthers), op) != std::end(kOthers);
-}
 
 bool computes(const Node& node) {
   return node.kind == NodeKind::op && node.op != nullptr && node.op->is_primitive() && !node.op->is_view &&
@@ -372,7 +364,7 @@ bool computes(const Node& node) {
 bool is_row_node(const Node& primitive) {
   const Node* const nodes[] = {&primitive};
   std::string reason;
-  return is_row_op(primitive.name) && computes(primitive) && build_row_program(nodes, reason);
+  return computes(primitive) && build_row_program(nodes, reason);
 }
 
 bool is_row_candidate(const Node& node) { return node.provider == "native" && computes(node); }

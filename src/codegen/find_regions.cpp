@@ -35,8 +35,7 @@ class Regions {
     for (int i = 0; i < count(); ++i)
       if (is_row_candidate(node(i)) && !gives_f64(i)) place(i);
     for (int i = 0; i < count(); ++i)
-      if (is_native_call(node(i)) && region_of(i) < 0)
-        schedule_.refusals.push_back({node(i).result()->name, why_not(i)});
+      if (is_native_call(node(i)) && region_of(i) < 0) schedule_.refusals.push_back({&node(i), why_not(i)});
     drop_empty();
     order();
     return std::move(schedule_);

@@ -18,7 +18,7 @@ struct ScheduledStep {
 
 // A native node that no function computes, and why.
 struct RowRefusal {
-  std::string node;
+  const Node* node = nullptr;
   std::string reason;
 };
 

@@ -105,7 +105,7 @@ struct RowStore {
   RowPlacement placement = {};
 };
 
-// The name of a function's ABI: buffers in the order of RowProgram::buffers, then, where there are slots, this thread's
+// A function: buffers in the order of RowProgram::buffers, then, where there are slots, this thread's
 // scratch of scratch_bytes(), 64-byte aligned. Rows [row_begin, row_end) of row_count are computed.
 using RowFunction = void(void* const* buffers, std::int64_t row_begin, std::int64_t row_end, std::int64_t row_count);
 

@@ -15,19 +15,15 @@ namespace {
 // Ops that compute nothing: memory is filled or copied.
 constexpr std::string_view kMovements[] = {"clone", "concat", "constant", "index_select", "lay_out"};
 
-bool only_moves(const RowRefusal& refusal, const Graph& piece) {
-  for (const auto& node : piece.nodes())
-    for (const auto& result : node->results)
-      if (result->name == refusal.node)
-        return std::find(std::begin(kMovements), std::end(kMovements), node->name) != std::end(kMovements);
-  return false;
+bool only_moves(const Node& node) {
+  return std::find(std::begin(kMovements), std::end(kMovements), node.name) != std::end(kMovements);
 }
 
 void refuse_what_is_left(const Graph& split, const PieceSchedules& schedules) {
   for (const auto& piece : split.pieces)
     for (const RowRefusal& refusal : schedules.at(piece->name).refusals)
-      USER_CHECK(only_moves(refusal, *piece), "[--require-codegen] no code can be generated for {} of piece {}: {}",
-                 refusal.node, piece->name, refusal.reason);
+      USER_CHECK(only_moves(*refusal.node), "[--require-codegen] no code can be generated for {} of piece {}: {}",
+                 refusal.node->result()->name, piece->name, refusal.reason);
 }
 
 }  // namespace

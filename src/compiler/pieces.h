@@ -19,7 +19,7 @@ PieceSchedules schedule_pieces(const Graph& split);
 
 // The schedules with their functions compiled into the Context. Where there can be none the pieces run op by op, with
 // one warning in the life of the Context; with --require-codegen that is a UserError, and so is a native node that no
-// function can compute.
+// function can compute, unless it only moves data.
 PieceSchedules generate_pieces(const Graph& split, const Context& context);
 
 }  // namespace weft

@@ -1,9 +1,9 @@
 #include "compiler/pipeline.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 
+#include "base/stopwatch.h"
 #include "codegen/build_row_program.h"
 #include "codegen/compile_rows.h"
 #include "compiler/splitting_ops.h"
@@ -45,12 +45,6 @@ const PassRow kPasses[] = {
     {"split", split, Stage::lowered, Stage::split},
 };
 
-double milliseconds_of(auto&& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
 CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
   PassContext passes = pass_context(context, range);
   if (!options.fuse) passes.patterns = {};
@@ -62,14 +56,15 @@ CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange rang
 }
 
 std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context, CompileRecord& record) {
-  Plan plan;
-  PieceSchedules schedules;
-  record.generate_milliseconds = milliseconds_of([&] { schedules = generate_pieces(split, context); });
-  record.stitch_milliseconds = milliseconds_of([&] {
-    plan = stitch(split, schedules, context);
-    verify_plan(plan);
-  });
-  record.memory_plan_milliseconds = milliseconds_of([&] { plan_memory(plan); });
+  Stopwatch watch;
+  const PieceSchedules schedules = generate_pieces(split, context);
+  watch.lap("generate");
+  Plan plan = stitch(split, schedules, context);
+  verify_plan(plan);
+  watch.lap("stitch");
+  plan_memory(plan);
+  watch.lap("plan_memory");
+  record.steps = watch.laps();
   return std::make_shared<const Plan>(std::move(plan));
 }
 

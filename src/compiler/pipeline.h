@@ -24,9 +24,8 @@ struct CompileRecord {
   std::string graph;
   TokenRange range;
   std::vector<PassRecord> passes = {};
-  double generate_milliseconds = 0;
-  double stitch_milliseconds = 0;
-  double memory_plan_milliseconds = 0;
+  // Behind the passes, in order: generate, stitch, plan_memory, in milliseconds. Ranges that share a Plan took none.
+  std::vector<std::pair<std::string, double>> steps = {};
   std::shared_ptr<const Graph> split = {};  // as it went into stitch, or as it was left at --compile-to
 };
 

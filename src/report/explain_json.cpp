@@ -70,6 +70,16 @@ Json passes_section(const std::vector<CompileRecord>& records) {
   return list;
 }
 
+// What comes behind the passes.
+Json steps_section(const std::vector<CompileRecord>& records) {
+  Json list = Json::array();
+  for (const CompileRecord& record : records)
+    for (const auto& [step, milliseconds] : record.steps)
+      list.push_back(
+          {{"name", step}, {"graph", record.graph}, {"range", range_json(record.range)}, {"ms", milliseconds}});
+  return list;
+}
+
 // One entry per node, its choices by range: the nodes of one graph have the same names in every range as long as the
 // same ops were lowered.
 Json nodes_section(const std::vector<CompileRecord>& records) {
@@ -150,6 +160,7 @@ Json explain_json(const Explanation& explanation) {
           {"model", explanation.model},
           {"options", options_section(explanation)},
           {"passes", passes_section(records)},
+          {"steps", steps_section(records)},
           {"nodes", nodes_section(records)},
           {"clones", clones_section(records)},
           {"pieces", pieces_section(records)},

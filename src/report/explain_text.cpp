@@ -25,6 +25,8 @@ std::string passes_text(const CompileRecord& record) {
         fmt::format("  {:<34}{:>8.3f} ms {:>6} to {:<6} nodes  {}\n", pass.name, pass.milliseconds, pass.nodes_before,
                     pass.nodes_after, pass.skipped ? "skipped" : fmt::format("{}", fmt::join(counts, ", ")));
   }
+  for (const auto& [step, milliseconds] : record.steps)
+    text += fmt::format("  {:<34}{:>8.3f} ms\n", step, milliseconds);
   return text;
 }
 

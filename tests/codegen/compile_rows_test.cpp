@@ -14,6 +14,7 @@
 
 #include "base/shared_library.h"
 #include "codegen/interpret_row_program.h"
+#include "codegen/llvm_interface.h"
 #include "codegen/row_text.h"
 #include "runtime/loaded_code.h"
 #include "tensor/device.h"
@@ -73,6 +74,9 @@ SharedLibrary compiled_text(const std::vector<RowProgram>& programs, int lanes) 
   std::filesystem::remove_all(folder);
   return *opened;
 }
+
+// The tests that need the library pass over themselves where it is not found.
+TEST(RowCompilerLibrary, IsFoundWhereItWasBuilt) { EXPECT_EQ(can_compile_rows(), kBuildsLlvm); }
 
 class RowCompiler : public testing::Test {
  protected:

@@ -26,7 +26,8 @@ std::string schedule_of(const std::string& inputs, const std::string& body, cons
     text += "]";
   }
   if (refusals != nullptr)
-    for (const RowRefusal& refusal : schedule.refusals) *refusals += refusal.node + ": " + refusal.reason + "\n";
+    for (const RowRefusal& refusal : schedule.refusals)
+      *refusals += refusal.node->result()->name + ": " + refusal.reason + "\n";
   return text;
 }
 

@@ -10,34 +10,13 @@
 
 #include "tensor/float8.h"
 #include "tensor/house_math.h"
-#include "tests/kernels/cpu_rows_support.h"
+#include "tests/kernels/cpu_quantised_rows_support.h"
 
 namespace weft::cpu_quantised_rows_test {
 
 constexpr std::int64_t kRows = 9;
 // Groups that registers or vectors hold, that they do not, and some longer than a block.
 constexpr std::int64_t kGroups[] = {1, 7, 32, 64, 100, 1024, 2048};
-
-void set_all(Attributes& attributes, const Attributes& more) {
-  for (const auto& [name, value] : more.entries()) attributes.set(name, value);
-}
-
-// One quantisation of rows of so many columns.
-struct Tail {
-  std::string op;
-  Attributes attributes;
-  std::vector<Meta> results;
-  std::optional<Tensor> tensor = {};
-  bool takes_tensor = false;
-};
-
-Attributes fp8_groups(std::int64_t group) {
-  return {{"group_size", group},         {"eps", 1e-10},
-          {"use_ue8m0", false},          {"column_major_scales", false},
-          {"tma_aligned_scales", false}, {"minimum_scale", 0.0},
-          {"ue8m0_minimum", 1e-10},      {"scale_by", EnumWord{"division"}},
-          {"short_last_group", true},    {"dtype", DType::f8e4m3}};
-}
 
 Tensor positive_scales(Shape shape) {
   const auto count = static_cast<std::size_t>(element_count(shape).number());
@@ -105,39 +84,6 @@ std::vector<Tail> tails_of(std::int64_t columns, std::int64_t group, std::int64_
                    positive_scales({kRows}),
                    true});
   return tails;
-}
-
-// The sign of a NaN is not specified, and fp8 codes carry it.
-int code_at(const Tensor& codes, std::int64_t i) {
-  const int code = codes.as<std::uint8_t>()[i];
-  return codes.meta.dtype == DType::f8e4m3 && code == 0xff ? 0x7f : code;
-}
-
-void expect_same_codes(const Tensor& wanted, const Tensor& came) {
-  for (std::int64_t i = 0; i < wanted.meta.bytes().number(); ++i)
-    ASSERT_EQ(code_at(wanted, i), code_at(came, i)) << "byte " << i << " of codes";
-}
-
-// The tail of what the first op gave, and the one kernel for both.
-std::vector<Tensor> quantised(RowKernels& kernels, const Tail& tail, const Tensor& x) {
-  std::vector<std::optional<Tensor>> operands{x};
-  if (tail.takes_tensor) operands.push_back(tail.tensor);
-  return kernels.call(tail.op, operands, tail.attributes, tail.results);
-}
-std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Tail& tail,
-                          std::vector<std::optional<Tensor>> operands, Attributes attributes,
-                          const std::vector<Meta>& more_results = {}) {
-  if (tail.takes_tensor) operands.push_back(tail.tensor);
-  set_all(attributes, tail.attributes);
-  std::vector<Meta> results = tail.results;
-  results.insert(results.end(), more_results.begin(), more_results.end());
-  return kernels.call(front + "_" + tail.op, operands, attributes, results);
-}
-void expect_same_results(const std::vector<Tensor>& wanted, const std::vector<Tensor>& came) {
-  expect_same_codes(wanted[0], came[0]);
-  if (wanted.size() < 2) return;
-  if (wanted[1].meta.dtype != DType::f32) return expect_same_codes(wanted[1], came[1]);
-  expect_same_bits(values_of(wanted[1]), values_of(came[1]), "scales");
 }
 
 // Runs check(kernels, dtype, columns, tail) for every tail on every instruction set of this host.
@@ -407,122 +353,6 @@ TEST(CpuQuantisedRows, EveryBfloatHasTheActivationOfItsMeaningInAGroup) {
     const Tensor product = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kAll, kColumns})})[0];
     expect_same_results(quantised(kernels, tail, product),
                         fused(kernels, "silu_and_mul", tail, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
-  }
-}
-
-// Where factors are bf16, products are rounded by arithmetic of their own: each alone in a group, whose scale shows all
-// of its bits. Silu leaves numbers from 128 on as they are.
-TEST(CpuQuantisedRows, EveryProductOfSignificandsIsRoundedAsTheProductIs) {
-  constexpr std::int64_t kGroup = 32, kSignificands = 128, kColumns = kGroup * kSignificands;
-  Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {kSignificands, 2 * kColumns}));
-  std::memset(x.data(), 0, static_cast<std::size_t>(x.storage->bytes()));
-  for (std::int64_t a = 0; a < kSignificands; ++a) {
-    for (std::int64_t b = 0; b < kSignificands; ++b) {
-      std::uint16_t* at = x.as<std::uint16_t>() + a * 2 * kColumns + b * kGroup + (a + b) % kGroup;
-      at[0] = static_cast<std::uint16_t>(0x4300 + a);
-      at[kColumns] = static_cast<std::uint16_t>(0xbf80 + b);
-    }
-  }
-  const Tail tail{"per_token_group_quant_fp8",
-                  fp8_groups(kGroup),
-                  {Meta::tensor(DType::f8e4m3, {kSignificands, kColumns}),
-                   Meta::tensor(DType::f32, {kSignificands, kSignificands})}};
-  for (const std::string& ceiling : row_ceilings()) {
-    RowKernels kernels(ceiling, 1);
-    const Tensor product =
-        kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kSignificands, kColumns})})[0];
-    expect_same_results(quantised(kernels, tail, product),
-                        fused(kernels, "silu_and_mul", tail, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
-  }
-}
-
-// bf16 by their codes: rows of ordinary ones in which one pair of factors, or a group of them, is unusual.
-class UnusualFactors : public testing::Test {
- protected:
-  static constexpr std::int64_t kGroup = 64, kColumns = 1024 + 5 * kGroup;
-  // 0, -0, the smallest, odd and even denormals, the smallest normal, 2^-60, 2^64, 2^65, -2^70, the largest,
-  // infinities, NaN of both signs.
-  static constexpr std::uint16_t kUnusual[] = {0x0000, 0x8000, 0x0001, 0x0005, 0x8007, 0x0081, 0x0083, 0x2180, 0x5f80,
-                                               0x6000, 0xe280, 0x7f7f, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x3f80};
-  static constexpr std::int64_t kKinds = std::size(kUnusual), kCases = 2 * kKinds * kKinds;
-
-  UnusualFactors() {
-    const auto count = static_cast<std::size_t>(kCases * kColumns);
-    first_ = tensor_of(DType::bf16, {kCases, kColumns}, normal_values(count, 21));
-    second_ = tensor_of(DType::bf16, {kCases, kColumns}, normal_values(count, 22));
-    for (std::int64_t i = 0; i < kCases; ++i) {
-      const std::int64_t at = i * kColumns + (i % 2 == 0 ? i % kColumns : 1024 + kGroup);
-      for (std::int64_t k = 0; k < (i % 2 == 0 ? 1 : kGroup); ++k) {
-        first_.as<std::uint16_t>()[at + k] = kUnusual[i / 2 / kKinds];
-        second_.as<std::uint16_t>()[at + k] = kUnusual[i / 2 % kKinds];
-      }
-    }
-  }
-  static std::vector<Tail> tails(std::int64_t rows) {
-    const Meta scales = Meta::tensor(DType::f32, {rows, kColumns / kGroup});
-    std::vector<Tail> tails;
-    for (double eps : {1e-10, 0.0}) {
-      tails.push_back(
-          {"per_token_group_quant_fp8", fp8_groups(kGroup), {Meta::tensor(DType::f8e4m3, {rows, kColumns}), scales}});
-      set_all(tails.back().attributes, {{"eps", eps}});
-      tails.push_back(
-          {"per_token_group_quant_int8",
-           {{"group_size", kGroup}, {"eps", eps}, {"rounding", EnumWord{eps == 0 ? "nearest" : "toward_zero"}}},
-           {Meta::tensor(DType::i8, {rows, kColumns}), scales}});
-    }
-    return tails;
-  }
-  // Every `step`th row.
-  static Tensor some_rows(const Tensor& all, std::int64_t step) {
-    Tensor some = Tensor::empty(Meta::tensor(DType::bf16, {kCases / step, kColumns}));
-    for (std::int64_t row = 0; row < kCases / step; ++row)
-      std::memcpy(some.as<std::uint16_t>() + row * kColumns, all.as<std::uint16_t>() + row * step * kColumns,
-                  2 * kColumns);
-    return some;
-  }
-  Tensor first_, second_;
-};
-
-TEST_F(UnusualFactors, OfAGateGiveTheCodesOfTheTwoOps) {
-  Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {kCases, 2 * kColumns}));
-  for (std::int64_t row = 0; row < kCases; ++row) {
-    std::uint16_t* to = x.as<std::uint16_t>() + row * 2 * kColumns;
-    std::memcpy(to, first_.as<std::uint16_t>() + row * kColumns, 2 * kColumns);
-    std::memcpy(to + kColumns, second_.as<std::uint16_t>() + row * kColumns, 2 * kColumns);
-  }
-  for (const std::string& ceiling : row_ceilings()) {
-    RowKernels kernels(ceiling, 1);
-    const Tensor product = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kCases, kColumns})})[0];
-    for (const Tail& tail : tails(kCases)) {
-      SCOPED_TRACE(ceiling + ", " + tail.op);
-      Attributes attributes;
-      if (tail.op == "per_token_group_quant_fp8") attributes.set("intermediate", EnumWord{"input_dtype"});
-      expect_same_results(quantised(kernels, tail, product), fused(kernels, "silu_and_mul", tail, {x}, attributes));
-    }
-  }
-}
-
-TEST_F(UnusualFactors, OfNormsGiveTheCodesOfTheTwoOps) {
-  const Tensor x = some_rows(first_, 7), residual = some_rows(second_, 7);
-  const Attributes norm{{"epsilon", 1e-6}, {"variance_size", Attribute()}};
-  Attributes sum_norm = norm;
-  sum_norm.set("intermediate", EnumWord{"input_dtype"});
-  for (const std::string& ceiling : row_ceilings()) {
-    RowKernels kernels(ceiling, 1);
-    for (const std::uint16_t unusual : {0x0001, 0x2180, 0x5f80, 0xe280, 0xffc0}) {
-      const Tensor weight = Tensor::empty(Meta::tensor(DType::bf16, {kColumns}));
-      std::memcpy(weight.data(), second_.data(), 2 * kColumns);
-      for (std::int64_t k = 0; k < kGroup; ++k) weight.as<std::uint16_t>()[1024 + kGroup + k] = unusual;
-      const Tensor y = kernels.call("rms_norm", {x, weight}, norm, {x.meta})[0];
-      const auto sums = kernels.call("fused_add_rms_norm", {x, residual, weight}, sum_norm, {x.meta, x.meta});
-      for (const Tail& tail : tails(kCases / 7)) {
-        SCOPED_TRACE(fmt::format("{}, {}, weight {:#x}", ceiling, tail.op, unusual));
-        expect_same_results(quantised(kernels, tail, y), fused(kernels, "rms_norm", tail, {x, weight}, norm));
-        const auto came = fused(kernels, "fused_add_rms_norm", tail, {x, residual, weight}, sum_norm, {x.meta});
-        expect_same_results(quantised(kernels, tail, sums[0]), came);
-        expect_same_bits(values_of(sums[1]), values_of(came.back()), "residual");
-      }
-    }
   }
 }
 
