@@ -10,12 +10,13 @@ find_package(CLI11 REQUIRED)
 find_library(WEFT_PCRE2 pcre2-8 REQUIRED)
 find_library(WEFT_UTF8PROC utf8proc REQUIRED)
 find_library(WEFT_XXHASH xxhash REQUIRED)
+find_library(WEFT_ZIP zip REQUIRED)
 
 add_library(weft_libraries INTERFACE)
 target_link_libraries(
   weft_libraries
   INTERFACE Threads::Threads fmt::fmt spdlog::spdlog simdjson::simdjson nlohmann_json::nlohmann_json CLI11::CLI11
-            ${WEFT_PCRE2} ${WEFT_UTF8PROC} ${WEFT_XXHASH} ${CMAKE_DL_LIBS})
+            ${WEFT_PCRE2} ${WEFT_UTF8PROC} ${WEFT_XXHASH} ${WEFT_ZIP} ${CMAKE_DL_LIBS})
 
 # The providers: the folders of src/kernels/. One that needs a library of its own has a library.cmake, which looks for
 # it and defines the target weft_library_<provider>, or sets provider_missing to what is wrong. A provider that misses

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,22 +15,29 @@
 namespace weft {
 namespace {
 
-FileKind kind_of(const struct stat& status) {
-  if (S_ISREG(status.st_mode)) return FileKind::regular;
-  if (S_ISDIR(status.st_mode)) return FileKind::folder;
-  return FileKind::other;
+FileStatus status_of(const struct stat& found) {
+  constexpr std::int64_t kNanoseconds = 1'000'000'000;
+  FileStatus status;
+  status.kind = S_ISREG(found.st_mode)   ? FileKind::regular
+                : S_ISDIR(found.st_mode) ? FileKind::folder
+                                         : FileKind::other;
+  status.bytes = status.kind == FileKind::regular ? found.st_size : 0;
+  status.owner = found.st_uid;
+  status.mode = found.st_mode & 07777;
+  status.modified = found.st_mtim.tv_sec * kNanoseconds + found.st_mtim.tv_nsec;
+  return status;
 }
 
 class HostFileSystem final : public FileSystem {
  public:
-  int inspect(const std::string& path, FileKind& kind) const override {
-    struct stat status;
-    if (::stat(path.c_str(), &status) == 0) {
-      kind = kind_of(status);
+  int inspect(const std::string& path, FileStatus& status) const override {
+    struct stat found;
+    if (::stat(path.c_str(), &found) == 0) {
+      status = status_of(found);
       return 0;
     }
     if (errno != ENOENT) return -1;
-    kind = FileKind::missing;
+    status = {};
     return 0;
   }
 
@@ -41,15 +50,15 @@ class HostFileSystem final : public FileSystem {
 
   int open_to_write(const std::string& path) const override { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); }
 
-  int create(const std::string& path) const override {
-    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  int create(const std::string& path, mode_t mode) const override {
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   }
 
-  std::int64_t size(int descriptor, FileKind& kind) const override {
-    struct stat status;
-    if (::fstat(descriptor, &status) != 0) return -1;
-    kind = kind_of(status);
-    return kind == FileKind::regular ? status.st_size : 0;
+  int inspect_open(int descriptor, FileStatus& status) const override {
+    struct stat found;
+    if (::fstat(descriptor, &found) != 0) return -1;
+    status = status_of(found);
+    return 0;
   }
 
   ssize_t read(int descriptor, void* bytes, std::size_t count) const override {
@@ -68,7 +77,24 @@ class HostFileSystem final : public FileSystem {
   }
 
   int remove(const std::string& path) const override { return ::unlink(path.c_str()); }
-  int make_folder(const std::string& path) const override { return ::mkdir(path.c_str(), 0777); }
+  int make_folder(const std::string& path, mode_t mode) const override { return ::mkdir(path.c_str(), mode); }
+
+  int touch(const std::string& path) const override {
+    const struct timespec times[] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = 0, .tv_nsec = UTIME_NOW}};
+    return ::utimensat(AT_FDCWD, path.c_str(), times, 0);
+  }
+
+  int list(const std::string& path, std::vector<std::string>& names) const override {
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
+    if (!folder) return -1;
+    while (true) {
+      errno = 0;  // how the end differs from a failure
+      const struct dirent* entry = ::readdir(folder.get());
+      if (entry == nullptr) return errno == 0 ? 0 : -1;
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+    }
+  }
 
   const std::byte* map(int descriptor, std::size_t count) const override {
     void* start = ::mmap(nullptr, count, PROT_READ, MAP_PRIVATE, descriptor, 0);

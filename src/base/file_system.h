@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -16,22 +17,30 @@ namespace weft {
 
 enum class FileKind { missing, regular, folder, other };
 
+struct FileStatus {
+  FileKind kind = FileKind::missing;
+  std::int64_t bytes = 0;  // 0 for what is no regular file
+  uid_t owner = 0;
+  mode_t mode = 0;            // permission bits alone
+  std::int64_t modified = 0;  // nanoseconds since 1970
+};
+
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
   // What lies at the path, links followed. -1 on failure other than `missing`.
-  virtual int inspect(const std::string& path, FileKind& kind) const = 0;
+  virtual int inspect(const std::string& path, FileStatus& status) const = 0;
   // The path with links resolved; empty on failure.
   virtual std::string resolve(const std::string& path) const = 0;
 
   // A descriptor, or -1.
   virtual int open_to_read(const std::string& path) const = 0;
   virtual int open_to_write(const std::string& path) const = 0;
-  // Fails with EEXIST if anything is at the path.
-  virtual int create(const std::string& path) const = 0;
-  // The bytes of a regular file, and what the descriptor is open on; -1 on failure.
-  virtual std::int64_t size(int descriptor, FileKind& kind) const = 0;
+  // Fails with EEXIST if anything is at the path. The system takes bits off `mode` as the process's mask says.
+  virtual int create(const std::string& path, mode_t mode) const = 0;
+  // What the descriptor is open on.
+  virtual int inspect_open(int descriptor, FileStatus& status) const = 0;
   virtual ssize_t read(int descriptor, void* bytes, std::size_t count) const = 0;
   virtual ssize_t write(int descriptor, const void* bytes, std::size_t count) const = 0;
   virtual int sync(int descriptor) const = 0;
@@ -39,7 +48,11 @@ class FileSystem {
 
   virtual int rename(const std::string& from, const std::string& to) const = 0;
   virtual int remove(const std::string& path) const = 0;
-  virtual int make_folder(const std::string& path) const = 0;
+  virtual int make_folder(const std::string& path, mode_t mode) const = 0;
+  // Sets the time of the last modification to now.
+  virtual int touch(const std::string& path) const = 0;
+  // Adds the names of what is in a folder, hidden ones too, in no order. -1 on failure.
+  virtual int list(const std::string& path, std::vector<std::string>& names) const = 0;
 
   // Read-only and private; nullptr on failure.
   virtual const std::byte* map(int descriptor, std::size_t count) const = 0;

@@ -82,10 +82,15 @@ auto repeat_while_interrupted(Call call) {
   }
 }
 
+FileStatus inspected(const FileSystem& file_system, const std::string& path, std::string_view what) {
+  FileStatus status;
+  if (file_system.inspect(path, status) != 0) fail_on(path, what);
+  return status;
+}
+
 int open_existing(const FileSystem& file_system, const std::string& path) {
   check_path(path);
-  FileKind kind = FileKind::missing;
-  if (file_system.inspect(path, kind) != 0) fail_on(path, "open");
+  const FileKind kind = inspected(file_system, path, "open").kind;
   USER_CHECK(kind != FileKind::missing, "[{}] cannot open: no such file or folder", quote(path, 1000));
   USER_CHECK(kind != FileKind::folder, "[{}] wanted a file, but it is a folder", quote(path, 1000));
   const int descriptor = repeat_while_interrupted([&] { return file_system.open_to_read(path); });
@@ -103,19 +108,23 @@ void write_all(const FileSystem& file_system, int descriptor, const std::string&
   }
 }
 
-// A new file beside the target; removed again unless kept.
+// Of a temporary file, around what tells it from others.
+constexpr std::string_view kTemporaryStart = ".weft-", kTemporaryEnd = ".tmp";
+
+// A new file beside the target; removed again unless renamed.
 class TemporaryFile {
  public:
-  TemporaryFile(const FileSystem& file_system, const std::string& target) : file_system_(file_system) {
+  // `folder` is empty or ends in a slash. Errors name `what`.
+  TemporaryFile(const FileSystem& file_system, const std::string& folder, mode_t mode, const std::string& what)
+      : file_system_(file_system), what_(what) {
     // In the target's folder, because a rename cannot leave its file system. The process number keeps processes apart,
     // the attempt threads; what a killed process left is stepped over.
-    const std::string folder = target.substr(0, target.rfind('/') + 1);
     for (int attempt = 0; descriptor_ < 0 && attempt < kMostAttempts; ++attempt) {
-      path_ = fmt::format("{}.weft-{}-{}.tmp", folder, ::getpid(), attempt);
-      descriptor_ = repeat_while_interrupted([&] { return file_system_.create(path_); });
+      path_ = fmt::format("{}{}{}-{}{}", folder, kTemporaryStart, ::getpid(), attempt, kTemporaryEnd);
+      descriptor_ = repeat_while_interrupted([&] { return file_system_.create(path_, mode); });
       if (descriptor_ < 0 && errno != EEXIST) break;
     }
-    if (descriptor_ < 0) fail_on(target, "write");
+    if (descriptor_ < 0) fail_on(what_, "write");
   }
   ~TemporaryFile() {
     if (descriptor_ >= 0) file_system_.close(descriptor_);
@@ -124,15 +133,14 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  void write(const std::string& target, std::string_view bytes) {
-    write_all(file_system_, descriptor_, target, bytes);
-    // A rename may reach the disk before the bytes do; then a crash would leave an empty file under the name.
-    if (repeat_while_interrupted([&] { return file_system_.sync(descriptor_); }) != 0) fail_on(target, "write");
-    if (file_system_.close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail_on(target, "write");
-  }
+  void write(std::string_view bytes) { write_all(file_system_, descriptor_, what_, bytes); }
 
+  // Nothing can be written behind it.
   void rename_to(const std::string& target) {
-    if (file_system_.rename(path_, target) != 0) fail_on(target, "write");
+    // A rename may reach the disk before the bytes do; then a crash would leave an empty file under the name.
+    if (repeat_while_interrupted([&] { return file_system_.sync(descriptor_); }) != 0) fail_on(what_, "write");
+    if (file_system_.close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail_on(what_, "write");
+    if (file_system_.rename(path_, target) != 0) fail_on(what_, "write");
     path_.clear();
   }
 
@@ -140,9 +148,20 @@ class TemporaryFile {
   static constexpr int kMostAttempts = 10000;
 
   const FileSystem& file_system_;
+  std::string what_;
   std::string path_;
   int descriptor_ = -1;
 };
+
+void make_folder(const FileSystem& file_system, const std::string& path, mode_t mode) {
+  if (file_system.make_folder(path, mode) == 0) return;
+  const int error = errno;
+  // The system's answer for a folder that exists varies (EEXIST, EROFS, EACCES at "/"), so look.
+  FileStatus status;
+  if (file_system.inspect(path, status) == 0 && status.kind == FileKind::folder) return;
+  errno = error;
+  fail_on(path, "make the folder");
+}
 
 void write_directly(const FileSystem& file_system, const std::string& path, std::string_view bytes) {
   Descriptor file(file_system, repeat_while_interrupted([&] { return file_system.open_to_write(path); }));
@@ -155,16 +174,14 @@ void write_directly(const FileSystem& file_system, const std::string& path, std:
 
 MappedFile::MappedFile(const std::string& path, const FileSystem& file_system) : path_(path) {
   // Looked at before it is opened: opening a pipe would wait for its other end.
-  FileKind before = FileKind::regular;
+  FileStatus before;
   check_path(path);
-  if (file_system.inspect(path, before) == 0) check_regular(path, before);
+  if (file_system.inspect(path, before) == 0) check_regular(path, before.kind);
   const Descriptor file(file_system, open_existing(file_system, path));
-  FileKind kind = FileKind::other;
-  const std::int64_t size = file_system.size(file.number(), kind);
-  if (size < 0) fail_on(path, "read its size");
-  check_regular(path, kind);
-  USER_CHECK(size > 0, "[{}] is empty", quote(path, 1000));
-  const auto count = static_cast<std::size_t>(size);
+  if (file_system.inspect_open(file.number(), status_) != 0) fail_on(path, "read its size");
+  check_regular(path, status_.kind);
+  USER_CHECK(status_.bytes > 0, "[{}] is empty", quote(path, 1000));
+  const auto count = static_cast<std::size_t>(status_.bytes);
   const std::byte* start = file_system.map(file.number(), count);
   if (start == nullptr) fail_on(path, "map");
   bytes_ = {start, count};
@@ -173,12 +190,13 @@ MappedFile::MappedFile(const std::string& path, const FileSystem& file_system) :
 MappedFile::~MappedFile() { unmap(); }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, {})) {}
+    : path_(std::move(other.path_)), status_(other.status_), bytes_(std::exchange(other.bytes_, {})) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   if (this == &other) return *this;
   unmap();
   path_ = std::move(other.path_);
+  status_ = other.status_;
   bytes_ = std::exchange(other.bytes_, {});
   return *this;
 }
@@ -205,14 +223,13 @@ void MappedFile::advise(std::size_t offset, std::size_t byte_count, int advice) 
 
 std::string read_file(const std::string& path, std::size_t most_bytes, const FileSystem& file_system) {
   const Descriptor file(file_system, open_existing(file_system, path));
-  FileKind kind = FileKind::other;
-  const std::int64_t size = file_system.size(file.number(), kind);
-  if (size < 0) fail_on(path, "read its size");
+  FileStatus status;
+  if (file_system.inspect_open(file.number(), status) != 0) fail_on(path, "read its size");
   const auto check_size = [&](std::uint64_t count) {
     USER_CHECK(count <= most_bytes, "[{}] wanted at most {} bytes, but it has {}{}", quote(path, 1000), most_bytes,
-               kind == FileKind::regular ? "" : "at least ", count);
+               status.kind == FileKind::regular ? "" : "at least ", count);
   };
-  check_size(static_cast<std::uint64_t>(size));
+  check_size(static_cast<std::uint64_t>(status.bytes));
 
   // One byte more than expected tells the end of the file without a second growth. Files in /proc say 0.
   constexpr std::size_t kLeastStep = 64 * 1024;
@@ -220,7 +237,7 @@ std::string read_file(const std::string& path, std::size_t most_bytes, const Fil
   std::size_t filled = 0;
   while (true) {
     if (filled == bytes.size()) {
-      bytes.resize(std::max({filled + kLeastStep, filled * 2, static_cast<std::size_t>(size) + 1}));
+      bytes.resize(std::max({filled + kLeastStep, filled * 2, static_cast<std::size_t>(status.bytes) + 1}));
     }
     const ssize_t count = repeat_while_interrupted(
         [&] { return file_system.read(file.number(), bytes.data() + filled, bytes.size() - filled); });
@@ -235,8 +252,7 @@ std::string read_file(const std::string& path, std::size_t most_bytes, const Fil
 
 void write_then_rename(const std::string& path, std::string_view bytes, const FileSystem& file_system) {
   check_path(path);
-  FileKind kind = FileKind::missing;
-  if (file_system.inspect(path, kind) != 0) fail_on(path, "write");
+  const FileKind kind = inspected(file_system, path, "write").kind;
   USER_CHECK(kind != FileKind::folder, "[{}] cannot write: it is a folder", quote(path, 1000));
   if (kind == FileKind::other) return write_directly(file_system, path, bytes);
   std::string target = path;
@@ -244,13 +260,29 @@ void write_then_rename(const std::string& path, std::string_view bytes, const Fi
     target = file_system.resolve(path);
     if (target.empty()) fail_on(path, "write");
   }
-  TemporaryFile temporary(file_system, target);
-  temporary.write(target, bytes);
+  TemporaryFile temporary(file_system, target.substr(0, target.rfind('/') + 1), 0666, target);
+  temporary.write(bytes);
   temporary.rename_to(target);
 }
 
 void write_then_rename(const std::string& path, std::span<const std::byte> bytes, const FileSystem& file_system) {
   write_then_rename(path, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), file_system);
+}
+
+void write_private_then_rename(const std::string& folder, const std::string& name,
+                               std::span<const std::span<const std::byte>> parts, const FileSystem& file_system) {
+  check_path(folder);
+  TemporaryFile temporary(file_system, folder + "/", 0600, folder);
+  for (const std::span<const std::byte> part : parts)
+    temporary.write(std::string_view(reinterpret_cast<const char*>(part.data()), part.size()));
+  temporary.rename_to(folder + "/" + name);
+  // The name on disk, too. A folder that cannot be synced has the file all the same.
+  const Descriptor opened(file_system, repeat_while_interrupted([&] { return file_system.open_to_read(folder); }));
+  if (opened.number() >= 0) file_system.sync(opened.number());
+}
+
+bool is_temporary_name(std::string_view name) {
+  return name.starts_with(kTemporaryStart) && name.ends_with(kTemporaryEnd);
 }
 
 void make_folders(const std::string& path, const FileSystem& file_system) {
@@ -259,14 +291,29 @@ void make_folders(const std::string& path, const FileSystem& file_system) {
   while (end != std::string::npos) {
     end = path.find('/', end + 1);
     const std::string part = path.substr(0, end);
-    if (file_system.make_folder(part) == 0) continue;
-    const int error = errno;
-    FileKind kind = FileKind::missing;
-    // The system's answer for a folder that exists varies (EEXIST, EROFS, EACCES at "/"), so look.
-    if (file_system.inspect(part, kind) == 0 && kind == FileKind::folder) continue;
-    errno = error;
-    fail_on(part, "make the folder");
+    make_folder(file_system, part, 0777);
   }
+}
+
+void make_private_folder(const std::string& path, const FileSystem& file_system) {
+  check_path(path);
+  const std::size_t last = path.find_last_not_of('/');
+  const std::size_t end = last == std::string::npos ? last : path.find_last_of('/', last);
+  if (end != std::string::npos && end > 0) make_folders(path.substr(0, end), file_system);
+  make_folder(file_system, path, 0700);
+}
+
+FileStatus file_status(const std::string& path, const FileSystem& file_system) {
+  check_path(path);
+  return inspected(file_system, path, "look at it");
+}
+
+std::vector<std::string> folder_names(const std::string& path, const FileSystem& file_system) {
+  check_path(path);
+  std::vector<std::string> names;
+  if (file_system.list(path, names) != 0) fail_on(path, "list it");
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::string cache_folder(const EnvironmentLookup& environment) {

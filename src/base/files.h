@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/environment.h"
 #include "base/file_system.h"
@@ -31,6 +32,8 @@ class MappedFile {
   std::size_t size() const { return bytes_.size(); }
   // Starts on a page boundary.
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Of what is mapped, as it was when it was opened.
+  const FileStatus& status() const { return status_; }
 
   // Hints for a part of the file, clipped to it and widened to whole pages; never change what bytes() reads.
   // will_need: starts reading ahead. drop: no longer counts the pages as this process's memory; touched again, they
@@ -44,6 +47,7 @@ class MappedFile {
   void unmap() noexcept;
 
   std::string path_;
+  FileStatus status_;
   std::span<const std::byte> bytes_;
 };
 
@@ -59,8 +63,26 @@ void write_then_rename(const std::string& path, std::string_view bytes,
 void write_then_rename(const std::string& path, std::span<const std::byte> bytes,
                        const FileSystem& file_system = host_file_system());
 
+// The same for a new file that its owner alone may read and write, of parts that follow each other; whatever is under
+// the name, a link too, is replaced. Errors name the folder, not the file.
+void write_private_then_rename(const std::string& folder, const std::string& name,
+                               std::span<const std::span<const std::byte>> parts,
+                               const FileSystem& file_system = host_file_system());
+
+// Whether a name is one under which the functions above write before they rename: what is under it belongs to a write
+// that goes on, or was left by a process that was killed.
+bool is_temporary_name(std::string_view name);
+
 // Makes the folder and those above it. Nothing happens to those that exist.
 void make_folders(const std::string& path, const FileSystem& file_system = host_file_system());
+// The same, and the folder itself, not those above it, is for its owner alone (0700) where it is new.
+void make_private_folder(const std::string& path, const FileSystem& file_system = host_file_system());
+
+// What lies at the path, links followed; nothing there is no error.
+FileStatus file_status(const std::string& path, const FileSystem& file_system = host_file_system());
+
+// The names of what is in a folder, hidden ones too, sorted.
+std::vector<std::string> folder_names(const std::string& path, const FileSystem& file_system = host_file_system());
 
 // The folder of this user's models and compiled artifacts, not made yet: WEFT_CACHE_ROOT, else weft in XDG_CACHE_HOME
 // (which counts only if absolute, as its specification says), else ~/.cache/weft. UserError if none of them is set.

@@ -22,9 +22,9 @@ struct File {
 };
 
 FileKind kind_of(const std::string& path) {
-  FileKind kind = FileKind::missing;
-  if (host_file_system().inspect(path, kind) != 0) fail_user("[{}] cannot be opened: {}", path, system_error_text());
-  return kind;
+  FileStatus status;
+  if (host_file_system().inspect(path, status) != 0) fail_user("[{}] cannot be opened: {}", path, system_error_text());
+  return status.kind;
 }
 
 std::string join(const std::string& folder, std::string_view name) {

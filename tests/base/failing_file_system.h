@@ -6,12 +6,13 @@
 
 #include <cerrno>
 #include <string>
+#include <vector>
 
 #include "base/file_system.h"
 
 namespace weft {
 
-class FailingFileSystem final : public FileSystem {
+class FailingFileSystem : public FileSystem {
  public:
   // Call 1 is the first; 0 fails none.
   FailingFileSystem(int failing_call, int error, const FileSystem& real = host_file_system())
@@ -23,15 +24,15 @@ class FailingFileSystem final : public FileSystem {
   // At most this many bytes go through one read or write, to exercise short ones.
   void limit_transfers(std::size_t bytes) { most_bytes_ = bytes; }
 
-  int inspect(const std::string& path, FileKind& kind) const override {
-    return fails() ? -1 : real_.inspect(path, kind);
+  int inspect(const std::string& path, FileStatus& status) const override {
+    return fails() ? -1 : real_.inspect(path, status);
   }
   std::string resolve(const std::string& path) const override { return fails() ? "" : real_.resolve(path); }
   int open_to_read(const std::string& path) const override { return fails() ? -1 : real_.open_to_read(path); }
   int open_to_write(const std::string& path) const override { return fails() ? -1 : real_.open_to_write(path); }
-  int create(const std::string& path) const override { return fails() ? -1 : real_.create(path); }
-  std::int64_t size(int descriptor, FileKind& kind) const override {
-    return fails() ? -1 : real_.size(descriptor, kind);
+  int create(const std::string& path, mode_t mode) const override { return fails() ? -1 : real_.create(path, mode); }
+  int inspect_open(int descriptor, FileStatus& status) const override {
+    return fails() ? -1 : real_.inspect_open(descriptor, status);
   }
   ssize_t read(int descriptor, void* bytes, std::size_t count) const override {
     return fails() ? -1 : real_.read(descriptor, bytes, limited(count));
@@ -45,7 +46,13 @@ class FailingFileSystem final : public FileSystem {
     return fails() ? -1 : real_.rename(from, to);
   }
   int remove(const std::string& path) const override { return real_.remove(path); }
-  int make_folder(const std::string& path) const override { return fails() ? -1 : real_.make_folder(path); }
+  int make_folder(const std::string& path, mode_t mode) const override {
+    return fails() ? -1 : real_.make_folder(path, mode);
+  }
+  int touch(const std::string& path) const override { return fails() ? -1 : real_.touch(path); }
+  int list(const std::string& path, std::vector<std::string>& names) const override {
+    return fails() ? -1 : real_.list(path, names);
+  }
   const std::byte* map(int descriptor, std::size_t count) const override {
     return fails() ? nullptr : real_.map(descriptor, count);
   }

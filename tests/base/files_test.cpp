@@ -280,6 +280,68 @@ TEST(MakeFolders, MakesAllThatAreMissing) {
             std::string::npos);
 }
 
+TEST(PrivateFiles, AreForTheirOwnerAloneAndComeWhole) {
+  const TemporaryFolder folder;
+  const mode_t mask = ::umask(0);
+  make_private_folder(folder / "a/b//");
+  make_private_folder(folder / "a/b");
+  const std::string first = "first, ", second = "second";
+  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(first)), {}, std::as_bytes(std::span(second))};
+  write_private_then_rename(folder / "a/b", "file", parts);
+  ::umask(mask);
+  EXPECT_EQ(read_file(folder / "a/b/file", 100), "first, second");
+  EXPECT_EQ(file_status(folder / "a").mode, 0777u);
+  EXPECT_EQ(file_status(folder / "a/b").mode, 0700u);
+  EXPECT_EQ(file_status(folder / "a/b/file").mode, 0600u);
+  EXPECT_EQ(folder_names(folder / "a/b"), std::vector<std::string>{"file"});
+}
+
+TEST(PrivateFiles, NothingIsLeftWhicheverCallOfAWriteFails) {
+  const TemporaryFolder folder;
+  const std::string text = "content";
+  const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text))};
+  for (int n = 1;; ++n) {
+    const FailingFileSystem file_system(n, ENOSPC);
+    const std::string message =
+        failure_of([&] { write_private_then_rename(folder.path(), "file", parts, file_system); });
+    if (message.empty()) {
+      EXPECT_EQ(n, 5);  // what came after create, write, sync and rename does not matter
+      break;
+    }
+    EXPECT_EQ(message, "[\"" + folder.path() + "\"] cannot write: No space left on device");
+    EXPECT_TRUE(folder.names().empty());
+  }
+}
+
+TEST(FileStatus, TellsKindSizeOwnerModeAndTime) {
+  const TemporaryFolder folder;
+  write_then_rename(folder / "file", "12345");
+  ASSERT_EQ(::chmod((folder / "file").c_str(), 0640), 0);
+  const timespec times[] = {{.tv_sec = 0, .tv_nsec = 0}, {.tv_sec = 1000, .tv_nsec = 7}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (folder / "file").c_str(), times, 0), 0);
+  FileStatus status = file_status(folder / "file");
+  EXPECT_EQ(status.kind, FileKind::regular);
+  EXPECT_EQ(status.bytes, 5);
+  EXPECT_EQ(status.owner, ::geteuid());
+  EXPECT_EQ(status.mode, 0640u);
+  EXPECT_EQ(status.modified, 1'000'000'000'007);
+  EXPECT_EQ(MappedFile(folder / "file").status().modified, 1'000'000'000'007);
+  ASSERT_EQ(host_file_system().touch(folder / "file"), 0);
+  EXPECT_GT(file_status(folder / "file").modified, 1'000'000'000'007);
+  EXPECT_EQ(file_status(folder.path()).kind, FileKind::folder);
+  EXPECT_EQ(file_status(folder / "missing").kind, FileKind::missing);
+  EXPECT_NE(failure_of([&] { file_status(folder / "file/below"); }).find("Not a directory"), std::string::npos);
+}
+
+TEST(FolderNames, AreSortedAndComplete) {
+  const TemporaryFolder folder;
+  for (const char* name : {"b", ".hidden", "a"}) write_then_rename(folder / name, "x");
+  EXPECT_EQ(folder_names(folder.path()), (std::vector<std::string>{".hidden", "a", "b"}));
+  EXPECT_NE(failure_of([&] { folder_names(folder / "missing"); }).find("No such file"), std::string::npos);
+  EXPECT_TRUE(is_temporary_name(".weft-12-0.tmp"));
+  EXPECT_FALSE(is_temporary_name("file.tmp") || is_temporary_name(".weft-12"));
+}
+
 TEST(CacheFolder, TakesTheFirstPlaceThatIsSet) {
   EXPECT_EQ(cache_folder(environment_of({{"WEFT_CACHE_ROOT", "/w"}, {"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}})), "/w");
   EXPECT_EQ(cache_folder(environment_of({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}})), "/x/weft");

@@ -1,0 +1,195 @@
+#include "cache/compile_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cache/entry_file.h"
+#include "cache/remove_entries.h"
+
+namespace weft {
+namespace {
+
+std::string entry_path(const std::string& root, const CacheKey& key) {
+  return entry_folder(root, key.kind()) + "/" + entry_name(key.hash());
+}
+
+// Of an entry that lies there and is left there.
+class UntrustedEntry : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+void check_trusted(const FileStatus& status, const std::string& path) {
+  const std::string reason = status.kind == FileKind::regular ? distrust(status) : "it is no file";
+  if (!reason.empty()) throw UntrustedEntry(fmt::format("[{}] is not used: {}", quote(path, 1000), reason));
+}
+
+// Of the status that the path had.
+MappedFile map_trusted(const std::string& path, const FileStatus& status, const FileSystem& file_system) {
+  check_trusted(status, path);
+  if (status.bytes == 0) parse_entry({}, path);  // which says what is wrong; nothing can be mapped of it
+  MappedFile file(path, file_system);
+  // Once more, of what was really opened.
+  check_trusted(file.status(), path);
+  return file;
+}
+
+}  // namespace
+
+CompileCache::CompileCache(CompileCacheSettings settings, const FileSystem& file_system)
+    : settings_(std::move(settings)), file_system_(&file_system) {}
+
+std::optional<CacheEntry> CompileCache::find(const CacheKey& key) {
+  std::optional<CacheEntry> entry;
+  if (enabled()) {
+    try {
+      entry = open(key);
+    } catch (const BadEntry& error) {
+      reject(error.what(), entry_path(root(), key));
+    } catch (const UntrustedEntry& error) {
+      reject(error.what(), "");
+    } catch (const std::exception& error) {
+      note_failure(error.what());
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  ++(entry ? counters_.hits : counters_.misses);
+  return entry;
+}
+
+std::optional<CacheEntry> CompileCache::open(const CacheKey& key) {
+  // The folders are looked at each time: somebody may have put others in their place.
+  if (!is_usable_folder(root(), *file_system_)) return std::nullopt;
+  if (!is_usable_folder(entry_folder(root(), key.kind()), *file_system_)) return std::nullopt;
+  const std::string path = entry_path(root(), key);
+  const FileStatus status = file_status(path, *file_system_);
+  if (status.kind == FileKind::missing) return std::nullopt;
+  MappedFile file = map_trusted(path, status, *file_system_);
+  const EntryFile entry = parse_entry(file.bytes(), path);
+  check_key(entry, key, path);
+  check_payload(entry, path);
+  refresh(key, path);
+  return CacheEntry(std::move(file), entry.payload);
+}
+
+bool CompileCache::store(const CacheKey& key, std::span<const std::byte> payload) {
+  if (!enabled()) return false;
+  try {
+    const std::vector<std::byte> header = entry_header(key, payload);
+    const auto bytes = static_cast<std::int64_t>(header.size() + payload.size());
+    USER_CHECK(bytes <= settings_.most_bytes, "[compile cache] an entry of {} bytes is not kept: all have at most {}",
+               bytes, settings_.most_bytes);
+    const std::string folder = entry_folder(root(), key.kind());
+    make_usable_folder(root(), *file_system_);
+    make_usable_folder(folder, *file_system_);
+    const std::span<const std::byte> parts[] = {header, payload};
+    write_private_then_rename(folder, entry_name(key.hash()), parts, *file_system_);
+    {
+      const std::lock_guard lock(mutex_);
+      ++counters_.stores;
+      refreshed_.insert(key.hash());
+    }
+    make_room(bytes, entry_path(root(), key));
+    return true;
+  } catch (const std::exception& error) {
+    note_failure(error.what());
+    return false;
+  }
+}
+
+std::optional<CacheNeighbour> CompileCache::explain(const CacheKey& key) const {
+  try {
+    return nearest_entry(key, list());
+  } catch (const Error&) {
+    return std::nullopt;  // find() warns of it
+  }
+}
+
+CacheCounters CompileCache::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+// An entry that is used now is not among the first to go. Once for each is enough, and none where that is not allowed.
+void CompileCache::refresh(const CacheKey& key, const std::string& path) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!refreshed_.insert(key.hash()).second) return;
+  }
+  file_system_->touch(path);
+}
+
+// Counting the entries takes a system call for each of them, so not after every store: a sixteenth of the limit may be
+// passed over by what other processes store meanwhile.
+void CompileCache::make_room(std::int64_t stored_bytes, const std::string& path) {
+  constexpr std::int64_t kPart = 16;
+  {
+    const std::lock_guard lock(mutex_);
+    bytes_until_count_ -= stored_bytes;
+    if (bytes_until_count_ >= 0) return;
+  }
+  try {
+    const CacheRoom room = remove_entries(root(), settings_.most_bytes, path, *file_system_);
+    const std::lock_guard lock(mutex_);
+    bytes_until_count_ = std::min(settings_.most_bytes / kPart, settings_.most_bytes - room.bytes_left);
+  } catch (const std::exception& error) {
+    warn(error.what());
+  }
+}
+
+CachePruned CompileCache::prune(std::int64_t most_bytes) {
+  if (!enabled()) return {};
+  return remove_entries(root(), most_bytes, "", *file_system_).removed;
+}
+
+std::vector<CacheListing> CompileCache::list(Read read) const {
+  std::vector<CacheListing> listings;
+  if (!enabled()) return listings;
+  for (const CacheFile& file : cache_files(root(), *file_system_)) {
+    if (file.use != CacheFile::entry) continue;
+    CacheListing listing{file.kind, file.hash, file.path, file.status.bytes, file.status.modified, {}, ""};
+    try {
+      const MappedFile mapped = map_trusted(file.path, file.status, *file_system_);
+      const EntryFile entry = parse_entry(mapped.bytes(), file.path);
+      listing.factors = entry.key.factors();
+      if (read == Read::everything) check_payload(entry, file.path);
+      const CacheKey& key = entry.key;
+      if (entry_path(root(), key) != file.path)
+        throw BadEntry(
+            fmt::format("[{}] holds what belongs to {} {}", quote(file.path, 1000), key.kind(), key.hash().hex()));
+    } catch (const Error& error) {
+      listing.problem = error.what();
+    }
+    listings.push_back(std::move(listing));
+  }
+  return listings;
+}
+
+void CompileCache::reject(const std::string& reason, const std::string& path_to_remove) {
+  if (!path_to_remove.empty()) file_system_->remove(path_to_remove);
+  {
+    const std::lock_guard lock(mutex_);
+    ++counters_.rejected;
+  }
+  warn(reason);
+}
+
+void CompileCache::note_failure(const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++counters_.failures;
+  }
+  warn(reason);
+}
+
+void CompileCache::warn(const std::string& message) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!warnings_.insert(message).second) return;
+  }
+  if (settings_.warn) settings_.warn(message);
+}
+
+}  // namespace weft

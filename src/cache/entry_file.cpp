@@ -1,0 +1,122 @@
+#include "cache/entry_file.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/byte_stream.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kMagic = "WEFTCACH";
+constexpr std::size_t kHashBytes = 16;
+constexpr std::size_t kFixedBytes = 48;
+
+void write_hash(ByteWriter& writer, const ContentHash& hash) {
+  writer.number(hash.high);
+  writer.number(hash.low);
+}
+
+ContentHash read_hash(ByteReader& reader) {
+  const auto high = reader.number<std::uint64_t>();
+  return {.high = high, .low = reader.number<std::uint64_t>()};
+}
+
+std::vector<std::byte> header_of(const CacheKey& key, std::uint64_t payload_bytes, const ContentHash& payload_hash) {
+  std::size_t used = kFixedBytes + 4 + key.kind().size();
+  for (const CacheFactor& factor : key.factors()) used += 8 + factor.name.size() + factor.value.size();
+  const std::size_t header_bytes = (used + kHashBytes + kCacheAlignment - 1) / kCacheAlignment * kCacheAlignment;
+  CHECK(header_bytes <= kMostCacheHeaderBytes,
+        "[cache key] the factors of an entry of kind {} take {} bytes, more than {}: give long content as a hash",
+        key.kind(), used, kMostCacheHeaderBytes);
+  ByteWriter writer;
+  writer.raw(std::as_bytes(std::span(kMagic)));
+  writer.number(kCacheFormat);
+  writer.number(static_cast<std::uint32_t>(key.factors().size()));
+  writer.number(std::uint64_t{header_bytes});
+  writer.number(payload_bytes);
+  write_hash(writer, payload_hash);
+  writer.text(key.kind());
+  for (const CacheFactor& factor : key.factors()) {
+    writer.text(factor.name);
+    writer.text(factor.value);
+  }
+  while (writer.bytes().size() < header_bytes - kHashBytes) writer.number(std::uint8_t{0});
+  write_hash(writer, hash_bytes(writer.bytes()));
+  return writer.take();
+}
+
+// The kind and the factors; UserError for what is no key.
+CacheKey read_key(ByteReader reader, std::uint32_t factor_count) {
+  const std::string kind(reader.text());
+  USER_CHECK(CacheKey::is_kind(kind), "{} is no kind", quote(kind));
+  std::vector<CacheFactor> factors;
+  for (std::uint32_t i = 0; i < factor_count; ++i) {
+    const std::string_view name = reader.text();
+    factors.push_back({std::string(name), std::string(reader.text())});
+  }
+  const std::string* repeated = CacheKey::repeated_name(factors);
+  if (repeated != nullptr) fail_user("it has the factor {} twice", quote(*repeated));
+  return CacheKey(kind, std::move(factors));
+}
+
+// UserError with the reason alone.
+EntryFile read_entry(std::span<const std::byte> bytes) {
+  USER_CHECK(bytes.size() >= kCacheAlignment, "it is cut short");
+  ByteReader reader(bytes);
+  const std::span<const std::byte> magic = std::as_bytes(std::span(kMagic));
+  USER_CHECK(std::ranges::equal(reader.raw(magic.size()), magic), "it does not begin as one");
+  const auto version = reader.number<std::uint32_t>();
+  USER_CHECK(version == kCacheFormat, "it is of version {}, and version {} is read", version, kCacheFormat);
+  const auto factor_count = reader.number<std::uint32_t>();
+  const auto header_bytes = reader.number<std::uint64_t>();
+  USER_CHECK(
+      header_bytes % kCacheAlignment == 0 && header_bytes >= kCacheAlignment && header_bytes <= kMostCacheHeaderBytes,
+      "its header is damaged");
+  USER_CHECK(header_bytes <= bytes.size(), "it is cut short");
+  const std::span<const std::byte> header = bytes.first(header_bytes);
+  ByteReader seal(header.last(kHashBytes));
+  USER_CHECK(read_hash(seal) == hash_bytes(header.first(header_bytes - kHashBytes)), "its header is damaged");
+
+  const auto payload_bytes = reader.number<std::uint64_t>();
+  const std::span<const std::byte> payload = bytes.subspan(header_bytes);
+  USER_CHECK(payload_bytes == payload.size(), "its payload has {} bytes instead of {}", payload.size(), payload_bytes);
+  const ContentHash payload_hash = read_hash(reader);
+  const ByteReader key_reader(header.first(header_bytes - kHashBytes).subspan(kFixedBytes));
+  EntryFile entry{read_key(key_reader, factor_count), payload, payload_hash};
+  USER_CHECK(std::ranges::equal(header, header_of(entry.key, payload_bytes, payload_hash)),
+             "something stands behind its factors");
+  return entry;
+}
+
+[[noreturn]] void refuse(const std::string& source, std::string_view reason) {
+  throw BadEntry(fmt::format("[{}] is no entry of the compile cache: {}", quote(source, 1000), reason));
+}
+
+}  // namespace
+
+std::vector<std::byte> entry_header(const CacheKey& key, std::span<const std::byte> payload) {
+  return header_of(key, payload.size(), hash_bytes(payload));
+}
+
+EntryFile parse_entry(std::span<const std::byte> bytes, const std::string& source) {
+  try {
+    return read_entry(bytes);
+  } catch (const UserError& error) {
+    refuse(source, error.what());
+  }
+}
+
+void check_payload(const EntryFile& entry, const std::string& source) {
+  if (hash_bytes(entry.payload) != entry.payload_hash) refuse(source, "its payload is damaged");
+}
+
+void check_key(const EntryFile& entry, const CacheKey& key, const std::string& source) {
+  if (entry.key == key) return;
+  refuse(source,
+         fmt::format("what it holds is that of {} {}, under another name", entry.key.kind(), entry.key.hash().hex()));
+}
+
+}  // namespace weft

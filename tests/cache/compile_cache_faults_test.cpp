@@ -1,0 +1,266 @@
+// What a disk, an administrator or another user can do to a compile cache.
+
+#include <cerrno>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cache/compile_cache.h"
+#include "tests/base/failing_file_system.h"
+#include "tests/cache/cache_case.h"
+
+namespace weft::compile_cache_faults_test {
+
+class FullDisk final : public FailingFileSystem {
+ public:
+  FullDisk() : FailingFileSystem(0, 0) {}
+  ssize_t write(int, const void*, std::size_t) const override { return refuse(); }
+
+ private:
+  static int refuse() {
+    errno = ENOSPC;
+    return -1;
+  }
+};
+
+class ReadOnlyDisk final : public FailingFileSystem {
+ public:
+  ReadOnlyDisk() : FailingFileSystem(0, 0) {}
+  int create(const std::string&, mode_t) const override { return refuse(); }
+  int rename(const std::string&, const std::string&) const override { return refuse(); }
+  int remove(const std::string&) const override { return refuse(); }
+  int make_folder(const std::string&, mode_t) const override { return refuse(); }
+  int touch(const std::string&) const override { return refuse(); }
+
+ private:
+  static int refuse() {
+    errno = EROFS;
+    return -1;
+  }
+};
+
+// Where one path belongs to another user: as it is looked at, as it is opened, or both.
+class SharedDisk final : public FailingFileSystem {
+ public:
+  SharedDisk(std::string path, bool looked_at, bool opened)
+      : FailingFileSystem(0, 0), path_(std::move(path)), looked_at_(looked_at), opened_(opened) {}
+
+  int inspect(const std::string& path, FileStatus& status) const override {
+    const int result = FailingFileSystem::inspect(path, status);
+    if (looked_at_ && path == path_) ++status.owner;
+    return result;
+  }
+  int open_to_read(const std::string& path) const override {
+    opened_path_ = path;
+    return FailingFileSystem::open_to_read(path);
+  }
+  int inspect_open(int descriptor, FileStatus& status) const override {
+    const int result = FailingFileSystem::inspect_open(descriptor, status);
+    if (opened_ && opened_path_ == path_) ++status.owner;
+    return result;
+  }
+
+ private:
+  std::string path_;
+  bool looked_at_, opened_;
+  mutable std::string opened_path_;
+};
+
+TEST(CompileCacheFaults, AFullDiskLosesWhatIsStoredAndNothingElse) {
+  CacheCase files;
+  ASSERT_TRUE(files.open()->store(numbered_key(0), numbered_payload(0)));
+  const FullDisk disk;
+  const auto cache = files.open(disk);
+  for (int number = 0; number < 5; ++number) EXPECT_FALSE(cache->store(numbered_key(number), numbered_payload(9)));
+  EXPECT_EQ(finds(*cache, 0), true);
+  EXPECT_EQ(finds(*cache, 1), std::nullopt);
+  EXPECT_EQ(files.files(), 1u);
+  ASSERT_EQ(files.warnings.size(), 1u);
+  EXPECT_EQ(files.warnings[0], "[\"" + files.kind_folder() + "\"] cannot write: No space left on device");
+  EXPECT_EQ(cache->counters().failures, 5);
+}
+
+TEST(CompileCacheFaults, AReadOnlyFolderIsStillRead) {
+  CacheCase files;
+  for (const int number : {1, 2}) ASSERT_TRUE(files.open()->store(numbered_key(number), numbered_payload(number)));
+  set_modified(files.path_of(numbered_key(1)), 1000);
+  const ReadOnlyDisk disk;
+  const auto cache = files.open(disk);
+  EXPECT_EQ(finds(*cache, 1), true);
+  EXPECT_EQ(modified_of(files.path_of(numbered_key(1))), 1000);
+  EXPECT_EQ(finds(*cache, 3), std::nullopt);
+  EXPECT_TRUE(files.warnings.empty());
+  for (int number = 3; number < 6; ++number) EXPECT_FALSE(cache->store(numbered_key(number), numbered_payload(number)));
+  EXPECT_EQ(files.warnings.size(), 1u);
+
+  put_text(files.path_of(numbered_key(2)), "damaged");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(finds(*cache, 2), std::nullopt);
+  EXPECT_EQ(files.warnings.size(), 2u);
+  EXPECT_TRUE(std::filesystem::exists(files.path_of(numbered_key(2))));
+  EXPECT_EQ(cache->prune(0).entries, 0);
+}
+
+TEST(CompileCacheFaults, AMissingFolderThatCannotBeMadeIsOneWarning) {
+  CacheCase files;
+  const ReadOnlyDisk disk;
+  const auto cache = files.open(disk);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(finds(*cache, i), std::nullopt);
+    EXPECT_FALSE(cache->store(numbered_key(i), numbered_payload(i)));
+  }
+  ASSERT_EQ(files.warnings.size(), 1u);
+  EXPECT_EQ(files.warnings[0], "[\"" + files.root() + "\"] cannot make the folder: Read-only file system");
+}
+
+TEST(CompileCacheFaults, WhatOthersCanWriteIsNotLoaded) {
+  for (const mode_t others : {S_IWGRP, S_IWOTH, S_IWGRP | S_IWOTH}) {
+    CacheCase files;
+    ASSERT_TRUE(files.open()->store(numbered_key(1), numbered_payload(1)));
+    for (const std::string& path : {files.root(), files.kind_folder(), files.path_of(numbered_key(1))}) {
+      files.warnings.clear();
+      struct stat before {};
+      ASSERT_EQ(::stat(path.c_str(), &before), 0);
+      ASSERT_EQ(::chmod(path.c_str(), before.st_mode | others), 0);
+      const auto cache = files.open();
+      EXPECT_EQ(finds(*cache, 1), std::nullopt);
+      ASSERT_EQ(files.warnings.size(), 1u);
+      EXPECT_NE(files.warnings[0].find("\"" + path + "\"] is not used: others can write to it"), std::string::npos)
+          << files.warnings[0];
+      if (path != files.path_of(numbered_key(1))) {
+        EXPECT_FALSE(cache->store(numbered_key(2), numbered_payload(2)));
+        EXPECT_FALSE(cache->explain(numbered_key(1)));
+        EXPECT_THROW(cache->prune(0), UserError);
+      }
+      EXPECT_TRUE(std::filesystem::exists(files.path_of(numbered_key(1))));
+      ASSERT_EQ(::chmod(path.c_str(), before.st_mode), 0);
+      EXPECT_EQ(finds(*files.open(), 1), true);
+    }
+  }
+}
+
+TEST(CompileCacheFaults, AnEntryThatOthersCanWriteIsReplacedByTheNextStore) {
+  CacheCase files;
+  const auto cache = files.open();
+  ASSERT_TRUE(cache->store(numbered_key(1), numbered_payload(1)));
+  ASSERT_EQ(::chmod(files.path_of(numbered_key(1)).c_str(), 0666), 0);
+  EXPECT_EQ(finds(*cache, 1), std::nullopt);
+  EXPECT_EQ(cache->counters().rejected, 1);
+  EXPECT_TRUE(cache->store(numbered_key(1), numbered_payload(1)));
+  EXPECT_EQ(finds(*cache, 1), true);
+}
+
+TEST(CompileCacheFaults, WhatAnotherUserOwnsIsNotLoaded) {
+  CacheCase files;
+  ASSERT_TRUE(files.open()->store(numbered_key(1), numbered_payload(1)));
+  const std::string entry = files.path_of(numbered_key(1));
+  for (const std::string& path : {files.root(), files.kind_folder(), entry}) {
+    for (const bool opened : {false, true}) {
+      if (opened && path != entry) continue;  // folders are not opened to be read from
+      files.warnings.clear();
+      const SharedDisk disk(path, !opened, opened);
+      const auto cache = files.open(disk);
+      EXPECT_EQ(finds(*cache, 1), std::nullopt);
+      ASSERT_EQ(files.warnings.size(), 1u);
+      EXPECT_NE(files.warnings[0].find("\"" + path + "\"] is not used: it belongs to user"), std::string::npos)
+          << files.warnings[0];
+      EXPECT_TRUE(std::filesystem::exists(entry));
+      if (path != entry) {
+        EXPECT_FALSE(cache->store(numbered_key(2), numbered_payload(2)));
+      }
+    }
+  }
+  EXPECT_EQ(files.files(), 1u);
+}
+
+TEST(CompileCacheFaults, WhicheverCallOfALookUpFailsTheAnswerIsRightAndTheEntryStays) {
+  for (const int error : {EIO, EACCES, ENOMEM, EMFILE, ESTALE}) {
+    CacheCase files;
+    ASSERT_TRUE(files.open()->store(numbered_key(1), numbered_payload(1)));
+    int misses = 0;
+    for (int n = 1;; ++n) {
+      files.warnings.clear();
+      const FailingFileSystem disk(n, error, hasty_disk());
+      const auto cache = files.open(disk);
+      const std::optional<bool> found = finds(*cache, 1);
+      const bool has_failed = disk.has_failed();
+      EXPECT_NE(found, false) << n;
+      EXPECT_EQ(files.warnings.size(), found ? 0u : 1u) << n;
+      EXPECT_EQ(cache->counters().failures, found ? 0 : 1);
+      EXPECT_EQ(finds(*files.open(), 1), true) << n;
+      if (!has_failed) break;
+      misses += found ? 0 : 1;
+    }
+    EXPECT_GE(misses, 5) << error;  // look thrice, open, look, map
+    EXPECT_EQ(files.files(), 1u);
+  }
+}
+
+TEST(CompileCacheFaults, WhicheverCallOfAStoreFailsTheFolderStaysUsable) {
+  for (const int error : {ENOSPC, EIO, EACCES, EROFS, EMFILE}) {
+    int failures = 0;
+    for (int n = 1;; ++n) {
+      CacheCase files;
+      FailingFileSystem disk(n, error, hasty_disk());
+      disk.limit_transfers(300);
+      bool stored = false;
+      {
+        const auto cache = files.open(disk);
+        stored = cache->store(numbered_key(1), numbered_payload(1));
+        EXPECT_LE(files.warnings.size(), 1u) << n;
+        EXPECT_EQ(cache->counters().stores, stored ? 1 : 0);
+        EXPECT_EQ(cache->counters().failures, stored ? 0 : 1);
+      }
+      failures += stored ? 0 : 1;
+      const bool through = !disk.has_failed();
+      const auto after = files.open();
+      EXPECT_EQ(finds(*after, 1), stored ? std::optional(true) : std::nullopt) << n;
+      EXPECT_EQ(files.files(), stored ? 1u : 0u) << n;
+      EXPECT_TRUE(after->store(numbered_key(1), numbered_payload(1)));
+      EXPECT_EQ(finds(*after, 1), true);
+      if (through) break;
+    }
+    EXPECT_GE(failures, 8) << error;
+  }
+}
+
+TEST(CompileCacheFaults, AnOldEntryStaysWhicheverCallOfItsReplacementFails) {
+  for (int n = 1;; ++n) {
+    CacheCase files;
+    ASSERT_TRUE(files.open()->store(numbered_key(1), numbered_payload(1)));
+    const FailingFileSystem disk(n, EIO, hasty_disk());
+    const bool stored = files.open(disk)->store(numbered_key(1), numbered_payload(2));
+    const auto entry = files.open()->find(numbered_key(1));
+    ASSERT_TRUE(entry) << n;
+    const std::vector<std::byte> wanted = numbered_payload(stored ? 2 : 1);
+    EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), entry->payload().begin(), entry->payload().end())) << n;
+    EXPECT_EQ(files.files(), 1u) << n;
+    if (!disk.has_failed()) break;
+  }
+}
+
+TEST(CompileCacheFaults, WhicheverCallOfTheHousekeepingFailsItSaysSo) {
+  int failures = 0;
+  for (int n = 1;; ++n) {
+    CacheCase files;
+    for (const int number : {1, 2}) ASSERT_TRUE(files.open()->store(numbered_key(number), numbered_payload(number)));
+    const FailingFileSystem disk(n, EIO, hasty_disk());
+    const auto cache = files.open(disk);
+    std::size_t good = 0;
+    try {
+      for (const CacheListing& entry : cache->list(CompileCache::Read::everything)) good += entry.problem.empty();
+      cache->prune(kDefaultCacheBytes);
+    } catch (const DeviceError&) {
+      good = 0;
+    }
+    EXPECT_EQ(files.files(), 2u);
+    if (!disk.has_failed()) {
+      EXPECT_EQ(good, 2u);
+      break;
+    }
+    failures += good < 2;
+  }
+  EXPECT_GE(failures, 8);
+}
+
+}  // namespace weft::compile_cache_faults_test

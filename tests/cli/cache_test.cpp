@@ -1,0 +1,126 @@
+// weft cache as a user meets it.
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/verb.h"
+#include "tests/cache/cache_case.h"
+#include "tests/program_run.h"
+
+namespace weft::cache_test {
+
+class CacheVerb : public ::testing::Test {
+ protected:
+  ProgramRun weft(std::vector<std::string> words) const {
+    words.insert(words.begin(), "cache");
+    return run_weft(words, "", {{"WEFT_CACHE_ROOT", folder_.path()}});
+  }
+  nlohmann::json weft_json(std::vector<std::string> words, int status = 0) const {
+    words.push_back("--json");
+    const ProgramRun run = weft(words);
+    EXPECT_EQ(run.status, status) << run.err;
+    return nlohmann::json::parse(run.out);
+  }
+  void SetUp() override {
+    for (const int number : {1, 2}) ASSERT_TRUE(cache_.store(numbered_key(number), numbered_payload(number)));
+    ASSERT_TRUE(cache_.store(numbered_key(1, "plan"), numbered_payload(1)));
+  }
+  std::string path_of(const CacheKey& key) const {
+    return entry_folder(cache_.root(), key.kind()) + "/" + entry_name(key.hash());
+  }
+
+  TemporaryFolder folder_;
+  CompileCache cache_{{.root = folder_ / "compile"}};
+};
+
+TEST_F(CacheVerb, ListsEntriesWithTheirFactors) {
+  const nlohmann::json report = weft_json({"list"});
+  EXPECT_EQ(report["root"], cache_.root());
+  ASSERT_EQ(report["entries"].size(), 3u);
+  const nlohmann::json& first = report["entries"][0];
+  EXPECT_EQ(first["kind"], "plan");
+  EXPECT_EQ(first["hash"], numbered_key(1, "plan").hash().hex());
+  EXPECT_EQ(first["factors"][1]["name"], "features");
+  EXPECT_EQ(first["factors"][1]["value"], "avx2");
+  EXPECT_TRUE(first["problem"].is_null());
+  EXPECT_LT(first["age_seconds"].get<int>(), 600);
+  EXPECT_EQ(report["bytes"], 3 * first["bytes"].get<int>());
+  const ProgramRun text = weft({"list"});
+  EXPECT_NE(text.out.find(numbered_key(2).hash().hex()), std::string::npos);
+  EXPECT_NE(text.out.find("3 entries, "), std::string::npos);
+}
+
+TEST_F(CacheVerb, ExplainsAnEntryByItsNearest) {
+  const std::string hash = numbered_key(1).hash().hex();
+  const nlohmann::json report = weft_json({"explain", hash.substr(0, 12)});
+  ASSERT_EQ(report.size(), 1u);
+  EXPECT_EQ(report[0]["key"], hash);
+  EXPECT_EQ(report[0]["nearest"], numbered_key(2).hash().hex());
+  EXPECT_EQ(report[0]["first_difference"]["factor"], "graph");
+  EXPECT_EQ(report[0]["first_difference"]["wanted"], "1");
+  EXPECT_EQ(report[0]["first_difference"]["found"], "2");
+  const ProgramRun all = weft({"explain"});
+  EXPECT_EQ(all.status, 0);
+  EXPECT_NE(all.out.find("\"features\" = \"avx2\""), std::string::npos) << all.out;
+  EXPECT_NE(all.out.find("first to differ is \"graph\": \"1\" here, \"2\" there"), std::string::npos) << all.out;
+  EXPECT_NE(all.out.find("there is no other entry of its kind"), std::string::npos) << all.out;
+  EXPECT_EQ(breach_of_refusal(weft({"explain", "xyz"}), "no entry of"), "");
+}
+
+TEST_F(CacheVerb, VerifyFailsWhenAnEntryIsBad) {
+  EXPECT_EQ(weft({"verify"}).out, "3 entries, 0 bad\n");
+  std::string damaged = file_text(path_of(numbered_key(2)));
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  put_text(path_of(numbered_key(2)), damaged);
+  const nlohmann::json report = weft_json({"verify"}, 2);
+  ASSERT_EQ(report["bad"].size(), 1u);
+  EXPECT_EQ(report["bad"][0]["hash"], numbered_key(2).hash().hex());
+  EXPECT_EQ(weft({"verify"}).status, 2);
+  put_text(path_of(numbered_key(1)), "short");
+  EXPECT_NE(weft({"list"}).out.find("it is cut short"), std::string::npos);
+  EXPECT_NE(weft({"explain"}).out.find("it is cut short"), std::string::npos);
+}
+
+TEST_F(CacheVerb, PrunesToASizeOrAll) {
+  EXPECT_EQ(weft_json({"prune"})["entries"], 0);
+  EXPECT_EQ(weft_json({"prune", "--to", "2.5k"})["entries"], 1);
+  const nlohmann::json all = weft_json({"prune", "--all"});
+  EXPECT_EQ(all["entries"], 2);
+  EXPECT_GT(all["bytes"].get<int>(), 2000);
+  EXPECT_EQ(weft({"list"}).out, "0 entries, 0.0 kB in " + cache_.root() + "\n");
+  EXPECT_EQ(breach_of_refusal(weft({"prune", "--to", "-1"}), "[--to]"), "");
+  EXPECT_EQ(breach_of_refusal(weft({"prune", "--to", "1", "--all"}), "--to"), "");
+}
+
+TEST_F(CacheVerb, ExportsAndImports) {
+  const std::string archive = folder_ / "cache.zip";
+  EXPECT_EQ(weft_json({"export", archive})["entries"], 3);
+  EXPECT_EQ(weft({"prune", "--all"}).status, 0);
+  EXPECT_EQ(weft({"import", archive}).out, "3 entries, 0 left out\n");
+  EXPECT_EQ(finds(cache_, 2), true);
+  put_text(path_of(numbered_key(1)), "short");
+  EXPECT_EQ(weft_json({"export", archive}, 2)["left_out"].size(), 1u);
+  put_text(archive, "garbage");
+  EXPECT_EQ(breach_of_refusal(weft({"import", archive}), archive), "");
+  EXPECT_EQ(breach_of_refusal(weft({"import", folder_ / "none"}), "No such file"), "");
+  EXPECT_EQ(breach_of_refusal(weft({"export"}), "file is required"), "");
+}
+
+TEST_F(CacheVerb, AFolderThatOthersCanWriteIsRefused) {
+  ASSERT_EQ(::chmod(cache_.root().c_str(), 0777), 0);
+  for (const char* verb : {"list", "explain", "verify", "prune"})
+    EXPECT_EQ(breach_of_refusal(weft({verb}), "others can write to it"), "") << verb;
+}
+
+TEST(CacheVerbHelp, EveryVerbSaysWhatItDoes) {
+  for (const char* verb : {"list", "explain", "verify", "prune", "export", "import"}) {
+    const ProgramRun run = run_weft({"cache", verb, "--help"});
+    EXPECT_EQ(run.status, 0) << verb;
+    EXPECT_NE(run.out.find("--json"), std::string::npos) << run.out;
+  }
+  EXPECT_EQ(breach_of_refusal(run_weft({"cache"}), "list, explain, verify, prune, export, import"), "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"cache", "lst"}), "did you mean \"list\"?"), "");
+  EXPECT_EQ(run_weft({"cache", "list"}).status, 0);  // where there is none
+}
+
+}  // namespace weft::cache_test
