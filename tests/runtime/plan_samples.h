@@ -1,0 +1,34 @@
+#pragma once
+
+// Plans made by hand, by chance, and what tells two of them apart.
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/plan_file.h"
+
+namespace weft {
+
+// Kernels of no code, made when they are first asked for.
+class NamedKernels {
+ public:
+  const Kernel* find(const std::string& op, const std::string& provider);
+  KernelLookup lookup();
+  std::size_t size() const { return kernels_.size(); }
+
+ private:
+  std::map<std::pair<std::string, std::string>, Kernel> kernels_;
+};
+
+// Nothing of it can run. It has every kind of slot, type, dim and attribute, and an operand that is absent.
+Plan plan_of_every_part(NamedKernels& kernels);
+
+// Any list of numbers is such a Plan.
+Plan plan_of_numbers(const std::vector<int>& numbers, NamedKernels& kernels);
+
+// "" or the first part in which two Plans differ. Kernels are the same when they are one.
+std::string plan_difference(const Plan& a, const Plan& b);
+
+}  // namespace weft
