@@ -37,7 +37,7 @@ add_compile_options(--param=ggc-min-heapsize=400000)
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-psabi)
 # g++ 12 sees overflows in std::string that are none (GCC bug 105651); the address sanitizer sees the real ones.
 add_compile_options(-Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict -Wno-array-bounds)
-add_link_options(-Wl,--as-needed)
+add_link_options(-Wl,--as-needed -Wl,--build-id=sha1)
 # One set of objects for the programs and for libweft.so. Hidden: calls within it stay direct, and what it exports is
 # what src/capi/weft.h marks.
 add_compile_options(-fPIC -fvisibility=hidden)

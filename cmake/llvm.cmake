@@ -19,16 +19,20 @@ find_path(WEFT_LLVM_HEADERS llvm-c/Core.h PATHS ${WEFT_LLVM_ROOT}/include NO_DEF
 find_library(WEFT_LLVM_LIBRARY LLVM-19 PATHS ${WEFT_LLVM_ROOT}/lib NO_DEFAULT_PATH NO_CACHE)
 find_program(WEFT_LLVM_CLANG clang PATHS ${WEFT_LLVM_ROOT}/bin NO_DEFAULT_PATH NO_CACHE)
 set(builds_llvm false)
+set(llvm_version none)
 if(WEFT_LLVM AND WEFT_LLVM_HEADERS AND WEFT_LLVM_LIBRARY AND WEFT_LLVM_CLANG)
   set(builds_llvm true)
+  file(STRINGS ${WEFT_LLVM_HEADERS}/llvm/Config/llvm-config.h llvm_version REGEX "define LLVM_VERSION_STRING")
+  string(REGEX REPLACE ".*\"(.*)\".*" "\\1" llvm_version "${llvm_version}")
 endif()
 file(CONFIGURE OUTPUT ${WEFT_GENERATED}/codegen/llvm_interface.h CONTENT "#pragma once
 
 // Made by the build from the sources that libweft_llvm.so and the program share.
 namespace weft {
 inline constexpr const char* kLlvmInterface = \"${hash}\";
-// Whether this build made the library.
+// Whether this build made the library, and with which LLVM.
 inline constexpr bool kBuildsLlvm = ${builds_llvm};
+inline constexpr const char* kLlvmVersion = \"${llvm_version}\";
 }
 ")
 

@@ -22,7 +22,9 @@ endfunction()
 
 function(weft_run name program labels)
   # Properties draw the same cases on every run; started by hand without RC_PARAMS they draw new ones and name the seed.
-  set(environment GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-reports/${name}.json RC_PARAMS=seed=1 ${ARGN})
+  # What programs they start compile is not kept in the folder of whoever runs the tests.
+  set(environment GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-reports/${name}.json RC_PARAMS=seed=1
+                  WEFT_DISABLE_COMPILE_CACHE=1 ${ARGN})
   if(WEFT_SANITIZE STREQUAL "thread")
     list(APPEND environment GTEST_FILTER=*Thread*:*Concurrent*)
   endif()

@@ -18,6 +18,13 @@ std::shared_ptr<Context> test_context(const std::string& cpu_features, int threa
   return make_context(std::move(options));
 }
 
+std::shared_ptr<Context> kernel_context() {
+  Options options;
+  options.backend = "eager";
+  options.threads = 2;
+  return make_context(std::move(options));
+}
+
 std::vector<std::string> cpu_features_to_try() {
   if (const char* ceiling = std::getenv("WEFT_CPU_FEATURES"))
     return {cpu_features_text(describe_cpu(ceiling, 1).features)};

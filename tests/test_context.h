@@ -14,6 +14,9 @@ namespace weft {
 // A Context with everything the program brings, held to a ceiling of instruction sets ("host" for none).
 std::shared_ptr<Context> test_context(const std::string& cpu_features = "host", int threads = 2);
 
+// The same without generated code: default choices are kernels.
+std::shared_ptr<Context> kernel_context();
+
 // The levels of instruction sets that this host has, lowest first; under a ceiling (WEFT_CPU_FEATURES) that one alone.
 std::vector<std::string> cpu_features_to_try();
 

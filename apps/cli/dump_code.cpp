@@ -2,10 +2,11 @@
 
 #include <map>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "base/json.h"
 #include "codegen/row_text.h"
+#include "compiler/graph_program.h"
 #include "compiler/pieces.h"
 
 namespace weft {
@@ -41,14 +42,14 @@ std::string commented(const std::string& text) {
   return commented;
 }
 
-Code code_of(const std::vector<std::shared_ptr<Graph>>& graphs) {
+Code code_of(const std::vector<std::shared_ptr<Graph>>& graphs, const Context& context) {
   Code code;
   std::map<std::string, std::size_t> known;  // by name of the function
   for (const auto& graph : graphs) {
     const auto calls = calls_of_pieces(*graph);
-    const PieceSchedules schedules = schedule_pieces(*graph);
+    const PieceSchedules schedules = schedule_pieces(*graph, context, token_range(*graph, context.options));
     for (const auto& piece : graph->pieces) {
-      const Schedule& schedule = schedules.at(piece->name);
+      const Schedule& schedule = schedules.at(piece->name).schedule;
       for (const RowRegion& region : schedule.regions) {
         const auto [found, is_new] = known.try_emplace(region.program.name(), code.functions.size());
         if (is_new) {
@@ -95,7 +96,7 @@ std::string code_text(const Code& code, int lanes) {
 
 void print_code(const std::vector<std::shared_ptr<Graph>>& graphs, const Context& context, bool as_json,
                 std::ostream& out) {
-  const Code code = code_of(graphs);
+  const Code code = code_of(graphs, context);
   const int lanes = row_lanes(context.device.features);
   out << (as_json ? code_json(code, lanes) : code_text(code, lanes));
 }

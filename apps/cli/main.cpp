@@ -2,12 +2,16 @@
 
 #include "apps/cli/verb.h"
 #include "base/error.h"
+#include "base/process_clock.h"
 
 int main(int argc, char** argv) {
+  weft::Stopwatch watch = weft::watch_from_process_start();
+  watch.lap("process");
   std::ios::sync_with_stdio(false);
   return weft::guarded(std::cerr, [&] {
     const std::vector<std::string> words(argv + 1, argv + argc);
-    const int status = weft::run_program(words, weft::process_environment(), std::cin, std::cout, std::cerr);
+    const int status =
+        weft::run_program(words, weft::process_environment(), std::cin, std::cout, std::cerr, std::move(watch));
     std::cout.flush();
     if (!std::cout) weft::fail_device("[output] could not be written");
     return status;

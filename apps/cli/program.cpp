@@ -67,7 +67,7 @@ VerbTable make_verb_table() {
 }
 
 int run_program(const std::vector<std::string>& words, const EnvironmentLookup& environment, std::istream& in,
-                std::ostream& out, std::ostream& err) {
+                std::ostream& out, std::ostream& err, Stopwatch watch) {
   const VerbTable verbs = make_verb_table();
   if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
     print_help(verbs, words.empty() ? err : out);
@@ -83,7 +83,7 @@ int run_program(const std::vector<std::string>& words, const EnvironmentLookup& 
     for (const auto& [name, verb] : verbs.all()) names.push_back(name);
     fail_user("[weft] {} is not a verb{}", quote(words[0]), suggestion(words[0], names));
   }
-  VerbCall call{.options = {}, .environment = environment, .in = in, .out = out, .err = err};
+  VerbCall call{.options = {}, .environment = environment, .in = in, .out = out, .err = err, .watch = std::move(watch)};
   apply_environment(call.options, environment);
   const std::vector<std::string> rest =
       take_options(call.options, {words.begin() + 1, words.end()}, found->second.own_options);

@@ -13,6 +13,7 @@
 #include "apps/cli/flags.h"
 #include "base/environment.h"
 #include "base/options.h"
+#include "base/stopwatch.h"
 
 namespace weft {
 
@@ -23,6 +24,7 @@ struct VerbCall {
   std::istream& in;
   std::ostream& out;  // results
   std::ostream& err;  // everything else
+  Stopwatch watch;    // began with the process
 };
 
 // Runs after the flags were read; gives the exit status.
@@ -56,9 +58,10 @@ struct VerbEntry {
 std::span<const VerbEntry> verb_table();
 VerbTable make_verb_table();
 
-// The whole program but for the translation of exceptions: runs the verb that the words name.
+// The whole program but for the translation of exceptions: runs the verb that the words name. `watch` began with the
+// process.
 int run_program(const std::vector<std::string>& words, const EnvironmentLookup& environment, std::istream& in,
-                std::ostream& out, std::ostream& err);
+                std::ostream& out, std::ostream& err, Stopwatch watch = {});
 
 // Runs `body` and turns an exception into a message on `err` and its exit status.
 int guarded(std::ostream& err, const std::function<int()>& body);

@@ -60,6 +60,41 @@ void settle_mode(Settlement& settlement) {
   }
 }
 
+// The default sizes, and those of full steps: of as many tokens as a step holds, and of a decode step of as many
+// sequences.
+Counts sizes_to_capture(const Options& options) {
+  if (!options.cudagraph_capture_sizes.empty())
+    return up_to(options.cudagraph_capture_sizes, options.max_num_batched_tokens);
+  constexpr std::int64_t kLargestDefault = 512;
+  const bool is_limited = options.max_cudagraph_capture_size > 0;
+  std::int64_t largest =
+      is_limited ? options.max_cudagraph_capture_size : std::min(2 * options.max_num_seqs, kLargestDefault);
+  largest = std::min(largest, options.max_num_batched_tokens);
+  Counts sizes = default_capture_sizes(largest);
+  sizes.push_back(options.max_num_batched_tokens);
+  if (!is_limited) sizes.push_back(options.max_num_seqs);
+  return up_to(std::move(sizes), largest);
+}
+
+void settle_capture_sizes(Settlement& settlement) {
+  const Options& options = settlement.options();
+  constexpr std::string_view kSizes = "cc.cudagraph_capture_sizes", kMost = "cc.max_cudagraph_capture_size";
+  if (options.cudagraph_mode == "NONE")
+    return settlement.settle(&Options::cudagraph_capture_sizes, kSizes, Counts{}, "nothing is captured");
+  Counts sizes = sizes_to_capture(options);
+  const std::int64_t largest = sizes.empty() ? 0 : sizes.back();
+  const bool are_both_given =
+      options.requested.contains(std::string(kSizes)) && options.requested.contains(std::string(kMost));
+  USER_CHECK(
+      !are_both_given || options.max_cudagraph_capture_size == 0 || options.max_cudagraph_capture_size == largest,
+      "[{}] must be the largest of {} up to max-num-batched-tokens, {}, but is {}", kMost, kSizes, largest,
+      options.max_cudagraph_capture_size);
+  settlement.settle(&Options::cudagraph_capture_sizes, kSizes, std::move(sizes),
+                    fmt::format("sorted, at most max-num-batched-tokens = {}", options.max_num_batched_tokens));
+  if (largest > 0)
+    settlement.settle(&Options::max_cudagraph_capture_size, kMost, largest, "the largest size that is captured");
+}
+
 void settle_capture(Settlement& settlement) {
   const Options& options = settlement.options();
   constexpr std::string_view kMode = "cc.cudagraph_mode";
@@ -71,24 +106,7 @@ void settle_capture(Settlement& settlement) {
                                    fmt::format("-O{}", options.optimization_level));
   }
 
-  constexpr std::int64_t kLargestDefault = 512;
-  const std::int64_t most_tokens = options.max_num_batched_tokens;
-  std::int64_t largest = std::min(2 * options.max_num_seqs, kLargestDefault);
-  const bool is_listed = !options.cudagraph_capture_sizes.empty();
-  if (options.max_cudagraph_capture_size > 0) {
-    largest = options.max_cudagraph_capture_size;
-  } else if (is_listed) {
-    largest = *std::max_element(options.cudagraph_capture_sizes.begin(), options.cudagraph_capture_sizes.end());
-  }
-  largest = std::min(largest, most_tokens);
-  if (options.cudagraph_mode == "NONE") largest = 0;
-  const Counts sizes = is_listed ? options.cudagraph_capture_sizes : default_capture_sizes(largest);
-  const std::string reason =
-      options.cudagraph_mode == "NONE" ? "nothing is captured" : fmt::format("sorted, at most {}", largest);
-  settlement.settle(&Options::cudagraph_capture_sizes, "cc.cudagraph_capture_sizes", up_to(sizes, largest), reason);
-  if (largest > 0) {
-    settlement.settle(&Options::max_cudagraph_capture_size, "cc.max_cudagraph_capture_size", largest, reason);
-  }
+  settle_capture_sizes(settlement);
 }
 
 void settle_sizes(Settlement& settlement) {

@@ -28,7 +28,9 @@ struct EffectiveOptions {
 //   mode                     none with enforce-eager or at level 0, otherwise weft
 //   cudagraph_mode           NONE in mode none; PIECEWISE at level 1; FULL above
 //   max_num_seqs             at most max-num-batched-tokens
-//   cudagraph_capture_sizes  the default sizes if none are given; sorted, without those above a limit
+//   cudagraph_capture_sizes  if none are given, the default sizes up to a limit, max-num-batched-tokens and
+//                            max-num-seqs; sorted, without those above a limit
+//   max_cudagraph_capture_size  the largest of them; UserError when both are given and it is another
 //   compile_sizes            numbers only, sorted, without those above max-num-batched-tokens
 //   compile_ranges_split_points  sorted, without 1 and those that are not below max-num-batched-tokens
 //   eliminate_noops, fuse_*  on, where they do something

@@ -167,7 +167,8 @@ std::vector<std::string> options_without_effect(const Options& effective) {
     const OptionRow* row = find_option(name);
     if (row == nullptr) continue;
     const bool compiles = effective.mode != "none";
-    const bool is_capture = name.find("cudagraph") != std::string::npos && row->effect != OptionEffect::none;
+    const bool is_capture = (name.find("cudagraph") != std::string::npos && row->effect != OptionEffect::none) ||
+                            name == "capture" || name == "check-replay";
     if (row->effect == OptionEffect::none) {
       notes.push_back(fmt::format("[{}] is accepted but has no effect in this version ({})", name, requested.source));
     } else if (!compiles && name.starts_with("cc.") && name != "cc.mode" && name != "cc.custom_ops") {

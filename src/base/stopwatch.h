@@ -11,23 +11,33 @@ namespace weft {
 
 class Stopwatch {
  public:
-  // Ends a lap. A name that was there before gets the time added.
-  void lap(const std::string& name) {
-    const auto now = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+
+  Stopwatch() : Stopwatch(Clock::now()) {}
+  // As if it had been made at `begin`.
+  explicit Stopwatch(Clock::time_point begin) : begin_(begin), last_(begin) {}
+
+  // Ends a lap and gives its milliseconds. A name that was there before gets the time added.
+  double lap(const std::string& name) {
+    const auto now = Clock::now();
     const double milliseconds = std::chrono::duration<double, std::milli>(now - last_).count();
     last_ = now;
     for (auto& [known, total] : laps_)
       if (known == name) {
         total += milliseconds;
-        return;
+        return milliseconds;
       }
     laps_.emplace_back(name, milliseconds);
+    return milliseconds;
   }
+  // Milliseconds since the beginning.
+  double total() const { return std::chrono::duration<double, std::milli>(Clock::now() - begin_).count(); }
   // Milliseconds, in the order of first laps.
   const std::vector<std::pair<std::string, double>>& laps() const { return laps_; }
 
  private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  Clock::time_point begin_;
+  Clock::time_point last_;
   std::vector<std::pair<std::string, double>> laps_;
 };
 

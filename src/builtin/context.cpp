@@ -52,6 +52,18 @@ void check_pass_names(const Context& context, const std::vector<std::string>& na
                option, quote(name), suggestion(name, known));
 }
 
+// Without a folder of the user there is none.
+void open_cache(Context& context) {
+  if (context.options.disable_compile_cache) return;
+  try {
+    context.cache = std::make_unique<CompileCache>(
+        CompileCacheSettings{.root = default_cache_root(process_environment(), context.options.cache_root),
+                             .warn = [](const std::string& warning) { std::cerr << "weft: " << warning << "\n"; }});
+  } catch (const UserError&) {
+    context.cache = std::make_unique<CompileCache>();
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<Context> make_context(Options options, Registrations registrations) {
@@ -113,6 +125,7 @@ OpenedContext open_context(Options requested) {
                                        difference.requested, difference.reason));
   for (std::string& sentence : options_without_effect(effective.options)) opened.notes.push_back(std::move(sentence));
   opened.context = make_context(std::move(effective.options));
+  open_cache(*opened.context);
   check_pass_names(*opened.context, opened.context->options.print_ir_after, "--print-ir-after");
   check_pass_names(*opened.context, opened.context->options.skip_pass, "--skip-pass");
   for (std::string& sentence : switched_off_by_batch_invariance(*opened.context))

@@ -25,8 +25,8 @@ struct OpenedContext {
   std::vector<std::string> notes;
 };
 
-// What the interfaces (command line, C) make of the options that their user gave. UserError as make_context, and for
-// the name of a pass that there is not.
+// What the interfaces (command line, C) make of the options that their user gave, with the user's compile cache.
+// UserError as make_context, and for the name of a pass that there is not.
 OpenedContext open_context(Options requested);
 
 }  // namespace weft

@@ -69,17 +69,19 @@ bool can_compile_rows() {
   return found;
 }
 
-std::vector<std::byte> compile_rows(std::span<const RowProgram* const> programs, CpuFeatures features,
-                                    std::string& problem) {
+std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem) {
   const RowCompiler& compiler = row_compiler();
   std::vector<std::byte> object;
   if (!compiler.problem.empty()) {
     problem = compiler.problem;
-  } else if (!compiler.compile({programs, features}, object, problem)) {
+  } else if (!compiler.compile({program, features}, object, problem)) {
     object.clear();
   }
   return object;
 }
+
+std::string_view row_emitter_hash() { return kLlvmInterface; }
+std::string_view row_emitter_llvm() { return kLlvmVersion; }
 
 std::string row_compiler_text() {
   const RowCompiler& compiler = row_compiler();

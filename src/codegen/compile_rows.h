@@ -1,10 +1,10 @@
 #pragma once
 
-// Row programs to machine code, by libweft_llvm.so: opened by the first call, and by nothing else.
+// A row program to machine code, by libweft_llvm.so: opened by the first call, and by nothing else.
 
 #include <cstddef>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/row_program.h"
@@ -16,10 +16,14 @@ namespace weft {
 // `lib` there. It is not opened.
 bool can_compile_rows();
 
-// An object file (codegen/llvm_library.h) that defines each program's function, for a device of these features;
-// `problem` stays empty. Where the library cannot be opened, or LLVM refuses, `problem` says so.
-std::vector<std::byte> compile_rows(std::span<const RowProgram* const> programs, CpuFeatures features,
-                                    std::string& problem);
+// An object file (codegen/llvm_library.h) that defines the program's function, for a device of these features;
+// `problem` stays empty. Where the library cannot be opened, or LLVM refuses, `problem` says so. Thread-safe.
+std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem);
+
+// What the object is made by, besides the program and the features: a hash of the sources of the emitter and its
+// mathematics, and the version of LLVM that the library was built with. For keys; nothing is opened.
+std::string_view row_emitter_hash();
+std::string_view row_emitter_llvm();
 
 // `LLVM 19.1.7`, or why there is none; opens the library.
 std::string row_compiler_text();

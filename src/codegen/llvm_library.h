@@ -5,7 +5,6 @@
 // C++.
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,12 +14,12 @@
 namespace weft {
 
 struct LlvmRequest {
-  std::span<const RowProgram* const> programs;  // finished, all different
+  const RowProgram& program;  // finished
   CpuFeatures features = CpuFeatures::baseline;
 };
 
-// A relocatable ELF object that defines a RowFunction of each program's name. On failure false, and why. A fatal error
-// of LLVM ends the process with status 3, after the programs at hand are written to standard error.
+// A relocatable ELF object that defines a RowFunction of the program's name. On failure false, and why. A fatal error
+// of LLVM ends the process with status 3, after the program is written to standard error. Thread-safe.
 using LlvmCompile = bool(const LlvmRequest& request, std::vector<std::byte>& object, std::string& problem);
 
 // kLlvmInterface (codegen/llvm_interface.h) of the build that made the library.

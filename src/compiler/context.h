@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "base/options.h"
+#include "cache/compile_cache.h"
 #include "compiler/generated_kernels.h"
 #include "compiler/log.h"
 #include "ir/op.h"
 #include "kernels/select.h"
 #include "passes/pass.h"
+#include "runtime/first_time_work.h"
 
 namespace weft {
 
@@ -25,7 +27,9 @@ struct Context {
   std::vector<FusionPattern> patterns;  // of the tree, then those brought from outside it, as kCustomFusion
   std::vector<PassRow> passes;          // brought from outside the tree; passes_of in pipeline.h says where they run
   std::unique_ptr<ThreadPool> threads;
+  std::unique_ptr<CompileCache> cache = std::make_unique<CompileCache>();  // on disk; disabled unless opened
   std::unique_ptr<GeneratedKernels> generated = std::make_unique<GeneratedKernels>();  // what Plans call of it is here
+  std::unique_ptr<FirstTimeWork> first_time_work = std::make_unique<FirstTimeWork>();  // of all that is made in it
   RankGroups groups;  // that this process, or thread of it, is in: set by what runs several ranks
   Log log;
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "compiler/eager.h"
 #include "compiler/interpret.h"
+#include "compiler/replay_settings.h"
 
 namespace weft {
 
@@ -48,7 +49,9 @@ GraphProgram::GraphProgram(const Context& context, std::shared_ptr<Graph> graph)
   if (!is_compiled_) return;
   compiled_ = compile(*graph_, context_, range_, pass_runner_options(context_.options));
   if (compiled_.plan != nullptr)
-    replay_ = std::make_unique<Replay>(compiled_.plan, *context_.threads, &context_.groups);
+    replay_ = std::make_unique<Replay>(compiled_.plan, *context_.threads, &context_.groups, replay_settings(context_));
+  mode_ = replay_mode(context_.options);
+  if (replay_ != nullptr && captures_before_ready(context_.options)) replay_->capture(mode_);
 }
 
 std::vector<Tensor> GraphProgram::run(std::span<const Tensor> inputs) {
@@ -57,7 +60,7 @@ std::vector<Tensor> GraphProgram::run(std::span<const Tensor> inputs) {
   std::vector<Tensor> results;
   if (replay_ != nullptr) {
     for (std::size_t i = 0; i < inputs.size(); ++i) replay_->bind(i, inputs[i]);
-    replay_->run();
+    replay_->run(mode_);
     for (std::size_t i = 0; i < compiled_.plan->results.size(); ++i) results.push_back(replay_->result(i));
     return results;
   }

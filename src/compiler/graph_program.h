@@ -44,6 +44,7 @@ class GraphProgram {
   bool is_compiled_ = false;
   Compiled compiled_;
   std::unique_ptr<Replay> replay_;  // none where there is no Plan
+  ReplayMode mode_ = ReplayMode::none;
 };
 
 }  // namespace weft

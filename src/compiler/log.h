@@ -38,6 +38,7 @@ class Log {
 
 // What happened to one graph and token range.
 //   passes    each with its time and what it did; +passes those that did nothing, too
+//   replay    each capture with its time
 //   lowering  the choice of each node; +lowering the reason, and the refusals before it
 void log_record(const Log& log, const CompileRecord& record);
 

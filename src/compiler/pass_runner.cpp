@@ -1,10 +1,10 @@
 #include "compiler/pass_runner.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/stopwatch.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 
@@ -28,6 +28,7 @@ void dump(const Graph& graph, const PassContext& context, const PassRunnerOption
 std::vector<PassRecord> run_passes(Graph& graph, PassContext& context, std::span<const PassRow> rows,
                                    const PassRunnerOptions& options) {
   std::vector<PassRecord> records;
+  InferredResults inferred;
   if (!options.dump_folder.empty()) make_folders(options.dump_folder);
   dump(graph, context, options, 0, "trace");
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -46,14 +47,16 @@ std::vector<PassRecord> run_passes(Graph& graph, PassContext& context, std::span
     }
     CHECK(graph.stage == row.needs, "pass {} needs a graph of stage {}, but it is {}", row.name, stage_text(row.needs),
           stage_text(graph.stage));
-    const auto start = std::chrono::steady_clock::now();
+    Stopwatch watch;
     record.result = row.run(graph, context);
-    record.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    record.milliseconds = watch.lap("pass");
     record.nodes_after = static_cast<int>(graph.nodes().size());
     dump(graph, context, options, i + 1, row.name);
     CHECK(graph.stage == row.leaves, "pass {} left a graph of stage {}, not {}", row.name, stage_text(graph.stage),
           stage_text(row.leaves));
-    if (options.verify) verify_after_pass(graph, context.ops, row.name);
+    watch.lap("dump");
+    if (options.verify) verify_after_pass(graph, context.ops, row.name, inferred);
+    record.verify_milliseconds = watch.lap("verify");
     if (options.print && (contains(options.print_after, row.name) || contains(options.print_after, "all")))
       options.print(row.name, graph);
     records.push_back(std::move(record));

@@ -14,6 +14,7 @@ namespace weft {
 struct PassRecord {
   std::string name;
   double milliseconds = 0;
+  double verify_milliseconds = 0;  // for what it left
   int nodes_before = 0;
   int nodes_after = 0;
   bool skipped = false;

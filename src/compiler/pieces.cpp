@@ -8,6 +8,10 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "codegen/compile_rows.h"
+#include "compiler/piece_graph.h"
+#include "compiler/pipeline.h"
+#include "passes/lower.h"
 
 namespace weft {
 namespace {
@@ -15,38 +19,67 @@ namespace {
 // Ops that compute nothing: memory is filled or copied.
 constexpr std::string_view kMovements[] = {"clone", "concat", "constant", "index_select", "lay_out"};
 
-bool only_moves(const Node& node) {
-  return std::find(std::begin(kMovements), std::end(kMovements), node.name) != std::end(kMovements);
+std::shared_ptr<const Graph> written_out(const Graph& piece, PassContext& passes) {
+  std::shared_ptr<Graph> graph = piece.clone();
+  write_out_meanings(*graph, passes);
+  return graph;
+}
+
+PieceSchedules schedule_as_written(const Graph& split, PassContext& passes) {
+  USER_CHECK(!passes.options.require_codegen, "[--require-codegen] no code is generated with --cc.backend={}",
+             passes.options.backend);
+  PieceSchedules schedules;
+  for (const auto& piece : split.pieces) {
+    const auto graph = written_out(*piece, passes);
+    schedules[piece->name] = {graph, schedule_as_written(*graph)};
+  }
+  return schedules;
 }
 
 void refuse_what_is_left(const Graph& split, const PieceSchedules& schedules) {
   for (const auto& piece : split.pieces)
-    for (const RowRefusal& refusal : schedules.at(piece->name).refusals)
+    for (const RowRefusal& refusal : schedules.at(piece->name).schedule.refusals)
       USER_CHECK(only_moves(*refusal.node), "[--require-codegen] no code can be generated for {} of piece {}: {}",
                  refusal.node->result()->name, piece->name, refusal.reason);
 }
 
 }  // namespace
 
-PieceSchedules schedule_pieces(const Graph& split) {
+bool only_moves(const Node& node) {
+  return std::find(std::begin(kMovements), std::end(kMovements), node.name) != std::end(kMovements);
+}
+
+bool generates_code(const Context& context) { return context.options.backend != "eager" && can_compile_rows(); }
+
+PieceCode schedule_piece(const Graph& piece, PassContext& passes) {
+  auto graph = written_out(piece, passes);
+  Schedule schedule = schedule_piece(*graph);
+  return {std::move(graph), std::move(schedule)};
+}
+
+PieceSchedules schedule_pieces(const Graph& split, const Context& context, TokenRange range) {
+  PassContext passes = pass_context(context, range);
   PieceSchedules schedules;
-  for (const auto& piece : split.pieces) schedules[piece->name] = schedule_piece(*piece);
+  for (const auto& piece : split.pieces) schedules[piece->name] = schedule_piece(*piece, passes);
   return schedules;
 }
 
-PieceSchedules generate_pieces(const Graph& split, const Context& context) {
-  PieceSchedules schedules = schedule_pieces(split);
+PieceSchedules generate_pieces(const Graph& split, const Context& context, TokenRange range) {
+  PassContext passes = pass_context(context, range);
+  if (context.options.backend == "eager") return schedule_as_written(split, passes);
+  PieceSchedules schedules = schedule_pieces(split, context, range);
+  for (auto& [name, code] : schedules)
+    if (is_eager_piece(context.options, split.name, name)) code.schedule = schedule_as_written(*code.graph);
   if (context.options.require_codegen) refuse_what_is_left(split, schedules);
   std::vector<const RowProgram*> programs;
-  for (const auto& [name, schedule] : schedules)
-    for (const RowRegion& region : schedule.regions) programs.push_back(&region.program);
+  for (const auto& [name, code] : schedules)
+    for (const RowRegion& region : code.schedule.regions) programs.push_back(&region.program);
   if (programs.empty()) return schedules;
-  const std::string problem = context.generated->compile(programs, context.device);
+  const std::string problem = context.generated->compile(programs, context);
   if (problem.empty()) return schedules;
   USER_CHECK(!context.options.require_codegen, "[--require-codegen] no code can be generated: {}", problem);
   context.generated->warn_once(std::cerr, problem);
-  for (const auto& piece : split.pieces) schedules[piece->name] = schedule_as_written(*piece);
-  return schedules;
+  return schedule_as_written(split, passes);
 }
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 // What each piece of a split graph runs: calls of kernels, and functions generated for the rest.
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "codegen/find_regions.h"
@@ -11,15 +12,27 @@
 
 namespace weft {
 
-// By piece. The graph must outlive it.
-using PieceSchedules = std::map<std::string, Schedule>;
+struct PieceCode {
+  std::shared_ptr<const Graph> graph;  // the piece with the meanings of its native ops written out
+  Schedule schedule;                   // of that
+};
+using PieceSchedules = std::map<std::string, PieceCode>;  // by piece
+
+// For a piece, or a graph at stage lowered that is none.
+PieceCode schedule_piece(const Graph& piece, PassContext& passes);
+
+// Whether native ops become generated functions: with --cc.backend=eager they do not, nor where there is no library.
+bool generates_code(const Context& context);
 
 // Which row programs the pieces are made of, before anything is compiled.
-PieceSchedules schedule_pieces(const Graph& split);
+PieceSchedules schedule_pieces(const Graph& split, const Context& context, TokenRange range);
 
-// The schedules with their functions compiled into the Context. Where there can be none the pieces run op by op, with
-// one warning in the life of the Context; with --require-codegen that is a UserError, and so is a native node that no
-// function can compute, unless it only moves data.
-PieceSchedules generate_pieces(const Graph& split, const Context& context);
+// Whether the node fills or copies memory and computes nothing.
+bool only_moves(const Node& node);
+
+// The schedules with their functions compiled into the Context; a piece of --eager-piece has none. Where there can be
+// none the pieces run op by op, with one warning in the life of the Context; with --require-codegen that is a
+// UserError, and so is a native node that no function can compute, unless it only moves data.
+PieceSchedules generate_pieces(const Graph& split, const Context& context, TokenRange range);
 
 }  // namespace weft

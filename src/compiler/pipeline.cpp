@@ -5,7 +5,8 @@
 
 #include "base/stopwatch.h"
 #include "codegen/build_row_program.h"
-#include "codegen/compile_rows.h"
+#include "compiler/generated_calls.h"
+#include "compiler/pieces.h"
 #include "compiler/splitting_ops.h"
 #include "compiler/stitch.h"
 #include "ir/print.h"
@@ -46,6 +47,8 @@ const PassRow kPasses[] = {
 };
 
 CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
+  context.first_time_work->begin(FirstTime::compile,
+                                 fmt::format("graph {} for {} to {} rows", graph.name, range.lo, range.hi));
   PassContext passes = pass_context(context, range);
   if (!options.fuse) passes.patterns = {};
   if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
@@ -57,14 +60,14 @@ CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange rang
 
 std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context, CompileRecord& record) {
   Stopwatch watch;
-  const PieceSchedules schedules = generate_pieces(split, context);
+  const PieceSchedules schedules = generate_pieces(split, context, record.range);
   watch.lap("generate");
   Plan plan = stitch(split, schedules, context);
   verify_plan(plan);
   watch.lap("stitch");
   plan_memory(plan);
   watch.lap("plan_memory");
-  record.steps = watch.laps();
+  record.steps.insert(record.steps.end(), watch.laps().begin(), watch.laps().end());
   return std::make_shared<const Plan>(std::move(plan));
 }
 
@@ -73,15 +76,25 @@ std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context
 std::span<const PassRow> pipeline_passes() { return kPasses; }
 
 PassContext pass_context(const Context& context, TokenRange range) {
+  return pass_context(context, range, context.priorities);
+}
+
+PassContext pass_context(const Context& context, TokenRange range, const PriorityLists& priorities) {
+  GeneratedCheck extent;
+  if (generates_code(context))
+    extent = [calls = std::make_shared<GeneratedCalls>(context)](const std::string& op, const KernelRequest& request) {
+      return calls->extent(op, request);
+    };
   return {.ops = context.ops,
           .kernels = context.kernels,
-          .priorities = context.priorities,
+          .priorities = priorities,
           .options = context.options,
           .range = range,
           .batch_invariant = context.options.batch_invariant,
           .splitting_ops = resolve_splitting_ops(context.options),
           .patterns = context.patterns,
-          .is_generated = can_compile_rows() ? &is_row_node : nullptr};
+          .is_generated = extent ? &is_row_node : nullptr,
+          .generated_extent = std::move(extent)};
 }
 
 std::vector<PassRow> passes_of(const Context& context) {
@@ -113,9 +126,13 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
   std::vector<std::shared_ptr<Graph>> graphs;
   std::vector<std::size_t> first_equal;  // by range: the first whose graph is equal
   for (const TokenRange& range : compiled.ranges) {
+    Stopwatch watch;
     graphs.push_back(traced.clone());
+    const double copying = watch.lap("copy");
     compiled.records.push_back(run_pipeline(*graphs.back(), context, range, options));
-    compiled.records.back().split = graphs.back();
+    watch.lap("passes");
+    CompileRecord& record = compiled.records.back();
+    record.split = graphs.back();
     std::size_t same = 0;
     while (same + 1 < graphs.size() && !structurally_equal(*graphs[same], *graphs.back())) ++same;
     first_equal.push_back(same);
@@ -124,6 +141,7 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
       const Interval more = graphs.back()->bounds.at(symbol);
       bounds = {std::min(bounds.lo, more.lo), std::max(bounds.hi, more.hi)};
     }
+    record.steps = {{"copy", copying}, {"compare_ranges", watch.lap("compare_ranges")}};
   }
   for (std::size_t i = 0; i < graphs.size() && !options.stop_after; ++i)
     compiled.plans.push_back(first_equal[i] < i ? compiled.plans[first_equal[i]]

@@ -13,8 +13,10 @@ namespace weft {
 // The passes of the tree, in order.
 std::span<const PassRow> pipeline_passes();
 
-// What the passes look at when they run on one graph for one range. Refers to the Context.
+// What the passes look at when they run on one graph for one range. Refers to the Context, and to the priorities where
+// they are not the Context's own.
 PassContext pass_context(const Context& context, TokenRange range);
+PassContext pass_context(const Context& context, TokenRange range, const PriorityLists& priorities);
 
 // Those and the Context's own, each of which runs behind all others of its stage.
 std::vector<PassRow> passes_of(const Context& context);
@@ -24,7 +26,8 @@ struct CompileRecord {
   std::string graph;
   TokenRange range;
   std::vector<PassRecord> passes = {};
-  // Behind the passes, in order: generate, stitch, plan_memory, in milliseconds. Ranges that share a Plan took none.
+  // Around the passes, in milliseconds: copy and compare_ranges where there may be several ranges, then generate,
+  // stitch and plan_memory, which ranges that share a Plan do not take.
   std::vector<std::pair<std::string, double>> steps = {};
   std::shared_ptr<const Graph> split = {};  // as it went into stitch, or as it was left at --compile-to
 };

@@ -31,6 +31,9 @@ class Stitcher {
     return std::move(plan_);
   }
 
+  // Of what was run.
+  std::vector<StitchedCall> take_calls() { return std::move(calls_); }
+
  private:
   int add_slot(PlanSlot slot) {
     plan_.slots.push_back(std::move(slot));
@@ -41,12 +44,15 @@ class Stitcher {
   void inline_call(const Node& call, Views& outer) {
     const Graph* piece = graph_.find_piece(call.name);
     CHECK(piece != nullptr, "there is no piece named {}", call.name);
+    const auto& [graph, schedule] = schedules_.at(piece->name);
     Views inner;
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       PlanView view = outer.at(call.operands[i]);
-      inner[piece->inputs()[i].get()] = std::move(view);
+      inner[graph->inputs()[i].get()] = std::move(view);
     }
-    const Schedule& schedule = schedules_.at(piece->name);
+    const std::size_t first = plan_.steps.size();
+    StitchedCall stitched{.node = &call, .piece = piece, .first_step = first};
+    for (const GraphValue* operand : call.operands) stitched.operands.push_back(outer.at(operand));
     for (const ScheduledStep& step : schedule.steps) {
       if (step.node != nullptr) {
         add_step(*step.node, piece->name, call, inner);
@@ -54,7 +60,14 @@ class Stitcher {
         add_function(schedule.regions[static_cast<std::size_t>(step.region)], piece->name, call, inner);
       }
     }
-    for (std::size_t i = 0; i < call.results.size(); ++i) outer[call.result(i)] = inner.at(piece->results()[i]);
+    for (std::size_t i = first; i < plan_.steps.size(); ++i)
+      plan_.steps[i].is_splitting = piece->kind == DefinitionKind::splitting;
+    for (std::size_t i = 0; i < call.results.size(); ++i) {
+      stitched.results.push_back(inner.at(graph->results()[i]));
+      outer[call.result(i)] = stitched.results.back();
+    }
+    stitched.last_step = plan_.steps.size();
+    calls_.push_back(std::move(stitched));
   }
 
   void add_step(const Node& node, const std::string& piece, const Node& call, Views& views) {
@@ -93,7 +106,7 @@ class Stitcher {
   }
 
   void add_function(const RowRegion& region, const std::string& piece, const Node& call, Views& views) {
-    const Kernel* kernel = context_.generated->find(region.program);
+    const Kernel* kernel = context_.generated->find(region.program.name());
     CHECK(kernel != nullptr, "{} was not compiled", region.program.name());
     PlanStep step{.op = kernel->op, .kernel = kernel, .piece = piece, .layer = layer_of(call)};
     for (const GraphValue* input : region.inputs) step.operands.push_back(views.at(input));
@@ -132,10 +145,17 @@ class Stitcher {
   const PieceSchedules& schedules_;
   const Context& context_;
   Plan plan_;
+  std::vector<StitchedCall> calls_;
   std::vector<int> versions_;  // by slot: how often it was written over
 };
 
 }  // namespace
+
+std::vector<StitchedCall> stitched_calls(const Graph& split, const PieceSchedules& schedules, const Context& context) {
+  Stitcher stitcher(split, schedules, context);
+  stitcher.run();
+  return stitcher.take_calls();
+}
 
 Plan stitch(const Graph& split, const PieceSchedules& schedules, const Context& context) {
   return Stitcher(split, schedules, context).run();

@@ -106,7 +106,7 @@ std::map<std::string, Candidacy> collect_calls(std::span<const CompileRecord> re
 // A provider and the layout it would be given.
 struct Contender {
   std::string provider;
-  const Kernel* kernel = nullptr;  // null for kParts
+  const Kernel* kernel = nullptr;  // null for kParts: the meaning, generated where it is so in a model
   std::string packing;
 };
 
@@ -121,7 +121,8 @@ class Tuner {
   // The standard provider first, the others by name.
   std::vector<Contender> contenders(const Candidacy& call) const {
     const std::string& standard = call.entry.standard;
-    std::vector<Contender> all{{standard, &context_.kernel_for(call.entry.op, standard),
+    const bool is_meaning = standard == kParts && !call.op->is_primitive();
+    std::vector<Contender> all{{standard, is_meaning ? nullptr : &context_.kernel_for(call.entry.op, standard),
                                 call.has_weight() ? call.operands[call.weight()]->packed : ""}};
     for (const std::string& provider : context_.kernels.providers(call.entry.op)) {
       const Kernel* kernel = context_.kernels.find(call.entry.op, provider);
@@ -247,6 +248,7 @@ TuneReport tune(const Context& context, std::span<const CompileRecord> records, 
                 const TuneOptions& options) {
   CHECK(context.priorities.user().empty() && context.priorities.tuned().empty(),
         "what is measured is compared with the default order");
+  context.first_time_work->begin(FirstTime::tune, "the choice of kernels");
   TuneReport report;
   const double deadline = options.clock() + options.budget_seconds;
   const Tuner tuner(context, options);

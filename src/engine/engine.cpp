@@ -26,16 +26,21 @@ std::size_t possible_stop_prefix(const std::string& text, const std::vector<std:
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
+Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models, Stopwatch* watch)
     : context_(std::move(context)) {
+  Stopwatch unread;
+  Stopwatch& laps = watch == nullptr ? unread : *watch;
   models.find(checkpoint.architecture(), checkpoint.path());  // before its tokenizer is judged
   tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
-  runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models);
+  laps.lap("tokenizer");
+  runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
   const std::int64_t pages =
       per_sequence * std::min<std::int64_t>(context_->options.max_num_seqs, kSequencesWithFullContext);
   runner_->allocate_pages(pages);
   pool_ = KvPagePool(pages);
+  runner_->set_ready();
+  laps.lap("pages");
 }
 
 void Engine::limit_pages(std::int64_t pages) {

@@ -31,8 +31,10 @@ struct RequestEvent {
 
 class Engine {
  public:
-  // UserError for whatever is wrong with the checkpoint or the options.
-  Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models);
+  // UserError for whatever is wrong with the checkpoint or the options. `watch` gets the laps tokenizer, those of
+  // ModelRunner, and pages.
+  Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
+         Stopwatch* watch = nullptr);
 
   ModelRunner& runner() { return *runner_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }

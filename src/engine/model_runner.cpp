@@ -7,8 +7,11 @@
 
 #include "base/error.h"
 #include "compiler/interpret.h"
+#include "compiler/piece_graph.h"
+#include "compiler/replay_settings.h"
 #include "compiler/token_ranges.h"
 #include "passes/pattern_pass.h"
+#include "tensor/batch.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -61,14 +64,16 @@ Tensor tensor_of(std::span<const std::int64_t> values) {
 struct ModelRunner::Program {
   std::map<std::string, std::size_t> inputs;  // by name: position among the graph's inputs
   std::unique_ptr<Replay> replay;
+  std::unique_ptr<StableInputs> stable = {};  // with cc.cudagraph_copy_inputs
+  std::size_t record = 0;                     // of what it was compiled, among the runner's
 
   // Instead of a Plan where --compile-to stopped before there was one: the graph, run op by op.
   std::shared_ptr<const Graph> graph = {};
   std::unique_ptr<EagerEvaluator> evaluator = {};
   Values bound = {}, results = {};
 
-  Program(std::shared_ptr<const Plan> plan, ThreadPool& threads)
-      : replay(std::make_unique<Replay>(std::move(plan), threads)) {
+  Program(std::shared_ptr<const Plan> plan, const Context& context)
+      : replay(std::make_unique<Replay>(std::move(plan), *context.threads, nullptr, replay_settings(context))) {
     for (std::size_t i = 0; i < replay->plan().inputs.size(); ++i)
       inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
   }
@@ -80,14 +85,15 @@ struct ModelRunner::Program {
 
   void bind(const std::string& name, Tensor tensor) {
     if (replay != nullptr) {
-      replay->bind(inputs.at(name), std::move(tensor));
+      const std::size_t index = inputs.at(name);
+      replay->bind(index, stable != nullptr ? stable->place(index, tensor) : std::move(tensor));
     } else {
       bound[inputs.at(name)] = evaluator->value(std::move(tensor));
     }
   }
-  void run() {
+  void run(ReplayMode mode) {
     if (replay != nullptr) {
-      replay->run();
+      replay->run(mode);
     } else {
       results = run_graph(*graph, *evaluator, bound);
       check_pages_stay();
@@ -115,12 +121,18 @@ struct ModelRunner::CompiledModel {
   std::vector<std::unique_ptr<Program>> programs;
 
   Program& program_for(std::int64_t rows) { return *by_range[range_of(ranges, rows)]; }
+  // What runs of 1 to `rows` rows need.
+  void capture(ReplayMode mode, std::int64_t rows) {
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      if (ranges[i].lo <= rows && by_range[i]->replay != nullptr) by_range[i]->replay->capture(mode);
+  }
 };
 
 ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
                          Stopwatch* watch)
     : context_(std::move(context)), checkpoint_(std::move(checkpoint)) {
   const Options& options = context_->options;
+  context_->first_time_work->set_loading();
   model_ = models.find(checkpoint_.architecture(), checkpoint_.path());
   facts_ = make_facts(options, checkpoint_.config());
   if (model_.check) model_.check(facts_.config);
@@ -140,6 +152,10 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   forward_ = compile_all(*traced_forward_, forward_params, forward_ranges_, laps);
   head_ = compile_all(*traced_head_, head_params, head_ranges_, laps);
   checkpoint_.drop_pages();
+  dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens_));
+  if (captures_before_ready(options)) capture_programs();
+  laps.lap("capture");
+  check_piece_names("--eager-piece", options.eager_piece, records_);
   if (!options.expect_fusions.empty())
     check_expected_fusions(parse_expected_fusions(options.expect_fusions, *context_, declared_fusions()), *context_,
                            records_);
@@ -185,29 +201,61 @@ std::shared_ptr<Graph> ModelRunner::trace(const char* name, const std::function<
 std::unique_ptr<ModelRunner::CompiledModel> ModelRunner::compile_all(const Graph& traced,
                                                                      const std::vector<TracedParam>& params,
                                                                      std::vector<TokenRange> ranges, Stopwatch& watch) {
-  CompiledRanges compiled =
-      compile_ranges(traced, *context_, std::move(ranges), pass_runner_options(context_->options));
+  const PassRunnerOptions passes = pass_runner_options(context_->options);
+  if (forward_ == nullptr) forward_key_ = plans_key(traced, *context_, ranges, passes);
+  CompiledRanges compiled = find_or_compile(traced, *context_, std::move(ranges), passes);
+  if (forward_ == nullptr) forward_was_found_ = compiled.records.empty();
   watch.lap("compile");
   auto model = std::make_unique<CompiledModel>();
   model->ranges = compiled.ranges;
   std::map<const void*, Program*> known;  // by Plan, or by graph where there are no Plans
   for (std::size_t i = 0; i < compiled.ranges.size(); ++i) {
-    const CompileRecord& record = compiled.records[i];
     const bool has_plan = !compiled.plans.empty();
-    Program*& program = known[has_plan ? static_cast<const void*>(compiled.plans[i].get()) : record.split.get()];
+    Program*& program =
+        known[has_plan ? static_cast<const void*>(compiled.plans[i].get()) : compiled.records[i].split.get()];
     if (program == nullptr) {
-      model->programs.push_back(has_plan ? std::make_unique<Program>(compiled.plans[i], *context_->threads)
-                                         : std::make_unique<Program>(record, *context_));
+      model->programs.push_back(has_plan ? std::make_unique<Program>(compiled.plans[i], *context_)
+                                         : std::make_unique<Program>(compiled.records[i], *context_));
       program = model->programs.back().get();
+      program->record = range_count_ + i;
+      if (has_plan && context_->options.cudagraph_copy_inputs) program->stable = make_stable_inputs(*compiled.plans[i]);
       for (const TracedParam& param : params)
         program->bind(param.name,
                       param.keys.empty() ? weights_->rotary_table() : weights_->tensor(param.keys, param.role));
     }
     model->by_range.push_back(program);
   }
+  range_count_ += compiled.ranges.size();
   for (CompileRecord& record : compiled.records) records_.push_back(std::move(record));
   watch.lap("weights");
   return model;
+}
+
+std::unique_ptr<StableInputs> ModelRunner::make_stable_inputs(const Plan& plan) const {
+  const std::int64_t block = facts_.kv.block, blocks = (facts_.config.context_length + block - 1) / block;
+  const std::int64_t sequences = std::min(context_->options.max_num_seqs, max_tokens_);
+  context_->first_time_work->begin(FirstTime::allocate, fmt::format("the inputs of plan {}", plan.name));
+  return std::make_unique<StableInputs>(plan, sequences, blocks);
+}
+
+void ModelRunner::capture_programs() {
+  for (const CaptureDispatcher::Dispatch& capture : dispatcher_.captures()) {
+    forward_->capture(capture.mode, capture.descriptor.num_tokens);
+    head_->capture(capture.mode, max_logit_rows());
+  }
+}
+
+void ModelRunner::set_ready() { context_->first_time_work->set_ready(context_->options.forbid_lazy); }
+
+ReplayReport ModelRunner::replay_report() const {
+  ReplayReport report{
+      .mode = dispatcher_.mode(), .sizes = dispatcher_.sizes(), .is_lazy = !captures_before_ready(context_->options)};
+  for (const CompiledModel* model : {forward_.get(), head_.get()})
+    for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i)
+      if (const Replay* replay = model->programs[i]->replay.get(); replay != nullptr) report.add(*replay);
+  for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
+    report.first_time[i] = context_->first_time_work->counts(static_cast<FirstTime>(i));
+  return report;
 }
 
 std::int64_t ModelRunner::kv_bytes_per_page() const {
@@ -252,17 +300,20 @@ void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<
 }
 
 Tensor ModelRunner::step_compiled(const StepInput& input) {
-  Program& forward = forward_->program_for(static_cast<std::int64_t>(input.ids.size()));
+  const auto rows = static_cast<std::int64_t>(input.ids.size());
+  Program& forward = forward_->program_for(rows);
+  const bool is_decode = rows == batch_of(input.batch).sequences;  // one row each
+  const ReplayMode mode = dispatcher_.dispatch({.num_tokens = rows, .uniform_decode = is_decode}).mode;
   forward.bind("ids", tensor_of(input.ids));
   forward.bind("positions", tensor_of(input.positions));
   forward.bind("slots", tensor_of(input.slots));
   forward.bind("batch", input.batch);
-  forward.run();
+  forward.run(mode);
   if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
   Program& head = head_->program_for(static_cast<std::int64_t>(input.logit_rows.size()));
   head.bind("hidden", forward.result(0));
   head.bind("rows", tensor_of(input.logit_rows));
-  head.run();
+  head.run(mode);
   return head.result(0);
 }
 
@@ -289,11 +340,29 @@ const Plan* ModelRunner::forward_plan() const {
   return forward_ == nullptr ? nullptr : forward_->programs.front()->plan();
 }
 
+const std::vector<CompileRecord>& ModelRunner::records() {
+  if (records_.size() == range_count_) return records_;
+  PassRunnerOptions passes = pass_runner_options(context_->options);
+  passes.stop_after = Stage::split;
+  records_ = compile_ranges(*traced_forward_, *context_, forward_ranges_, passes).records;
+  for (CompileRecord& record : compile_ranges(*traced_head_, *context_, head_ranges_, passes).records)
+    records_.push_back(std::move(record));
+  return records_;
+}
+
+CacheUse ModelRunner::cache_use() const { return weft::cache_use(*context_, forward_key_, forward_was_found_); }
+
 const Plan* ModelRunner::head_plan() const { return head_ == nullptr ? nullptr : head_->programs.front()->plan(); }
 
 void ModelRunner::set_linear_observer(LinearObserver observer) {
   CHECK(forward_ == nullptr, "the inputs of linear layers are seen in eager mode alone");
   linear_observer_ = std::move(observer);
+}
+
+void ModelRunner::verify_pieces(PieceVerification& verification) {
+  USER_CHECK(forward_plan() != nullptr, "[verify] there is nothing compiled to verify with these options");
+  for (CompiledModel* model : {forward_.get(), head_.get()})
+    for (auto& program : model->programs) verification.watch(*program->replay, records()[program->record]);
 }
 
 void ModelRunner::set_observer(std::function<void(const PlanStep&)> observer) {

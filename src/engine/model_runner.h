@@ -11,8 +11,12 @@
 #include "base/stopwatch.h"
 #include "compiler/expected_fusions.h"
 #include "compiler/pipeline.h"
+#include "compiler/plan_store.h"
+#include "compiler/verify_pieces.h"
 #include "engine/builders.h"
-#include "runtime/replay.h"
+#include "runtime/capture_dispatcher.h"
+#include "runtime/replay_report.h"
+#include "runtime/stable_inputs.h"
 
 namespace weft {
 
@@ -36,8 +40,8 @@ struct MemoryUse {
 class ModelRunner {
  public:
   // Opens, checks, compiles and loads. `model_len` tokens is the longest sequence, `pages` the number of KV pages to
-  // have. UserError for whatever is wrong with the checkpoint or the options. `watch` gets the laps trace, compile and
-  // weights.
+  // have. UserError for whatever is wrong with the checkpoint or the options. `watch` gets the laps trace, compile,
+  // weights and capture.
   ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
               Stopwatch* watch = nullptr);
   ~ModelRunner();
@@ -59,8 +63,11 @@ class ModelRunner {
   // Row `row` of what step gave, as f32.
   void copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const;
 
-  // What the compiler did, one record for each graph and range; empty in eager mode.
-  const std::vector<CompileRecord>& records() const { return records_; }
+  // What the compiler did, one record for each graph and range; empty in eager mode. Where Plans were found in the
+  // compile cache the passes run now, at the first call.
+  const std::vector<CompileRecord>& records();
+  // Whether the Plans of the forward graph were found in the compile cache.
+  CacheUse cache_use() const;
   // The graphs as traced, for `weft dump graph`.
   std::shared_ptr<const Graph> traced_forward() const { return traced_forward_; }
   std::shared_ptr<const Graph> traced_head() const { return traced_head_; }
@@ -69,8 +76,15 @@ class ModelRunner {
   const Plan* head_plan() const;
   std::int64_t kv_bytes_per_page() const;
   MemoryUse memory_use() const;
+  // What was captured, and what was done for the first time.
+  ReplayReport replay_report() const;
+  // Everything that steps need is there: with --forbid-lazy, whatever is still done for the first time is an error.
+  void set_ready();
   // Called after every step of the forward plan; for profiles.
   void set_observer(std::function<void(const PlanStep&)> observer);
+  // Has every step held against the pieces' graphs from now on, in the place of observers; the steps need it until the
+  // runner's end. UserError where there are no Plans.
+  void verify_pieces(PieceVerification& verification);
   // Called for every linear layer of every step in eager mode, before it computes; InternalError in other modes.
   void set_linear_observer(LinearObserver observer);
 
@@ -83,6 +97,8 @@ class ModelRunner {
                                              std::vector<TokenRange> ranges, Stopwatch& watch);
   // What --expect-fusions=all stands for.
   ExpectedFusions declared_fusions() const;
+  std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
+  void capture_programs();
   Tensor step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
 
@@ -96,7 +112,11 @@ class ModelRunner {
   // The same in eager mode, where choices are made for them, too.
   std::vector<TokenRange> forward_ranges_, head_ranges_;
   std::unique_ptr<CompiledModel> forward_, head_;  // none in eager mode
+  CaptureDispatcher dispatcher_;                   // of the forward's steps; the head's runs go with them
   std::vector<CompileRecord> records_;
+  std::size_t range_count_ = 0;          // of both graphs, which have a record each
+  std::optional<CacheKey> forward_key_;  // none where Plans are not kept
+  bool forward_was_found_ = false;
   std::shared_ptr<const Graph> traced_forward_, traced_head_;
   LinearObserver linear_observer_;
 };

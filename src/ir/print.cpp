@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/print_call.h"
@@ -189,6 +190,50 @@ std::string display_node(const Node& node) {
 }
 
 bool structurally_equal(const Graph& a, const Graph& b) { return canonical(a) == canonical(b); }
+
+namespace {
+
+// Values by their position: inputs, then results of nodes in order.
+std::unordered_map<const GraphValue*, std::size_t> positions_of(const Graph& graph) {
+  std::unordered_map<const GraphValue*, std::size_t> positions{{nullptr, SIZE_MAX}};
+  for (const auto& input : graph.inputs()) positions.emplace(input.get(), positions.size());
+  for (const auto& node : graph.nodes())
+    for (const auto& result : node->results) positions.emplace(result.get(), positions.size());
+  return positions;
+}
+
+bool are_alike(const Node& a, const Node& b) {
+  return a.kind == b.kind && a.op == b.op && a.name == b.name && a.maybe_inplace == b.maybe_inplace &&
+         a.provider == b.provider && a.writes == b.writes && a.results_in == b.results_in &&
+         a.operands.size() == b.operands.size() &&
+         std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(),
+                    [](const auto& left, const auto& right) { return left->meta == right->meta; }) &&
+         a.attributes == b.attributes;
+}
+
+}  // namespace
+
+bool has_equal_nodes(const Graph& a, const Graph& b) {
+  CHECK(a.pieces.empty() && b.pieces.empty(), "graph {} holds calls", a.name);
+  const auto input_is_alike = [](const auto& left, const auto& right) {
+    return left->overwrites == right->overwrites && left->donated == right->donated && left->param == right->param &&
+           left->meta == right->meta;
+  };
+  if (a.kind != b.kind || a.stage != b.stage || a.device != b.device || a.nodes().size() != b.nodes().size() ||
+      !are_alike(*a.result_node(), *b.result_node()) ||
+      !std::equal(a.inputs().begin(), a.inputs().end(), b.inputs().begin(), b.inputs().end(), input_is_alike) ||
+      !std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(), b.nodes().end(),
+                  [](const auto& left, const auto& right) { return are_alike(*left, *right); }))
+    return false;
+  const auto of_a = positions_of(a), of_b = positions_of(b);
+  const auto operands_are_alike = [&](const Node& left, const Node& right) {
+    return std::equal(left.operands.begin(), left.operands.end(), right.operands.begin(),
+                      [&](const GraphValue* x, const GraphValue* y) { return of_a.at(x) == of_b.at(y); });
+  };
+  return operands_are_alike(*a.result_node(), *b.result_node()) &&
+         std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(),
+                    [&](const auto& left, const auto& right) { return operands_are_alike(*left, *right); });
+}
 
 ContentHash structural_hash(const Graph& graph) { return hash_bytes(canonical(graph)); }
 

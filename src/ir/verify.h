@@ -8,8 +8,7 @@
 //                 can be read off an input
 //   traced        `.maybe_inplace` only on ops that allow it
 //   pure          no `.maybe_inplace`, no provider, nothing written over
-//   lowered       every node has a provider, and `native` stands only for primitives; each symbol has bounds; an
-//   argument is
+//   lowered       every node has a provider; each symbol has bounds; an argument is
 //                 written over only where the op donates it, only if it is a value of the graph or a donated input, and
 //                 nothing reads its old value afterwards; KV pages that are returned live in a donated input
 //   split         the graph holds calls alone; every piece is legal at stage lowered and agrees with its calls
@@ -17,15 +16,15 @@
 #include <optional>
 #include <string>
 
-#include "ir/graph.h"
+#include "ir/inferred_results.h"
 
 namespace weft {
 
 // The first breach, naming the node and its line; nothing when the graph is legal.
 std::optional<std::string> find_breach(const Graph& graph, const OpTable& ops);
 
-// InternalError when a pass left an illegal graph.
-void verify_after_pass(const Graph& graph, const OpTable& ops, std::string_view pass);
+// InternalError when a pass left an illegal graph. `inferred` goes from pass to pass.
+void verify_after_pass(const Graph& graph, const OpTable& ops, std::string_view pass, InferredResults& inferred);
 
 // UserError when a graph that came as text is illegal.
 void verify_text(const Graph& graph, const OpTable& ops, std::string_view source);

@@ -63,8 +63,9 @@ struct KernelCall {
 // The end of the cache line that so many bytes reach into: what one thread's part of scratch takes.
 inline std::int64_t whole_cache_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Whether a launch of this kernel may be captured and replayed.
-enum class CaptureClass : std::uint8_t { never, always };
+// Whether a launch of this kernel may be captured and replayed. What takes a batch is captured with its metadata in
+// place at most: the batch must lie where it lay when it was captured, or be pointed to anew.
+enum class CaptureClass : std::uint8_t { never, with_metadata_in_place, always };
 
 struct Kernel {
   std::string op;
@@ -80,6 +81,9 @@ struct Kernel {
   std::function<Verdict(const DeviceDescription&)> supported = [](const DeviceDescription&) { return Verdict::yes(); };
   // Asked once per (node, token range), at compile time.
   std::function<Verdict(const KernelRequest&)> supports = [](const KernelRequest&) { return Verdict::yes(); };
+  // Calls that generated code computes as fast (bench/generated_bench). Among the defaults the kernel then stands
+  // behind it, which joins what stands around; where there is no generated code it computes them all the same.
+  std::function<bool(const KernelRequest&)> yields = [](const KernelRequest&) { return false; };
   // Called once after `supported` said yes, to fill in the variant for the device's instruction set.
   std::function<void(Kernel&, const DeviceDescription&)> prepare;
   // Indices of the operands whose storage it writes; the op's `donates` says which result lives there.

@@ -9,6 +9,8 @@
 namespace weft {
 namespace {
 
+constexpr const char* kYields = "leaves such calls to generated code";
+
 std::string rows_reason(const TokenRange& rows, const TokenRange& range) {
   const bool open = rows.hi == std::numeric_limits<std::int64_t>::max();
   return fmt::format("is for {} rows, not for {} to {}",
@@ -51,8 +53,8 @@ std::vector<std::string> PriorityLists::list(const std::string& op) const {
 std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,
                                        const std::string& op, bool batch_invariant) {
   std::vector<Candidate> candidates;
-  const auto add = [&](const std::string& provider, const std::vector<TunedCall>* tuned) {
-    Candidate candidate{.provider = provider, .tuned = tuned};
+  const auto add = [&](const std::string& provider, const std::vector<TunedCall>* tuned, bool is_default = false) {
+    Candidate candidate{.provider = provider, .tuned = tuned, .is_default = is_default};
     const Kernel* kernel = provider == "native" ? nullptr : registry.find(op, provider);
     if (kernel != nullptr && batch_invariant && !kernel->batch_invariant) {
       candidate.refusal = "depends on the other rows of the batch";
@@ -84,7 +86,7 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
     for (const auto& [provider, calls] : tuned->second)
       if (!is_named(provider)) add(provider, &calls);
   for (auto provider = first_default; provider != all.end(); ++provider)
-    if (!add(*provider, nullptr)) break;
+    if (!add(*provider, nullptr, true)) break;
   return candidates;
 }
 
@@ -96,7 +98,7 @@ const TunedCall* Candidate::tuned_for(const KernelRequest& request) const {
 }
 
 const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
-                        std::vector<Refusal>* refused) {
+                        std::vector<Refusal>* refused, const std::function<bool(const KernelRequest&)>& is_generated) {
   for (const Candidate& candidate : candidates) {
     const Kernel* kernel = candidate.kernel;
     if (candidate.tuned != nullptr && candidate.tuned_for(request) == nullptr) continue;
@@ -113,6 +115,8 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
       refuse(rows_reason(kernel->rows, request.range));
     } else if (const Verdict verdict = kernel->supports(request); !verdict) {
       refuse(verdict.reason());
+    } else if (candidate.is_default && is_generated && kernel->yields(request) && is_generated(request)) {
+      refuse(kYields);
     } else {
       return candidate;
     }
@@ -125,15 +129,20 @@ Choice KernelSelector::select(const std::string& op, const KernelRequest& reques
   const auto [candidates, is_new] = candidates_.try_emplace(op);
   if (is_new) candidates->second = list_candidates(registry_, priorities_, op, batch_invariant_);
   Choice choice;
-  const Candidate& chosen = choose(candidates->second, request, &choice.refused);
+  const auto is_generated = [&](const KernelRequest& call) {
+    return is_generated_(op, call) != GeneratedExtent::nothing;
+  };
+  const Candidate& chosen = is_generated_ ? choose(candidates->second, request, &choice.refused, is_generated)
+                                          : choose(candidates->second, request, &choice.refused);
   choice.provider = chosen.provider;
   choice.kernel = chosen.kernel;
   const TunedCall* tuned = chosen.tuned_for(request);
   choice.is_tuned = tuned != nullptr;
-  choice.reason = tuned != nullptr              ? tuned->reason
-                  : choice.refused.empty()      ? "first in the priority list"
-                  : chosen.provider == "native" ? "the last resort, which is always there"
-                                                : "first in the priority list that supports the call";
+  choice.reason = tuned != nullptr                          ? tuned->reason
+                  : choice.refused.empty()                  ? "first in the priority list"
+                  : choice.refused.back().reason == kYields ? "generated, as fast as a kernel"
+                  : chosen.provider == "native"             ? "the last resort, which is always there"
+                                                            : "first in the priority list that supports the call";
   return choice;
 }
 

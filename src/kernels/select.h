@@ -3,6 +3,8 @@
 // Which kernel runs: the first provider of the priority list that supports the call, with every refusal on the way
 // kept.
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -60,6 +62,7 @@ struct Candidate {
   std::string refusal = {};
   // Where measurements put it: a candidate for these calls alone. Owned by the PriorityLists.
   const std::vector<TunedCall>* tuned = nullptr;
+  bool is_default = false;  // put here neither by the user nor by measurements
 
   // The measurement that makes it a candidate for the call; null where there is none.
   const TunedCall* tuned_for(const KernelRequest& request) const;
@@ -69,22 +72,35 @@ struct Candidate {
 std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,
                                        const std::string& op, bool batch_invariant);
 
-// The first candidate that supports the call. Those before it go to `refused`, if given, with their reasons.
+// How much of a call generated code computes: nothing; parts, and kernels that write over arguments the others; or the
+// whole.
+enum class GeneratedExtent : std::uint8_t { nothing, parts, whole };
+using GeneratedCheck = std::function<GeneratedExtent(const std::string& op, const KernelRequest& request)>;
+
+// The first candidate that supports the call, and does not yield it to code that `is_generated` says there is. Those
+// before it go to `refused`, if given, with their reasons.
 const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
-                        std::vector<Refusal>* refused = nullptr);
+                        std::vector<Refusal>* refused = nullptr,
+                        const std::function<bool(const KernelRequest&)>& is_generated = {});
 
 // Chooses for many calls; what may run an op is listed once. The registry and the PriorityLists must outlive it
 // unchanged.
 class KernelSelector {
  public:
-  KernelSelector(const KernelRegistry& registry, const PriorityLists& priorities, bool batch_invariant)
-      : registry_(registry), priorities_(priorities), batch_invariant_(batch_invariant) {}
+  // Without `is_generated` no kernel yields.
+  KernelSelector(const KernelRegistry& registry, const PriorityLists& priorities, bool batch_invariant,
+                 GeneratedCheck is_generated = {})
+      : registry_(registry),
+        priorities_(priorities),
+        batch_invariant_(batch_invariant),
+        is_generated_(std::move(is_generated)) {}
   Choice select(const std::string& op, const KernelRequest& request);
 
  private:
   const KernelRegistry& registry_;
   const PriorityLists& priorities_;
   bool batch_invariant_;
+  GeneratedCheck is_generated_;
   std::map<std::string, std::vector<Candidate>> candidates_;  // by op
 };
 

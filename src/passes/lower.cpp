@@ -2,11 +2,15 @@
 //
 //   %y = rms_norm(%x, %w, epsilon=1e-05)   ->   %y = rms_norm@cpu(%x, %w, epsilon=1e-05)
 //
-// The choice is the first provider of the op's priority list that supports the call on this token range. `native` puts
-// the meaning in the node's place, whose ops are lowered in turn; for a primitive it is the reference kernel.
-// `reference` does the same with reference kernels alone. A primitive of a meaning that `native` put there is native
-// itself where a function can be generated for it, unless the user named who computes it: so the meaning becomes one
-// function. A kernel that writes over arguments gets clones of them; clone_elimination removes those that nobody needs.
+// The choice is the first provider of the op's priority list that supports the call on this token range and does not
+// leave it to generated code. `native` puts
+// the meaning in the node's place, whose ops are lowered in turn; where generated code computes all of it the node
+// stays until pieces are compiled, and so does a primitive. `reference` does the same with reference kernels alone. A
+// primitive of a meaning that `native` put there is native itself where a function can be generated for it, unless the
+// user named who computes it: so the meaning becomes one function. A kernel that writes over arguments gets clones of
+// them; clone_elimination removes those that nobody needs.
+
+#include "passes/lower.h"
 
 #include <algorithm>
 
@@ -24,9 +28,22 @@ std::string layer_of(const Node& node) {
   return "";
 }
 
+// A node as kernels see it.
+struct RequestOf {
+  std::vector<std::optional<Meta>> operands;
+  std::vector<Meta> results;
+  explicit RequestOf(const Node& node) {
+    for (const GraphValue* operand : node.operands)
+      operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
+    for (const auto& result : node.results) results.push_back(result->meta);
+  }
+  KernelRequest with(const Node& node, TokenRange range) const { return {operands, results, node.attributes, range}; }
+};
+
 class Lowering {
  public:
-  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
+  Lowering(Graph& graph, PassContext& context, bool writes_out = false)
+      : graph_(graph), context_(context), writes_out_(writes_out) {}
 
   PassResult run() {
     assign_names(graph_);
@@ -42,6 +59,15 @@ class Lowering {
     return std::move(result_);
   }
 
+  void write_out() {
+    std::vector<Node*> meant;
+    for (const auto& node : graph_.nodes())
+      if (node->provider == "native" && node->op != nullptr && !node->op->is_primitive()) meant.push_back(node.get());
+    for (Node* node : meant)
+      for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part, "native");
+    assign_names(graph_);
+  }
+
  private:
   // `meant_by`: the provider whose choice put the node there, as a part of a meaning; "" for a node of the graph.
   void lower(Node* node, const std::string& meant_by = "") {
@@ -52,7 +78,7 @@ class Lowering {
     }
     const Choice choice = choose(*node, meant_by);
     const Kernel* kernel = choice.kernel;
-    const bool stays = kernel != nullptr || node->op->is_primitive();
+    const bool stays = kernel != nullptr || node->op->is_primitive() || is_whole(*node, choice);
     result_.choices.push_back({node->result()->name, node->name, layer_of(*node), choice});
     chosen_.push_back(stays ? node->result() : nullptr);
     if (!stays) {
@@ -67,6 +93,13 @@ class Lowering {
     for (int index : kernel->writes) insert_clone(node, static_cast<std::size_t>(index));
   }
 
+  // Such a meaning need not be written out before pieces are compiled: equal ones then do it once.
+  bool is_whole(const Node& node, const Choice& choice) {
+    if (writes_out_ || choice.provider != "native" || !context_.generated_extent) return false;
+    const RequestOf request(node);
+    return context_.generated_extent(node.name, request.with(node, context_.range)) == GeneratedExtent::whole;
+  }
+
   Choice choose(const Node& node, const std::string& meant_by) {
     if (meant_by == "reference")
       return {.provider = meant_by,
@@ -75,12 +108,8 @@ class Lowering {
     if (meant_by == "native" && context_.is_generated != nullptr && context_.is_generated(node) &&
         context_.priorities.user().count(node.name) == 0)
       return {.provider = meant_by, .reason = "a part of what native computes"};
-    std::vector<std::optional<Meta>> operands;
-    for (const GraphValue* operand : node.operands)
-      operands.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
-    std::vector<Meta> results;
-    for (const auto& result : node.results) results.push_back(result->meta);
-    return selector_.select(node.name, {operands, results, node.attributes, context_.range});
+    const RequestOf request(node);
+    return selector_.select(node.name, request.with(node, context_.range));
   }
 
   void insert_clone(Node* node, std::size_t index) {
@@ -94,7 +123,8 @@ class Lowering {
 
   Graph& graph_;
   PassContext& context_;
-  KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant};
+  bool writes_out_;
+  KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant, context_.generated_extent};
   PassResult result_;
   std::vector<const GraphValue*> chosen_;  // by choice: what the node gives; null where its meaning took its place
   int kernels_ = 0, meanings_ = 0, clones_ = 0;
@@ -103,5 +133,7 @@ class Lowering {
 }  // namespace
 
 PassResult lower(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
+
+void write_out_meanings(Graph& graph, PassContext& context) { Lowering(graph, context, true).write_out(); }
 
 }  // namespace weft

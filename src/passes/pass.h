@@ -41,6 +41,8 @@ struct PassContext {
   std::span<const FusionPattern> patterns = {};
   // Whether a function can be generated for a primitive where it stands; null where no code is generated.
   bool (*is_generated)(const Node& primitive) = nullptr;
+  // How much of a call of any op; empty likewise.
+  GeneratedCheck generated_extent = {};
 };
 
 // The choice made for one node, with the refusals on the way.

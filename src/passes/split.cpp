@@ -151,12 +151,13 @@ class Splitter {
   void add_call(Graph& stitched, const Partition& part, std::size_t index) {
     const Border border = this->border(part, index);
     std::shared_ptr<Graph> piece = make_piece(part, border);
-    const std::string text = canonical(*piece);
-    auto [known, is_new] = by_text_.try_emplace(text, piece->name);
-    if (is_new) pieces_.push_back(piece);
+    const auto known = std::find_if(pieces_.begin(), pieces_.end(),
+                                    [&](const auto& other) { return has_equal_nodes(*other, *piece); });
+    const std::string name = known == pieces_.end() ? piece->name : (*known)->name;
+    if (known == pieces_.end()) pieces_.push_back(piece);
     auto call = std::make_unique<Node>();
     call->kind = NodeKind::call;
-    call->name = known->second;
+    call->name = name;
     call->origin = part.nodes.front()->origin;
     for (const GraphValue* argument : border.arguments) call->operands.push_back(outer_.at(argument));
     std::vector<Meta> metas;
@@ -230,7 +231,6 @@ class Splitter {
   const PassContext& context_;
   std::map<const Node*, std::size_t> part_of_;
   std::map<const GraphValue*, GraphValue*> outer_;
-  std::map<std::string, std::string> by_text_;
   std::vector<std::shared_ptr<Graph>> pieces_;
 };
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "io/config_fields.h"
 #include "io/quantization_config.h"
 #include "io/quantized_weight.h"
 #include "io/safetensors_writer.h"

@@ -9,6 +9,9 @@
 #include "base/effective_options.h"
 #include "base/json.h"
 #include "compiler/pipeline.h"
+#include "compiler/plan_store.h"
+#include "report/start_times.h"
+#include "runtime/replay_report.h"
 
 namespace weft {
 
@@ -19,16 +22,18 @@ struct Explanation {
   std::vector<OptionDifference> differences;
   std::vector<CompileRecord> records;  // by graph and range; empty in eager mode
   struct {
-    std::int64_t weights = 0;                          // as loaded: packed, merged and mapped
-    std::int64_t activations_planned = 0;              // arenas, as planned for the largest step
-    std::int64_t activations_measured = 0;             // arenas, as allocated
-    std::int64_t kv_cache = 0;                         // pages for one sequence of the longest length
-  } memory;                                            // bytes
-  std::vector<std::pair<std::string, double>> phases;  // milliseconds; without gaps
+    std::int64_t weights = 0;               // as loaded: packed, merged and mapped
+    std::int64_t activations_planned = 0;   // arenas, as planned for the largest step
+    std::int64_t activations_measured = 0;  // arenas, as allocated
+    std::int64_t kv_cache = 0;              // pages for one sequence of the longest length
+  } memory;                                 // bytes
+  StartTimes times;
+  CacheUse cache;
+  ReplayReport replay;
 };
 
 // Keys are stable, new ones may be added:
-//   weft model options passes nodes clones pieces ranges memory cache replay timing_ms
+//   weft model options passes nodes clones pieces ranges memory cache replay timing_ms compile_ms
 Json explain_json(const Explanation& explanation);
 
 // The same for people: one line for what is the same in all layers.

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/options_text.h"
+#include "compiler/piece_graph.h"
 #include "ir/print.h"
 #include "report/explain.h"
 
@@ -61,6 +62,7 @@ Json passes_section(const std::vector<CompileRecord>& records) {
                       {"graph", record.graph},
                       {"range", range_json(record.range)},
                       {"ms", pass.milliseconds},
+                      {"verify_ms", pass.verify_milliseconds},
                       {"nodes_before", pass.nodes_before},
                       {"nodes_after", pass.nodes_after},
                       {"skipped", pass.skipped},
@@ -119,7 +121,7 @@ Json clones_section(const std::vector<CompileRecord>& records) {
   return {{"inserted", inserted}, {"removed", removed}, {"kept", kept}};
 }
 
-Json pieces_section(const std::vector<CompileRecord>& records) {
+Json pieces_section(const std::vector<CompileRecord>& records, const Options& options) {
   std::size_t total = 0, unique = 0, splitting = 0;
   Json list = Json::array();
   for (const CompileRecord& record : records) {
@@ -133,6 +135,7 @@ Json pieces_section(const std::vector<CompileRecord>& records) {
       splitting += is_splitting ? 1 : 0;
       list.push_back({{"id", record.graph + "." + piece->name},
                       {"kind", is_splitting ? "splitting" : "piece"},
+                      {"eager", is_eager_piece(options, record.graph, piece->name)},
                       {"range", range_json(record.range)},
                       {"hash", structural_hash(*piece).hex()},
                       {"nodes", piece->nodes().size()},
@@ -142,6 +145,37 @@ Json pieces_section(const std::vector<CompileRecord>& records) {
   return {{"total", total}, {"unique", unique}, {"splitting", splitting}, {"list", list}};
 }
 
+Json replay_section(const ReplayReport& report) {
+  Json captures = Json::array(), first_time = Json::object();
+  for (const ReplayReport::Capture& capture : report.captures)
+    captures.push_back({{"plan", capture.plan},
+                        {"mode", replay_mode_text(capture.mode)},
+                        {"stretches", capture.stretches},
+                        {"captured_steps", capture.captured_steps},
+                        {"other_steps", capture.other_steps}});
+  for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
+    first_time[std::string(first_time_text(static_cast<FirstTime>(i)))] = {
+        {"before_ready", report.first_time[i].before_ready}, {"after_ready", report.first_time[i].after_ready}};
+  return {{"mode", replay_mode_text(report.mode)},        {"sizes", report.sizes},
+          {"capture", report.is_lazy ? "lazy" : "ready"}, {"captures", captures},
+          {"capture_ms", report.capture_milliseconds},    {"first_time", first_time}};
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json cache_section(const CacheUse& cache) {
+  Json difference = nullptr;
+  if (cache.first_difference)
+    difference = {{"factor", cache.first_difference->factor},
+                  {"wanted", text_or_null(cache.first_difference->wanted.value_or(""))},
+                  {"found", text_or_null(cache.first_difference->found.value_or(""))}};
+  return {{"enabled", cache.enabled},
+          {"hit", cache.hit},
+          {"key", text_or_null(cache.key)},
+          {"entry", text_or_null(cache.entry)},
+          {"first_difference", difference}};
+}
+
 }  // namespace
 
 Json explain_json(const Explanation& explanation) {
@@ -149,13 +183,6 @@ Json explain_json(const Explanation& explanation) {
   Json ranges = Json::array();
   for (const CompileRecord& record : records)
     if (record.graph == records.front().graph) ranges.push_back(range_json(record.range));
-  Json timing = Json::object();
-  double total = 0;
-  for (const auto& [phase, milliseconds] : explanation.phases) {
-    timing[phase] = milliseconds;
-    total += milliseconds;
-  }
-  timing["total"] = total;
   return {{"weft", explanation.version},
           {"model", explanation.model},
           {"options", options_section(explanation)},
@@ -163,17 +190,17 @@ Json explain_json(const Explanation& explanation) {
           {"steps", steps_section(records)},
           {"nodes", nodes_section(records)},
           {"clones", clones_section(records)},
-          {"pieces", pieces_section(records)},
+          {"pieces", pieces_section(records, explanation.options)},
           {"ranges", ranges},
           {"memory",
            {{"weights", explanation.memory.weights},
             {"activations_planned", explanation.memory.activations_planned},
             {"activations_measured", explanation.memory.activations_measured},
             {"kv_cache", explanation.memory.kv_cache}}},
-          {"cache",
-           {{"enabled", false}, {"hit", false}, {"key", nullptr}, {"entry", nullptr}, {"first_difference", nullptr}}},
-          {"replay", {{"mode", explanation.options.cudagraph_mode}, {"sizes", Json::array()}}},
-          {"timing_ms", timing}};
+          {"cache", cache_section(explanation.cache)},
+          {"replay", replay_section(explanation.replay)},
+          {"timing_ms", timing_json(explanation.times)},
+          {"compile_ms", compile_json(explanation.times)}};
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/options_text.h"
+#include "compiler/piece_graph.h"
 #include "report/explain.h"
 
 namespace weft {
@@ -82,13 +83,14 @@ std::string choices_text(const CompileRecord& record) {
   return text;
 }
 
-std::string pieces_text(const Graph& split) {
+std::string pieces_text(const Graph& split, const Options& options) {
   std::map<std::string, int> calls;
   for (const auto& call : split.nodes()) ++calls[call->name];
   std::string text = fmt::format("  {} calls of {} pieces\n", split.nodes().size(), split.pieces.size());
   for (const auto& piece : split.pieces)
-    text += fmt::format("  {:>4} x {:<8}{} nodes{}\n", calls[piece->name], piece->name, piece->nodes().size(),
-                        piece->kind == DefinitionKind::splitting ? ", splitting" : "");
+    text += fmt::format("  {:>4} x {:<8}{} nodes{}{}\n", calls[piece->name], piece->name, piece->nodes().size(),
+                        piece->kind == DefinitionKind::splitting ? ", splitting" : "",
+                        is_eager_piece(options, split.name, piece->name) ? ", op by op as --eager-piece says" : "");
   return text;
 }
 
@@ -100,7 +102,42 @@ std::string clones_text(const CompileRecord& record) {
   return text;
 }
 
+std::string times_text(const StartTimes::Parts& parts) {
+  std::vector<std::string> texts;
+  for (const auto& [name, milliseconds] : parts) texts.push_back(fmt::format("{} {:.1f}", name, milliseconds));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+// "replay: FULL up to 512 tokens; forward FULL: 393 of 393 steps in 1 list; captured in 0.20 ms", and what was done
+// before and after ready.
+std::string replay_text(const ReplayReport& report) {
+  std::string text = fmt::format("replay: {}", replay_mode_text(report.mode));
+  if (!report.sizes.empty()) text += fmt::format(" up to {} tokens", report.sizes.back());
+  for (const ReplayReport::Capture& capture : report.captures)
+    text += fmt::format("; {} {}: {} of {} steps in {} list{}", capture.plan, replay_mode_text(capture.mode),
+                        capture.captured_steps, capture.captured_steps + capture.other_steps, capture.stretches,
+                        capture.stretches == 1 ? "" : "s");
+  if (report.is_lazy) text += "; captured when first run";
+  if (!report.captures.empty()) text += fmt::format("; captured in {:.2f} ms", report.capture_milliseconds);
+  std::vector<std::string> work;
+  for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
+    work.push_back(fmt::format("{} {} and {}", first_time_text(static_cast<FirstTime>(i)),
+                               report.first_time[i].before_ready, report.first_time[i].after_ready));
+  return text + fmt::format("\nfirst-time work before and after ready: {}\n", fmt::join(work, ", "));
+}
+
 std::string mebibytes(std::int64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20)); }
+
+std::string cache_text(const CacheUse& cache) {
+  if (!cache.enabled) return "compile cache: these plans are not kept\n";
+  if (cache.hit) return fmt::format("compile cache: plans found, {}\n", cache.entry);
+  const auto& difference = cache.first_difference;
+  const std::string why =
+      difference ? fmt::format("; the nearest entry differs in {}: wanted {}, found {}", difference->factor,
+                               difference->wanted.value_or("none"), difference->found.value_or("none"))
+                 : "; there is no entry to compare with";
+  return fmt::format("compile cache: plans compiled and stored{}\n", why);
+}
 
 }  // namespace
 
@@ -115,19 +152,17 @@ std::string explain_text(const Explanation& explanation) {
     text += "passes\n" + passes_text(record);
     if (const std::string fusions = fusions_text(record); !fusions.empty()) text += "fusions\n" + fusions;
     text += "kernels\n" + choices_text(record);
-    if (record.split->stage == Stage::split) text += "pieces\n" + pieces_text(*record.split);
+    if (record.split->stage == Stage::split) text += "pieces\n" + pieces_text(*record.split, explanation.options);
     text += clones_text(record);
   }
   text += fmt::format("\nmemory: weights {}, activations {}, KV pages for the longest sequence {}\n",
                       mebibytes(explanation.memory.weights), mebibytes(explanation.memory.activations_planned),
                       mebibytes(explanation.memory.kv_cache));
-  double total = 0;
-  std::vector<std::string> phases;
-  for (const auto& [phase, milliseconds] : explanation.phases) {
-    phases.push_back(fmt::format("{} {:.1f}", phase, milliseconds));
-    total += milliseconds;
-  }
-  return text + fmt::format("time: {:.1f} ms ({})\n", total, fmt::join(phases, ", "));
+  text += replay_text(explanation.replay);
+  text += cache_text(explanation.cache);
+  text += fmt::format("time: {:.1f} ms ({})\n", explanation.times.total, times_text(explanation.times.phases));
+  if (!explanation.times.compile.empty()) text += fmt::format("compile: {}\n", times_text(explanation.times.compile));
+  return text;
 }
 
 }  // namespace weft

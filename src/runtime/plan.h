@@ -45,8 +45,9 @@ struct PlanStep {
   std::vector<PlanView> operands = {};
   std::vector<PlanView> results = {};
   Dim scratch_bytes = 0;
-  std::string piece = {};  // the piece it came from
-  std::string layer = {};  // "" outside layers
+  std::string piece = {};     // the piece it came from
+  std::string layer = {};     // "" outside layers
+  bool is_splitting = false;  // the graph was cut at it
 };
 
 struct Plan {

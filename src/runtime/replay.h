@@ -1,72 +1,112 @@
 #pragma once
 
-// Runs a Plan: a launch list of kernel calls over resolved addresses. The list is captured once; a run with another
-// token count only changes the sizes in it, and a bound tensor only the addresses that look into it. Nothing is
-// allocated between runs.
+// Runs a Plan over bound tensors. What may be captured is captured as launch lists (runtime/launch_list.h) and
+// replayed; a run with another token count only changes the sizes in them, and a bound tensor only the addresses that
+// look into it. Nothing is looked up by name and nothing allocated to replay.
 
 #include <functional>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/plan.h"
-#include "tensor/tensor.h"
+#include "runtime/capture.h"
+#include "runtime/check_replay.h"
+#include "runtime/first_time_work.h"
+#include "runtime/replay_mode.h"
 
 namespace weft {
+
+struct ReplaySettings {
+  // Runs everything that is captured a second time step by step, and compares every bit (runtime/check_replay.h).
+  bool check = false;
+  FirstTimeWork* first_time_work = nullptr;                 // counts captures and memory; null: nobody counts
+  Capturer* capturer = nullptr;                             // null: the CPU's
+  std::function<void(const std::string&)> on_capture = {};  // told what was captured and how long that took
+};
+
+// Since the Replay was made.
+struct ReplayCounts {
+  std::int64_t runs = 0;
+  std::int64_t captures = 0;  // stretches of steps
+  double capture_milliseconds = 0;
+  std::int64_t resolved = 0;     // changes of the symbols that went over a launch list
+  std::int64_t look_ups = 0;     // views that were resolved by name, to run a step that is not captured
+  std::int64_t allocations = 0;  // arrays that were made to run such steps
+};
 
 class Replay {
  public:
   // `groups`: those of the rank that runs it, null for a process that is alone.
-  Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const RankGroups* groups = nullptr);
+  Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const RankGroups* groups = nullptr,
+         ReplaySettings settings = {});
+  ~Replay();
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
 
-  const Plan& plan() const { return *plan_; }
-  std::int64_t arena_bytes() const { return arena_->bytes(); }
+  const Plan& plan() const { return *bound_.plan; }
+  std::int64_t arena_bytes() const { return bound_.arena->bytes(); }
 
   // Gives input `index` (position among the graph's inputs) its tensor. It stays until bound again. UserError when the
   // type does not fit: `[forward] input kv_3 must be kv[..], but is ..`.
   void bind(std::size_t index, Tensor tensor);
 
-  // Runs every step over what is bound. InternalError when an input is missing. The symbols are read off the bound
-  // tensors; a value outside the plan's bounds is an InternalError. Zero rows run nothing.
-  void run();
+  // Captures what `mode`, which is simple, captures; nothing when that was done. One capture serves every token count.
+  void capture(ReplayMode mode);
+  // The stretches that `mode` runs in; none before it was captured.
+  const std::vector<Stretch>& stretches(ReplayMode mode) const;
+
+  // Runs every step over what is bound, captured first where that was not done. InternalError when an input is missing.
+  // The symbols are read off the bound tensors; a value outside the plan's bounds is an InternalError. Zero rows run
+  // nothing.
+  void run(ReplayMode mode = ReplayMode::full);
 
   // Result `index` of the last run; a view of the arena or of a bound tensor, valid until the next run.
   Tensor result(std::size_t index) const;
+  // What a view of the Plan looks into, valid until a step writes over it: in the last run's sizes, for an observer in
+  // this run's.
+  Tensor tensor(const PlanView& view) const;
+
+  const ReplayCounts& counts() const { return counts_; }
 
   // Called after every step with its index, for profiles; null for none.
-  std::function<void(std::size_t step)> observer;
+  StepObserver observer;
+  // Called before the first step of each run; null for none.
+  std::function<void()> on_start;
 
  private:
-  struct SizePatch {  // a size or stride that holds a symbol
-    std::int64_t* target;
-    Dim value;
+  struct SymbolSource {  // an extent that says what a symbol is
+    std::size_t slot;
+    std::size_t dim;
+    std::size_t symbol;
   };
-  struct AddressPatch {  // an address that looks into a slot
-    TensorView* view;
-    Dim byte_offset;
-  };
-  struct Launch {
-    const PlanStep* step;
-    std::vector<TensorView> operands;
-    std::vector<TensorView> results;
+  struct Captured {
+    std::vector<Stretch> stretches;
+    std::vector<std::unique_ptr<CapturedLaunches>> launches;  // by stretch; null for those that are not captured
   };
 
-  TensorView make_view(const PlanView& view) const;
-  void capture(TensorView& view, const PlanView& from);
+  void find_symbols();
   void read_symbols();
-  void apply_sizes();
-  void apply_addresses(std::size_t slot);
+  void resolve();
+  Bindings bindings() const;
+  void run_captured(const Captured& captured, const StepObserver& observe);
+  void run_checked(const Captured& captured);
+  void run_steps(std::size_t first, std::size_t last, const Bindings& symbols, const StepObserver& observe);
 
-  std::shared_ptr<const Plan> plan_;
-  ThreadPool& threads_;
-  const RankGroups* groups_;
-  std::shared_ptr<Storage> arena_;
-  std::vector<Tensor> bound_;  // by slot; arena slots stay empty
-  std::vector<Launch> launches_;
-  std::vector<SizePatch> sizes_;
-  std::vector<std::vector<AddressPatch>> addresses_;  // by slot
-  Bindings symbols_;
+  BoundPlan bound_;
+  ReplaySettings settings_;
+  HostCapturer host_;
+  std::size_t unbound_ = 0;  // inputs without a tensor
+
+  std::vector<std::string> symbols_;
+  std::vector<Interval> symbol_bounds_;
+  std::vector<SymbolSource> symbol_sources_;
+  std::vector<std::int64_t> values_, read_;  // of the symbols, in the last run and as they are read
+  bool is_resolved_ = false;                 // whether the list's sizes are those of values_
+
+  std::unique_ptr<LaunchList> list_;     // once something was captured
+  std::optional<Captured> captured_[3];  // by simple mode
+  ReplayCounts counts_;
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "base/effective_options.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -57,11 +58,32 @@ TEST(EffectiveOptions, SizesAreSortedExpandedAndLimited) {
                                              {"cc.compile_sizes", "3,cudagraph_capture_sizes,65"},
                                              {"cc.compile_ranges_split_points", "64,32,1,32"}});
   EXPECT_EQ(effective.options.cudagraph_capture_sizes, (Counts{2, 8}));
-  EXPECT_EQ(effective.options.max_cudagraph_capture_size, 64);
+  EXPECT_EQ(effective.options.max_cudagraph_capture_size, 8);
   EXPECT_EQ(effective.options.compile_sizes, (Words{"2", "3", "8"}));
   EXPECT_EQ(effective.options.compile_ranges_split_points, Counts{32});
   EXPECT_EQ(effective.options.max_num_seqs, 64);
   EXPECT_EQ(effective.differences.size(), 3u);
+}
+
+TEST(EffectiveOptions, CaptureTheSizesOfFullSteps) {
+  Counts wanted = default_capture_sizes(200);
+  wanted.insert(std::lower_bound(wanted.begin(), wanted.end(), 100), 100);
+  EXPECT_EQ(settle({{"max-num-seqs", "100"}}).options.cudagraph_capture_sizes, wanted);
+  EXPECT_EQ(settle({{"max-num-seqs", "3"}, {"max-num-batched-tokens", "5"}}).options.cudagraph_capture_sizes,
+            (Counts{1, 2, 3, 4, 5}));
+}
+
+TEST(EffectiveOptions, TheLargestCaptureIsOneOfTheSizes) {
+  const EffectiveOptions limited = settle({{"cc.max_cudagraph_capture_size", "100"}});
+  EXPECT_EQ(limited.options.cudagraph_capture_sizes, default_capture_sizes(96));
+  EXPECT_EQ(limited.options.max_cudagraph_capture_size, 96);
+  ASSERT_EQ(limited.differences.size(), 1u);
+  EXPECT_EQ(limited.differences[0].requested, "100");
+  EXPECT_EQ(settle({{"cc.cudagraph_capture_sizes", "8,4"}, {"cc.max_cudagraph_capture_size", "8"}})
+                .options.max_cudagraph_capture_size,
+            8);
+  EXPECT_THROW(settle({{"cc.cudagraph_capture_sizes", "8,4"}, {"cc.max_cudagraph_capture_size", "16"}}), UserError);
+  EXPECT_TRUE(settle({{"cc.cudagraph_capture_sizes", "600"}}).options.cudagraph_capture_sizes.empty());
 }
 
 TEST(EffectiveOptions, AreSettledOnce) {

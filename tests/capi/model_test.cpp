@@ -20,7 +20,7 @@ std::map<std::string, int> providers_of(weft_model* model, const std::string& op
 }
 
 TEST(CModel, PrioritiesChangeTheReportAndNotTheText) {
-  const OwnedContext context;
+  const OwnedContext context(OptionPairs{{"cc.backend", "eager"}});
   const OwnedModel standard(context, plain_model());
   const char* providers[] = {"reference", "cpu"};
   weft_priority_scope scope = 0;

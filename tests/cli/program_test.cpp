@@ -1,50 +1,28 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/tensor_file.h"
-#include "apps/cli/verb.h"
-#include "base/error.h"
 #include "tensor/meta.h"
+#include "tests/program_run.h"
 
 namespace weft::program_test {
 
-struct Outcome {
-  int status = 0;
-  std::string out;
-  std::string err;
-};
-
-Outcome run(const std::vector<std::string>& words, const std::string& input = "") {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const EnvironmentLookup environment = [](const std::string& name) -> std::optional<std::string> {
-    if (name == "WEFT_CACHE_ROOT") return "/nonexistent/cache";
-    return std::nullopt;
-  };
-  Outcome outcome;
-  outcome.status = guarded(err, [&] { return run_program(words, environment, in, out, err); });
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
-}
-
 void expect_refused(const std::vector<std::string>& words, const std::string& part, const std::string& input = "") {
-  const Outcome outcome = run(words, input);
+  const ProgramRun outcome = run_weft(words, input);
   EXPECT_EQ(outcome.status, 2) << outcome.err;
   EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   EXPECT_EQ(outcome.out, "");
 }
 
-class ProgramFiles : public testing::Test {
+class ProgramFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              (std::string("weft_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              (std::string("weft_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -114,7 +92,7 @@ TEST(Program, RefusesAnUnknownPass) {
 TEST(Program, HelpOfEveryVerbWorks) {
   const VerbTable verbs = make_verb_table();
   for (const auto& [name, verb] : verbs.all()) {
-    const Outcome outcome = run({name, "--help"});
+    const ProgramRun outcome = run_weft({name, "--help"});
     EXPECT_EQ(outcome.status, 0) << name;
     EXPECT_NE(outcome.out.find(verb.summary), std::string::npos) << outcome.out;
   }
@@ -122,7 +100,7 @@ TEST(Program, HelpOfEveryVerbWorks) {
 
 TEST(Program, CompletionKnowsEveryVerbAndOption) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
-    const Outcome outcome = run({"completion", shell});
+    const ProgramRun outcome = run_weft({"completion", shell});
     EXPECT_EQ(outcome.status, 0);
     for (const char* word : {"detokenize", "kernels", "max-model-len", "cc.splitting_ops", "repeat-penalty"})
       EXPECT_NE(outcome.out.find(word), std::string::npos) << shell << " " << word;
@@ -131,7 +109,7 @@ TEST(Program, CompletionKnowsEveryVerbAndOption) {
 }
 
 TEST(Program, SaysOnceThatAnOptionHasNoEffect) {
-  const Outcome outcome = run({"info", "--json", "-cc.cudagraph_num_of_warmups=2"});
+  const ProgramRun outcome = run_weft({"info", "--json", "-cc.cudagraph_num_of_warmups=2"});
   EXPECT_EQ(outcome.status, 0);
   const std::size_t first = outcome.err.find("cudagraph_num_of_warmups");
   ASSERT_NE(first, std::string::npos) << outcome.err;
@@ -142,7 +120,8 @@ TEST(Program, SaysOnceThatAnOptionHasNoEffect) {
 TEST_F(ProgramFiles, TemplateRendersAnObjectOfVariables) {
   const std::string messages = write("m.json", R"({"messages": [{"role": "user", "content": "Hi"}], "mood": "calm"})");
   const std::string jinja = write("t.jinja", "{{ mood }}:{{ messages[0].content }}:{{ add_generation_prompt }}");
-  const Outcome outcome = run({"template", "--messages", messages, "--template", jinja, "--no-generation-prompt"});
+  const ProgramRun outcome =
+      run_weft({"template", "--messages", messages, "--template", jinja, "--no-generation-prompt"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "calm:Hi:False");
 }
@@ -163,7 +142,7 @@ TEST_F(ProgramFiles, GraphRunGivesTheSameBitsEagerlyAndCompiled) {
   for (int i = 0; i < 4; ++i) w.as<float>()[i] = 1 + static_cast<float>(i);
   write_results(path("in"), {{"x", x}, {"w", w}});
   for (const char* mode : {"--enforce-eager", "--no-enforce-eager"}) {
-    const Outcome outcome = run({"graph", "run", graph, "--in", path("in"), "--out", path(mode), mode});
+    const ProgramRun outcome = run_weft({"graph", "run", graph, "--in", path("in"), "--out", path(mode), mode});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
   }
   const TensorFile eager(path("--enforce-eager")), compiled(path("--no-enforce-eager"));
@@ -182,8 +161,8 @@ TEST_F(ProgramFiles, OpRunsEveryProviderOnAFile) {
   for (int i = 0; i < 4; ++i) x.as<float>()[i] = 2;
   write_results(path("in"), {{"x", x}});
   for (const char* provider : {"cpu", "native"}) {
-    const Outcome outcome = run({"op", "rms_norm", "--in", path("in"), "--attr", "epsilon=0.0", "--provider", provider,
-                                 "--out", path("out"), "--json"});
+    const ProgramRun outcome = run_weft({"op", "rms_norm", "--in", path("in"), "--attr", "epsilon=0.0", "--provider",
+                                         provider, "--out", path("out"), "--json"});
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(nlohmann::json::parse(outcome.out)["provider"], provider);
     EXPECT_FLOAT_EQ(TensorFile(path("out")).find("0")->as<float>()[3], 1.0f);
@@ -197,7 +176,7 @@ TEST_F(ProgramFiles, GraphOptRunsNamedPassesOnly) {
   const std::string graph = write("g.graph",
                                   "graph g(%x: f32[s0, 8]) stage=traced {\n  %a = abs(%x)\n  %b = abs(%x)\n"
                                   "  return %b\n}\n");
-  const Outcome outcome = run({"graph", "opt", graph, "--passes", "functionalize,dead_code_elimination"});
+  const ProgramRun outcome = run_weft({"graph", "opt", graph, "--passes", "functionalize,dead_code_elimination"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find("%a"), std::string::npos) << outcome.out;
   expect_refused({"graph", "opt", graph, "--passes", "split"}, "needs a graph of stage lowered");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include <fmt/core.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/shared_library.h"
+#include "base/thread_pool.h"
 #include "codegen/interpret_row_program.h"
 #include "codegen/llvm_interface.h"
 #include "codegen/row_text.h"
@@ -37,13 +39,22 @@ std::vector<RowProgram> random_programs(int count, bool tame, std::uint32_t seed
   return programs;
 }
 
-std::shared_ptr<const LoadedCode> compiled(const std::vector<RowProgram>& programs, CpuFeatures features) {
-  std::vector<const RowProgram*> pointers;
-  for (const RowProgram& program : programs) pointers.push_back(&program);
-  std::string problem;
-  const std::vector<std::byte> object = compile_rows(pointers, features, problem);
-  EXPECT_EQ(problem, "");
-  return LoadedCode::load(object);
+struct CompiledRows {
+  std::map<std::string, std::shared_ptr<const LoadedCode>> code;  // by name
+  RowFunction* find(const RowProgram& program) const {
+    return code.at(program.name())->find<RowFunction>(program.name());
+  }
+};
+
+CompiledRows compiled(const std::vector<RowProgram>& programs, CpuFeatures features) {
+  CompiledRows rows;
+  for (const RowProgram& program : programs) {
+    std::string problem;
+    const std::vector<std::byte> object = compile_rows(program, features, problem);
+    EXPECT_EQ(problem, "");
+    rows.code[program.name()] = LoadedCode::load(object);
+  }
+  return rows;
 }
 
 std::vector<CpuFeatures> features_to_try() {
@@ -97,7 +108,7 @@ TEST_F(RowCompiler, GivesTheBitsOfTheCppText) {
       for (const RowProgram& program : some) {
         RowBuffers wanted(program, kRows, 3), came(program, kRows, 3);
         wanted.run(text.find<RowFunction>(program.name().c_str()));
-        came.run(code->find<RowFunction>(program.name()));
+        came.run(code.find(program));
         ASSERT_EQ(difference(program, wanted, came), "") << cpu_features_text(level);
         ASSERT_TRUE(came.is_intact()) << program.text();
       }
@@ -113,8 +124,8 @@ TEST_F(RowCompiler, GivesTheSameBitsOnEveryInstructionSet) {
     const auto code = compiled(programs, level);
     for (const RowProgram& program : programs) {
       RowBuffers wanted(program, kRows, 5), came(program, kRows, 5);
-      wanted.run(first->find<RowFunction>(program.name()));
-      came.run(code->find<RowFunction>(program.name()));
+      wanted.run(first.find(program));
+      came.run(code.find(program));
       ASSERT_EQ(difference(program, wanted, came), "") << cpu_features_text(level);
       ASSERT_TRUE(came.is_intact()) << program.text();
     }
@@ -128,7 +139,7 @@ TEST_F(RowCompiler, StaysNearDoublePrecision) {
   for (const RowProgram& program : programs) {
     RowBuffers buffers(program, kRows, 17);
     const auto wanted = interpret_row_program(program, buffers.data(), kRows);
-    buffers.run(code->find<RowFunction>(program.name()));
+    buffers.run(code.find(program));
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const std::vector<float> came = buffers.stored(i);
       ASSERT_EQ(came.size(), wanted[i].size());
@@ -143,7 +154,7 @@ TEST_F(RowCompiler, ComputesTheRowsItIsGivenAndNoOthers) {
   const std::vector<RowProgram> programs = random_programs(15, false, 19);
   const auto code = compiled(programs, features_to_try().back());
   for (const RowProgram& program : programs) {
-    auto* function = code->find<RowFunction>(program.name());
+    auto* function = code.find(program);
     RowBuffers whole(program, kRows, 23), parts(program, kRows, 23), none(program, kRows, 23);
     const RowBuffers untouched(program, kRows, 23);
     whole.run(function);
@@ -155,15 +166,22 @@ TEST_F(RowCompiler, ComputesTheRowsItIsGivenAndNoOthers) {
   }
 }
 
-TEST_F(RowCompiler, MakesTheSameObjectOfTheSamePrograms) {
-  const std::vector<RowProgram> programs = random_programs(4, false, 29);
-  std::vector<const RowProgram*> pointers;
-  for (const RowProgram& program : programs) pointers.push_back(&program);
-  std::string problem;
-  const auto first = compile_rows(pointers, CpuFeatures::avx2, problem);
-  EXPECT_FALSE(first.empty());
-  EXPECT_EQ(first, compile_rows(pointers, CpuFeatures::avx2, problem));
-  EXPECT_NE(first, compile_rows(pointers, CpuFeatures::baseline, problem));
+// Objects are kept, and go by what they were made from.
+TEST_F(RowCompiler, MakesTheSameObjectOfTheSameProgramOnEveryThread) {
+  const std::vector<RowProgram> programs = random_programs(8, false, 29);
+  ThreadPool threads(4);
+  std::vector<std::vector<std::byte>> objects(programs.size());
+  threads.run(8, [&](std::int64_t i, int) {
+    std::string problem;
+    objects[static_cast<std::size_t>(i)] =
+        compile_rows(programs[static_cast<std::size_t>(i)], CpuFeatures::avx2, problem);
+  });
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    std::string problem;
+    EXPECT_FALSE(objects[i].empty());
+    EXPECT_EQ(objects[i], compile_rows(programs[i], CpuFeatures::avx2, problem));
+    EXPECT_NE(objects[i], compile_rows(programs[i], CpuFeatures::baseline, problem));
+  }
 }
 
 }  // namespace weft::compile_rows_test

@@ -286,7 +286,7 @@ LayerMemory layer_memory(const Context& context, const Graph& traced) {
 }
 
 TEST(Donation, TheFusedNormsOfADecoderLayerAllocateNothing) {
-  const auto context = test_context();
+  const auto context = kernel_context();
   const auto given = small_layer(*context);
   // The same layer by an author who gives nothing away, with kernels that write over their arguments, and without.
   const auto kept = given->clone();
@@ -314,7 +314,7 @@ TEST(Donation, TheFusedNormsOfADecoderLayerAllocateNothing) {
 // A kernel that counts how often it is asked whether it supports a call: that is how a choice begins.
 TEST(Donation, ACompiledGraphChoosesNothingWhenItRuns) {
   const auto asked = std::make_shared<int>(0), ran = std::make_shared<int>(0);
-  const auto context = test_context();
+  const auto context = kernel_context();
   Kernel counting = *context->kernels.find("silu_and_mul", "cpu");
   counting.provider = "counting";
   counting.supports = [asked](const KernelRequest&) {

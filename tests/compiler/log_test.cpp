@@ -24,7 +24,7 @@ graph g(%x: f32[s0, 8], %w: f32[8]) stage=traced where s0 in [1, 8] {
 )";
 
 std::string said(const std::string& topics) {
-  const auto context = test_context();
+  const auto context = kernel_context();
   std::ostringstream to;
   context->log = Log(topics, to);
   const auto graph = parse_graph(kGraph, context->ops);
@@ -67,7 +67,7 @@ TEST(Log, GivesNodesTheirChoiceAndWithPlusTheReason) {
 }
 
 TEST(Log, SaysOnceOfWhichTopicsThereIsNothingYet) {
-  EXPECT_EQ(said("+replay,guards,-cache"), "weft: [logs] nothing is said about replay, guards in this version\n");
+  EXPECT_EQ(said("+schedule,guards,-cache"), "weft: [logs] nothing is said about schedule, guards in this version\n");
 }
 
 TEST(Log, RefusesATopicThatDoesNotExist) {

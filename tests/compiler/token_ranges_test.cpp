@@ -68,7 +68,7 @@ TEST(TokenRanges, AreAtMostThreeUnlessTheUserAsksForMore) {
 }
 
 TEST(CompileRanges, ChooseOncePerRangeAndKeepTheRefusals) {
-  const auto context = test_context();
+  const auto context = kernel_context();
   add_kernel(*context, "few", {1, 4});
   context->priorities.set("silu_and_mul", {"few"});
   const auto graph = small_layer(*context);

@@ -48,7 +48,49 @@ TEST(Print, CanonicalFormOfRandomGraphsIgnoresNamesAndOrigins) {
       for (const auto& result : node->results) result->name.clear();
     }
     RC_ASSERT(canonical(*other) == canonical(*graph));
+    RC_ASSERT(has_equal_nodes(*other, *graph));
   });
+}
+
+// One change at a time to a copy: equality by nodes and by text agree.
+TEST(Print, EqualityByNodesIsEqualityByText) {
+  int equal = 0, different = 0;
+  check_property(200, [&](const GraphRecipe& recipe, std::uint32_t choice) {
+    const auto graph = build_graph(recipe, ops()), other = build_graph(recipe, ops());
+    std::vector<Node*> nodes;
+    for (const auto& node : other->nodes()) nodes.push_back(node.get());
+    RC_PRE(!nodes.empty());
+    Node* node = nodes[choice / 8 % nodes.size()];
+    GraphValue* input = other->inputs().empty() ? nullptr : other->inputs()[choice / 8 % other->inputs().size()].get();
+    switch (choice % 8) {
+      case 0:
+        node->provider = "cpu";
+        break;
+      case 1:
+        node->maybe_inplace = !node->maybe_inplace;
+        break;
+      case 2:
+        if (input != nullptr) input->donated = !input->donated;
+        break;
+      case 3:
+        if (input != nullptr) input->overwrites = !input->overwrites;
+        break;
+      case 4:
+        if (other->results().size() > 1) other->set_results({other->results().rbegin(), other->results().rend()});
+        break;
+      case 5:
+        other->kind = DefinitionKind::piece;
+        break;
+      case 6:
+        other->add_input(Meta::tensor(DType::f32, {3}), "one_more");
+        break;
+      default:
+        break;
+    }
+    RC_ASSERT(has_equal_nodes(*graph, *other) == structurally_equal(*graph, *other));
+    (structurally_equal(*graph, *other) ? equal : different) += 1;
+  });
+  EXPECT_GT(std::min(equal, different), 20) << equal << " equal, " << different << " different";
 }
 
 TEST(Print, CanonicalFormIgnoresNamesKeysOriginsAndBounds) {
@@ -71,8 +113,11 @@ TEST(Print, CanonicalFormTellsApartWhatChangesTheResult) {
                                      "add_scalar(%x, value=-0.0)",
                                      "add_scalar(%x, value=0.0)"};
   for (const std::string& a : bodies)
-    for (const std::string& b : bodies)
-      EXPECT_EQ(structurally_equal(*parsed(head + a + tail), *parsed(head + b + tail)), a == b) << a << " " << b;
+    for (const std::string& b : bodies) {
+      const auto left = parsed(head + a + tail), right = parsed(head + b + tail);
+      EXPECT_EQ(structurally_equal(*left, *right), a == b) << a << " " << b;
+      EXPECT_EQ(has_equal_nodes(*left, *right), a == b) << a << " " << b;
+    }
 }
 
 TEST(Print, MakesNamesThatSkipTakenOnes) {

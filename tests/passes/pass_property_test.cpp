@@ -40,9 +40,11 @@ std::string compared(const std::vector<Tensor>& wanted, const std::vector<Tensor
 
 TEST(PassProperty, KeepsTheGraphLegalAndItsResultsTheSameBits) {
   GraphFeatures traced, lowered;
-  PassContext passes = pass_context(context(), kRange);
-  check_property(200, [&](const GraphRecipe& recipe) {
+  const auto kernels = kernel_context();
+  PassContext with_code = pass_context(context(), kRange), with_kernels = pass_context(*kernels, kRange);
+  check_property(300, [&](const GraphRecipe& recipe) {
     const int rows = *number_in(1, 6);
+    PassContext& passes = *number_in(0, 2) == 0 ? with_code : with_kernels;
     const auto graph = build_graph(recipe, context().ops);
     graph->bounds["s0"] = {kRange.lo, kRange.hi};
     traced += features_of(*graph);

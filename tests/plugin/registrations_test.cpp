@@ -24,6 +24,7 @@ void nothing(const KernelCall&) {}
 std::shared_ptr<Context> context_with(const Registrations& registrations, const Priorities& priorities = {}) {
   Options options;
   options.threads = 1;
+  options.backend = "eager";
   options.ir_op_priority = priorities;
   return make_context(options, registrations);
 }

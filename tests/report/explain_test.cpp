@@ -13,7 +13,7 @@ namespace weft::explain_test {
 
 class ExplainTest : public testing::Test {
  protected:
-  ExplainTest() : context_(test_context()), traced_(small_layer(*context_)) {
+  ExplainTest() : context_(kernel_context()), traced_(small_layer(*context_)) {
     Kernel few = *context_->kernels.find("silu_and_mul", "cpu");
     few.provider = "few";
     few.rows = {1, 4};
@@ -24,7 +24,7 @@ class ExplainTest : public testing::Test {
     explanation_.records =
         compile_ranges(*traced_, *context_, token_ranges(*traced_, *context_, 64).ranges, {}).records;
     explanation_.differences = {{"threads", "64", "2", "the machine has 2"}};
-    explanation_.phases = {{"trace", 1.0}, {"compile", 2.5}};
+    explanation_.times = {.phases = {{"trace", 1.0}, {"compile", 2.5}}, .total = 3.5};
     json_ = explain_json(explanation_);
   }
 
@@ -40,6 +40,24 @@ TEST_F(ExplainTest, HasEveryKeyOfTheInterface) {
     EXPECT_TRUE(json_.contains(key)) << key;
   EXPECT_EQ(json_["options"]["differences"][0]["reason"], "the machine has 2");
   EXPECT_EQ(json_["timing_ms"]["total"], 3.5);
+}
+
+TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
+  explanation_.replay = {.mode = ReplayMode::full_decode_only, .sizes = {1, 8}, .capture_milliseconds = 0.25};
+  explanation_.replay.captures.push_back(
+      {.plan = "layer", .mode = ReplayMode::full, .stretches = 1, .captured_steps = 9, .other_steps = 2});
+  explanation_.replay.first_time[static_cast<std::size_t>(FirstTime::capture)] = {.before_ready = 3, .after_ready = 4};
+  const auto replay = explain_json(explanation_)["replay"];
+  EXPECT_EQ(replay["mode"], "FULL_DECODE_ONLY");
+  EXPECT_EQ(replay["sizes"].dump(), "[1,8]");
+  EXPECT_EQ(replay["captures"][0]["captured_steps"], 9);
+  EXPECT_EQ(replay["first_time"]["capture"].dump(), R"({"before_ready":3,"after_ready":4})");
+  const std::string text = explain_text(explanation_);
+  EXPECT_NE(
+      text.find("replay: FULL_DECODE_ONLY up to 8 tokens; layer FULL: 9 of 11 steps in 1 list; captured in 0.25 ms"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("capture 3 and 4"), std::string::npos) << text;
 }
 
 TEST_F(ExplainTest, GivesEachNodeItsChoicePerRangeWithTheRefusals) {

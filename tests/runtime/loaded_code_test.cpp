@@ -21,9 +21,8 @@ RowProgram doubling() {
 }
 
 std::vector<std::byte> object_of(const RowProgram& program) {
-  const RowProgram* programs[] = {&program};
   std::string problem;
-  return compile_rows(programs, CpuFeatures::baseline, problem);
+  return compile_rows(program, CpuFeatures::baseline, problem);
 }
 
 class LoadedCodeTest : public testing::Test {

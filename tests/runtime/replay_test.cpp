@@ -8,6 +8,7 @@
 #include "compiler/pipeline.h"
 #include "ir/parse.h"
 #include "tests/small_layer.h"
+#include "tests/thrown_message.h"
 
 namespace weft::replay_test {
 
@@ -52,6 +53,39 @@ TEST_F(ReplayTest, GivesTheSameAfterOtherTokenCountsAsFresh) {
   }
 }
 
+TEST_F(ReplayTest, GivesTheSameBitsInEveryModeAndAtEveryCount) {
+  for (const bool check : {false, true}) {
+    Replay replay(plan_, *context_->threads, nullptr, {.check = check});
+    for (const int rows : {1, 2, 7, 8})
+      for (const ReplayMode mode : {ReplayMode::full, ReplayMode::piecewise, ReplayMode::none}) {
+        bind(replay, rows);
+        replay.run(mode);
+        EXPECT_EQ(results(replay), fresh(rows)) << rows << " rows, " << replay_mode_text(mode);
+      }
+  }
+}
+
+TEST_F(ReplayTest, RefusesAPairOfModes) {
+  Replay replay(plan_, *context_->threads);
+  bind(replay, 2);
+  EXPECT_THROW(replay.run(ReplayMode::full_and_piecewise), InternalError);
+  EXPECT_THROW(replay.capture(ReplayMode::full_decode_only), InternalError);
+}
+
+TEST_F(ReplayTest, CapturesNothingAfterReadyThatIsForbidden) {
+  FirstTimeWork work;
+  Replay replay(plan_, *context_->threads, nullptr, {.first_time_work = &work});
+  EXPECT_EQ(work.counts(FirstTime::allocate).before_ready, 1);
+  replay.capture(ReplayMode::full);
+  work.set_ready(true);
+  bind(replay, 2);
+  replay.run(ReplayMode::full);
+  replay.run(ReplayMode::none);
+  const std::string message = message_of<InternalError>([&] { replay.run(ReplayMode::piecewise); });
+  EXPECT_NE(message.find("plan layer, PIECEWISE wants to capture"), std::string::npos) << message;
+  EXPECT_EQ(replay.counts().runs, 2);
+}
+
 TEST_F(ReplayTest, CallsTheObserverAfterEveryStepAndRunsNothingForZeroRows) {
   Replay replay(plan_, *context_->threads);
   std::size_t steps = 0;
@@ -59,6 +93,11 @@ TEST_F(ReplayTest, CallsTheObserverAfterEveryStepAndRunsNothingForZeroRows) {
   bind(replay, 2);
   replay.run();
   EXPECT_EQ(steps, plan_->steps.size());
+  bind(replay, 0);
+  replay.run();
+  replay.run(ReplayMode::none);
+  EXPECT_EQ(steps, plan_->steps.size());
+  EXPECT_EQ(replay.counts().runs, 1);
 }
 
 TEST(Replay, RunsAPlanWithoutSymbols) {
@@ -84,7 +123,8 @@ TEST_F(ReplayTest, RefusesToRunWithoutAnInputOrBeyondItsBounds) {
   Replay replay(plan_, *context_->threads);
   EXPECT_THROW(replay.run(), InternalError);
   bind(replay, 9);
-  EXPECT_THROW(replay.run(), InternalError);
+  for (const ReplayMode mode : {ReplayMode::full, ReplayMode::piecewise, ReplayMode::none})
+    EXPECT_THROW(replay.run(mode), InternalError);
 }
 
 }  // namespace weft::replay_test

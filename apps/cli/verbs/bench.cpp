@@ -5,6 +5,7 @@
 #include "apps/cli/bench_model.h"
 #include "apps/cli/bench_ops.h"
 #include "apps/cli/bench_ops_report.h"
+#include "apps/cli/bench_startup.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -99,6 +100,7 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
     const BenchModel model = describe_model(runner, *context);
     for (const BenchTest& test : tests) check_bench_test(runner, test);
     if (i == 0) report.begin();
+    runner.set_ready();
     for (const BenchTest& test : tests)
       report.row(model, run_bench_test(runner, test, arguments.repetitions, !arguments.no_warm_up));
   }
@@ -189,13 +191,14 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
 
 VERB(bench) {
   verbs.add("bench",
-            {.summary = "Measure: bench model, bench ops.",
+            {.summary = "Measure: bench model, bench ops, bench startup.",
              .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<BenchArguments>();
                auto of_ops = std::make_shared<OpsArguments>();
-               auto is_ops = std::make_shared<bool>(false);
+               auto of_startup = std::make_shared<StartupArguments>();
+               auto run = std::make_shared<VerbBody>([arguments, &call] { return bench_model(*arguments, call); });
                declare_ops(flags.verb("ops", "Speed of every op's kernels against what the machine can do.",
-                                      [is_ops] { *is_ops = true; }),
+                                      [=, &call] { *run = [=, &call] { return bench_ops(*of_ops, call); }; }),
                            *of_ops);
                Flags& model = flags.verb("model", "Speed of the forward pass, as llama-bench measures it.");
                arguments->model.declare(model);
@@ -208,9 +211,10 @@ VERB(bench) {
                model.option("-o,--output", arguments->format, "md, csv, json or jsonl.", {.shows_default = true});
                model.flag("--json", arguments->json, "The same as -o json.");
                model.flag("--no-warmup", arguments->no_warm_up, "Measure the first run, too.");
-               return [arguments, of_ops, is_ops, &call] {
-                 return *is_ops ? bench_ops(*of_ops, call) : bench_model(*arguments, call);
-               };
+               of_startup->declare(flags.verb(
+                   "startup", "Time from the start of a process until it could compute, with and without a cache.",
+                   [=, &call] { *run = [=, &call] { return bench_startup(*of_startup, call); }; }));
+               return [run] { return (*run)(); };
              },
              .own_options = {"-t", "--threads"},
              .respelled = {{"-pg", "--pg"}}});

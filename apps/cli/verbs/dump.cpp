@@ -9,6 +9,7 @@
 #include "base/options_text.h"
 #include "base/text.h"
 #include "builtin/models.h"
+#include "compiler/piece_graph.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 
@@ -19,6 +20,7 @@ struct DumpArguments {
   ModelArgument source;  // of graph and plan: a model, or graph text in a file that ends in .graph
   std::string stage = "split";
   std::string graph;  // forward or head; "" for both
+  std::string piece;  // "" for the whole graph
   bool json = false;
 };
 
@@ -97,11 +99,28 @@ std::vector<std::shared_ptr<Graph>> source_graphs(const DumpArguments& arguments
     return graphs;
   }
   USER_CHECK(known, "[--graph] must be forward or head, but is {}", quote(arguments.graph));
-  const ModelRunner runner(context, Checkpoint::open(arguments.source.path(call)), make_model_registry());
+  ModelRunner runner(context, Checkpoint::open(arguments.source.path(call)), make_model_registry());
   USER_CHECK(runner.traced_forward() != nullptr, "[dump] there is no graph: --enforce-eager runs op by op");
   if (arguments.graph != "head") graphs.push_back(runner.traced_forward()->clone());
   if (arguments.graph != "forward") graphs.push_back(runner.traced_head()->clone());
   return graphs;
+}
+
+// The pieces that --piece names, each as a graph of its own.
+std::vector<std::shared_ptr<Graph>> named_pieces(const std::vector<std::shared_ptr<Graph>>& graphs,
+                                                 const DumpArguments& arguments, const Context& context) {
+  std::vector<CompileRecord> records;
+  std::vector<std::shared_ptr<Graph>> pieces;
+  for (const auto& graph : graphs) {
+    if (graph->stage != Stage::split) run_passes_to(*graph, context, Stage::split);
+    records.push_back({.graph = graph->name, .split = graph});
+    for (const auto& piece : graph->pieces)
+      if (const Node* call = first_call(*graph, piece->name);
+          call != nullptr && names_piece(arguments.piece, graph->name, piece->name))
+        pieces.push_back(standalone_piece(*graph, *call));
+  }
+  check_piece_names("--piece", {arguments.piece}, records);
+  return pieces;
 }
 
 int dump_graph(const DumpArguments& arguments, VerbCall& call) {
@@ -110,8 +129,11 @@ int dump_graph(const DumpArguments& arguments, VerbCall& call) {
   const auto context = open_context(call);
   Json list = Json::array();
   bool first = true;
-  for (const auto& graph : source_graphs(arguments, call, context)) {
-    if (graph->stage != *stage) run_passes_to(*graph, *context, *stage);
+  std::vector<std::shared_ptr<Graph>> graphs = source_graphs(arguments, call, context);
+  const bool is_piece = !arguments.piece.empty();
+  if (is_piece) graphs = named_pieces(graphs, arguments, *context);
+  for (const auto& graph : graphs) {
+    if (!is_piece && graph->stage != *stage) run_passes_to(*graph, *context, *stage);
     const std::string text = display(*graph);
     list.push_back({{"name", graph->name}, {"stage", stage_text(graph->stage)}, {"text", text}});
     if (!arguments.json) call.out << (first ? "" : "\n") << text;
@@ -171,6 +193,8 @@ VERB(dump) {
                add("options", "Every option with its value.", dump_options);
                Flags& graph = add("graph", "The graphs of a model, or of a .graph file, at a stage.", dump_graph);
                graph.option("--stage", arguments->stage, "traced, pure, lowered or split.", {.shows_default = true});
+               graph.option("--piece", arguments->piece, "Only this piece, as a graph of its own: p2 or forward.p2.",
+                            {.excludes = "--stage"});
                Flags& plan = add("plan", "The Plans of a model, or of a .graph file.", dump_plan);
                Flags& code = add("code", "The functions generated for a model, or for a .graph file.", dump_code);
                for (Flags* verb : {&graph, &plan, &code}) {

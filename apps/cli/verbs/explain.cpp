@@ -50,26 +50,29 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   Explanation explanation;
   explanation.version = kVersion;
   explanation.model = arguments.model.name;
-  Stopwatch watch;
+  Stopwatch& watch = call.watch;
+  watch.lap("options");
   const auto context = open_context(call, &explanation.differences);
   watch.lap("context");
   Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
   watch.lap("checkpoint");
-  const ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
+  ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
   if (!arguments.why_not.empty()) {
     USER_CHECK(runner.traced_forward() != nullptr, "[--why-not] there is no graph");
     say_why_not(arguments, *context, runner, call);
     return 0;
   }
   explanation.options = context->options;
-  explanation.records = runner.records();
+  explanation.cache = runner.cache_use();
+  explanation.replay = runner.replay_report();
   const MemoryUse memory = runner.memory_use();
   explanation.memory = {.weights = memory.weights,
                         .activations_planned = memory.activations_planned,
                         .activations_measured = memory.activations_allocated,
                         .kv_cache = memory.kv_of_longest_sequence};
   watch.lap("report");
-  explanation.phases = watch.laps();
+  explanation.times = start_times(watch, explanation.cache.hit ? std::vector<CompileRecord>() : runner.records());
+  explanation.records = runner.records();
   call.out << (arguments.json ? json_text(explain_json(explanation), 2) + "\n" : explain_text(explanation));
   return 0;
 }

@@ -133,7 +133,7 @@ int tune_model(const TuneArguments& arguments, VerbCall& call) {
   std::error_code ignored;  // reading or writing it says what is wrong
   const bool is_there = std::filesystem::exists(path, ignored);
   if (is_there) database = read_tuning(path, database.fingerprint);
-  const ModelRunner runner(context, Checkpoint::open(arguments.model.path(call)), make_model_registry());
+  ModelRunner runner(context, Checkpoint::open(arguments.model.path(call)), make_model_registry());
   if (!is_there) {
     // Whether it can be written is known before minutes are spent.
     if (arguments.output.empty()) make_folders(std::filesystem::path(path).parent_path());

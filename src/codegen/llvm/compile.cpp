@@ -4,7 +4,6 @@
 #include <cstring>
 #include <iostream>
 #include <memory>
-#include <mutex>
 
 #include <fmt/core.h>
 #include <llvm-c/BitReader.h>
@@ -41,25 +40,28 @@ constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 constexpr const char* kCpu = "x86-64-v2";
 
 struct Target {
-  const char* features;  // those that the kernels of provider cpu are built with (cmake/compile_options.cmake)
+  // Those that the kernels of provider cpu are built with (cmake/compile_options.cmake); evex512 is the name of 512-bit
+  // registers, without which vectors are cut into halves; slow-unaligned-mem-32 is kCpu's, and no machine with AVX2 is.
+  const char* features;
   const char* prelude;
   const char* prelude_end;
 };
 
 Target target_of(CpuFeatures features) {
   if (features >= CpuFeatures::avx512)
-    return {"+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl", weft_prelude_16, weft_prelude_16_end};
-  if (features >= CpuFeatures::avx2) return {"+avx2,+fma,+f16c", weft_prelude_8, weft_prelude_8_end};
+    return {"+avx2,+fma,+f16c,-slow-unaligned-mem-32,+avx512f,+avx512bw,+avx512dq,+avx512vl,+evex512", weft_prelude_16,
+            weft_prelude_16_end};
+  if (features >= CpuFeatures::avx2)
+    return {"+avx2,+fma,+f16c,-slow-unaligned-mem-32", weft_prelude_8, weft_prelude_8_end};
   return {"", weft_prelude_4, weft_prelude_4_end};
 }
 
-// What is being compiled, for fatal_error: LLVM's handler takes no context.
-std::mutex compiling;
-std::span<const RowProgram* const> at_hand;
+// What this thread compiles, for fatal_error: LLVM's handler takes no context.
+thread_local const RowProgram* at_hand = nullptr;
 
 void fatal_error(const char* reason) {
   std::cerr << "[codegen] LLVM cannot go on: " << reason << "\n";
-  for (const RowProgram* program : at_hand) std::cerr << program->text();
+  if (at_hand != nullptr) std::cerr << at_hand->text();
   std::_Exit(3);
 }
 
@@ -110,7 +112,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
   open_prelude(module.get());
   {
     LlvmBuilder builder(module.get(), row_lanes(request.features), request.features >= CpuFeatures::avx2);
-    for (const RowProgram* program : request.programs) RowEmitter<LlvmBuilder>(*program, builder).run();
+    RowEmitter<LlvmBuilder>(request.program, builder).run();
   }
 
   LLVMTargetRef llvm_target = nullptr;
@@ -152,10 +154,9 @@ WEFT_EXPORTED const char* weft_llvm_version() { return LLVM_VERSION_STRING; }
 WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vector<std::byte>& object,
                                      std::string& problem) {
   using namespace weft;
-  const std::lock_guard lock(compiling);
   static const bool once = (initialize(), true);
   static_cast<void>(once);
-  at_hand = request.programs;
+  at_hand = &request.program;
   bool is_made = false;
   // No exception leaves: the caller is another library.
   try {
@@ -163,6 +164,6 @@ WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vect
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  at_hand = {};
+  at_hand = nullptr;
   return is_made;
 }

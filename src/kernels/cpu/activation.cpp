@@ -51,13 +51,17 @@ Kernel quantised_gate_kernel(Gate gate, const char* op, const QuantTail& tail) {
                with_results(quant, run));
     });
   };
-  return quantised_rows_kernel(fmt::format("{}_{}", op, tail.op), supports_quantised, run);
+  return quantised_rows_kernel(op, tail, supports_quantised, run);
 }
 
 template <Gate gate>
 Kernel gated_kernel(const char* op) {
-  return {
-      .op = op, .provider = "cpu", .supports = supports, .prepare = prepare_row_wise<run<gate>>, .note = kRowWiseNote};
+  return {.op = op,
+          .provider = "cpu",
+          .supports = supports,
+          .yields = yields_f32(0),
+          .prepare = prepare_row_wise<run<gate>>,
+          .note = kRowWiseNote};
 }
 
 }  // namespace

@@ -96,11 +96,13 @@ KERNELS(cpu, elementwise) {
   registry.add({.op = "add",
                 .provider = "cpu",
                 .supports = supports_binary,
+                .yields = yields_f32(0),
                 .prepare = prepare_row_wise<run_add>,
                 .note = kRowWiseNote});
   registry.add({.op = "mul",
                 .provider = "cpu",
                 .supports = supports_binary,
+                .yields = yields_f32(0),
                 .prepare = prepare_row_wise<run_mul>,
                 .note = kRowWiseNote});
   registry.add({.op = "cast",

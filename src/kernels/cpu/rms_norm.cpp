@@ -67,7 +67,7 @@ Kernel quantised_rms_norm_kernel(const QuantTail& tail) {
       function(task, with_results(quant, run));
     });
   };
-  return quantised_rows_kernel(fmt::format("rms_norm_{}", tail.op), supports, run);
+  return quantised_rows_kernel("rms_norm", tail, supports, run);
 }
 
 Verdict supports_fused_add_rms_norm(const KernelRequest& request) {
@@ -127,7 +127,7 @@ Kernel quantised_fused_add_rms_norm_kernel(const QuantTail& tail) {
       function(task, with_results(quant, run));
     });
   };
-  Kernel kernel = quantised_rows_kernel(fmt::format("fused_add_rms_norm_{}", tail.op), supports, run);
+  Kernel kernel = quantised_rows_kernel("fused_add_rms_norm", tail, supports, run);
   kernel.writes = {1};
   return kernel;
 }
@@ -139,11 +139,13 @@ KERNELS(cpu, rms_norm) {
   registry.add({.op = "rms_norm",
                 .provider = "cpu",
                 .supports = weft::cpu::supports_rms_norm,
+                .yields = weft::cpu::yields_f32(0),
                 .prepare = weft::cpu::prepare_row_wise<weft::cpu::run_rms_norm>,
                 .note = weft::cpu::kRowWiseNote});
   registry.add({.op = "fused_add_rms_norm",
                 .provider = "cpu",
                 .supports = weft::cpu::supports_fused_add_rms_norm,
+                .yields = weft::cpu::yields_f32(0),
                 .prepare = weft::cpu::prepare_row_wise<weft::cpu::run_fused_add_rms_norm>,
                 .writes = {0, 1},
                 .note = weft::cpu::kRowWiseNote});

@@ -137,7 +137,7 @@ constexpr QuantTail kTails[] = {
     {"dynamic_per_token_scaled_fp8_quant", true, supports_fp8, fp8_row},
     {"dynamic_per_token_scaled_int8_quant", true, supports_always, int8_row},
     {"per_token_group_quant_fp8", true, supports_fp8, fp8_groups},
-    {"per_token_group_quant_int8", true, supports_always, int8_groups},
+    {"per_token_group_quant_int8", true, supports_always, int8_groups, 0, true},
     {"scaled_fp4_quant", true, supports_always, fp4_groups, kFp4Group},
     {"static_scaled_fp8_quant", false, supports_given, fp8_given},
 };
@@ -167,18 +167,20 @@ QuantTask with_results(QuantTask task, const RowRun& run) {
   return task;
 }
 
-Kernel quantised_rows_kernel(std::string op, std::function<Verdict(const KernelRequest&)> supports,
-                             QuantisedRowRun run) {
+Kernel quantised_rows_kernel(const std::string& front, const QuantTail& tail,
+                             std::function<Verdict(const KernelRequest&)> supports, QuantisedRowRun run) {
   const auto prepare = [run = std::move(run)](Kernel& kernel, const DeviceDescription& device) {
     const QuantisedRowKernels* kernels =
         table_for(device, quantised_row_kernels_baseline, quantised_row_kernels_avx2, quantised_row_kernels_avx512);
     kernel.run = [kernels, run](const KernelCall& call) { run(*kernels, call); };
   };
-  return {.op = std::move(op),
-          .provider = "cpu",
-          .supports = std::move(supports),
-          .prepare = prepare,
-          .note = kRowWiseNote};
+  Kernel kernel{.op = front.empty() ? tail.op : fmt::format("{}_{}", front, tail.op),
+                .provider = "cpu",
+                .supports = std::move(supports),
+                .prepare = prepare,
+                .note = kRowWiseNote};
+  if (tail.yields) kernel.yields = yields_f32(0);
+  return kernel;
 }
 
 Kernel quantising_kernel(const QuantTail& tail) {
@@ -186,7 +188,7 @@ Kernel quantising_kernel(const QuantTail& tail) {
     if (Verdict verdict = float_rows(request.operands[0], "x"); !verdict) return verdict;
     return tail.supports(request, 1);
   };
-  return quantised_rows_kernel(tail.op, supports, [tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+  return quantised_rows_kernel("", tail, supports, [tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
     const TensorView& x = call.operands[0];
     const std::int64_t columns = x.size[x.rank - 1];
     const QuantTask shared = tail.task(call, 1, columns);

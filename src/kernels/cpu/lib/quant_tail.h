@@ -23,6 +23,7 @@ struct QuantTail {
   // what rows leave of the results.
   QuantTask (*task)(const KernelCall&, std::size_t tensor, std::int64_t columns);
   std::int64_t group = 0;  // columns of one, where it is the op that says so
+  bool yields = false;     // whether generated code quantises f32 as fast
 
   // Results that are the quantisation's.
   std::size_t results() const { return gives_scales ? 2 : 1; }
@@ -39,9 +40,10 @@ Verdict supports_waiting(const QuantTail& tail, const KernelRequest& request, st
 QuantTask with_results(QuantTask task, const RowRun& run);
 
 using QuantisedRowRun = std::function<void(const QuantisedRowKernels&, const KernelCall&)>;
-// A kernel of provider cpu that runs the code for the device's instruction set.
-Kernel quantised_rows_kernel(std::string op, std::function<Verdict(const KernelRequest&)> supports,
-                             QuantisedRowRun run);
+// A kernel of provider cpu that runs the code for the device's instruction set, of the op `front` that ends in the
+// quantisation; "" for the tail's own op.
+Kernel quantised_rows_kernel(const std::string& front, const QuantTail& tail,
+                             std::function<Verdict(const KernelRequest&)> supports, QuantisedRowRun run);
 // That of the tail's own op.
 Kernel quantising_kernel(const QuantTail& tail);
 

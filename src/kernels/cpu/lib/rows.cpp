@@ -34,6 +34,10 @@ Verdict float_rows(const std::optional<Meta>& meta, std::string_view name) {
   return Verdict::yes();
 }
 
+std::function<bool(const KernelRequest&)> yields_f32(std::size_t operand) {
+  return [operand](const KernelRequest& request) { return request.operands[operand]->dtype == DType::f32; };
+}
+
 bool same_leading_dims(const Meta& a, const Meta& b) {
   return a.rank() == b.rank() && std::equal(a.shape.begin(), a.shape.end() - 1, b.shape.begin());
 }

@@ -4,6 +4,7 @@
 // strides, and in operands also extent 1 or be missing where the result has more (broadcasting).
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -20,6 +21,8 @@ Element element_of(DType dtype);
 
 // Whether the operand is a plain f32, f16 or bf16 tensor with contiguous rows.
 Verdict float_rows(const std::optional<Meta>& meta, std::string_view name);
+// Kernel::yields of kernels whose f32 calls generated code computes as fast.
+std::function<bool(const KernelRequest&)> yields_f32(std::size_t operand);
 // Whether all dims but the last are equal.
 bool same_leading_dims(const Meta& a, const Meta& b);
 // Weight of a norm: absent, f32 or of x's dtype; contiguous.

@@ -1,0 +1,18 @@
+#pragma once
+
+// What `weft verify` says.
+
+#include <iosfwd>
+#include <span>
+#include <string>
+
+#include "compiler/verify_pieces.h"
+
+namespace weft {
+
+// A table or JSON on `out`, a sentence for each piece that is wrong on `err`. The exit status: 3, as a promise of ours
+// is broken, when there is one, else 0.
+int report_verdicts(std::span<const PieceVerdict> verdicts, const std::string& model, bool as_json, std::ostream& out,
+                    std::ostream& err);
+
+}  // namespace weft

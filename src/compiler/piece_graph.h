@@ -1,0 +1,29 @@
+#pragma once
+
+// The pieces of split graphs by name, and each as a graph of its own.
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "compiler/pipeline.h"
+
+namespace weft {
+
+// Whether the word is how people name the piece: p2 or 2, in every graph, or forward.p2.
+bool names_piece(const std::string& word, const std::string& graph, const std::string& piece);
+
+// Whether --eager-piece names it.
+bool is_eager_piece(const Options& options, const std::string& graph, const std::string& piece);
+
+// UserError, `[option] ...`, for a word that names no piece of the records, with what there is.
+void check_piece_names(const std::string& option, const Words& words, std::span<const CompileRecord> records);
+
+// What one call of a piece runs, as a graph at stage lowered that can be printed, read back and run: params keep the
+// keys of that call, and what the piece writes over is donated. `call` is a node of `split`.
+std::shared_ptr<Graph> standalone_piece(const Graph& split, const Node& call);
+
+// Its first call; null when there is none.
+const Node* first_call(const Graph& split, const std::string& piece);
+
+}  // namespace weft

@@ -1,0 +1,174 @@
+#include "compiler/plan_store.h"
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/build_id.h"
+#include "base/byte_stream.h"
+#include "base/files.h"
+#include "base/options_text.h"
+#include "codegen/compile_rows.h"
+#include "compiler/pieces.h"
+#include "ir/print.h"
+#include "runtime/plan_file.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kMostTunedBytes = 64u << 20;
+
+std::string code_options_text(const Options& options) {
+  Options of_content = options;
+  // A path; what it leads to is what counts.
+  of_content.tuned = options.tuned.empty() ? "" : hash_bytes(read_file(options.tuned, kMostTunedBytes)).hex();
+  ContentHasher hasher;
+  add_code_options(hasher, of_content);
+  return hasher.finish().hex();
+}
+
+std::string priorities_text(const PriorityLists& priorities) {
+  std::string text;
+  for (const auto& [op, providers] : priorities.user()) text += fmt::format("{}={} ", op, fmt::join(providers, ","));
+  return text;
+}
+
+std::string device_text(const DeviceDescription& device) {
+  return fmt::format("{} {} threads {}", cpu_features_text(device.features), device.threads, dtype_text(device.fp8));
+}
+
+std::string ranges_text(std::span<const TokenRange> ranges) {
+  std::string text;
+  for (const TokenRange& range : ranges) text += fmt::format("{}-{} ", range.lo, range.hi);
+  return text;
+}
+
+// Plans that several ranges share once: their numbers by range, the functions, the Plans.
+std::vector<std::byte> bytes_of(const CompiledRanges& compiled, const GeneratedKernels& generated) {
+  std::vector<const Plan*> plans;
+  ByteWriter writer;
+  writer.count(compiled.plans.size());
+  for (const auto& plan : compiled.plans) {
+    const auto known = std::find(plans.begin(), plans.end(), plan.get());
+    writer.number(static_cast<std::uint32_t>(known - plans.begin()));
+    if (known == plans.end()) plans.push_back(plan.get());
+  }
+  std::set<std::string> functions;
+  for (const Plan* plan : plans)
+    for (const PlanStep& step : plan->steps)
+      if (generated.find(step.op) == step.kernel) functions.insert(step.op);
+  writer.count(functions.size());
+  for (const std::string& name : functions) {
+    const GeneratedObject& object = generated.object(name);
+    writer.text(name);
+    writer.number(object.function.row_bytes);
+    writer.number(object.function.scratch_bytes);
+    writer.count(object.code.size());
+    writer.raw(object.code);
+  }
+  writer.count(plans.size());
+  for (const Plan* plan : plans) {
+    const std::vector<std::byte> bytes = plan_bytes(*plan);
+    writer.count(bytes.size());
+    writer.raw(bytes);
+  }
+  return writer.take();
+}
+
+// UserError where the bytes are not what bytes_of gave.
+std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> bytes, const Context& context) {
+  ByteReader reader(bytes);
+  std::vector<std::uint32_t> numbers(reader.count());
+  for (std::uint32_t& number : numbers) number = reader.number<std::uint32_t>();
+  for (std::size_t left = reader.count(); left > 0; --left) {
+    GeneratedFunction function{.name = std::string(reader.text())};
+    function.row_bytes = reader.number<std::int64_t>();
+    function.scratch_bytes = reader.number<std::int64_t>();
+    context.generated->load(function, reader.raw(reader.count()), context);
+  }
+  const auto find_kernel = [&](const std::string& op, const std::string& provider) -> const Kernel* {
+    if (const Kernel* kernel = provider == "native" ? context.generated->find(op) : nullptr) return kernel;
+    return context.kernels.find(op, provider == "native" ? "reference" : provider);
+  };
+  std::vector<std::shared_ptr<const Plan>> plans(reader.count());
+  for (auto& plan : plans) {
+    Plan read = plan_from_bytes(reader.raw(reader.count()), find_kernel);
+    verify_plan(read);
+    plan = std::make_shared<const Plan>(std::move(read));
+  }
+  std::vector<std::shared_ptr<const Plan>> by_range;
+  for (const std::uint32_t number : numbers) {
+    USER_CHECK(number < plans.size(), "range {} has plan {} of {}", by_range.size(), number, plans.size());
+    by_range.push_back(plans[number]);
+  }
+  return by_range;
+}
+
+// Kernels of other providers are of libraries whose versions are in no key.
+bool is_of_this_program(const CompiledRanges& compiled) {
+  const auto is_own = [](const PlanStep& step) {
+    const std::string& provider = step.kernel->provider;
+    return provider == "cpu" || provider == "native" || provider == "reference";
+  };
+  return std::all_of(compiled.plans.begin(), compiled.plans.end(),
+                     [&](const auto& plan) { return std::all_of(plan->steps.begin(), plan->steps.end(), is_own); });
+}
+
+}  // namespace
+
+std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
+                                  const PassRunnerOptions& options) {
+  const Options& all = context.options;
+  if (!context.cache->enabled() || !context.passes.empty() || !all.plugin.empty() || !all.patterns.empty() ||
+      !all.expect_fusions.empty() || !all.limit_rewrites.empty() || !all.eager_piece.empty() || !all.logs.empty() ||
+      !options.skip.empty() || !options.dump_folder.empty() || !options.print_after.empty() || options.stop_after ||
+      build_id().empty())
+    return std::nullopt;
+  return CacheKey("plans", {{"build", build_id()},
+                            {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
+                            {"device", device_text(context.device)},
+                            {"options", code_options_text(all)},
+                            {"priorities", priorities_text(context.priorities)},
+                            {"ranges", ranges_text(ranges)},
+                            {"graph", hash_bytes(display(traced)).hex()}});
+}
+
+CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, bool hit) {
+  if (!key) return {};
+  const std::string path = entry_folder(context.cache->root(), key->kind()) + "/" + entry_name(key->hash());
+  CacheUse use{.enabled = true, .hit = hit, .key = key->hash().hex(), .entry = path};
+  if (hit) return use;
+  try {
+    // What was compiled has been stored since.
+    const std::vector<CacheListing> entries = context.cache->list();
+    const auto own =
+        std::find_if(entries.begin(), entries.end(), [&](const CacheListing& entry) { return entry.hash == use.key; });
+    if (const auto nearest = nearest_entry(*key, entries, own == entries.end() ? nullptr : &*own))
+      use.first_difference = nearest->first_difference;
+  } catch (const Error&) {  // a folder that cannot be read has nothing to compare with
+  }
+  return use;
+}
+
+CompiledRanges find_or_compile(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
+                               const PassRunnerOptions& options) {
+  const std::optional<CacheKey> key = plans_key(traced, context, ranges, options);
+  if (!key) return compile_ranges(traced, context, std::move(ranges), options);
+  if (const auto entry = context.cache->find(*key)) {
+    context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));
+    try {
+      return {.ranges = ranges, .plans = plans_of(entry->payload(), context)};
+    } catch (const Error& error) {
+      std::cerr << fmt::format("weft: the plans of {} in the compile cache are of no use: {}\n", traced.name,
+                               error.what());
+    }
+  }
+  CompiledRanges compiled = compile_ranges(traced, context, std::move(ranges), options);
+  if (is_of_this_program(compiled)) context.cache->store(*key, bytes_of(compiled, *context.generated));
+  return compiled;
+}
+
+}  // namespace weft

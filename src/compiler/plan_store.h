@@ -1,0 +1,40 @@
+#pragma once
+
+// Plans in the compile cache. What is found there needs neither the passes nor LLVM: the Plans of a traced graph, and
+// the machine code of the functions that they call.
+//
+// The key holds everything that the compiler reads: the traced graph, the ranges, the options that change code, who is
+// to compute what, the device, and the build of this program, which stands for the passes and the kernels. What has no
+// content that could be stated is not kept: with plugins, with patterns and passes from outside the tree, and where
+// somebody wants to look at the way or stops on it.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/cache_key.h"
+#include "compiler/pipeline.h"
+
+namespace weft {
+
+// Nothing where Plans are not kept.
+std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
+                                  const PassRunnerOptions& options);
+
+// compile_ranges, unless the cache of the Context has what it would give; then there are no records. What was compiled
+// is stored.
+CompiledRanges find_or_compile(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
+                               const PassRunnerOptions& options);
+
+// What became of a look-up, for reports.
+struct CacheUse {
+  bool enabled = false;  // whether these Plans are kept at all
+  bool hit = false;
+  std::string key;                                       // the hash; "" where they are not kept
+  std::string entry;                                     // its file
+  std::optional<CacheDifference> first_difference = {};  // on a miss, from the nearest entry that there was
+};
+CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, bool hit);
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+#include "compiler/replay_settings.h"
+
+#include <algorithm>
+
+#include "base/effective_options.h"
+
+namespace weft {
+
+ReplaySettings replay_settings(const Context& context) {
+  return {.check = context.options.check_replay,
+          .first_time_work = context.first_time_work.get(),
+          .on_capture = [&log = context.log](const std::string& line) { log.say("replay", Log::Detail::some, line); }};
+}
+
+CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens) {
+  const Options settled = effective_options(options).options;
+  CaptureSettings settings{.mode = parse_replay_mode(settled.cudagraph_mode),
+                           .sizes = settled.cudagraph_capture_sizes,
+                           .max_num_seqs = settled.max_num_seqs,
+                           .specialize_lora = settled.cudagraph_specialize_lora};
+  const bool is_asked = options.requested.contains("cc.cudagraph_capture_sizes") ||
+                        options.requested.contains("cc.max_cudagraph_capture_size");
+  if (!is_asked) settings.sizes.push_back(max_tokens);
+  std::erase_if(settings.sizes, [&](std::int64_t size) { return size > max_tokens; });
+  return settings;
+}
+
+ReplayMode replay_mode(const Options& options) {
+  return mixed_mode(parse_replay_mode(effective_options(options).options.cudagraph_mode));
+}
+
+}  // namespace weft

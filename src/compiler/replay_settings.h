@@ -1,0 +1,23 @@
+#pragma once
+
+// What the options of a Context say of its replays.
+
+#include "compiler/context.h"
+#include "runtime/capture_dispatcher.h"
+#include "runtime/replay.h"
+
+namespace weft {
+
+ReplaySettings replay_settings(const Context& context);
+
+// Which captures a model of at most `max_tokens` rows a step has. A launch list serves every token count, so where no
+// sizes were asked for, steps up to max_tokens are captured.
+CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens);
+
+// The mode of a run that knows no requests, such as one of a graph that somebody wrote: that of mixed batches.
+ReplayMode replay_mode(const Options& options);
+
+// Whether captures are made before ready.
+inline bool captures_before_ready(const Options& options) { return options.capture == "ready"; }
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+#include "compiler/tensor_difference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "tensor/convert.h"
+
+namespace weft {
+namespace {
+
+std::int64_t stored_bytes(const Tensor& tensor) {
+  const Meta& meta = tensor.meta;
+  if (!meta.is_tensor() || !meta.packed.empty()) return tensor.storage->bytes() - tensor.byte_offset;
+  if (meta.is_contiguous()) return meta.bytes().number();
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < meta.rank(); ++i) {
+    if (meta.shape[i].number() == 0) return 0;
+    last += (meta.shape[i].number() - 1) * meta.strides[i].number();
+  }
+  return bytes_of(meta.dtype, last + 1);
+}
+
+// The place of a floating number among all of its dtype in ascending order; the two zeros lie next to each other.
+double ordinal(const std::byte* element, std::int64_t bytes) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, element, static_cast<std::size_t>(bytes));
+  const std::uint64_t sign = std::uint64_t{1} << (bytes * 8 - 1);
+  return (bits & sign) != 0 ? -1.0 - static_cast<double>(bits & ~sign) : static_cast<double>(bits);
+}
+
+void compare_elements(TensorDifference& difference, DType dtype, const std::byte* a, const std::byte* b,
+                      std::int64_t count) {
+  const std::int64_t size = bytes_of(dtype, 1);
+  const bool is_float = is_floating(dtype);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::byte *x = a + i * size, *y = b + i * size;
+    if (std::memcmp(x, y, static_cast<std::size_t>(size)) == 0) continue;
+    const double between = load_double(dtype, a, i) - load_double(dtype, b, i);
+    const double apart = std::isfinite(between) ? std::abs(between) : std::numeric_limits<double>::infinity();
+    difference.largest = std::max(difference.largest, apart);
+    difference.largest_ulps =
+        std::max(difference.largest_ulps, is_float ? std::abs(ordinal(x, size) - ordinal(y, size)) : apart);
+  }
+}
+
+}  // namespace
+
+TensorDifference difference_between(const Tensor& a, const Tensor& b) {
+  CHECK(a.meta.kind == b.meta.kind && a.meta.dtype == b.meta.dtype && a.meta.shape == b.meta.shape &&
+            a.meta.kv == b.meta.kv && a.meta.packed == b.meta.packed,
+        "{} cannot be held against {}", a.meta.text(), b.meta.text());
+  TensorDifference difference;
+  const bool is_plain = a.meta.is_tensor() && a.meta.packed.empty();
+  const Tensor left = is_plain ? contiguous(a) : a, right = is_plain ? contiguous(b) : b;
+  const std::int64_t bytes = stored_bytes(left);
+  CHECK(bytes == stored_bytes(right), "{} bytes cannot be held against {}", bytes, stored_bytes(right));
+  difference.equal_bits = bytes == 0 || std::memcmp(left.data(), right.data(), static_cast<std::size_t>(bytes)) == 0;
+  if (difference.equal_bits) return difference;
+  DType dtype = a.meta.kind == MetaKind::kv ? a.meta.kv.dtype : a.meta.dtype;
+  if ((a.meta.kind != MetaKind::kv && !is_plain) || is_block(dtype) || bytes_of(dtype, 2) != 2 * bytes_of(dtype, 1))
+    dtype = DType::u8;
+  compare_elements(difference, dtype, left.data(), right.data(), bytes / bytes_of(dtype, 1));
+  return difference;
+}
+
+Tensor copy_of(const Tensor& tensor) {
+  const std::int64_t bytes = stored_bytes(tensor);
+  Tensor copy{tensor.meta, Storage::allocate(std::max<std::int64_t>(bytes, 1)), 0};
+  if (bytes > 0) std::memcpy(copy.data(), tensor.data(), static_cast<std::size_t>(bytes));
+  return copy;
+}
+
+}  // namespace weft

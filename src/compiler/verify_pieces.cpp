@@ -1,0 +1,167 @@
+#include "compiler/verify_pieces.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "compiler/eager.h"
+#include "compiler/graph_program.h"
+#include "compiler/interpret.h"
+#include "compiler/stitch.h"
+
+namespace weft {
+namespace {
+
+std::string layer_of(const Node& call) {
+  for (const auto& [key, value] : call.origin)
+    if (key == "layer") return value;
+  return "";
+}
+
+}  // namespace
+
+// One Replay and its calls, of which one at a time is under way.
+class PieceVerification::Watched {
+ public:
+  Watched(const PieceVerification& owner, Replay& replay, const CompileRecord& record)
+      : owner_(owner),
+        replay_(replay),
+        record_(record),
+        calls_(stitched_calls(*record.split, generate_pieces(*record.split, owner.context_, record.range),
+                              owner.context_)),
+        evaluator_(owner.context_, record.range) {
+    CHECK(!calls_.empty() && calls_.back().last_step == replay.plan().steps.size(),
+          "the Plan of {} has {} steps, but its graph gives {}", record.graph, replay.plan().steps.size(),
+          calls_.empty() ? 0 : calls_.back().last_step);
+    for (const auto& piece : record.split->pieces)
+      verdicts_.push_back({.graph = record.graph,
+                           .piece = piece->name,
+                           .range = token_range(*record.split, owner.context_.options),
+                           .is_splitting = piece->kind == DefinitionKind::splitting});
+    replay.on_start = [this] { start(); };
+    replay.observer = [this](std::size_t step) { after(step); };
+  }
+
+  const std::vector<PieceVerdict>& verdicts() const { return verdicts_; }
+
+ private:
+  void start() {
+    ++run_;
+    made_.clear();
+    for (std::size_t i = 0; i < record_.split->inputs().size(); ++i) {
+      const GraphValue& input = *record_.split->inputs()[i];
+      const PlanView view{.slot = replay_.plan().inputs[i], .meta = input.meta};
+      if (!input.param && input.meta.kind != MetaKind::batch) made_[&input] = copy_of(replay_.tensor(view));
+    }
+    current_ = 0;
+    begin();
+    finish_until(0);
+  }
+
+  void after(std::size_t step) { finish_until(step + 1); }
+
+  // Every call that ends before `step`; the next one begins. A piece of views alone has no step.
+  void finish_until(std::size_t step) {
+    while (current_ < calls_.size() && calls_[current_].last_step <= step) {
+      finish();
+      if (++current_ < calls_.size()) begin();
+    }
+  }
+
+  PieceVerdict& verdict_of(const StitchedCall& call) {
+    return *std::find_if(verdicts_.begin(), verdicts_.end(),
+                         [&](const PieceVerdict& verdict) { return verdict.piece == call.piece->name; });
+  }
+
+  void begin() {
+    const StitchedCall& call = calls_[current_];
+    operands_.clear();
+    spoiled_ = nullptr;
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      const GraphValue* value = call.node->operands[i];
+      const Tensor tensor = replay_.tensor(call.operands[i]);
+      const auto made = made_.find(value);
+      if (made == made_.end()) {  // a weight or a batch, which nothing writes over
+        operands_.push_back(tensor);
+        continue;
+      }
+      const bool is_intact = difference_between(tensor, made->second).equal_bits;
+      if (!is_intact && spoiled_ == nullptr) spoiled_ = value;
+      operands_.push_back(is_intact ? made->second : copy_of(tensor));
+    }
+  }
+
+  void finish() {
+    const StitchedCall& call = calls_[current_];
+    PieceVerdict& verdict = verdict_of(call);
+    ++verdict.calls;
+    const Values wanted = run_graph(*call.piece, evaluator_, eager_inputs(call));
+    bool differs = false;
+    for (std::size_t i = 0; i < call.results.size(); ++i) {
+      const GraphValue* value = call.node->result(i);
+      const Tensor came = copy_of(replay_.tensor(call.results[i]));
+      const TensorDifference difference = difference_between(came, wanted[i].tensor());
+      made_[value] = came;
+      if (difference.equal_bits) continue;
+      const bool is_first = !differs && verdict.differing_calls == 0;
+      differs = true;
+      if (is_first || difference.largest > verdict.largest) note(verdict, call, *value);
+      verdict.largest = std::max(verdict.largest, difference.largest);
+      verdict.largest_ulps = std::max(verdict.largest_ulps, difference.largest_ulps);
+    }
+    if (differs) ++verdict.differing_calls;
+    if (spoiled_ != nullptr) {
+      if (verdict.is_right()) note(verdict, call, *spoiled_);
+      ++verdict.spoiled_calls;
+    }
+    if (owner_.on_call)
+      owner_.on_call({.verdict = verdict,
+                      .record = record_,
+                      .call = *call.node,
+                      .operands = operands_,
+                      .differs = differs || spoiled_ != nullptr});
+  }
+
+  // What the graph may write over is its own.
+  Values eager_inputs(const StitchedCall& call) {
+    Values inputs;
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      inputs.push_back(evaluator_.value(call.piece->inputs()[i]->overwrites ? copy_of(operands_[i]) : operands_[i]));
+    return inputs;
+  }
+
+  void note(PieceVerdict& verdict, const StitchedCall& call, const GraphValue& value) const {
+    verdict.value = value.name;
+    verdict.layer = layer_of(*call.node);
+    verdict.run = run_;
+  }
+
+  const PieceVerification& owner_;
+  Replay& replay_;
+  const CompileRecord& record_;
+  const std::vector<StitchedCall> calls_;
+  EagerEvaluator evaluator_;
+  std::vector<PieceVerdict> verdicts_;
+  std::int64_t run_ = 0;
+
+  std::map<const GraphValue*, Tensor> made_;  // of this run: what goes between calls, as it was made
+  std::size_t current_ = 0;                   // the call under way
+  std::vector<Tensor> operands_;              // what it took
+  const GraphValue* spoiled_ = nullptr;       // of what it took: the first that is not what was made
+};
+
+PieceVerification::PieceVerification(const Context& context) : context_(context) {}
+PieceVerification::~PieceVerification() = default;
+
+void PieceVerification::watch(Replay& replay, const CompileRecord& record) {
+  CHECK(record.split != nullptr && record.split->stage == Stage::split, "the graph of {} was not kept", record.graph);
+  watched_.push_back(std::make_unique<Watched>(*this, replay, record));
+}
+
+std::vector<PieceVerdict> PieceVerification::verdicts() const {
+  std::vector<PieceVerdict> all;
+  for (const auto& watched : watched_) all.insert(all.end(), watched->verdicts().begin(), watched->verdicts().end());
+  return all;
+}
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+#include "runtime/bound_plan.h"
+
+namespace weft {
+
+std::byte* BoundPlan::base(std::size_t slot) const {
+  const PlanSlot& planned = plan->slots[slot];
+  if (planned.kind == SlotKind::arena) return arena->data() + planned.offset;
+  return tensors[slot].defined() ? tensors[slot].data() : nullptr;
+}
+
+std::int64_t BoundPlan::pages(std::size_t slot) const {
+  const Meta& meta = plan->slots[slot].meta;
+  if (meta.kind != MetaKind::kv || !tensors[slot].defined()) return 0;
+  return tensors[slot].storage->bytes() / bytes_of(meta.kv.dtype, kv_page_elements(meta.kv));
+}
+
+std::span<std::byte> BoundPlan::scratch() const {
+  return {arena->data() + plan->scratch_offset, static_cast<std::size_t>(arena->bytes() - plan->scratch_offset)};
+}
+
+TensorView unresolved_view(const PlanView& from) {
+  TensorView view;
+  if (from.slot < 0) return view;
+  view.kind = from.meta.kind;
+  view.dtype = from.meta.kind == MetaKind::kv ? from.meta.kv.dtype : from.meta.dtype;
+  view.meta = &from.meta;
+  view.rank = static_cast<std::uint8_t>(from.meta.shape.size());
+  return view;
+}
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+#pragma once
+
+// A Plan with the memory its slots stand for: one arena, and the tensors bound to its inputs.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/plan.h"
+#include "tensor/tensor.h"
+
+namespace weft {
+
+struct BoundPlan {
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<Storage> arena;
+  std::vector<Tensor> tensors;  // by slot; those of the arena stay undefined
+  ThreadPool& threads;
+  const RankGroups* groups = nullptr;
+
+  // The first byte of a slot; null where nothing is bound.
+  std::byte* base(std::size_t slot) const;
+  // How many KV pages are bound to a slot; 0 for other slots.
+  std::int64_t pages(std::size_t slot) const;
+  std::span<std::byte> scratch() const;
+};
+
+// What a kernel sees of a view whatever is bound: types, no sizes, no address.
+TensorView unresolved_view(const PlanView& view);
+
+}  // namespace weft

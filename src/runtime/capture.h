@@ -1,0 +1,49 @@
+#pragma once
+
+// How a stretch of a launch list becomes something that is replayed as one. On the CPU that is the stretch itself,
+// walked; a device with graphs of its own makes one of its launches.
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "runtime/launch_list.h"
+#include "runtime/replay_mode.h"
+
+namespace weft {
+
+// A captured stretch. It replays what stands in its list when it is replayed: sizes and addresses may have changed.
+class CapturedLaunches {
+ public:
+  virtual ~CapturedLaunches() = default;
+  virtual void replay() = 0;
+};
+
+class Capturer {
+ public:
+  virtual ~Capturer() = default;
+  // Captures the launches [first, last) of a list, which outlives what is given back and stays where it is.
+  virtual std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) = 0;
+};
+
+class HostCapturer : public Capturer {
+ public:
+  std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) override;
+};
+
+// A stretch of a Plan's steps that runs as one, or step by step.
+struct Stretch {
+  std::size_t first = 0;
+  std::size_t last = 0;  // behind its last step
+  bool is_captured = false;
+};
+
+// What a kernel's class, and what a step reads, allow.
+CaptureClass capture_class(const PlanStep& step);
+
+// The Plan's steps cut into stretches. `mode` is simple. Full: as few as possible. Piecewise: one for each call of a
+// piece, those that the graph was split at uncaptured, and so is what needs its metadata in place. None: all
+// uncaptured.
+std::vector<Stretch> cut_for_capture(const Plan& plan, ReplayMode mode);
+
+}  // namespace weft

@@ -1,0 +1,162 @@
+#include "runtime/check_replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "base/error.h"
+#include "runtime/step_by_step.h"
+#include "tensor/batch.h"
+#include "tensor/convert.h"
+
+namespace weft {
+namespace {
+
+// One contiguous run of elements.
+struct Row {
+  std::byte* data;
+  DType dtype;
+  std::int64_t elements;
+  std::size_t bytes() const { return static_cast<std::size_t>(bytes_of(dtype, elements)); }
+};
+using Rows = std::vector<Row>;
+using Bytes = std::vector<std::byte>;
+
+Bytes copy_of(const Rows& rows) {
+  Bytes bytes;
+  for (const Row& row : rows) bytes.insert(bytes.end(), row.data, row.data + row.bytes());
+  return bytes;
+}
+
+void put_back(const Rows& rows, const Bytes& bytes) {
+  std::size_t at = 0;
+  for (const Row& row : rows) {
+    std::memcpy(row.data, bytes.data() + at, row.bytes());
+    at += row.bytes();
+  }
+}
+
+void add_tensor_rows(const TensorView& view, int dim, std::byte* data, Rows& rows) {
+  const int inner = view.rank - 1;
+  if (dim < inner) {
+    const std::int64_t step = bytes_of(view.dtype, view.stride[dim]);
+    for (std::int64_t i = 0; i < view.size[dim]; ++i) add_tensor_rows(view, dim + 1, data + i * step, rows);
+  } else if (view.rank == 0 || view.stride[inner] == 1) {
+    rows.push_back({data, view.dtype, view.rank == 0 ? 1 : view.size[inner]});
+  } else {
+    for (std::int64_t i = 0; i < view.size[inner]; ++i)
+      rows.push_back({data + bytes_of(view.dtype, i * view.stride[inner]), view.dtype, 1});
+  }
+}
+
+class ReplayCheck {
+ public:
+  ReplayCheck(const BoundPlan& bound, const Bindings& symbols, const CheckedRuns& runs)
+      : bound_(bound), plan_(*bound.plan), symbols_(symbols), runs_(runs), pages_(pages_of_batch()) {}
+
+  void run() {
+    const Rows written = written_inputs();
+    Rows left = written;
+    for (const PlanView& view : plan_.results) add_rows(view, left);
+    before_ = copy_of(written);
+    runs_.replay({});
+    const Bytes replayed = copy_of(left);
+    put_back(written, before_);
+    runs_.step_by_step({});
+    if (replayed != copy_of(left)) find_step(written);
+  }
+
+ private:
+  // The pages that the batch's sequences own, when there is a batch.
+  std::optional<std::set<std::int32_t>> pages_of_batch() const {
+    for (const int slot : plan_.inputs) {
+      if (plan_.slots[static_cast<std::size_t>(slot)].meta.kind != MetaKind::batch) continue;
+      const Batch& batch = batch_of(bound_.tensors[static_cast<std::size_t>(slot)]);
+      const auto entries = std::int64_t{batch.sequences} * batch.max_blocks;
+      return std::set<std::int32_t>(batch.block_table, batch.block_table + entries);
+    }
+    return std::nullopt;
+  }
+
+  void add_rows(const PlanView& from, Rows& rows) const {
+    if (from.slot < 0) return;
+    const TensorView view = resolve_view(bound_, from, symbols_);
+    if (view.kind == MetaKind::tensor) return add_tensor_rows(view, 0, view.data, rows);
+    if (view.kind != MetaKind::kv) return;
+    const std::int64_t elements = kv_page_elements(from.meta.kv);
+    for (std::int32_t page = 0; page < view.size[0]; ++page)
+      if (!pages_ || pages_->contains(page))
+        rows.push_back({view.data + bytes_of(view.dtype, page * elements), view.dtype, elements});
+  }
+
+  // What steps write over that is not of the arena.
+  Rows written_inputs() const {
+    Rows rows;
+    for (const PlanStep& step : plan_.steps)
+      for (const PlanView& view : step.results)
+        if (view.slot >= 0 && plan_.slots[static_cast<std::size_t>(view.slot)].kind != SlotKind::arena)
+          add_rows(view, rows);
+    return rows;
+  }
+
+  Rows results_of(std::size_t step) const {
+    Rows rows;
+    for (const PlanView& view : plan_.steps[step].results) add_rows(view, rows);
+    return rows;
+  }
+
+  [[noreturn]] void find_step(const Rows& written) {
+    std::vector<Bytes> replayed(plan_.steps.size());
+    put_back(written, before_);
+    runs_.replay([&](std::size_t step) { replayed[step] = copy_of(results_of(step)); });
+    put_back(written, before_);
+    runs_.step_by_step([&](std::size_t step) {
+      const Rows rows = results_of(step);
+      if (copy_of(rows) != replayed[step]) fail(step, rows, replayed[step]);
+    });
+    fail_check(
+        fmt::format("plan {}: a replay left other bits than its steps one by one did, but not again", plan_.name));
+  }
+
+  [[noreturn]] void fail(std::size_t index, const Rows& rows, const Bytes& replayed) const {
+    double largest = 0;
+    std::int64_t differing = 0;
+    const std::byte* other = replayed.data();
+    for (const Row& row : rows) {
+      for (std::int64_t i = 0; i < row.elements && !is_block(row.dtype); ++i) {
+        const double a = load_double(row.dtype, row.data, i), b = load_double(row.dtype, other, i);
+        const bool is_equal = a == b || (std::isnan(a) && std::isnan(b));
+        differing += is_equal ? 0 : 1;
+        const double difference = std::abs(a - b);
+        if (!is_equal && !(difference <= largest)) largest = difference;
+      }
+      other += row.bytes();
+    }
+    const PlanStep& step = plan_.steps[index];
+    fail_check(
+        fmt::format("plan {}: step {} {}@{} of piece {}{} gives other bits when it is replayed than step by step: {} "
+                    "elements differ, the largest difference is {}",
+                    plan_.name, index, step.op, step.kernel->provider, step.piece,
+                    step.layer.empty() ? "" : " in layer " + step.layer, differing, largest));
+  }
+
+  [[noreturn]] static void fail_check(const std::string& what) {
+    throw InternalError("[--check-replay] " + what, std::source_location::current());
+  }
+
+  const BoundPlan& bound_;
+  const Plan& plan_;
+  const Bindings& symbols_;
+  const CheckedRuns& runs_;
+  std::optional<std::set<std::int32_t>> pages_;
+  Bytes before_;
+};
+
+}  // namespace
+
+void check_replay(const BoundPlan& bound, const Bindings& symbols, const CheckedRuns& runs) {
+  ReplayCheck(bound, symbols, runs).run();
+}
+
+}  // namespace weft

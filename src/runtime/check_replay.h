@@ -1,0 +1,25 @@
+#pragma once
+
+// Holds a replay against the same run step by step: every bit it leaves must be the same.
+
+#include <functional>
+
+#include "runtime/bound_plan.h"
+
+namespace weft {
+
+// Called after every step with its index.
+using StepObserver = std::function<void(std::size_t step)>;
+
+// Both run the whole Plan over what is bound, for the same values of the symbols; each calls a given observer.
+struct CheckedRuns {
+  std::function<void(const StepObserver&)> replay;
+  std::function<void(const StepObserver&)> step_by_step;
+};
+
+// Runs both and compares the results and what was written over inputs (of KV pages, those of the sequences in the
+// batch), which is put back before the second run. InternalError when a bit differs, with the first step whose result
+// does, its op, piece and the largest difference. Afterwards all memory is as the run step by step left it.
+void check_replay(const BoundPlan& bound, const Bindings& symbols, const CheckedRuns& runs);
+
+}  // namespace weft

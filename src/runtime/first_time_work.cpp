@@ -1,0 +1,26 @@
+#include "runtime/first_time_work.h"
+
+#include "base/error.h"
+
+namespace weft {
+
+std::string_view first_time_text(FirstTime kind) {
+  constexpr std::array<std::string_view, kFirstTimeKinds> kTexts = {"compile", "load", "allocate", "tune", "capture"};
+  return kTexts.at(static_cast<std::size_t>(kind));
+}
+
+void FirstTimeWork::begin(FirstTime kind, std::string_view what) {
+  const auto index = static_cast<std::size_t>(kind);
+  const Ready ready = ready_;
+  CHECK(ready != Ready::strict,
+        "[--forbid-lazy] nothing may be done for the first time after ready, but {} wants to {}", what,
+        first_time_text(kind));
+  ++(ready == Ready::no ? before_ : after_).at(index);
+}
+
+FirstTimeWork::Counts FirstTimeWork::counts(FirstTime kind) const {
+  const auto index = static_cast<std::size_t>(kind);
+  return {before_.at(index), after_.at(index)};
+}
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+#pragma once
+
+// Work that is done where something is met for the first time: there should be none of it once a program says that it
+// is ready. Always counted; after ready it may be forbidden (--forbid-lazy).
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+enum class FirstTime : std::uint8_t { compile, load, allocate, tune, capture };
+inline constexpr std::size_t kFirstTimeKinds = 5;
+std::string_view first_time_text(FirstTime kind);  // "compile", "load", ...
+
+// For several threads.
+class FirstTimeWork {
+ public:
+  // Something is being loaded; so it is at first.
+  void set_loading() { ready_ = Ready::no; }
+  // Everything is there from here on. `forbid`: what still comes is an error.
+  void set_ready(bool forbid) { ready_ = forbid ? Ready::strict : Ready::yes; }
+  bool is_ready() const { return ready_ != Ready::no; }
+
+  // Counts one piece of work that is about to begin. InternalError, naming `what`, when it is forbidden.
+  void begin(FirstTime kind, std::string_view what);
+
+  struct Counts {
+    std::int64_t before_ready = 0;
+    std::int64_t after_ready = 0;
+  };
+  Counts counts(FirstTime kind) const;
+
+ private:
+  enum class Ready : std::uint8_t { no, yes, strict };
+  std::atomic<Ready> ready_ = Ready::no;
+  std::array<std::atomic<std::int64_t>, kFirstTimeKinds> before_ = {}, after_ = {};
+};
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+#pragma once
+
+// The steps of a Plan as kernel calls over resolved addresses, in flat arrays that are walked in order: no look-up, no
+// allocation, no branch on a shape. A change of the token count goes once over the sizes that hold it (a * tokens + b),
+// a newly bound tensor over the addresses that look into it.
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/bound_plan.h"
+#include "runtime/symbolic_size.h"
+
+namespace weft {
+
+class LaunchList {
+ public:
+  // One launch for each step; symbol i of the Plan's sizes is symbols[i]. `bound` must outlive the list and stay where
+  // it is.
+  LaunchList(const BoundPlan& bound, std::span<const std::string> symbols);
+  LaunchList(const LaunchList&) = delete;
+  LaunchList& operator=(const LaunchList&) = delete;
+
+  std::size_t size() const { return launches_.size(); }
+
+  // Resolves all sizes and the addresses that depend on them.
+  void set_symbols(std::span<const std::int64_t> values);
+  // Resolves the addresses that look into a slot, after another tensor was bound to it.
+  void rebind(std::size_t slot);
+
+  // Runs the launches [first, last).
+  void run(std::size_t first, std::size_t last) const {
+    for (std::size_t i = first; i < last; ++i) (*launches_[i].run)(launches_[i].call);
+  }
+
+ private:
+  struct Launch {
+    const std::function<void(const KernelCall&)>* run;
+    KernelCall call;
+  };
+  struct AffineSize {
+    std::int64_t* target;
+    SymbolicSize::Affine size;
+  };
+  struct OtherSize {
+    std::int64_t* target;
+    SymbolicSize size;
+  };
+  struct Address {  // the slot's base + offsets_[offset]
+    TensorView* view;
+    std::uint32_t slot;
+    std::uint32_t offset;
+  };
+
+  void add_view(const PlanView& from);
+  void add_size(std::int64_t& target, const Dim& value);
+  std::uint32_t add_offset(const Dim& value);
+  void sort_addresses();
+
+  const BoundPlan& bound_;
+  std::vector<std::string> symbols_;
+  std::vector<TensorView> views_;  // operands, then results, of each step in turn
+  std::vector<Launch> launches_;
+  std::vector<AffineSize> affine_sizes_;
+  std::vector<OtherSize> other_sizes_;
+  std::vector<std::int64_t> offsets_;       // the first is 0; those that hold a symbol are resolved like sizes
+  std::vector<Address> addresses_;          // ordered by slot
+  std::vector<std::size_t> first_address_;  // by slot, and one more for the end
+  std::vector<std::size_t> moving_slots_;   // those with an offset that holds a symbol
+};
+
+}  // namespace weft

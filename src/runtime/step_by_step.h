@@ -1,0 +1,15 @@
+#pragma once
+
+// Runs single steps of a Plan with nothing captured: each is resolved by name when it runs. What replay must agree
+// with.
+
+#include "runtime/bound_plan.h"
+
+namespace weft {
+
+// A view's address and sizes for these values of the symbols. UserError for a symbol without a value.
+TensorView resolve_view(const BoundPlan& bound, const PlanView& view, const Bindings& symbols);
+
+void run_step(const BoundPlan& bound, std::size_t step, const Bindings& symbols);
+
+}  // namespace weft

@@ -1,0 +1,42 @@
+#include "base/process_clock.h"
+
+#include <ctime>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+namespace weft::process_clock_test {
+
+double processor_milliseconds() {
+  std::timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) * 1e3 + static_cast<double>(used.tv_nsec) / 1e6;
+}
+
+TEST(ProcessClock, BeganBeforeAllThatTheProcessDid) {
+  const double used = processor_milliseconds();
+  const Stopwatch watch = watch_from_process_start();
+  EXPECT_GT(used, 0);
+  EXPECT_GE(watch.total(), used);
+}
+
+TEST(Stopwatch, HasLapsWithoutGaps) {
+  Stopwatch watch;
+  double given = watch.lap("a");
+  given += watch.lap("b");
+  given += watch.lap("a");
+  const double total = watch.total();
+  ASSERT_EQ(watch.laps().size(), 2u);
+  EXPECT_EQ(watch.laps()[0].first, "a");
+  const double sum = watch.laps()[0].second + watch.laps()[1].second;
+  EXPECT_NEAR(sum, given, 1e-9);
+  EXPECT_LE(sum, total);
+}
+
+TEST(Stopwatch, CountsTheTimeBeforeItWasMadeForTheFirstLap) {
+  Stopwatch watch(Stopwatch::Clock::now() - std::chrono::seconds(2));
+  EXPECT_GE(watch.lap("before"), 2000);
+  EXPECT_GE(watch.total(), 2000);
+}
+
+}  // namespace weft::process_clock_test

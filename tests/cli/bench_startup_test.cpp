@@ -1,0 +1,120 @@
+// weft bench startup, run as the program it starts again.
+
+#include <cstdio>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include "base/files.h"
+#include "builtin/models.h"
+#include "codegen/compile_rows.h"
+#include "tests/program_run.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft::bench_startup_test {
+
+class BenchStartup : public ::testing::Test {
+ protected:
+  // The program itself, with a compile cache of this test's own; `words` hold nothing that a shell would read
+  // otherwise.
+  ProgramRun start(const std::string& words, const std::string& variable = "") {
+    const std::string out = folder_ / "out", err = folder_ / "err";
+    const std::string variables =
+        "env -u WEFT_DISABLE_COMPILE_CACHE WEFT_CACHE_ROOT=" + folder_ / "cache" + " " + variable + " ";
+    const int status = std::system((variables + WEFT_PROGRAM " " + words + " >" + out + " 2>" + err).c_str());
+    return {WEXITSTATUS(status), read_file(out, 1 << 20), read_file(err, 1 << 20)};
+  }
+
+  TemporaryFolder folder_;
+  std::string model_ =
+      SampleCheckpoint(make_model_registry().find("llama", "test")).write_gguf(folder_, "m.gguf", DType::q4_1);
+};
+
+double sum(const nlohmann::json& phases) {
+  double total = 0;
+  for (const auto& [name, milliseconds] : phases.items()) total += name == "total" ? 0 : milliseconds.get<double>();
+  return total;
+}
+
+TEST_F(BenchStartup, HasTheKeysOfVllm) {
+  const std::string file = folder_ / "report.json";
+  const ProgramRun run = start("bench startup " + model_ +
+                               " --num-iters-cold 2 --num-iters-warm 3 --num-iters-warmup 1 --json --output-json " +
+                               file + " -t 1 -cc.compile_ranges_split_points=4");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const nlohmann::json report = nlohmann::json::parse(run.out);
+  EXPECT_EQ(report, nlohmann::json::parse(read_file(file, 1 << 20)));
+  for (const std::string kind : {"cold", "warm"}) {
+    const std::size_t count = kind == "cold" ? 2 : 3;
+    for (const std::string what : {"startup", "compilation"}) {
+      const auto& times = report[kind + "_" + what + "_times"];
+      ASSERT_EQ(times.size(), count);
+      double mean = 0;
+      for (const auto& seconds : times) mean += seconds.get<double>() / static_cast<double>(count);
+      EXPECT_NEAR(report["avg_" + kind + "_" + what + "_time"].get<double>(), mean, 1e-9);
+      const auto& percentiles = report[kind + "_" + what + "_percentiles"];
+      EXPECT_EQ(percentiles.size(), 6u);
+      EXPECT_LE(percentiles["10"].get<double>(), percentiles["99"].get<double>());
+      EXPECT_GT(times[0].get<double>(), 0);
+    }
+    // The phases, with what the process cannot see, are all of the time.
+    const double startup = report["avg_" + kind + "_startup_time"].get<double>() * 1000;
+    EXPECT_NEAR(sum(report[kind + "_phases_ms"]), startup, 1e-6);
+    EXPECT_TRUE(report[kind + "_phases_ms"].contains("process"));
+  }
+}
+
+TEST_F(BenchStartup, PrintsATableOfPhases) {
+  const ProgramRun run = start("bench startup " + model_ + " --num-iters-cold 1 --num-iters-warm 0");
+  ASSERT_EQ(run.status, 0) << run.err;
+  for (const char* part : {"cold startup", "tokenizer", "compile", "weights", "outside"})
+    EXPECT_NE(run.out.find(part), std::string::npos) << run.out;
+  EXPECT_EQ(run.out.find("warm"), std::string::npos) << run.out;
+}
+
+// The phases of a start are all of what the process measured from its own start until ready. Between the end of the
+// last phase and the reading of the total a process may be made to wait, so one of several starts is enough.
+TEST_F(BenchStartup, PhasesSumToTheTimeFromTheStartOfTheProcess) {
+  int starts = 0;
+  for (const std::string& words : {"bench startup " + model_ + " --once", "explain " + model_ + " --json"}) {
+    double closest = 1e9;
+    for (int i = 0; i < 5 && closest > 0.02; ++i) {
+      const ProgramRun run = start(words);
+      ASSERT_EQ(run.status, 0) << run.err;
+      const nlohmann::json report = nlohmann::json::parse(run.out);
+      const double total = report["timing_ms"]["total"].get<double>();
+      closest = std::min(closest, std::abs(sum(report["timing_ms"]) - total) / total);
+      EXPECT_GT(report["timing_ms"]["process"].get<double>(), 0);
+      // Plans that were found are in one piece.
+      EXPECT_EQ(report["compile_ms"].empty(), starts++ > 0);
+      if (report["compile_ms"].empty()) continue;
+      EXPECT_NEAR(sum(report["compile_ms"]), report["timing_ms"]["compile"].get<double>(), 1e-3);
+    }
+    EXPECT_LE(closest, 0.02) << words;
+  }
+}
+
+// As the loader tells it.
+TEST_F(BenchStartup, AWarmStartDoesNotOpenTheCompiler) {
+  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  const std::string words = "bench startup " + model_ + " --once --require-codegen --forbid-lazy";
+  for (const bool is_warm : {false, true}) {
+    const ProgramRun run = start(words, "LD_DEBUG=files");
+    ASSERT_EQ(run.status, 0) << run.err;
+    EXPECT_NE(run.err.find("libc.so"), std::string::npos);
+    EXPECT_EQ(run.err.find("libweft_llvm.so") == std::string::npos, is_warm);
+  }
+}
+
+TEST_F(BenchStartup, RefusesWhatItCannotMeasure) {
+  const auto refused = [&](const std::string& words, const std::string& part) {
+    EXPECT_EQ(breach_of_refusal(start("bench startup " + words), part), "");
+  };
+  refused(model_ + " --num-iters-cold 0 --num-iters-warm 0", "nothing to measure");
+  refused(model_ + " --num-iters-warm -1", "[--num-iters-warm]");
+  refused("/nonexistent.gguf", "/nonexistent.gguf");
+  refused(model_ + " --max-model-len 1000000", "a start was refused");
+}
+
+}  // namespace weft::bench_startup_test

@@ -1,0 +1,225 @@
+#include "compiler/plan_store.h"
+
+#include <cstdlib>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "base/byte_stream.h"
+#include "codegen/compile_rows.h"
+#include "runtime/replay.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/small_layer.h"
+
+namespace weft::plan_store_test {
+
+using Change = std::function<void(Context&)>;
+
+class PlanStore : public testing::Test {
+ protected:
+  std::shared_ptr<Context> open(const Change& change = {}) {
+    auto context = test_context();
+    context->cache = std::make_unique<CompileCache>(CompileCacheSettings{
+        .root = folder_ / "cache", .warn = [this](const std::string& warning) { warnings_.push_back(warning); }});
+    if (change) change(*context);
+    return context;
+  }
+  static std::vector<TokenRange> ranges() { return {{1, 4}, {5, 64}}; }
+  static std::int64_t compiled(const Context& context) {
+    return context.first_time_work->counts(FirstTime::compile).before_ready;
+  }
+  static CacheKey key_of(const Context& context) { return *plans_key(*small_layer(context), context, ranges(), {}); }
+  static std::vector<std::vector<std::byte>> results_of(const CompiledRanges& compiled, const Graph& traced,
+                                                        const Context& context) {
+    std::vector<std::vector<std::byte>> results;
+    for (std::size_t range = 0; range < compiled.plans.size(); ++range) {
+      const LayerInputs inputs = layer_inputs(traced, range == 0 ? 3 : 7);
+      Replay replay(compiled.plans[range], *context.threads);
+      for (std::size_t i = 0; i < inputs.tensors.size(); ++i) replay.bind(i, inputs.copy(i));
+      replay.run();
+      for (std::size_t i = 0; i < compiled.plans[range]->results.size(); ++i) {
+        const Tensor result = replay.result(i);
+        const std::int64_t count = result.meta.is_tensor() ? result.meta.bytes().number() : result.storage->bytes();
+        results.emplace_back(result.data(), result.data() + count);
+      }
+    }
+    return results;
+  }
+
+  TemporaryFolder folder_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(PlanStore, GivesWhatWasCompiledWithoutCompiling) {
+  const auto first = open();
+  const auto traced = small_layer(*first);
+  const CompiledRanges compiled_now = find_or_compile(*traced, *first, ranges(), {});
+  EXPECT_EQ(compiled_now.records.size(), 2u);
+  EXPECT_GE(compiled(*first), 2);
+  const auto second = open();
+  const CompiledRanges found = find_or_compile(*small_layer(*second), *second, ranges(), {});
+  EXPECT_EQ(found.records.size(), 0u);
+  EXPECT_EQ(found.ranges, ranges());
+  EXPECT_EQ(compiled(*second), 0);
+  EXPECT_EQ(second->generated->size(), first->generated->size());
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(plan_text(*found.plans[i]), plan_text(*compiled_now.plans[i]));
+  EXPECT_EQ(found.plans[0] == found.plans[1], compiled_now.plans[0] == compiled_now.plans[1]);
+  EXPECT_EQ(results_of(found, *traced, *second), results_of(compiled_now, *traced, *first));
+  EXPECT_EQ(warnings_, std::vector<std::string>());
+}
+
+TEST_F(PlanStore, FindsFunctionsWherePlansAreOthers) {
+  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  const auto first = open();
+  find_or_compile(*small_layer(*first), *first, ranges(), {});
+  const auto second = open();
+  find_or_compile(*small_layer(*second), *second, {{1, 9}}, {});
+  EXPECT_EQ(second->first_time_work->counts(FirstTime::load).before_ready,
+            static_cast<std::int64_t>(second->generated->size()));
+  EXPECT_EQ(compiled(*second), 1);  // the graph; no function
+}
+
+// What each row of the options table could be instead.
+void change(Options& options, const OptionRow& row) {
+  std::visit(
+      [&](auto member) {
+        auto& value = options.*member;
+        using Type = std::remove_reference_t<decltype(value)>;
+        if constexpr (std::is_same_v<Type, bool>) value = !value;
+        if constexpr (std::is_same_v<Type, OptionalFlag>) value = !value.value_or(true);
+        if constexpr (std::is_same_v<Type, std::int64_t>) value += 1;
+        if constexpr (std::is_same_v<Type, std::string>) value += "x";
+        if constexpr (std::is_same_v<Type, Counts>) value.push_back(77);
+        if constexpr (std::is_same_v<Type, Words>) value.push_back("x");
+        if constexpr (std::is_same_v<Type, Priorities>) value["rms_norm"] = {"reference"};
+      },
+      row.member);
+}
+
+TEST_F(PlanStore, EveryOptionThatChangesCodeIsInTheKeyAndNoOther) {
+  const CacheKey key = key_of(*open());
+  int code = 0;
+  for (const OptionRow& row : option_table()) {
+    if (row.name == "tuned") continue;  // by content; below
+    const auto context = open([&](Context& changed) { change(changed.options, row); });
+    const auto other = plans_key(*small_layer(*context), *context, ranges(), {});
+    if (row.effect == OptionEffect::code) {
+      ++code;
+      EXPECT_TRUE(!other || *other != key) << row.name;
+    } else {
+      EXPECT_TRUE(!other || *other == key) << row.name;
+    }
+  }
+  EXPECT_GT(code, 20);
+}
+
+TEST_F(PlanStore, WhatElseTheCompilerReadsIsInTheKey) {
+  const CacheKey key = key_of(*open());
+  const std::string tuned = folder_ / "tuned.json", same = folder_ / "same.json", other = folder_ / "other.json";
+  for (const auto& [path, text] : {std::pair(tuned, "{}"), {same, "{}"}, {other, "{ }"}})
+    EXPECT_EQ(std::system(("printf '" + std::string(text) + "' > " + path).c_str()), 0);
+  const auto with = [&](const std::string& path) {
+    return key_of(*open([&](Context& context) { context.options.tuned = path; }));
+  };
+  EXPECT_EQ(with(tuned), with(same));
+  EXPECT_NE(with(tuned), with(other));
+  EXPECT_NE(with(tuned), key);
+  for (const Change& change : {Change([](Context& c) { ++c.device.threads; }),
+                               Change([](Context& c) { c.device.features = CpuFeatures::baseline; }),
+                               Change([](Context& c) { c.device.fp8 = DType::f8e4m3fnuz; }),
+                               Change([](Context& c) { c.priorities.set("linear", {"reference"}); })}) {
+    const auto context = open(change);
+    EXPECT_NE(key_of(*context), key);
+  }
+  const auto context = open();
+  auto traced = small_layer(*context);
+  EXPECT_NE(*plans_key(*traced, *context, std::vector<TokenRange>{{1, 64}}, {}), key);
+  traced->inputs()[0]->name = "other";
+  EXPECT_NE(*plans_key(*traced, *context, ranges(), {}), key);
+}
+
+TEST_F(PlanStore, KeepsNothingWhereItCannotSayWhatWasRead) {
+  const auto context = open();
+  const auto traced = small_layer(*context);
+  PassRunnerOptions looking;
+  looking.stop_after = Stage::lowered;
+  EXPECT_FALSE(plans_key(*traced, *context, ranges(), looking));
+  looking = {};
+  looking.skip = {"raise"};
+  EXPECT_FALSE(plans_key(*traced, *context, ranges(), looking));
+  context->options.plugin = {"mine.so"};
+  EXPECT_FALSE(plans_key(*traced, *context, ranges(), {}));
+  context->options.plugin = {};
+  context->cache = std::make_unique<CompileCache>();
+  EXPECT_FALSE(plans_key(*traced, *context, ranges(), {}));
+}
+
+TEST_F(PlanStore, TheEnvironmentAndTheFolderChangeNothing) {
+  const CacheKey key = key_of(*open());
+  const auto first = open();
+  find_or_compile(*small_layer(*first), *first, ranges(), {});
+  std::mt19937 random(5);
+  std::vector<std::string> names{"HOME", "LANG", "TZ", "USER", "CXX", "OMP_NUM_THREADS", "PYTHONPATH"};
+  for (int i = 0; i < 40; ++i) names.push_back("X" + std::to_string(i));
+  std::map<std::string, std::string> before;
+  for (const std::string& name : names)
+    if (const char* value = std::getenv(name.c_str())) before[name] = value;
+  const auto again = open();
+  const auto traced = small_layer(*again);
+  int misses = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ::setenv(names[random() % names.size()].c_str(), std::to_string(random()).c_str(), 1);
+    const auto now = plans_key(*traced, *again, ranges(), {});
+    misses += now == key && again->cache->find(*now) ? 0 : 1;
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+  for (const auto& [name, value] : before) ::setenv(name.c_str(), value.c_str(), 1);
+  EXPECT_EQ(misses, 0);
+  // The same bytes in a cache elsewhere.
+  const auto bytes_of = [&](const Context& context) {
+    const auto entry = context.cache->find(key);
+    EXPECT_TRUE(entry);
+    return std::vector<std::byte>(entry->payload().begin(), entry->payload().end());
+  };
+  const auto elsewhere = open();
+  elsewhere->cache = std::make_unique<CompileCache>(CompileCacheSettings{.root = folder_ / "another"});
+  find_or_compile(*small_layer(*elsewhere), *elsewhere, ranges(), {});
+  EXPECT_EQ(bytes_of(*first), bytes_of(*elsewhere));
+}
+
+// A sound entry whose content was made by something else.
+TEST_F(PlanStore, PassesOverWhatMakesNoSense) {
+  const auto first = open();
+  const auto traced = small_layer(*first);
+  const CompiledRanges wanted = find_or_compile(*traced, *first, ranges(), {});
+  const CacheKey key = key_of(*first);
+  std::vector<std::byte> payload;
+  {
+    const auto entry = first->cache->find(key);
+    payload.assign(entry->payload().begin(), entry->payload().end());
+  }
+  for (const std::size_t length : {std::size_t{0}, std::size_t{3}, payload.size() / 2, payload.size() - 1}) {
+    ASSERT_TRUE(first->cache->store(key, std::span(payload).first(length)));
+    const auto second = open();
+    testing::internal::CaptureStderr();
+    const CompiledRanges came = find_or_compile(*traced, *second, ranges(), {});
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("are of no use"), std::string::npos) << length;
+    EXPECT_EQ(came.records.size(), 2u);
+    EXPECT_EQ(results_of(came, *traced, *second), results_of(wanted, *traced, *first));
+    const auto third = open();  // which finds what the second stored
+    EXPECT_EQ(find_or_compile(*traced, *third, ranges(), {}).records.size(), 0u);
+  }
+}
+
+TEST_F(PlanStore, SaysWhatTheNearestEntryDiffersIn) {
+  const auto first = open();
+  find_or_compile(*small_layer(*first), *first, ranges(), {});
+  EXPECT_TRUE(cache_use(*first, key_of(*first), true).hit);
+  const auto second = open([](Context& context) { ++context.device.threads; });
+  const CacheUse use = cache_use(*second, key_of(*second), false);
+  ASSERT_TRUE(use.first_difference);
+  EXPECT_EQ(use.first_difference->factor, "device");
+  EXPECT_FALSE(cache_use(*second, std::nullopt, false).enabled);
+}
+
+}  // namespace weft::plan_store_test

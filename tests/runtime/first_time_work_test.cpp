@@ -1,0 +1,38 @@
+#include "runtime/first_time_work.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/thrown_message.h"
+
+namespace weft::first_time_work_test {
+
+TEST(FirstTimeWork, CountsBeforeAndAfterReady) {
+  FirstTimeWork work;
+  work.begin(FirstTime::capture, "a");
+  work.set_ready(false);
+  work.begin(FirstTime::capture, "b");
+  work.begin(FirstTime::capture, "c");
+  EXPECT_EQ(work.counts(FirstTime::capture).before_ready, 1);
+  EXPECT_EQ(work.counts(FirstTime::capture).after_ready, 2);
+  EXPECT_EQ(work.counts(FirstTime::compile).after_ready, 0);
+  work.set_loading();
+  EXPECT_FALSE(work.is_ready());
+  work.begin(FirstTime::capture, "d");
+  EXPECT_EQ(work.counts(FirstTime::capture).before_ready, 2);
+}
+
+TEST(FirstTimeWork, NamesWhatIsForbidden) {
+  FirstTimeWork work;
+  work.begin(FirstTime::load, "function f");
+  work.set_ready(true);
+  for (std::size_t i = 0; i < kFirstTimeKinds; ++i) {
+    const auto kind = static_cast<FirstTime>(i);
+    EXPECT_THROW(work.begin(kind, "function g"), InternalError);
+    const std::string message = message_of<InternalError>([&] { work.begin(kind, "function g"); });
+    EXPECT_NE(message.find(fmt::format("function g wants to {}", first_time_text(kind))), std::string::npos) << message;
+    EXPECT_EQ(work.counts(kind).after_ready, 0);
+  }
+}
+
+}  // namespace weft::first_time_work_test
