@@ -2,7 +2,10 @@
 //
 //   generated_bench [--benchmark_filter=.*] [--benchmark_repetitions=5]
 //
-// Names are op/dtype/rows/columns/provider; one thread. On a shared machine take the best of several repetitions.
+// Names are op/dtype/rows/columns/provider; one thread. WEFT_CPU_FEATURES is the ceiling as for the program. On a
+// shared machine take the best of several repetitions.
+
+#include <cstdlib>
 
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
@@ -47,6 +50,8 @@ void run_op(benchmark::State& state, const BenchedOp& op, const std::string& dty
             std::int64_t columns, const std::string& provider) {
   Options options;
   options.threads = 1;
+  if (provider == "cpu") options.backend = "eager";
+  if (const char* ceiling = std::getenv("WEFT_CPU_FEATURES")) options.cpu_features = ceiling;
   auto context = make_context(std::move(options));
   for (const auto& [name, known] : context->ops.all())
     if (!known.is_primitive() && provider == "native") context->priorities.set(name, {"native"});

@@ -16,7 +16,7 @@ import sys
 
 # The leak checker's own end, at random, once all tests of a program have passed.
 LEAK_CHECKER_DIED = "LeakSanitizer has encountered a fatal error"
-RESULT = re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ *(Passed|\*+\S.*?) +([\d.]+) sec")
+RESULT = re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ *(Passed|[^*]*\*+\S.*?) +([\d.]+) sec")
 
 
 def gtest_cases(report):

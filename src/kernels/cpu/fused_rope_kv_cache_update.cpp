@@ -78,8 +78,7 @@ Kernel kernel_of(const char* op, const Operands& operands) {
   return {.op = op,
           .provider = "cpu",
           .supports = [&operands](const KernelRequest& request) { return supports(operands, request); },
-          .yields = yields_f32(kRotationKey),
-          .prepare = prepare,
+          .prepare = yielding_on_avx512(prepare, kRotationKey),
           .writes = {static_cast<int>(operands.kv)},
           .note = kRowWiseNote};
 }

@@ -37,13 +37,11 @@ KERNELS(cpu, rotary_embedding) {
   registry.add({.op = "rotary_embedding",
                 .provider = "cpu",
                 .supports = supports<kPlain>,
-                .yields = yields_f32(kRotationKey),
-                .prepare = prepare_row_wise<run<kPlain>>,
+                .prepare = yielding_on_avx512(prepare_row_wise<run<kPlain>>, kRotationKey),
                 .note = kRowWiseNote});
   registry.add({.op = "fused_qk_norm_rope",
                 .provider = "cpu",
                 .supports = supports<kNormed>,
-                .yields = yields_f32(kRotationKey),
-                .prepare = prepare_row_wise<run<kNormed>>,
+                .prepare = yielding_on_avx512(prepare_row_wise<run<kNormed>>, kRotationKey),
                 .note = kRowWiseNote});
 }

@@ -38,6 +38,14 @@ std::function<bool(const KernelRequest&)> yields_f32(std::size_t operand) {
   return [operand](const KernelRequest& request) { return request.operands[operand]->dtype == DType::f32; };
 }
 
+std::function<void(Kernel&, const DeviceDescription&)> yielding_on_avx512(
+    std::function<void(Kernel&, const DeviceDescription&)> prepare, std::size_t operand) {
+  return [prepare = std::move(prepare), operand](Kernel& kernel, const DeviceDescription& device) {
+    prepare(kernel, device);
+    if (device.features >= CpuFeatures::avx512) kernel.yields = yields_f32(operand);
+  };
+}
+
 bool same_leading_dims(const Meta& a, const Meta& b) {
   return a.rank() == b.rank() && std::equal(a.shape.begin(), a.shape.end() - 1, b.shape.begin());
 }

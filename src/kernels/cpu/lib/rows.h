@@ -23,6 +23,10 @@ Element element_of(DType dtype);
 Verdict float_rows(const std::optional<Meta>& meta, std::string_view name);
 // Kernel::yields of kernels whose f32 calls generated code computes as fast.
 std::function<bool(const KernelRequest&)> yields_f32(std::size_t operand);
+// `prepare`, and from AVX-512 on that: narrower vectors have no scattered stores and generate codes one by one, which
+// takes up to twice as long.
+std::function<void(Kernel&, const DeviceDescription&)> yielding_on_avx512(
+    std::function<void(Kernel&, const DeviceDescription&)> prepare, std::size_t operand);
 // Whether all dims but the last are equal.
 bool same_leading_dims(const Meta& a, const Meta& b);
 // Weight of a norm: absent, f32 or of x's dtype; contiguous.
