@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
+#include "engine/artifact.h"
 
 namespace weft {
 namespace {
@@ -27,7 +28,17 @@ void ModelArgument::declare(Flags& flags, Need need) {
                {.required = need == required});
 }
 
+void ModelArgument::declare_to_run(Flags& flags) {
+  flags.option("model,-m,--model", name,
+               "A GGUF file, a folder with config.json, a built-in name, or an artifact of weft compile.",
+               {.required = true});
+  flags.option("--checkpoint", checkpoint, "The model of an artifact, where it does not lie beside it.");
+}
+
 std::string ModelArgument::path(const VerbCall& call) const {
+  USER_CHECK(!is_artifact(name),
+             "[{}] is an artifact: complete, chat, logits and bench model run it; name its model here",
+             quote(name, 1000));
   return resolve_model(name, call.options, call.environment);
 }
 
@@ -111,8 +122,25 @@ std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDi
   return opened.context;
 }
 
+OpenedModel open_model(const VerbCall& call, const ModelArgument& model) {
+  if (!is_artifact(model.name)) {
+    USER_CHECK(model.checkpoint.empty(), "[--checkpoint] is for artifacts, but {} is none", quote(model.name, 1000));
+    const auto context = open_context(call);
+    return {context, Checkpoint::open(model.path(call))};
+  }
+  const Artifact artifact = Artifact::open(model.name);
+  VerbCall as_compiled = call;
+  artifact.take_options(as_compiled.options);
+  OpenedModel opened{open_context(as_compiled),
+                     artifact.open_checkpoint(model.checkpoint, call.options, call.environment)};
+  artifact.check(*opened.context, opened.checkpoint);
+  opened.context->stored_plans = artifact.plans();
+  return opened;
+}
+
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {
-  return std::make_unique<Engine>(open_context(call), Checkpoint::open(model.path(call)), make_model_registry());
+  OpenedModel opened = open_model(call, model);
+  return std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry());
 }
 
 double log_sum_exp(std::span<const float> logits) {

@@ -16,8 +16,11 @@ namespace weft {
 struct ModelArgument {
   enum Need : bool { optional, required };
   std::string name;
+  std::string checkpoint;  // of an artifact, where it is not found by itself
   void declare(Flags& flags, Need need = required);
-  // UserError when there is no such model.
+  // The same for a verb that runs models, which takes an artifact of `weft compile`, too.
+  void declare_to_run(Flags& flags);
+  // UserError when there is no such model, or it is an artifact.
   std::string path(const VerbCall& call) const;
 };
 
@@ -47,6 +50,14 @@ std::string read_standard_input(const VerbCall& call, const std::string& what);
 
 // A Context of the effective options; what differs from what was asked for, and what has no effect, is said on `err`.
 std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences = nullptr);
+
+// What a verb runs: a Context as above and the checkpoint. Of an artifact the Context has the Plans, and the options
+// that were not given are those that it was compiled with.
+struct OpenedModel {
+  std::shared_ptr<Context> context;
+  Checkpoint checkpoint;
+};
+OpenedModel open_model(const VerbCall& call, const ModelArgument& model);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
 
 // The three closing lines: prompt and generation rate, peak memory.

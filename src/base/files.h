@@ -51,6 +51,12 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+// Bytes of a file from an offset on.
+struct FilePart {
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
 // All bytes of a file or pipe. UserError if there are more than `most_bytes`.
 std::string read_file(const std::string& path, std::size_t most_bytes,
                       const FileSystem& file_system = host_file_system());

@@ -180,11 +180,15 @@ std::vector<std::string> options_without_effect(const Options& effective) {
   return notes;
 }
 
-void add_code_options(ContentHasher& hasher, const Options& effective) {
+std::string code_options_text(const Options& effective) {
+  const Options defaults;
+  std::vector<std::string> parts;
   for (const OptionRow& row : option_table()) {
-    if (row.effect != OptionEffect::code) continue;
-    hasher.add(row.name).add(value_text(effective, row));
+    const std::string value = value_text(effective, row);
+    if (row.effect == OptionEffect::code && value != value_text(defaults, row))
+      parts.push_back(fmt::format("{}={}", row.name, quote(value, value.size())));
   }
+  return fmt::format("{}", fmt::join(parts, " "));
 }
 
 }  // namespace weft

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/content_hash.h"
 #include "base/options.h"
 
 namespace weft {
@@ -38,7 +37,8 @@ std::string values_json(const Options& options);
 // the effective options.
 std::vector<std::string> options_without_effect(const Options& effective);
 
-// Adds every option that changes generated code, by name and value. What was asked for does not count, only the values.
-void add_code_options(ContentHasher& hasher, const Options& effective);
+// Every option that changes generated code and has not its default, as `dtype="bf16" block-size="32"`: different texts
+// for different values. What was asked for does not count, only the values.
+std::string code_options_text(const Options& effective);
 
 }  // namespace weft

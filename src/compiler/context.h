@@ -18,6 +18,8 @@
 
 namespace weft {
 
+struct PlanSource;
+
 struct Context {
   Options options;
   DeviceDescription device;
@@ -30,6 +32,7 @@ struct Context {
   std::unique_ptr<CompileCache> cache = std::make_unique<CompileCache>();  // on disk; disabled unless opened
   std::unique_ptr<GeneratedKernels> generated = std::make_unique<GeneratedKernels>();  // what Plans call of it is here
   std::unique_ptr<FirstTimeWork> first_time_work = std::make_unique<FirstTimeWork>();  // of all that is made in it
+  std::shared_ptr<const PlanSource> stored_plans;  // where there are any, nothing is compiled (compiler/plan_store.h)
   RankGroups groups;  // that this process, or thread of it, is in: set by what runs several ranks
   Log log;
 

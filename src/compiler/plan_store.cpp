@@ -11,6 +11,7 @@
 #include "base/byte_stream.h"
 #include "base/files.h"
 #include "base/options_text.h"
+#include "base/text.h"
 #include "codegen/compile_rows.h"
 #include "compiler/pieces.h"
 #include "ir/print.h"
@@ -20,15 +21,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMostTunedBytes = 64u << 20;
-
-std::string code_options_text(const Options& options) {
-  Options of_content = options;
-  // A path; what it leads to is what counts.
-  of_content.tuned = options.tuned.empty() ? "" : hash_bytes(read_file(options.tuned, kMostTunedBytes)).hex();
-  ContentHasher hasher;
-  add_code_options(hasher, of_content);
-  return hasher.finish().hex();
-}
 
 std::string priorities_text(const PriorityLists& priorities) {
   std::string text;
@@ -41,25 +33,38 @@ std::string device_text(const DeviceDescription& device) {
 }
 
 std::string ranges_text(std::span<const TokenRange> ranges) {
-  std::string text;
-  for (const TokenRange& range : ranges) text += fmt::format("{}-{} ", range.lo, range.hi);
-  return text;
+  std::vector<std::string> parts;
+  for (const TokenRange& range : ranges) parts.push_back(fmt::format("{}-{}", range.lo, range.hi));
+  return fmt::format("{}", fmt::join(parts, " "));
 }
 
-// Plans that several ranges share once: their numbers by range, the functions, the Plans.
-std::vector<std::byte> bytes_of(const CompiledRanges& compiled, const GeneratedKernels& generated) {
-  std::vector<const Plan*> plans;
-  ByteWriter writer;
-  writer.count(compiled.plans.size());
-  for (const auto& plan : compiled.plans) {
-    const auto known = std::find(plans.begin(), plans.end(), plan.get());
-    writer.number(static_cast<std::uint32_t>(known - plans.begin()));
-    if (known == plans.end()) plans.push_back(plan.get());
-  }
+// What the graph and the words of the user about it make of the Plans.
+std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& context,
+                                       std::span<const TokenRange> ranges) {
+  return {{"priorities", priorities_text(context.priorities)},
+          {"ranges", ranges_text(ranges)},
+          {"graph", hash_bytes(display(traced)).hex()}};
+}
+
+std::set<std::string> functions_of(std::span<const Plan* const> plans, const GeneratedKernels& generated) {
   std::set<std::string> functions;
   for (const Plan* plan : plans)
     for (const PlanStep& step : plan->steps)
       if (generated.find(step.op) == step.kernel) functions.insert(step.op);
+  return functions;
+}
+
+// Plans that several ranges share once: their numbers by range, the functions, the Plans.
+std::vector<std::byte> bytes_of(std::span<const Plan* const> by_range, const GeneratedKernels& generated) {
+  std::vector<const Plan*> plans;
+  ByteWriter writer;
+  writer.count(by_range.size());
+  for (const Plan* plan : by_range) {
+    const auto known = std::find(plans.begin(), plans.end(), plan);
+    writer.number(static_cast<std::uint32_t>(known - plans.begin()));
+    if (known == plans.end()) plans.push_back(plan);
+  }
+  const std::set<std::string> functions = functions_of(plans, generated);
   writer.count(functions.size());
   for (const std::string& name : functions) {
     const GeneratedObject& object = generated.object(name);
@@ -108,32 +113,91 @@ std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> byt
 }
 
 // Kernels of other providers are of libraries whose versions are in no key.
-bool is_of_this_program(const CompiledRanges& compiled) {
+bool is_of_this_program(std::span<const Plan* const> plans) {
   const auto is_own = [](const PlanStep& step) {
     const std::string& provider = step.kernel->provider;
     return provider == "cpu" || provider == "native" || provider == "reference";
   };
-  return std::all_of(compiled.plans.begin(), compiled.plans.end(),
-                     [&](const auto& plan) { return std::all_of(plan->steps.begin(), plan->steps.end(), is_own); });
+  return std::all_of(plans.begin(), plans.end(),
+                     [&](const Plan* plan) { return std::all_of(plan->steps.begin(), plan->steps.end(), is_own); });
+}
+
+std::vector<const Plan*> plans_by_range(const CompiledRanges& compiled) {
+  std::vector<const Plan*> plans;
+  for (const auto& plan : compiled.plans) plans.push_back(plan.get());
+  return plans;
+}
+
+// Whether everything that changes Plans has content that could be stated.
+bool has_known_content(const Context& context) {
+  const Options& all = context.options;
+  return context.passes.empty() && all.plugin.empty() && all.patterns.empty() && all.limit_rewrites.empty() &&
+         all.eager_piece.empty() && all.skip_pass.empty() && !build_id().empty();
+}
+
+// Whether somebody wants to look at the way to a Plan, or stops on it.
+bool looks_on_the_way(const Context& context, const PassRunnerOptions& options) {
+  return !context.options.expect_fusions.empty() || !options.dump_folder.empty() || !options.print_after.empty() ||
+         options.stop_after;
+}
+
+CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const Context& context,
+                           std::vector<TokenRange> ranges, const PassRunnerOptions& options) {
+  USER_CHECK(
+      !looks_on_the_way(context, options),
+      "[{}] is compiled already: --expect-fusions, --compile-to, --print-ir-after and --debug-dump-path want the "
+      "model itself",
+      source.name);
+  const auto stored = std::find_if(source.graphs.begin(), source.graphs.end(),
+                                   [&](const StoredPlans& graph) { return graph.graph == traced.name; });
+  USER_CHECK(stored != source.graphs.end(), "[{}] has no plans of the graph {}", source.name, traced.name);
+  const CacheKey wanted("plans", graph_factors(traced, context, ranges));
+  if (const auto difference = first_difference(wanted, stored->made_from))
+    fail_user("[{}] was compiled of the graph {} with {} {}, but here it is {}", source.name, traced.name,
+              difference->factor, quote(difference->found.value_or("")), quote(difference->wanted.value_or("")));
+  context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));
+  try {
+    std::vector<std::shared_ptr<const Plan>> plans = plans_of(stored->bytes, context);
+    USER_CHECK(plans.size() == ranges.size(), "there are {} for {} ranges", plans.size(), ranges.size());
+    return {.ranges = std::move(ranges), .plans = std::move(plans)};
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const Error& error) {
+    fail_user("[{}] the plans of {} are of no use: {}", source.name, traced.name, error.what());
+  }
 }
 
 }  // namespace
 
+Options options_of_content(const Options& options) {
+  Options of_content = options;
+  if (!options.tuned.empty()) of_content.tuned = hash_bytes(read_file(options.tuned, kMostTunedBytes)).hex();
+  return of_content;
+}
+
+StoredPlans store_plans(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
+                        std::span<const Plan* const> plans) {
+  USER_CHECK(has_known_content(context) && is_of_this_program(plans),
+             "[plans] cannot be kept where they were made with plugins, with --patterns, --limit-rewrites, "
+             "--eager-piece or --skip-pass, or with kernels of other libraries");
+  const std::set<std::string> functions = functions_of(plans, *context.generated);
+  return {.graph = traced.name,
+          .made_from = graph_factors(traced, context, ranges),
+          .functions = {functions.begin(), functions.end()},
+          .bytes = bytes_of(plans, *context.generated)};
+}
+
 std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
                                   const PassRunnerOptions& options) {
-  const Options& all = context.options;
-  if (!context.cache->enabled() || !context.passes.empty() || !all.plugin.empty() || !all.patterns.empty() ||
-      !all.expect_fusions.empty() || !all.limit_rewrites.empty() || !all.eager_piece.empty() || !all.logs.empty() ||
-      !options.skip.empty() || !options.dump_folder.empty() || !options.print_after.empty() || options.stop_after ||
-      build_id().empty())
+  if (!context.cache->enabled() || !has_known_content(context) || looks_on_the_way(context, options) ||
+      !context.options.logs.empty() || !options.skip.empty())
     return std::nullopt;
-  return CacheKey("plans", {{"build", build_id()},
-                            {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
-                            {"device", device_text(context.device)},
-                            {"options", code_options_text(all)},
-                            {"priorities", priorities_text(context.priorities)},
-                            {"ranges", ranges_text(ranges)},
-                            {"graph", hash_bytes(display(traced)).hex()}});
+  std::vector<CacheFactor> factors{{"build", build_id()},
+                                   {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
+                                   {"device", device_text(context.device)},
+                                   {"options", code_options_text(options_of_content(context.options))}};
+  for (CacheFactor& factor : graph_factors(traced, context, ranges)) factors.push_back(std::move(factor));
+  return CacheKey("plans", std::move(factors));
 }
 
 CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, bool hit) {
@@ -155,6 +219,7 @@ CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, b
 
 CompiledRanges find_or_compile(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
                                const PassRunnerOptions& options) {
+  if (context.stored_plans) return find_stored(*context.stored_plans, traced, context, std::move(ranges), options);
   const std::optional<CacheKey> key = plans_key(traced, context, ranges, options);
   if (!key) return compile_ranges(traced, context, std::move(ranges), options);
   if (const auto entry = context.cache->find(*key)) {
@@ -167,7 +232,8 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
     }
   }
   CompiledRanges compiled = compile_ranges(traced, context, std::move(ranges), options);
-  if (is_of_this_program(compiled)) context.cache->store(*key, bytes_of(compiled, *context.generated));
+  const std::vector<const Plan*> plans = plans_by_range(compiled);
+  if (is_of_this_program(plans)) context.cache->store(*key, bytes_of(plans, *context.generated));
   return compiled;
 }
 

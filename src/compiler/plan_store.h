@@ -23,9 +23,32 @@ std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, s
                                   const PassRunnerOptions& options);
 
 // compile_ranges, unless the cache of the Context has what it would give; then there are no records. What was compiled
-// is stored.
+// is stored. With stored Plans in the Context they come from there and from nowhere else: UserError, naming the factor
+// and both values, where they were made from anything else.
 CompiledRanges find_or_compile(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
                                const PassRunnerOptions& options);
+
+// One graph's Plans as they are kept outside of the cache, with the functions that they call.
+struct StoredPlans {
+  std::string graph;                   // its name
+  std::vector<CacheFactor> made_from;  // besides the build, the device and the options, which all graphs share
+  std::vector<std::string> functions;  // names of those that were generated
+  std::vector<std::byte> bytes;
+};
+
+// What find_or_compile takes Plans from instead of compiling.
+struct PlanSource {
+  std::string name;  // for messages
+  std::vector<StoredPlans> graphs;
+};
+
+// `plans` are by range. UserError where Plans cannot be kept: with plugins, with patterns and passes from outside the
+// tree, and with kernels of other libraries.
+StoredPlans store_plans(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
+                        std::span<const Plan* const> plans);
+
+// The options with the hash of a file's content in the place of its path, where the content changes code.
+Options options_of_content(const Options& options);
 
 // What became of a look-up, for reports.
 struct CacheUse {

@@ -350,6 +350,17 @@ const std::vector<CompileRecord>& ModelRunner::records() {
   return records_;
 }
 
+std::vector<StoredPlans> ModelRunner::store_plans() const {
+  USER_CHECK(forward_plan() != nullptr, "[compile] nothing is compiled into plans with these options");
+  std::vector<StoredPlans> stored;
+  for (const auto& [traced, model] : {std::pair(&*traced_forward_, &*forward_), {&*traced_head_, &*head_}}) {
+    std::vector<const Plan*> plans;
+    for (const Program* program : model->by_range) plans.push_back(program->plan());
+    stored.push_back(weft::store_plans(*traced, *context_, model->ranges, plans));
+  }
+  return stored;
+}
+
 CacheUse ModelRunner::cache_use() const { return weft::cache_use(*context_, forward_key_, forward_was_found_); }
 
 const Plan* ModelRunner::head_plan() const { return head_ == nullptr ? nullptr : head_->programs.front()->plan(); }

@@ -71,6 +71,8 @@ class ModelRunner {
   // The graphs as traced, for `weft dump graph`.
   std::shared_ptr<const Graph> traced_forward() const { return traced_forward_; }
   std::shared_ptr<const Graph> traced_head() const { return traced_head_; }
+  // The Plans of both graphs, for keeping them elsewhere. UserError where there are none, or they cannot be kept.
+  std::vector<StoredPlans> store_plans() const;
   // Null in eager mode and with --compile-to.
   const Plan* forward_plan() const;
   const Plan* head_plan() const;

@@ -18,7 +18,10 @@ constexpr std::size_t kLongestText = std::size_t{256} << 20;  // tokenizer.json,
 
 struct File {
   std::shared_ptr<const MappedFile> map;
-  std::shared_ptr<Storage> storage;  // over the whole of it
+  std::span<const std::byte> bytes;  // of the map, all or a part
+  std::shared_ptr<Storage> storage;  // over those
+
+  std::size_t offset() const { return static_cast<std::size_t>(bytes.data() - map->bytes().data()); }
 };
 
 FileKind kind_of(const std::string& path) {
@@ -31,12 +34,19 @@ std::string join(const std::string& folder, std::string_view name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
-File map_file(const std::string& path) {
+File map_file(const std::string& path, std::optional<FilePart> part = {}) {
   File file;
   file.map = std::make_shared<const MappedFile>(path);
+  file.bytes = file.map->bytes();
+  if (part) {
+    USER_CHECK(part->offset <= file.bytes.size() && part->bytes <= file.bytes.size() - part->offset,
+               "[{}] wanted {} bytes from byte {} on, but it has {}", path, part->bytes, part->offset,
+               file.bytes.size());
+    file.bytes = file.bytes.subspan(part->offset, part->bytes);
+  }
   // A Storage is writable by its type; that nobody writes to a checkpoint's tensors is part of their contract.
-  auto* bytes = const_cast<std::byte*>(file.map->bytes().data());
-  file.storage = Storage::view_of(bytes, static_cast<std::int64_t>(file.map->size()), file.map);
+  auto* bytes = const_cast<std::byte*>(file.bytes.data());
+  file.storage = Storage::view_of(bytes, static_cast<std::int64_t>(file.bytes.size()), file.map);
   return file;
 }
 
@@ -52,7 +62,7 @@ Tensor tensor_in(const File& file, DType dtype, const std::vector<std::int64_t>&
   if (bytes > 0 && offset % alignment != 0) {
     tensor.storage = Storage::allocate(bytes);
     tensor.byte_offset = 0;
-    std::memcpy(tensor.data(), file.map->bytes().data() + offset, static_cast<std::size_t>(bytes));
+    std::memcpy(tensor.data(), file.bytes.data() + offset, static_cast<std::size_t>(bytes));
   }
   return tensor;
 }
@@ -87,16 +97,16 @@ struct Checkpoint::Contents {
   mutable std::once_flag config_read;
   mutable ModelConfig config;
 
-  void open_gguf();
+  void open_gguf(std::optional<FilePart> part = {});
   void open_folder();
   void add_safetensors(const std::string& file_path);
   void check_index(const std::map<std::string, std::string>& index) const;
   void index_names();
 };
 
-void Checkpoint::Contents::open_gguf() {
-  files.push_back(map_file(path));
-  gguf = Gguf::parse(files[0].map->bytes(), path);
+void Checkpoint::Contents::open_gguf(std::optional<FilePart> part) {
+  files.push_back(map_file(path, part));
+  gguf = Gguf::parse(files[0].bytes, path);
   if (const auto parts = gguf->find_integer("split.count"))
     USER_CHECK(*parts <= 1, "[{}] is one of {} parts, which are not read; join them first (llama-gguf-split --merge)",
                path, *parts);
@@ -110,7 +120,7 @@ void Checkpoint::Contents::open_gguf() {
 void Checkpoint::Contents::add_safetensors(const std::string& file_path) {
   files.push_back(map_file(file_path));
   const auto& file = files.back();
-  for (auto& tensor : Safetensors::parse(file.map->bytes(), file_path).tensors)
+  for (auto& tensor : Safetensors::parse(file.bytes, file_path).tensors)
     tensors.push_back(
         {std::move(tensor.name), tensor_in(file, tensor.dtype, tensor.shape, tensor.offset, tensor.bytes), file_path});
 }
@@ -174,6 +184,18 @@ Checkpoint Checkpoint::open(const std::string& path) {
   return Checkpoint(std::move(contents));
 }
 
+Checkpoint Checkpoint::open_part(const std::string& path, FilePart part) {
+  auto contents = std::make_shared<Contents>();
+  contents->path = path;
+  contents->open_gguf(part);
+  return Checkpoint(std::move(contents));
+}
+
+std::span<const std::byte> Checkpoint::gguf_bytes() const {
+  CHECK(is_gguf(), "[{}] is a folder of several files", path());
+  return contents_->files[0].bytes;
+}
+
 const std::string& Checkpoint::path() const { return contents_->path; }
 bool Checkpoint::is_gguf() const { return contents_->gguf.has_value(); }
 const std::string& Checkpoint::architecture() const { return contents_->architecture; }
@@ -181,8 +203,19 @@ const std::vector<TensorEntry>& Checkpoint::tensors() const { return contents_->
 
 std::int64_t Checkpoint::file_bytes() const {
   std::int64_t bytes = 0;
-  for (const auto& file : contents_->files) bytes += static_cast<std::int64_t>(file.map->size());
+  for (const auto& file : contents_->files) bytes += static_cast<std::int64_t>(file.bytes.size());
   return bytes;
+}
+
+std::vector<CheckpointFile> Checkpoint::files() const {
+  const auto name_of = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
+  std::vector<CheckpointFile> files;
+  if (!is_gguf())
+    files.push_back({name_of(contents_->config_path), static_cast<std::int64_t>(contents_->config_text.size()),
+                     hash_bytes(contents_->config_text)});
+  for (const auto& file : contents_->files)
+    files.push_back({name_of(file.map->path()), static_cast<std::int64_t>(file.bytes.size()), hash_bytes(file.bytes)});
+  return files;
 }
 
 const ModelConfig& Checkpoint::config() const {
@@ -225,7 +258,7 @@ std::optional<std::string> Checkpoint::folder_file(std::string_view name) const 
 }
 
 void Checkpoint::will_need() const {
-  for (const auto& file : contents_->files) file.map->will_need(0, file.map->size());
+  for (const auto& file : contents_->files) file.map->will_need(file.offset(), file.bytes.size());
 }
 
 void Checkpoint::drop_pages() const {
@@ -235,7 +268,7 @@ void Checkpoint::drop_pages() const {
 void Checkpoint::drop_pages(const TensorEntry& entry) const {
   for (const auto& file : contents_->files)
     if (entry.tensor.storage == file.storage)
-      file.map->drop(static_cast<std::size_t>(entry.tensor.byte_offset),
+      file.map->drop(file.offset() + static_cast<std::size_t>(entry.tensor.byte_offset),
                      static_cast<std::size_t>(entry.tensor.meta.bytes().number()));
 }
 

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/content_hash.h"
+#include "base/files.h"
 #include "io/generation_config.h"
 #include "io/gguf.h"
 #include "io/model_config.h"
@@ -26,17 +28,32 @@ struct TensorEntry {
   std::string file;  // for messages
 };
 
+struct CheckpointFile {
+  std::string name;  // in the folder of the checkpoint; of a part, that of the whole file
+  std::int64_t bytes = 0;
+  ContentHash hash;  // as hash_bytes gives it
+
+  friend bool operator==(const CheckpointFile&, const CheckpointFile&) = default;
+};
+
 // A handle; copies share what was opened. May be used from several threads.
 class Checkpoint {
  public:
   // Reads and checks all headers. UserError when there is nothing at the path, when it is neither a GGUF file nor a
   // folder with config.json and safetensors, and for whatever is wrong with the headers.
   static Checkpoint open(const std::string& path);
+  // A GGUF file that is a part of another, at the path.
+  static Checkpoint open_part(const std::string& path, FilePart part);
 
   const std::string& path() const;
   bool is_gguf() const;
+  // The whole of a GGUF file, valid as long as this lives; InternalError for a folder.
+  std::span<const std::byte> gguf_bytes() const;
   // Bytes of all mapped files.
   std::int64_t file_bytes() const;
+
+  // What the model is: the GGUF file, or config.json and the files of the weights. Reads all of them.
+  std::vector<CheckpointFile> files() const;
 
   // Of an architecture that Weft may not know; a model's file should be looked up by it before config() is asked for.
   const std::string& architecture() const;

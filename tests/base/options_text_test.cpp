@@ -35,14 +35,8 @@ Options changed(const OptionRow& row) {
   return options;
 }
 
-ContentHash key(const Options& options) {
-  ContentHasher hasher;
-  add_code_options(hasher, options);
-  return hasher.finish();
-}
-
-TEST(AddCodeOptions, ChangesWithEveryMarkedOptionAndNoOther) {
-  std::set<ContentHash> keys{key(Options())};
+TEST(CodeOptionsText, ChangesWithEveryMarkedOptionAndNoOther) {
+  std::set<std::string> keys{code_options_text(Options())};
   std::size_t marked = 0;
   for (const OptionRow& row : option_table()) {
     const Options options = changed(row);
@@ -50,18 +44,29 @@ TEST(AddCodeOptions, ChangesWithEveryMarkedOptionAndNoOther) {
     EXPECT_NE(value_text(options, row), value_text(Options(), row)) << row.name;
     if (row.effect == OptionEffect::code) {
       ++marked;
-      EXPECT_TRUE(keys.insert(key(options)).second) << row.name;
+      EXPECT_TRUE(keys.insert(code_options_text(options)).second) << row.name;
     } else {
-      EXPECT_EQ(key(options), key(Options())) << row.name;
+      EXPECT_EQ(code_options_text(options), code_options_text(Options())) << row.name;
     }
   }
   EXPECT_GT(marked, 15u);
 }
 
-TEST(AddCodeOptions, DoesNotDependOnWhereAValueCameFrom) {
+TEST(CodeOptionsText, DoesNotDependOnWhereAValueCameFrom) {
   Options options;
   set_option(options, "dtype", "auto", "command line");
-  EXPECT_EQ(key(options), key(Options()));
+  EXPECT_EQ(code_options_text(options), "");
+}
+
+TEST(CodeOptionsText, SaysWhatIsNotAsByDefault) {
+  Options options;
+  set_option(options, "dtype", "bf16", "test");
+  set_option(options, "cc.splitting_ops", "linear,a b", "test");
+  EXPECT_EQ(code_options_text(options), "cc.splitting_ops=\"linear,a b\" dtype=\"bf16\"");
+  // Nothing is cut off.
+  const std::string many(5000, 'x');
+  options.tuned = many;
+  EXPECT_NE(code_options_text(options).find(many), std::string::npos);
 }
 
 TEST(ValueText, ReadsBackForEveryOption) {

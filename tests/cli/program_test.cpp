@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/tensor_file.h"
+#include "apps/cli/verb.h"
 #include "tensor/meta.h"
 #include "tests/program_run.h"
 

@@ -10,6 +10,7 @@
 #include "runtime/replay.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/small_layer.h"
+#include "tests/thrown_message.h"
 
 namespace weft::plan_store_test {
 
@@ -136,6 +137,41 @@ TEST_F(PlanStore, WhatElseTheCompilerReadsIsInTheKey) {
   EXPECT_NE(*plans_key(*traced, *context, std::vector<TokenRange>{{1, 64}}, {}), key);
   traced->inputs()[0]->name = "other";
   EXPECT_NE(*plans_key(*traced, *context, ranges(), {}), key);
+}
+
+// As an artifact holds them.
+TEST_F(PlanStore, StoredPlansStandInForTheCompiler) {
+  const auto first = open();
+  const auto traced = small_layer(*first);
+  const CompiledRanges compiled_now = find_or_compile(*traced, *first, ranges(), {});
+  std::vector<const Plan*> plans;
+  for (const auto& plan : compiled_now.plans) plans.push_back(plan.get());
+  PlanSource source{.name = "m.weft", .graphs = {store_plans(*traced, *first, ranges(), plans)}};
+  EXPECT_EQ(source.graphs[0].functions.size(), first->generated->size());
+  const auto open_over = [&](const PlanSource& plans_of) {
+    return open([&](Context& context) { context.stored_plans = std::make_shared<const PlanSource>(plans_of); });
+  };
+  const auto second = open_over(source);
+  const CompiledRanges found = find_or_compile(*small_layer(*second), *second, ranges(), {});
+  EXPECT_EQ(compiled(*second), 0);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(plan_text(*found.plans[i]), plan_text(*compiled_now.plans[i]));
+  EXPECT_EQ(results_of(found, *traced, *second), results_of(compiled_now, *traced, *first));
+  const auto refusal = [&](const Context& context, std::vector<TokenRange> of, const PassRunnerOptions& options = {}) {
+    return message_of([&] { find_or_compile(*small_layer(context), context, std::move(of), options); });
+  };
+  EXPECT_NE(refusal(*second, {{1, 64}}).find("with ranges \"1-4 5-64\", but here it is \"1-64\""), std::string::npos);
+  second->priorities.set("linear", {"reference"});
+  EXPECT_NE(refusal(*second, ranges()).find("with priorities"), std::string::npos);
+  PassRunnerOptions looking;
+  looking.stop_after = Stage::lowered;
+  EXPECT_NE(refusal(*open_over(source), ranges(), looking).find("is compiled already"), std::string::npos);
+  source.graphs[0].bytes.resize(source.graphs[0].bytes.size() / 2);
+  EXPECT_NE(refusal(*open_over(source), ranges()).find("are of no use"), std::string::npos);
+  source.graphs.clear();
+  EXPECT_NE(refusal(*open_over(source), ranges()).find("has no plans of the graph"), std::string::npos);
+  first->options.skip_pass = {"raise"};
+  EXPECT_NE(message_of([&] { store_plans(*traced, *first, ranges(), plans); }).find("cannot be kept"),
+            std::string::npos);
 }
 
 TEST_F(PlanStore, KeepsNothingWhereItCannotSayWhatWasRead) {

@@ -1,4 +1,5 @@
-// A thousand replays allocate nothing: every operator new of this program counts.
+// A thousand replays allocate nothing: every operator new of this program counts, but under sanitizers, which have
+// their own.
 
 #include <atomic>
 #include <cstdlib>
@@ -13,6 +14,13 @@
 namespace weft::replay_allocation_test {
 
 std::atomic<std::int64_t> allocations{0};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCounts = false;
+
+}  // namespace weft::replay_allocation_test
+#else
+constexpr bool kCounts = true;
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   ++allocations;
@@ -36,6 +44,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif
 
 namespace weft::replay_allocation_test {
 
@@ -70,7 +79,7 @@ TEST(ReplayAllocation, ReplaysWithOtherTokenCountsAllocateAndLookUpNothing) {
   // The same counters see what is not captured.
   const std::int64_t replayed = allocations;
   replay.run(ReplayMode::none);
-  EXPECT_GT(allocations - replayed, 0);
+  EXPECT_EQ(allocations - replayed > 0, kCounts);
   EXPECT_GT(replay.counts().look_ups, 0);
   EXPECT_GT(replay.counts().allocations, 0);
 }

@@ -91,11 +91,10 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
   USER_CHECK(arguments.repetitions >= 1 && arguments.repetitions <= 1'000'000,
              "[-r] must be in [1, 1000000], but is {}", arguments.repetitions);
   const std::vector<std::int64_t> threads = thread_counts(arguments, call.options);
-  const Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
   BenchReport report(format, call.out);
   for (std::size_t i = 0; i < threads.size(); ++i) {
     call.options.threads = threads[i];
-    const auto context = open_context(call);
+    const auto [context, checkpoint] = open_model(call, arguments.model);
     ModelRunner runner(context, checkpoint, make_model_registry());
     const BenchModel model = describe_model(runner, *context);
     for (const BenchTest& test : tests) check_bench_test(runner, test);
@@ -201,7 +200,7 @@ VERB(bench) {
                                       [=, &call] { *run = [=, &call] { return bench_ops(*of_ops, call); }; }),
                            *of_ops);
                Flags& model = flags.verb("model", "Speed of the forward pass, as llama-bench measures it.");
-               arguments->model.declare(model);
+               arguments->model.declare_to_run(model);
                model.option("-p,--n-prompt", arguments->prompts, "Prompt lengths.", {.shows_default = true});
                model.option("-n,--n-gen", arguments->generated, "Counts of generated tokens.", {.shows_default = true});
                model.option("--pg", arguments->pairs, "Prompt and generation in a row: -pg 512,128.");

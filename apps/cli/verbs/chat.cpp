@@ -68,7 +68,7 @@ VERB(chat) {
   verbs.add("chat", {"Talk to a model; each line of standard input is a message.",
                      [](Flags& flags, VerbCall& call) -> VerbBody {
                        auto arguments = std::make_shared<ChatArguments>();
-                       arguments->model.declare(flags);
+                       arguments->model.declare_to_run(flags);
                        arguments->sampling.declare(flags);
                        flags.option("--system", arguments->system, "What the conversation begins with.");
                        flags.flag("--stats", arguments->statistics, "Print rates and peak memory after each answer.");

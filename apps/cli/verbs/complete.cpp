@@ -50,7 +50,7 @@ int complete(const CompleteArguments& arguments, VerbCall& call) {
 VERB(complete) {
   verbs.add("complete", {"Continue a text.", [](Flags& flags, VerbCall& call) -> VerbBody {
                            auto arguments = std::make_shared<CompleteArguments>();
-                           arguments->model.declare(flags);
+                           arguments->model.declare_to_run(flags);
                            arguments->prompt.declare(flags);
                            arguments->sampling.declare(flags);
                            flags.flag("--stats", arguments->statistics, "Print rates and peak memory at the end.");

@@ -95,7 +95,7 @@ VERB(logits) {
   verbs.add("logits", {"Print the logits of a forward pass, one JSON line for each position.",
                        [](Flags& flags, VerbCall& call) -> VerbBody {
                          auto arguments = std::make_shared<LogitsArguments>();
-                         arguments->model.declare(flags);
+                         arguments->model.declare_to_run(flags);
                          arguments->prompt.declare(flags);
                          flags.option("--ids", arguments->ids, "A JSON list of token ids instead of a prompt.");
                          flags.option("--positions", arguments->positions, "last, all, or positions as in 3,7.",

@@ -1,0 +1,116 @@
+#include "apps/cli/session.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "builtin/models.h"
+#include "engine/artifact.h"
+#include "engine/artifact_manifest.h"
+
+namespace weft {
+namespace {
+
+struct CompileArguments {
+  ModelArgument model;
+  std::string output;
+  std::string target;
+  std::string inspected;
+  bool with_weights = false;
+  bool json = false;
+};
+
+// The instruction sets of cpu=FEATURES, or nothing of "".
+std::string features_of(const std::string& target) {
+  constexpr std::string_view kCpu = "cpu=";
+  USER_CHECK(target.empty() || target.starts_with(kCpu), "[--target] must be cpu=FEATURES as in cpu=avx2, but is {}",
+             quote(target));
+  return target.substr(target.empty() ? 0 : kCpu.size());
+}
+
+std::int64_t member_bytes(const ArtifactManifest& manifest) {
+  std::int64_t bytes = 0;
+  for (const ArtifactMember& member : manifest.members) bytes += member.bytes;
+  return bytes;
+}
+
+std::size_t function_count(const ArtifactManifest& manifest) {
+  std::size_t count = 0;
+  for (const StoredPlans& graph : manifest.graphs) count += graph.functions.size();
+  return count;
+}
+
+std::string manifest_text(const ArtifactManifest& manifest) {
+  std::string text = fmt::format("weft          {}, build {}\ncode          LLVM {}, emitter {}\n", manifest.weft,
+                                 manifest.build, manifest.llvm, manifest.emitter);
+  text += fmt::format("device        {}, {} threads, {}\narchitecture  {}\n", manifest.features, manifest.threads,
+                      manifest.fp8, manifest.architecture);
+  text += fmt::format("checkpoint    {}{}\n", quote(manifest.checkpoint),
+                      manifest.model.empty() ? "" : fmt::format(" ({})", quote(manifest.model)));
+  for (const CheckpointFile& file : manifest.files)
+    text += fmt::format("  {} {:>12}  {}\n", file.hash.hex(), file.bytes, quote(file.name));
+  text += "options\n";
+  for (const auto& [name, value] : manifest.options) text += fmt::format("  {} = {}\n", quote(name), quote(value));
+  for (const StoredPlans& graph : manifest.graphs) {
+    text += fmt::format("graph {}\n", quote(graph.graph));
+    for (const CacheFactor& factor : graph.made_from)
+      text += fmt::format("  {} = {}\n", quote(factor.name), quote(factor.value));
+    for (const std::string& function : graph.functions) text += fmt::format("  function {}\n", quote(function));
+  }
+  text += "members\n";
+  for (const ArtifactMember& member : manifest.members)
+    text += fmt::format("  {} {:>12}  {}\n", member.hash.hex(), member.bytes, quote(member.name));
+  return text;
+}
+
+int inspect(const CompileArguments& arguments, VerbCall& call) {
+  USER_CHECK(
+      arguments.model.name.empty() && arguments.output.empty() && arguments.target.empty() && !arguments.with_weights,
+      "[--inspect] shows a file alone: MODEL, -o, --target and --with-weights do not go with it");
+  const Artifact artifact = Artifact::open(arguments.inspected);
+  call.out << (arguments.json ? json_text(manifest_json(artifact.manifest()), 2) + "\n"
+                              : manifest_text(artifact.manifest()));
+  return 0;
+}
+
+int compile_model(const CompileArguments& arguments, VerbCall& call) {
+  if (!arguments.inspected.empty()) return inspect(arguments, call);
+  USER_CHECK(!arguments.model.name.empty(), "[model] must be given: weft compile MODEL -o FILE");
+  USER_CHECK(!arguments.output.empty(), "[-o] must be given: the file to write, model.weft");
+  const std::string features = features_of(arguments.target);
+  if (!features.empty()) set_option(call.options, "cpu-features", features, "--target");
+  const auto context = open_context(call);
+  USER_CHECK(features.empty() || features == cpu_features_text(context->device.features),
+             "[--target] this device has {} at most, but is asked for {}", cpu_features_text(context->device.features),
+             features);
+  ModelRunner runner(context, Checkpoint::open(arguments.model.path(call)), make_model_registry());
+  const ArtifactManifest manifest =
+      write_artifact({.path = arguments.output, .model = arguments.model.name, .with_weights = arguments.with_weights},
+                     runner, *context);
+  if (arguments.json) {
+    call.out << json_text(manifest_json(manifest), 2) << "\n";
+  } else {
+    call.out << fmt::format("{}: {} graphs, {} functions, {} members of {} bytes\n", quote(arguments.output, 1000),
+                            manifest.graphs.size(), function_count(manifest), manifest.members.size(),
+                            member_bytes(manifest));
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(compile) {
+  verbs.add("compile",
+            {"Compile a model ahead of time into one file, which complete, chat, logits and bench model run.",
+             [](Flags& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<CompileArguments>();
+               arguments->model.declare(flags, ModelArgument::optional);
+               flags.option("-o,--output", arguments->output,
+                            "The file to write, model.weft. It holds machine code: run only what you trust.");
+               flags.option("--target", arguments->target,
+                            "For devices of fewer instruction sets than this one: cpu=avx2.");
+               flags.flag("--with-weights", arguments->with_weights,
+                          "Put the GGUF file inside, where it is mapped, instead of its name and hash alone.");
+               flags.option("--inspect", arguments->inspected, "Instead: print what such a file holds; loads no code.");
+               flags.flag("--json", arguments->json, "Print the manifest as JSON.");
+               return [arguments, &call] { return compile_model(*arguments, call); };
+             }});
+}

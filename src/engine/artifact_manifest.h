@@ -1,0 +1,18 @@
+#pragma once
+
+// manifest.json of an artifact (engine/artifact.h).
+
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "engine/artifact.h"
+
+namespace weft {
+
+Json manifest_json(const ArtifactManifest& manifest);
+
+// UserError, which begins with [where], unless the text is what manifest_json gave.
+ArtifactManifest parse_manifest(std::string_view text, const std::string& where);
+
+}  // namespace weft
