@@ -72,7 +72,8 @@ def main():
         old.unlink()
     environment = dict(os.environ, GTEST_COLOR="no")
     environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
-    environment.setdefault("TSAN_OPTIONS", "halt_on_error=1")
+    suppressions = pathlib.Path(__file__).resolve().with_name("thread_sanitizer_suppressions.txt")
+    environment.setdefault("TSAN_OPTIONS", f"halt_on_error=1 suppressions={suppressions}")
     command = ["ctest", "--test-dir", str(build), "--verbose", "--no-tests=error", "-j", str(os.cpu_count())]
     command += sys.argv[2:]
     if build.name == "tsan":
