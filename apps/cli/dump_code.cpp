@@ -47,7 +47,8 @@ Code code_of(const std::vector<std::shared_ptr<Graph>>& graphs, const Context& c
   std::map<std::string, std::size_t> known;  // by name of the function
   for (const auto& graph : graphs) {
     const auto calls = calls_of_pieces(*graph);
-    const PieceSchedules schedules = schedule_pieces(*graph, context, token_range(*graph, context.options));
+    PassContext passes = pass_context(context, token_range(*graph, context.options));
+    const PieceSchedules schedules = schedule_pieces(*graph, passes);
     for (const auto& piece : graph->pieces) {
       const Schedule& schedule = schedules.at(piece->name).schedule;
       for (const RowRegion& region : schedule.regions) {

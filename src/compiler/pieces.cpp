@@ -57,8 +57,7 @@ PieceCode schedule_piece(const Graph& piece, PassContext& passes) {
   return {std::move(graph), std::move(schedule)};
 }
 
-PieceSchedules schedule_pieces(const Graph& split, const Context& context, TokenRange range) {
-  PassContext passes = pass_context(context, range);
+PieceSchedules schedule_pieces(const Graph& split, PassContext& passes) {
   PieceSchedules schedules;
   for (const auto& piece : split.pieces) schedules[piece->name] = schedule_piece(*piece, passes);
   return schedules;
@@ -67,7 +66,7 @@ PieceSchedules schedule_pieces(const Graph& split, const Context& context, Token
 PieceSchedules generate_pieces(const Graph& split, const Context& context, TokenRange range) {
   PassContext passes = pass_context(context, range);
   if (context.options.backend == "eager") return schedule_as_written(split, passes);
-  PieceSchedules schedules = schedule_pieces(split, context, range);
+  PieceSchedules schedules = schedule_pieces(split, passes);
   for (auto& [name, code] : schedules)
     if (is_eager_piece(context.options, split.name, name)) code.schedule = schedule_as_written(*code.graph);
   if (context.options.require_codegen) refuse_what_is_left(split, schedules);

@@ -25,7 +25,7 @@ PieceCode schedule_piece(const Graph& piece, PassContext& passes);
 bool generates_code(const Context& context);
 
 // Which row programs the pieces are made of, before anything is compiled.
-PieceSchedules schedule_pieces(const Graph& split, const Context& context, TokenRange range);
+PieceSchedules schedule_pieces(const Graph& split, PassContext& passes);
 
 // Whether the node fills or copies memory and computes nothing.
 bool only_moves(const Node& node);

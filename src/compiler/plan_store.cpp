@@ -15,6 +15,7 @@
 #include "codegen/compile_rows.h"
 #include "compiler/pieces.h"
 #include "ir/print.h"
+#include "kernels/provider.h"
 #include "runtime/plan_file.h"
 
 namespace weft {
@@ -112,11 +113,14 @@ std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> byt
   return by_range;
 }
 
-// Kernels of other providers are of libraries whose versions are in no key.
+// Kernels of other providers are of libraries, whose versions are in no key, or from outside.
 bool is_of_this_program(std::span<const Plan* const> plans) {
-  const auto is_own = [](const PlanStep& step) {
-    const std::string& provider = step.kernel->provider;
-    return provider == "cpu" || provider == "native" || provider == "reference";
+  const std::span<const ProviderEntry> providers = provider_table();
+  const auto is_own = [&](const PlanStep& step) {
+    return step.kernel->provider == "native" ||
+           std::any_of(providers.begin(), providers.end(), [&](const ProviderEntry& provider) {
+             return provider.name == step.kernel->provider && provider.version == nullptr;
+           });
   };
   return std::all_of(plans.begin(), plans.end(),
                      [&](const Plan* plan) { return std::all_of(plan->steps.begin(), plan->steps.end(), is_own); });
@@ -218,9 +222,10 @@ CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, b
 }
 
 CompiledRanges find_or_compile(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
-                               const PassRunnerOptions& options) {
+                               const PassRunnerOptions& options, std::optional<CacheKey>* used_key) {
   if (context.stored_plans) return find_stored(*context.stored_plans, traced, context, std::move(ranges), options);
   const std::optional<CacheKey> key = plans_key(traced, context, ranges, options);
+  if (used_key != nullptr) *used_key = key;
   if (!key) return compile_ranges(traced, context, std::move(ranges), options);
   if (const auto entry = context.cache->find(*key)) {
     context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));

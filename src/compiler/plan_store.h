@@ -24,9 +24,9 @@ std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, s
 
 // compile_ranges, unless the cache of the Context has what it would give; then there are no records. What was compiled
 // is stored. With stored Plans in the Context they come from there and from nowhere else: UserError, naming the factor
-// and both values, where they were made from anything else.
+// and both values, where they were made from anything else. `key`, if given, gets the key that was looked up.
 CompiledRanges find_or_compile(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
-                               const PassRunnerOptions& options);
+                               const PassRunnerOptions& options, std::optional<CacheKey>* key = nullptr);
 
 // One graph's Plans as they are kept outside of the cache, with the functions that they call.
 struct StoredPlans {

@@ -31,8 +31,8 @@ class Stitcher {
     return std::move(plan_);
   }
 
-  // Of what was run.
-  std::vector<StitchedCall> take_calls() { return std::move(calls_); }
+  // Where calls are noted; null where nobody wants them.
+  std::vector<StitchedCall>* calls = nullptr;
 
  private:
   int add_slot(PlanSlot slot) {
@@ -51,8 +51,7 @@ class Stitcher {
       inner[graph->inputs()[i].get()] = std::move(view);
     }
     const std::size_t first = plan_.steps.size();
-    StitchedCall stitched{.node = &call, .piece = piece, .first_step = first};
-    for (const GraphValue* operand : call.operands) stitched.operands.push_back(outer.at(operand));
+    if (calls != nullptr) calls->push_back({.node = &call, .piece = piece, .first_step = first});
     for (const ScheduledStep& step : schedule.steps) {
       if (step.node != nullptr) {
         add_step(*step.node, piece->name, call, inner);
@@ -62,12 +61,15 @@ class Stitcher {
     }
     for (std::size_t i = first; i < plan_.steps.size(); ++i)
       plan_.steps[i].is_splitting = piece->kind == DefinitionKind::splitting;
-    for (std::size_t i = 0; i < call.results.size(); ++i) {
-      stitched.results.push_back(inner.at(graph->results()[i]));
-      outer[call.result(i)] = stitched.results.back();
-    }
+    for (std::size_t i = 0; i < call.results.size(); ++i) outer[call.result(i)] = inner.at(graph->results()[i]);
+    if (calls != nullptr) complete(calls->back(), outer);
+  }
+
+  void complete(StitchedCall& stitched, const Views& views) const {
+    for (const GraphValue* operand : stitched.node->operands) stitched.operands.push_back(views.at(operand));
+    for (std::size_t i = 0; i < stitched.node->results.size(); ++i)
+      stitched.results.push_back(views.at(stitched.node->result(i)));
     stitched.last_step = plan_.steps.size();
-    calls_.push_back(std::move(stitched));
   }
 
   void add_step(const Node& node, const std::string& piece, const Node& call, Views& views) {
@@ -97,12 +99,6 @@ class Stitcher {
     if (step.kernel->scratch_bytes)
       step.scratch_bytes = step.kernel->scratch_bytes({operands, results, node.attributes, {1, 1}});
     plan_.steps.push_back(std::move(step));
-  }
-
-  static std::string layer_of(const Node& call) {
-    for (const auto& [key, value] : call.origin)
-      if (key == "layer") return value;
-    return "";
   }
 
   void add_function(const RowRegion& region, const std::string& piece, const Node& call, Views& views) {
@@ -145,16 +141,17 @@ class Stitcher {
   const PieceSchedules& schedules_;
   const Context& context_;
   Plan plan_;
-  std::vector<StitchedCall> calls_;
   std::vector<int> versions_;  // by slot: how often it was written over
 };
 
 }  // namespace
 
 std::vector<StitchedCall> stitched_calls(const Graph& split, const PieceSchedules& schedules, const Context& context) {
+  std::vector<StitchedCall> calls;
   Stitcher stitcher(split, schedules, context);
+  stitcher.calls = &calls;
   stitcher.run();
-  return stitcher.take_calls();
+  return calls;
 }
 
 Plan stitch(const Graph& split, const PieceSchedules& schedules, const Context& context) {

@@ -10,15 +10,6 @@
 #include "compiler/stitch.h"
 
 namespace weft {
-namespace {
-
-std::string layer_of(const Node& call) {
-  for (const auto& [key, value] : call.origin)
-    if (key == "layer") return value;
-  return "";
-}
-
-}  // namespace
 
 // One Replay and its calls, of which one at a time is under way.
 class PieceVerification::Watched {

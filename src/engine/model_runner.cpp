@@ -202,9 +202,10 @@ std::unique_ptr<ModelRunner::CompiledModel> ModelRunner::compile_all(const Graph
                                                                      const std::vector<TracedParam>& params,
                                                                      std::vector<TokenRange> ranges, Stopwatch& watch) {
   const PassRunnerOptions passes = pass_runner_options(context_->options);
-  if (forward_ == nullptr) forward_key_ = plans_key(traced, *context_, ranges, passes);
-  CompiledRanges compiled = find_or_compile(traced, *context_, std::move(ranges), passes);
-  if (forward_ == nullptr) forward_was_found_ = compiled.records.empty();
+  const bool is_forward = forward_ == nullptr;
+  CompiledRanges compiled =
+      find_or_compile(traced, *context_, std::move(ranges), passes, is_forward ? &forward_key_ : nullptr);
+  if (is_forward) forward_was_found_ = compiled.records.empty();
   watch.lap("compile");
   auto model = std::make_unique<CompiledModel>();
   model->ranges = compiled.ranges;

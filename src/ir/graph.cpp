@@ -32,6 +32,12 @@ NodeList::iterator insertion_point(NodeList& nodes, const Node* before) {
 
 }  // namespace
 
+std::string layer_of(const Node& node) {
+  for (const auto& [key, value] : node.origin)
+    if (key == "layer") return value;
+  return "";
+}
+
 std::string_view stage_text(Stage stage) { return kStageText[static_cast<std::size_t>(stage)]; }
 
 std::optional<Stage> stage_from_text(std::string_view text) {

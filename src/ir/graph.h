@@ -67,6 +67,9 @@ struct Node {
   bool is(std::string_view op_name) const { return kind == NodeKind::op && name == op_name; }
 };
 
+// The layer of a node's origin; "" outside layers.
+std::string layer_of(const Node& node);
+
 enum class DefinitionKind : std::uint8_t { graph, piece, splitting };
 
 class Graph {

@@ -22,12 +22,6 @@
 namespace weft {
 namespace {
 
-std::string layer_of(const Node& node) {
-  for (const auto& [key, value] : node.origin)
-    if (key == "layer") return value;
-  return "";
-}
-
 // A node as kernels see it.
 struct RequestOf {
   std::vector<std::optional<Meta>> operands;

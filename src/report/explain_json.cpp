@@ -72,7 +72,7 @@ Json passes_section(const std::vector<CompileRecord>& records) {
   return list;
 }
 
-// What comes behind the passes.
+// What is done around the passes.
 Json steps_section(const std::vector<CompileRecord>& records) {
   Json list = Json::array();
   for (const CompileRecord& record : records)

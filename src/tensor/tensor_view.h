@@ -31,6 +31,11 @@ struct TensorView {
   }
 };
 
+// Element i of a contiguous i32 or i64 view.
+inline std::int64_t index_at(const TensorView& indices, std::int64_t i) {
+  return indices.dtype == DType::i64 ? indices.as<const std::int64_t>()[i] : indices.as<const std::int32_t>()[i];
+}
+
 // What attention needs to know of a step, the value of a graph's `batch` input. All arrays are int32 and owned by the
 // caller for the length of the step. Sequence i owns the query rows [query_starts[i], query_starts[i + 1]); they are
 // the last of its lengths[i] tokens, whose KV pages are block_table[i * max_blocks ...].

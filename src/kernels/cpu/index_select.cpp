@@ -22,10 +22,6 @@ Verdict supports(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-std::int64_t row_at(const TensorView& index, std::int64_t i) {
-  return index.dtype == DType::i64 ? index.as<const std::int64_t>()[i] : index.as<const std::int32_t>()[i];
-}
-
 void run(const KernelCall& call) {
   const TensorView &x = call.operands[0], &index = call.operands[1], &result = call.results[0];
   const std::int64_t rows = index.size[0];
@@ -34,7 +30,7 @@ void run(const KernelCall& call) {
   const std::int64_t chunk = rows_of_chunk(rows, 2 * bytes, call.threads.threads());
   call.threads.run((rows + chunk - 1) / chunk, [&](std::int64_t number, int) {
     for (std::int64_t i = number * chunk; i < std::min(rows, (number + 1) * chunk); ++i) {
-      const std::int64_t row = row_at(index, i);
+      const std::int64_t row = index_at(index, i);
       USER_CHECK(row >= 0 && row < x.size[0], "[index_select] index {} is outside [0, {})", row, x.size[0]);
       std::memcpy(result.data + i * bytes, x.data + row * bytes, static_cast<std::size_t>(bytes));
     }
