@@ -68,9 +68,8 @@ ${assembly}    \".text\\n\");
 " @ONLY)
 set_source_files_properties(${WEFT_GENERATED}/prelude_data.cpp PROPERTIES OBJECT_DEPENDS "${bitcode}")
 
-add_library(
-  weft_llvm SHARED src/codegen/llvm/compile.cpp src/codegen/llvm/llvm_builder.cpp src/codegen/row_program.cpp
-                   ${WEFT_GENERATED}/prelude_data.cpp)
+weft_sources(llvm_sources IN src/codegen/llvm EXCEPT prelude.cpp)
+add_library(weft_llvm SHARED ${llvm_sources} src/codegen/row_program.cpp ${WEFT_GENERATED}/prelude_data.cpp)
 target_include_directories(weft_llvm PRIVATE ${CMAKE_SOURCE_DIR}/src ${WEFT_GENERATED})
 target_include_directories(weft_llvm SYSTEM PRIVATE ${WEFT_LLVM_HEADERS})
 target_link_libraries(weft_llvm PRIVATE weft_tensor weft_base ${WEFT_LLVM_LIBRARY})

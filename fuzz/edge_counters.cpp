@@ -17,3 +17,7 @@ __wrap___sanitizer_cov_trace_pc() {
   std::uint8_t& counter = edge_counters[(place * 0x9E3779B97F4A7C15u) >> (64 - kCounterBits)];
   if (counter != 0xFF) ++counter;
 }
+
+// Comparisons of floats, which g++ reports and libFuzzer does not take.
+extern "C" __attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_cmpf(float, float) {}
+extern "C" __attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_cmpd(double, double) {}

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <span>
 
+#include "apps/cli/bench_copy.h"
+#include "apps/cli/bench_ops_calls.h"
 #include "base/error.h"
 #include "compiler/kernel_timer.h"
 #include "compiler/sample_call.h"
@@ -16,8 +17,6 @@ namespace {
 constexpr std::int64_t kOwnCaches = 256 << 10;           // of a core; what is smaller is timed there
 constexpr std::int64_t kBeyondSharedCaches = 128 << 20;  // four times what the cores of a server share
 constexpr double kMostRepeatsInPlace = 200;              // in place sums grow with every run
-
-using StreamWords = std::uint64_t __attribute__((vector_size(16)));
 
 // The meaning of a call as a graph, its inputs the operands that are there; null unless it is two ops of which the
 // second reads a result of the first.
@@ -46,24 +45,6 @@ std::unique_ptr<Graph> two_calls(const Op& op, const OpTable& ops) {
   if (op.samples.empty()) return nullptr;
   const SampleCall call = make_sample_call(op, op.samples[0], DType::f32);
   return two_calls(op, ops, metas_of(call.operands), call.attributes);
-}
-
-// The op's first sample with rows and columns of another count, and groups of `group` unless that is 0; rounded between
-// its parts, as fusions are.
-Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group) {
-  const SampleCall call = make_sample_call(op, op.samples[0], DType::f32);
-  const std::int64_t before = infer_results(op, ops, metas_of(call.operands), call.attributes)[0].shape.back().number();
-  Sample sample = with_row_count(op.samples[0], tensors_with_rows(op, ops, op.samples[0]), rows);
-  for (SampleTensor& tensor : sample.tensors)
-    if (!tensor.shape.empty() && tensor.shape.back() % before == 0)
-      tensor.shape.back() = tensor.shape.back() / before * columns;
-  for (auto& [name, value] : sample.attributes)
-    if (group > 0 && name == "group_size") value = group;
-  if (op.schema.parameter_index("intermediate") >= 0) {
-    std::erase_if(sample.attributes, [](const auto& attribute) { return attribute.first == "intermediate"; });
-    sample.attributes.emplace_back("intermediate", EnumWord{"input_dtype"});
-  }
-  return sample;
 }
 
 std::int64_t bytes_of_metas(const std::vector<Meta>& metas) {
@@ -102,59 +83,13 @@ struct ChosenCall {
   std::int64_t bytes() const { return bytes_read() + bytes_of_metas(results); }
 };
 
-// The bytes that a call reads, writes over and writes elsewhere, in shares of the same proportion.
-class Copy {
- public:
-  Copy(ThreadPool& threads, const ChosenCall& call) : threads_(&threads) {
-    std::int64_t reads = call.bytes_read(), writes = bytes_of_metas(call.results), over = 0;
-    for (const Donation& donation : call.op->donates)
-      if (std::count(call.kernel->writes.begin(), call.kernel->writes.end(), donation.argument) > 0)
-        over += call.results[static_cast<std::size_t>(donation.result)].bytes().number();
-    parts_ = std::clamp<std::int64_t>((reads + writes) / kPartBytes, 1, 1024);
-    from_.assign(words(reads - over), StreamWords{1, 2});
-    over_.assign(words(over), StreamWords{3, 4});
-    to_.assign(words(writes - over), StreamWords{5, 6});
-  }
-
-  void run() {
-    if (parts_ == 1) return run_part(0);
-    threads_->run(parts_, [&](std::int64_t part, int) { run_part(part); });
-  }
-
- private:
-  static constexpr std::int64_t kPartBytes = 128 << 10;
-  static std::size_t words(std::int64_t bytes) {
-    return static_cast<std::size_t>(bytes / static_cast<std::int64_t>(sizeof(StreamWords)));
-  }
-  template <class Of>
-  auto share(Of& all, std::int64_t part) const {
-    const auto count = static_cast<std::int64_t>(all.size());
-    const std::int64_t begin = count * part / parts_;
-    return std::span(all.data() + begin, static_cast<std::size_t>(count * (part + 1) / parts_ - begin));
-  }
-
-  void run_part(std::int64_t part) {
-    const std::span<const StreamWords> from = share(from_, part);
-    const std::span<StreamWords> over = share(over_, part), to = share(to_, part);
-    for (StreamWords& word : over) word += StreamWords{1, 1};
-    const std::size_t whole = to.empty() ? 0 : from.size() / to.size(), rest = from.size() - whole * to.size();
-    const StreamWords* next = from.data();
-    std::size_t owed = 0;
-    StreamWords all = {};
-    for (StreamWords& word : to) {
-      for (std::size_t k = 0; k < whole; ++k) all ^= *next++;
-      if ((owed += rest) >= to.size()) {
-        owed -= to.size();
-        all ^= *next++;
-      }
-      word = all;
-    }
-  }
-
-  ThreadPool* threads_;
-  std::int64_t parts_ = 1;
-  std::vector<StreamWords> from_, over_, to_;
-};
+PlainCopy copy_beside(ThreadPool& threads, const ChosenCall& call) {
+  std::int64_t over = 0;
+  for (const Donation& donation : call.op->donates)
+    if (std::count(call.kernel->writes.begin(), call.kernel->writes.end(), donation.argument) > 0)
+      over += call.results[static_cast<std::size_t>(donation.result)].bytes().number();
+  return {threads, call.bytes_read() - over, over, bytes_of_metas(call.results) - over};
+}
 
 // One fused op on one call.
 class FusionBench {
@@ -187,7 +122,7 @@ class FusionBench {
   // Memory of its own for each of the ways.
   struct Turn {
     KernelTimer fused, first, second;
-    Copy copy;
+    PlainCopy copy;
   };
 
   ChosenCall chosen(const Node& node, std::int64_t rows) const {
@@ -227,7 +162,7 @@ class FusionBench {
     KernelTimer second(context_, *second_.op, *second_.kernel, operands_of(*meaning_.nodes().back(), first.results()),
                        second_.attributes);
     return {KernelTimer(context_, *fused_.op, *fused_.kernel, std::move(operands), fused_.attributes), std::move(first),
-            std::move(second), Copy(*context_.threads, fused_)};
+            std::move(second), copy_beside(*context_.threads, fused_)};
   }
 
   void time(std::vector<Turn>& turns, FusionBenchRow& row) const {

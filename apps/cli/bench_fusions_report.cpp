@@ -5,12 +5,6 @@
 namespace weft {
 namespace {
 
-Json microseconds(const std::vector<double>& seconds) {
-  Json list = Json::array();
-  for (const double one : seconds) list.push_back(one * 1e6);
-  return list;
-}
-
 Json fields_of(const FusionBenchRow& row) {
   return {{"op", row.op},
           {"call", row.call},

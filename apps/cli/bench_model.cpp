@@ -12,6 +12,7 @@
 #include "apps/cli/csv.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "io/quantized_weight.h"
 #include "tensor/batch.h"
 
@@ -30,25 +31,27 @@ class Sequence {
   }
 
   void rewind(std::int64_t length) { length_ = length; }
+  std::int64_t steps() const { return steps_; }
 
-  // Feeds random tokens, at most `chunk` in a step; logits for the last one only.
+  // Feeds random tokens, at most `chunk` in a step, each of which gives the logits of its last row.
   void feed(std::int64_t count, std::int64_t chunk) {
     for (std::int64_t left = count; left > 0;) {
       const std::int64_t rows = std::min({left, chunk, runner_.max_tokens()});
       left -= rows;
-      step(rows, left == 0);
+      step(rows);
     }
   }
 
  private:
-  void step(std::int64_t rows, bool want_logits) {
-    std::vector<std::int64_t> ids, positions, logit_rows;
+  void step(std::int64_t rows) {
+    std::vector<std::int64_t> ids, positions;
     for (std::int64_t i = 0; i < rows; ++i) {
       ids.push_back(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(runner_.vocabulary_size())));
       positions.push_back(length_ + i);
     }
     length_ += rows;
-    if (want_logits) logit_rows.push_back(rows - 1);
+    ++steps_;
+    const std::int64_t logit_rows[] = {rows - 1};
     const std::int32_t starts[] = {0, static_cast<std::int32_t>(rows)},
                        lengths[] = {static_cast<std::int32_t>(length_)};
     // Pages lie one after another, so a token's slot is its position.
@@ -58,6 +61,7 @@ class Sequence {
   ModelRunner& runner_;
   std::vector<std::int32_t> table_;
   std::int64_t length_ = 0;
+  std::int64_t steps_ = 0;  // run so far
   std::mt19937_64 random_{1};
 };
 
@@ -79,7 +83,7 @@ std::string count_text(std::int64_t parameters) {
   return millions < 1000 ? fmt::format("{:.2f} M", millions) : fmt::format("{:.2f} B", millions / 1000);
 }
 
-Json row_json(const BenchModel& model, const BenchSamples& samples) {
+Json speed_json(const BenchModel& model, const BenchSamples& samples) {
   const std::vector<double> nanoseconds(samples.nanoseconds.begin(), samples.nanoseconds.end());
   const Spread time = spread(nanoseconds), rate = spread(samples.tokens_per_second());
   return {{"cpu_info", model.processor},
@@ -103,6 +107,12 @@ Json row_json(const BenchModel& model, const BenchSamples& samples) {
           {"stddev_ts", rate.deviation},
           {"samples_ns", samples.nanoseconds},
           {"samples_ts", samples.tokens_per_second()}};
+}
+
+Json row_json(const BenchModel& model, const BenchSamples& samples) {
+  Json row = speed_json(model, samples);
+  if (samples.breakdown) add_breakdown(row, *samples.breakdown);
+  return row;
 }
 
 }  // namespace
@@ -162,7 +172,8 @@ void check_bench_test(const ModelRunner& runner, const BenchTest& test) {
              "[bench model] {} must fit into the context of {} tokens", test.name(), context);
 }
 
-BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up) {
+BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up,
+                            ThreadPool* threads) {
   BenchSamples samples{.test = test, .time = now_text()};
   Sequence sequence(runner, test.depth + test.tokens());
   sequence.feed(test.depth, runner.max_tokens());
@@ -171,12 +182,25 @@ BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int
              {.prompt = test.prompt, .generated = std::min<std::int64_t>(test.generated, 1), .depth = test.depth},
              runner.max_tokens());
   }
+  std::optional<StepMeter> meter;
+  if (threads != nullptr) meter.emplace(runner, *threads);
+  const auto repetition = [&] { run_once(sequence, test, runner.max_tokens()); };
   for (std::int64_t i = 0; i < repetitions; ++i) {
+    const std::int64_t steps = sequence.steps();
     const auto start = Clock::now();
-    run_once(sequence, test, runner.max_tokens());
+    repetition();
     samples.nanoseconds.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+    if (meter) meter->measure(repetition, sequence.steps() - steps, static_cast<double>(samples.nanoseconds.back()));
   }
+  if (meter) samples.breakdown = meter->breakdown();
   return samples;
+}
+
+BenchFormat bench_format(const std::string& format, bool json) {
+  const std::vector<std::string> names{"md", "csv", "json", "jsonl"};
+  const auto found = std::find(names.begin(), names.end(), json ? "json" : format);
+  USER_CHECK(found != names.end(), "[-o] must be md, csv, json or jsonl, but is {}", quote(format));
+  return static_cast<BenchFormat>(found - names.begin());
 }
 
 void BenchReport::begin() {
@@ -197,6 +221,9 @@ void BenchReport::row(const BenchModel& model, const BenchSamples& samples) {
       out_ << fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>15} | {:>20} |\n", model.type,
                           size_text(model.bytes), count_text(model.parameters), model.backend, model.threads,
                           samples.test.name(), text);
+      if (samples.breakdown)
+        below_ +=
+            breakdown_markdown(fmt::format("{}, {} threads", samples.test.name(), model.threads), *samples.breakdown);
       break;
     }
     case BenchFormat::csv:
@@ -216,6 +243,7 @@ void BenchReport::row(const BenchModel& model, const BenchSamples& samples) {
 
 void BenchReport::end() {
   if (format_ == BenchFormat::json) out_ << "\n]\n";
+  out_ << below_;
 }
 
 }  // namespace weft

@@ -2,15 +2,16 @@
 
 // Speed of the forward pass alone, measured as llama-bench does: prompt processing (ppN), generation one token at a
 // time (tgN), both in a row, each behind `depth` tokens that are in the cache already. Random tokens, no sampling; one
-// warm-up.
+// warm-up. On demand also where the time of a step goes.
 
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "engine/model_runner.h"
+#include "apps/cli/bench_breakdown.h"
 
 namespace weft {
 
@@ -28,6 +29,7 @@ struct BenchSamples {
   BenchTest test;
   std::string time;  // when it began, as 2025-01-31T12:00:00Z
   std::vector<std::int64_t> nanoseconds;
+  std::optional<StepBreakdown> breakdown = {};
 
   std::vector<double> tokens_per_second() const;
 };
@@ -55,10 +57,13 @@ BenchModel describe_model(const ModelRunner& runner, const Context& context);
 // UserError when the test does not fit into the model's context.
 void check_bench_test(const ModelRunner& runner, const BenchTest& test);
 
-// For a test that fits.
-BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up);
+// For a test that fits. With the runner's threads the samples have a breakdown, of repetitions besides those asked for.
+BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up,
+                            ThreadPool* threads = nullptr);
 
 enum class BenchFormat : std::uint8_t { markdown, csv, json, json_lines };
+// Of -o/--output; `json` is --json. UserError for another word.
+BenchFormat bench_format(const std::string& format, bool json);
 
 // Writes rows as they come: begin, row for each test, end.
 class BenchReport {
@@ -72,6 +77,7 @@ class BenchReport {
   BenchFormat format_;
   std::ostream& out_;
   bool first_ = true;
+  std::string below_;  // what markdown says below the table
 };
 
 }  // namespace weft

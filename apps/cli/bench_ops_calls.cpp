@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/error.h"
+
 namespace weft {
 namespace {
 
@@ -53,6 +55,24 @@ std::vector<SampleCall> bench_calls(const Op& op, const OpTable& ops, const std:
       if (!tensors.empty()) add(with_one_sequence(with_row_count(sample, tensors, rows), rows));
   }
   return calls;
+}
+
+Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group) {
+  const SampleCall call = make_sample_call(op, op.samples[0], DType::f32);
+  const Meta result = infer_results(op, ops, metas_of(call.operands), call.attributes)[0];
+  USER_CHECK(!result.shape.empty(), "[{}] gives nothing that has columns", op.name);
+  const std::int64_t before = std::max<std::int64_t>(result.shape.back().number(), 1);
+  Sample sample = with_row_count(op.samples[0], tensors_with_rows(op, ops, op.samples[0]), rows);
+  for (SampleTensor& tensor : sample.tensors)
+    if (!tensor.shape.empty() && tensor.shape.back() % before == 0)
+      tensor.shape.back() = tensor.shape.back() / before * columns;
+  for (auto& [name, value] : sample.attributes)
+    if (group > 0 && name == "group_size") value = group;
+  if (op.schema.parameter_index("intermediate") >= 0) {
+    std::erase_if(sample.attributes, [](const auto& attribute) { return attribute.first == "intermediate"; });
+    sample.attributes.emplace_back("intermediate", EnumWord{"input_dtype"});
+  }
+  return sample;
 }
 
 }  // namespace weft

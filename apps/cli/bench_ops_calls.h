@@ -1,6 +1,6 @@
 #pragma once
 
-// The calls on which `bench ops` times an op.
+// The calls on which `bench ops` and `bench functions` time an op.
 
 #include <cstdint>
 #include <vector>
@@ -13,5 +13,10 @@ namespace weft {
 // where the rows can be others, else as they are. Attention sees one sequence, whose last tokens the rows are.
 // Distinct ones, in the order of the samples.
 std::vector<SampleCall> bench_calls(const Op& op, const OpTable& ops, const std::vector<std::int64_t>& row_counts);
+
+// The op's first sample with rows and columns of another count, and groups of `group` unless that is 0; rounded between
+// its parts, as fusions are. Columns are those of the op's first result; UserError where
+// that has none.
+Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group);
 
 }  // namespace weft

@@ -58,9 +58,7 @@ Json OpBenchReport::fields(const OpBenchRow& row) const {
                  {"gb_s", bytes / best / 1e9},
                  {"gflop_s", row.operations > 0 ? Json(operations / best / 1e9) : Json(nullptr)},
                  {"percent_of_roof", roof_.percent(bytes, operations, best)}};
-  Json samples = Json::array();
-  for (const double seconds : row.seconds) samples.push_back(seconds * 1e6);
-  fields["samples_us"] = std::move(samples);
+  fields["samples_us"] = microseconds(row.seconds);
   if (row.invariance) {
     fields["chosen"] = row.invariance->chosen;
     fields["chosen_without"] = row.invariance->without;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <vector>
 
+#include <unistd.h>
+
 #include "kernels/cpu/lib/multiply_add_chains.h"
 
 namespace weft {
@@ -60,6 +62,26 @@ double multiply_adds(ThreadPool& threads, CpuFeatures features, const std::funct
 
 double MachineRoof::percent(double bytes, double operations, double seconds) const {
   return 100 * std::max(bytes / read_bytes, operations / multiply_adds) / seconds;
+}
+
+double measure_clock_rate(const std::function<double()>& clock) {
+  constexpr std::int64_t kRounds = 1'000'000;
+  volatile std::uint64_t first = 0x9e3779b97f4a7c15, second = 0xd1b54a32d192ed03;  // nothing the compiler knows
+  double best = 0;
+  for (int i = 0; i < kComputeTries; ++i) {
+    const std::uint64_t mask = first, summand = second;
+    std::uint64_t value = 0;
+    const double start = clock();
+    for (std::int64_t k = 0; k < kRounds; ++k)
+      value = (value ^ mask) + summand;  // two cycles, each waits for the other
+    first = value;
+    best = std::max(best, 2.0 * kRounds / std::max(clock() - start, 1e-9));
+  }
+  return best;
+}
+
+std::int64_t shared_cache_bytes() {
+  return std::max<std::int64_t>({::sysconf(_SC_LEVEL4_CACHE_SIZE), ::sysconf(_SC_LEVEL3_CACHE_SIZE), 0});
 }
 
 MachineRoof measure_roof(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock) {

@@ -18,6 +18,12 @@ struct MachineRoof {
   double percent(double bytes, double operations, double seconds) const;
 };
 
+// Cycles a second of a core that computes: the length of a chain of additions, the best of several tries.
+double measure_clock_rate(const std::function<double()>& clock);
+
+// What the cores share at most, in bytes, as the system says; 0 where it does not.
+std::int64_t shared_cache_bytes();
+
 // The best of several tries, on all threads, with the instruction set in use. `clock` gives seconds from any start.
 // Takes about 100 ms.
 MachineRoof measure_roof(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock);

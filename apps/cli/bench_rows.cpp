@@ -12,6 +12,12 @@ Json machine_fields(const Context& context) {
           {"n_threads", context.threads->threads()}};
 }
 
+Json microseconds(const std::vector<double>& seconds) {
+  Json values = Json::array();
+  for (const double value : seconds) values.push_back(value * 1e6);
+  return values;
+}
+
 BenchRows::BenchRows(BenchFormat format, Json machine, std::ostream& out)
     : format_(format), machine_(std::move(machine)), out_(out) {}
 

@@ -15,6 +15,9 @@ namespace weft {
 // What every row says of it: processor, instruction sets, threads.
 Json machine_fields(const Context& context);
 
+// Samples in seconds, as a list of microseconds.
+Json microseconds(const std::vector<double>& seconds);
+
 class BenchRows {
  public:
   BenchRows(BenchFormat format, Json machine, std::ostream& out);

@@ -63,7 +63,7 @@ int start_once(const StartupArguments& arguments, VerbCall& call) {
   call.watch.lap("options");
   const auto context = open_context(call);
   call.watch.lap("context");
-  Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
+  Checkpoint checkpoint = arguments.model.open(call);
   call.watch.lap("checkpoint");
   Engine engine(context, std::move(checkpoint), make_model_registry(), &call.watch);
   ModelRunner& runner = engine.runner();

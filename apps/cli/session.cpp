@@ -15,6 +15,7 @@
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "engine/artifact.h"
+#include "engine/open_checkpoint.h"
 
 namespace weft {
 namespace {
@@ -40,6 +41,10 @@ std::string ModelArgument::path(const VerbCall& call) const {
              "[{}] is an artifact: complete, chat, logits and bench model run it; name its model here",
              quote(name, 1000));
   return resolve_model(name, call.options, call.environment);
+}
+
+Checkpoint ModelArgument::open(const VerbCall& call) const {
+  return open_checkpoint(path(call), call.options, make_model_registry());
 }
 
 void PromptArgument::declare(Flags& flags) {
@@ -126,7 +131,7 @@ OpenedModel open_model(const VerbCall& call, const ModelArgument& model) {
   if (!is_artifact(model.name)) {
     USER_CHECK(model.checkpoint.empty(), "[--checkpoint] is for artifacts, but {} is none", quote(model.name, 1000));
     const auto context = open_context(call);
-    return {context, Checkpoint::open(model.path(call))};
+    return {context, model.open(call)};
   }
   const Artifact artifact = Artifact::open(model.name);
   VerbCall as_compiled = call;

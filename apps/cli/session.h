@@ -22,6 +22,8 @@ struct ModelArgument {
   void declare_to_run(Flags& flags);
   // UserError when there is no such model, or it is an artifact.
   std::string path(const VerbCall& call) const;
+  // What is there, as --load-format asks for it.
+  Checkpoint open(const VerbCall& call) const;
 };
 
 // -p/--prompt TEXT (`-` for standard input) or -f/--file FILE.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/options_text.h"
 #include "base/text.h"
 
@@ -163,6 +164,22 @@ EffectiveOptions effective_options(const Options& requested) {
                                    exact ? "--activation-precision exact" : "--activation-precision fast");
   }
   return settlement.take();
+}
+
+std::string translate_autotuning(Options& options) {
+  constexpr const char* kConfig = "cc.inductor_compile_config";
+  Json config = options.inductor_compile_config.empty() ? Json() : parse_json(options.inductor_compile_config);
+  bool is_on = false;
+  for (const char* name : {"max_autotune", "coordinate_descent_tuning"}) {
+    if (!config.is_object() || !config.contains(name) || !config[name].is_boolean()) continue;
+    is_on = is_on || config[name].get<bool>();
+    config.erase(name);
+  }
+  if (!is_on) return "";
+  options.inductor_compile_config = config.empty() ? "" : json_ascii(config);
+  if (config.empty()) options.requested.erase(kConfig);
+  if (!options.requested.contains("tuning-budget")) options.tuning_budget = kAutotuneSeconds;
+  return fmt::format("--tuning-budget={}", options.tuning_budget);
 }
 
 std::vector<std::string> translate_custom_ops(Options& options, std::span<const std::string> op_names) {

@@ -41,6 +41,14 @@ EffectiveOptions effective_options(const Options& requested);
 // 1, 2, 4, then 8 to 256 by 8, then by 16: the sizes up to `largest`, which is at least 0.
 Counts default_capture_sizes(std::int64_t largest);
 
+// Seconds that `max_autotune` stands for.
+inline constexpr std::int64_t kAutotuneSeconds = 10;
+
+// Turns max_autotune or coordinate_descent_tuning of cc.inductor_compile_config into a tuning-budget of
+// kAutotuneSeconds, unless that was asked for itself, and takes them out of it. Returns the new spelling; "" where
+// neither is true.
+std::string translate_autotuning(Options& options);
+
 // Turns cc.custom_ops into ir-op-priority and empties it: `none` puts native first for every op but the `+` ones, `-op`
 // for that op. Priorities that were asked for stay. Returns the new spelling, one per op, e.g.
 // "--ir-op-priority.rms_norm=native". UserError for an op that is not among `op_names`.

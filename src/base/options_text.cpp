@@ -173,6 +173,10 @@ std::vector<std::string> options_without_effect(const Options& effective) {
       notes.push_back(fmt::format("[{}] is accepted but has no effect in this version ({})", name, requested.source));
     } else if (!compiles && name.starts_with("cc.") && name != "cc.mode" && name != "cc.custom_ops") {
       notes.push_back(fmt::format("[{}] has no effect in this run: nothing is compiled ({})", name, requested.source));
+    } else if (name == "tuning-budget" && effective.tuning_budget > 0 &&
+               (!compiles || effective.compile_sizes.empty())) {
+      notes.push_back(
+          fmt::format("[{}] has no effect in this run: no size is compiled exactly ({})", name, requested.source));
     } else if (is_capture && name != "cc.cudagraph_mode" && effective.cudagraph_mode == "NONE") {
       notes.push_back(fmt::format("[{}] has no effect in this run: nothing is captured ({})", name, requested.source));
     }

@@ -1,5 +1,6 @@
 #include "base/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -28,16 +29,17 @@ void pause_briefly() {
 #endif
 }
 
-// Returns once `word` differs from `old`: spins first, then sleeps in the kernel.
-void wait_while_equal(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
+// Asks until the answer is yes, for as long as kSpinTime; whether it was.
+template <class Question>
+bool spin_until(const Question& question) {
   const auto limit = std::chrono::steady_clock::now() + kSpinTime;
   do {
     for (int i = 0; i < 32; ++i) {
-      if (word.load(std::memory_order_acquire) != old) return;
+      if (question()) return true;
       pause_briefly();
     }
   } while (std::chrono::steady_clock::now() < limit);
-  word.wait(old, std::memory_order_acquire);
+  return false;
 }
 
 // The pools whose chunks this thread is inside of, innermost first.
@@ -86,47 +88,78 @@ class FirstFailure {
   std::exception_ptr error_;
 };
 
+// A count that rises evenly, read in a third of the time that the system's clock takes: chunks are short.
+std::int64_t ticks() {
+#if defined(__x86_64__) || defined(__i386__)
+  return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
+#else
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+#endif
+}
+
+struct alignas(kSeparation) BusyTicks {
+  std::int64_t count = 0;
+};
+
+// What stands in a run's place for its body where times are taken.
+struct MeasuredBody {
+  void (*function)(void* body, std::int64_t chunk, int thread);
+  void* body;
+  BusyTicks* busy;  // by thread
+
+  static void run_chunk(void* measured, std::int64_t chunk, int thread) {
+    const auto& self = *static_cast<const MeasuredBody*>(measured);
+    const std::int64_t start = ticks();
+    self.function(self.body, chunk, thread);
+    self.busy[thread].count += ticks() - start;
+  }
+};
+
 }  // namespace
 
 // How a run stays apart from the next one. A thread first claims a chunk (one atomic decrement of a share's `left`) and
-// only then reads the fields of the run. A run ends when every claimed chunk is counted off, so while a thread holds a
-// claim the fields are those of the claim's run. A worker that comes late finds every `left` at zero or claims from
+// only then reads what else the share says of the run. A run ends when every claimed chunk is counted off, so while a
+// thread holds a claim that is of the claim's run. A worker that comes late finds every `left` at zero or claims from
 // the run that is current by then; there is no copy of an old run it could act on.
+//
+// What passes from core to core takes a tenth of a microsecond each time, and a decode step has a hundred runs of ten:
+// so a worker finds all it needs to begin in one place, where it spins; counts its own chunks off before it looks for
+// others; and the caller watches that count itself.
 struct ThreadPool::State {
   // One thread's contiguous chunks [end - left, end). `left` goes below zero when several threads find it empty at
-  // once.
+  // once. The rest is written by the caller between runs and read under a claim.
   struct alignas(kSeparation) Share {
     std::atomic<std::int64_t> left{0};
     std::int64_t end = 0;
+    Function function = nullptr;
+    void* body = nullptr;
   };
 
   explicit State(int threads) : shares(static_cast<std::size_t>(threads)) {}
 
-  // Written by the caller between runs, read under a claim.
-  Function function = nullptr;
-  void* body = nullptr;
-  std::uint32_t run_number = 0;
   std::vector<Share> shares;
 
   alignas(kSeparation) std::atomic<std::int64_t> unfinished{0};  // chunks of this run not counted off
-  alignas(kSeparation) std::atomic<std::uint32_t> started{0};    // number of the newest run
+  // What sleepers wait for a change of: how many runs there were, and how many ended in a worker's hands.
+  alignas(kSeparation) std::atomic<std::uint32_t> started{0};
   std::atomic<bool> stopping{false};
-  alignas(kSeparation) std::atomic<std::uint32_t> finished{0};  // number of the newest run with nothing unfinished
+  alignas(kSeparation) std::atomic<std::uint32_t> finished{0};
   std::atomic<bool> busy{false};
   FirstFailure failure;
+  RunTimes* times = nullptr;          // null: nobody measures
+  std::vector<BusyTicks> busy_ticks;  // of this run, by thread; once somebody has measured
   std::vector<std::thread> workers;
 
   void begin(std::int64_t chunks, Function run_function, void* run_body);
-  std::int64_t drain_share(Share& share, int thread);
+  void drain_share(Share& share, int thread);
   void work(int thread);
+  void wait_for_run(const Share& own) const;
+  void wait_for_end() const;
   void worker(int thread);
   void stop();
 };
 
 void ThreadPool::State::begin(std::int64_t chunks, Function run_function, void* run_body) {
-  function = run_function;
-  body = run_body;
-  ++run_number;
   unfinished.store(chunks, std::memory_order_relaxed);
   const auto count = static_cast<std::int64_t>(shares.size());
   const std::int64_t each = chunks / count;
@@ -137,60 +170,74 @@ void ThreadPool::State::begin(std::int64_t chunks, Function run_function, void* 
     end += length;
     Share& share = shares[static_cast<std::size_t>(i)];
     share.end = end;
+    share.function = run_function;
+    share.body = run_body;
     share.left.store(length, std::memory_order_release);
   }
-  started.store(run_number, std::memory_order_seq_cst);
+  started.fetch_add(1, std::memory_order_seq_cst);
   started.notify_all();
 }
 
-// Runs the chunks this thread gets from the share and returns how many.
-std::int64_t ThreadPool::State::drain_share(Share& share, int thread) {
+// Runs the chunks this thread gets from the share and counts them off.
+void ThreadPool::State::drain_share(Share& share, int thread) {
   std::int64_t done = 0;
   while (share.left.load(std::memory_order_relaxed) > 0) {
     const std::int64_t left = share.left.fetch_sub(1, std::memory_order_acq_rel);
     if (left <= 0) break;
     const std::int64_t chunk = share.end - left;
     try {
-      function(body, chunk, thread);
+      share.function(share.body, chunk, thread);
     } catch (...) {
       failure.offer(chunk, std::current_exception());
     }
     ++done;
   }
-  return done;
+  // The next run may begin right after this; the caller itself does not sleep now.
+  if (done == 0 || unfinished.fetch_sub(done, std::memory_order_acq_rel) != done || thread == 0) return;
+  finished.fetch_add(1, std::memory_order_seq_cst);
+  finished.notify_one();
 }
 
-// Runs chunks, own share first, until none is left to claim, then counts them off together.
+// Runs chunks, own share first, until none is left to claim.
 void ThreadPool::State::work(int thread) {
-  std::int64_t done = 0;
   const auto count = static_cast<int>(shares.size());
   for (int i = 0; i < count; ++i) {
     const int owner = thread + i < count ? thread + i : thread + i - count;
-    done += drain_share(shares[static_cast<std::size_t>(owner)], thread);
+    drain_share(shares[static_cast<std::size_t>(owner)], thread);
   }
-  if (done == 0) return;
-  // Read before the count: the next run may begin right after it.
-  const std::uint32_t number = run_number;
-  if (unfinished.fetch_sub(done, std::memory_order_acq_rel) == done) {
-    finished.store(number, std::memory_order_seq_cst);
-    finished.notify_one();
+}
+
+// Returns once there are chunks, or the pool stops: spins at its own share, then sleeps, unless there are some
+// elsewhere.
+void ThreadPool::State::wait_for_run(const Share& own) const {
+  const auto has_chunks = [](const Share& share) { return share.left.load(std::memory_order_acquire) > 0; };
+  while (!spin_until([&] { return has_chunks(own); })) {
+    const std::uint32_t newest = started.load(std::memory_order_acquire);
+    if (stopping.load(std::memory_order_relaxed) || std::any_of(shares.begin(), shares.end(), has_chunks)) return;
+    started.wait(newest, std::memory_order_acquire);
+  }
+}
+
+void ThreadPool::State::wait_for_end() const {
+  const auto has_ended = [&] { return unfinished.load(std::memory_order_acquire) == 0; };
+  while (!spin_until(has_ended)) {
+    const std::uint32_t seen = finished.load(std::memory_order_acquire);
+    if (!has_ended()) finished.wait(seen, std::memory_order_acquire);
   }
 }
 
 void ThreadPool::State::worker(int thread) {
   const EnterPool inside(this, thread);
-  std::uint32_t seen = 0;
   while (true) {
-    wait_while_equal(started, seen);
+    wait_for_run(shares[static_cast<std::size_t>(thread)]);
     if (stopping.load(std::memory_order_relaxed)) return;
-    seen = started.load(std::memory_order_acquire);
     work(thread);
   }
 }
 
 void ThreadPool::State::stop() {
   stopping.store(true, std::memory_order_relaxed);
-  started.store(++run_number, std::memory_order_seq_cst);
+  started.fetch_add(1, std::memory_order_seq_cst);
   started.notify_all();
   for (std::thread& worker : workers) worker.join();
 }
@@ -240,17 +287,41 @@ void ThreadPool::run_erased(std::int64_t chunks, Function function, void* body) 
   } release{state.busy};
 
   if (chunks == 1 || threads_ == 1) return run_inline(chunks, function, body, 0);
+  if (state.times != nullptr) return run_measured(chunks, function, body);
+  run_shared(chunks, function, body);
+}
 
+void ThreadPool::run_shared(std::int64_t chunks, Function function, void* body) {
+  State& state = *state_;
   state.begin(chunks, function, body);
-  const std::uint32_t number = state.run_number;
   {
     const EnterPool inside(&state, 0);
     state.work(0);
   }
-  for (std::uint32_t seen; (seen = state.finished.load(std::memory_order_acquire)) != number;) {
-    wait_while_equal(state.finished, seen);
-  }
+  state.wait_for_end();
   state.failure.rethrow_if_any();
+}
+
+void ThreadPool::run_measured(std::int64_t chunks, Function function, void* body) {
+  State& state = *state_;
+  for (BusyTicks& busy : state.busy_ticks) busy.count = 0;
+  MeasuredBody measured{function, body, state.busy_ticks.data()};
+  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t first_tick = ticks();
+  run_shared(chunks, &MeasuredBody::run_chunk, &measured);
+  const std::int64_t wall_ticks = std::max<std::int64_t>(ticks() - first_tick, 1);
+  const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start;
+  double busy_ticks = 0;
+  for (const BusyTicks& busy : state.busy_ticks) busy_ticks += static_cast<double>(busy.count);
+  const double share = busy_ticks / static_cast<double>(wall_ticks);  // of the wall time, up to the number of threads
+  state.times->wall += wall;
+  state.times->busy += std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(wall.count()) * share));
+  ++state.times->runs;
+}
+
+void ThreadPool::measure(RunTimes* times) {
+  state_->times = times;
+  state_->busy_ticks.resize(static_cast<std::size_t>(threads_));
 }
 
 }  // namespace weft

@@ -7,11 +7,19 @@
 // can finish every chunk itself, and never waits for a thread that has not started one. Idle workers spin briefly, then
 // sleep. Results must not depend on which thread runs a chunk; nothing here makes them.
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
 
 namespace weft {
+
+// What the runs that threads shared took.
+struct RunTimes {
+  std::int64_t runs = 0;
+  std::chrono::nanoseconds wall{0};  // of the caller, from run's beginning to its end
+  std::chrono::nanoseconds busy{0};  // in chunks, of all threads together: at most wall * threads
+};
 
 class ThreadPool {
  public:
@@ -32,6 +40,11 @@ class ThreadPool {
     run_erased(chunks, &call<std::remove_reference_t<Body>>, const_cast<void*>(static_cast<const void*>(&body)));
   }
 
+  // Every run from now on that threads share, and that no exception ends, adds to `times`; null, as at first: nobody
+  // measures, which costs a run one comparison. A run of one chunk, or within a chunk, is the caller's alone and adds
+  // nothing. Not while a run goes on.
+  void measure(RunTimes* times);
+
  private:
   using Function = void (*)(void* body, std::int64_t chunk, int thread);
   template <class Body>
@@ -39,7 +52,8 @@ class ThreadPool {
     (*static_cast<Body*>(body))(chunk, thread);
   }
   void run_erased(std::int64_t chunks, Function function, void* body);
-
+  void run_shared(std::int64_t chunks, Function function, void* body);
+  void run_measured(std::int64_t chunks, Function function, void* body);
   void run_inline(std::int64_t chunks, Function function, void* body, int thread);
 
   struct State;

@@ -118,6 +118,8 @@ OpenedContext open_context(Options requested) {
     for (const std::string& spelling : translate_custom_ops(requested, names))
       opened.notes.push_back("-cc.custom_ops is spelled " + spelling);
   }
+  if (const std::string spelling = translate_autotuning(requested); !spelling.empty())
+    opened.notes.push_back("autotuning in -cc.inductor_compile_config is spelled " + spelling);
   EffectiveOptions effective = effective_options(requested);
   opened.differences = std::move(effective.differences);
   for (const OptionDifference& difference : opened.differences)

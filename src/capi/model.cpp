@@ -1,6 +1,7 @@
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "capi/handles.h"
+#include "engine/open_checkpoint.h"
 
 extern "C" {
 
@@ -13,7 +14,8 @@ int weft_model_open(weft_context* context, const char* path_or_name, weft_model*
     const auto own = weft::context_of_its_own(*context);
     const std::string path = weft::resolve_model(wanted, own->options, weft::process_environment());
     auto made = std::make_unique<weft_model>();
-    made->engine = std::make_unique<weft::Engine>(own, weft::Checkpoint::open(path), weft::make_model_registry());
+    const weft::ModelRegistry models = weft::make_model_registry();
+    made->engine = std::make_unique<weft::Engine>(own, weft::open_checkpoint(path, own->options, models), models);
     *model = made.release();
   });
 }

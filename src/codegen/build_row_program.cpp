@@ -8,6 +8,9 @@
 #include <fmt/core.h>
 
 #include "codegen/row_shape.h"
+#include "codegen/simplify_rows.h"
+#include "codegen/taken_rows.h"
+#include "ir/alias.h"
 
 namespace weft {
 namespace {
@@ -32,12 +35,6 @@ const std::map<std::string, RowOp, std::less<>> kScalarOps = {
     {"div_scalar", RowOp::div},
 };
 
-bool is_row_dtype(DType dtype) {
-  constexpr DType kDtypes[] = {DType::f32, DType::f16,    DType::bf16,       DType::i8,
-                               DType::u8,  DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2};
-  return std::find(std::begin(kDtypes), std::end(kDtypes), dtype) != std::end(kDtypes);
-}
-
 class RowProgramBuilder {
  public:
   explicit RowProgramBuilder(std::span<const Node* const> nodes) : nodes_(nodes) {
@@ -49,6 +46,7 @@ class RowProgramBuilder {
     measure();
     for (const Node* node : nodes_) {
       try {
+        at_hand_ = node;
         if (node->name == "concat") {
           put_together(*node);
         } else {
@@ -59,6 +57,7 @@ class RowProgramBuilder {
       }
     }
     add_outputs();
+    simplify_rows(program());
     program().finish();
     return std::move(region_);
   }
@@ -130,6 +129,7 @@ class RowProgramBuilder {
 
   // The operand's value where the node computes a value of type `to`.
   int operand(const GraphValue* operand, const Meta& to) {
+    if (rows_taken_by(*operand, at_hand_) != nullptr) return load(*operand, to);
     if (const GraphValue* member = member_of(operand)) return member_operand(*operand, *member, to);
     return load(*operand, to);
   }
@@ -179,6 +179,8 @@ class RowProgramBuilder {
     RowBuffer buffer{.dtype = meta.dtype};
     std::vector<ColumnDim> dims;
     buffer.row_stride = lie_of(meta, to, dims);
+    const GraphValue* source = &from;
+    if (const Node* taking = rows_taken_by(from, at_hand_)) source = take_rows(*taking, from, buffer);
     const auto is = [&](std::size_t i, std::int64_t stride) { return dims[i].stride == stride; };
     if (dims.empty() || (dims.size() == 1 && is(0, 0))) {
       domain = buffer.row_stride == 0 ? RowDomain::constant : RowDomain::row;
@@ -191,17 +193,39 @@ class RowProgramBuilder {
     } else if (dims.size() != 1 || !is(0, 1)) {
       refuse("reads {} in columns that lie in no order of rows", meta.text());
     }
+    Loaded& loaded = loaded_[static_cast<std::size_t>(input(*source, domain, buffer))];
+    if (loaded.value < 0)
+      loaded.value = add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(&loaded - loaded_.data())});
+    return loaded.value;
+  }
+
+  // The number of the buffer through which `from` is read.
+  int input(const GraphValue& from, RowDomain domain, const RowBuffer& buffer) {
     const auto same = [&](const Loaded& loaded) {
       return loaded.from == &from && loaded.domain == domain && loaded.buffer == buffer;
     };
-    if (const auto known = std::find_if(loaded_.begin(), loaded_.end(), same); known != loaded_.end())
-      return known->value;
+    const auto known = std::find_if(loaded_.begin(), loaded_.end(), same);
+    if (known != loaded_.end()) return static_cast<int>(known - loaded_.begin());
     if (program().buffers.size() == kMostBuffers) refuse("reads more than {} tensors", kMostBuffers);
     program().buffers.push_back(buffer);
     region_.inputs.push_back(&from);
-    const int value = add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(loaded_.size())});
-    loaded_.push_back({&from, domain, buffer, value});
-    return value;
+    loaded_.push_back({&from, domain, buffer, -1});
+    return static_cast<int>(loaded_.size()) - 1;
+  }
+
+  // Makes a buffer of what `taking` takes, with the stride of a row of `from`, one of the table. Gives the table.
+  const GraphValue* take_rows(const Node& taking, const GraphValue& from, RowBuffer& buffer) {
+    const GraphValue *table = taking.operands[0], *numbers = taking.operands[1];
+    const Dim begin = storage_offset(&from);
+    if (buffer.row_stride != columns_of(taking.result()->meta) || !begin.is_number())
+      refuse("reads {} of rows that are taken from a table", from.meta.text());
+    for (const GraphValue* given : {table, numbers})
+      if (storage_root(given)->producer != nullptr && members_.count(storage_root(given)->producer) != 0)
+        refuse("{} is taken from, and made, in the same function", given->name);
+    buffer.numbers = input(*numbers, RowDomain::row, {.dtype = numbers->meta.dtype, .row_stride = 1});
+    buffer.taken_from = table->meta.shape[0].number();
+    buffer.begin = begin.number();
+    return table;
   }
 
   // Vectors are to lie within runs.
@@ -223,6 +247,7 @@ class RowProgramBuilder {
     domain_of(meta);
     if (!meta.is_contiguous()) refuse("gives {}", meta.text());
     if (is_reduction(node)) return rounded(build_reduction(node), meta.dtype);
+    if (takes_whole_rows(node)) return load(*node.result(), meta);
     std::vector<int> operands;
     for (const GraphValue* given : node.operands) operands.push_back(operand(given, meta));
     return rounded(build_pointwise(node, operands), meta.dtype);
@@ -341,11 +366,12 @@ class RowProgramBuilder {
     const GraphValue* from;
     RowDomain domain;
     RowBuffer buffer;
-    int value;
+    int value;  // -1: row numbers, which are no value
   };
 
   std::span<const Node* const> nodes_;
   std::set<const Node*> members_;
+  const Node* at_hand_ = nullptr;
   Dim rows_;
   RowRegion region_;
   std::map<const GraphValue*, int> values_;                   // of members

@@ -40,7 +40,7 @@ struct RowCompiler {
 
 RowCompiler open_row_compiler() {
   RowCompiler opened;
-  const std::string path = find_library();
+  const std::string& path = row_compiler_path();
   if (path.empty()) {
     opened.problem = fmt::format("{} is not installed", kLibrary);
     return opened;
@@ -64,18 +64,24 @@ const RowCompiler& row_compiler() {
 
 }  // namespace
 
-bool can_compile_rows() {
-  static const bool found = !find_library().empty();
-  return found;
+const std::string& row_compiler_path() {
+  static const std::string path = find_library();
+  return path;
 }
 
-std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem) {
+bool can_compile_rows() { return !row_compiler_path().empty(); }
+
+std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem,
+                                    const std::string& dump_folder) {
   const RowCompiler& compiler = row_compiler();
   std::vector<std::byte> object;
   if (!compiler.problem.empty()) {
     problem = compiler.problem;
-  } else if (!compiler.compile({program, features}, object, problem)) {
-    object.clear();
+  } else {
+    std::error_code ignored;
+    const std::string folder =
+        dump_folder.empty() ? std::filesystem::temp_directory_path(ignored).string() : dump_folder;
+    if (!compiler.compile({program, features, folder}, object, problem)) object.clear();
   }
   return object;
 }

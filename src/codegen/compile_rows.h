@@ -15,10 +15,14 @@ namespace weft {
 // Whether the library lies where compile_rows looks for it: beside what holds this code, in the folder above it, and in
 // `lib` there. It is not opened.
 bool can_compile_rows();
+// Its path; empty where it does not.
+const std::string& row_compiler_path();
 
 // An object file (codegen/llvm_library.h) that defines the program's function, for a device of these features;
-// `problem` stays empty. Where the library cannot be opened, or LLVM refuses, `problem` says so. Thread-safe.
-std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem);
+// `problem` stays empty. Where the library cannot be opened, or LLVM refuses, `problem` says so. Where LLVM ends the
+// process, the program's text is left in `dump_folder`, or in that of temporary files. Thread-safe.
+std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem,
+                                    const std::string& dump_folder = "");
 
 // What the object is made by, besides the program and the features: a hash of the sources of the emitter and its
 // mathematics, and the version of LLVM that the library was built with. For keys; nothing is opened.

@@ -14,8 +14,11 @@
 //   unary(op, a), binary(op, a, b)          of one float or vectors, alike; replace_nan's number is b
 //   replace_zero(a, number, b), select_at_most(a, number, b, c)
 //   encode(dtype, floats), decode(dtype, codes)
+//   encode_plain_bf16(floats)               of floats that RowValue::is_plain says
+//   encode_nearest_i8(floats)               of floats in [-128, 127], rounded, or NaN
 //   load(buffer, index, offset, count)      `count` elements at column index + offset, zeros behind them
 //   store(store, index, offset, codes, count)   where the RowStore has them
+//   store_pairs(store, index, offset, first, second, count)   the same, each code of `second` behind one of `first`
 //   load_one(buffer, index, offset, divisor), store_one(buffer, index, offset, divisor, code)
 //                                           element (index + offset) / divisor
 //   load_slot(slot, index, offset), store_slot(slot, index, offset, vector)   a whole vector of scratch
@@ -108,7 +111,8 @@ class RowEmitter {
     }
     const std::int64_t block = work.by_groups ? program_.group : builder_.lanes();
     const std::int64_t wanted = work.reductions.empty() ? 4 * builder_.lanes() : kHouseSumLanes;
-    const std::int64_t step = work.by_groups && work.reductions.empty() ? block : std::lcm(block, wanted);
+    const std::int64_t least = work.by_groups && work.reductions.empty() ? block : std::lcm(block, wanted);
+    const std::int64_t step = least * program_.tuning.unroll;
     const std::int64_t whole = program_.columns / step * step;
     if (whole > step) {
       const Index column = builder_.begin_columns(0, whole, step);
@@ -150,8 +154,17 @@ class RowEmitter {
         builder_.store_one(store.buffer, column_, offset_, program_.group, code_for(store, of_group(store.value)));
         continue;
       }
-      for (int i = 0; i < vectors; ++i)
-        builder_.store(store, column_, offset_ + i * lanes, vector_code_for(store, i), lanes_of(i));
+      if (is_second_of_pair(work, store)) continue;
+      const RowStore* second = second_of_pair(work, store);
+      for (int i = 0; i < vectors; ++i) {
+        const std::int64_t offset = offset_ + i * lanes;
+        const Value first = vector_code_for(store, i);
+        if (second == nullptr) {
+          builder_.store(store, column_, offset, first, lanes_of(i));
+        } else {
+          builder_.store_pairs(store, column_, offset, first, vector_code_for(*second, i), lanes_of(i));
+        }
+      }
     }
     for (int id : work.kept)
       for (int i = 0; i < vectors; ++i)
@@ -167,6 +180,21 @@ class RowEmitter {
         builder_.set(partial, is_sum ? builder_.binary(RowOp::add, before, term) : builder_.larger(before, term));
       }
     }
+  }
+
+  // Two stores that fill every other place each are one of pairs.
+  static bool is_pair(const RowStore& first, const RowStore& second) {
+    return first.buffer == second.buffer && first.placement == second.placement && first.placement.stride == 2 &&
+           second.offset == first.offset + 1;
+  }
+  static const RowStore* second_of_pair(const Work& work, const RowStore& first) {
+    for (const RowStore& store : work.stores)
+      if (is_pair(first, store)) return &store;
+    return nullptr;
+  }
+  static bool is_second_of_pair(const Work& work, const RowStore& second) {
+    return std::any_of(work.stores.begin(), work.stores.end(),
+                       [&](const RowStore& store) { return is_pair(store, second); });
   }
 
   int lanes_of(int i) const {
@@ -213,7 +241,7 @@ class RowEmitter {
     } else if (value.slot >= 0 && value.level < level_) {
       made = builder_.load_slot(value.slot, column_, offset);
     } else if (value.op == RowOp::load) {
-      made = decoded(value.buffer, builder_.load(value.buffer, column_, offset, lanes_of(i)));
+      made = decoded(value.buffer, code(id, i));
     } else if (value.op == RowOp::convert) {
       made = builder_.decode(value.dtype, code(id, i));
     } else {
@@ -223,12 +251,24 @@ class RowEmitter {
     return made;
   }
 
-  // Of a `convert` that is computed here: what its users decode and its store writes.
+  // Of a `load`, or of a `convert` that is computed here: what its users decode and its store writes.
   Value code(int id, int i) {
     if (const auto known = codes_.find({id, i}); known != codes_.end()) return known->second;
-    const Value made = builder_.encode(value_at(id).dtype, vector(value_at(id).a, i));
+    const RowValue& value = value_at(id);
+    Value made{};
+    if (value.op == RowOp::load) {
+      made = builder_.load(value.buffer, column_, offset_ + i * builder_.lanes(), lanes_of(i));
+    } else if (program_.is_nearest_i8(value) && value_at(value.a).slot < 0) {
+      made = builder_.encode_nearest_i8(vector(value_at(value.a).a, i));
+    } else {
+      made = encoded(value, vector(value.a, i));
+    }
     codes_[{id, i}] = made;
     return made;
+  }
+
+  Value encoded(const RowValue& convert, Value floats) {
+    return convert.is_plain ? builder_.encode_plain_bf16(floats) : builder_.encode(convert.dtype, floats);
   }
 
   Value decoded(int buffer, Value codes) {
@@ -241,8 +281,10 @@ class RowEmitter {
   }
   Value vector_code_for(const RowStore& store, int i) {
     const RowValue& value = value_at(store.value);
-    const bool is_code = value.op == RowOp::convert && value.domain == RowDomain::element &&
-                         value.dtype == program_.buffers[static_cast<std::size_t>(store.buffer)].dtype;
+    const auto dtype_of = [&](int buffer) { return program_.buffers[static_cast<std::size_t>(buffer)].dtype; };
+    const bool has_code = value.domain == RowDomain::element && (value.op == RowOp::convert || value.op == RowOp::load);
+    const bool is_code =
+        has_code && (value.op == RowOp::load ? dtype_of(value.buffer) : value.dtype) == dtype_of(store.buffer);
     return is_code ? code(store.value, i) : code_for(store, vector(store.value, i));
   }
 
@@ -252,7 +294,7 @@ class RowEmitter {
       case RowOp::constant:
         return builder_.constant(value.number, value.is_wide);
       case RowOp::convert:
-        return builder_.decode(value.dtype, builder_.encode(value.dtype, operand(value.a)));
+        return builder_.decode(value.dtype, encoded(value, operand(value.a)));
       case RowOp::replace_nan:
         return builder_.binary(value.op, operand(value.a), builder_.constant(value.number, false));
       case RowOp::replace_zero: {

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "codegen/taken_rows.h"
 #include "ir/alias.h"
 
 namespace weft {
@@ -33,9 +34,12 @@ class Regions {
 
   Schedule run() {
     for (int i = 0; i < count(); ++i)
-      if (is_row_candidate(node(i)) && !gives_f64(i)) place(i);
+      if (is_row_candidate(node(i)) && !gives_f64(i) && !takes_rows(node(i))) place(i);
     for (int i = 0; i < count(); ++i)
-      if (is_native_call(node(i)) && region_of(i) < 0) schedule_.refusals.push_back({&node(i), why_not(i)});
+      if (takes_rows(node(i)) && is_called_for(*node(i).result())) place(i);
+    for (int i = 0; i < count(); ++i)
+      if (is_native_call(node(i)) && region_of(i) < 0 && !is_read_through(i))
+        schedule_.refusals.push_back({&node(i), why_not(i)});
     drop_empty();
     order();
     return std::move(schedule_);
@@ -50,6 +54,31 @@ class Regions {
   int maker_of(const GraphValue* value) const {
     const GraphValue* root = storage_root(value);
     return root->producer == nullptr ? -1 : number_.at(root->producer);
+  }
+
+  // Whether a value, or a view of it, is read by anything but functions.
+  bool is_called_for(const GraphValue& value) {
+    return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+      if (use.node->op != nullptr && use.node->op->is_view) return is_called_for(*use.node->result());
+      return use.node->kind == NodeKind::result || region_of(number_.at(use.node)) < 0;
+    });
+  }
+  // Rows that functions take from where they lie, and nobody else.
+  bool is_read_through(int i) { return takes_rows(node(i)) && region_of(i) < 0; }
+
+  // What a value is made of: the node that makes it, and where rows are taken, also what they are taken from.
+  void add_makers(const GraphValue* value, std::vector<int>& makers) const {
+    const int maker = maker_of(value);
+    if (maker < 0) return;
+    makers.push_back(maker);
+    if (!takes_rows(node(maker))) return;
+    for (const GraphValue* operand : node(maker).operands) add_makers(operand, makers);
+  }
+  void add_reader(const GraphValue* value, int reader, std::map<const GraphValue*, std::vector<int>>& readers) const {
+    readers[home_of(value)].push_back(reader);
+    const int maker = maker_of(value);
+    if (maker < 0 || !takes_rows(node(maker))) return;
+    for (const GraphValue* operand : node(maker).operands) add_reader(operand, reader, readers);
   }
 
   std::string why_not(int i) {
@@ -73,8 +102,8 @@ class Regions {
       }
       for (const GraphValue* operand : node(i).operands) {
         if (operand == nullptr) continue;
-        if (const int maker = maker_of(operand); maker >= 0) before.push_back(maker);
-        readers[home_of(operand)].push_back(i);
+        add_makers(operand, before);
+        add_reader(operand, i, readers);
       }
     }
   }
@@ -184,12 +213,12 @@ class Regions {
     std::map<int, int> place;  // by step
     std::map<int, std::set<int>> before, after;
     for (int i = 0; i < count(); ++i) {
-      if (is_view(node(i))) continue;
+      if (is_view(node(i)) || is_read_through(i)) continue;
       const int step = step_of(i);
       place[step] = i;
       before[step];
       for (int earlier : before_[static_cast<std::size_t>(i)]) {
-        if (step_of(earlier) == step) continue;
+        if (step_of(earlier) == step || is_read_through(earlier)) continue;
         before[step].insert(step_of(earlier));
         after[step_of(earlier)].insert(step);
       }

@@ -46,6 +46,9 @@ double computed(const RowValue& value, double a, double b, double c) {
       return std::erf(a);
     case RowOp::sigmoid:
       return 1 / (1 + std::exp(-a));
+    case RowOp::silu_divisor:
+    case RowOp::bf16_silu_divisor:
+      return 1 + std::exp(-a);
     case RowOp::sqrt:
       return std::sqrt(a);
     case RowOp::round:
@@ -121,7 +124,17 @@ class Interpretation {
     const std::int64_t run = placement.run == 0 ? 0 : k / placement.run;
     const std::int64_t column = run * placement.run_stride + (k - run * placement.run) * placement.stride;
     const auto* data = static_cast<const std::byte*>(buffers_[value.buffer]);
-    return load_double(buffer.dtype, data, row * buffer.row_stride + column);
+    const std::int64_t parts = program_.tuning.parts;
+    const std::int64_t begin = row_of(buffer, row / parts) * buffer.row_stride + row % parts * buffer.part_stride;
+    return load_double(buffer.dtype, data, begin + buffer.begin + column);
+  }
+
+  // The row of the buffer that a row of the program reads.
+  std::int64_t row_of(const RowBuffer& buffer, std::int64_t row) const {
+    if (buffer.numbers < 0) return row;
+    const RowBuffer& numbers = program_.buffers[static_cast<std::size_t>(buffer.numbers)];
+    const auto* data = static_cast<const std::byte*>(buffers_[buffer.numbers]);
+    return static_cast<std::int64_t>(load_double(numbers.dtype, data, row * numbers.row_stride));
   }
 
   double reduced(const RowValue& value, std::int64_t first, std::int64_t count) const {

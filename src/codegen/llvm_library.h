@@ -5,6 +5,7 @@
 // C++.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,16 @@ namespace weft {
 struct LlvmRequest {
   const RowProgram& program;  // finished
   CpuFeatures features = CpuFeatures::baseline;
+  std::string dump_folder;  // for the text of the program, if it is the last that LLVM sees
 };
 
-// A relocatable ELF object that defines a RowFunction of the program's name. On failure false, and why. A fatal error
-// of LLVM ends the process with status 3, after the program is written to standard error. Thread-safe.
+// A relocatable ELF object that defines a RowFunction of the program's name. On failure false, and why. Where LLVM ends
+// the process or crashes, the status is 3, and standard error says which file has the program. Thread-safe.
 using LlvmCompile = bool(const LlvmRequest& request, std::vector<std::byte>& object, std::string& problem);
+
+// Ends the process as LLVM would; for tests.
+enum class LlvmBreak : std::uint8_t { fatal_error, bad_address, stack_overflow, abort };
+using LlvmBreaker = void(const LlvmRequest& request, LlvmBreak how);
 
 // kLlvmInterface (codegen/llvm_interface.h) of the build that made the library.
 using LlvmInterface = const char*();
@@ -29,5 +35,6 @@ using LlvmVersion = const char*();
 inline constexpr const char* kLlvmInterfaceSymbol = "weft_llvm_interface";
 inline constexpr const char* kLlvmVersionSymbol = "weft_llvm_version";
 inline constexpr const char* kLlvmCompileSymbol = "weft_llvm_compile";
+inline constexpr const char* kLlvmBreakSymbol = "weft_llvm_break";
 
 }  // namespace weft

@@ -35,6 +35,8 @@ constexpr RowOpFacts kRowOps[] = {
     {"tanh", 1, 30},
     {"erf", 1, 30},
     {"sigmoid", 1, 24},
+    {"silu_divisor", 1, 14},
+    {"bf16_silu_divisor", 1, 8},
     {"sqrt", 1, 6},
     {"round", 1, 1},
     {"trunc", 1, 1},
@@ -82,6 +84,15 @@ std::string_view row_op_text(RowOp op) { return facts_of(op).text; }
 bool is_row_reduction(RowOp op) { return op == RowOp::row_sum || op == RowOp::row_max; }
 int row_op_operands(RowOp op) { return facts_of(op).operands; }
 
+std::string RowTuning::text() const {
+  const RowTuning standard;
+  std::string text;
+  if (unroll != standard.unroll) text += fmt::format(" unroll={}", unroll);
+  if (parts != standard.parts) text += fmt::format(" parts={}", parts);
+  if (chunks != standard.chunks) text += fmt::format(" chunks={}", chunks);
+  return text.empty() ? "default" : text.substr(1);
+}
+
 int RowProgram::add(RowValue value) {
   if (value.op != RowOp::load && value.op != RowOp::constant) {
     value.domain = domain_of(*this, value);
@@ -128,6 +139,16 @@ void RowProgram::finish() {
   }
 }
 
+bool RowProgram::is_nearest_i8(const RowValue& value) const {
+  const auto at = [&](int id) -> const RowValue& { return values[static_cast<std::size_t>(id)]; };
+  if (value.op != RowOp::convert || value.dtype != DType::i8 || at(value.a).op != RowOp::round) return false;
+  const RowValue& most = at(at(value.a).a);
+  if (most.op != RowOp::at_most || at(most.a).op != RowOp::at_least) return false;
+  const RowValue& least = at(most.a);
+  return at(most.b).op == RowOp::constant && at(most.b).number <= 127 && at(least.b).op == RowOp::constant &&
+         at(least.b).number >= -128;
+}
+
 std::int64_t RowProgram::slot_floats() const {
   return (columns + kHouseSumLanes - 1) / kHouseSumLanes * kHouseSumLanes;
 }
@@ -135,8 +156,8 @@ std::int64_t RowProgram::slot_floats() const {
 std::int64_t RowProgram::row_bytes() const {
   std::int64_t bytes = 0;
   for (const RowBuffer& buffer : buffers) {
-    const std::int64_t elements =
-        buffer.row_stride == 0 || buffer.is_output ? buffer.row_stride : std::min(buffer.row_stride, columns);
+    const std::int64_t written = tuning.parts > 1 ? buffer.part_stride : buffer.row_stride;
+    const std::int64_t elements = buffer.is_output ? written : std::min(buffer.row_stride, columns);
     bytes += elements * dtype_info(buffer.dtype).block_bytes;
   }
   return bytes;
@@ -145,10 +166,15 @@ std::int64_t RowProgram::row_bytes() const {
 std::string RowProgram::text() const {
   std::string text = fmt::format("rows columns={}", columns);
   if (group > 0) text += fmt::format(" group={}", group);
+  if (const RowTuning code{.unroll = tuning.unroll, .parts = tuning.parts}; code != RowTuning())
+    text += " " + code.text();
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const RowBuffer& buffer = buffers[i];
     text += fmt::format("\n  buffer {} {} {} row={}", i, buffer.is_output ? "out" : "in", dtype_text(buffer.dtype),
                         buffer.row_stride);
+    if (buffer.part_stride != 0) text += fmt::format(" part={}", buffer.part_stride);
+    if (buffer.numbers >= 0) text += fmt::format(" by {} of {}", buffer.numbers, buffer.taken_from);
+    if (buffer.begin > 0) text += fmt::format(" at {}", buffer.begin);
     text += placement_text(buffer.placement);
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -157,7 +183,8 @@ std::string RowProgram::text() const {
     if (value.op == RowOp::load) text += fmt::format(" {}", value.buffer);
     for (int operand : {value.a, value.b, value.c})
       if (operand >= 0) text += fmt::format(" v{}", operand);
-    if (value.op == RowOp::convert) text += fmt::format(" {}", dtype_text(value.dtype));
+    if (value.op == RowOp::convert)
+      text += fmt::format(" {}{}", dtype_text(value.dtype), value.is_plain ? " plain" : "");
     const bool has_number = value.op == RowOp::constant || value.op == RowOp::select_at_most ||
                             value.op == RowOp::replace_nan || value.op == RowOp::replace_zero;
     if (has_number && std::isnan(value.number)) text += " nan";
@@ -174,5 +201,9 @@ std::string RowProgram::text() const {
 }
 
 std::string RowProgram::name() const { return "rows_" + hash_bytes(text()).hex().substr(0, 16); }
+
+std::string RowProgram::kernel_name() const {
+  return tuning.chunks == 0 ? name() : fmt::format("{}.chunks{}", name(), tuning.chunks);
+}
 
 }  // namespace weft

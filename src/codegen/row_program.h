@@ -10,6 +10,8 @@
 //     buffer 1 in f32 row=0                 the same for all rows: a weight
 //     buffer 2 out i8 row=576
 //     buffer 3 out f32 row=18
+//     buffer 4 in i64 row=1
+//     buffer 5 in f32 row=64 by 4 of 2048   buffer 4 says which of 2048 rows
 //     v0 elem = load 0
 //     v1 elem = mul v0 v0
 //     v2 row = row_sum v1
@@ -48,6 +50,8 @@ enum class RowOp : std::uint8_t {
   tanh,
   erf,
   sigmoid,
+  silu_divisor,       // 1 + exp(-a)
+  bf16_silu_divisor,  // the same where a is a bf16, and a by it is rounded to bf16
   sqrt,
   round,  // to the nearest integer, halves to even
   trunc,
@@ -69,6 +73,7 @@ struct RowValue {
   double number = 0;           // an f32 unless it is wide
   bool is_wide = false;        // f64
   DType dtype = DType::f32;    // convert
+  bool is_plain = false;       // convert to bf16: of no NaN that rounding could carry out of
   int buffer = -1;             // load
   // Set by finish().
   int level = 0;
@@ -91,8 +96,13 @@ struct RowPlacement {
 struct RowBuffer {
   DType dtype = DType::f32;
   bool is_output = false;
-  std::int64_t row_stride = 0;  // in elements; 0: the same for all rows
-  RowPlacement placement = {};  // of what is read
+  std::int64_t row_stride = 0;   // in elements; 0: the same for all rows
+  std::int64_t part_stride = 0;  // in elements, from one part of a row to the next
+  RowPlacement placement = {};   // of what is read
+  // Of rows that are taken by number: element `row` of buffer `numbers` (i32 or i64) says which, of `taken_from`.
+  int numbers = -1;
+  std::int64_t taken_from = 0;
+  std::int64_t begin = 0;  // of column 0 in such a row
   bool operator==(const RowBuffer&) const = default;
 };
 
@@ -105,8 +115,19 @@ struct RowStore {
   RowPlacement placement = {};
 };
 
+// How a function is cut, which changes no bit of what it gives. What is right without measurements stands here.
+struct RowTuning {
+  int unroll = 1;  // steps over the columns that an iteration takes
+  int parts = 1;   // of a row, each handed out like a row (codegen/row_tuning.h)
+  int chunks = 0;  // that the rows are cut into for the threads; 0: by their bytes (kernels/row_chunks.h)
+  bool operator==(const RowTuning&) const = default;
+  // `unroll=2 chunks=1`: what is not by default; `default` where all is.
+  std::string text() const;
+};
+
 // A function: buffers in the order of RowProgram::buffers, then, where there are slots, this thread's
-// scratch of scratch_bytes(), 64-byte aligned. Rows [row_begin, row_end) of row_count are computed.
+// scratch of scratch_bytes(), 64-byte aligned. Rows [row_begin, row_end) of row_count are computed; of a program in
+// parts, a row for each part.
 using RowFunction = void(void* const* buffers, std::int64_t row_begin, std::int64_t row_end, std::int64_t row_count);
 
 class RowProgram {
@@ -116,6 +137,7 @@ class RowProgram {
   std::vector<RowBuffer> buffers;
   std::vector<RowValue> values;
   std::vector<RowStore> stores;
+  RowTuning tuning = {};
   // Set by finish().
   int levels = 1;
   int slots = 0;
@@ -125,6 +147,8 @@ class RowProgram {
   // value does not come before its users or has another domain than its operands give it.
   void finish();
 
+  // Whether a value is converted to i8 once it was held to what i8 has and rounded.
+  bool is_nearest_i8(const RowValue& value) const;
   // Floats of one slot: the columns, rounded up to whole steps of the row sum.
   std::int64_t slot_floats() const;
   std::int64_t scratch_bytes() const { return slots * slot_floats() * 4; }
@@ -132,8 +156,10 @@ class RowProgram {
   std::int64_t row_bytes() const;
   // The canonical text, as above. Equal programs have equal texts.
   std::string text() const;
-  // `rows_` and a hash of the text: what the function is called.
+  // `rows_` and a hash of the text: what the function is called. How its rows are cut into chunks is no matter of the
+  // text; the kernel's name says it behind a dot.
   std::string name() const;
+  std::string kernel_name() const;
 };
 
 // Floats of a vector of generated code for these features.

@@ -4,6 +4,12 @@
 
 namespace weft {
 
+bool is_row_dtype(DType dtype) {
+  constexpr DType kDtypes[] = {DType::f32, DType::f16,    DType::bf16,       DType::i8,
+                               DType::u8,  DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2};
+  return std::find(std::begin(kDtypes), std::end(kDtypes), dtype) != std::end(kDtypes);
+}
+
 std::int64_t columns_of(const Meta& meta) {
   if (!meta.is_tensor()) refuse("{} has no rows", meta.text());
   std::int64_t columns = 1;

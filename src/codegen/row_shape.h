@@ -23,6 +23,8 @@ template <class... Arguments>
   throw NoRowProgram{fmt::format(format, std::forward<Arguments>(arguments)...)};
 }
 
+// Whether a function reads and writes values of this dtype.
+bool is_row_dtype(DType dtype);
 // The product of all dims but the first.
 std::int64_t columns_of(const Meta& meta);
 // The extent of the last dim, where that is one of columns; else 1.

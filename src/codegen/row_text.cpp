@@ -20,6 +20,8 @@ std::string number_text(double number, bool is_wide = false) {
 
 std::string_view element_text(DType dtype) {
   if (dtype == DType::f32) return "float";
+  if (dtype == DType::i64) return "std::int64_t";
+  if (dtype == DType::i32) return "std::int32_t";
   return dtype_info(dtype).block_bytes == 2 ? "std::uint16_t" : "std::uint8_t";
 }
 
@@ -52,7 +54,14 @@ class TextBuilder {
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
       const RowBuffer& buffer = program.buffers[i];
       const std::string type = fmt::format("{}{}", buffer.is_output ? "" : "const ", element_text(buffer.dtype));
-      line("{0}* b{1} = static_cast<{0}*>(buffers[{1}]) + row * {2};", type, i, buffer.row_stride);
+      const int parts = program.tuning.parts;
+      const std::string row = buffer.numbers >= 0 ? fmt::format("*b{}", buffer.numbers)
+                              : parts == 1        ? "row"
+                                                  : fmt::format("row / {}", parts);
+      std::string place = fmt::format("{} * {}", row, buffer.row_stride);
+      if (buffer.begin > 0) place += fmt::format(" + {}", buffer.begin);
+      if (parts > 1) place += fmt::format(" + row % {} * {}", parts, buffer.part_stride);
+      line("{0}* b{1} = static_cast<{0}*>(buffers[{1}]) + {2};", type, i, place);
     }
   }
   void end() {
@@ -90,6 +99,8 @@ class TextBuilder {
   Value encode(DType dtype, const Value& floats) {
     return named(floats.is_vector, "to_{}({})", dtype_text(dtype), floats.text);
   }
+  Value encode_plain_bf16(const Value& floats) { return named(floats.is_vector, "to_plain_bf16({})", floats.text); }
+  Value encode_nearest_i8(const Value& floats) { return named(true, "to_nearest_i8({})", floats.text); }
   Value decode(DType dtype, const Value& codes) {
     return named(codes.is_vector, "from_{}({})", dtype_text(dtype), codes.text);
   }
@@ -106,6 +117,11 @@ class TextBuilder {
     if (store.placement.stride != 1)
       return line("store_every({}, {}, {}, {});", to, store.placement.stride, codes.text, count);
     line("store({}, {}{});", to, codes.text, count_text(count));
+  }
+  void store_pairs(const RowStore& store, const Index& index, std::int64_t offset, const Value& first,
+                   const Value& second, int count) {
+    line("store_pairs(b{} + {}, {}, {}, {});", store.buffer, place_text(store.placement, index, offset, store.offset),
+         first.text, second.text, count);
   }
   Value load_one(int buffer, const Index& index, std::int64_t offset, std::int64_t divisor) {
     return named(false, "b{}[{}]", buffer, divided(index, offset, divisor));

@@ -6,6 +6,10 @@
 
 #include <cstdint>
 
+// Processors of 8 lanes and more have these instructions (AVX2).
+#if WEFT_LANES >= 8
+#define WEFT_FUSES_MULTIPLY_ADD
+#endif
 #include "codegen/row_math.h"
 
 namespace weft::row_vectors {
@@ -88,6 +92,19 @@ WEFT_ROW_UNARY(WEFT_LANES_OF_UNARY)
 WEFT_ROW_BINARY(WEFT_LANES_OF_BINARY)
 WEFT_ROW_CODES(WEFT_LANES_OF_CODES)
 
+WEFT_LANE_FUNCTION std::uint16_t to_plain_bf16(float a) { return encode_plain_bf16(a); }
+WEFT_LANE_FUNCTION Codes16 to_plain_bf16(Floats a) {
+  const FloatLanes x = FloatLanes::of(a);
+  LanesOf<Codes16, std::uint16_t> y;
+  WEFT_EACH_LANE y.lane[i] = encode_plain_bf16(x.lane[i]);
+  return y.vector();
+}
+WEFT_LANE_FUNCTION Codes8 to_nearest_i8(Floats a) {
+  const FloatLanes x = FloatLanes::of(a);
+  LanesOf<Codes8, std::uint8_t> y;
+  WEFT_EACH_LANE y.lane[i] = encode_nearest_i8(x.lane[i]);
+  return y.vector();
+}
 WEFT_LANE_FUNCTION float select_at_most(float a, float number, float b, float c) {
   return row_select_at_most(a, number, b, c);
 }
@@ -147,6 +164,12 @@ WEFT_LANE_FUNCTION typename VectorOf<Element>::type load_every(const Element* fr
 template <class Element>
 WEFT_LANE_FUNCTION void store_every(Element* to, int stride, typename VectorOf<Element>::type x, int count) {
   for (int i = 0; i < count; ++i) to[i * stride] = x[i];
+}
+template <class Element>
+WEFT_LANE_FUNCTION void store_pairs(Element* to, typename VectorOf<Element>::type first,
+                                    typename VectorOf<Element>::type second, int count) {
+  store_every(to, 2, first, count);
+  store_every(to + 1, 2, second, count);
 }
 // x in the first `count` lanes, `rest` in the others.
 WEFT_LANE_FUNCTION Floats first_lanes(Floats x, int count, float rest) {

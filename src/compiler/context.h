@@ -11,6 +11,7 @@
 #include "cache/compile_cache.h"
 #include "compiler/generated_kernels.h"
 #include "compiler/log.h"
+#include "compiler/size_tuning.h"
 #include "ir/op.h"
 #include "kernels/select.h"
 #include "passes/pass.h"
@@ -33,6 +34,8 @@ struct Context {
   std::unique_ptr<GeneratedKernels> generated = std::make_unique<GeneratedKernels>();  // what Plans call of it is here
   std::unique_ptr<FirstTimeWork> first_time_work = std::make_unique<FirstTimeWork>();  // of all that is made in it
   std::shared_ptr<const PlanSource> stored_plans;  // where there are any, nothing is compiled (compiler/plan_store.h)
+  SizeTuning size_tuning;                          // what was measured at exact sizes; tune_sizes fills it
+  std::shared_ptr<TuningTimer> tuning_timer;       // by which tune_sizes measures; null for the machine's clock
   RankGroups groups;  // that this process, or thread of it, is in: set by what runs several ranks
   Log log;
 

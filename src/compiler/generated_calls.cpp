@@ -38,7 +38,8 @@ GeneratedExtent GeneratedCalls::look(const std::string& op, const KernelRequest&
   Node& node = *graph.nodes().front();
   if (node.op->is_primitive()) return is_row_node(node) ? GeneratedExtent::whole : GeneratedExtent::nothing;
   // The op itself is written out; its parts are chosen as they will be.
-  PriorityLists priorities = context_.priorities;
+  // Measurements are of calls that stand by themselves.
+  PriorityLists priorities = context_.priorities.untuned();
   priorities.set(op, {"native"});
   PassContext passes = pass_context(context_, request.range, priorities);
   passes.generated_extent = [&op, of_parts = passes.generated_extent](const std::string& name,

@@ -26,6 +26,17 @@ CacheKey key_of(const RowProgram& program, const DeviceDescription& device) {
            {"program", hash_bytes(program.text()).hex()}}};
 }
 
+GeneratedFunction function_of(const RowProgram& program) {
+  GeneratedFunction function{.name = program.kernel_name(),
+                             .row_bytes = program.row_bytes(),
+                             .scratch_bytes = program.scratch_bytes(),
+                             .parts = program.tuning.parts,
+                             .chunks = program.tuning.chunks};
+  for (const RowBuffer& buffer : program.buffers)
+    if (buffer.numbers >= 0) function.numbers.push_back({buffer.numbers, buffer.taken_from});
+  return function;
+}
+
 void make(Made& made, const Context& context) {
   const CacheKey key = key_of(*made.program, context.device);
   const std::string name = made.program->name();
@@ -34,7 +45,7 @@ void make(Made& made, const Context& context) {
   if (entry) {
     made.object.assign(entry->payload().begin(), entry->payload().end());
   } else {
-    made.object = compile_rows(*made.program, context.device.features, made.problem);
+    made.object = compile_rows(*made.program, context.device.features, made.problem, context.options.debug_dump_path);
   }
   if (!made.problem.empty()) return;
   try {
@@ -51,7 +62,7 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
   const std::lock_guard guard(lock_);
   std::map<std::string, const RowProgram*> wanted;
   for (const RowProgram* program : programs) {
-    std::string name = program->name();
+    std::string name = program->kernel_name();
     if (entries_.count(name) == 0) wanted.emplace(std::move(name), program);
   }
   std::vector<Made> made;
@@ -61,9 +72,7 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
   for (const Made& one : made)
     if (!one.problem.empty()) return one.problem;
   for (Made& one : made) {
-    const GeneratedFunction function{.name = one.program->name(),
-                                     .row_bytes = one.program->row_bytes(),
-                                     .scratch_bytes = one.program->scratch_bytes()};
+    const GeneratedFunction function = function_of(*one.program);
     entries_[function.name] = {
         {function, std::move(one.object)},
         std::make_unique<const Kernel>(generated_kernel(function, std::move(one.code), context.device.threads))};
@@ -98,10 +107,15 @@ std::size_t GeneratedKernels::size() const {
   return entries_.size();
 }
 
+bool GeneratedKernels::has_failed() const {
+  const std::lock_guard guard(lock_);
+  return has_failed_;
+}
+
 void GeneratedKernels::warn_once(std::ostream& to, const std::string& problem) {
   const std::lock_guard guard(lock_);
-  if (has_warned_) return;
-  has_warned_ = true;
+  if (has_failed_) return;
+  has_failed_ = true;
   to << "weft: no code can be generated, native ops run one by one: " << problem << "\n";
 }
 

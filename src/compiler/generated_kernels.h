@@ -40,8 +40,10 @@ class GeneratedKernels {
   const GeneratedObject& object(const std::string& name) const;
   std::size_t size() const;
 
-  // Says, once, that native ops run one by one, and why.
+  // Says, once, that no code can be generated, and why.
   void warn_once(std::ostream& to, const std::string& problem);
+  // Whether that was said.
+  bool has_failed() const;
 
  private:
   struct Entry {
@@ -51,7 +53,7 @@ class GeneratedKernels {
 
   mutable std::mutex lock_;
   std::map<std::string, Entry> entries_;  // by name
-  bool has_warned_ = false;
+  bool has_failed_ = false;
 };
 
 }  // namespace weft

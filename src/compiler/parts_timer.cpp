@@ -20,7 +20,7 @@ std::set<std::string> fused_ops(const Context& context) {
 }
 
 PartsTimer::PartsTimer(const Context& context, const Op& op, const std::vector<Tensor>& operands,
-                       const Attributes& attributes, TokenRange range) {
+                       const Attributes& attributes, TokenRange range, TimedForm form) {
   Graph graph(op.name, Stage::traced);
   Trace trace(context.ops, graph);
   Values values;
@@ -32,7 +32,8 @@ PartsTimer::PartsTimer(const Context& context, const Op& op, const std::vector<T
     values.back() = trace.donated_input("v" + std::to_string(i), operands[i].meta);
     inputs.push_back(operands[i]);
   }
-  trace.finish(op.meaning(trace, values, attributes));
+  trace.finish(form == TimedForm::op ? trace.evaluate(op, values, attributes, false)
+                                     : op.meaning(trace, values, attributes));
   const Compiled compiled = compile(graph, context, range, {.fuse = false});
   replay_ = std::make_unique<Replay>(compiled.plan, *context.threads, &context.groups);
   for (std::size_t i = 0; i < inputs.size(); ++i) replay_->bind(i, inputs[i]);

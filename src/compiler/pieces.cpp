@@ -26,8 +26,6 @@ std::shared_ptr<const Graph> written_out(const Graph& piece, PassContext& passes
 }
 
 PieceSchedules schedule_as_written(const Graph& split, PassContext& passes) {
-  USER_CHECK(!passes.options.require_codegen, "[--require-codegen] no code is generated with --cc.backend={}",
-             passes.options.backend);
   PieceSchedules schedules;
   for (const auto& piece : split.pieces) {
     const auto graph = written_out(*piece, passes);
@@ -49,7 +47,16 @@ bool only_moves(const Node& node) {
   return std::find(std::begin(kMovements), std::end(kMovements), node.name) != std::end(kMovements);
 }
 
-bool generates_code(const Context& context) { return context.options.backend != "eager" && can_compile_rows(); }
+bool generates_code(const Context& context) {
+  return context.options.backend != "eager" && can_compile_rows() && !context.generated->has_failed();
+}
+
+void check_required_code(const Context& context) {
+  if (!context.options.require_codegen) return;
+  USER_CHECK(context.options.backend != "eager", "[--require-codegen] no code is generated with --cc.backend={}",
+             context.options.backend);
+  USER_CHECK(can_compile_rows(), "[--require-codegen] no code can be generated: {}", row_compiler_text());
+}
 
 PieceCode schedule_piece(const Graph& piece, PassContext& passes) {
   auto graph = written_out(piece, passes);
@@ -64,6 +71,7 @@ PieceSchedules schedule_pieces(const Graph& split, PassContext& passes) {
 }
 
 PieceSchedules generate_pieces(const Graph& split, const Context& context, TokenRange range) {
+  check_required_code(context);
   PassContext passes = pass_context(context, range);
   if (context.options.backend == "eager") return schedule_as_written(split, passes);
   PieceSchedules schedules = schedule_pieces(split, passes);
@@ -71,8 +79,11 @@ PieceSchedules generate_pieces(const Graph& split, const Context& context, Token
     if (is_eager_piece(context.options, split.name, name)) code.schedule = schedule_as_written(*code.graph);
   if (context.options.require_codegen) refuse_what_is_left(split, schedules);
   std::vector<const RowProgram*> programs;
-  for (const auto& [name, code] : schedules)
-    for (const RowRegion& region : code.schedule.regions) programs.push_back(&region.program);
+  for (auto& [name, code] : schedules)
+    for (RowRegion& region : code.schedule.regions) {
+      region.program = context.size_tuning.tuned(region.program, range);
+      programs.push_back(&region.program);
+    }
   if (programs.empty()) return schedules;
   const std::string problem = context.generated->compile(programs, context);
   if (problem.empty()) return schedules;

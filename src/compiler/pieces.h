@@ -24,6 +24,9 @@ PieceCode schedule_piece(const Graph& piece, PassContext& passes);
 // Whether native ops become generated functions: with --cc.backend=eager they do not, nor where there is no library.
 bool generates_code(const Context& context);
 
+// UserError where --require-codegen asks for what no piece can have.
+void check_required_code(const Context& context);
+
 // Which row programs the pieces are made of, before anything is compiled.
 PieceSchedules schedule_pieces(const Graph& split, PassContext& passes);
 

@@ -122,6 +122,7 @@ Compiled compile(Graph& graph, const Context& context, TokenRange range, const P
 
 CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
                               const PassRunnerOptions& options) {
+  const bool generates = generates_code(context);
   CompiledRanges compiled{.ranges = std::move(ranges)};
   std::vector<std::shared_ptr<Graph>> graphs;
   std::vector<std::size_t> first_equal;  // by range: the first whose graph is equal
@@ -133,9 +134,14 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
     watch.lap("passes");
     CompileRecord& record = compiled.records.back();
     record.split = graphs.back();
+    const auto has_equal_code = [&](std::size_t other) {
+      const SizeTuning& tuning = context.size_tuning;
+      return tuning.functions_at(compiled.ranges[other]) == tuning.functions_at(range) &&
+             structurally_equal(*graphs[other], *graphs.back());
+    };
     std::size_t same = 0;
-    while (same + 1 < graphs.size() && !structurally_equal(*graphs[same], *graphs.back())) ++same;
-    first_equal.push_back(same);
+    while (same + 1 < graphs.size() && !has_equal_code(same)) ++same;
+    first_equal.push_back(record.plan = same);
     // A Plan that serves several ranges is bounded by all of them.
     for (auto& [symbol, bounds] : graphs[same]->bounds) {
       const Interval more = graphs.back()->bounds.at(symbol);
@@ -146,6 +152,9 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
   for (std::size_t i = 0; i < graphs.size() && !options.stop_after; ++i)
     compiled.plans.push_back(first_equal[i] < i ? compiled.plans[first_equal[i]]
                                                 : make_plan(*graphs[i], context, compiled.records[i]));
+  // Kernels yielded to code that cannot be generated after all: they are chosen anew.
+  if (generates && !generates_code(context))
+    return compile_ranges(traced, context, std::move(compiled.ranges), options);
   return compiled;
 }
 

@@ -29,6 +29,8 @@ struct CompileRecord {
   // Around the passes, in milliseconds: copy and compare_ranges where there may be several ranges, then generate,
   // stitch and plan_memory, which ranges that share a Plan do not take.
   std::vector<std::pair<std::string, double>> steps = {};
+  // Ranges of a graph with equal numbers share one Plan.
+  std::size_t plan = 0;
   std::shared_ptr<const Graph> split = {};  // as it went into stitch, or as it was left at --compile-to
 };
 

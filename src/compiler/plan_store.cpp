@@ -72,6 +72,13 @@ std::vector<std::byte> bytes_of(std::span<const Plan* const> by_range, const Gen
     writer.text(name);
     writer.number(object.function.row_bytes);
     writer.number(object.function.scratch_bytes);
+    writer.number(std::int32_t{object.function.parts});
+    writer.number(std::int32_t{object.function.chunks});
+    writer.count(object.function.numbers.size());
+    for (const RowNumbers& numbers : object.function.numbers) {
+      writer.number(std::int32_t{numbers.operand});
+      writer.number(numbers.limit);
+    }
     writer.count(object.code.size());
     writer.raw(object.code);
   }
@@ -93,6 +100,13 @@ std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> byt
     GeneratedFunction function{.name = std::string(reader.text())};
     function.row_bytes = reader.number<std::int64_t>();
     function.scratch_bytes = reader.number<std::int64_t>();
+    function.parts = reader.number<std::int32_t>();
+    function.chunks = reader.number<std::int32_t>();
+    USER_CHECK(function.parts >= 1, "{} has {} parts", function.name, function.parts);
+    for (std::size_t numbers = reader.count(); numbers > 0; --numbers) {
+      const auto operand = reader.number<std::int32_t>();
+      function.numbers.push_back({operand, reader.number<std::int64_t>()});
+    }
     context.generated->load(function, reader.raw(reader.count()), context);
   }
   const auto find_kernel = [&](const std::string& op, const std::string& provider) -> const Kernel* {
@@ -145,6 +159,28 @@ bool looks_on_the_way(const Context& context, const PassRunnerOptions& options) 
          options.stop_after;
 }
 
+std::vector<CacheFactor> content_factors(const Graph& traced, const Context& context,
+                                         std::span<const TokenRange> ranges) {
+  std::vector<CacheFactor> factors{{"build", build_id()},
+                                   {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
+                                   {"device", device_text(context.device)},
+                                   {"options", code_options_text(options_of_content(context.options))}};
+  for (CacheFactor& factor : graph_factors(traced, context, ranges)) factors.push_back(std::move(factor));
+  return factors;
+}
+
+// Stored Plans begin with what they were tuned by.
+std::vector<std::byte> behind_tuning(const SizeTuning& tuning, std::span<const std::byte> plans) {
+  const std::vector<std::byte> measured = tuning.measured.entries.empty() ? std::vector<std::byte>() : tuning.bytes();
+  ByteWriter writer;
+  writer.count(measured.size());
+  writer.raw(measured);
+  writer.raw(plans);
+  return writer.take();
+}
+
+std::span<const std::byte> tuning_before(ByteReader& reader) { return reader.raw(reader.count()); }
+
 CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const Context& context,
                            std::vector<TokenRange> ranges, const PassRunnerOptions& options) {
   USER_CHECK(
@@ -161,7 +197,9 @@ CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const 
               difference->factor, quote(difference->found.value_or("")), quote(difference->wanted.value_or("")));
   context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));
   try {
-    std::vector<std::shared_ptr<const Plan>> plans = plans_of(stored->bytes, context);
+    ByteReader reader(stored->bytes);
+    tuning_before(reader);
+    std::vector<std::shared_ptr<const Plan>> plans = plans_of(reader.raw(reader.left()), context);
     USER_CHECK(plans.size() == ranges.size(), "there are {} for {} ranges", plans.size(), ranges.size());
     return {.ranges = std::move(ranges), .plans = std::move(plans)};
   } catch (const DeviceError&) {
@@ -188,7 +226,16 @@ StoredPlans store_plans(const Graph& traced, const Context& context, std::span<c
   return {.graph = traced.name,
           .made_from = graph_factors(traced, context, ranges),
           .functions = {functions.begin(), functions.end()},
-          .bytes = bytes_of(plans, *context.generated)};
+          .bytes = behind_tuning(context.size_tuning, bytes_of(plans, *context.generated))};
+}
+
+std::span<const std::byte> stored_tuning(const PlanSource& source, const std::string& graph) {
+  for (const StoredPlans& stored : source.graphs) {
+    if (stored.graph != graph) continue;
+    ByteReader reader(stored.bytes);
+    return tuning_before(reader);
+  }
+  return {};
 }
 
 std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
@@ -196,12 +243,18 @@ std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, s
   if (!context.cache->enabled() || !has_known_content(context) || looks_on_the_way(context, options) ||
       !context.options.logs.empty() || !options.skip.empty())
     return std::nullopt;
-  std::vector<CacheFactor> factors{{"build", build_id()},
-                                   {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
-                                   {"device", device_text(context.device)},
-                                   {"options", code_options_text(options_of_content(context.options))}};
-  for (CacheFactor& factor : graph_factors(traced, context, ranges)) factors.push_back(std::move(factor));
+  std::vector<CacheFactor> factors = content_factors(traced, context, ranges);
+  if (const std::string decided = context.size_tuning.decisions_text(); !decided.empty())
+    factors.push_back({"tuning", hash_bytes(decided).hex()});
   return CacheKey("plans", std::move(factors));
+}
+
+std::optional<CacheKey> tuning_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges) {
+  if (!context.cache->enabled() || !has_known_content(context)) return std::nullopt;
+  std::vector<CacheFactor> factors = content_factors(traced, context, ranges);
+  // Not the versions of libraries: to know them they would have to be opened.
+  factors.push_back({"machine", fmt::format("{}, {}", context.device.name, cpu_features_text(context.device.host))});
+  return CacheKey("tuning", std::move(factors));
 }
 
 CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, bool hit) {
@@ -224,6 +277,7 @@ CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, b
 CompiledRanges find_or_compile(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
                                const PassRunnerOptions& options, std::optional<CacheKey>* used_key) {
   if (context.stored_plans) return find_stored(*context.stored_plans, traced, context, std::move(ranges), options);
+  check_required_code(context);
   const std::optional<CacheKey> key = plans_key(traced, context, ranges, options);
   if (used_key != nullptr) *used_key = key;
   if (!key) return compile_ranges(traced, context, std::move(ranges), options);
@@ -236,9 +290,12 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
                                error.what());
     }
   }
+  const bool generates = generates_code(context);
   CompiledRanges compiled = compile_ranges(traced, context, std::move(ranges), options);
   const std::vector<const Plan*> plans = plans_by_range(compiled);
-  if (is_of_this_program(plans)) context.cache->store(*key, bytes_of(plans, *context.generated));
+  // Plans without the code that their key has are nobody's.
+  if (generates == generates_code(context) && is_of_this_program(plans))
+    context.cache->store(*key, bytes_of(plans, *context.generated));
   return compiled;
 }
 

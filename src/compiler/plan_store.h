@@ -22,6 +22,9 @@ namespace weft {
 std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
                                   const PassRunnerOptions& options);
 
+// Of the measurements at exact sizes, which are of one machine. Nothing where they are not kept.
+std::optional<CacheKey> tuning_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges);
+
 // compile_ranges, unless the cache of the Context has what it would give; then there are no records. What was compiled
 // is stored. With stored Plans in the Context they come from there and from nowhere else: UserError, naming the factor
 // and both values, where they were made from anything else. `key`, if given, gets the key that was looked up.
@@ -46,6 +49,9 @@ struct PlanSource {
 // tree, and with kernels of other libraries.
 StoredPlans store_plans(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
                         std::span<const Plan* const> plans);
+
+// SizeTuning::bytes of what the stored Plans of a graph were tuned by; empty where they were not.
+std::span<const std::byte> stored_tuning(const PlanSource& source, const std::string& graph);
 
 // The options with the hash of a file's content in the place of its path, where the content changes code.
 Options options_of_content(const Options& options);

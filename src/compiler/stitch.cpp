@@ -102,7 +102,7 @@ class Stitcher {
   }
 
   void add_function(const RowRegion& region, const std::string& piece, const Node& call, Views& views) {
-    const Kernel* kernel = context_.generated->find(region.program.name());
+    const Kernel* kernel = context_.generated->find(region.program.kernel_name());
     CHECK(kernel != nullptr, "{} was not compiled", region.program.name());
     PlanStep step{.op = kernel->op, .kernel = kernel, .piece = piece, .layer = layer_of(call)};
     for (const GraphValue* input : region.inputs) step.operands.push_back(views.at(input));

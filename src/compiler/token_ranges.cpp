@@ -1,7 +1,9 @@
 #include "compiler/token_ranges.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 
@@ -54,11 +56,36 @@ TokenRanges token_ranges(const Graph& traced, const Context& context, std::int64
   return result;
 }
 
+const TokenRange* range_around(std::span<const TokenRange> ranges, std::size_t index) {
+  const TokenRange& size = ranges[index];
+  if (size.lo != size.hi) return nullptr;
+  const auto rest = ranges.subspan(index + 1);
+  const auto around = std::find_if(rest.begin(), rest.end(),
+                                   [&](const TokenRange& range) { return range.lo <= size.lo && size.hi <= range.hi; });
+  return around == rest.end() ? nullptr : &*around;
+}
+
 std::size_t range_of(std::span<const TokenRange> ranges, std::int64_t rows) {
   for (std::size_t i = 0; i < ranges.size(); ++i)
     if (rows >= ranges[i].lo && rows <= ranges[i].hi) return i;
   CHECK(false, "no range was compiled for {} rows", rows);
   return 0;
+}
+
+RangeTable::RangeTable(std::vector<TokenRange> ranges) : ranges_(std::move(ranges)) {
+  std::int64_t most = 0;
+  for (const TokenRange& range : ranges_) most = std::max(most, range.hi);
+  by_rows_.resize(static_cast<std::size_t>(most) + 1);
+  for (std::size_t i = ranges_.size(); i-- > 0;)  // the first that holds a count is written last
+    for (std::int64_t rows = ranges_[i].lo; rows <= ranges_[i].hi; ++rows)
+      by_rows_[static_cast<std::size_t>(rows)] = static_cast<std::uint32_t>(i + 1);
+}
+
+std::size_t RangeTable::of(std::int64_t rows) const {
+  const bool is_held = rows >= 0 && rows < static_cast<std::int64_t>(by_rows_.size());
+  const std::uint32_t number = is_held ? by_rows_[static_cast<std::size_t>(rows)] : 0;
+  CHECK(number > 0, "no range was compiled for {} rows", rows);
+  return number - 1;
 }
 
 }  // namespace weft

@@ -1,18 +1,17 @@
 #include "compiler/tune.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "base/error.h"
+#include "compiler/generated_calls.h"
 #include "compiler/kernel_timer.h"
 #include "compiler/parts_timer.h"
+#include "compiler/pieces.h"
 #include "compiler/tune_inputs.h"
 
 namespace weft {
 namespace {
-
-constexpr double kMostRepeats = 100;
 
 using Operands = std::vector<std::optional<Meta>>;
 
@@ -104,26 +103,37 @@ std::map<std::string, Candidacy> collect_calls(std::span<const CompileRecord> re
 }
 
 // A provider and the layout it would be given.
-struct Contender {
+struct Rival {
   std::string provider;
   const Kernel* kernel = nullptr;  // null for kParts: the meaning, generated where it is so in a model
   std::string packing;
 };
 
-// Seconds of one run.
-using Timer = std::function<double()>;
+// Whether the user, or measurements, say already who computes it.
+bool is_settled(const Candidacy& call, const Context& context) {
+  if (context.priorities.user().count(call.entry.op) != 0) return true;
+  const auto tuned = context.priorities.tuned().find(call.entry.op);
+  if (tuned == context.priorities.tuned().end()) return false;
+  const KernelRequest request{call.operands, {}, call.entry.call.attributes, call.entry.call.range};
+  for (const auto& [provider, known] : tuned->second)
+    for (const TunedCall& one : known)
+      if (one.holds_for(request)) return true;
+  return false;
+}
 
 class Tuner {
  public:
-  Tuner(const Context& context, const TuneOptions& options)
+  Tuner(Context& context, const TuneOptions& options)
       : context_(context), options_(options), fused_ops_(fused_ops(context)) {}
 
   // The standard provider first, the others by name.
-  std::vector<Contender> contenders(const Candidacy& call) const {
+  std::vector<Rival> rivals(const Candidacy& call) const {
     const std::string& standard = call.entry.standard;
+    // A primitive in generated code is one with its neighbours: by itself it tells nothing.
+    if (standard == kParts && call.op->is_primitive() && generates_code(context_)) return {};
     const bool is_meaning = standard == kParts && !call.op->is_primitive();
-    std::vector<Contender> all{{standard, is_meaning ? nullptr : &context_.kernel_for(call.entry.op, standard),
-                                call.has_weight() ? call.operands[call.weight()]->packed : ""}};
+    std::vector<Rival> all{{standard, is_meaning ? nullptr : &context_.kernel_for(call.entry.op, standard),
+                            call.has_weight() ? call.operands[call.weight()]->packed : ""}};
     for (const std::string& provider : context_.kernels.providers(call.entry.op)) {
       const Kernel* kernel = context_.kernels.find(call.entry.op, provider);
       if (provider == standard || provider == "reference" || kernel == nullptr) continue;
@@ -134,27 +144,55 @@ class Tuner {
         break;
       }
     }
-    if (fused_ops_.contains(call.entry.op) && standard != kParts) all.push_back({.provider = kParts});
+    if (standard != kParts && (is_fusion(call) || may_be_generated(call))) all.push_back({.provider = kParts});
     return all;
   }
 
-  // `share`: the seconds that all sizes may take together.
-  void measure(Candidacy& call, const std::vector<Contender>& contenders, double share) const {
+  // `share`: the seconds that all of it may take.
+  void measure(Candidacy& call, const std::vector<Rival>& rivals, double share) const {
     TuningEntry& entry = call.entry;
-    for (const Contender& contender : contenders)
-      entry.times.push_back({.provider = contender.provider, .packing = contender.packing, .nanoseconds = {}});
+    const double end = options_.timer->now() + share;
+    for (const Rival& rival : rivals)
+      entry.times.push_back({.provider = rival.provider, .packing = rival.packing, .nanoseconds = {}});
     std::map<std::string, std::vector<Tensor>> weights;  // by packing
-    for (const Contender& contender : contenders)
-      if (weights.count(contender.packing) == 0) weights[contender.packing] = weight_copies(call, contender.packing);
-    for (const std::int64_t rows : entry.rows)
-      measure_size(entry, make_timers(call, contenders, weights, rows), share / static_cast<double>(entry.rows.size()));
+    for (const Rival& rival : rivals)
+      if (weights.count(rival.packing) == 0) weights[rival.packing] = weight_copies(call, rival.packing);
+    for (std::size_t size = 0; size < entry.rows.size(); ++size) {
+      const std::vector<Contender> contenders = make_contenders(call, rivals, weights, entry.rows[size]);
+      const double left = std::max(0.0, end - options_.timer->now());
+      const auto times = time_rounds(contenders, left / static_cast<double>(entry.rows.size() - size));
+      for (std::size_t i = 0; i < times.size(); ++i) entry.times[i].nanoseconds.push_back(times[i]);
+    }
     entry.measured = options_.now;
   }
 
  private:
+  bool is_fusion(const Candidacy& call) const { return fused_ops_.contains(call.entry.op); }
+
+  bool may_be_generated(const Candidacy& call) const {
+    if (!options_.tries_generated || call.has_weight() || call.op->is_primitive() || !generates_code(context_))
+      return false;
+    const Attributes& attributes = call.entry.call.attributes;
+    const std::vector<Meta> results = infer_results(*call.op, context_.ops, call.operands, attributes);
+    const KernelRequest request{call.operands, results, attributes, call.entry.call.range};
+    return GeneratedCalls(context_).extent(call.entry.op, request) == GeneratedExtent::whole;
+  }
+
+  // Of a fusion that a kernel computes its parts, as they were; else the op as `native` has it in a model.
+  std::shared_ptr<PartsTimer> meaning_timer(const Candidacy& call, const std::vector<Tensor>& operands) const {
+    const auto timer = [&](TimedForm form) {
+      return std::make_shared<PartsTimer>(context_, *call.op, operands, call.entry.call.attributes,
+                                          call.entry.call.range, form);
+    };
+    if (is_fusion(call) && call.entry.standard != kParts) return timer(TimedForm::parts);
+    const PriorityScope native(context_, call.entry.op, {"native"});
+    return timer(TimedForm::op);
+  }
+
   // In the order in which a weight is laid out at load: the provider's own packing, plain, as it is for the standard.
   std::vector<std::string> layouts(const Candidacy& call, const std::string& provider) const {
     if (!call.has_weight()) return {""};
+    if (!options_.may_repack) return {call.operands[call.weight()]->packed};
     const Meta& weight = *call.entry.call.operands[call.weight()];
     std::vector<std::string> names;
     if (const Packing* own = own_packing(context_.kernels, provider, weight, context_.device)) names = {own->name};
@@ -198,81 +236,71 @@ class Tuner {
     return all;
   }
 
-  std::vector<Timer> make_timers(const Candidacy& call, const std::vector<Contender>& contenders,
-                                 const std::map<std::string, std::vector<Tensor>>& weights, std::int64_t rows) const {
-    std::vector<Timer> timers;
-    for (const Contender& contender : contenders) {
+  std::vector<Contender> make_contenders(const Candidacy& call, const std::vector<Rival>& rivals,
+                                         const std::map<std::string, std::vector<Tensor>>& weights,
+                                         std::int64_t rows) const {
+    std::vector<Contender> contenders;
+    const auto add = [&](const Rival& rival, auto runner) {
+      contenders.push_back([this, run = TimedRun{call.entry.op, rival.provider, rows}, runner = std::move(runner)] {
+        const auto clock = [this] { return options_.timer->now(); };
+        return options_.timer->seconds(run, [&] { return runner->seconds(clock); });
+      });
+    };
+    for (const Rival& rival : rivals) {
       std::vector<Tensor> operands = inputs(call, rows);
       const Attributes& attributes = call.entry.call.attributes;
-      if (contender.kernel == nullptr) {
-        const auto parts =
-            std::make_shared<PartsTimer>(context_, *call.op, operands, attributes, call.entry.call.range);
-        timers.push_back([this, parts] { return parts->seconds(options_.clock); });
+      if (rival.kernel == nullptr) {
+        add(rival, meaning_timer(call, operands));
         continue;
       }
-      const std::vector<Tensor>& copies = weights.at(contender.packing);
+      const std::vector<Tensor>& copies = weights.at(rival.packing);
       if (!copies.empty()) operands[call.weight()] = copies[0];
       // Those of one layout share the copies, and none may find what another has just brought into the caches.
-      const std::size_t first = timers.size() * copies.size() / contenders.size();
+      const std::size_t first = contenders.size() * copies.size() / rivals.size();
       const auto kernel =
-          std::make_shared<KernelTimer>(context_, *call.op, *contender.kernel, std::move(operands), attributes);
+          std::make_shared<KernelTimer>(context_, *call.op, *rival.kernel, std::move(operands), attributes);
       if (!copies.empty()) kernel->take_turns(call.weight(), copies, first);
-      timers.push_back([this, kernel] { return kernel->seconds(options_.clock); });
+      add(rival, kernel);
     }
-    return timers;
+    return contenders;
   }
 
-  void measure_size(TuningEntry& entry, const std::vector<Timer>& timers, double share) const {
-    double once = 0;  // the first runs also wake what sleeps; they are not kept
-    for (const Timer& timer : timers) once += timer();
-    const double fitting = once > 0 ? share / (static_cast<double>(kTuningRounds) * once) : kMostRepeats;
-    const int repeats = static_cast<int>(std::clamp(fitting, 1.0, kMostRepeats));
-    for (TunedTime& time : entry.times) time.nanoseconds.emplace_back();
-    for (std::size_t round = 0; round < kTuningRounds; ++round) {
-      std::vector<double> best(timers.size(), 1e6);
-      for (int repeat = 0; repeat < repeats; ++repeat)
-        for (std::size_t i = 0; i < timers.size(); ++i) best[i] = std::min(best[i], timers[i]());
-      for (std::size_t i = 0; i < timers.size(); ++i)
-        entry.times[i].nanoseconds.back().push_back(std::max<std::int64_t>(1, std::llround(best[i] * 1e9)));
-    }
-  }
-
-  const Context& context_;
+  Context& context_;
   const TuneOptions& options_;
   std::set<std::string> fused_ops_;
 };
 
 }  // namespace
 
-TuneReport tune(const Context& context, std::span<const CompileRecord> records, TuningDatabase& database,
+TuneReport tune(Context& context, std::span<const CompileRecord> records, TuningDatabase& database,
                 const TuneOptions& options) {
-  CHECK(context.priorities.user().empty() && context.priorities.tuned().empty(),
-        "what is measured is compared with the default order");
+  CHECK(options.timer != nullptr, "nobody says how long things take");
   context.first_time_work->begin(FirstTime::tune, "the choice of kernels");
   TuneReport report;
-  const double deadline = options.clock() + options.budget_seconds;
+  const double deadline = options.timer->now() + options.budget_seconds;
   const Tuner tuner(context, options);
   std::map<std::string, Candidacy> calls = collect_calls(records);
-  std::vector<std::pair<Candidacy*, std::vector<Contender>>> open;
+  std::vector<std::pair<Candidacy*, std::vector<Rival>>> open;
   for (auto& [key, call] : calls) {
-    std::vector<Contender> contenders = tuner.contenders(call);
-    if (contenders.size() < 2) {
+    if (is_settled(call, context)) continue;
+    std::vector<Rival> rivals = tuner.rivals(call);
+    if (rivals.size() < 2) {
       ++report.unrivalled;
     } else if (database.entries.count(key) != 0) {
       ++report.known;
       report.calls.push_back(key);
     } else {
-      open.emplace_back(&call, std::move(contenders));
+      open.emplace_back(&call, std::move(rivals));
     }
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
-    auto& [call, contenders] = open[i];
-    const double left = deadline - options.clock();
+    auto& [call, rivals] = open[i];
+    const double left = deadline - options.timer->now();
     if (left <= 0) {
       report.left = static_cast<int>(open.size() - i);
       break;
     }
-    tuner.measure(*call, contenders, left / static_cast<double>(open.size() - i));
+    tuner.measure(*call, rivals, left / static_cast<double>(open.size() - i));
     ++report.measured;
     report.calls.push_back(call->entry.key());
     database.add(std::move(call->entry));

@@ -8,19 +8,22 @@
 // weights take turns so that they come from memory, as those of layers do. `reference` is left out. An op that a fusion
 // gave has its parts as a rival (parts_timer.h), under the name kParts: where they win, the fusion does not pay.
 
-#include <functional>
 #include <span>
 
 #include "compiler/pipeline.h"
 #include "compiler/tuning_database.h"
+#include "compiler/tuning_timer.h"
 
 namespace weft {
 
 struct TuneOptions {
   double budget_seconds = 60;
-  // Seconds, from any start.
-  std::function<double()> clock;
+  TuningTimer* timer = nullptr;
   std::int64_t now = 0;  // seconds since 1970, for the entries
+  // Whether a weight may be laid out anew for a provider; otherwise it stays as the calls have it.
+  bool may_repack = true;
+  // Whether generated code is tried beside the kernel of an op that no fusion gave.
+  bool tries_generated = false;
 };
 
 struct TuneReport {
@@ -31,10 +34,11 @@ struct TuneReport {
   int unrivalled = 0;  // one provider only
 };
 
-// Adds what the database lacks. Ends after the budget and the call that was begun within it. The Context's priorities
-// must be those of its device and plugins alone: InternalError when the user or a database re-ordered them.
+// Adds what the database lacks. Ends after the budget and the call that was begun within it. What is measured is
+// compared with the default order: ops that the user named providers for are left out, and so are calls that the
+// Context's priorities hold measurements of. The priorities change in between, and are as before at the end.
 // InternalError for records that are not lowered.
-TuneReport tune(const Context& context, std::span<const CompileRecord> records, TuningDatabase& database,
+TuneReport tune(Context& context, std::span<const CompileRecord> records, TuningDatabase& database,
                 const TuneOptions& options);
 
 }  // namespace weft

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/tuning_timer.h"
 #include "ir/op.h"
 #include "kernels/select.h"
 
@@ -31,8 +32,6 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 Fingerprint fingerprint_of(const DeviceDescription& device);
-
-inline constexpr std::size_t kTuningRounds = 3;
 
 // The provider that stands for an op's meaning: of an op that a fusion gave, its parts.
 inline constexpr const char* kParts = "native";

@@ -15,6 +15,7 @@
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
 #include "engine/artifact_manifest.h"
+#include "engine/open_checkpoint.h"
 #include "ir/print.h"
 
 namespace weft {
@@ -210,15 +211,18 @@ void Artifact::take_options(Options& options) const {
 
 Checkpoint Artifact::open_checkpoint(const std::string& given, const Options& options,
                                      const EnvironmentLookup& environment) const {
-  if (!given.empty()) return Checkpoint::open(resolve_model(given, options, environment));
+  const auto open = [&](const std::string& path) {
+    return weft::open_checkpoint(path, options, make_model_registry());
+  };
+  if (!given.empty()) return open(resolve_model(given, options, environment));
   if (weights_) return Checkpoint::open_part(path_, *weights_);
   const std::filesystem::path beside = std::filesystem::path(path_).parent_path() / last_name(manifest_.checkpoint);
   std::error_code ignored;
-  if (std::filesystem::exists(beside, ignored)) return Checkpoint::open(beside.string());
+  if (std::filesystem::exists(beside, ignored)) return open(beside.string());
   USER_CHECK(is_builtin(manifest_.model),
              "[{}] wanted its checkpoint at {}, but there is none; name it: --checkpoint PATH", quote(path_, 1000),
              quote(beside.string(), 1000));
-  return Checkpoint::open(resolve_model(manifest_.model, options, environment));
+  return open(resolve_model(manifest_.model, options, environment));
 }
 
 void Artifact::check(const Context& context, const Checkpoint& checkpoint) const {

@@ -31,7 +31,8 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   models.find(checkpoint.architecture(), checkpoint.path());  // before its tokenizer is judged
-  tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
+  if (!checkpoint.is_dummy() || checkpoint.has_vocabulary())
+    tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
   laps.lap("tokenizer");
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
@@ -41,6 +42,12 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   pool_ = KvPagePool(pages);
   runner_->set_ready();
   laps.lap("pages");
+}
+
+const Tokenizer& Engine::tokenizer() const {
+  USER_CHECK(tokenizer_ != nullptr, "[{}] wanted a tokenizer to read and write text, but the folder has none",
+             runner_->checkpoint().path());
+  return *tokenizer_;
 }
 
 void Engine::limit_pages(std::int64_t pages) {
@@ -61,7 +68,7 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   request->id = next_request_++;
   request->prompt = std::move(prompt);
   request->parameters = std::move(parameters);
-  request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
+  if (tokenizer_ != nullptr) request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
   requests_.push_back(std::move(request));
   return requests_.back()->id;
 }
@@ -128,10 +135,11 @@ Tensor Engine::run(const std::vector<Chunk>& chunks, const std::vector<std::int6
 }
 
 bool Engine::ends_text(int token) const {
-  const std::vector<int>& ends = tokenizer_->vocabulary().end_of_generation;
   const std::vector<std::int64_t>& config = runner_->facts().config.eos_token_ids;
-  return std::find(ends.begin(), ends.end(), token) != ends.end() ||
-         std::find(config.begin(), config.end(), token) != config.end();
+  if (std::find(config.begin(), config.end(), token) != config.end()) return true;
+  if (tokenizer_ == nullptr) return false;
+  const std::vector<int>& ends = tokenizer_->vocabulary().end_of_generation;
+  return std::find(ends.begin(), ends.end(), token) != ends.end();
 }
 
 // The text that may be shown now. What may begin a stop text is held; at a stop text everything from it on is dropped.
@@ -154,17 +162,17 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   request.output.push_back(event.token);
   if (ends_text(event.token) && !request.parameters.ignore_end) {
     event.finished = FinishReason::stop;
-    event.text = request.held + request.detokenizer->finish();
+    event.text = request.held + request.last_text();
     return event;
   }
   bool stopped = false;
-  event.text = emit(request, request.detokenizer->push(event.token), stopped);
+  event.text = emit(request, request.text_of(event.token), stopped);
   if (stopped) {
     event.finished = FinishReason::stop;
   } else if (static_cast<std::int64_t>(request.output.size()) >= request.parameters.max_tokens ||
              request.token_count() >= max_model_len()) {
     event.finished = FinishReason::length;
-    std::string rest = emit(request, request.detokenizer->finish(), stopped);
+    std::string rest = emit(request, request.last_text(), stopped);
     event.text += rest + (stopped ? "" : request.held);
   }
   return event;

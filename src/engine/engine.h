@@ -37,7 +37,8 @@ class Engine {
          Stopwatch* watch = nullptr);
 
   ModelRunner& runner() { return *runner_; }
-  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  // UserError where a dummy checkpoint has none: its requests are of token ids, and their text is empty.
+  const Tokenizer& tokenizer() const;
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
   // Leaves `pages` KV pages for all sequences together; at least one sequence's worth must fit. Only while idle.
@@ -75,10 +76,12 @@ class Engine {
     std::vector<int> output;
     SamplingParameters parameters;
     std::vector<std::int32_t> pages;
-    std::int64_t computed = 0;  // tokens whose keys and values are in the pages
-    std::optional<StreamingDetokenizer> detokenizer;
-    std::string held;  // text that may turn out to begin a stop text
+    std::int64_t computed = 0;                        // tokens whose keys and values are in the pages
+    std::optional<StreamingDetokenizer> detokenizer;  // none without a tokenizer
+    std::string held;                                 // text that may turn out to begin a stop text
 
+    std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
+    std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
     std::int64_t token_count() const { return static_cast<std::int64_t>(prompt.size() + output.size()); }
     int token(std::int64_t at) const {
       const auto i = static_cast<std::size_t>(at);
@@ -99,7 +102,7 @@ class Engine {
 
   std::shared_ptr<Context> context_;
   std::unique_ptr<ModelRunner> runner_;
-  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Tokenizer> tokenizer_;  // null of a dummy checkpoint without one
   KvPagePool pool_;
   std::deque<std::unique_ptr<Request>> requests_;  // oldest first
   int next_request_ = 0;

@@ -116,15 +116,15 @@ struct ModelRunner::Program {
 };
 
 struct ModelRunner::CompiledModel {
-  std::vector<TokenRange> ranges;
+  RangeTable ranges;
   std::vector<Program*> by_range;  // ranges that share a Plan share a program
   std::vector<std::unique_ptr<Program>> programs;
 
-  Program& program_for(std::int64_t rows) { return *by_range[range_of(ranges, rows)]; }
+  Program& program_for(std::int64_t rows) { return *by_range[ranges.of(rows)]; }
   // What runs of 1 to `rows` rows need.
   void capture(ReplayMode mode, std::int64_t rows) {
-    for (std::size_t i = 0; i < ranges.size(); ++i)
-      if (ranges[i].lo <= rows && by_range[i]->replay != nullptr) by_range[i]->replay->capture(mode);
+    for (std::size_t i = 0; i < by_range.size(); ++i)
+      if (ranges.all()[i].lo <= rows && by_range[i]->replay != nullptr) by_range[i]->replay->capture(mode);
   }
 };
 
@@ -149,6 +149,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   laps.lap("trace");
   if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") return;
+  if (tune_sizes(*traced_forward_, *context_, forward_ranges_)) laps.lap("tune");
   forward_ = compile_all(*traced_forward_, forward_params, forward_ranges_, laps);
   head_ = compile_all(*traced_head_, head_params, head_ranges_, laps);
   checkpoint_.drop_pages();
@@ -208,7 +209,7 @@ std::unique_ptr<ModelRunner::CompiledModel> ModelRunner::compile_all(const Graph
   if (is_forward) forward_was_found_ = compiled.records.empty();
   watch.lap("compile");
   auto model = std::make_unique<CompiledModel>();
-  model->ranges = compiled.ranges;
+  model->ranges = RangeTable(compiled.ranges);
   std::map<const void*, Program*> known;  // by Plan, or by graph where there are no Plans
   for (std::size_t i = 0; i < compiled.ranges.size(); ++i) {
     const bool has_plan = !compiled.plans.empty();
@@ -357,7 +358,7 @@ std::vector<StoredPlans> ModelRunner::store_plans() const {
   for (const auto& [traced, model] : {std::pair(&*traced_forward_, &*forward_), {&*traced_head_, &*head_}}) {
     std::vector<const Plan*> plans;
     for (const Program* program : model->by_range) plans.push_back(program->plan());
-    stored.push_back(weft::store_plans(*traced, *context_, model->ranges, plans));
+    stored.push_back(weft::store_plans(*traced, *context_, model->ranges.all(), plans));
   }
   return stored;
 }
@@ -377,13 +378,20 @@ void ModelRunner::verify_pieces(PieceVerification& verification) {
     for (auto& program : model->programs) verification.watch(*program->replay, records()[program->record]);
 }
 
+void ModelRunner::set_launch_times(LaunchTimes* times) {
+  CHECK(forward_plan() != nullptr, "there are no Plans whose launches could be timed");
+  for (CompiledModel* model : {forward_.get(), head_.get()})
+    for (auto& program : model->programs) program->replay->launch_times = times;
+}
+
 void ModelRunner::set_observer(std::function<void(const PlanStep&)> observer) {
   for (CompiledModel* model : {forward_.get(), head_.get()}) {
     if (model == nullptr) continue;
     for (auto& program : model->programs) {
       Replay* replay = program->replay.get();
       if (replay == nullptr) continue;
-      replay->observer = [replay, observer](std::size_t step) { observer(replay->plan().steps[step]); };
+      replay->observer = {};
+      if (observer) replay->observer = [replay, observer](std::size_t step) { observer(replay->plan().steps[step]); };
     }
   }
 }

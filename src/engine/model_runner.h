@@ -82,8 +82,11 @@ class ModelRunner {
   ReplayReport replay_report() const;
   // Everything that steps need is there: with --forbid-lazy, whatever is still done for the first time is an error.
   void set_ready();
-  // Called after every step of the forward plan; for profiles.
+  // Called after every step of the Plans; for profiles. Null for none.
   void set_observer(std::function<void(const PlanStep&)> observer);
+  // Every kernel's call of every step adds to it, null for none; it must live as long. InternalError where there are no
+  // Plans.
+  void set_launch_times(LaunchTimes* times);
   // Has every step held against the pieces' graphs from now on, in the place of observers; the steps need it until the
   // runner's end. UserError where there are no Plans.
   void verify_pieces(PieceVerification& verification);

@@ -178,6 +178,21 @@ Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
   return loaded;
 }
 
+// Whatever zeros are read, merged, converted or packed as, they are zeros.
+Tensor Weights::dummy(const std::vector<std::string>& keys, WeightRole role) {
+  Tensor tensor{.meta = meta(keys, role)};
+  std::int64_t bytes = 0;
+  if (tensor.meta.packed.empty()) {
+    bytes = tensor.meta.bytes().number();
+  } else {
+    const Meta plain = plain_meta(keys, role);
+    bytes = packing_for(plain, role)->bytes(plain);
+  }
+  if (zeros_ == nullptr || zeros_->bytes() < bytes) zeros_ = Storage::zeros(bytes);
+  tensor.storage = Storage::view_of(zeros_->data(), bytes, zeros_);
+  return tensor;
+}
+
 Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   using enum WeightRole;
   if (role == number || role == reciprocal) {
@@ -186,6 +201,7 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
     *one.as<float>() = role == number ? value : 1 / value;
     return one;
   }
+  if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (role == row_scale) return row_scales(keys);
   CHECK(keys.size() == 1 || (role != vector && role != one_plus), "vectors are not merged");
   if (role == one_plus) return sum_with_one(keys[0]);
@@ -204,19 +220,31 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);
 }
 
+// Small ones lie one after another in mappings that are large enough for huge pages: a page of 4 KB costs as much to
+// come by as packing it does, and reading weights at that size looks up twenty times as many addresses.
+std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
+  constexpr std::int64_t kBlockBytes = 32 << 20, kLine = 64;
+  if (bytes > kBlockBytes / 4) return Storage::allocate(bytes);
+  if (block_ == nullptr || bytes > block_->bytes() - block_used_) {
+    block_ = Storage::allocate(kBlockBytes);
+    block_used_ = 0;
+  }
+  std::byte* data = block_->data() + block_used_;
+  block_used_ += (bytes + kLine - 1) / kLine * kLine;
+  return Storage::view_of(data, bytes, block_);
+}
+
 Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {
   std::vector<Tensor> parts;
   for (const std::string& key : keys) parts.push_back(stored(key, role));
-  Tensor packed = pack_weight(packing, parts, *context_.threads, [&] {
+  const auto drop_read = [&] {
     for (const std::string& key : keys) drop_pages(key);
-  });
-  packed_bytes_ += packed.storage->bytes();
-  return packed;
+  };
+  return pack_weight(packing, parts, *context_.threads, drop_read, room(packing.bytes(plain_meta(keys, role))));
 }
 
 Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role) {
-  Tensor merged = Tensor::empty(plain);
-  packed_bytes_ += merged.storage->bytes();
+  Tensor merged{.meta = plain, .storage = room(plain.bytes().number())};
   std::byte* at = merged.data();
   for (const std::string& key : keys) {
     Tensor part = stored(key, role);

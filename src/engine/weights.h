@@ -2,9 +2,10 @@
 
 // The weights of a model as its kernels read them: rows of merged weights one after another, packed as the device's
 // kernels want, in one mapping in the order of execution. Each is loaded once; pages of the file that were packed are
-// dropped.
+// dropped. Those of a dummy checkpoint are zeros, packed or not, and take no memory.
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,6 @@ class Weights {
 
   // Of everything loaded, mapped parts of the file included.
   std::int64_t loaded_bytes() const;
-  // Bytes of packed and merged weights, besides the mapped file.
-  std::int64_t packed_bytes() const { return packed_bytes_; }
 
  private:
   bool is_quantized(const std::string& key) const;
@@ -46,7 +45,9 @@ class Weights {
   Tensor sum_with_one(const std::string& key) const;
   void check_whole_blocks(const std::vector<std::string>& keys) const;
   const Packing* packing_for(const Meta& plain, WeightRole role) const;
+  Tensor dummy(const std::vector<std::string>& keys, WeightRole role);
   Tensor load(const std::vector<std::string>& keys, WeightRole role);
+  std::shared_ptr<Storage> room(std::int64_t bytes);
   Tensor pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role);
   Tensor merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role);
 
@@ -55,7 +56,9 @@ class Weights {
   const ModelFacts& facts_;
   std::map<std::string, Tensor> loaded_;
   Tensor rotary_table_;
-  std::int64_t packed_bytes_ = 0;
+  std::shared_ptr<Storage> zeros_;  // what all weights of a dummy checkpoint look into
+  std::shared_ptr<Storage> block_;  // what the next small weights lie in
+  std::int64_t block_used_ = 0;     // bytes of its beginning
 };
 
 }  // namespace weft

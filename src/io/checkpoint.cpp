@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "io/safetensors.h"
+#include "tensor/convert.h"
 
 namespace weft {
 namespace {
@@ -91,6 +92,7 @@ struct Checkpoint::Contents {
   std::string config_path;   // of a folder
   std::string config_text;
   std::vector<File> files;
+  bool is_dummy = false;
   std::vector<TensorEntry> tensors;
   std::map<std::string_view, const TensorEntry*> by_name;  // views of `tensors`, which no longer grows
 
@@ -98,7 +100,9 @@ struct Checkpoint::Contents {
   mutable ModelConfig config;
 
   void open_gguf(std::optional<FilePart> part = {});
+  void read_folder_config();
   void open_folder();
+  void make_dummy(std::vector<NamedMeta> described, const std::string& frequency_factors);
   void add_safetensors(const std::string& file_path);
   void check_index(const std::map<std::string, std::string>& index) const;
   void index_names();
@@ -134,13 +138,16 @@ void Checkpoint::Contents::check_index(const std::map<std::string, std::string>&
   }
 }
 
-void Checkpoint::Contents::open_folder() {
+void Checkpoint::Contents::read_folder_config() {
   config_path = join(path, "config.json");
   USER_CHECK(kind_of(config_path) != FileKind::missing, "[{}] wanted a folder with config.json, but it has none{}",
              path, folder_hint(path));
   config_text = read_file(config_path, kLongestText);
   architecture = architecture_from_json(config_text, config_path);
+}
 
+void Checkpoint::Contents::open_folder() {
+  read_folder_config();
   const auto single = join(path, "model.safetensors");
   const auto index_path = join(path, "model.safetensors.index.json");
   if (kind_of(single) != FileKind::missing) {
@@ -168,20 +175,63 @@ void Checkpoint::Contents::index_names() {
   }
 }
 
+// In place of what the files hold.
+void Checkpoint::Contents::make_dummy(std::vector<NamedMeta> described, const std::string& frequency_factors) {
+  is_dummy = true;
+  for (NamedMeta& one : described)
+    tensors.push_back({std::move(one.name), Tensor{.meta = std::move(one.meta)}, config_path});
+  by_name.clear();
+  index_names();
+  std::int64_t most_bytes = 0;
+  for (const auto& entry : tensors) most_bytes = std::max(most_bytes, entry.tensor.meta.bytes().number());
+  const auto zeros = Storage::zeros(most_bytes);
+  for (auto& entry : tensors) {
+    // What divides frequencies is a part of the config that GGUF files keep among the tensors.
+    if (entry.name == frequency_factors) continue;
+    const bool is_number = element_count(entry.tensor.meta.shape) == Dim(1);
+    entry.tensor.storage = is_number ? Storage::allocate(entry.tensor.meta.bytes().number()) : zeros;
+    entry.tensor.byte_offset = 0;
+    if (is_number) store_float(entry.tensor.meta.dtype, entry.tensor.data(), 0, 1);
+  }
+}
+
+namespace {
+
+bool is_folder(const std::string& path) {
+  const auto kind = kind_of(path);
+  USER_CHECK(kind != FileKind::missing, "[{}] wanted a GGUF file or a model folder, but there is nothing", path);
+  USER_CHECK(kind == FileKind::folder || !path.ends_with(".safetensors"),
+             "[{}] wanted a GGUF file or a model folder; name the folder that holds this file and its config.json",
+             path);
+  return kind == FileKind::folder;
+}
+
+}  // namespace
+
 Checkpoint Checkpoint::open(const std::string& path) {
   auto contents = std::make_shared<Contents>();
   contents->path = path;
-  const auto kind = kind_of(path);
-  USER_CHECK(kind != FileKind::missing, "[{}] wanted a GGUF file or a model folder, but there is nothing", path);
-  if (kind == FileKind::folder) {
+  if (is_folder(path)) {
     contents->open_folder();
   } else {
-    USER_CHECK(!path.ends_with(".safetensors"),
-               "[{}] wanted a GGUF file or a model folder; name the folder that holds this file and its config.json",
-               path);
     contents->open_gguf();
   }
   return Checkpoint(std::move(contents));
+}
+
+Checkpoint Checkpoint::open_dummy(const std::string& path,
+                                  const std::function<std::vector<NamedMeta>(const Checkpoint&)>& describe) {
+  auto contents = std::make_shared<Contents>();
+  contents->path = path;
+  if (is_folder(path)) {
+    contents->read_folder_config();
+  } else {
+    contents->open_gguf();
+  }
+  Checkpoint checkpoint(contents);
+  std::vector<NamedMeta> described = describe(checkpoint);
+  contents->make_dummy(std::move(described), checkpoint.config().rope.frequency_factors);
+  return checkpoint;
 }
 
 Checkpoint Checkpoint::open_part(const std::string& path, FilePart part) {
@@ -198,6 +248,7 @@ std::span<const std::byte> Checkpoint::gguf_bytes() const {
 
 const std::string& Checkpoint::path() const { return contents_->path; }
 bool Checkpoint::is_gguf() const { return contents_->gguf.has_value(); }
+bool Checkpoint::is_dummy() const { return contents_->is_dummy; }
 const std::string& Checkpoint::architecture() const { return contents_->architecture; }
 const std::vector<TensorEntry>& Checkpoint::tensors() const { return contents_->tensors; }
 

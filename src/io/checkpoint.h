@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,12 @@ struct TensorEntry {
   std::string file;  // for messages
 };
 
+// A tensor of which only the type is known.
+struct NamedMeta {
+  std::string name;
+  Meta meta;
+};
+
 struct CheckpointFile {
   std::string name;  // in the folder of the checkpoint; of a part, that of the whole file
   std::int64_t bytes = 0;
@@ -45,8 +52,15 @@ class Checkpoint {
   // A GGUF file that is a part of another, at the path.
   static Checkpoint open_part(const std::string& path, FilePart part);
 
+  // The model with zeros for weights, of which none is read and none takes memory; a tensor of a single number, which
+  // is a scale, holds 1. Of a folder only config.json is read: `describe` is given it, without tensors, and says which
+  // there are besides those that a GGUF file has.
+  static Checkpoint open_dummy(const std::string& path,
+                               const std::function<std::vector<NamedMeta>(const Checkpoint&)>& describe);
+
   const std::string& path() const;
   bool is_gguf() const;
+  bool is_dummy() const;
   // The whole of a GGUF file, valid as long as this lives; InternalError for a folder.
   std::span<const std::byte> gguf_bytes() const;
   // Bytes of all mapped files.
@@ -72,6 +86,8 @@ class Checkpoint {
   // The tokenizer: from the metadata of a GGUF file; from tokenizer.json, with beginning, padding and end named by
   // tokenizer_config.json, config.json and generation_config.json.
   Vocabulary vocabulary() const;
+  // Whether a folder has tokenizer.json; yes of a GGUF file.
+  bool has_vocabulary() const;
   // The chat template of this name; nothing when there is none. A folder's is chat_template.jinja, else chat_template
   // of tokenizer_config.json, else chat_template.json's.
   std::optional<std::string> chat_template(std::string_view name = "default") const;

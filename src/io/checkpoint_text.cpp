@@ -14,6 +14,8 @@
 namespace weft {
 namespace {
 
+constexpr const char* kTokenizer = "tokenizer.json";
+
 std::vector<std::string> to_strings(const std::optional<std::vector<std::string_view>>& texts) {
   return texts ? std::vector<std::string>(texts->begin(), texts->end()) : std::vector<std::string>();
 }
@@ -84,8 +86,8 @@ std::vector<int> token_ids(const std::optional<Json>& json, const std::string& w
 // tokenizer.json says how to split text, but not which token begins or ends it.
 Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   const Folder folder(checkpoint);
-  const auto text = checkpoint.folder_file("tokenizer.json");
-  USER_CHECK(text, "[{}] wanted a folder with tokenizer.json, but it has none", checkpoint.path());
+  const auto text = checkpoint.folder_file(kTokenizer);
+  USER_CHECK(text, "[{}] wanted a folder with {}, but it has none", checkpoint.path(), kTokenizer);
   auto vocabulary = read_tokenizer_json(*text);
   if (const auto json = folder.json("tokenizer_config.json")) {
     const JsonFields fields(*json, folder.where("tokenizer_config.json"));
@@ -124,6 +126,8 @@ std::optional<std::string> template_in(const JsonFields& fields, std::string_vie
 }
 
 }  // namespace
+
+bool Checkpoint::has_vocabulary() const { return is_gguf() || folder_file(kTokenizer).has_value(); }
 
 Vocabulary Checkpoint::vocabulary() const {
   return is_gguf() ? vocabulary_from_gguf(gguf()) : vocabulary_from_folder(*this);

@@ -107,7 +107,9 @@ void read_scaled(const JsonFields& weights, const JsonFields& input, Quantizatio
   check_arguments(weights, type, kBits);
   check_arguments(input, type, kBits);
   USER_CHECK(!is_dynamic(weights), "[{}] {} must be false, but is true", weights.where(), weights.name("dynamic"));
-  if (text_among(weights, "strategy", {"tensor", "channel", "block"}) == "block") {
+  const std::string strategy = text_among(weights, "strategy", {"tensor", "channel", "block"});
+  config.scale_per_row = strategy == "channel";
+  if (strategy == "block") {
     USER_CHECK(config.codes == DType::f8e4m3, "[{}] {} must be float where weights have blocks, but is int",
                weights.where(), weights.name("type"));
     read_block(weights, "block_structure", config);

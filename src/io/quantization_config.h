@@ -27,6 +27,7 @@ enum class QuantizationScheme : std::uint8_t { scaled, block, nvfp4 };
 struct QuantizationConfig {
   QuantizationScheme scheme = QuantizationScheme::scaled;
   DType codes = DType::f8e4m3;
+  bool scale_per_row = false;                      // scaled: as the config says, but files may have either
   bool static_input = false;                       // the input's scale stands in the checkpoint
   std::int64_t block_rows = 0, block_columns = 0;  // block
   std::string method;                              // "fp8", "compressed-tensors"

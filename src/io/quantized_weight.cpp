@@ -24,12 +24,23 @@ void check_number(const Checkpoint& checkpoint, const std::string& name) {
              checkpoint.path(), name, value);
 }
 
-void check_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const QuantizedNames& names,
-                 const Shape& shape) {
+Meta codes_meta(const QuantizationConfig& config, std::int64_t rows, std::int64_t columns) {
   const bool is_packed = config.scheme == QuantizationScheme::nvfp4;
-  Shape stored = shape;
-  if (is_packed) stored[1] = shape[1].number() / 2;
-  const Meta wanted = Meta::tensor(is_packed ? DType::u8 : config.codes, stored);
+  return Meta::tensor(is_packed ? DType::u8 : config.codes, {rows, is_packed ? columns / 2 : columns});
+}
+
+// Of one scale, or of one for each row where the scheme leaves that to the file.
+Meta scale_meta(const QuantizationConfig& config, std::int64_t rows, std::int64_t columns) {
+  using enum QuantizationScheme;
+  if (config.scheme == block)
+    return Meta::tensor(DType::f32, {ceil_div(rows, config.block_rows), columns / config.block_columns});
+  if (config.scheme == nvfp4) return Meta::tensor(DType::f8e4m3, {rows, columns / kNvfp4Group});
+  return config.scale_per_row ? Meta::tensor(DType::f32, {rows, 1}) : Meta::tensor(DType::f32, {1});
+}
+
+void check_codes(const Checkpoint& checkpoint, const QuantizationConfig& config, const QuantizedNames& names,
+                 std::int64_t rows, std::int64_t columns) {
+  const Meta wanted = codes_meta(config, rows, columns);
   const Meta& meta = checkpoint.tensor(names.codes).meta;
   USER_CHECK(meta == wanted, "[{}] tensor {} must be {} as quantization_config says, but is {}", checkpoint.path(),
              names.codes, wanted.text(), meta.text());
@@ -43,10 +54,11 @@ void check_scale(const Checkpoint& checkpoint, const QuantizationConfig& config,
                checkpoint.path(), names.scale, dtype, shape_text(wanted), meta.text());
   };
   using enum QuantizationScheme;
+  const Shape shape = scale_meta(config, rows, columns).shape;
   if (config.scheme == block) {
-    fits(is_scale_dtype(meta.dtype), {ceil_div(rows, config.block_rows), columns / config.block_columns}, "f32");
+    fits(is_scale_dtype(meta.dtype), shape, "f32");
   } else if (config.scheme == nvfp4) {
-    fits(meta.dtype == DType::f8e4m3, {rows, columns / kNvfp4Group}, "f8e4m3");
+    fits(meta.dtype == DType::f8e4m3, shape, "f8e4m3");
   } else {
     const bool is_one = meta.rank() <= 1 && element_count(meta.shape) == Dim(1);
     if (!is_one && meta.shape != Shape{rows}) fits(is_scale_dtype(meta.dtype), {rows, 1}, "f32[1] or f32");
@@ -82,6 +94,16 @@ float number_in(const Checkpoint& checkpoint, const std::string& name) {
   return load_float(tensor.meta.dtype, tensor.data(), 0);
 }
 
+std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const std::string& weight, std::int64_t rows,
+                                         std::int64_t columns) {
+  const QuantizedNames names = quantized_names(config, weight);
+  std::vector<NamedMeta> tensors{{names.codes, codes_meta(config, rows, columns)},
+                                 {names.scale, scale_meta(config, rows, columns)}};
+  for (const std::string& name : {names.global_scale, names.input_scale})
+    if (!name.empty()) tensors.push_back({name, Meta::tensor(DType::f32, {1})});
+  return tensors;
+}
+
 void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                             std::int64_t rows, std::int64_t columns) {
   using enum QuantizationScheme;
@@ -89,7 +111,7 @@ void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConf
   USER_CHECK(columns % width == 0, "[{}] {} has rows of {}, which blocks of {} do not divide", checkpoint.path(),
              weight, columns, width);
   const QuantizedNames names = quantized_names(config, weight);
-  check_codes(checkpoint, config, names, {rows, columns});
+  check_codes(checkpoint, config, names, rows, columns);
   check_scale(checkpoint, config, names, rows, columns);
   for (const std::string& name : {names.global_scale, names.input_scale})
     if (!name.empty()) check_number(checkpoint, name);

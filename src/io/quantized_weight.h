@@ -4,6 +4,7 @@
 // of its input. Names are those of the weight were it plain: "model.layers.0.mlp.up_proj.weight".
 
 #include <string>
+#include <vector>
 
 #include "io/checkpoint.h"
 #include "io/quantization_config.h"
@@ -14,6 +15,10 @@ namespace weft {
 // columns] give it; also where columns are not whole blocks.
 void check_quantized_weight(const Checkpoint& checkpoint, const QuantizationConfig& config, const std::string& weight,
                             std::int64_t rows, std::int64_t columns);
+
+// The tensors of that weight where nothing but the config is known: all that check_quantized_weight asks for.
+std::vector<NamedMeta> quantized_tensors(const QuantizationConfig& config, const std::string& weight, std::int64_t rows,
+                                         std::int64_t columns);
 
 // What a tensor of a checkpoint is read as: bytes are pairs of f4e2m1, all else is what it says.
 Meta meta_of_stored(const Meta& stored);

@@ -36,11 +36,14 @@ const std::byte* row_address(std::span<const Tensor> parts, std::int64_t row_byt
 }  // namespace
 
 Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, ThreadPool& threads,
-                   const std::function<void()>& after_part) {
+                   const std::function<void()>& after_part, std::shared_ptr<Storage> into) {
   const Meta plain = joined_meta(parts);
   const std::int64_t row_bytes = bytes_of(plain.dtype, plain.shape[1].number());
   const auto row = [&](std::int64_t index) { return row_address(parts, row_bytes, index); };
-  Tensor packed{.meta = plain, .storage = Storage::allocate(packing.bytes(plain))};
+  const std::int64_t wanted = packing.bytes(plain);
+  CHECK(into == nullptr || into->bytes() == wanted, "{} takes {} bytes packed, not {}", plain.text(), wanted,
+        into == nullptr ? 0 : into->bytes());
+  Tensor packed{.meta = plain, .storage = into == nullptr ? Storage::allocate(wanted) : std::move(into)};
   packed.meta.packed = packing.name;
   const std::int64_t units = packing.units(plain);
   const std::int64_t bytes = std::max<std::int64_t>(packed.storage->bytes(), 1);

@@ -4,6 +4,7 @@
 // for eager and compiled alike, and stands in the weight's type (`q4_1[1536, 576] packed=q4x32`).
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -32,9 +33,10 @@ struct Packing {
 
 // The rows of `parts`, one after another, as one weight in this layout. The parts are plain and contiguous, of one
 // dtype and width: InternalError otherwise. About 2 MB are packed at a time, on all threads; `after_part` is called
-// after each, so that a caller may let go of pages that the next part maps again where it needs them.
+// after each, so that a caller may let go of pages that the next part maps again where it needs them. `into` has the
+// bytes that the packing asks for; without it they are allocated.
 Tensor pack_weight(const Packing& packing, std::span<const Tensor> parts, ThreadPool& threads,
-                   const std::function<void()>& after_part = nullptr);
+                   const std::function<void()>& after_part = nullptr, std::shared_ptr<Storage> into = nullptr);
 
 // The operand of the op whose layout is the choice of the op's kernels; -1 for none. Kernels of other ops take a weight
 // as it is laid out for these: a tied embedding is packed for the head.

@@ -37,6 +37,13 @@ void PriorityLists::prefer(const std::string& op, const std::string& provider, T
   tuned_[op][provider].push_back(std::move(call));
 }
 
+PriorityLists PriorityLists::untuned() const {
+  PriorityLists lists(defaults_);
+  lists.op_defaults_ = op_defaults_;
+  lists.user_ = user_;
+  return lists;
+}
+
 std::vector<std::string> PriorityLists::list(const std::string& op) const {
   std::vector<std::string> names;
   auto append = [&](const std::vector<std::string>& more) {

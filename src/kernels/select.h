@@ -45,6 +45,8 @@ class PriorityLists {
   // By op and provider: what was preferred.
   using Tuned = std::map<std::string, std::map<std::string, std::vector<TunedCall>>>;
   const Tuned& tuned() const { return tuned_; }
+  // The same without measurements.
+  PriorityLists untuned() const;
 
  private:
   std::vector<std::string> defaults_;

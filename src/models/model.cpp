@@ -8,9 +8,13 @@
 namespace weft {
 namespace {
 
+bool is_quantized(const ModelConfig& config, const std::string& key, const std::vector<std::int64_t>& shape) {
+  return shape.size() == 2 && config.quantization && config.quantization->quantizes(key);
+}
+
 void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const std::string& key,
                   const std::vector<std::int64_t>& wanted) {
-  if (wanted.size() == 2 && config.quantization && config.quantization->quantizes(key)) {
+  if (is_quantized(config, key, wanted)) {
     check_quantized_weight(checkpoint, *config.quantization, key, wanted[0], wanted[1]);
     return;
   }
@@ -40,14 +44,33 @@ std::string ModelDefinition::key(const std::string& weight_name, bool is_gguf, i
   return key;
 }
 
-void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const {
+void ModelDefinition::visit_weights(const ModelConfig& config, bool is_gguf, const WeightVisitor& visit) const {
   for (const ModelWeight& weight : weights) {
-    const std::vector<std::int64_t> wanted = weight.shape(config);
-    if (wanted.empty()) continue;
+    const std::vector<std::int64_t> shape = weight.shape(config);
+    if (shape.empty()) continue;
     const std::int64_t layers = weight.is_per_layer() ? config.layer_count : 1;
     for (std::int64_t layer = 0; layer < layers; ++layer)
-      check_weight(checkpoint, config, key(weight.name, checkpoint.is_gguf(), static_cast<int>(layer)), wanted);
+      visit(key(weight.name, is_gguf, static_cast<int>(layer)), shape);
   }
+}
+
+std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const {
+  std::vector<NamedMeta> tensors;
+  visit_weights(config, false, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
+    if (is_quantized(config, key, shape)) {
+      for (NamedMeta& part : quantized_tensors(*config.quantization, key, shape[0], shape[1]))
+        tensors.push_back(std::move(part));
+    } else {
+      tensors.push_back({key, Meta::tensor(config.dtype, Shape(shape.begin(), shape.end()))});
+    }
+  });
+  return tensors;
+}
+
+void ModelDefinition::check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const {
+  visit_weights(config, checkpoint.is_gguf(), [&](const std::string& key, const std::vector<std::int64_t>& shape) {
+    check_weight(checkpoint, config, key, shape);
+  });
 }
 
 void ModelRegistry::add(ModelDefinition definition) {

@@ -34,9 +34,16 @@ struct ModelDefinition {
   const ModelWeight& weight(const std::string& name) const;
   // The checkpoint's name of it.
   std::string key(const std::string& weight_name, bool is_gguf, int layer) const;
+  // The tensors of a folder of this config, which has no files of weights: those that check_weights asks for, in the
+  // config's dtype.
+  std::vector<NamedMeta> tensors(const ModelConfig& config) const;
   // UserError that names the first weight which is missing, has another shape than the config gives it, or a dtype that
   // weights do not have.
   void check_weights(const Checkpoint& checkpoint, const ModelConfig& config) const;
+
+ private:
+  using WeightVisitor = std::function<void(const std::string& key, const std::vector<std::int64_t>& shape)>;
+  void visit_weights(const ModelConfig& config, bool is_gguf, const WeightVisitor& visit) const;
 };
 
 class ModelRegistry {

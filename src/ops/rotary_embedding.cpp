@@ -90,7 +90,8 @@ OP(rotary_embedding) {
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const std::int64_t head_size = a.at("head_size").integer(), rotary_dim = a.at("rotary_dim").integer();
     const bool neox = a.at("is_neox_style").boolean();
-    const Value rows = cast(index_select(v[3], v[0]), v[1].dtype());
+    const Value selected = index_select(v[3], v[0]);
+    const Value rows = selected.dtype() == v[1].dtype() ? selected : cast(selected, v[1].dtype());
     const Shape shape{v[0].dim(0), 1, rotary_dim / 2};
     const Value cos = reshape(slice(rows, -1, 0, rotary_dim / 2), shape);
     const Value sin = reshape(slice(rows, -1, rotary_dim / 2, rotary_dim), shape);

@@ -13,6 +13,7 @@
 #include "passes/lower.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "ir/print.h"
@@ -37,7 +38,10 @@ struct RequestOf {
 class Lowering {
  public:
   Lowering(Graph& graph, PassContext& context, bool writes_out = false)
-      : graph_(graph), context_(context), writes_out_(writes_out) {}
+      : graph_(graph),
+        context_(context),
+        writes_out_(writes_out),
+        untuned_(writes_out ? std::optional(context.priorities.untuned()) : std::nullopt) {}
 
   PassResult run() {
     assign_names(graph_);
@@ -118,7 +122,10 @@ class Lowering {
   Graph& graph_;
   PassContext& context_;
   bool writes_out_;
-  KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant, context_.generated_extent};
+  // What is written out was looked at, and measured, as a whole.
+  std::optional<PriorityLists> untuned_;
+  KernelSelector selector_{context_.kernels, untuned_ ? *untuned_ : context_.priorities, context_.batch_invariant,
+                           context_.generated_extent};
   PassResult result_;
   std::vector<const GraphValue*> chosen_;  // by choice: what the node gives; null where its meaning took its place
   int kernels_ = 0, meanings_ = 0, clones_ = 0;

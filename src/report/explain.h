@@ -30,10 +30,11 @@ struct Explanation {
   StartTimes times;
   CacheUse cache;
   ReplayReport replay;
+  SizeTuning tuning;  // of exact sizes
 };
 
 // Keys are stable, new ones may be added:
-//   weft model options passes nodes clones pieces ranges memory cache replay timing_ms compile_ms
+//   weft model options passes nodes clones pieces ranges sizes memory cache replay timing_ms compile_ms
 Json explain_json(const Explanation& explanation);
 
 // The same for people: one line for what is the same in all layers.

@@ -5,6 +5,7 @@
 #include "compiler/piece_graph.h"
 #include "ir/print.h"
 #include "report/explain.h"
+#include "report/size_report.h"
 
 namespace weft {
 namespace {
@@ -192,6 +193,7 @@ Json explain_json(const Explanation& explanation) {
           {"clones", clones_section(records)},
           {"pieces", pieces_section(records, explanation.options)},
           {"ranges", ranges},
+          {"sizes", sizes_json(records, explanation.tuning)},
           {"memory",
            {{"weights", explanation.memory.weights},
             {"activations_planned", explanation.memory.activations_planned},

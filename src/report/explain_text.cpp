@@ -6,6 +6,7 @@
 #include "base/options_text.h"
 #include "compiler/piece_graph.h"
 #include "report/explain.h"
+#include "report/size_report.h"
 
 namespace weft {
 namespace {
@@ -155,6 +156,7 @@ std::string explain_text(const Explanation& explanation) {
     if (record.split->stage == Stage::split) text += "pieces\n" + pieces_text(*record.split, explanation.options);
     text += clones_text(record);
   }
+  text += sizes_text(explanation.records, explanation.tuning);
   text += fmt::format("\nmemory: weights {}, activations {}, KV pages for the longest sequence {}\n",
                       mebibytes(explanation.memory.weights), mebibytes(explanation.memory.activations_planned),
                       mebibytes(explanation.memory.kv_cache));

@@ -20,8 +20,20 @@ struct BufferList {
   void add(void* buffer) { data[count++] = buffer; }
 };
 
+// The function itself looks at no bounds.
+void check(const RowNumbers& numbers, const KernelCall& call) {
+  const auto operand = static_cast<std::size_t>(numbers.operand);
+  CHECK(operand < call.operands.size(), "operand {} numbers rows, but there are {}", operand, call.operands.size());
+  const TensorView& view = call.operands[operand];
+  for (std::int64_t i = 0; i < view.size[0]; ++i) {
+    const std::int64_t row = index_at(view, i);
+    USER_CHECK(row >= 0 && row < numbers.limit, "[index_select] index {} is outside [0, {})", row, numbers.limit);
+  }
+}
+
 void run_function(const GeneratedFunction& function, RowCode* code, const KernelCall& call) {
-  const std::int64_t rows = call.results[0].size[0];
+  for (const RowNumbers& numbers : function.numbers) check(numbers, call);
+  const std::int64_t rows = call.results[0].size[0] * function.parts;
   BufferList shared;
   for (const TensorView& view : call.operands) shared.add(view.data);
   for (const TensorView& view : call.results) shared.add(view.data);
@@ -34,7 +46,9 @@ void run_function(const GeneratedFunction& function, RowCode* code, const Kernel
     own.add(call.scratch.data() + thread * scratch);
     code(own.data.data(), begin, end, rows);
   };
-  const std::int64_t chunk = rows_of_chunk(rows, function.row_bytes, call.threads.threads());
+  const std::int64_t chunk = function.chunks > 0
+                                 ? std::max<std::int64_t>(1, (rows + function.chunks - 1) / function.chunks)
+                                 : rows_of_chunk(rows, function.row_bytes, call.threads.threads());
   if (chunk >= rows) return run_rows(0, rows, 0);
   call.threads.run((rows + chunk - 1) / chunk, [&](std::int64_t number, int thread) {
     run_rows(number * chunk, std::min(rows, (number + 1) * chunk), thread);
@@ -44,7 +58,7 @@ void run_function(const GeneratedFunction& function, RowCode* code, const Kernel
 }  // namespace
 
 Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads) {
-  auto* entry = code->find<RowCode>(function.name);
+  auto* entry = code->find<RowCode>(function.name.substr(0, function.name.find('.')));
   Kernel kernel;
   kernel.op = function.name;
   kernel.provider = "native";

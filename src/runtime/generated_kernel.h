@@ -11,12 +11,21 @@
 
 namespace weft {
 
+// Row numbers that a function reads: operand `operand`, each in [0, limit).
+struct RowNumbers {
+  int operand = 0;
+  std::int64_t limit = 0;
+};
+
 // What the runtime must know of a function over rows: f(buffers, row_begin, row_end, row_count), where buffers are the
 // operands, the results, and this thread's scratch.
 struct GeneratedFunction {
-  std::string name;
+  std::string name;                // of its symbol, and behind a dot what else sets the kernel apart
   std::int64_t row_bytes = 0;      // read and written for a row
   std::int64_t scratch_bytes = 0;  // for a thread
+  int parts = 1;                   // that a row of the tensors is computed in, each a row of the function
+  int chunks = 0;                  // that rows are cut into for the threads; 0: by their bytes
+  std::vector<RowNumbers> numbers = {};
 };
 
 // The kernel `name`@native for calls whose results have one row each for a row of the function. It keeps the code

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/bound_plan.h"
+#include "runtime/launch_times.h"
 #include "runtime/symbolic_size.h"
 
 namespace weft {
@@ -33,6 +34,10 @@ class LaunchList {
   // Runs the launches [first, last).
   void run(std::size_t first, std::size_t last) const {
     for (std::size_t i = first; i < last; ++i) (*launches_[i].run)(launches_[i].call);
+  }
+  // The same for one, and adds to `times` unless that is null.
+  void run_one(std::size_t launch, LaunchTimes* times) const {
+    timed_launch(*launches_[launch].run, launches_[launch].call, times);
   }
 
  private:

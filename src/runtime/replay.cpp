@@ -172,12 +172,12 @@ void Replay::run_captured(const Captured& captured, const StepObserver& observe)
     const Stretch& stretch = captured.stretches[i];
     if (!stretch.is_captured) {
       run_steps(stretch.first, stretch.last, bindings(), observe);
-    } else if (!observe) {
+    } else if (!observe && launch_times == nullptr) {
       captured.launches[i]->replay();
     } else {
       for (std::size_t step = stretch.first; step < stretch.last; ++step) {
-        list_->run(step, step + 1);
-        observe(step);
+        list_->run_one(step, launch_times);
+        if (observe) observe(step);
       }
     }
   }
@@ -188,7 +188,7 @@ void Replay::run_steps(std::size_t first, std::size_t last, const Bindings& symb
     const PlanStep& step = bound_.plan->steps[i];
     counts_.look_ups += static_cast<std::int64_t>(step.operands.size() + step.results.size());
     counts_.allocations += 2;
-    run_step(bound_, i, symbols);
+    run_step(bound_, i, symbols, launch_times);
     if (observe) observe(i);
   }
 }

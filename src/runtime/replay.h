@@ -13,6 +13,7 @@
 #include "runtime/capture.h"
 #include "runtime/check_replay.h"
 #include "runtime/first_time_work.h"
+#include "runtime/launch_times.h"
 #include "runtime/replay_mode.h"
 
 namespace weft {
@@ -73,6 +74,8 @@ class Replay {
   StepObserver observer;
   // Called before the first step of each run; null for none.
   std::function<void()> on_start;
+  // Every kernel's call adds to it; null for none.
+  LaunchTimes* launch_times = nullptr;
 
  private:
   struct SymbolSource {  // an extent that says what a symbol is

@@ -17,12 +17,13 @@ TensorView resolve_view(const BoundPlan& bound, const PlanView& from, const Bind
   return view;
 }
 
-void run_step(const BoundPlan& bound, std::size_t index, const Bindings& symbols) {
+void run_step(const BoundPlan& bound, std::size_t index, const Bindings& symbols, LaunchTimes* times) {
   const PlanStep& step = bound.plan->steps[index];
   std::vector<TensorView> operands, results;
   for (const PlanView& view : step.operands) operands.push_back(resolve_view(bound, view, symbols));
   for (const PlanView& view : step.results) results.push_back(resolve_view(bound, view, symbols));
-  step.kernel->run({operands, results, step.attributes, bound.scratch(), bound.threads, bound.groups});
+  timed_launch(step.kernel->run, {operands, results, step.attributes, bound.scratch(), bound.threads, bound.groups},
+               times);
 }
 
 }  // namespace weft

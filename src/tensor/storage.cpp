@@ -25,11 +25,16 @@ std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + u
   fail_device("[memory] wanted {} bytes, but the system has no more: {}", bytes, system_error_text());
 }
 
-std::byte* map_pages(std::int64_t bytes) {
+std::byte* map_pages(std::int64_t bytes, int protection = PROT_READ | PROT_WRITE, int more_flags = 0) {
   void* address =
-      mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, static_cast<std::size_t>(bytes), protection, MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0);
   if (address == MAP_FAILED) fail_memory(bytes);
   return static_cast<std::byte*>(address);
+}
+
+void check_bytes(std::int64_t bytes) {
+  CHECK(bytes >= 0, "[memory] wanted a count of bytes, but is {}", bytes);
+  if (bytes > kMaxStorageBytes) fail_device("[memory] wanted {} bytes, more than any machine has", bytes);
 }
 
 // Maps a huge page more than needed and gives back what lies outside the aligned part.
@@ -47,8 +52,7 @@ std::byte* map_huge_pages(std::int64_t bytes) {
 }  // namespace
 
 std::shared_ptr<Storage> Storage::allocate(std::int64_t bytes, PageSize pages) {
-  CHECK(bytes >= 0, "[memory] wanted a count of bytes, but is {}", bytes);
-  if (bytes > kMaxStorageBytes) fail_device("[memory] wanted {} bytes, more than any machine has", bytes);
+  check_bytes(bytes);
   std::shared_ptr<Storage> storage(new Storage);
   storage->bytes_ = bytes;
   if (bytes >= kMappedFrom) {
@@ -63,6 +67,17 @@ std::shared_ptr<Storage> Storage::allocate(std::int64_t bytes, PageSize pages) {
   storage->data_ = static_cast<std::byte*>(std::aligned_alloc(kLine, size));
   if (storage->data_ == nullptr) fail_memory(bytes);
   std::memset(storage->data_, 0, size);
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::zeros(std::int64_t bytes) {
+  check_bytes(bytes);
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->bytes_ = bytes;
+  storage->mapped_bytes_ = round_up(bytes == 0 ? 1 : bytes, kPage);
+  storage->data_ = map_pages(storage->mapped_bytes_, PROT_READ, MAP_NORESERVE);
+  // Advice only: the page of zeros is then a huge one, and walking it takes fewer entries of the page table.
+  madvise(storage->data_, static_cast<std::size_t>(storage->mapped_bytes_), MADV_HUGEPAGE);
   return storage;
 }
 

@@ -15,6 +15,9 @@ class Storage {
   // Memory that is touched here and there, such as KV pages, asks for small pages: of it only what was touched counts.
   enum class PageSize { any, small };
   static std::shared_ptr<Storage> allocate(std::int64_t bytes, PageSize pages = PageSize::any);
+  // Bytes that are zero and can only be read: the system has one page for all of them, so they take no memory, but are
+  // not written to either.
+  static std::shared_ptr<Storage> zeros(std::int64_t bytes);
   // Bytes owned by `owner`, which is kept alive; without an owner, by someone who outlives the storage.
   static std::shared_ptr<Storage> view_of(std::byte* data, std::int64_t bytes, std::shared_ptr<const void> owner);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -102,6 +103,25 @@ TEST(DefaultCaptureSizes, GrowInThreeSteps) {
   EXPECT_EQ(sizes.back(), 512);
   EXPECT_EQ(sizes[34], 256);
   EXPECT_EQ(sizes[35], 272);
+}
+
+TEST(TranslateAutotuning, GivesTheNewSpelling) {
+  const auto translate = [](std::string_view config, const char* budget = nullptr) {
+    Options options;
+    set_option(options, "cc.inductor_compile_config", config, "test");
+    if (budget != nullptr) set_option(options, "tuning-budget", budget, "test");
+    const std::string spelling = translate_autotuning(options);
+    return std::tuple(spelling, options.tuning_budget, options.inductor_compile_config,
+                      options.requested.contains("cc.inductor_compile_config"));
+  };
+  EXPECT_EQ(translate(R"({"max_autotune": true})"), std::tuple("--tuning-budget=10", 10, "", false));
+  EXPECT_EQ(translate(R"({"coordinate_descent_tuning": true, "max_autotune": false, "fast": 1})"),
+            std::tuple("--tuning-budget=10", 10, R"({"fast":1})", true));
+  EXPECT_EQ(translate(R"({"max_autotune": true})", "3"), std::tuple("--tuning-budget=3", 3, "", false));
+  EXPECT_EQ(translate(R"({"max_autotune": true})", "0"), std::tuple("--tuning-budget=0", 0, "", false));
+  for (const char* config : {R"({"max_autotune": false})", R"({"max_autotune": "yes"})", "{}", "[true]"})
+    EXPECT_EQ(std::get<0>(translate(config)), "") << config;
+  EXPECT_EQ(std::get<2>(translate(R"({"max_autotune":false})")), R"({"max_autotune":false})");
 }
 
 TEST(TranslateCustomOps, GivesTheNewSpelling) {

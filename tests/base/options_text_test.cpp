@@ -138,6 +138,13 @@ TEST(OptionsWithoutEffect, SaysWhichAcceptedOptionsDoNothing) {
   options.mode = "none";
   EXPECT_EQ(options_without_effect(options).back(),
             "[cc.splitting_ops] has no effect in this run: nothing is compiled (command line)");
+  set_option(options, "tuning-budget", "2", "command line");
+  const std::string no_size = "[tuning-budget] has no effect in this run: no size is compiled exactly (command line)";
+  EXPECT_EQ(options_without_effect(options).back(), no_size);
+  options.mode = "weft";
+  EXPECT_EQ(options_without_effect(options).back(), no_size);
+  options.compile_sizes = {"1"};
+  EXPECT_NE(options_without_effect(options).back(), no_size);
 }
 
 }  // namespace weft::options_text_test

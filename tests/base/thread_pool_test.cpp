@@ -190,6 +190,42 @@ TEST(ThreadPool, WakesAfterItsWorkersWentToSleep) {
   }
 }
 
+TEST(ThreadPool, AddsUpWhatSharedRunsTook) {
+  for (const int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    RunTimes times;
+    pool.measure(&times);
+    pool.run(1, [&](std::int64_t, int) {});
+    EXPECT_EQ(times.runs, 0);
+    std::atomic<std::int64_t> chunks{0};
+    for (int round = 0; round < 3; ++round)
+      pool.run(5, [&](std::int64_t, int) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        pool.run(2, [&](std::int64_t, int) { ++chunks; });  // in a chunk: no run of its own
+      });
+    EXPECT_EQ(chunks, 30);
+    EXPECT_EQ(times.runs, threads == 1 ? 0 : 3);
+    if (threads == 1) continue;
+    EXPECT_GE(times.busy, std::chrono::milliseconds(15));
+    EXPECT_LE(times.busy, times.wall * threads);
+  }
+}
+
+TEST(ThreadPool, AddsNothingForAFailedRunNorAfterItIsTold) {
+  ThreadPool pool(2);
+  RunTimes times;
+  pool.measure(&times);
+  const auto fail = [](std::int64_t chunk, int) { CHECK(chunk != 3, "chunk {}", chunk); };
+  EXPECT_EQ(message_of<InternalError>([&] { pool.run(8, fail); }).find("chunk 3") != std::string::npos, true);
+  EXPECT_EQ(times.runs, 0);
+  EXPECT_EQ(times.busy.count(), 0);
+  pool.run(8, [](std::int64_t, int) {});
+  EXPECT_EQ(times.runs, 1);
+  pool.measure(nullptr);
+  pool.run(8, [](std::int64_t, int) {});
+  EXPECT_EQ(times.runs, 1);
+}
+
 TEST(ThreadPool, CanBeMadeAndDroppedWithoutARun) {
   for (int round = 0; round < 50; ++round) ThreadPool pool(1 + round % 5);
 }

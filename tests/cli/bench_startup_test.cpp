@@ -65,6 +65,18 @@ TEST_F(BenchStartup, HasTheKeysOfVllm) {
   }
 }
 
+TEST_F(BenchStartup, CountsTheTuningOfExactSizesAsAPhase) {
+  const ProgramRun run = start("bench startup " + model_ +
+                               " --num-iters-cold 1 --num-iters-warm 1 --num-iters-warmup 0 --json --forbid-lazy"
+                               " -cc.compile_sizes=1,4 --tuning-budget 1");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const nlohmann::json report = nlohmann::json::parse(run.out);
+  for (const std::string kind : {"cold", "warm"}) {
+    EXPECT_TRUE(report[kind + "_phases_ms"].contains("tune")) << run.out;
+    EXPECT_NEAR(sum(report[kind + "_phases_ms"]), report["avg_" + kind + "_startup_time"].get<double>() * 1000, 1e-6);
+  }
+}
+
 TEST_F(BenchStartup, PrintsATableOfPhases) {
   const ProgramRun run = start("bench startup " + model_ + " --num-iters-cold 1 --num-iters-warm 0");
   ASSERT_EQ(run.status, 0) << run.err;

@@ -33,7 +33,8 @@ constexpr const char* kGate = "  %y: f32[s0, 48] = silu_and_mul(%x)\n";
 TEST_F(DumpCode, ShowsTheProgramAndTheCppOfEachFunction) {
   const ProgramRun run = run_weft({"dump", "code", file(kGate), "--ir-op-priority.silu_and_mul=native"});
   EXPECT_EQ(run.status, 0) << run.err;
-  for (const char* part : {"// 1 calls from g:", "// rows columns=48\n", "elem = exp", "extern \"C\" void rows_"})
+  for (const char* part :
+       {"// 1 calls from g:", "// rows columns=48\n", "elem = silu_divisor", "extern \"C\" void rows_"})
     EXPECT_NE(run.out.find(part), std::string::npos) << part << " is not in\n" << run.out;
   EXPECT_EQ(run.out.find("Native, but no function"), std::string::npos);
 }

@@ -75,6 +75,7 @@ TEST_F(TuneVerb, RefusesWhatItCannotCompareOrWrite) {
   EXPECT_EQ(breach_of_refusal(tune({"--enforce-eager"}), "[tune]"), "");
   EXPECT_EQ(breach_of_refusal(tune({"--compile-to", "pure"}), "[tune]"), "");
   EXPECT_EQ(breach_of_refusal(tune({"--tuned", database_}), "[tune]"), "");
+  EXPECT_EQ(breach_of_refusal(tune({"--tuning-budget", "1", "-cc.compile_sizes=1"}), "[tune]"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", model_, "--budget", "0"}), "[--budget]"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", model_, "other"}), "other"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"tune", model_, "-o", "/nonexistent/t"}), "/nonexistent/t"), "");

@@ -13,20 +13,23 @@ struct Built {
   std::string reason;
 };
 
-Built build(const std::string& inputs, const std::string& body, const std::string& results) {
+// But for the node `left_out`.
+Built build(const std::string& inputs, const std::string& body, const std::string& results,
+            const std::string& left_out = "") {
   static const OpTable ops = make_op_table();
   Built built;
   built.graph = parse_graph(
       "graph g(" + inputs + ") stage=lowered where s0 in [1, 64] {\n" + body + "return " + results + "\n}\n", ops);
   std::vector<const Node*> nodes;
   for (const auto& node : built.graph->nodes())
-    if (!node->op->is_view) nodes.push_back(node.get());
+    if (!node->op->is_view && node->result()->name != left_out) nodes.push_back(node.get());
   built.region = build_row_program(nodes, built.reason);
   return built;
 }
 
-std::string program_of(const std::string& inputs, const std::string& body, const std::string& results) {
-  const Built built = build(inputs, body, results);
+std::string program_of(const std::string& inputs, const std::string& body, const std::string& results,
+                       const std::string& left_out = "") {
+  const Built built = build(inputs, body, results, left_out);
   return built.region ? built.region->program.text() : "refused: " + built.reason;
 }
 
@@ -59,11 +62,51 @@ TEST(BuildRowProgram, RoundsWhatTheGraphHasInMemory) {
             "  buffer 2 out bf16 row=32\n"
             "  v0 elem = load 0\n"
             "  v1 elem = mul v0 v0\n"
-            "  v2 elem = convert v1 bf16\n"
+            "  v2 elem = convert v1 bf16 plain\n"
             "  v3 elem = load 1\n"
             "  v4 elem = mul v2 v3\n"
-            "  v5 elem = convert v4 bf16\n"
+            "  v5 elem = convert v4 bf16 plain\n"
             "  store 2 v5\n");
+}
+
+TEST(BuildRowProgram, ReadsRowsThatAreTakenByNumberWhereTheyLie) {
+  const std::string text = program_of("%x: f32[s0, 64], %i: i64[s0], %t: f32[40, 64]",
+                                      "%r = index_select@native(%t, %i, dim=0)\n"
+                                      "%h = slice@native(%r, dim=-1, start=32, end=64)\n"
+                                      "%g = reshape@native(%h, shape=[s0, 1, 32])\n"
+                                      "%y = reshape@native(%x, shape=[s0, 2, 32])\n"
+                                      "%z = mul@native(%y, %g)\n",
+                                      "%z", "r");
+  EXPECT_EQ(text,
+            "rows columns=64\n"
+            "  buffer 0 in f32 row=64\n"
+            "  buffer 1 in i64 row=1\n"
+            "  buffer 2 in f32 row=64 by 1 of 40 at 32 runs of 32 at 0\n"
+            "  buffer 3 out f32 row=64\n"
+            "  v0 elem = load 0\n"
+            "  v1 elem = load 2\n"
+            "  v2 elem = mul v0 v1\n"
+            "  store 3 v2\n");
+}
+
+TEST(BuildRowProgram, TakesRowsOfPlainTablesAlone) {
+  const auto take = [](const std::string& table, const std::string& dim) {
+    return program_of("%i: i64[s0], %t: " + table, "%r = index_select@native(%t, %i, dim=" + dim + ")\n", "%r");
+  };
+  EXPECT_EQ(take("bf16[40, 64]", "0"),
+            "rows columns=64\n"
+            "  buffer 0 in i64 row=1\n"
+            "  buffer 1 in bf16 row=64 by 0 of 40\n"
+            "  buffer 2 out bf16 row=64\n"
+            "  v0 elem = load 1\n"
+            "  store 2 v0\n");
+  EXPECT_EQ(take("f32[s0, 64]", "0").substr(0, 7), "refused");
+  EXPECT_EQ(program_of("%i: i64[s0], %u: f32[40, 64]",
+                       "%t = slice@native(%u, dim=-1, start=0, end=32)\n"
+                       "%r = index_select@native(%t, %i, dim=0)\n",
+                       "%r")
+                .substr(0, 7),
+            "refused");
 }
 
 TEST(BuildRowProgram, KeepsWhatALaterLevelWantsAgain) {

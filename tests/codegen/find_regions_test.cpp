@@ -95,6 +95,36 @@ TEST(FindRegions, LeavesOutViewsInsideAFunction) {
             "[a m q]");
 }
 
+constexpr const char* kTable = "%x: f32[s0, 64], %y: f32[s0, 64], %w: f32[64, 64], %i: i64[s0], %t: f32[40, 64]";
+
+TEST(FindRegions, ReadsTakenRowsInEachFunctionThatWantsThem) {
+  EXPECT_EQ(schedule_of(kTable,
+                        "%r = index_select@native(%t, %i, dim=0)\n%a = mul@native(%x, %r)\n"
+                        "%c = linear@cpu(%a, %w)\n%b = mul@native(%c, %r)\n",
+                        "%b"),
+            "[a] c [b]");
+}
+
+TEST(FindRegions, TakesRowsInAFunctionOfItsOwnForCalls) {
+  EXPECT_EQ(schedule_of(kTable,
+                        "%r = index_select@native(%t, %i, dim=0)\n%a = mul@native(%x, %r)\n"
+                        "%c = linear@cpu(%r, %w)\n",
+                        "%a, %c"),
+            "[r] [a] c");
+  EXPECT_EQ(schedule_of(kTable, "%r = index_select@cpu(%t, %i, dim=0)\n%a = mul@native(%x, %r)\n", "%a"), "r [a]");
+}
+
+// Also where the table is written over later, and where a call makes it.
+TEST(FindRegions, TakesRowsBetweenWhatMakesAndWhatOverwritesTheTable) {
+  EXPECT_EQ(schedule_of("%x: f32[s0, 64], %i: i64[s0], %s: f32[40, 64], %u: f32[40, 64], %n: f32[64], %w: f32[64, 64]",
+                        "%t = linear@cpu(%s, %w)\n%r = index_select@native(%t, %i, dim=0)\n"
+                        "%a = mul@native(%x, %r)\n"
+                        "%p, %q = fused_add_rms_norm@cpu.inplace(%u, &%t, %n, epsilon=1e-05)\n"
+                        "%b = neg@native(%a)\n",
+                        "%b, %p, %q"),
+            "t [a b] p");
+}
+
 TEST(FindRegions, SaysWhichNodesItRefuses) {
   std::string refusals;
   EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = log1p@native(%a)\n%c = neg@native(%b)\n", "%c", &refusals),

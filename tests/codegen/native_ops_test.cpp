@@ -65,6 +65,49 @@ TEST_F(NativeOps, KeepBitsAtOddWidthsWithInfinitiesAndNaN) {
   }
 }
 
+// silu of bf16 divides by less than silu of f32.
+TEST_F(NativeOps, GiveTheBitsOfSiluForEveryBfloat) {
+  for (const std::string& features : cpu_features_to_try()) {
+    const auto context = native_context(features);
+    const Op& op = context->ops.at("silu_and_mul");
+    SampleCall call = make_sample_call(op, {{{"x", {512, 256}}}, {}}, DType::bf16);
+    for (int code = 0; code < 65536; ++code) {
+      auto* row = static_cast<std::uint16_t*>(static_cast<void*>(call.operands[0].data())) + code / 128 * 256;
+      row[code % 128] = static_cast<std::uint16_t>(code);
+      row[code % 128 + 128] = 0x3f80;  // 1
+    }
+    EXPECT_EQ(run_native_op(op, call, *context).functions, 1);
+  }
+}
+
+TEST_F(NativeOps, RefuseRowNumbersOutsideOfTheTable) {
+  const auto context = native_context();
+  context->priorities.set("index_select", {"native"});
+  auto graph = parse_graph(
+      "graph g(%t: f32[7, 32], %i: i64[s0]) stage=traced where s0 in [1, 64] {\n"
+      "  %r: f32[s0, 32] = index_select(%t, %i, dim=0)\n  %y: f32[s0, 32] = silu(%r)\n  return %y\n}\n",
+      context->ops);
+  Replay replay(compile(*graph, *context, {1, 64}, {}).plan, *context->threads);
+  const Tensor table = Tensor::empty(Meta::tensor(DType::f32, {7, 32}));
+  std::memset(table.data(), 0, 7 * 32 * 4);
+  const Tensor numbers = Tensor::empty(Meta::tensor(DType::i64, {2}));
+  auto* number = numbers.view().as<std::int64_t>();
+  replay.bind(0, table);
+  replay.bind(1, numbers);
+  for (const std::int64_t wrong : {-1, 7}) {
+    number[0] = 6;
+    number[1] = wrong;
+    try {
+      replay.run();
+      ADD_FAILURE() << wrong;
+    } catch (const UserError& error) {
+      EXPECT_EQ(std::string(error.what()), fmt::format("[index_select] index {} is outside [0, 7)", wrong));
+    }
+  }
+  number[1] = 0;
+  replay.run();
+}
+
 // `layers` times a norm, a product, a gated activation and a product back.
 std::shared_ptr<Graph> layers_of(int layers, const Context& context) {
   std::string inputs, body, sum = "x";

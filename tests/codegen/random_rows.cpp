@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "codegen/simplify_rows.h"
 #include "tensor/convert.h"
 #include "tensor/float_bits.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kGuard = 64;
 constexpr std::byte kGuardByte{0xa5};
+constexpr std::int64_t kRowsOfTables = 7;
 
 std::int64_t place_of(const RowPlacement& placement, std::int64_t column) {
   const std::int64_t run = placement.run == 0 ? 0 : column / placement.run;
@@ -46,6 +48,7 @@ class Maker {
     const int stores = 1 + static_cast<int>(below(3));
     store(static_cast<int>(program_.values.size()) - 1);
     for (int i = 1; i < stores; ++i) store(any());
+    if (below(2) == 0) simplify_rows(program_);
     program_.finish();
     return program_;
   }
@@ -77,8 +80,17 @@ class Maker {
       buffer.placement = any_placement();
       if (buffer.row_stride > 0) buffer.row_stride = extent_of(buffer.placement, program_.columns) + 3;
     }
+    if (buffer.row_stride > 0 && below(4) == 0) take_rows(buffer);
     program_.buffers.push_back(buffer);
     program_.add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(program_.buffers.size()) - 1});
+  }
+
+  void take_rows(RowBuffer& buffer) {
+    buffer.numbers = static_cast<int>(program_.buffers.size());
+    buffer.taken_from = kRowsOfTables;
+    buffer.begin = static_cast<std::int64_t>(below(2)) * 5;
+    buffer.row_stride += buffer.begin;
+    program_.buffers.push_back({.dtype = below(2) == 0 ? DType::i64 : DType::i32, .row_stride = 1});
   }
 
   RowPlacement any_placement() {
@@ -144,17 +156,23 @@ class Maker {
   }
 
   void wild_step() {
-    constexpr RowOp kUnary[] = {RowOp::neg,     RowOp::abs,  RowOp::exp,   RowOp::tanh, RowOp::erf,
-                                RowOp::sigmoid, RowOp::sqrt, RowOp::round, RowOp::trunc};
+    constexpr RowOp kUnary[] = {RowOp::neg,     RowOp::abs,  RowOp::exp,   RowOp::tanh,  RowOp::erf,
+                                RowOp::sigmoid, RowOp::sqrt, RowOp::round, RowOp::trunc, RowOp::silu_divisor};
     constexpr RowOp kBinary[] = {RowOp::add,     RowOp::sub,     RowOp::mul,      RowOp::div,
                                  RowOp::maximum, RowOp::minimum, RowOp::at_least, RowOp::at_most};
     constexpr DType kRounded[] = {DType::bf16,   DType::f16,        DType::i8,    DType::u8,
                                   DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2};
     const int a = any(), b = any();
-    switch (below(8)) {
+    switch (below(10)) {
       case 0:
       case 1:
-        unary(kUnary[below(9)], a);
+        unary(kUnary[below(10)], a);
+        return;
+      case 8:
+        add({.op = RowOp::convert, .a = unary(RowOp::round, held(a, 127)), .dtype = DType::i8});
+        return;
+      case 9:
+        silu(add({.op = RowOp::convert, .a = a, .dtype = DType::bf16}));
         return;
       case 2:
       case 3:
@@ -176,6 +194,11 @@ class Maker {
     }
   }
 
+  void silu(int a) {
+    const int divisor = binary(RowOp::add, unary(RowOp::exp, unary(RowOp::neg, a)), constant(1));
+    add({.op = RowOp::convert, .a = binary(RowOp::div, a, divisor), .dtype = DType::bf16});
+  }
+
   void store(int value) {
     constexpr DType kDTypes[] = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::i8, DType::f8e4m3};
     RowDomain domain = domain_of(value);
@@ -192,6 +215,11 @@ class Maker {
       program_.buffers.back().row_stride = store.offset + extent_of(store.placement, program_.columns);
     }
     program_.stores.push_back(store);
+    if (store.placement.stride != 2) return;
+    // Another value between.
+    store.offset += 1;
+    program_.buffers.back().row_stride += 1;
+    program_.stores.push_back(store);
   }
 
   std::mt19937& random_;
@@ -201,6 +229,7 @@ class Maker {
 
 std::int64_t buffer_elements(const RowProgram& program, const RowBuffer& buffer, std::int64_t rows) {
   if (buffer.is_output) return rows * buffer.row_stride;
+  if (buffer.numbers >= 0) rows = buffer.taken_from;
   return (rows - 1) * buffer.row_stride + extent_of(buffer.placement, std::max<std::int64_t>(program.columns, 1));
 }
 
@@ -217,8 +246,11 @@ RowBuffers::RowBuffers(const RowProgram& program, std::int64_t rows, std::uint32
     memory_.emplace_back(bytes + kGuard, kGuardByte);
     std::memset(memory_.back().data(), 0, bytes);
     if (buffer.is_output) continue;
+    const bool is_number = buffer.dtype == DType::i64 || buffer.dtype == DType::i32;
     for (std::int64_t i = 0; i < elements; ++i)
-      store_float(buffer.dtype, memory_.back().data(), i, static_cast<float>(random() % 4001) / 1000.0f - 2.0f);
+      store_double(buffer.dtype, memory_.back().data(), i,
+                   is_number ? static_cast<double>(random() % kRowsOfTables)
+                             : static_cast<double>(random() % 4001) / 1000.0 - 2.0);
   }
   memory_.emplace_back(static_cast<std::size_t>(program.scratch_bytes()) + kGuard, kGuardByte);
   for (auto& memory : memory_) pointers_.push_back(memory.data());

@@ -67,6 +67,28 @@ TEST(TokenRanges, AreAtMostThreeUnlessTheUserAsksForMore) {
   EXPECT_THROW(range_of(asked.ranges, 65), InternalError);
 }
 
+TEST(RangeTable, GivesTheExactSizeFirstAndThenTheRange) {
+  const RangeTable table({{3, 3}, {8, 8}, {64, 64}, {1, 7}, {8, 16}, {17, 64}});
+  const std::vector<std::pair<std::int64_t, std::size_t>> wanted{
+      {1, 3}, {2, 3}, {3, 0}, {4, 3}, {7, 3}, {8, 1}, {9, 4}, {15, 4}, {16, 4}, {17, 5}, {18, 5}, {63, 5}, {64, 2}};
+  for (const auto& [rows, range] : wanted) {
+    EXPECT_EQ(table.of(rows), range) << rows;
+    EXPECT_EQ(range_of(table.all(), rows), range) << rows;
+  }
+  for (const std::int64_t rows : {std::int64_t{0}, std::int64_t{65}, std::int64_t{-1}, INT64_MAX})
+    EXPECT_THROW(table.of(rows), InternalError) << rows;
+  EXPECT_THROW(RangeTable().of(1), InternalError);
+  EXPECT_THROW(RangeTable({{5, 8}}).of(4), InternalError);
+}
+
+TEST(RangeTable, KnowsTheRangeAroundAnExactSize) {
+  const std::vector<TokenRange> ranges{{1, 1}, {8, 8}, {1, 1}, {2, 64}};
+  EXPECT_EQ(range_around(ranges, 0), &ranges[2]) << "a range of one count is not the size itself";
+  EXPECT_EQ(range_around(ranges, 1), &ranges[3]);
+  EXPECT_EQ(range_around(ranges, 2), nullptr);
+  EXPECT_EQ(range_around(ranges, 3), nullptr);
+}
+
 TEST(CompileRanges, ChooseOncePerRangeAndKeepTheRefusals) {
   const auto context = kernel_context();
   add_kernel(*context, "few", {1, 4});

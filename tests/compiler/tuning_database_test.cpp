@@ -7,6 +7,7 @@
 #include "base/content_hash.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "ir/op.h"
 #include "tests/base/temporary_folder.h"
 
 namespace weft::tuning_database_test {
@@ -223,6 +224,37 @@ TEST(TuningDecisions, GiveAWeightOneLayoutInAllItsRanges) {
   some.entries.at(low.key()).measured = 101;
   some.entries.at(low.key()).times[2] = time("packs", fast, "f32x32");
   EXPECT_EQ(providers(some)[low.key()], "packs") << "it takes the layout that there is";
+}
+
+TEST(TuningDecisions, SayTheTimesOfAnExactSize) {
+  const TuningEntry entry =
+      linear_entry(48, {8, 8}, {time("cpu", {{15'100, 15'000, 15'200}}), time("blas", {{12'300, 12'200, 12'400}})});
+  TuningDatabase database{.fingerprint = kHere};
+  database.add(entry);
+  EXPECT_EQ(decide(database)[entry.key()].reason, "tuned: 12.3 us against 15.1 us of cpu");
+}
+
+// What a fusion gave, and generated code computes, is no fusion that lost against its parts.
+TEST(TuningDecisions, TellAMeaningThatIsTheDefaultOnlyWhereItLost) {
+  const OpTable ops = make_op_table();
+  const auto tuned = [&](const Rounds& cpu) {
+    TuningEntry entry;
+    entry.op = "silu_and_mul_per_token_group_quant_int8";
+    entry.call.operands = {Meta::tensor(DType::f32, {Dim::symbol("s0"), 128})};
+    entry.call.attributes.set("group_size", 32);
+    entry.call.range = {8, 8};
+    entry.rows = {8};
+    entry.standard = kParts;
+    entry.times = {time(kParts, {{100, 100, 100}}), time("cpu", {cpu})};
+    TuningDatabase database{.fingerprint = kHere};
+    database.add(std::move(entry));
+    PriorityLists priorities({"cpu"});
+    apply_tuning(database, ops, priorities);
+    return priorities.tuned();
+  };
+  EXPECT_TRUE(tuned({100, 100, 100}).empty());
+  EXPECT_TRUE(tuned({200, 200, 200}).empty());
+  EXPECT_EQ(tuned({50, 50, 50}).at("silu_and_mul_per_token_group_quant_int8").count("cpu"), 1u);
 }
 
 TEST(TuningDecisions, KeepTheDefaultWhereEagerModeCouldNotTellTwoCallsApart) {

@@ -13,7 +13,7 @@ namespace weft::replay_modes_test {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-class ReplayModesTest : public testing::Test {
+class ReplayModesTest : public ::testing::Test {
  protected:
   ReplayModesTest() : path_(write_tiny_model(folder_)) {}
 

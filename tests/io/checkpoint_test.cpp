@@ -230,6 +230,44 @@ TEST(Checkpoint, OpensAnArchitectureItDoesNotKnow) {
   EXPECT_EQ(message_of([&] { checkpoint.config(); }), message);
 }
 
+TEST(Checkpoint, OfADummyFolderOnlyTheConfigIsRead) {
+  const Folder folder;
+  folder.add("model.safetensors", "is not looked at");
+  const auto describe = [](const Checkpoint& config) {
+    EXPECT_EQ(config.config().hidden_size, 8);
+    EXPECT_TRUE(config.tensors().empty());
+    return std::vector<NamedMeta>{{"weight", Meta::tensor(DType::bf16, {1000, 1000})},
+                                  {"norm", Meta::tensor(DType::f32, {8})},
+                                  {"scale", Meta::tensor(DType::f32, {1})}};
+  };
+  const auto checkpoint = Checkpoint::open_dummy(folder / "", describe);
+  EXPECT_TRUE(checkpoint.is_dummy());
+  EXPECT_FALSE(checkpoint.has_vocabulary());
+  EXPECT_EQ(checkpoint.file_bytes(), 0);
+  EXPECT_EQ(checkpoint.tensor("weight").meta, Meta::tensor(DType::bf16, {1000, 1000}));
+  EXPECT_EQ(checkpoint.tensor("weight").storage, checkpoint.tensor("norm").storage);
+  EXPECT_EQ(checkpoint.tensor("weight").data()[1'999'999], std::byte{0});
+  EXPECT_EQ(first_of(checkpoint.tensor("scale")), 1);
+  folder.add("tokenizer.json", kTokenizer);
+  EXPECT_TRUE(Checkpoint::open_dummy(folder / "", describe).has_vocabulary());
+  EXPECT_FALSE(message_of([&] { Checkpoint::open(folder / ""); }).empty());
+}
+
+// What divides the frequencies of positions is no weight.
+TEST(Checkpoint, OfADummyFileTheTypesAndTheFrequenciesAreRead) {
+  const TemporaryFolder folder;
+  auto file = tiny_gguf();
+  write(folder / "m.gguf", file.tensor("rope_freqs.weight", {1}, testing::kGgmlF32, raw(8.0F)).bytes());
+  const auto checkpoint =
+      Checkpoint::open_dummy(folder / "m.gguf", [](const Checkpoint&) { return std::vector<NamedMeta>(); });
+  EXPECT_TRUE(checkpoint.is_dummy());
+  EXPECT_TRUE(checkpoint.has_vocabulary());
+  EXPECT_EQ(checkpoint.tensor("norm").meta, Meta::tensor(DType::f32, {2, 3}));
+  EXPECT_EQ(first_of(checkpoint.tensor("norm")), 0);
+  EXPECT_EQ(checkpoint.tensor("weight").data()[39], std::byte{0});
+  EXPECT_EQ(first_of(checkpoint.tensor("rope_freqs.weight")), 8);
+}
+
 TEST(Checkpoint, ReadsTheTokenizerOfAFolder) {
   const Folder folder;
   folder.add("model.safetensors", {counted("a", 1)});

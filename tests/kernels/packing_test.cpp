@@ -57,6 +57,16 @@ TEST(PackWeight, PacksPartByPartEachUnitOnce) {
   EXPECT_EQ(after, (std::vector<std::size_t>{20, 40, 50})) << "20 rows are 2 MB";
 }
 
+TEST(PackWeight, PacksIntoTheMemoryThatItIsGiven) {
+  ThreadPool threads(1);
+  const Tensor plain = counted(2, 3, 10);
+  const std::shared_ptr<Storage> room = Storage::allocate(6);
+  const Tensor packed = pack_weight(reversed_rows(), {&plain, 1}, threads, nullptr, room);
+  EXPECT_EQ(packed.storage, room);
+  EXPECT_EQ(static_cast<int>(*room->data()), 12);
+  EXPECT_THROW(pack_weight(reversed_rows(), {&plain, 1}, threads, nullptr, Storage::allocate(7)), InternalError);
+}
+
 TEST(PackWeight, RefusesPartsThatAreNoRowsOfOneWeight) {
   ThreadPool threads(1);
   const Packing packing = reversed_rows();

@@ -100,6 +100,25 @@ TEST_F(ReplayTest, CallsTheObserverAfterEveryStepAndRunsNothingForZeroRows) {
   EXPECT_EQ(replay.counts().runs, 1);
 }
 
+TEST_F(ReplayTest, AddsUpTheCallsOfEveryModeForWhoAsks) {
+  Replay replay(plan_, *context_->threads);
+  LaunchTimes times;
+  replay.launch_times = &times;
+  const auto steps = static_cast<std::int64_t>(plan_->steps.size());
+  std::int64_t runs = 0;
+  for (const ReplayMode mode : {ReplayMode::full, ReplayMode::piecewise, ReplayMode::none}) {
+    const auto before = times.wall;
+    bind(replay, 3);
+    replay.run(mode);
+    EXPECT_EQ(times.launches, ++runs * steps) << replay_mode_text(mode);
+    EXPECT_GT(times.wall, before);
+    EXPECT_EQ(results(replay), fresh(3));
+  }
+  replay.launch_times = nullptr;
+  replay.run();
+  EXPECT_EQ(times.launches, runs * steps);
+}
+
 TEST(Replay, RunsAPlanWithoutSymbols) {
   const auto context = test_context();
   const auto graph = parse_graph(

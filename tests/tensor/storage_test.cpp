@@ -1,10 +1,12 @@
 #include "tensor/storage.h"
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -22,6 +24,27 @@ TEST(Storage, GivesZeroedAlignedMemoryOfEverySize) {
     EXPECT_TRUE(std::all_of(storage->data(), end, [](std::byte b) { return b == std::byte{0}; })) << bytes;
     std::fill(storage->data(), end, std::byte{1});
   }
+}
+
+TEST(Storage, ZerosTakeNoMemory) {
+  constexpr std::int64_t kMegabyte = 1 << 20, kBytes = 256 * kMegabyte;
+  const auto resident_bytes = [] {
+    std::int64_t pages = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> pages >> resident;
+    return resident * ::sysconf(_SC_PAGESIZE);
+  };
+  const std::int64_t before = resident_bytes();
+  const std::shared_ptr<Storage> zeros = Storage::zeros(kBytes);
+  EXPECT_EQ(zeros->bytes(), kBytes);
+  EXPECT_EQ(std::count(zeros->data(), zeros->data() + kBytes, std::byte{0}), kBytes);
+  EXPECT_LT(resident_bytes() - before, 64 * kMegabyte);
+  EXPECT_NE(Storage::zeros(0)->data(), nullptr);
+  EXPECT_THROW(Storage::zeros(INT64_MAX), DeviceError);
+}
+
+TEST(StorageDeathTest, ZerosCannotBeWritten) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(*Storage::zeros(8)->data() = std::byte{1}, "");
 }
 
 TEST(Storage, KeepsTheOwnerOfAViewAlive) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/cli/bench_functions_verb.h"
 #include "apps/cli/bench_fusions_report.h"
 #include "apps/cli/bench_model.h"
 #include "apps/cli/bench_ops.h"
@@ -25,6 +26,7 @@ struct BenchArguments {
   std::string format = "md";
   bool json = false;
   bool no_warm_up = false;
+  bool breakdown = false;
 };
 
 struct OpsArguments {
@@ -78,13 +80,6 @@ std::vector<BenchTest> bench_tests(const BenchArguments& arguments) {
   return tests;
 }
 
-BenchFormat bench_format(const std::string& format, bool json) {
-  const std::vector<std::string> names{"md", "csv", "json", "jsonl"};
-  const auto found = std::find(names.begin(), names.end(), json ? "json" : format);
-  USER_CHECK(found != names.end(), "[-o] must be md, csv, json or jsonl, but is {}", quote(format));
-  return static_cast<BenchFormat>(found - names.begin());
-}
-
 int bench_model(const BenchArguments& arguments, VerbCall& call) {
   const std::vector<BenchTest> tests = bench_tests(arguments);
   const BenchFormat format = bench_format(arguments.format, arguments.json);
@@ -98,10 +93,13 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
     ModelRunner runner(context, checkpoint, make_model_registry());
     const BenchModel model = describe_model(runner, *context);
     for (const BenchTest& test : tests) check_bench_test(runner, test);
+    USER_CHECK(!arguments.breakdown || runner.forward_plan() != nullptr,
+               "[--breakdown] nothing is compiled into Plans with these options");
     if (i == 0) report.begin();
     runner.set_ready();
     for (const BenchTest& test : tests)
-      report.row(model, run_bench_test(runner, test, arguments.repetitions, !arguments.no_warm_up));
+      report.row(model, run_bench_test(runner, test, arguments.repetitions, !arguments.no_warm_up,
+                                       arguments.breakdown ? context->threads.get() : nullptr));
   }
   report.end();
   return 0;
@@ -190,10 +188,11 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
 
 VERB(bench) {
   verbs.add("bench",
-            {.summary = "Measure: bench model, bench ops, bench startup.",
+            {.summary = "Measure: bench model, bench ops, bench functions, bench startup.",
              .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<BenchArguments>();
                auto of_ops = std::make_shared<OpsArguments>();
+               auto of_functions = std::make_shared<FunctionArguments>();
                auto of_startup = std::make_shared<StartupArguments>();
                auto run = std::make_shared<VerbBody>([arguments, &call] { return bench_model(*arguments, call); });
                declare_ops(flags.verb("ops", "Speed of every op's kernels against what the machine can do.",
@@ -209,7 +208,11 @@ VERB(bench) {
                model.option("-r,--repetitions", arguments->repetitions, "How often.", {.shows_default = true});
                model.option("-o,--output", arguments->format, "md, csv, json or jsonl.", {.shows_default = true});
                model.flag("--json", arguments->json, "The same as -o json.");
+               model.flag("--breakdown", arguments->breakdown, "Measure also where a step's time goes.");
                model.flag("--no-warmup", arguments->no_warm_up, "Measure the first run, too.");
+               of_functions->declare(
+                   flags.verb("functions", "Speed of generated functions against a copy of the bytes they move.",
+                              [=, &call] { *run = [=, &call] { return bench_functions(*of_functions, call); }; }));
                of_startup->declare(flags.verb(
                    "startup", "Time from the start of a process until it could compute, with and without a cache.",
                    [=, &call] { *run = [=, &call] { return bench_startup(*of_startup, call); }; }));

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
+#include "engine/open_checkpoint.h"
 
 namespace weft {
 namespace {
@@ -19,7 +20,8 @@ struct BisectArguments {
 
 // The logits at every position of the prompt.
 BisectRun run_model(const Options& options, const std::string& path, const std::string& prompt) {
-  Engine engine(open_context(options).context, Checkpoint::open(path), make_model_registry());
+  const ModelRegistry models = make_model_registry();
+  Engine engine(open_context(options).context, open_checkpoint(path, options, models), models);
   const std::vector<int> ids = engine.tokenizer().encode(prompt);
   USER_CHECK(!ids.empty(), "[bisect] the prompt has no token");
   std::vector<int> rows(ids.size());

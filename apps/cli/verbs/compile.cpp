@@ -80,7 +80,7 @@ int compile_model(const CompileArguments& arguments, VerbCall& call) {
   USER_CHECK(features.empty() || features == cpu_features_text(context->device.features),
              "[--target] this device has {} at most, but is asked for {}", cpu_features_text(context->device.features),
              features);
-  ModelRunner runner(context, Checkpoint::open(arguments.model.path(call)), make_model_registry());
+  ModelRunner runner(context, arguments.model.open(call), make_model_registry());
   const ArtifactManifest manifest =
       write_artifact({.path = arguments.output, .model = arguments.model.name, .with_weights = arguments.with_weights},
                      runner, *context);

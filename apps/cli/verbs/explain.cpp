@@ -54,7 +54,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   watch.lap("options");
   const auto context = open_context(call, &explanation.differences);
   watch.lap("context");
-  Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
+  Checkpoint checkpoint = arguments.model.open(call);
   watch.lap("checkpoint");
   ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
   if (!arguments.why_not.empty()) {
@@ -73,6 +73,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   watch.lap("report");
   explanation.times = start_times(watch, explanation.cache.hit ? std::vector<CompileRecord>() : runner.records());
   explanation.records = runner.records();
+  explanation.tuning = context->size_tuning;
   call.out << (arguments.json ? json_text(explain_json(explanation), 2) + "\n" : explain_text(explanation));
   return 0;
 }

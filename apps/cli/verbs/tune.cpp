@@ -1,6 +1,5 @@
 #include "compiler/tune.h"
 
-#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -115,6 +114,8 @@ std::shared_ptr<Context> open_tuning_context(const VerbCall& call) {
   USER_CHECK(call.options.tuned.empty(),
              "[tune] does not read --tuned: -o FILE is both what it reads and what it writes");
   std::shared_ptr<Context> context = open_context(call);
+  USER_CHECK(context->options.tuning_budget == 0,
+             "[tune] has a --budget of its own: --tuning-budget has no place here");
   USER_CHECK(context->options.mode != "none" && context->options.compile_to == "plan",
              "[tune] wants a model that is compiled to the end: without --enforce-eager, -O0 and --compile-to");
   return context;
@@ -133,18 +134,16 @@ int tune_model(const TuneArguments& arguments, VerbCall& call) {
   std::error_code ignored;  // reading or writing it says what is wrong
   const bool is_there = std::filesystem::exists(path, ignored);
   if (is_there) database = read_tuning(path, database.fingerprint);
-  ModelRunner runner(context, Checkpoint::open(arguments.model.path(call)), make_model_registry());
+  ModelRunner runner(context, arguments.model.open(call), make_model_registry());
   if (!is_there) {
     // Whether it can be written is known before minutes are spent.
     if (arguments.output.empty()) make_folders(std::filesystem::path(path).parent_path());
     write_then_rename(path, database.text());
   }
-  const auto clock = [] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
+  TuningTimer timer;
   const TuneReport report =
       tune(*context, runner.records(), database,
-           {.budget_seconds = arguments.budget, .clock = clock, .now = static_cast<std::int64_t>(std::time(nullptr))});
+           {.budget_seconds = arguments.budget, .timer = &timer, .now = static_cast<std::int64_t>(std::time(nullptr))});
   if (report.measured > 0) write_then_rename(path, database.text());
   const Findings findings{database, report.calls};
   if (arguments.json) {

@@ -67,7 +67,7 @@ int verify(const VerifyArguments& arguments, VerbCall& call) {
   USER_CHECK(arguments.steps >= 1 && arguments.steps <= 1'000'000, "[--steps] must be in [1, 1000000], but is {}",
              arguments.steps);
   const auto context = open_context(call);
-  Engine engine(context, Checkpoint::open(arguments.model.path(call)), make_model_registry());
+  Engine engine(context, arguments.model.open(call), make_model_registry());
   const std::vector<int> prompt = engine.tokenizer().encode(arguments.prompt);
   const std::int64_t block = engine.runner().facts().kv.block;
   const std::int64_t tokens = static_cast<std::int64_t>(prompt.size()) + arguments.steps;

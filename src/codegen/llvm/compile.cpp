@@ -1,14 +1,11 @@
 // libweft_llvm.so: row programs to an object file.
 
-#include <cstdlib>
 #include <cstring>
-#include <iostream>
 #include <memory>
 
 #include <fmt/core.h>
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Core.h>
-#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -16,6 +13,7 @@
 
 #include "base/error.h"
 #include "codegen/emit.h"
+#include "codegen/llvm/last_words.h"
 #include "codegen/llvm/llvm_builder.h"
 #include "codegen/llvm_interface.h"
 #include "codegen/llvm_library.h"
@@ -56,15 +54,6 @@ Target target_of(CpuFeatures features) {
   return {"", weft_prelude_4, weft_prelude_4_end};
 }
 
-// What this thread compiles, for fatal_error: LLVM's handler takes no context.
-thread_local const RowProgram* at_hand = nullptr;
-
-void fatal_error(const char* reason) {
-  std::cerr << "[codegen] LLVM cannot go on: " << reason << "\n";
-  if (at_hand != nullptr) std::cerr << at_hand->text();
-  std::_Exit(3);
-}
-
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, void (*)(Handle)>;
 
@@ -76,7 +65,6 @@ std::string taken(char* message) {
 }
 
 void initialize() {
-  LLVMInstallFatalErrorHandler(fatal_error);
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
@@ -156,7 +144,7 @@ WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vect
   using namespace weft;
   static const bool once = (initialize(), true);
   static_cast<void>(once);
-  at_hand = &request.program;
+  const LastWords words(request.program, request.dump_folder);
   bool is_made = false;
   // No exception leaves: the caller is another library.
   try {
@@ -164,6 +152,5 @@ WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vect
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  at_hand = nullptr;
   return is_made;
 }

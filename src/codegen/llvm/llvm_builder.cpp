@@ -5,13 +5,6 @@
 #include "base/error.h"
 
 namespace weft {
-namespace {
-
-constexpr unsigned kScratchAlignment = 16;
-
-unsigned element_bytes(DType dtype) { return static_cast<unsigned>(dtype_info(dtype).block_bytes); }
-
-}  // namespace
 
 LlvmBuilder::LlvmBuilder(LLVMModuleRef module, int lanes, bool converts_halves)
     : module_(module),
@@ -33,7 +26,8 @@ LLVMValueRef LlvmBuilder::number(std::int64_t value) const {
 }
 
 LLVMTypeRef LlvmBuilder::element_type(DType dtype) const {
-  return dtype == DType::f32 ? float_ : LLVMIntTypeInContext(context_, 8 * element_bytes(dtype));
+  return dtype == DType::f32 ? float_
+                             : LLVMIntTypeInContext(context_, 8 * static_cast<unsigned>(dtype_info(dtype).block_bytes));
 }
 
 bool LlvmBuilder::is_vector(LLVMValueRef value) const {
@@ -63,13 +57,29 @@ void LlvmBuilder::begin(const RowProgram& program) {
                                    LLVMBuildGEP2(builder_, pointer_, LLVMGetParam(function_, 0), &at, 1, ""), ""));
   }
   scratch_ = bases.empty() ? nullptr : bases.back();
-  const LLVMValueRef row = begin_loop(LLVMGetParam(function_, 1), LLVMGetParam(function_, 2), 1, "row");
+  LLVMValueRef row = begin_loop(LLVMGetParam(function_, 1), LLVMGetParam(function_, 2), 1, "row"), part = nullptr;
+  if (program.tuning.parts > 1) {
+    part = LLVMBuildSRem(builder_, row, number(program.tuning.parts), "");
+    row = LLVMBuildSDiv(builder_, row, number(program.tuning.parts), "");
+  }
   rows_.clear();
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const RowBuffer& buffer = program.buffers[i];
-    LLVMValueRef offset = LLVMBuildMul(builder_, row, number(buffer.row_stride), "");
+    LLVMValueRef offset = LLVMBuildMul(builder_, row_of(buffer, row, bases), number(buffer.row_stride), "");
+    if (buffer.begin > 0) offset = LLVMBuildAdd(builder_, offset, number(buffer.begin), "");
+    if (part != nullptr)
+      offset = LLVMBuildAdd(builder_, offset, LLVMBuildMul(builder_, part, number(buffer.part_stride), ""), "");
     rows_.push_back(LLVMBuildGEP2(builder_, element_type(buffer.dtype), bases[i], &offset, 1, ""));
   }
+}
+
+LLVMValueRef LlvmBuilder::row_of(const RowBuffer& buffer, LLVMValueRef row, const std::vector<LLVMValueRef>& bases) {
+  if (buffer.numbers < 0) return row;
+  const auto numbers = static_cast<std::size_t>(buffer.numbers);
+  const LLVMTypeRef type = element_type(program_->buffers[numbers].dtype);
+  const LLVMValueRef taken =
+      LLVMBuildLoad2(builder_, type, LLVMBuildGEP2(builder_, type, bases[numbers], &row, 1, ""), "");
+  return type == long_ ? taken : LLVMBuildSExt(builder_, taken, long_, "");
 }
 
 void LlvmBuilder::end() {
@@ -201,6 +211,33 @@ LLVMValueRef LlvmBuilder::encode(DType dtype, LLVMValueRef floats) {
   return LLVMBuildTrunc(builder_, words, codes, "");
 }
 
+LLVMValueRef LlvmBuilder::encode_plain_bf16(LLVMValueRef floats) {
+  const auto word = [&](unsigned number) {
+    const LLVMValueRef one = LLVMConstInt(word_, number, false);
+    return is_vector(floats) ? splat(one) : one;
+  };
+  const LLVMValueRef bits = LLVMBuildBitCast(builder_, floats, as_wide_as(floats, word_), "");
+  const LLVMValueRef upper = LLVMBuildLShr(builder_, bits, word(16), "");
+  const LLVMValueRef half = LLVMBuildAdd(builder_, LLVMBuildAnd(builder_, upper, word(1), ""), word(0x7fff), "");
+  const LLVMValueRef rounded = LLVMBuildLShr(builder_, LLVMBuildAdd(builder_, bits, half, ""), word(16), "");
+  return LLVMBuildTrunc(builder_, rounded, as_wide_as(floats, element_type(DType::bf16)), "");
+}
+
+// The processor's conversion rounds to nearest, as all arithmetic here does, and makes the smallest integer of a NaN,
+// whose lowest byte is 0.
+LLVMValueRef LlvmBuilder::encode_nearest_i8(LLVMValueRef floats) {
+  LLVMValueRef words = nullptr;
+  if (lanes_ == 16) {
+    const LLVMValueRef every_lane = LLVMConstAllOnes(LLVMInt16TypeInContext(context_));
+    const LLVMValueRef rounding_of_the_thread = LLVMConstInt(word_, 4, false);
+    words = call_intrinsic("llvm.x86.avx512.mask.cvtps2dq.512", {},
+                           {floats, LLVMConstNull(words_), every_lane, rounding_of_the_thread});
+  } else {
+    words = call_intrinsic(lanes_ == 8 ? "llvm.x86.avx.cvt.ps2dq.256" : "llvm.x86.sse2.cvtps2dq", {}, {floats});
+  }
+  return LLVMBuildTrunc(builder_, words, as_wide_as(floats, element_type(DType::i8)), "");
+}
+
 LLVMValueRef LlvmBuilder::decode(DType dtype, LLVMValueRef codes) {
   const LLVMTypeRef floats = as_wide_as(codes, float_);
   if (dtype == DType::f16 && converts_halves_) {
@@ -209,111 +246,6 @@ LLVMValueRef LlvmBuilder::decode(DType dtype, LLVMValueRef codes) {
   }
   const LLVMValueRef words = LLVMBuildZExt(builder_, codes, as_wide_as(codes, word_), "");
   return call_row_op(fmt::format("from_{}", dtype_text(dtype)), floats, {words});
-}
-
-LLVMValueRef LlvmBuilder::lane_mask(int count) {
-  std::vector<LLVMValueRef> lanes;
-  for (int i = 0; i < lanes_; ++i)
-    lanes.push_back(LLVMConstInt(LLVMInt1TypeInContext(context_), i < count ? 1 : 0, false));
-  return LLVMConstVector(lanes.data(), static_cast<unsigned>(lanes_));
-}
-
-LLVMValueRef LlvmBuilder::index_value(Index index, std::int64_t offset) {
-  if (index.base == nullptr) return number(index.number + offset);
-  return LLVMBuildNSWAdd(builder_, index.base, number(index.number + offset), "");
-}
-
-LLVMValueRef LlvmBuilder::place_of(const RowPlacement& placement, Index index, std::int64_t offset,
-                                   std::int64_t begin) {
-  LLVMValueRef column = index_value(index, offset);
-  LLVMValueRef inside = column, run = nullptr;
-  if (placement.run > 0) {
-    run = LLVMBuildUDiv(builder_, column, number(placement.run), "");
-    inside = LLVMBuildURem(builder_, column, number(placement.run), "");
-  }
-  LLVMValueRef place = LLVMBuildMul(builder_, inside, number(placement.stride), "");
-  if (run != nullptr)
-    place = LLVMBuildAdd(builder_, place, LLVMBuildMul(builder_, run, number(placement.run_stride), ""), "");
-  return LLVMBuildAdd(builder_, place, number(begin), "");
-}
-
-// Vectors never straddle runs.
-LLVMValueRef LlvmBuilder::places_of(const RowPlacement& placement, Index index, std::int64_t offset,
-                                    std::int64_t begin) {
-  std::vector<LLVMValueRef> steps;
-  for (int i = 0; i < lanes_; ++i) steps.push_back(number(i * placement.stride));
-  return LLVMBuildAdd(builder_, splat(place_of(placement, index, offset, begin)),
-                      LLVMConstVector(steps.data(), static_cast<unsigned>(lanes_)), "");
-}
-
-LLVMValueRef LlvmBuilder::address(int buffer, LLVMValueRef place) {
-  const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-  return LLVMBuildGEP2(builder_, element_type(at.dtype), rows_[static_cast<std::size_t>(buffer)], &place, 1, "");
-}
-
-LLVMValueRef LlvmBuilder::load(int buffer, Index index, std::int64_t offset, int count) {
-  const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-  const LLVMTypeRef type = LLVMVectorType(element_type(at.dtype), static_cast<unsigned>(lanes_));
-  const LLVMValueRef alignment = LLVMConstInt(word_, element_bytes(at.dtype), false);
-  if (at.placement.stride != 1) {
-    const LLVMValueRef from = address(buffer, places_of(at.placement, index, offset, 0));
-    return call_intrinsic("llvm.masked.gather", {type, LLVMTypeOf(from)},
-                          {from, alignment, lane_mask(count), LLVMConstNull(type)});
-  }
-  const LLVMValueRef from = address(buffer, place_of(at.placement, index, offset, 0));
-  if (count < lanes_)
-    return call_intrinsic("llvm.masked.load", {type, pointer_},
-                          {from, alignment, lane_mask(count), LLVMConstNull(type)});
-  const LLVMValueRef value = LLVMBuildLoad2(builder_, type, from, "");
-  LLVMSetAlignment(value, element_bytes(at.dtype));
-  return value;
-}
-
-void LlvmBuilder::store(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef codes, int count) {
-  const DType dtype = program_->buffers[static_cast<std::size_t>(store.buffer)].dtype;
-  const LLVMValueRef alignment = LLVMConstInt(word_, element_bytes(dtype), false);
-  if (store.placement.stride != 1) {
-    const LLVMValueRef to = address(store.buffer, places_of(store.placement, index, offset, store.offset));
-    call_intrinsic("llvm.masked.scatter", {LLVMTypeOf(codes), LLVMTypeOf(to)},
-                   {codes, to, alignment, lane_mask(count)});
-    return;
-  }
-  const LLVMValueRef to = address(store.buffer, place_of(store.placement, index, offset, store.offset));
-  if (count < lanes_) {
-    call_intrinsic("llvm.masked.store", {LLVMTypeOf(codes), pointer_}, {codes, to, alignment, lane_mask(count)});
-    return;
-  }
-  LLVMSetAlignment(LLVMBuildStore(builder_, codes, to), element_bytes(dtype));
-}
-
-LLVMValueRef LlvmBuilder::one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor) {
-  LLVMValueRef at = LLVMBuildUDiv(builder_, index_value(index, offset), number(divisor), "");
-  const DType dtype = program_->buffers[static_cast<std::size_t>(buffer)].dtype;
-  return LLVMBuildGEP2(builder_, element_type(dtype), rows_[static_cast<std::size_t>(buffer)], &at, 1, "");
-}
-
-LLVMValueRef LlvmBuilder::load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor) {
-  const LLVMTypeRef type = element_type(program_->buffers[static_cast<std::size_t>(buffer)].dtype);
-  return LLVMBuildLoad2(builder_, type, one_address(buffer, index, offset, divisor), "");
-}
-
-void LlvmBuilder::store_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor, LLVMValueRef code) {
-  LLVMBuildStore(builder_, code, one_address(buffer, index, offset, divisor));
-}
-
-LLVMValueRef LlvmBuilder::slot_address(int slot, Index index, std::int64_t offset) {
-  LLVMValueRef at = index_value(index, offset + slot * program_->slot_floats());
-  return LLVMBuildGEP2(builder_, float_, scratch_, &at, 1, "");
-}
-
-LLVMValueRef LlvmBuilder::load_slot(int slot, Index index, std::int64_t offset) {
-  const LLVMValueRef value = LLVMBuildLoad2(builder_, floats_, slot_address(slot, index, offset), "");
-  LLVMSetAlignment(value, kScratchAlignment);
-  return value;
-}
-
-void LlvmBuilder::store_slot(int slot, Index index, std::int64_t offset, LLVMValueRef vector) {
-  LLVMSetAlignment(LLVMBuildStore(builder_, vector, slot_address(slot, index, offset)), kScratchAlignment);
 }
 
 LLVMValueRef LlvmBuilder::variable(LLVMValueRef start) {
@@ -337,10 +269,16 @@ LLVMValueRef LlvmBuilder::first_lanes(LLVMValueRef vector, int count, float rest
 
 // Lanes [from, from + width) of a vector.
 LLVMValueRef LlvmBuilder::half(LLVMValueRef vector, unsigned from, unsigned width) {
-  std::vector<LLVMValueRef> lanes;
-  for (unsigned i = 0; i < width; ++i) lanes.push_back(LLVMConstInt(word_, from + i, false));
-  return LLVMBuildShuffleVector(builder_, vector, LLVMGetPoison(LLVMTypeOf(vector)),
-                                LLVMConstVector(lanes.data(), width), "");
+  std::vector<int> lanes;
+  for (unsigned i = 0; i < width; ++i) lanes.push_back(static_cast<int>(from + i));
+  return shuffle(vector, LLVMGetPoison(LLVMTypeOf(vector)), lanes);
+}
+
+LLVMValueRef LlvmBuilder::shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<int>& lanes) {
+  std::vector<LLVMValueRef> numbers;
+  for (const int lane : lanes) numbers.push_back(LLVMConstInt(word_, static_cast<unsigned long long>(lane), false));
+  return LLVMBuildShuffleVector(builder_, a, b, LLVMConstVector(numbers.data(), static_cast<unsigned>(numbers.size())),
+                                "");
 }
 
 LLVMValueRef LlvmBuilder::sum(const std::vector<LLVMValueRef>& vectors) {

@@ -43,10 +43,13 @@ class LlvmBuilder {
   Value replace_zero(Value a, float number, Value b);
   Value select_at_most(Value a, float number, Value b, Value c);
   Value encode(DType dtype, Value floats);
+  Value encode_plain_bf16(Value floats);
+  Value encode_nearest_i8(Value floats);
   Value decode(DType dtype, Value codes);
 
   Value load(int buffer, Index index, std::int64_t offset, int count);
   void store(const RowStore& store, Index index, std::int64_t offset, Value codes, int count);
+  void store_pairs(const RowStore& store, Index index, std::int64_t offset, Value first, Value second, int count);
   Value load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
   void store_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor, Value code);
   Value load_slot(int slot, Index index, std::int64_t offset);
@@ -78,15 +81,23 @@ class LlvmBuilder {
   LLVMValueRef call_row_op(const std::string& op, LLVMTypeRef result, const std::vector<LLVMValueRef>& arguments);
   LLVMValueRef call_intrinsic(const char* name, const std::vector<LLVMTypeRef>& types,
                               const std::vector<LLVMValueRef>& arguments);
+  // The row of the buffer that this row of the program reads; `bases` are where buffers begin.
+  LLVMValueRef row_of(const RowBuffer& buffer, LLVMValueRef row, const std::vector<LLVMValueRef>& bases);
   LLVMValueRef lane_mask(int count);
   LLVMValueRef index_value(Index index, std::int64_t offset);
   // The place of a column in its row; of columns from it on, lane by lane, where they do not lie side by side.
   LLVMValueRef place_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef places_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef address(int buffer, LLVMValueRef place);
+  // The first `count` lanes.
+  void store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned alignment, int count);
   LLVMValueRef one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
   LLVMValueRef slot_address(int slot, Index index, std::int64_t offset);
   LLVMValueRef half(LLVMValueRef vector, unsigned from, unsigned width);
+  // Lanes of a and b, numbered one after another.
+  LLVMValueRef shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<int>& lanes);
+  // Every other of 2 * lanes() - 1 elements.
+  LLVMValueRef load_every_other(LLVMTypeRef type, LLVMValueRef from, unsigned alignment);
   LLVMValueRef begin_loop(LLVMValueRef first, LLVMValueRef last, std::int64_t step, const char* name);
   void end_loop();
 

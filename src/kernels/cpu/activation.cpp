@@ -59,7 +59,7 @@ Kernel gated_kernel(const char* op) {
   return {.op = op,
           .provider = "cpu",
           .supports = supports,
-          .yields = yields_f32(0),
+          .yields = yields(0, {DType::f32, DType::bf16}),
           .prepare = prepare_row_wise<run<gate>>,
           .note = kRowWiseNote};
 }

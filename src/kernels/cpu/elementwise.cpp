@@ -96,13 +96,13 @@ KERNELS(cpu, elementwise) {
   registry.add({.op = "add",
                 .provider = "cpu",
                 .supports = supports_binary,
-                .yields = yields_f32(0),
+                .yields = yields(0, {DType::f32, DType::bf16}),
                 .prepare = prepare_row_wise<run_add>,
                 .note = kRowWiseNote});
   registry.add({.op = "mul",
                 .provider = "cpu",
                 .supports = supports_binary,
-                .yields = yields_f32(0),
+                .yields = yields(0, {DType::f32, DType::bf16}),
                 .prepare = prepare_row_wise<run_mul>,
                 .note = kRowWiseNote});
   registry.add({.op = "cast",

@@ -78,7 +78,8 @@ Kernel kernel_of(const char* op, const Operands& operands) {
   return {.op = op,
           .provider = "cpu",
           .supports = [&operands](const KernelRequest& request) { return supports(operands, request); },
-          .prepare = yielding_on_avx512(prepare, kRotationKey),
+          .yields = yields(kRotationKey, {DType::f32}),
+          .prepare = prepare,
           .writes = {static_cast<int>(operands.kv)},
           .note = kRowWiseNote};
 }

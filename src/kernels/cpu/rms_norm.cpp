@@ -139,13 +139,13 @@ KERNELS(cpu, rms_norm) {
   registry.add({.op = "rms_norm",
                 .provider = "cpu",
                 .supports = weft::cpu::supports_rms_norm,
-                .yields = weft::cpu::yields_f32(0),
+                .yields = weft::cpu::yields(0, {weft::DType::f32, weft::DType::bf16}),
                 .prepare = weft::cpu::prepare_row_wise<weft::cpu::run_rms_norm>,
                 .note = weft::cpu::kRowWiseNote});
   registry.add({.op = "fused_add_rms_norm",
                 .provider = "cpu",
                 .supports = weft::cpu::supports_fused_add_rms_norm,
-                .yields = weft::cpu::yields_f32(0),
+                .yields = weft::cpu::yields(0, {weft::DType::f32, weft::DType::bf16}),
                 .prepare = weft::cpu::prepare_row_wise<weft::cpu::run_fused_add_rms_norm>,
                 .writes = {0, 1},
                 .note = weft::cpu::kRowWiseNote});

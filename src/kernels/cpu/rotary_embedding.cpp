@@ -37,11 +37,13 @@ KERNELS(cpu, rotary_embedding) {
   registry.add({.op = "rotary_embedding",
                 .provider = "cpu",
                 .supports = supports<kPlain>,
-                .prepare = yielding_on_avx512(prepare_row_wise<run<kPlain>>, kRotationKey),
+                .yields = yields(kRotationKey, {DType::f32}),
+                .prepare = prepare_row_wise<run<kPlain>>,
                 .note = kRowWiseNote});
   registry.add({.op = "fused_qk_norm_rope",
                 .provider = "cpu",
                 .supports = supports<kNormed>,
-                .prepare = yielding_on_avx512(prepare_row_wise<run<kNormed>>, kRotationKey),
+                .yields = yields(kRotationKey, {DType::f32}),
+                .prepare = prepare_row_wise<run<kNormed>>,
                 .note = kRowWiseNote});
 }

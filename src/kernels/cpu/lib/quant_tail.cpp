@@ -179,7 +179,7 @@ Kernel quantised_rows_kernel(const std::string& front, const QuantTail& tail,
                 .supports = std::move(supports),
                 .prepare = prepare,
                 .note = kRowWiseNote};
-  if (tail.yields) kernel.prepare = yielding_on_avx512(prepare, 0);
+  if (tail.yields) kernel.yields = yields(0, {DType::f32});
   return kernel;
 }
 

@@ -34,15 +34,9 @@ Verdict float_rows(const std::optional<Meta>& meta, std::string_view name) {
   return Verdict::yes();
 }
 
-std::function<bool(const KernelRequest&)> yields_f32(std::size_t operand) {
-  return [operand](const KernelRequest& request) { return request.operands[operand]->dtype == DType::f32; };
-}
-
-std::function<void(Kernel&, const DeviceDescription&)> yielding_on_avx512(
-    std::function<void(Kernel&, const DeviceDescription&)> prepare, std::size_t operand) {
-  return [prepare = std::move(prepare), operand](Kernel& kernel, const DeviceDescription& device) {
-    prepare(kernel, device);
-    if (device.features >= CpuFeatures::avx512) kernel.yields = yields_f32(operand);
+std::function<bool(const KernelRequest&)> yields(std::size_t operand, std::vector<DType> dtypes) {
+  return [operand, dtypes = std::move(dtypes)](const KernelRequest& request) {
+    return std::find(dtypes.begin(), dtypes.end(), request.operands[operand]->dtype) != dtypes.end();
   };
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "kernels/cpu/lib/element.h"
@@ -21,12 +22,8 @@ Element element_of(DType dtype);
 
 // Whether the operand is a plain f32, f16 or bf16 tensor with contiguous rows.
 Verdict float_rows(const std::optional<Meta>& meta, std::string_view name);
-// Kernel::yields of kernels whose f32 calls generated code computes as fast.
-std::function<bool(const KernelRequest&)> yields_f32(std::size_t operand);
-// `prepare`, and from AVX-512 on that: narrower vectors have no scattered stores and generate codes one by one, which
-// takes up to twice as long.
-std::function<void(Kernel&, const DeviceDescription&)> yielding_on_avx512(
-    std::function<void(Kernel&, const DeviceDescription&)> prepare, std::size_t operand);
+// Kernel::yields of kernels whose calls generated code computes as fast where the operand has one of these dtypes.
+std::function<bool(const KernelRequest&)> yields(std::size_t operand, std::vector<DType> dtypes);
 // Whether all dims but the last are equal.
 bool same_leading_dims(const Meta& a, const Meta& b);
 // Weight of a norm: absent, f32 or of x's dtype; contiguous.

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Generated functions against what the machine can do: a copy of the bytes they move, and the ports they issue to.
+
+    bench/row_programs.py [MODEL] [--threads 2] [--bytes N] [--columns 4096] [--op OP ...] [--mcpu icelake-server]
+
+`weft bench functions` times them (of MODEL, or without one of every op's sample in f32 and bf16); llvm-mca says how many
+cycles the loops of their machine code take at least if nothing waits for anything: for each loop its block throughput
+times its turns. A function whose row then takes longer than its share of the copy is bound by computing, else by
+memory. Wanted of those bound by memory: 75 % of the copy's speed; of the others: at most 15 % longer than the limit,
+measured over rows in a core's own cache. Sorted by how far they are from that.
+
+Wants llvm-objdump and llvm-mca of LLVM 19, as Debian's package llvm-19 has them.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+WEFT = pathlib.Path(__file__).resolve().parent.parent / "build" / "weft"
+MEMORY_WANTED, COMPUTE_WANTED = 75.0, 100 / 1.15
+
+
+def output(command, **more):
+    return subprocess.run([str(word) for word in command], check=True, text=True, capture_output=True, **more).stdout
+
+
+def processor():
+    """The scheduling model of llvm-mca that is next to this machine. That of sapphirerapids has no divider (LLVM 19)."""
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    if "AuthenticAMD" in text:
+        return "znver4" if " avx512f " in text else "znver3"
+    return "icelake-server" if " avx512f " in text else "haswell"
+
+
+class Function:
+    """The instructions of one object file, as (address, text)."""
+
+    def __init__(self, path):
+        self.code = []
+        for line in output(["llvm-objdump-19", "-d", "--no-show-raw-insn", path]).splitlines():
+            match = re.match(r"\s*([0-9a-f]+):\s+(.*)", line)
+            if match:
+                self.code.append((int(match[1], 16), re.sub(r"\s*(<.*>|#.*)", "", match[2]).replace("\t", " ").strip()))
+
+    def loops(self):
+        """(first, last) instruction of every backward jump, the outermost, which goes over rows, last."""
+        index = {address: i for i, (address, _) in enumerate(self.code)}
+        found = []
+        for i, (address, text) in enumerate(self.code):
+            match = re.match(r"j\w+ 0x([0-9a-f]+)$", text)
+            if match and int(match[1], 16) <= address:
+                found.append((index[int(match[1], 16)], i))
+        return sorted(found, key=lambda loop: loop[1] - loop[0])
+
+    def turns(self, first, last):
+        """How often a loop of the form `add $step, r; cmp $end, r; jb` runs, r set before it; None for another form."""
+        compare = re.match(r"cmp[lq]? \$(-?\w+), (%\w+)$", self.code[last - 1][1])
+        if not compare:
+            return None
+        step = value = None
+        for _, text in self.code[first:last]:
+            match = re.match(r"add[lq]? \$(-?\w+), (%\w+)$", text)
+            if match and match[2] == compare[2]:
+                step = int(match[1], 0)
+            elif re.match(r"inc[lq]? " + compare[2] + "$", text):
+                step = 1
+        for _, text in reversed(self.code[:first]):
+            match = re.match(r"mov[lqabs]* \$(-?\w+), (%\w+)$", text)
+            if match and same_register(match[2], compare[2]):
+                value = int(match[1], 0)
+                break
+            match = re.match(r"xorl? (%\w+), (%\w+)$", text)
+            if match and match[1] == match[2] and same_register(match[1], compare[2]):
+                value = 0
+                break
+        if step is None or value is None or step <= 0:
+            return None
+        return max(1, -(-(int(compare[1], 0) - value) // step))
+
+    def limit(self, mcpu):
+        """Cycles that a row takes at least by the ports it issues to; None where a loop has a form we do not read."""
+        loops = self.loops()
+        if not loops:
+            return None
+        rows, inner = loops[-1], loops[:-1]
+        cycles, taken = 0.0, set()
+        for first, last in inner:
+            turns = self.turns(first, last)
+            if turns is None or any(i in taken for i in range(first, last + 1)):
+                return None
+            taken |= set(range(first, last + 1))
+            cycles += turns * throughput([self.code[i][1] for i in range(first, last + 1)], mcpu)
+        rest = [self.code[i][1] for i in range(rows[0], rows[1] + 1) if i not in taken]
+        return cycles + throughput(rest, mcpu)
+
+
+def same_register(one, other):
+    """%ebx and %rbx, %r9d and %r9."""
+    plain = lambda name: re.sub(r"^%(r?)(\w+?)d?$", r"\2", re.sub(r"^%e", "%r", name))
+    return plain(one) == plain(other)
+
+
+def throughput(lines, mcpu):
+    """Cycles of one pass over a block, by the busiest port."""
+    text = "\n".join(re.sub(r"^(j\w+|call\w*) .*", "nop", line) for line in lines) + "\n"
+    command = ["llvm-mca-19", "-mtriple=x86_64-linux", f"-mcpu={mcpu}", "-all-views=false", "-summary-view", "-"]
+    out = output(command, input=text)
+    return float(re.search(r"Block RThroughput:\s+([\d.]+)", out)[1])
+
+
+def names_of(model):
+    """What each function of a model computes."""
+    if model is None:
+        return {}
+    functions = json.loads(output([WEFT, "dump", "code", model, "--json"]))["functions"]
+    names = {}
+    for function in functions:
+        ops = [re.sub(r"_\d+$", "", node) for node in function["nodes"]]
+        names[function["name"]] = " ".join(dict.fromkeys(op for op in ops if op != "cast"))
+    return names
+
+
+def measure(arguments, folder):
+    command = [WEFT, "bench", "functions", "--json", "--objects", folder, "-t", arguments.threads]
+    command += ["-r", arguments.repetitions, "--bytes", arguments.bytes, "--columns", arguments.columns]
+    command += [arguments.model] if arguments.model else []
+    for op in arguments.op:
+        command += ["--op", op]
+    return json.loads(output(command))
+
+
+def judged(row, threads, clock_ghz, limit):
+    """The row with `bound`, `share` in percent of what binds it, and whether that is enough."""
+    copy_ns = row["copy_us"] * 1e3 * threads / row["rows"]
+    row["limit_cycles"] = limit
+    row["of_limit"] = None if limit is None else 100 * limit / row["cached_row_cycles"]
+    computes = limit is not None and limit / clock_ghz > copy_ns
+    row["bound"] = "compute" if computes else "memory"
+    row["share"] = row["of_limit"] if computes else row["percent_of_copy"]
+    row["missing"] = (COMPUTE_WANTED if computes else MEMORY_WANTED) - row["share"]
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--bytes", default="0")
+    parser.add_argument("--columns", default="4096")
+    parser.add_argument("--op", action="append", default=[])
+    parser.add_argument("--mcpu", default=processor())
+    arguments = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as folder:
+        report = measure(arguments, folder)
+        names = [row["function"] for row in report["rows"]]
+        limits = {name: Function(f"{folder}/{name}.o").limit(arguments.mcpu) for name in names}
+    machine, names = report["machine"], names_of(arguments.model)
+    rows = [judged(row, machine["n_threads"], machine["clock_ghz"], limits[row["function"]]) for row in report["rows"]]
+
+    print(f"{machine['cpu_info']}, {machine['cpu_features']}, {machine['n_threads']} threads at {machine['clock_ghz']:.2f} "
+          f"GHz; limits by llvm-mca for {arguments.mcpu}\n")
+    print("| function | row bytes | GB/s | copy GB/s | % of copy | cycles | limit | % of limit | bound by | |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|---|---|")
+    for row in sorted(rows, key=lambda row: -row["missing"]):
+        limit = "?" if row["limit_cycles"] is None else f"{row['limit_cycles']:.0f}"
+        of_limit = "?" if row["of_limit"] is None else f"{row['of_limit']:.0f}"
+        name = names.get(row["function"], row["source"])
+        print(f"| {row['function'][5:11]} {name} | {row['row_bytes']} | {row['gb_s']:.2f} | {row['copy_gb_s']:.2f} | "
+              f"{row['percent_of_copy']:.0f} | {row['cached_row_cycles']:.0f} | {limit} | {of_limit} | {row['bound']} | "
+              f"{'below' if row['missing'] > 0 else ''} |")
+    for bound, wanted in (("memory", MEMORY_WANTED), ("compute", COMPUTE_WANTED)):
+        own = [row for row in rows if row["bound"] == bound]
+        good = sum(row["missing"] <= 0 for row in own)
+        print(f"{'' if bound == 'compute' else chr(10)}Bound by {bound}: {good} of {len(own)} at or above {wanted:.0f} %.")
+    for refused in report["refused"]:
+        print(f"Without a function: {refused['source']}: {refused['reason']}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+#include "codegen/llvm/last_words.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <llvm-c/ErrorHandling.h>
+#include <unistd.h>
+
+namespace weft {
+namespace {
+
+// More than the registers of any processor take on it.
+constexpr std::size_t kStackBytes = std::size_t{128} << 10;
+
+struct Caught {
+  int signal;
+  const char* reason;
+};
+constexpr std::array kCaught = {
+    Caught{SIGSEGV, "it touched memory that it has not, or ran out of its stack"},
+    Caught{SIGBUS, "it touched memory that is not there"},
+    Caught{SIGILL, "it came to where it never goes"},
+    Caught{SIGFPE, "it divided by zero"},
+    Caught{SIGABRT, "it gave up"},
+};
+
+// Threads inside LLVM share the handlers of the process: the first brings them, the last takes them away.
+std::mutex handlers_lock;
+int threads_inside = 0;
+std::array<struct sigaction, kCaught.size()> previous_actions;
+
+// Only what a signal handler may call.
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// To a file that is not there yet, so that nobody else's is written over or through.
+bool write_new_file(const char* path, std::string_view text) {
+  const int file = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) return false;
+  const bool is_written = write_all(file, text);
+  return ::close(file) == 0 && is_written;
+}
+
+}  // namespace
+
+thread_local const LastWords::Words* LastWords::at_hand_ = nullptr;
+
+void LastWords::end(const Words& words, std::string_view reason) {
+  // What several threads come to at once, one says.
+  static std::atomic_flag is_ending;
+  while (is_ending.test_and_set()) ::pause();
+  const bool is_kept = write_new_file(words.path.c_str(), words.text);
+  for (const std::string_view part :
+       {std::string_view("weft: [codegen] LLVM cannot go on with "), std::string_view(words.function),
+        std::string_view(": "), reason, std::string_view("; its row program "),
+        is_kept ? std::string_view("is in ") : std::string_view("could not be written to "),
+        std::string_view(words.path), is_kept ? std::string_view("\n") : std::string_view(":\n"),
+        is_kept ? std::string_view() : std::string_view(words.text)})
+    write_all(STDERR_FILENO, part);
+  ::_exit(3);
+}
+
+void LastWords::on_fatal_error(const char* reason) {
+  static const Words nothing{};  // LLVM is called for a program, and in no other way
+  std::string_view line = reason;
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  end(at_hand_ == nullptr ? nothing : *at_hand_, line);
+}
+
+void LastWords::on_signal(int signal) {
+  for (std::size_t i = 0; i < kCaught.size(); ++i) {
+    if (kCaught[i].signal != signal) continue;
+    if (at_hand_ != nullptr) end(*at_hand_, kCaught[i].reason);
+    // Not LLVM's: it comes again, to whom it would have come.
+    ::sigaction(signal, &previous_actions[i], nullptr);
+    ::raise(signal);
+  }
+}
+
+void LastWords::install_handlers() {
+  static std::once_flag once;
+  std::call_once(once, [] { LLVMInstallFatalErrorHandler(on_fatal_error); });
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_ONSTACK;
+  for (std::size_t i = 0; i < kCaught.size(); ++i) ::sigaction(kCaught[i].signal, &action, &previous_actions[i]);
+}
+
+LastWords::LastWords(const RowProgram& program, const std::string& folder)
+    : stack_(std::make_unique_for_overwrite<std::byte[]>(kStackBytes)) {
+  words_.function = program.name();
+  words_.text = program.text();
+  words_.path = fmt::format("{}/{}-{}.rows", folder, words_.function, ::getpid());
+  const stack_t stack = {.ss_sp = stack_.get(), .ss_flags = 0, .ss_size = kStackBytes};
+  ::sigaltstack(&stack, &previous_stack_);
+  {
+    const std::lock_guard guard(handlers_lock);
+    if (threads_inside++ == 0) install_handlers();
+  }
+  at_hand_ = &words_;
+}
+
+LastWords::~LastWords() {
+  at_hand_ = nullptr;
+  {
+    const std::lock_guard guard(handlers_lock);
+    if (--threads_inside == 0)
+      for (std::size_t i = 0; i < kCaught.size(); ++i) ::sigaction(kCaught[i].signal, &previous_actions[i], nullptr);
+  }
+  ::sigaltstack(&previous_stack_, nullptr);
+}
+
+}  // namespace weft

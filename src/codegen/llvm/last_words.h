@@ -1,0 +1,44 @@
+#pragma once
+
+// What a fatal error inside LLVM leaves behind: LLVM ends the process, as it would by a signal where it crashes, and
+// what it was compiling would be lost. Between the constructor and the destructor of LastWords such an end, in this
+// thread, is status 3 instead, after the row program is in a file and a line on standard error says where, and why.
+//
+// A crash of another thread stays what it was.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <signal.h>
+
+#include "codegen/row_program.h"
+
+namespace weft {
+
+class LastWords {
+ public:
+  // The file is made in the folder when it comes to that; where it cannot be, the program goes to standard error.
+  LastWords(const RowProgram& program, const std::string& folder);
+  ~LastWords();
+  LastWords(const LastWords&) = delete;
+
+ private:
+  struct Words {
+    std::string function, text, path;
+  };
+  [[noreturn]] static void end(const Words& words, std::string_view reason);
+  static void on_fatal_error(const char* reason);
+  static void on_signal(int signal);
+  static void install_handlers();
+
+  // Initial-exec: reading it in a signal handler allocates nothing.
+  static thread_local const Words* at_hand_ __attribute__((tls_model("initial-exec")));
+
+  Words words_;
+  std::unique_ptr<std::byte[]> stack_;  // of the handlers: the thread's own may be what ran out
+  stack_t previous_stack_ = {};
+};
+
+}  // namespace weft

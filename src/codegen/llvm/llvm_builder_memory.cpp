@@ -1,0 +1,153 @@
+// What LlvmBuilder reads and writes: where columns lie, and whole vectors or the first lanes of them.
+
+#include "codegen/llvm/llvm_builder.h"
+
+namespace weft {
+namespace {
+
+constexpr unsigned kScratchAlignment = 16;
+
+unsigned element_bytes(DType dtype) { return static_cast<unsigned>(dtype_info(dtype).block_bytes); }
+
+}  // namespace
+
+LLVMValueRef LlvmBuilder::lane_mask(int count) {
+  std::vector<LLVMValueRef> lanes;
+  for (int i = 0; i < lanes_; ++i)
+    lanes.push_back(LLVMConstInt(LLVMInt1TypeInContext(context_), i < count ? 1 : 0, false));
+  return LLVMConstVector(lanes.data(), static_cast<unsigned>(lanes_));
+}
+
+LLVMValueRef LlvmBuilder::index_value(Index index, std::int64_t offset) {
+  if (index.base == nullptr) return number(index.number + offset);
+  return LLVMBuildNSWAdd(builder_, index.base, number(index.number + offset), "");
+}
+
+LLVMValueRef LlvmBuilder::place_of(const RowPlacement& placement, Index index, std::int64_t offset,
+                                   std::int64_t begin) {
+  LLVMValueRef column = index_value(index, offset);
+  LLVMValueRef inside = column, run = nullptr;
+  if (placement.run > 0) {
+    run = LLVMBuildUDiv(builder_, column, number(placement.run), "");
+    inside = LLVMBuildURem(builder_, column, number(placement.run), "");
+  }
+  LLVMValueRef place = LLVMBuildMul(builder_, inside, number(placement.stride), "");
+  if (run != nullptr)
+    place = LLVMBuildAdd(builder_, place, LLVMBuildMul(builder_, run, number(placement.run_stride), ""), "");
+  return LLVMBuildAdd(builder_, place, number(begin), "");
+}
+
+// Vectors never straddle runs.
+LLVMValueRef LlvmBuilder::places_of(const RowPlacement& placement, Index index, std::int64_t offset,
+                                    std::int64_t begin) {
+  std::vector<LLVMValueRef> steps;
+  for (int i = 0; i < lanes_; ++i) steps.push_back(number(i * placement.stride));
+  return LLVMBuildAdd(builder_, splat(place_of(placement, index, offset, begin)),
+                      LLVMConstVector(steps.data(), static_cast<unsigned>(lanes_)), "");
+}
+
+LLVMValueRef LlvmBuilder::address(int buffer, LLVMValueRef place) {
+  const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
+  return LLVMBuildGEP2(builder_, element_type(at.dtype), rows_[static_cast<std::size_t>(buffer)], &place, 1, "");
+}
+
+LLVMValueRef LlvmBuilder::load(int buffer, Index index, std::int64_t offset, int count) {
+  const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
+  const LLVMTypeRef type = LLVMVectorType(element_type(at.dtype), static_cast<unsigned>(lanes_));
+  const LLVMValueRef alignment = LLVMConstInt(word_, element_bytes(at.dtype), false);
+  if (at.placement.stride == 2 && count == lanes_)
+    return load_every_other(type, address(buffer, place_of(at.placement, index, offset, 0)), element_bytes(at.dtype));
+  if (at.placement.stride != 1) {
+    const LLVMValueRef from = address(buffer, places_of(at.placement, index, offset, 0));
+    return call_intrinsic("llvm.masked.gather", {type, LLVMTypeOf(from)},
+                          {from, alignment, lane_mask(count), LLVMConstNull(type)});
+  }
+  const LLVMValueRef from = address(buffer, place_of(at.placement, index, offset, 0));
+  if (count < lanes_)
+    return call_intrinsic("llvm.masked.load", {type, pointer_},
+                          {from, alignment, lane_mask(count), LLVMConstNull(type)});
+  const LLVMValueRef value = LLVMBuildLoad2(builder_, type, from, "");
+  LLVMSetAlignment(value, element_bytes(at.dtype));
+  return value;
+}
+
+void LlvmBuilder::store(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef codes, int count) {
+  const DType dtype = program_->buffers[static_cast<std::size_t>(store.buffer)].dtype;
+  const LLVMValueRef alignment = LLVMConstInt(word_, element_bytes(dtype), false);
+  if (store.placement.stride != 1) {
+    const LLVMValueRef to = address(store.buffer, places_of(store.placement, index, offset, store.offset));
+    call_intrinsic("llvm.masked.scatter", {LLVMTypeOf(codes), LLVMTypeOf(to)},
+                   {codes, to, alignment, lane_mask(count)});
+    return;
+  }
+  store_vector(codes, address(store.buffer, place_of(store.placement, index, offset, store.offset)),
+               element_bytes(dtype), count);
+}
+
+void LlvmBuilder::store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned alignment, int count) {
+  if (count == lanes_) {
+    LLVMSetAlignment(LLVMBuildStore(builder_, codes, to), alignment);
+  } else {
+    call_intrinsic("llvm.masked.store", {LLVMTypeOf(codes), pointer_},
+                   {codes, to, LLVMConstInt(word_, alignment, false), lane_mask(count)});
+  }
+}
+
+// No element that is not asked for is read, but for those between.
+LLVMValueRef LlvmBuilder::load_every_other(LLVMTypeRef type, LLVMValueRef from, unsigned alignment) {
+  LLVMValueRef ahead = number(lanes_ - 1);
+  const LLVMValueRef later = LLVMBuildGEP2(builder_, LLVMGetElementType(type), from, &ahead, 1, "");
+  std::vector<LLVMValueRef> halves;
+  for (const LLVMValueRef at : {from, later}) {
+    halves.push_back(LLVMBuildLoad2(builder_, type, at, ""));
+    LLVMSetAlignment(halves.back(), alignment);
+  }
+  std::vector<int> lanes;
+  for (int i = 0; i < lanes_; ++i) lanes.push_back(2 * i < lanes_ ? 2 * i : 2 * i + 1);
+  return shuffle(halves[0], halves[1], lanes);
+}
+
+void LlvmBuilder::store_pairs(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef first,
+                              LLVMValueRef second, int count) {
+  const DType dtype = program_->buffers[static_cast<std::size_t>(store.buffer)].dtype;
+  LLVMValueRef to = address(store.buffer, place_of(store.placement, index, offset, store.offset));
+  for (int begin = 0; begin < 2 * count; begin += lanes_) {
+    std::vector<int> lanes;
+    for (int i = begin; i < begin + lanes_; ++i) lanes.push_back(i / 2 + i % 2 * lanes_);
+    LLVMValueRef after = number(begin);
+    store_vector(shuffle(first, second, lanes), LLVMBuildGEP2(builder_, element_type(dtype), to, &after, 1, ""),
+                 element_bytes(dtype), std::min(lanes_, 2 * count - begin));
+  }
+}
+
+LLVMValueRef LlvmBuilder::one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor) {
+  LLVMValueRef at = LLVMBuildUDiv(builder_, index_value(index, offset), number(divisor), "");
+  const DType dtype = program_->buffers[static_cast<std::size_t>(buffer)].dtype;
+  return LLVMBuildGEP2(builder_, element_type(dtype), rows_[static_cast<std::size_t>(buffer)], &at, 1, "");
+}
+
+LLVMValueRef LlvmBuilder::load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor) {
+  const LLVMTypeRef type = element_type(program_->buffers[static_cast<std::size_t>(buffer)].dtype);
+  return LLVMBuildLoad2(builder_, type, one_address(buffer, index, offset, divisor), "");
+}
+
+void LlvmBuilder::store_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor, LLVMValueRef code) {
+  LLVMBuildStore(builder_, code, one_address(buffer, index, offset, divisor));
+}
+
+LLVMValueRef LlvmBuilder::slot_address(int slot, Index index, std::int64_t offset) {
+  LLVMValueRef at = index_value(index, offset + slot * program_->slot_floats());
+  return LLVMBuildGEP2(builder_, float_, scratch_, &at, 1, "");
+}
+
+LLVMValueRef LlvmBuilder::load_slot(int slot, Index index, std::int64_t offset) {
+  const LLVMValueRef value = LLVMBuildLoad2(builder_, floats_, slot_address(slot, index, offset), "");
+  LLVMSetAlignment(value, kScratchAlignment);
+  return value;
+}
+
+void LlvmBuilder::store_slot(int slot, Index index, std::int64_t offset, LLVMValueRef vector) {
+  LLVMSetAlignment(LLVMBuildStore(builder_, vector, slot_address(slot, index, offset)), kScratchAlignment);
+}
+
+}  // namespace weft

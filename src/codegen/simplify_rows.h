@@ -1,0 +1,18 @@
+#pragma once
+
+// Values of a row program replaced by others that take fewer operations and give the same bits in what is stored:
+//
+//   x / (1 + exp(-x))                    a divisor of its own, in fewer steps
+//   the same, of bf16 and rounded to it  a divisor that is only as exact as bf16 needs it
+//   round(x) as bf16                     fewer steps where no NaN can carry
+//
+// Values that nobody uses any more are left out.
+
+#include "codegen/row_program.h"
+
+namespace weft {
+
+// Of a program whose values and stores are all there; before finish().
+void simplify_rows(RowProgram& program);
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+#pragma once
+
+// What the calls of kernels took, for whoever wants to know: nothing is measured where nobody asked.
+
+#include <chrono>
+#include <cstdint>
+
+#include "kernels/kernel.h"
+
+namespace weft {
+
+struct LaunchTimes {
+  std::int64_t launches = 0;
+  std::chrono::nanoseconds wall{0};  // from each call to its return, other threads' work and waiting for them in it
+};
+
+// Calls a kernel and adds to `times` unless that is null.
+inline void timed_launch(const std::function<void(const KernelCall&)>& run, const KernelCall& call,
+                         LaunchTimes* times) {
+  if (times == nullptr) return run(call);
+  const auto start = std::chrono::steady_clock::now();
+  run(call);
+  times->wall += std::chrono::steady_clock::now() - start;
+  ++times->launches;
+}
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+// weft bench model --breakdown as a user meets it. No test looks at how long anything took.
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "builtin/models.h"
+#include "tests/program_run.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft::bench_model_test {
+
+using Json = nlohmann::json;
+
+class BenchModel : public ::testing::Test {
+ protected:
+  ProgramRun bench(std::vector<std::string> more) {
+    more.insert(more.begin(), {"bench", "model", model_, "-p", "6", "-n", "3", "-r", "2"});
+    return run_weft(more);
+  }
+
+  TemporaryFolder folder_;
+  std::string model_ =
+      SampleCheckpoint(make_model_registry().find("llama", "test")).write_gguf(folder_, "m.gguf", DType::q4_1);
+};
+
+TEST_F(BenchModel, SharesAStepAmongKernelsBarriersAndTheRest) {
+  for (const char* mode : {"FULL", "PIECEWISE", "NONE"}) {
+    const ProgramRun run = bench({"--json", "--breakdown", "-t", "2,1", std::string("-cc.cudagraph_mode=") + mode});
+    ASSERT_EQ(run.status, 0) << run.err;
+    const Json rows = Json::parse(run.out);
+    ASSERT_EQ(rows.size(), 4u);
+    for (const Json& row : rows) {
+      const double step = row["step_ns"];
+      double sum = 0, percent = 0, calls = 0;
+      for (const std::string part : {"kernels", "barriers", "rest"}) {
+        EXPECT_GE(row["step_" + part + "_ns"], 0) << part;
+        sum += row["step_" + part + "_ns"].get<double>();
+        percent += row["step_" + part + "_percent"].get<double>();
+      }
+      EXPECT_NEAR(sum, step, 1e-6 * step);
+      EXPECT_NEAR(percent, 100, 1e-6);
+      EXPECT_GT(row["step_plain_ns"], 0);
+      EXPECT_EQ(row["samples_ns"].size(), 2u);
+      EXPECT_LE(row["step_runs"], row["n_threads"] == 1 ? 0 : 1e9);
+      for (const Json& kernel : row["kernels"]) calls += kernel["calls"].get<double>();
+      EXPECT_NEAR(calls, row["step_launches"], 1e-6);
+      if (row["n_threads"] == 1) {
+        EXPECT_EQ(row["step_barriers_ns"], 0);
+      }
+    }
+  }
+}
+
+TEST_F(BenchModel, SaysNothingOfItUnlessAsked) {
+  const ProgramRun run = bench({"-o", "jsonl", "-t", "1"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out.find("step_"), std::string::npos);
+  const ProgramRun table = bench({"--breakdown", "-t", "1"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  for (const char* text : {"pp6, 1 threads: a step of", "tg3, 1 threads: a step of", "barriers, us", "linear_int8@"})
+    EXPECT_NE(table.out.find(text), std::string::npos) << text << " in " << table.out;
+}
+
+TEST_F(BenchModel, HasNoBreakdownWithoutPlans) {
+  EXPECT_EQ(breach_of_refusal(bench({"--breakdown", "--enforce-eager"}), "[--breakdown]"), "");
+}
+
+}  // namespace weft::bench_model_test

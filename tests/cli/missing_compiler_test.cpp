@@ -1,0 +1,106 @@
+// The program without libweft_llvm.so, or beside one that it cannot use: kernels compute everything.
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include "base/files.h"
+#include "builtin/models.h"
+#include "codegen/compile_rows.h"
+#include "codegen/llvm_interface.h"
+#include "tests/program_run.h"
+#include "tests/sample_checkpoint.h"
+
+namespace weft::missing_compiler_test {
+
+namespace fs = std::filesystem;
+
+class MissingCompiler : public ::testing::Test {
+ protected:
+  // A program of its own: what it finds beside it is what the test puts there.
+  MissingCompiler() {
+    fs::create_directories(fs::path(library_).parent_path());
+    fs::copy_file(WEFT_PROGRAM, program_);
+  }
+  ProgramRun run(const std::string& words) const {
+    const std::string out = folder_ / "out", err = folder_ / "err";
+    const std::string variables = "env -u WEFT_DISABLE_COMPILE_CACHE WEFT_CACHE_ROOT=" + folder_ / "cache" + " ";
+    const int status = std::system((variables + program_ + " " + words + " >" + out + " 2>" + err).c_str());
+    return {WEXITSTATUS(status), read_file(out, 1 << 20), read_file(err, 1 << 20)};
+  }
+  ProgramRun complete(const std::string& more = "") const { return run("complete " + model_ + " -p abc -n 4 " + more); }
+  std::string text_of_kernels() const { return complete("--disable-compile-cache -cc.backend=eager").out; }
+  // The provider of every node.
+  nlohmann::json choices(const std::string& more = "") const {
+    const ProgramRun explained = run("explain " + model_ + " --json --disable-compile-cache " + more);
+    EXPECT_EQ(explained.status, 0) << explained.err;
+    const nlohmann::json report = nlohmann::json::parse(explained.out);
+    nlohmann::json providers;
+    for (const auto& node : report["nodes"])
+      providers[node["node"].get<std::string>()] = node["choices"][0]["provider"];
+    EXPECT_GE(providers.size(), 10u);
+    return providers;
+  }
+  // What the program says of a library that it cannot use: once, and the text is there, of kernels, at every start.
+  void expect_warning(const std::string& problem) const {
+    for (int start = 0; start < 2; ++start) {
+      const ProgramRun completed = complete();
+      EXPECT_EQ(completed.status, 0) << completed.err;
+      EXPECT_EQ(completed.out, text_of_kernels());
+      const std::size_t warning = completed.err.find("no code can be generated");
+      ASSERT_NE(warning, std::string::npos) << completed.err;
+      EXPECT_NE(completed.err.find(problem, warning), std::string::npos) << completed.err;
+      EXPECT_EQ(completed.err.find("no code can be generated", warning + 1), std::string::npos) << completed.err;
+    }
+    EXPECT_EQ(choices(), choices("-cc.backend=eager"));
+    EXPECT_EQ(breach_of_refusal(complete("--require-codegen"), problem), "");
+    EXPECT_NE(run("info").out.find(problem), std::string::npos);
+  }
+
+  TemporaryFolder folder_;
+  const std::string program_ = folder_ / "bin/weft", library_ = folder_ / "bin/libweft_llvm.so";
+  const std::string model_ =
+      SampleCheckpoint(make_model_registry().find("llama", "test")).write_gguf(folder_, "m.gguf", DType::q4_1);
+};
+
+TEST_F(MissingCompiler, LeavesEverythingToKernels) {
+  for (int start = 0; start < 2; ++start) {
+    const ProgramRun completed = complete();
+    EXPECT_EQ(completed.status, 0);
+    EXPECT_EQ(completed.out, text_of_kernels());
+    // Also where the Plans are those that were kept.
+    EXPECT_EQ(breach_of_refusal(complete("--require-codegen"), "libweft_llvm.so is not installed"), "");
+  }
+  EXPECT_NE(run("info").out.find("libweft_llvm.so is not installed"), std::string::npos);
+}
+
+TEST_F(MissingCompiler, SaysWhatIsWrongWithTheLibrary) {
+  std::ofstream(library_) << "no library";
+  expect_warning("file too short");
+}
+
+TEST_F(MissingCompiler, SaysThatTheLibraryIsOfAnotherBuild) {
+  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  std::string bytes = read_file(row_compiler_path(), std::size_t{1} << 30);
+  const std::size_t at = bytes.find(kLlvmInterface);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = bytes[at] == '0' ? '1' : '0';
+  std::ofstream(library_, std::ios::binary) << bytes;
+  expect_warning("is of another build");
+  // Once the right one is there it is used: nothing was kept in its name.
+  fs::copy_file(row_compiler_path(), library_, fs::copy_options::overwrite_existing);
+  const ProgramRun explained = run("explain " + model_ + " --require-codegen --json");
+  EXPECT_EQ(explained.status, 0) << explained.err;
+  EXPECT_NE(explained.out.find("\"hit\": false"), std::string::npos);
+}
+
+TEST_F(MissingCompiler, SaysThatTheLibraryIsSomethingElse) {
+  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  fs::copy_file(fs::path(WEFT_PROGRAM).parent_path() / "libweft.so", library_);
+  expect_warning("has no weft_llvm_interface");
+}
+
+}  // namespace weft::missing_compiler_test
