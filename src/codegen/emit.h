@@ -149,6 +149,7 @@ class RowEmitter {
     groups_.clear();
     const int lanes = builder_.lanes();
     const int vectors = static_cast<int>((count + lanes - 1) / lanes);
+    for (const RowStore& store : work.stores) read_overwritten(store, vectors);
     for (const RowStore& store : work.stores) {
       if (store.domain == RowDomain::group) {
         builder_.store_one(store.buffer, column_, offset_, program_.group, code_for(store, of_group(store.value)));
@@ -180,6 +181,14 @@ class RowEmitter {
         builder_.set(partial, is_sum ? builder_.binary(RowOp::add, before, term) : builder_.larger(before, term));
       }
     }
+  }
+
+  // What lies where a store may write is read before anything is written.
+  void read_overwritten(const RowStore& store, int vectors) {
+    const int over = program_.buffers[static_cast<std::size_t>(store.buffer)].over;
+    if (over < 0) return;
+    for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
+      for (int i = 0; i < vectors && value_at(id).op == RowOp::load && value_at(id).buffer == over; ++i) vector(id, i);
   }
 
   // Two stores that fill every other place each are one of pairs.

@@ -68,6 +68,75 @@ std::string placement_text(const RowPlacement& placement) {
   return text;
 }
 
+// In which level each value is computed for the last time, -1 for never: what no later level finds in scratch is
+// computed again there.
+class LastLevels {
+ public:
+  explicit LastLevels(const RowProgram& program) : program_(program), last_(program.values.size(), -1) {
+    for (const RowStore& store : program.stores) want(store.value, at(store.value).level);
+    for (std::size_t id = 0; id < program.values.size(); ++id) {
+      const RowValue& value = program.values[id];
+      if (is_row_reduction(value.op)) want(value.a, value.level - 1);
+      if (value.slot >= 0) want(static_cast<int>(id), value.level);
+    }
+  }
+  int of(int id) const { return last_[static_cast<std::size_t>(id)]; }
+
+ private:
+  const RowValue& at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
+  void want(int id, int level) {
+    const RowValue& value = at(id);
+    if (value.slot >= 0 && value.level < level) return;
+    if (value.domain <= RowDomain::row) level = value.level;
+    int& last = last_[static_cast<std::size_t>(id)];
+    if (last >= level) return;
+    last = level;
+    if (is_row_reduction(value.op)) return;
+    for (const int operand : {value.a, value.b, value.c})
+      if (operand >= 0) want(operand, level);
+  }
+
+  const RowProgram& program_;
+  std::vector<int> last_;
+};
+
+// Whether element (row, column) is number row * columns + column.
+bool lies_plainly(const RowBuffer& buffer, std::int64_t columns) {
+  return buffer.row_stride == columns && buffer.numbers < 0 && buffer.begin == 0 && buffer.placement == RowPlacement();
+}
+
+// Sets RowBuffer::over: an output takes the places of an input, each of which is read for the last time in the block of
+// columns that writes it, and before (emit.h).
+void find_overwritten(RowProgram& program) {
+  const LastLevels last(program);
+  std::vector<int> loads(program.buffers.size(), -1);  // by buffer; -2 for several
+  for (std::size_t id = 0; id < program.values.size(); ++id) {
+    const RowValue& value = program.values[id];
+    if (value.op != RowOp::load) continue;
+    int& load = loads[static_cast<std::size_t>(value.buffer)];
+    load = load == -1 && value.domain == RowDomain::element ? static_cast<int>(id) : -2;
+  }
+  std::vector<bool> is_taken(program.buffers.size(), false);
+  for (const RowStore& store : program.stores) {
+    RowBuffer& output = program.buffers[static_cast<std::size_t>(store.buffer)];
+    const auto fills = [&](const RowStore& other) { return other.buffer == store.buffer; };
+    if (store.domain != RowDomain::element || store.offset != 0 || !(store.placement == RowPlacement()) ||
+        !lies_plainly(output, program.columns) ||
+        std::count_if(program.stores.begin(), program.stores.end(), fills) != 1)
+      continue;
+    const int written = program.values[static_cast<std::size_t>(store.value)].level;
+    // A residual comes last, and stays in one place through all layers.
+    for (std::size_t i = loads.size(); i-- > 0 && output.over < 0;) {
+      const RowBuffer& input = program.buffers[i];
+      if (loads[i] < 0 || is_taken[i] || input.dtype != output.dtype || !lies_plainly(input, program.columns) ||
+          last.of(loads[i]) > written)
+        continue;
+      output.over = static_cast<int>(i);
+      is_taken[i] = true;
+    }
+  }
+}
+
 RowDomain domain_of(const RowProgram& program, const RowValue& value) {
   if (value.op == RowOp::load || value.op == RowOp::constant) return value.domain;
   if (is_row_reduction(value.op)) return RowDomain::row;
@@ -137,6 +206,7 @@ void RowProgram::finish() {
       if (crosses && value.cost > kRecomputedCost && !value.is_wide && value.slot < 0) value.slot = slots++;
     }
   }
+  find_overwritten(*this);
 }
 
 bool RowProgram::is_nearest_i8(const RowValue& value) const {
@@ -176,6 +246,7 @@ std::string RowProgram::text() const {
     if (buffer.numbers >= 0) text += fmt::format(" by {} of {}", buffer.numbers, buffer.taken_from);
     if (buffer.begin > 0) text += fmt::format(" at {}", buffer.begin);
     text += placement_text(buffer.placement);
+    if (buffer.over >= 0) text += fmt::format(" over {}", buffer.over);
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const RowValue& value = values[i];

@@ -103,6 +103,8 @@ struct RowBuffer {
   int numbers = -1;
   std::int64_t taken_from = 0;
   std::int64_t begin = 0;  // of column 0 in such a row
+  // An output that may lie where this input does, if nobody reads that afterwards; -1 for none. Set by finish().
+  int over = -1;
   bool operator==(const RowBuffer&) const = default;
 };
 

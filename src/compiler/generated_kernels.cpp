@@ -34,6 +34,8 @@ GeneratedFunction function_of(const RowProgram& program) {
                              .chunks = program.tuning.chunks};
   for (const RowBuffer& buffer : program.buffers)
     if (buffer.numbers >= 0) function.numbers.push_back({buffer.numbers, buffer.taken_from});
+  for (const RowBuffer& buffer : program.buffers)
+    if (buffer.is_output) function.over.push_back(buffer.over);
   return function;
 }
 

@@ -79,6 +79,8 @@ std::vector<std::byte> bytes_of(std::span<const Plan* const> by_range, const Gen
       writer.number(std::int32_t{numbers.operand});
       writer.number(numbers.limit);
     }
+    writer.count(object.function.over.size());
+    for (const int over : object.function.over) writer.number(std::int32_t{over});
     writer.count(object.code.size());
     writer.raw(object.code);
   }
@@ -107,6 +109,8 @@ std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> byt
       const auto operand = reader.number<std::int32_t>();
       function.numbers.push_back({operand, reader.number<std::int64_t>()});
     }
+    for (std::size_t results = reader.count(); results > 0; --results)
+      function.over.push_back(reader.number<std::int32_t>());
     context.generated->load(function, reader.raw(reader.count()), context);
   }
   const auto find_kernel = [&](const std::string& op, const std::string& provider) -> const Kernel* {

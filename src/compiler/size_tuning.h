@@ -49,8 +49,7 @@ struct SizeTuning {
 };
 
 // Tunes those of the ranges that are exact sizes and tells the Context; with stored Plans what was measured for those
-// is told. False where there is nothing to do. UserError
-// for what compiling the graph would be one for.
+// is told. False where there is nothing to do. UserError for what compiling the graph would be one for.
 bool tune_sizes(const Graph& traced, Context& context, std::span<const TokenRange> ranges);
 
 }  // namespace weft

@@ -88,6 +88,9 @@ struct Kernel {
   std::function<void(Kernel&, const DeviceDescription&)> prepare;
   // Indices of the operands whose storage it writes; the op's `donates` says which result lives there.
   std::vector<int> writes;
+  // By result: the operand in whose memory it may lie if nobody reads that afterwards, -1 for none. The memory plan
+  // decides; the kernel is told by where the result's data is.
+  std::vector<int> may_lie_over = {};
   // A row's result does not depend on the other rows of the call.
   bool batch_invariant = true;
   CaptureClass capture = CaptureClass::always;

@@ -64,6 +64,7 @@ Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const
   kernel.provider = "native";
   kernel.origin = "generated";
   kernel.note = "parallel over rows, generated";
+  kernel.may_lie_over = function.over;
   if (function.scratch_bytes > 0)
     kernel.scratch_bytes = [bytes = whole_cache_lines(function.scratch_bytes) * threads](const KernelRequest&) {
       return Dim(bytes);

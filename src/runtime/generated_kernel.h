@@ -26,6 +26,7 @@ struct GeneratedFunction {
   int parts = 1;                   // that a row of the tensors is computed in, each a row of the function
   int chunks = 0;                  // that rows are cut into for the threads; 0: by their bytes
   std::vector<RowNumbers> numbers = {};
+  std::vector<int> over = {};  // Kernel::may_lie_over
 };
 
 // The kernel `name`@native for calls whose results have one row each for a row of the function. It keeps the code

@@ -16,6 +16,14 @@ std::int64_t upper_bound(const Dim& bytes, const Bounds& bounds) {
   return range.hi;
 }
 
+// A piece of the arena, for a slot or for several one after another.
+struct Block {
+  int slot;  // the first
+  std::int64_t bytes;
+  int first_step, last_step;
+  std::int64_t offset = 0;
+};
+
 void find_lifetimes(Plan& plan) {
   auto touch = [&](const PlanView& view, int step) {
     if (view.slot < 0) return;
@@ -30,7 +38,37 @@ void find_lifetimes(Plan& plan) {
   for (const PlanView& view : plan.results) touch(view, static_cast<int>(plan.steps.size()));
 }
 
-bool live_together(const PlanSlot& a, const PlanSlot& b) {
+// The slot of an operand in which a result may lie, or -1: of the same size, made by some step and read by no later
+// one, nor otherwise by this one.
+int slot_under(const Plan& plan, int step, std::size_t result) {
+  const PlanStep& maker = plan.steps[static_cast<std::size_t>(step)];
+  if (maker.kernel == nullptr || result >= maker.kernel->may_lie_over.size()) return -1;
+  const int over = maker.kernel->may_lie_over[result];
+  if (over < 0) return -1;
+  const PlanView& operand = maker.operands.at(static_cast<std::size_t>(over));
+  const PlanSlot& under = plan.slots[static_cast<std::size_t>(operand.slot)];
+  const PlanSlot& slot = plan.slots[static_cast<std::size_t>(maker.results[result].slot)];
+  const auto reads = std::count_if(maker.operands.begin(), maker.operands.end(),
+                                   [&](const PlanView& view) { return view.slot == operand.slot; });
+  const bool fits = under.kind == SlotKind::arena && slot.kind == SlotKind::arena && operand.byte_offset == Dim(0) &&
+                    maker.results[result].byte_offset == Dim(0) && under.bytes == slot.bytes;
+  return fits && reads == 1 && under.last_step == step && slot.first_step == step ? operand.slot : -1;
+}
+
+// By slot: the first of those that lie in one place one after another, itself where it lies alone.
+std::vector<int> first_in_place(const Plan& plan) {
+  std::vector<int> first(plan.slots.size());
+  for (std::size_t i = 0; i < first.size(); ++i) first[i] = static_cast<int>(i);
+  for (int step = 0; step < static_cast<int>(plan.steps.size()); ++step) {
+    const PlanStep& maker = plan.steps[static_cast<std::size_t>(step)];
+    for (std::size_t result = 0; result < maker.results.size(); ++result)
+      if (const int under = slot_under(plan, step, result); under >= 0)
+        first[static_cast<std::size_t>(maker.results[result].slot)] = first[static_cast<std::size_t>(under)];
+  }
+  return first;
+}
+
+bool live_together(const Block& a, const Block& b) {
   return a.first_step <= b.last_step && b.first_step <= a.last_step;
 }
 
@@ -38,32 +76,43 @@ bool live_together(const PlanSlot& a, const PlanSlot& b) {
 
 void plan_memory(Plan& plan) {
   find_lifetimes(plan);
-  struct Block {
-    PlanSlot* slot;
-    std::int64_t bytes;
-  };
+  const std::vector<int> first = first_in_place(plan);
   std::vector<Block> blocks;
+  std::vector<int> block_of(first.size(), -1);  // by first slot
   plan.unshared_bytes = 0;
-  for (PlanSlot& slot : plan.slots) {
+  for (std::size_t i = 0; i < plan.slots.size(); ++i) {
+    const PlanSlot& slot = plan.slots[i];
     if (slot.kind != SlotKind::arena || slot.first_step < 0) continue;
-    blocks.push_back({&slot, aligned(upper_bound(slot.bytes, plan.bounds))});
-    plan.unshared_bytes += blocks.back().bytes;
+    const std::int64_t bytes = aligned(upper_bound(slot.bytes, plan.bounds));
+    plan.unshared_bytes += bytes;
+    int& number = block_of[static_cast<std::size_t>(first[i])];
+    if (number < 0) {
+      number = static_cast<int>(blocks.size());
+      blocks.push_back({first[i], bytes, slot.first_step, slot.last_step});
+    } else {
+      blocks[static_cast<std::size_t>(number)].last_step = slot.last_step;
+    }
   }
-  std::stable_sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) { return a.bytes > b.bytes; });
+  // Of those of one size what stays longest goes first, as it leaves the fewest gaps to choose from.
+  std::stable_sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.last_step - a.first_step > b.last_step - b.first_step;
+  });
   std::int64_t end = 0;
   std::vector<Block> placed;  // by offset
-  for (const Block& block : blocks) {
-    std::int64_t offset = 0;
+  for (Block& block : blocks) {
     for (const Block& other : placed) {
-      if (!live_together(*block.slot, *other.slot)) continue;
-      if (offset + block.bytes <= other.slot->offset) break;
-      offset = std::max(offset, other.slot->offset + other.bytes);
+      if (!live_together(block, other)) continue;
+      if (block.offset + block.bytes <= other.offset) break;
+      block.offset = std::max(block.offset, other.offset + other.bytes);
     }
-    block.slot->offset = offset;
-    end = std::max(end, offset + block.bytes);
-    auto after = std::find_if(placed.begin(), placed.end(), [&](const Block& b) { return b.slot->offset > offset; });
+    end = std::max(end, block.offset + block.bytes);
+    auto after = std::find_if(placed.begin(), placed.end(), [&](const Block& b) { return b.offset > block.offset; });
     placed.insert(after, block);
   }
+  for (const Block& block : placed) plan.slots[static_cast<std::size_t>(block.slot)].offset = block.offset;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    if (plan.slots[i].kind == SlotKind::arena)
+      plan.slots[i].offset = plan.slots[static_cast<std::size_t>(first[i])].offset;
   plan.scratch_offset = end;
   std::int64_t scratch = 0;
   for (const PlanStep& step : plan.steps) scratch = std::max(scratch, upper_bound(step.scratch_bytes, plan.bounds));

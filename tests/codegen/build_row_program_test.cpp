@@ -59,7 +59,7 @@ TEST(BuildRowProgram, RoundsWhatTheGraphHasInMemory) {
             "rows columns=32\n"
             "  buffer 0 in bf16 row=32\n"
             "  buffer 1 in bf16 row=0\n"
-            "  buffer 2 out bf16 row=32\n"
+            "  buffer 2 out bf16 row=32 over 0\n"
             "  v0 elem = load 0\n"
             "  v1 elem = mul v0 v0\n"
             "  v2 elem = convert v1 bf16 plain\n"
@@ -82,7 +82,7 @@ TEST(BuildRowProgram, ReadsRowsThatAreTakenByNumberWhereTheyLie) {
             "  buffer 0 in f32 row=64\n"
             "  buffer 1 in i64 row=1\n"
             "  buffer 2 in f32 row=64 by 1 of 40 at 32 runs of 32 at 0\n"
-            "  buffer 3 out f32 row=64\n"
+            "  buffer 3 out f32 row=64 over 0\n"
             "  v0 elem = load 0\n"
             "  v1 elem = load 2\n"
             "  v2 elem = mul v0 v1\n"
@@ -107,6 +107,32 @@ TEST(BuildRowProgram, TakesRowsOfPlainTablesAlone) {
                        "%r")
                 .substr(0, 7),
             "refused");
+}
+
+// Of an output: what it may lie over.
+std::string over_of(const std::string& body, const std::string& results) {
+  const std::string text = program_of("%x: f32[s0, 64], %y: f32[s0, 64], %z: f32[s0, 2, 32]", body, results);
+  std::string found;
+  for (std::size_t at = text.find(" out "); at != std::string::npos; at = text.find(" out ", at + 1)) {
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    const std::size_t over = line.find("over ");
+    found += (found.empty() ? "" : " ") + (over == std::string::npos ? "none" : line.substr(over + 5));
+  }
+  return found;
+}
+
+TEST(BuildRowProgram, WritesOverWhatNoLaterLevelReads) {
+  EXPECT_EQ(over_of("%a = add@native(%x, %y)\n", "%a"), "1");
+  // Each input once.
+  EXPECT_EQ(over_of("%a = add@native(%x, %y)\n%b = mul@native(%x, %y)\n%c = sub@native(%x, %y)\n", "%a, %b, %c"),
+            "1 0 none");
+  // y is read after the sum, x before it and kept, or both.
+  EXPECT_EQ(over_of("%a = exp@native(%x)\n%s = sum@native(%a, dim=-1)\n%b = mul@native(%y, %s)\n", "%b"), "1");
+  EXPECT_EQ(over_of("%a = exp@native(%x)\n%s = sum@native(%a, dim=-1)\n%b = mul@native(%y, %s)\n", "%a, %b"), "0 1");
+  EXPECT_EQ(over_of("%a = neg@native(%x)\n%s = sum@native(%a, dim=-1)\n%b = mul@native(%x, %s)\n", "%a, %b"), "none 0");
+  // Another order of columns, another dtype, a part of a row.
+  EXPECT_EQ(over_of("%h = slice@native(%x, dim=-1, start=0, end=32)\n%a = exp@native(%h)\n", "%a"), "none");
+  EXPECT_EQ(over_of("%a = cast@native(%x, dtype=bf16)\n", "%a"), "none");
 }
 
 TEST(BuildRowProgram, KeepsWhatALaterLevelWantsAgain) {

@@ -260,6 +260,16 @@ void RowBuffers::run(RowFunction* function, std::int64_t begin, std::int64_t end
   function(pointers_.data(), begin, end, rows_);
 }
 
+int RowBuffers::lay_over() {
+  int count = 0;
+  for (std::size_t i = 0; i < program_.buffers.size(); ++i)
+    if (const int over = program_.buffers[i].over; over >= 0) {
+      pointers_[i] = pointers_[static_cast<std::size_t>(over)];
+      ++count;
+    }
+  return count;
+}
+
 bool RowBuffers::is_intact() const {
   for (const auto& memory : memory_)
     for (std::size_t i = memory.size() - kGuard; i < memory.size(); ++i)
@@ -277,7 +287,7 @@ std::vector<float> RowBuffers::stored(std::size_t index) const {
   std::vector<float> values;
   for (std::int64_t row = 0; row < rows_; ++row)
     for (std::int64_t k = 0; k < count; ++k)
-      values.push_back(load_float(facts.dtype, memory_[buffer].data(),
+      values.push_back(load_float(facts.dtype, static_cast<const std::byte*>(pointers_[buffer]),
                                   row * facts.row_stride + store.offset + place_of(store.placement, k)));
   return values;
 }

@@ -22,6 +22,8 @@ class RowBuffers {
 
   void run(RowFunction* function) { run(function, 0, rows_); }
   void run(RowFunction* function, std::int64_t begin, std::int64_t end);
+  // Puts every output that may lie over an input there. How many there are.
+  int lay_over();
   const void* const* data() const { return pointers_.data(); }
   // Whether nothing was written behind a buffer.
   bool is_intact() const;

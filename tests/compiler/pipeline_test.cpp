@@ -76,6 +76,18 @@ TEST(Pipeline, CutsAtAttentionAndRecordsEveryPass) {
   EXPECT_EQ(compiled.plan->bounds.at("s0"), (Interval{1, 8}));
 }
 
+// Whether a step that may do so makes `to` in the memory of `from`, which it is the last to read.
+bool is_handed_over(const Plan& plan, const PlanSlot& from, const PlanSlot& to) {
+  if (from.last_step != to.first_step || from.offset != to.offset || !(from.bytes == to.bytes)) return false;
+  const PlanStep& step = plan.steps[static_cast<std::size_t>(to.first_step)];
+  for (std::size_t i = 0; i < step.kernel->may_lie_over.size(); ++i) {
+    const int over = step.kernel->may_lie_over[i];
+    if (over >= 0 && &plan.slots[static_cast<std::size_t>(step.results[i].slot)] == &to)
+      return &plan.slots[static_cast<std::size_t>(step.operands[static_cast<std::size_t>(over)].slot)] == &from;
+  }
+  return false;
+}
+
 TEST(MemoryPlan, KeepsLiveSlotsApartAndReusesDeadOnes) {
   const auto context = test_context();
   auto graph = small_layer(*context);
@@ -88,6 +100,7 @@ TEST(MemoryPlan, KeepsLiveSlotsApartAndReusesDeadOnes) {
       if (&a == &b || a.kind != SlotKind::arena || b.kind != SlotKind::arena || a.first_step < 0 || b.first_step < 0)
         continue;
       if (a.first_step > b.last_step || b.first_step > a.last_step) continue;
+      if (is_handed_over(plan, a, b) || is_handed_over(plan, b, a)) continue;
       ++compared;
       EXPECT_TRUE(a.offset + bytes(a) <= b.offset || b.offset + bytes(b) <= a.offset) << plan_text(plan);
     }

@@ -1,5 +1,6 @@
 // The ways in which LLVM may end while it compiles, for tests alone: nothing in the program asks for this symbol.
 
+#include <cstdint>
 #include <cstdlib>
 
 #include <llvm-c/Core.h>
@@ -57,8 +58,8 @@ extern "C" __attribute__((visibility("default"))) void weft_llvm_break(const wef
     case weft::LlvmBreak::fatal_error:
       return weft::select_what_there_is_not();
     case weft::LlvmBreak::bad_address: {
-      volatile int* volatile nowhere = nullptr;
-      *nowhere = 1;
+      volatile std::uintptr_t nowhere = 64;
+      *reinterpret_cast<volatile int*>(nowhere) = 1;
       return;
     }
     case weft::LlvmBreak::stack_overflow: {
