@@ -15,8 +15,7 @@ namespace weft {
 std::vector<SampleCall> bench_calls(const Op& op, const OpTable& ops, const std::vector<std::int64_t>& row_counts);
 
 // The op's first sample with rows and columns of another count, and groups of `group` unless that is 0; rounded between
-// its parts, as fusions are. Columns are those of the op's first result; UserError where
-// that has none.
+// its parts, as fusions are. Columns are those of the op's first result; UserError where that has none.
 Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group);
 
 }  // namespace weft

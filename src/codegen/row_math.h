@@ -34,8 +34,9 @@ static inline float row_sigmoid(float a) { return house_sigmoid(a); }
 // number up to 2^128.
 static inline float row_silu_divisor(float a) {
   using C = HouseExpConstants;
-  a = a < -89.0f ? -89.0f : a;
-  a = a > 86.0f ? 86.0f : a;
+  using S = HouseSiluConstants;
+  a = a < S::low ? S::low : a;
+  a = a > S::high ? S::high : a;
   const float shifted = a * C::inverse_ln2 + C::magic;
   const float n = shifted - C::magic;
   const float r = (a - n * C::ln2_high) - n * C::ln2_low;
@@ -49,20 +50,19 @@ static inline float row_silu_divisor(float a) {
   return (half + half) + 1.0f;
 }
 
-// A divisor for bf16 alone, by which silu rounds to the same bf16 for each of the 65,536 operands, the payloads of NaN
-// apart. A minimax polynomial of degree 4 for half of 2^f, |f| <= 1/2, its last bits found by search. Where products
-// and sums are not fused it is not exact enough.
+// The divisor for bf16 (Bf16SiluConstants), where the processor fuses products and sums.
 static inline float row_bf16_silu_divisor(float a) {
 #ifdef WEFT_FUSES_MULTIPLY_ADD
-  a = a < -89.0f ? -89.0f : a;
-  a = a > 86.0f ? 86.0f : a;
+  using C = Bf16SiluConstants;
+  a = a < HouseSiluConstants::low ? HouseSiluConstants::low : a;
+  a = a > HouseSiluConstants::high ? HouseSiluConstants::high : a;
   constexpr float kMagic = HouseExpConstants::magic;
-  const float shifted = __builtin_fmaf(a, -0x1.715476p+0f, kMagic);
-  const float f = __builtin_fmaf(a, -0x1.715476p+0f, kMagic - shifted);
-  float p = __builtin_fmaf(0x1.3c86f4p-8f, f, 0x1.c973e4p-6f);
-  p = __builtin_fmaf(p, f, 0x1.ebfa14p-4f);
-  p = __builtin_fmaf(p, f, 0x1.62e1cep-2f);
-  p = __builtin_fmaf(p, f, 0.5f);
+  const float shifted = __builtin_fmaf(a, C::turned, kMagic);
+  const float f = __builtin_fmaf(a, C::turned, kMagic - shifted);
+  float p = __builtin_fmaf(C::p4, f, C::p3);
+  p = __builtin_fmaf(p, f, C::p2);
+  p = __builtin_fmaf(p, f, C::p1);
+  p = __builtin_fmaf(p, f, C::p0);
   const float half = float_of_bits(bits_of_float(p) + (bits_of_float(shifted) << 23));
   return __builtin_fmaf(half, 2.0f, 1.0f);
 #else

@@ -271,7 +271,9 @@ std::string RowProgram::text() const {
   return text + "\n";
 }
 
-std::string RowProgram::name() const { return "rows_" + hash_bytes(text()).hex().substr(0, 16); }
+std::string RowProgram::name() const {
+  return fmt::format("{}{}", kRowFunctionPrefix, hash_bytes(text()).hex().substr(0, 16));
+}
 
 std::string RowProgram::kernel_name() const {
   return tuning.chunks == 0 ? name() : fmt::format("{}.chunks{}", name(), tuning.chunks);

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/device.h"
@@ -131,6 +132,9 @@ struct RowTuning {
 // scratch of scratch_bytes(), 64-byte aligned. Rows [row_begin, row_end) of row_count are computed; of a program in
 // parts, a row for each part.
 using RowFunction = void(void* const* buffers, std::int64_t row_begin, std::int64_t row_end, std::int64_t row_count);
+
+// What the names of all functions begin with.
+inline constexpr std::string_view kRowFunctionPrefix = "rows_";
 
 class RowProgram {
  public:

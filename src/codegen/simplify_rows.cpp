@@ -1,7 +1,6 @@
 #include "codegen/simplify_rows.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace weft {
 namespace {

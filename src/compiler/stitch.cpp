@@ -102,7 +102,8 @@ class Stitcher {
   }
 
   void add_function(const RowRegion& region, const std::string& piece, const Node& call, Views& views) {
-    const Kernel* kernel = context_.generated->find(region.program.kernel_name());
+    const Kernel*& kernel = kernels_[&region];
+    if (kernel == nullptr) kernel = context_.generated->find(region.program.kernel_name());
     CHECK(kernel != nullptr, "{} was not compiled", region.program.name());
     PlanStep step{.op = kernel->op, .kernel = kernel, .piece = piece, .layer = layer_of(call)};
     for (const GraphValue* input : region.inputs) step.operands.push_back(views.at(input));
@@ -142,6 +143,8 @@ class Stitcher {
   const Context& context_;
   Plan plan_;
   std::vector<int> versions_;  // by slot: how often it was written over
+  // Of regions, which all layers share: a name is a hash of the program's text.
+  std::map<const RowRegion*, const Kernel*> kernels_;
 };
 
 }  // namespace

@@ -13,8 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kFunctionPrefix = "rows_";  // RowProgram::name
-
 // A function shorter than this is run so often at a time, for the clock's sake.
 constexpr double kShortestSeconds = 20e-6;
 constexpr double kMostRunsAtATime = 256;
@@ -189,7 +187,7 @@ class FunctionTuner {
 
 }  // namespace
 
-bool is_function(const TuningEntry& entry) { return entry.op.starts_with(kFunctionPrefix); }
+bool is_function(const TuningEntry& entry) { return entry.op.starts_with(kRowFunctionPrefix); }
 
 TuneReport tune_functions(const Context& context, std::span<const FunctionAtSize> functions, TuningDatabase& database,
                           const TuneOptions& options) {

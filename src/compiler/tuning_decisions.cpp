@@ -74,11 +74,12 @@ TuningDecision decision_of(const TuningEntry& entry, const std::string* layout) 
   const TunedTime* best = winner_of(entry.times, fits);
   if (best != nullptr) {
     const double speedup = speedup_of(*best, entry.times[0]);
-    const std::string who = best->provider == kParts ? "its parts are " : "";
+    const bool is_parts = best->provider == kParts;
     if (entry.call.range.lo == entry.call.range.hi)
       return {best->provider, speedup,
-              fmt::format("tuned: {}{}", who.empty() ? who : "its parts take ", times_text(*best, entry))};
-    return {best->provider, speedup, fmt::format("tuned: {}{:.1f}x faster than {}", who, speedup, entry.standard)};
+              fmt::format("tuned: {}{}", is_parts ? "its parts take " : "", times_text(*best, entry))};
+    return {best->provider, speedup,
+            fmt::format("tuned: {}{:.1f}x faster than {}", is_parts ? "its parts are " : "", speedup, entry.standard)};
   }
   if (const TunedTime* parts = entry.find(kParts); parts != nullptr && entry.standard != kParts) {
     const double speedup = speedup_of(entry.times[0], *parts);

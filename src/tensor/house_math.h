@@ -83,6 +83,25 @@ struct HouseErfConstants {
   static constexpr float q6 = 0x1.9d850cp-13f;
 };
 
+// 1 + exp(-x), by which silu divides, by house_exp's constants; x is held to these limits. Below exp(-86) the power
+// adds nothing to 1; at the lower one it is infinite.
+struct HouseSiluConstants {
+  static constexpr float low = -89.0f;
+  static constexpr float high = 86.0f;
+};
+
+// The same for bf16 alone: a minimax polynomial of degree 4 for half of 2^f, |f| <= 1/2, its last bits found by search.
+// With it silu rounds to the same bf16 for each of the 65,536 operands, the payloads of NaN apart, where products and
+// sums are fused.
+struct Bf16SiluConstants {
+  static constexpr float turned = -HouseExpConstants::inverse_ln2;
+  static constexpr float p0 = 0.5f;
+  static constexpr float p1 = 0x1.62e1cep-2f;
+  static constexpr float p2 = 0x1.ebfa14p-4f;
+  static constexpr float p3 = 0x1.c973e4p-6f;
+  static constexpr float p4 = 0x1.3c86f4p-8f;
+};
+
 static inline float house_exp(float x) {
   using C = HouseExpConstants;
   x = C::low > x ? C::low : x;

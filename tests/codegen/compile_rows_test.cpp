@@ -141,6 +141,36 @@ TEST_F(RowCompiler, GivesTheSameBitsOnEveryInstructionSet) {
   EXPECT_GE(laid_over, 2 * static_cast<int>(levels.size()));
 }
 
+// The first output lies over what only the second is made of.
+TEST_F(RowCompiler, ReadsWhatOutputsLieOverBeforeItWrites) {
+  RowProgram program;
+  program.columns = 65;
+  const auto load = [&] {
+    program.buffers.push_back({.dtype = DType::f32, .row_stride = program.columns});
+    return program.add(
+        {.op = RowOp::load, .domain = RowDomain::element, .buffer = static_cast<int>(program.buffers.size()) - 1});
+  };
+  const auto store_negated = [&](int value) {
+    const int negated = program.add({.op = RowOp::neg, .a = value});
+    program.buffers.push_back({.dtype = DType::f32, .is_output = true, .row_stride = program.columns});
+    program.stores.push_back({static_cast<int>(program.buffers.size()) - 1, negated, RowDomain::element});
+  };
+  const int first = load(), second = load();
+  store_negated(first);
+  store_negated(second);
+  program.finish();
+  ASSERT_EQ(program.buffers[2].over, 1);
+  ASSERT_EQ(program.buffers[3].over, 0);
+  for (const CpuFeatures level : features_to_try()) {
+    const auto code = compiled({program}, level);
+    RowBuffers wanted(program, kRows, 7), over(program, kRows, 7);
+    wanted.run(code.find(program));
+    ASSERT_EQ(over.lay_over(), 2);
+    over.run(code.find(program));
+    EXPECT_EQ(difference(program, wanted, over), "") << cpu_features_text(level);
+  }
+}
+
 TEST_F(RowCompiler, StaysNearDoublePrecision) {
   const std::vector<RowProgram> programs = random_programs(60, true, 13);
   const auto code = compiled(programs, features_to_try().back());

@@ -113,8 +113,7 @@ inline Floats once_rounded_sum(Floats a, float b, Floats c) {
 // denormals; and half the power is a normal number up to 2^128.
 inline Floats vector_silu_divisor(Floats x) {
   using C = HouseExpConstants;
-  constexpr float kLow = -89.0f, kHigh = 86.0f;
-  x = at_most(at_least(x, kLow), kHigh);
+  x = at_most(at_least(x, HouseSiluConstants::low), HouseSiluConstants::high);
   const Floats shifted = x * C::inverse_ln2 + C::magic;
   const Floats n = shifted - C::magic;
   const Floats r = (x - n * C::ln2_high) - n * C::ln2_low;
@@ -128,20 +127,18 @@ inline Floats vector_silu_divisor(Floats x) {
   return (half + half) + 1.0f;
 }
 
-// A divisor for bf16 x alone that takes half the operations: with it silu rounds to the same bf16, NaN apart from its
-// payload, for each of the 65,536 operands (tests/kernels/cpu_quantised_rows_test.cpp tries all). A minimax polynomial
-// of degree 4 for half of 2^f, |f| <= 1/2, with last bits by search; x is within the limits, where half the power is a
-// normal number, and the lower one is where the power is infinite.
-constexpr float kLeastSilu = -89.0f, kLargestSilu = 86.0f;
+// The divisor for bf16 x alone, which takes half the operations (tests/kernels/cpu_quantised_rows_test.cpp tries all
+// x); x is within the limits, where half the power is a normal number.
 inline Floats bfloat_silu_divisor(Floats x) {
+  using C = Bf16SiluConstants;
   constexpr float kMagic = HouseExpConstants::magic;
-  const Floats turned = fill(-0x1.715476p+0f);
+  const Floats turned = fill(C::turned);
   const Floats shifted = multiply_add(x, turned, fill(kMagic));
   const Floats f = multiply_add(x, turned, kMagic - shifted);
-  Floats p = multiply_add(fill(0x1.3c86f4p-8f), f, fill(0x1.c973e4p-6f));
-  p = multiply_add(p, f, fill(0x1.ebfa14p-4f));
-  p = multiply_add(p, f, fill(0x1.62e1cep-2f));
-  p = multiply_add(p, f, fill(0.5f));
+  Floats p = multiply_add(fill(C::p4), f, fill(C::p3));
+  p = multiply_add(p, f, fill(C::p2));
+  p = multiply_add(p, f, fill(C::p1));
+  p = multiply_add(p, f, fill(C::p0));
   return multiply_add(floats_of(wrapping_sum(bits_of(p), bits_of(shifted) << 23)), fill(2.0f), fill(1.0f));
 }
 // Pairs of bf16 held to the limits: as integers, negative ones are larger the larger their magnitudes.
@@ -152,7 +149,7 @@ inline Integers silu_operands(Integers pairs) {
 // x held to the limits; where that decides a result, x itself decides it, too, so that a NaN may become a number.
 template <class Lanes>
 inline Floats load_silu_operand(const Brain* x, Lanes lanes) {
-  return at_most(at_least(load(x, lanes), kLeastSilu), kLargestSilu);
+  return at_most(at_least(load(x, lanes), HouseSiluConstants::low), HouseSiluConstants::high);
 }
 inline Floats load_silu_operand(const Brain* x, EvenLanes) { return even_of(silu_operands(load_bits(x))); }
 inline Floats load_silu_operand(const Brain* x, OddLanes) { return odd_of(silu_operands(load_bits(x - kLanes))); }
