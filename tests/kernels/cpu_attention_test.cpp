@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "kernels/cpu/lib/attention_kernels.h"
 #include "tensor/batch.h"
 #include "tests/kernels/cpu_rows_support.h"
 
@@ -280,17 +281,38 @@ TEST(CpuAttention, GivesTheSameBitsWholeInChunksTokenByTokenAndBesideAnother) {
   });
 }
 
+// Few KV heads and a long sequence: threads share its segments; beside others, or in a chunk of rows, they may not.
+TEST(CpuAttention, GivesTheSameBitsWhicheverThreadAttendsASegment) {
+  constexpr std::int64_t kLength = 2 * cpu::kAttentionSegment + 150;
+  const Sequence sequence({6, 2, 24}, kLength, DType::f32, 3), other({6, 2, 24}, 90, DType::f32, 9);
+  const std::vector<float> exact = exact_output(sequence, DType::f16, 1 / std::sqrt(24.0));
+  for_each_machine([&](RowKernels& kernels) {
+    const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, 16);
+    for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(wanted[i], exact[i], 2e-6 * (1 + std::fabs(exact[i])));
+    Cache cache(sequence.heads, DType::f16, 16, 3 * (kLength / 16 + 1));
+    Session alone(kernels, cache, {&sequence});
+    alone.step({kLength - 80});
+    for (const std::int64_t tokens : {15, 1, 1, 16, 14, 33}) alone.step({tokens});
+    expect_same_bits(wanted, alone.output(0), "alone");
+    Session both(kernels, cache, {&sequence, &other});
+    both.step({cpu::kAttentionSegment + 1, 40});
+    for (int i = 0; i < 50; ++i) both.step({1, 1});
+    both.step({kLength - cpu::kAttentionSegment - 51, 0});
+    expect_same_bits(wanted, both.output(0), "beside another");
+  });
+}
+
 TEST(CpuAttention, GivesTheCodesOfTheTwoOpsWhereItQuantises) {
   const OpTable ops = make_op_table();
   const Tensor fp8_scale = tensor_of(DType::f32, {1}, {0.02F}), global_scale = tensor_of(DType::f32, {1}, {100});
   for (const Heads& heads : {Heads{9, 3, 64}, {8, 1, 48}, {5, 1, 16}, {7, 7, 32}}) {
     for (DType dtype : kFloatTypes) {
       SCOPED_TRACE(fmt::format("{} of {} heads of {}, {}", heads.query, heads.kv, heads.dim, dtype_text(dtype)));
-      const Sequence sequence(heads, 150, dtype, 3), other(heads, 40, dtype, 9);
+      const Sequence sequence(heads, 350, dtype, 3), other(heads, 40, dtype, 9);
       for_each_machine([&](RowKernels& kernels) {
-        Cache cache(heads, DType::f16, 16, 16);
+        Cache cache(heads, DType::f16, 16, 32);
         Session session(kernels, cache, {&sequence, &other});
-        for (const std::vector<std::int64_t>& counts : {std::vector<std::int64_t>{100, 1}, {1, 30}, {49, 0}}) {
+        for (const std::vector<std::int64_t>& counts : {std::vector<std::int64_t>{300, 1}, {1, 30}, {49, 0}}) {
           session.step(counts);
           session.expect_same_codes(ops, "static_scaled_fp8_quant", fp8_scale, {});
           session.expect_same_codes(ops, "scaled_fp4_quant", global_scale, {{"swizzled_scales", false}});

@@ -1,9 +1,11 @@
 // attention over paged K and V. Parallel over sequences, KV heads and blocks of query rows; all query heads of a KV
 // head and several tokens share each load of K and V, so a prompt of n tokens reads its K and V n / 2 times from the
-// cache (three query heads a KV head), a decoded token once. Where a quantisation follows, a chunk's results wait in
-// its thread's scratch and leave as codes.
+// cache (three query heads a KV head), a decoded token once. Where that leaves threads idle, as with few KV heads and
+// one long sequence, the segments of its tokens are chunks of their own, and whoever ends the last of a block folds
+// them. Where a quantisation follows, a block's results wait in its thread's scratch and leave as codes.
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -24,8 +26,13 @@ namespace {
 
 enum Operand : std::size_t { kQuery, kKv, kBatch, kOfTail };
 
-// Rows (query head and token) of one chunk: several tiles, few enough to share a short prompt among the threads.
-constexpr std::int64_t kChunkRows = 8 * kAttentionRows;
+// Rows (query head and token) of one block: several tiles, few enough to share a short prompt among the threads.
+constexpr std::int64_t kBlockRows = 8 * kAttentionRows;
+// A sequence's segments are shared where one of its blocks is more than this part of a thread's share of all work.
+constexpr std::int64_t kBlocksOfAShare = 4;
+// Room for what rows make of segments, for each thread: with three KV heads of 64 as in SmolLM2, and two threads, for
+// 23,000 tokens. Sequences that find no room are not shared.
+constexpr std::int64_t kPartialBytes = 256 << 10;
 // Multiply-adds below which a thread is not woken (measured: 20 a nanosecond and core).
 constexpr std::int64_t kSerialWork = 100'000;
 
@@ -45,8 +52,8 @@ Verdict supports(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-// What a thread has for itself: room to attend in, and behind it, where a quantisation follows, the results of a chunk.
-// They begin with the token that the chunk's first row belongs to, whose other heads may be another chunk's.
+// What a thread has for itself: room to attend in, and behind it, where a quantisation follows, the results of a block.
+// They begin with the token that the block's first row belongs to, whose other heads may be another block's.
 struct ThreadScratch {
   std::int64_t waiting = 0;  // offset of the results
   std::int64_t bytes = 0;
@@ -55,9 +62,12 @@ struct ThreadScratch {
 ThreadScratch thread_scratch(std::int64_t head_dim, std::int64_t group, DType dtype, bool quantised) {
   ThreadScratch scratch;
   scratch.waiting = scratch.bytes = whole_cache_lines(attention_scratch_bytes(head_dim));
-  if (quantised) scratch.bytes += whole_cache_lines((kChunkRows + group) * head_dim * dtype_info(dtype).block_bytes);
+  if (quantised) scratch.bytes += whole_cache_lines((kBlockRows + group) * head_dim * dtype_info(dtype).block_bytes);
   return scratch;
 }
+
+// Behind the scratch of all threads.
+std::int64_t partial_bytes(int threads) { return threads == 1 ? 0 : threads * kPartialBytes; }
 
 // What becomes of results instead of being written.
 class QuantisedHeads {
@@ -95,16 +105,14 @@ class QuantisedHeads {
 
 // The part of the work that belongs to one sequence.
 struct Sequence {
+  std::int32_t index = 0;
   std::int64_t first_token = 0;
-  std::int64_t rows = 0;    // tokens of this step, times `group`
-  std::int64_t blocks = 0;  // of kChunkRows
+  std::int64_t rows = 0;      // tokens of this step, times `group`
+  std::int64_t blocks = 0;    // of kBlockRows
+  std::int64_t segments = 1;  // more where they are chunks of their own: of the one block that there is then
+  std::int64_t partials = 0;  // offset of what they leave, a KV head after another
+  std::int64_t partials_end = 0;
 };
-
-Sequence sequence_of(const Batch& batch, std::int32_t index, std::int64_t group) {
-  const std::int64_t first = batch.query_starts[index];
-  const std::int64_t rows = (batch.query_starts[index + 1] - first) * group;
-  return {first, rows, (rows + kChunkRows - 1) / kChunkRows};
-}
 
 // What all chunks share, and where each finds its own part.
 class Attention {
@@ -116,7 +124,9 @@ class Attention {
         kv_(call.operands[kKv].meta->kv),
         batch_(*call.operands[kBatch].as<Batch>()),
         scratch_(call.scratch.data()),
+        threads_(call.threads.threads()),
         attend_(kernels.attend[static_cast<std::size_t>(element_of(kv_.dtype))]),
+        finish_(kernels.finish),
         group_(query_.size[1] / kv_.heads),
         thread_(thread_scratch(kv_.head_dim, group_, query_.dtype, quantised != nullptr)) {
     check_batch(batch_, query_.size[0], kv_.block, call.operands[kKv].size[0]);
@@ -129,55 +139,105 @@ class Attention {
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
     shared_.block = kv_.block;
-    for (std::int32_t i = 0; i < batch_.sequences; ++i) {
-      const Sequence sequence = sequence_of(batch_, i, group_);
-      chunks_ += sequence.blocks * kv_.heads;
-      work_ += 2 * sequence.rows * kv_.heads * kv_.head_dim * batch_.lengths[i];
-    }
+    for (std::int32_t i = 0; i < batch_.sequences; ++i) work_ += work_of(rows_of(i), i) * kv_.heads;
   }
 
   void run(ThreadPool& threads) const {
+    std::int64_t chunks = 0, partials = 0;
+    for (std::int32_t i = 0; i < batch_.sequences; ++i) {
+      const Sequence sequence = sequence_of(i, partials);
+      chunks += chunks_of(sequence);
+      partials = sequence.partials_end;
+      if (sequence.segments == 1) continue;
+      for (std::int64_t head = 0; head < kv_.heads; ++head) segments_left(sequence, head) = sequence.segments;
+    }
     if (work_ < kSerialWork) {
-      for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) run_chunk(chunk, 0);
+      for (std::int64_t chunk = 0; chunk < chunks; ++chunk) run_chunk(chunk, 0);
     } else {
-      threads.run(chunks_, [&](std::int64_t chunk, int thread) { run_chunk(chunk, thread); });
+      threads.run(chunks, [&](std::int64_t chunk, int thread) { run_chunk(chunk, thread); });
     }
   }
 
  private:
+  std::int64_t rows_of(std::int32_t index) const {
+    return (batch_.query_starts[index + 1] - batch_.query_starts[index]) * group_;
+  }
+  // Multiply-adds of so many rows of one KV head.
+  std::int64_t work_of(std::int64_t rows, std::int32_t index) const {
+    return 2 * rows * kv_.head_dim * batch_.lengths[index];
+  }
+  std::int64_t chunks_of(const Sequence& sequence) const { return sequence.blocks * sequence.segments * kv_.heads; }
+
+  // `partials`: where the partial results of the sequences before it end.
+  Sequence sequence_of(std::int32_t index, std::int64_t partials) const {
+    Sequence sequence{.index = index, .first_token = batch_.query_starts[index], .rows = rows_of(index)};
+    sequence.blocks = (sequence.rows + kBlockRows - 1) / kBlockRows;
+    sequence.partials = sequence.partials_end = partials;
+    const bool leaves_threads_idle =
+        threads_ > 1 && work_ >= kSerialWork && work_of(sequence.rows, index) * threads_ * kBlocksOfAShare > work_;
+    if (sequence.blocks != 1 || !leaves_threads_idle) return sequence;
+    Sequence shared = sequence;
+    shared.segments = (batch_.lengths[index] + kAttentionSegment - 1) / kAttentionSegment;
+    shared.partials_end += kv_.heads * head_bytes(shared);
+    return shared.segments > 1 && shared.partials_end <= partial_bytes(threads_) ? shared : sequence;
+  }
+
+  // What the segments of one KV head leave: partial results, and a cache line with how many are still to come.
+  std::int64_t results_bytes(const Sequence& sequence) const {
+    return sequence.rows * sequence.segments * attention_partial_floats(kv_.head_dim) * 4;
+  }
+  std::int64_t head_bytes(const Sequence& sequence) const { return whole_cache_lines(results_bytes(sequence) + 8); }
+  std::byte* partials_of(const Sequence& sequence, std::int64_t kv_head) const {
+    return scratch_ + threads_ * thread_.bytes + sequence.partials + kv_head * head_bytes(sequence);
+  }
+  std::int64_t& segments_left(const Sequence& sequence, std::int64_t kv_head) const {
+    return *reinterpret_cast<std::int64_t*>(partials_of(sequence, kv_head) + results_bytes(sequence));
+  }
+
   void run_chunk(std::int64_t chunk, int thread) const {
-    std::int32_t index = 0;
-    Sequence sequence = sequence_of(batch_, 0, group_);
-    while (chunk >= sequence.blocks * kv_.heads) {
-      chunk -= sequence.blocks * kv_.heads;
-      sequence = sequence_of(batch_, ++index, group_);
+    Sequence sequence = sequence_of(0, 0);
+    while (chunk >= chunks_of(sequence)) {
+      chunk -= chunks_of(sequence);
+      sequence = sequence_of(sequence.index + 1, sequence.partials_end);
     }
-    const std::int64_t kv_head = chunk / sequence.blocks;
+    const std::int64_t parts = sequence.blocks * sequence.segments;
+    const std::int64_t kv_head = chunk / parts, part = chunk % parts;
     const std::int64_t head_offset = kv_head * group_ * kv_.head_dim;
     const std::int64_t bytes = dtype_info(query_.dtype).block_bytes;
-    const std::int64_t first_row = chunk % sequence.blocks * kChunkRows;
+    const std::int64_t first_row = sequence.segments == 1 ? part * kBlockRows : 0;
     const std::int64_t tokens_before = first_row / group_, token = sequence.first_token + tokens_before;
     AttentionTask task = shared_;
     task.query = query_.data + (token * query_.stride[0] + head_offset) * bytes;
     task.first_row = first_row % group_;
-    task.last_row = std::min(first_row + kChunkRows, sequence.rows) - tokens_before * group_;
-    task.first_length = batch_.lengths[index] - sequence.rows / group_ + 1 + tokens_before;
+    task.last_row = std::min(first_row + kBlockRows, sequence.rows) - tokens_before * group_;
+    task.first_length = batch_.lengths[sequence.index] - sequence.rows / group_ + 1 + tokens_before;
     task.key_offset = kv_key_offset(kv_, 0, kv_head);
-    task.block_table = batch_.block_table + static_cast<std::int64_t>(index) * batch_.max_blocks;
+    task.block_table = batch_.block_table + static_cast<std::int64_t>(sequence.index) * batch_.max_blocks;
     std::byte* scratch = scratch_ + thread * thread_.bytes;
     task.scratch = scratch;
+    if (sequence.segments > 1) {
+      task.partials = reinterpret_cast<float*>(partials_of(sequence, kv_head));
+      task.segments = sequence.segments;
+      task.first_segment = part;
+      task.last_segment = part + 1;
+      attend_(task);
+      // Whoever comes last sees what all others left, and folds it in order.
+      std::atomic_ref<std::int64_t> left(segments_left(sequence, kv_head));
+      if (left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    }
+    const auto give_results = sequence.segments == 1 ? attend_ : finish_;
     if (quantised_ == nullptr) {
       task.output = output_.data + (token * output_.stride[0] + head_offset) * bytes;
-      attend_(task);
+      give_results(task);
     } else {
       std::byte* waiting = scratch + thread_.waiting;
       task.output = waiting;
-      attend_(task);
+      give_results(task);
       quantise(task, waiting, token, head_offset);
     }
   }
 
-  // Of each token that the chunk has heads of, those side by side.
+  // Of each token that the block has heads of, those side by side.
   void quantise(const AttentionTask& task, const std::byte* waiting, std::int64_t token,
                 std::int64_t head_offset) const {
     const std::int64_t bytes = dtype_info(query_.dtype).block_bytes;
@@ -195,12 +255,13 @@ class Attention {
   const KvLayout& kv_;
   const Batch& batch_;
   std::byte* scratch_;
+  int threads_;
   void (*attend_)(const AttentionTask&);
+  void (*finish_)(const AttentionTask&);
   std::int64_t group_;
   ThreadScratch thread_;
   AttentionTask shared_;
-  std::int64_t chunks_ = 0;
-  std::int64_t work_ = 0;
+  std::int64_t work_ = 0;  // multiply-adds of all
 };
 
 std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool quantised) {
@@ -208,7 +269,7 @@ std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool quantised)
     const Meta& query = *request.operands[kQuery];
     const KvLayout& kv = request.operands[kKv]->kv;
     const std::int64_t group = query.shape[1].number() / kv.heads;
-    return Dim(threads * thread_scratch(kv.head_dim, group, query.dtype, quantised).bytes);
+    return Dim(threads * thread_scratch(kv.head_dim, group, query.dtype, quantised).bytes + partial_bytes(threads));
   };
 }
 
@@ -253,11 +314,12 @@ Kernel quantised_attention_kernel(const QuantTail& tail) {
 
 KERNELS(cpu, attention) {
   using namespace weft::cpu;
-  registry.add({.op = "attention",
-                .provider = "cpu",
-                .supports = supports,
-                .prepare = prepare,
-                .note = "sequences, KV heads and blocks of rows in parallel; baseline, AVX2, AVX-512"});
+  registry.add(
+      {.op = "attention",
+       .provider = "cpu",
+       .supports = supports,
+       .prepare = prepare,
+       .note = "sequences, KV heads, blocks of rows and segments of tokens in parallel; baseline, AVX2, AVX-512"});
   for (const QuantTail& tail : quant_tails())
     if (std::find(std::begin(kTailsOfHeads), std::end(kTailsOfHeads), tail.op) != std::end(kTailsOfHeads))
       registry.add(quantised_attention_kernel(tail));

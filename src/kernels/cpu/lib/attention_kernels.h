@@ -12,6 +12,9 @@ namespace weft::cpu {
 // Tokens of a softmax step. Steps begin at multiples of it, whatever the block size or the chunk of the prompt, so that
 // a row's order of operations depends on positions only.
 inline constexpr int kAttentionStep = 128;
+// Tokens of a segment: whole steps, also by position. Each is attended by itself, and a row's segments are folded in
+// order, so that threads may share one row's tokens.
+inline constexpr int kAttentionSegment = 2 * kAttentionStep;
 // Query rows that share a load of K and V.
 inline constexpr int kAttentionRows = 6;
 
@@ -35,6 +38,13 @@ struct AttentionTask {
   std::int64_t block = 16;      // tokens a page
   const std::int32_t* block_table = nullptr;
   void* scratch = nullptr;  // attention_scratch_bytes, 64-byte aligned
+  // Where these are set, attend writes what rows make of segments [first_segment, last_segment) here and nothing to
+  // output, which finish makes of all `segments`: attention_partial_floats for row after row and segment after segment,
+  // 64-byte aligned. Every segment that the last row sees is among them.
+  float* partials = nullptr;
+  std::int64_t segments = 0;
+  std::int64_t first_segment = 0;
+  std::int64_t last_segment = 0;
 };
 
 // One token's K and V of one KV head into its page.
@@ -50,17 +60,23 @@ struct KvStoreTask {
 
 struct AttentionKernels {
   void (*attend[kElements])(const AttentionTask&);  // by the pages' element
+  void (*finish)(const AttentionTask&);             // reads neither query nor pages
   void (*store_kv[kElements])(const KvStoreTask&);  // by the pages' element
 };
 extern const AttentionKernels attention_kernels_baseline;
 extern const AttentionKernels attention_kernels_avx2;
 extern const AttentionKernels attention_kernels_avx512;
 
-// Scratch of one attend: scaled queries and sums of kAttentionRows rows (rounded up to whole vectors), the scores of a
-// step, and a step's K and V gathered from pages whose block does not hold whole chunks of 16 tokens.
+// Floats of a row's sums: whole vectors.
+constexpr std::int64_t attention_row_floats(std::int64_t head_dim) { return (head_dim + 15) / 16 * 16; }
+// Sums, and behind them the maximum and the total.
+constexpr std::int64_t attention_partial_floats(std::int64_t head_dim) { return attention_row_floats(head_dim) + 16; }
+
+// Scratch of one attend: scaled queries, sums of a segment and of all of kAttentionRows rows, the scores of a step, and
+// a step's K and V gathered from pages whose block does not hold whole chunks of 16 tokens. finish needs less.
 constexpr std::int64_t attention_scratch_bytes(std::int64_t head_dim) {
-  const std::int64_t width = (head_dim + 15) / 16 * 16;
-  return 4 * (2 * kAttentionRows * width + kAttentionRows * kAttentionStep + 2 * kAttentionStep * width);
+  const std::int64_t width = attention_row_floats(head_dim);
+  return 4 * (3 * kAttentionRows * width + kAttentionRows * kAttentionStep + 2 * kAttentionStep * width);
 }
 
 }  // namespace weft::cpu

@@ -5,8 +5,9 @@
 //
 // A row's result is one fixed sequence of operations on its own query and the tokens it sees: scores sum over head_dim
 // in order; each step of kAttentionStep tokens (by absolute position) rescales by its maximum; P x V sums over tokens
-// in order. Neither the rows that share a tile, nor chunking, nor the block size changes it. Tokens that a row does not
-// see get probability 0 and are never multiplied with V, whose contents may be anything there.
+// in order; segments of kAttentionSegment tokens are summed by themselves and folded in order. Neither the rows that
+// share a tile, nor chunking, nor the block size, nor the threads that share segments change it. Tokens that a row does
+// not see get probability 0 and are never multiplied with V, whose contents may be anything there.
 
 #include <cstdint>
 
@@ -20,6 +21,8 @@ namespace {
 constexpr int kChunk = 16;
 constexpr int kChunks = kAttentionStep / kChunk;
 constexpr float kMinusInfinity = -__builtin_inff();
+// The maximum of no scores: finite, so that what a row does not see has probability 0 beside it, too.
+constexpr float kLowest = -__FLT_MAX__;
 
 // exp(x) for x <= 0 to about 2 units in the last place, exactly 1 at 0 and exactly 0 below -87.3; NaN stays. The
 // coefficients are those of 1/k!, the last two moved to lower the error on |r| <= ln(2)/2.
@@ -267,61 +270,154 @@ inline std::int64_t query_offset(const AttentionTask& task, std::int64_t row, st
   return row / task.group * token_stride + row % task.group * task.head_dim;
 }
 
-template <int rows, class Page>
-void attend_tile(const AttentionTask& task, std::int64_t first_row) {
-  const std::int64_t head_dim = task.head_dim;
-  const std::int64_t width = (head_dim + 15) / 16 * 16;
-  float* query = static_cast<float*>(task.scratch);
-  float* sums = query + kAttentionRows * width;
-  float* scores = sums + kAttentionRows * width;
-  Page* gathered = reinterpret_cast<Page*>(scores + kAttentionRows * kAttentionStep);
+// What a row made of some tokens, beside its sums: the largest score, and the sum of probabilities relative to it.
+struct Partial {
+  float maximum = kLowest;
+  float total = 0;
+};
 
-  std::int64_t length[rows];
+// Adds what a row made of the tokens that follow; nothing where it saw none of them.
+inline void fold(Partial& all, float* all_sums, Partial next, const float* sums, std::int64_t width) {
+  if (next.total == 0) return;
+  const Floats highest = larger(fill(all.maximum), fill(next.maximum));
+  const Floats before = exp_nonpositive(fill(all.maximum) - highest);
+  const Floats now = exp_nonpositive(fill(next.maximum) - highest);
+  for (std::int64_t d = 0; d < width; d += kLanes)
+    store(all_sums + d, multiply_add(load(sums + d), now, load(all_sums + d) * before));
+  all = {highest[0], multiply_add(fill(next.total), now, fill(all.total) * before)[0]};
+}
+
+// Where a row's share of a segment waits.
+inline float* find_partial(const AttentionTask& task, std::int64_t row, std::int64_t segment) {
+  return task.partials + ((row - task.first_row) * task.segments + segment) * attention_partial_floats(task.head_dim);
+}
+
+inline void clear_sums(float* sums, std::int64_t width) {
+  for (std::int64_t d = 0; d < width; d += kLanes) store(sums + d, Floats{});
+}
+
+inline void write_output(const AttentionTask& task, std::int64_t row, Partial all, const float* sums) {
+  const Floats factor = fill(1.0f / all.total);
+  const std::int64_t to = query_offset(task, row, task.output_token_stride);
+  const std::int64_t head_dim = task.head_dim;
+  if (task.element == Element::f32) store_output(sums, head_dim, factor, static_cast<float*>(task.output) + to);
+  if (task.element == Element::f16) store_output(sums, head_dim, factor, static_cast<Half*>(task.output) + to);
+  if (task.element == Element::bf16) store_output(sums, head_dim, factor, static_cast<Brain*>(task.output) + to);
+}
+
+// Parts of a task's scratch: rows of `width` floats.
+template <class Page>
+struct Scratch {
+  explicit Scratch(const AttentionTask& task)
+      : width(attention_row_floats(task.head_dim)),
+        query(static_cast<float*>(task.scratch)),
+        sums(query + kAttentionRows * width),
+        all_sums(sums + kAttentionRows * width),
+        scores(all_sums + kAttentionRows * width),
+        gathered(reinterpret_cast<Page*>(scores + kAttentionRows * kAttentionStep)) {}
+  std::int64_t width;
+  float* query;
+  float* sums;
+  float* all_sums;
+  float* scores;
+  Page* gathered;
+};
+
+// Rows [first_row, first_row + rows) over the tokens [begin, end), of which row r sees those before length[r]; the last
+// row sees as many as any.
+template <int rows, class Page>
+inline void attend_segment(const AttentionTask& task, const Scratch<Page>& scratch, const std::int64_t (&length)[rows],
+                           std::int64_t begin, std::int64_t end, Partial (&partials)[rows]) {
+  const std::int64_t head_dim = task.head_dim, width = scratch.width;
   Floats maximum[rows], total[rows];
   for (int r = 0; r < rows; ++r) {
-    const std::int64_t row = first_row + r;
-    const std::int64_t from = query_offset(task, row, task.query_token_stride);
-    float* to = query + r * width;
-    if (task.element == Element::f32)
-      load_query(static_cast<const float*>(task.query) + from, head_dim, task.scale, to);
-    if (task.element == Element::f16) load_query(static_cast<const Half*>(task.query) + from, head_dim, task.scale, to);
-    if (task.element == Element::bf16)
-      load_query(static_cast<const Brain*>(task.query) + from, head_dim, task.scale, to);
-    length[r] = task.first_length + row / task.group;
-    maximum[r] = fill(kMinusInfinity);
+    maximum[r] = fill(kLowest);
     total[r] = Floats{};
-    for (std::int64_t d = 0; d < width; d += kLanes) store(sums + r * width + d, Floats{});
+    clear_sums(scratch.sums + r * width, width);
   }
-
-  // Rows see more tokens the further down they are, so that the last row sees all that any does.
-  for (std::int64_t start = 0; start < length[rows - 1]; start += kAttentionStep) {
-    const std::int64_t left = length[rows - 1] - start;
-    const int count = left < kAttentionStep ? static_cast<int>(left) : kAttentionStep;
+  for (std::int64_t start = begin; start < end; start += kAttentionStep) {
+    const int count = end - start < kAttentionStep ? static_cast<int>(end - start) : kAttentionStep;
     const int padded = (count + kChunk - 1) / kChunk * kChunk;
     Step<Page> step;
-    find_step(task, start, count, gathered, step);
-    score_step<rows>(step, query, head_dim, width, padded, scores);
+    find_step(task, start, count, scratch.gathered, step);
+    score_step<rows>(step, scratch.query, head_dim, width, padded, scratch.scores);
     Floats factors[rows];
     int seen[rows];
     for (int r = 0; r < rows; ++r) {
       const std::int64_t ahead = length[r] - start;
       seen[r] = ahead < 0 ? 0 : ahead < count ? static_cast<int>(ahead) : count;
     }
-    softmax_step<rows>(scores, padded, seen, maximum, total, factors);
-    add_values<rows>(step, scores, head_dim, 0, seen[0], factors, sums, width);
+    softmax_step<rows>(scratch.scores, padded, seen, maximum, total, factors);
+    add_values<rows>(step, scratch.scores, head_dim, 0, seen[0], factors, scratch.sums, width);
     for (int r = 1; r < rows; ++r) {
       if (seen[r] == seen[0]) continue;
-      add_values<1>(step, scores + r * kAttentionStep, head_dim, seen[0], seen[r], nullptr, sums + r * width, width);
+      add_values<1>(step, scratch.scores + r * kAttentionStep, head_dim, seen[0], seen[r], nullptr,
+                    scratch.sums + r * width, width);
     }
   }
+  for (int r = 0; r < rows; ++r) partials[r] = {maximum[r][0], sum_of_lanes(total[r])};
+}
 
+// A row's share of a segment, for finish.
+inline void keep_partial(const AttentionTask& task, std::int64_t row, std::int64_t segment, Partial partial,
+                         const float* sums, std::int64_t width) {
+  float* kept = find_partial(task, row, segment);
+  for (std::int64_t d = 0; d < width; d += kLanes) store(kept + d, load(sums + d));
+  kept[width] = partial.maximum;
+  kept[width + 1] = partial.total;
+}
+
+template <int rows, class Page>
+void attend_tile(const AttentionTask& task, std::int64_t first_row) {
+  const Scratch<Page> scratch(task);
+  const std::int64_t head_dim = task.head_dim, width = scratch.width;
+  std::int64_t length[rows];
+  Partial all[rows];
   for (int r = 0; r < rows; ++r) {
-    const Floats factor = fill(1.0f / sum_of_lanes(total[r]));
-    const std::int64_t to = query_offset(task, first_row + r, task.output_token_stride);
-    const float* from = sums + r * width;
-    if (task.element == Element::f32) store_output(from, head_dim, factor, static_cast<float*>(task.output) + to);
-    if (task.element == Element::f16) store_output(from, head_dim, factor, static_cast<Half*>(task.output) + to);
-    if (task.element == Element::bf16) store_output(from, head_dim, factor, static_cast<Brain*>(task.output) + to);
+    const std::int64_t row = first_row + r;
+    const std::int64_t from = query_offset(task, row, task.query_token_stride);
+    float* to = scratch.query + r * width;
+    if (task.element == Element::f32)
+      load_query(static_cast<const float*>(task.query) + from, head_dim, task.scale, to);
+    if (task.element == Element::f16) load_query(static_cast<const Half*>(task.query) + from, head_dim, task.scale, to);
+    if (task.element == Element::bf16)
+      load_query(static_cast<const Brain*>(task.query) + from, head_dim, task.scale, to);
+    length[r] = task.first_length + row / task.group;
+    clear_sums(scratch.all_sums + r * width, width);
+  }
+  // Rows see more tokens the further down they are, so that the last row sees all that any does.
+  std::int64_t last = length[rows - 1];
+  if (task.partials != nullptr && last > task.last_segment * kAttentionSegment)
+    last = task.last_segment * kAttentionSegment;
+  for (std::int64_t begin = task.first_segment * kAttentionSegment; begin < last; begin += kAttentionSegment) {
+    const std::int64_t end = last - begin < kAttentionSegment ? last : begin + kAttentionSegment;
+    Partial partials[rows];
+    attend_segment<rows>(task, scratch, length, begin, end, partials);
+    for (int r = 0; r < rows; ++r) {
+      const float* sums = scratch.sums + r * width;
+      if (task.partials == nullptr) {
+        fold(all[r], scratch.all_sums + r * width, partials[r], sums, width);
+      } else {
+        keep_partial(task, first_row + r, begin / kAttentionSegment, partials[r], sums, width);
+      }
+    }
+  }
+  if (task.partials != nullptr) return;
+  for (int r = 0; r < rows; ++r) write_output(task, first_row + r, all[r], scratch.all_sums + r * width);
+}
+
+inline void finish_attention(const AttentionTask& task) {
+  const std::int64_t width = attention_row_floats(task.head_dim);
+  float* sums = static_cast<float*>(task.scratch);
+  for (std::int64_t row = task.first_row; row < task.last_row; ++row) {
+    const std::int64_t length = task.first_length + row / task.group;
+    Partial all;
+    clear_sums(sums, width);
+    for (std::int64_t segment = 0; segment * kAttentionSegment < length; ++segment) {
+      const float* kept = find_partial(task, row, segment);
+      fold(all, sums, {kept[width], kept[width + 1]}, kept, width);
+    }
+    write_output(task, row, all, sums);
   }
 }
 
@@ -378,7 +474,9 @@ void store_kv(const KvStoreTask& task) {
 }
 
 constexpr AttentionKernels make_attention_kernels() {
-  return {{attend<float>, attend<Half>, attend<Brain>}, {store_kv<float>, store_kv<Half>, store_kv<Brain>}};
+  return {{attend<float>, attend<Half>, attend<Brain>},
+          finish_attention,
+          {store_kv<float>, store_kv<Half>, store_kv<Brain>}};
 }
 
 }  // namespace
