@@ -128,19 +128,11 @@ std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDi
 }
 
 OpenedModel open_model(const VerbCall& call, const ModelArgument& model) {
-  if (!is_artifact(model.name)) {
-    USER_CHECK(model.checkpoint.empty(), "[--checkpoint] is for artifacts, but {} is none", quote(model.name, 1000));
-    const auto context = open_context(call);
-    return {context, model.open(call)};
-  }
-  const Artifact artifact = Artifact::open(model.name);
-  VerbCall as_compiled = call;
-  artifact.take_options(as_compiled.options);
-  OpenedModel opened{open_context(as_compiled),
-                     artifact.open_checkpoint(model.checkpoint, call.options, call.environment)};
-  artifact.check(*opened.context, opened.checkpoint);
-  opened.context->stored_plans = artifact.plans();
-  return opened;
+  return open_model(model.name, model.checkpoint, call.options, call.environment, [&](Options options) {
+    VerbCall with_options = call;
+    with_options.options = std::move(options);
+    return open_context(with_options);
+  });
 }
 
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {

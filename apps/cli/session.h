@@ -9,6 +9,7 @@
 #include "apps/cli/verb.h"
 #include "base/effective_options.h"
 #include "engine/engine.h"
+#include "engine/open_model.h"
 
 namespace weft {
 
@@ -53,12 +54,7 @@ std::string read_standard_input(const VerbCall& call, const std::string& what);
 // A Context of the effective options; what differs from what was asked for, and what has no effect, is said on `err`.
 std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences = nullptr);
 
-// What a verb runs: a Context as above and the checkpoint. Of an artifact the Context has the Plans, and the options
-// that were not given are those that it was compiled with.
-struct OpenedModel {
-  std::shared_ptr<Context> context;
-  Checkpoint checkpoint;
-};
+// What a verb runs, in a Context as above.
 OpenedModel open_model(const VerbCall& call, const ModelArgument& model);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
 

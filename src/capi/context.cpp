@@ -24,14 +24,11 @@ std::vector<std::string> checked_priority(const Context& context, const std::str
 
 }  // namespace
 
-std::shared_ptr<Context> context_of_its_own(weft_context& from) {
-  Options options;
-  {
-    const std::lock_guard lock(from.mutex);
-    options = from.context->options;
-    options.ir_op_priority = from.context->priorities.user();
-  }
-  return make_context(std::move(options));
+Options options_of(weft_context& from) {
+  const std::lock_guard lock(from.mutex);
+  Options options = from.context->options;
+  options.ir_op_priority = from.context->priorities.user();
+  return options;
 }
 
 }  // namespace weft

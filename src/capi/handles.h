@@ -34,9 +34,9 @@ struct weft_graph {
 
 namespace weft {
 
-// A Context of its own for what is opened: with the options and priorities as they are now, and its own threads, so
-// that neither waits for the other and nothing that happens to `from` later can be seen.
-std::shared_ptr<Context> context_of_its_own(weft_context& from);
+// The options and priorities as they are now. What is opened gets a Context of its own with them, and its own threads,
+// so that neither waits for the other and nothing that happens to `from` later can be seen.
+Options options_of(weft_context& from);
 
 std::string selected_impls_json(const std::vector<const CompileRecord*>& records);
 

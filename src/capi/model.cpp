@@ -1,7 +1,7 @@
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "capi/handles.h"
-#include "engine/open_checkpoint.h"
+#include "engine/open_model.h"
 
 extern "C" {
 
@@ -11,11 +11,12 @@ int weft_model_open(weft_context* context, const char* path_or_name, weft_model*
     weft::given(model, name, "model") = nullptr;
     weft::given(context, name, "context");
     const std::string wanted = weft::given_text(path_or_name, name, "path_or_name");
-    const auto own = weft::context_of_its_own(*context);
-    const std::string path = weft::resolve_model(wanted, own->options, weft::process_environment());
+    weft::OpenedModel opened =
+        weft::open_model(wanted, "", weft::options_of(*context), weft::process_environment(),
+                         [](weft::Options options) { return weft::make_context(std::move(options)); });
     auto made = std::make_unique<weft_model>();
-    const weft::ModelRegistry models = weft::make_model_registry();
-    made->engine = std::make_unique<weft::Engine>(own, weft::open_checkpoint(path, own->options, models), models);
+    made->engine =
+        std::make_unique<weft::Engine>(opened.context, std::move(opened.checkpoint), weft::make_model_registry());
     *model = made.release();
   });
 }

@@ -68,6 +68,25 @@ TEST(CModel, SelectedImplsNameEveryGraphAndRange) {
   EXPECT_EQ(text_of(weft_model_selected_impls, static_cast<weft_model*>(op_by_op)), "[]");
 }
 
+TEST(CModel, OpensAnArtifactAsTheModelItWasMadeOf) {
+  const std::string artifact = folder() / "tiny.weft";
+  const ProgramRun run = run_weft({"compile", tiny_model(), "-o", artifact, "-t", "2", "--cc.mode=2"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const OwnedContext context;
+  const OwnedModel model(context, artifact);
+  EXPECT_EQ(answer_of(model), answer_of_program({"--cc.mode=2"}));
+  // As it was compiled: at mode 3 the graph would be split, and its pieces named.
+  EXPECT_EQ(json_of(weft_model_selected_impls, static_cast<weft_model*>(model)),
+            json_of(weft_model_selected_impls,
+                    static_cast<weft_model*>(OwnedModel(OwnedContext(OptionPairs{{"cc.mode", "2"}}), tiny_model()))));
+  const OwnedContext other(OptionPairs{{"kv-cache-dtype", "f32"}});
+  weft_model* refused = nullptr;
+  EXPECT_EQ(
+      breach_of_user_error([&](weft_error* error) { return weft_model_open(other, artifact.c_str(), &refused, error); },
+                           {artifact, "kv-cache-dtype"}),
+      "");
+}
+
 TEST(CModel, RefusesWhatIsNoModel) {
   const OwnedContext context;
   int error_place = 0;
