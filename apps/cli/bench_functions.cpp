@@ -102,12 +102,14 @@ class FunctionBench {
     std::int64_t bytes() const { return (read + 2 * over + written) * kLine; }
   };
 
-  // A Plan of one step whose slots are all inputs, so that each may have any memory.
+  // A Plan of one step whose slots are all inputs, so that each may have any memory; the arena is its scratch.
   static std::shared_ptr<const Plan> alone(const Plan& plan, const PlanStep& step) {
     auto alone = std::make_shared<Plan>();
     alone->slots = plan.slots;
     for (PlanSlot& slot : alone->slots) slot.kind = SlotKind::input;
+    alone->bounds = plan.bounds;
     alone->steps = {step};
+    alone->steps[0].scratch_offset = 0;
     return alone;
   }
 
@@ -157,7 +159,10 @@ class FunctionBench {
     return traffic;
   }
 
-  void call() { step_.kernel->run({operands_, results_, step_.attributes, bound_.scratch(), *context_.threads}); }
+  void call() {
+    const std::span<std::byte> scratch = bound_.scratch(bound_.plan->steps[0]);
+    step_.kernel->run({operands_, results_, step_.attributes, scratch, *context_.threads});
+  }
 
   double seconds(const std::function<void()>& work) const {
     const double start = options_.clock();

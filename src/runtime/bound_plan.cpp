@@ -1,5 +1,7 @@
 #include "runtime/bound_plan.h"
 
+#include "base/error.h"
+
 namespace weft {
 
 std::byte* BoundPlan::base(std::size_t slot) const {
@@ -14,8 +16,11 @@ std::int64_t BoundPlan::pages(std::size_t slot) const {
   return tensors[slot].storage->bytes() / bytes_of(meta.kv.dtype, kv_page_elements(meta.kv));
 }
 
-std::span<std::byte> BoundPlan::scratch() const {
-  return {arena->data() + plan->scratch_offset, static_cast<std::size_t>(arena->bytes() - plan->scratch_offset)};
+std::span<std::byte> BoundPlan::scratch(const PlanStep& step) const {
+  const std::int64_t bytes = step.scratch_bytes.range(plan->bounds).hi;
+  CHECK(bytes <= arena->bytes() - step.scratch_offset, "{} bytes of scratch at {} in an arena of {} bytes", bytes,
+        step.scratch_offset, arena->bytes());
+  return {arena->data() + step.scratch_offset, static_cast<std::size_t>(bytes)};
 }
 
 TensorView unresolved_view(const PlanView& from) {

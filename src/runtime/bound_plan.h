@@ -22,7 +22,8 @@ struct BoundPlan {
   std::byte* base(std::size_t slot) const;
   // How many KV pages are bound to a slot; 0 for other slots.
   std::int64_t pages(std::size_t slot) const;
-  std::span<std::byte> scratch() const;
+  // Of one of its steps, for the largest run.
+  std::span<std::byte> scratch(const PlanStep& step) const;
 };
 
 // What a kernel sees of a view whatever is bound: types, no sizes, no address.

@@ -31,7 +31,7 @@ LaunchList::LaunchList(const BoundPlan& bound, std::span<const std::string> symb
                          {.operands = {operands, step.operands.size()},
                           .results = {operands + step.operands.size(), step.results.size()},
                           .attributes = step.attributes,
-                          .scratch = bound.scratch(),
+                          .scratch = bound.scratch(step),
                           .threads = bound.threads,
                           .groups = bound.groups}});
   }

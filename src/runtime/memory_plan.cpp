@@ -16,9 +16,9 @@ std::int64_t upper_bound(const Dim& bytes, const Bounds& bounds) {
   return range.hi;
 }
 
-// A piece of the arena, for a slot or for several one after another.
+// A piece of the arena: for a slot or for several one after another, or for the scratch of a step.
 struct Block {
-  int slot;  // the first
+  int slot;  // the first; -1 for scratch
   std::int64_t bytes;
   int first_step, last_step;
   std::int64_t offset = 0;
@@ -72,14 +72,9 @@ bool live_together(const Block& a, const Block& b) {
   return a.first_step <= b.last_step && b.first_step <= a.last_step;
 }
 
-}  // namespace
-
-void plan_memory(Plan& plan) {
-  find_lifetimes(plan);
-  const std::vector<int> first = first_in_place(plan);
+std::vector<Block> slot_blocks(Plan& plan, const std::vector<int>& first) {
   std::vector<Block> blocks;
   std::vector<int> block_of(first.size(), -1);  // by first slot
-  plan.unshared_bytes = 0;
   for (std::size_t i = 0; i < plan.slots.size(); ++i) {
     const PlanSlot& slot = plan.slots[i];
     if (slot.kind != SlotKind::arena || slot.first_step < 0) continue;
@@ -93,6 +88,22 @@ void plan_memory(Plan& plan) {
       blocks[static_cast<std::size_t>(number)].last_step = slot.last_step;
     }
   }
+  return blocks;
+}
+
+void add_scratch(Plan& plan, std::vector<Block>& blocks) {
+  std::int64_t largest = 0;
+  for (int step = 0; step < static_cast<int>(plan.steps.size()); ++step) {
+    const std::int64_t bytes =
+        aligned(upper_bound(plan.steps[static_cast<std::size_t>(step)].scratch_bytes, plan.bounds));
+    if (bytes > 0) blocks.push_back({-1, bytes, step, step});
+    largest = std::max(largest, bytes);
+  }
+  plan.unshared_bytes += largest;
+}
+
+// Gives each its offset. Where they end.
+std::int64_t place(std::vector<Block>& blocks) {
   // Of those of one size what stays longest goes first, as it leaves the fewest gaps to choose from.
   std::stable_sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.last_step - a.first_step > b.last_step - b.first_step;
@@ -106,18 +117,32 @@ void plan_memory(Plan& plan) {
       block.offset = std::max(block.offset, other.offset + other.bytes);
     }
     end = std::max(end, block.offset + block.bytes);
-    auto after = std::find_if(placed.begin(), placed.end(), [&](const Block& b) { return b.offset > block.offset; });
+    const auto after =
+        std::find_if(placed.begin(), placed.end(), [&](const Block& b) { return b.offset > block.offset; });
     placed.insert(after, block);
   }
-  for (const Block& block : placed) plan.slots[static_cast<std::size_t>(block.slot)].offset = block.offset;
+  return end;
+}
+
+}  // namespace
+
+void plan_memory(Plan& plan) {
+  find_lifetimes(plan);
+  const std::vector<int> first = first_in_place(plan);
+  plan.unshared_bytes = 0;
+  std::vector<Block> blocks = slot_blocks(plan, first);
+  add_scratch(plan, blocks);
+  plan.arena_bytes = place(blocks);
+  for (const Block& block : blocks) {
+    if (block.slot >= 0) {
+      plan.slots[static_cast<std::size_t>(block.slot)].offset = block.offset;
+    } else {
+      plan.steps[static_cast<std::size_t>(block.first_step)].scratch_offset = block.offset;
+    }
+  }
   for (std::size_t i = 0; i < first.size(); ++i)
     if (plan.slots[i].kind == SlotKind::arena)
       plan.slots[i].offset = plan.slots[static_cast<std::size_t>(first[i])].offset;
-  plan.scratch_offset = end;
-  std::int64_t scratch = 0;
-  for (const PlanStep& step : plan.steps) scratch = std::max(scratch, upper_bound(step.scratch_bytes, plan.bounds));
-  plan.arena_bytes = end + aligned(scratch);
-  plan.unshared_bytes += aligned(scratch);
 }
 
 }  // namespace weft

@@ -45,9 +45,10 @@ struct PlanStep {
   std::vector<PlanView> operands = {};
   std::vector<PlanView> results = {};
   Dim scratch_bytes = 0;
-  std::string piece = {};     // the piece it came from
-  std::string layer = {};     // "" outside layers
-  bool is_splitting = false;  // the graph was cut at it
+  std::int64_t scratch_offset = 0;  // in the arena: set by plan_memory
+  std::string piece = {};           // the piece it came from
+  std::string layer = {};           // "" outside layers
+  bool is_splitting = false;        // the graph was cut at it
 };
 
 struct Plan {
@@ -58,7 +59,6 @@ struct Plan {
   std::vector<PlanView> results;
   Bounds bounds;
   std::int64_t arena_bytes = 0;     // for the largest run
-  std::int64_t scratch_offset = 0;  // where in the arena the kernels' scratch begins
   std::int64_t unshared_bytes = 0;  // what the arena would take without reuse
 };
 
@@ -72,8 +72,8 @@ std::string plan_text(const Plan& plan);
 // that returns KV pages in another slot than the donated input they came in.
 void verify_plan(const Plan& plan);
 
-// Assigns every arena slot its offset, so that slots live at the same time do not meet: sizes at the upper bounds of
-// the symbols, largest first into the lowest gap. Sets arena_bytes.
+// Assigns every arena slot its offset, and the scratch of every step, so that what lives at the same time does not
+// meet: sizes at the upper bounds of the symbols, largest first into the lowest gap. Sets arena_bytes.
 void plan_memory(Plan& plan);
 
 }  // namespace weft

@@ -33,7 +33,6 @@ class PlanReader {
     plan.steps = list<PlanStep>([&] { return step(); });
     plan.results = list<PlanView>([&] { return view(0); });
     plan.arena_bytes = size();
-    plan.scratch_offset = size();
     plan.unshared_bytes = size();
     USER_CHECK(in_.left() == 0, "{} bytes follow the end", in_.left());
     check(plan);
@@ -162,6 +161,7 @@ class PlanReader {
             .operands = list<PlanView>([&] { return view(-1); }),
             .results = list<PlanView>([&] { return view(0); }),
             .scratch_bytes = dim(),
+            .scratch_offset = size(),
             .piece = text(),
             .layer = text(),
             .is_splitting = in_.boolean()};
@@ -227,8 +227,9 @@ class PlanReader {
 
   // What holds between its parts.
   static void check(const Plan& plan) {
-    USER_CHECK(plan.scratch_offset <= plan.arena_bytes, "scratch begins at {} in an arena of {} bytes",
-               plan.scratch_offset, plan.arena_bytes);
+    for (const PlanStep& step : plan.steps)
+      USER_CHECK(step.scratch_offset <= plan.arena_bytes, "a step's scratch begins at {} in an arena of {} bytes",
+                 step.scratch_offset, plan.arena_bytes);
     for (const int slot : plan.inputs)
       USER_CHECK(plan.slots[static_cast<std::size_t>(slot)].kind != SlotKind::arena, "an input is slot {} of the arena",
                  slot);

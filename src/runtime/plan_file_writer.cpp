@@ -55,7 +55,7 @@ class PlanWriter {
   }
 
   void write(const Plan& plan) {
-    const auto& [name, slots, inputs, steps, results, bounds, arena_bytes, scratch_offset, unshared_bytes] = plan;
+    const auto& [name, slots, inputs, steps, results, bounds, arena_bytes, unshared_bytes] = plan;
     write(name);
     body_.count(bounds.size());
     for (const auto& [symbol, interval] : bounds) {
@@ -69,7 +69,6 @@ class PlanWriter {
     list(steps);
     list(results);
     body_.number(arena_bytes);
-    body_.number(scratch_offset);
     body_.number(unshared_bytes);
   }
 
@@ -87,7 +86,8 @@ class PlanWriter {
   }
 
   void write(const PlanStep& step) {
-    const auto& [op, kernel, attributes, operands, results, scratch_bytes, piece, layer, is_splitting] = step;
+    const auto& [op, kernel, attributes, operands, results, scratch_bytes, scratch_offset, piece, layer, is_splitting] =
+        step;
     CHECK(kernel != nullptr, "the step {} has no kernel", op);
     write(op);
     write(*kernel);
@@ -95,6 +95,7 @@ class PlanWriter {
     list(operands);
     list(results);
     write(scratch_bytes);
+    body_.number(scratch_offset);
     write(piece);
     write(layer);
     body_.boolean(is_splitting);

@@ -50,6 +50,8 @@ std::string plan_text(const Plan& plan) {
       text += separator + view_text(view);
       separator = ", ";
     }
+    if (!(step.scratch_bytes == Dim(0)))
+      text += fmt::format(", scratch {} bytes at {}", step.scratch_bytes.text(), step.scratch_offset);
     text += "\n";
   }
   text += "return";

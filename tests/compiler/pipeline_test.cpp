@@ -106,11 +106,33 @@ TEST(MemoryPlan, KeepsLiveSlotsApartAndReusesDeadOnes) {
     }
   EXPECT_GT(compared, 4);
   for (const PlanSlot& slot : plan.slots)
-    if (slot.kind == SlotKind::arena) {
-      EXPECT_LE(slot.offset + bytes(slot), plan.scratch_offset);
+    if (slot.kind == SlotKind::arena) EXPECT_LE(slot.offset + bytes(slot), plan.arena_bytes);
+  EXPECT_LT(plan.arena_bytes, plan.unshared_bytes);
+}
+
+TEST(MemoryPlan, KeepsScratchApartFromWhatLivesDuringItsStep) {
+  const auto context = test_context();
+  auto graph = small_layer(*context);
+  const Compiled compiled = compile(*graph, *context, {1, 8}, {});
+  const Plan& plan = *compiled.plan;
+  int compared = 0, shared = 0;
+  for (int i = 0; i < static_cast<int>(plan.steps.size()); ++i) {
+    const PlanStep& step = plan.steps[static_cast<std::size_t>(i)];
+    const std::int64_t begin = step.scratch_offset, end = begin + step.scratch_bytes.range(plan.bounds).hi;
+    EXPECT_LE(end, plan.arena_bytes);
+    for (const PlanSlot& slot : plan.slots) {
+      if (slot.kind != SlotKind::arena || begin == end) continue;
+      const bool meets = slot.offset < end && begin < slot.offset + slot.bytes.range(plan.bounds).hi;
+      if (slot.first_step <= i && i <= slot.last_step) {
+        EXPECT_FALSE(meets) << plan_text(plan);
+        ++compared;
+      } else {
+        shared += meets ? 1 : 0;
+      }
     }
-  EXPECT_LE(plan.scratch_offset, plan.arena_bytes);
-  EXPECT_LT(plan.scratch_offset, plan.unshared_bytes);
+  }
+  EXPECT_GT(compared, 4);
+  EXPECT_GT(shared, 0);
 }
 
 TEST(SplittingOps, ReadVllmNamesOnceEach) {
