@@ -1,8 +1,10 @@
-// check_vectors DIR [--provider P] [--family F] [--expect-failing FILE]
+// check_vectors DIR [--provider P | --every] [--family F] [--expect-failing FILE]
 //
 // Holds the ops of this program to recorded vectors: DIR has FAMILY.manifest.json and FAMILY.safetensors (the form is
 // described in tests/data/ops/README.md). Each case whose op is known runs as the op's meaning, or with --provider as
-// that provider's kernel wherever it supports the call. Prints a line per family and what failed; exits 1 on a failure.
+// that provider's kernel wherever it supports the call; with --every in both ways, by every provider of the program and
+// under every level of instruction sets that the host has, or the one that WEFT_CPU_FEATURES says. Prints a line per
+// family and what failed; exits 1 on a failure.
 //
 // FILE has lines `FAMILY CASE ELEMENTS`, and comments after #: the cases that cannot pass and in how many elements they
 // differ. A listed case that passes, differs in another number of elements or does not exist is a failure too.
@@ -53,6 +55,14 @@ KnownFailures read_known_failures(const std::string& path) {
   }
   return known;
 }
+
+// Who computes.
+struct Way {
+  std::string provider;  // "" for the meanings
+  std::string features;  // the ceiling of instruction sets
+
+  std::string text() const { return fmt::format("{}, {}", provider.empty() ? "meanings" : provider, features); }
+};
 
 class Family {
  public:
@@ -150,40 +160,74 @@ class Family {
   std::map<std::string, SafetensorsTensor> stored_;
 };
 
-int check_vectors(const std::string& folder, const std::string& provider, const std::string& only,
-                  const std::string& expect_failing) {
-  KnownFailures known = read_known_failures(expect_failing);
-  const auto context = test_context();
-  if (!provider.empty())
-    for (const auto& [name, op] : context->ops.all()) context->priorities.set(name, {provider});
+std::set<std::string> families_of(const std::string& folder) {
   std::set<std::string> families;
   const std::string ending = ".manifest.json";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string();
     if (file.ends_with(ending)) families.insert(file.substr(0, file.size() - ending.size()));
   }
-  USER_CHECK(only.empty() || families.count(only) != 0, "[--family] {} has no family {}", folder, only);
+  return families;
+}
+
+// The meanings do not depend on the instruction sets; kernels do.
+std::vector<Way> every_way() {
+  std::vector<Way> ways;
+  for (const std::string& features : cpu_features_to_try()) {
+    if (ways.empty()) ways.push_back({"", features});
+    std::set<std::string> providers = {"native"};
+    test_context(features)->kernels.for_each([&](const Kernel& kernel) { providers.insert(kernel.provider); });
+    for (const std::string& provider : providers) ways.push_back({provider, features});
+  }
+  return ways;
+}
+
+struct Arguments {
+  std::string folder, provider, family, expect_failing;
+  bool every = false;
+};
+
+int check_vectors(const Arguments& arguments) {
+  const KnownFailures known = read_known_failures(arguments.expect_failing);
+  const std::set<std::string> families = families_of(arguments.folder);
+  USER_CHECK(arguments.family.empty() || families.count(arguments.family) != 0, "[--family] {} has no family {}",
+             arguments.folder, arguments.family);
   for (const auto& [family, cases] : known)
-    USER_CHECK(families.count(family) != 0, "[--expect-failing] {} has no family {}", folder, family);
+    USER_CHECK(families.count(family) != 0, "[--expect-failing] {} has no family {}", arguments.folder, family);
+  USER_CHECK(!arguments.every || arguments.provider.empty(), "[--every] means all providers, not {} alone",
+             arguments.provider);
   bool good = true;
-  for (const std::string& family : families)
-    if (only.empty() || family == only)
-      good = Family(folder, family, *context, provider, known[family]).check() && good;
+  for (const Way& way :
+       arguments.every ? every_way() : std::vector<Way>{{arguments.provider, cpu_features_to_try().back()}}) {
+    const auto context = test_context(way.features);
+    if (!way.provider.empty())
+      for (const auto& [name, op] : context->ops.all()) context->priorities.set(name, {way.provider});
+    if (arguments.every) fmt::print("{}\n", way.text());
+    for (const std::string& family : families) {
+      if (!arguments.family.empty() && family != arguments.family) continue;
+      const auto of_family = known.find(family);
+      good = Family(arguments.folder, family, *context, way.provider,
+                    of_family == known.end() ? std::map<std::string, std::int64_t>() : of_family->second)
+                 .check() &&
+             good;
+    }
+  }
   return good ? 0 : 1;
 }
 
 int check_vectors_of(const std::vector<std::string>& words) {
   Flags flags("check_vectors", "Holds the ops to recorded vectors.");
-  std::string folder, provider, family, expect_failing;
-  flags.option("folder", folder, "Holds FAMILY.manifest.json and FAMILY.safetensors.", {.required = true});
-  flags.option("--provider", provider, "Run this provider's kernels instead of the meanings.");
-  flags.option("--family", family, "Check this family alone.");
-  flags.option("--expect-failing", expect_failing, "Lists the cases that differ, and in how many elements.");
+  Arguments arguments;
+  flags.option("folder", arguments.folder, "Holds FAMILY.manifest.json and FAMILY.safetensors.", {.required = true});
+  flags.option("--provider", arguments.provider, "Run this provider's kernels instead of the meanings.");
+  flags.flag("--every", arguments.every, "Meanings and every provider, under every level of instruction sets.");
+  flags.option("--family", arguments.family, "Check this family alone.");
+  flags.option("--expect-failing", arguments.expect_failing, "Lists the cases that differ, and in how many elements.");
   if (const std::string help = flags.parse(words); !help.empty()) {
     std::cout << help;
     return 0;
   }
-  return check_vectors(folder, provider, family, expect_failing);
+  return check_vectors(arguments);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #pragma once
 
-// Times each fused op against the two ops that it means: `weft bench ops --fusions`.
+// Times each fused op against its parts: `weft bench ops --fusions`.
 //
-// A fused op is one whose meaning is two calls, the second of a result of the first; all three are run by the kernels
-// that the priority lists choose. Rounds are interleaved with a plain copy that reads, writes over and writes as many
-// bytes as the fused op, with ordinary stores. Calls too large for a core's own caches take turns through 128 MiB of
-// buffers, so that they come from memory; smaller ones find their operands where the op before them would have left
-// them.
+// A fused op is one that only fusions put into graphs. Its parts are the ops that it means, as a model runs them where
+// nothing is fused: by the kernels that the priority lists choose, in generated code where they choose none. Rounds are
+// interleaved with a plain copy that reads, writes over and writes as many bytes as the fused op has to, with ordinary
+// stores. Calls too large for a core's own caches take turns through 128 MiB of buffers, so that they come from memory;
+// smaller ones find their operands where the op before them would have left them.
 
 #include <cstdint>
 #include <functional>
@@ -28,8 +28,8 @@ struct FusionBenchOptions {
 
 // One way to the same results.
 struct FusionContender {
-  std::string kernels;          // as silu_and_mul@cpu, two joined by +
-  std::int64_t bytes = 0;       // of operands and results, of both calls where there are two
+  std::string kernels;          // as silu_and_mul@cpu, several joined by +, `generated` for generated code
+  std::int64_t bytes = 0;       // of operands and results, of all kernels; of KV pages that are written what is written
   std::vector<double> seconds;  // of one run, by round
 
   double best() const;  // above 0
@@ -47,14 +47,14 @@ struct FusionBenchRow {
   double percent_of_copy() const { return 100 * copy.best() / fused.best(); }
 };
 
-// The ops that are fused, by name.
-std::vector<std::string> fused_ops(const OpTable& ops);
+// The fused ops that can be measured by one process, by name: not those over ranks.
+std::vector<std::string> benched_fusions(const Context& context);
 
 // UserError for an op that is not there or is not fused.
 void check_fusion_bench(const Context& context, const FusionBenchOptions& options);
 
-// Hands over each row as it was measured, on the op's first sample with these rows, columns and group. UserError where
-// it cannot have that many columns. After check_fusion_bench.
+// Hands over each row as it was measured, on the op's sample with these rows, columns and group (`sample_of_fusion`).
+// UserError where it cannot have that many columns. After check_fusion_bench.
 void bench_fusions(const Context& context, const FusionBenchOptions& options,
                    const std::function<void(const FusionBenchRow&)>& on_row);
 

@@ -26,16 +26,16 @@ Json fields_of(const FusionBenchRow& row) {
 }
 
 std::string markdown_head() {
-  return fmt::format("| {:<90} | {:>11} | {:>10} | {:>11} | {:>10} | {:>5} | {:>10} | {:>9} |\n", "call", "2 ops bytes",
-                     "best us", "fused bytes", "best us", "ratio", "copy us", "% of copy") +
-         fmt::format("| {:-<90} | {:->10}: | {:->9}: | {:->10}: | {:->9}: | {:->4}: | {:->9}: | {:->8}: |\n", "", "",
-                     "", "", "", "", "", "");
+  return fmt::format("| {:<90} | {:>11} | {:>10} | {:>11} | {:>10} | {:>5} | {:>10} | {:>9} | parts |\n", "call",
+                     "parts bytes", "best us", "fused bytes", "best us", "ratio", "copy us", "% of copy") +
+         fmt::format("| {:-<90} | {:->10}: | {:->9}: | {:->10}: | {:->9}: | {:->4}: | {:->9}: | {:->8}: | ----- |\n",
+                     "", "", "", "", "", "", "", "");
 }
 
 std::string markdown_line(const FusionBenchRow& row) {
-  return fmt::format("| {:<90} | {:>11} | {:>10.2f} | {:>11} | {:>10.2f} | {:>5.2f} | {:>10.2f} | {:>9.1f} |\n",
+  return fmt::format("| {:<90} | {:>11} | {:>10.2f} | {:>11} | {:>10.2f} | {:>5.2f} | {:>10.2f} | {:>9.1f} | {} |\n",
                      row.call, row.unfused.bytes, row.unfused.best() * 1e6, row.fused.bytes, row.fused.best() * 1e6,
-                     row.ratio(), row.copy.best() * 1e6, row.percent_of_copy());
+                     row.ratio(), row.copy.best() * 1e6, row.percent_of_copy(), row.unfused.kernels);
 }
 
 }  // namespace

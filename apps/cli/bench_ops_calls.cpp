@@ -26,6 +26,40 @@ std::vector<Sample> model_samples(const std::string& op) {
   return samples;
 }
 
+constexpr std::int64_t kHeadDim = 64, kPageTokens = 16;
+
+bool has_query(const Sample& sample) {
+  return std::any_of(sample.tensors.begin(), sample.tensors.end(),
+                     [](const SampleTensor& tensor) { return tensor.name == "query"; });
+}
+
+std::int64_t key_heads(std::int64_t heads) {
+  std::int64_t most = std::max<std::int64_t>(heads / 2, 1);
+  while (heads % most != 0) --most;
+  return most;
+}
+
+// Each tensor by what its dims count.
+Sample with_heads(Sample sample, std::int64_t heads) {
+  for (SampleTensor& tensor : sample.tensors) {
+    const std::int64_t own = tensor.name == "query" ? heads : key_heads(heads);
+    if (tensor.kind == MetaKind::kv) {
+      tensor = SampleTensor::pages(tensor.name,
+                                   {.dtype = DType::f16, .block = kPageTokens, .heads = own, .head_dim = kHeadDim}, 1);
+    } else if (tensor.kind == MetaKind::batch) {
+      tensor.kv.block = kPageTokens;
+    } else if (tensor.name == "query" || tensor.name == "key" || tensor.name == "value") {
+      if (tensor.shape.size() == 3) tensor.shape[1] = own;
+      tensor.shape.back() = tensor.shape.size() == 3 ? kHeadDim : own * kHeadDim;
+    } else if (tensor.name == "query_weight" || tensor.name == "key_weight" || tensor.name == "cos_sin_cache") {
+      tensor.shape.back() = kHeadDim;
+    }
+  }
+  for (auto& [name, value] : sample.attributes)
+    if (name == "head_size" || name == "rotary_dim") value = kHeadDim;
+  return sample;
+}
+
 // The pages and the batch of one sequence, of which this step has `rows` tokens.
 Sample with_one_sequence(Sample sample, std::int64_t rows) {
   const int tokens = static_cast<int>(rows), length = std::max(tokens, kCachedTokens);
@@ -73,6 +107,15 @@ Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t
     sample.attributes.emplace_back("intermediate", EnumWord{"input_dtype"});
   }
   return sample;
+}
+
+Sample sample_of_fusion(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group) {
+  const Sample& sample = op.samples[0];
+  if (!has_query(sample)) return resized(op, ops, rows, columns, group);
+  USER_CHECK(columns % kHeadDim == 0, "[{}] a query must have columns of whole heads of {}, but {} were asked for",
+             op.name, kHeadDim, columns);
+  const Sample with_rows = with_row_count(sample, tensors_with_rows(op, ops, sample), rows);
+  return with_one_sequence(with_heads(with_rows, columns / kHeadDim), rows);
 }
 
 }  // namespace weft

@@ -118,7 +118,8 @@ typedef struct weft_model weft_model;
 /* Loads and compiles a GGUF file, a folder with config.json, or a built-in name such as "smollm2-135m", which is looked
  * for where the program does. Or loads an artifact of `weft compile`, whose model lies inside or beside it: the options
  * that its code depends on are then those that it was compiled with, and one that was asked for otherwise is
- * WEFT_USER_ERROR, as is an artifact of another build, device or model. It holds machine code, like a shared library. */
+ * WEFT_USER_ERROR, as is an artifact of another build, device or model. It holds machine code, like a shared library.
+ */
 WEFT_API int weft_model_open(weft_context* context, const char* path_or_name, weft_model** model, weft_error* error);
 /* Waits for a call that is running; null is none. WEFT_USER_ERROR, and still open, from within its own callback. */
 WEFT_API int weft_model_close(weft_model* model, weft_error* error);

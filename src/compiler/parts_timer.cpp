@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "compiler/pipeline.h"
+#include "compiler/sample_call.h"
+#include "ir/pattern_rewrite.h"
 #include "ir/trace.h"
 
 namespace weft {
@@ -19,24 +21,65 @@ std::set<std::string> fused_ops(const Context& context) {
   return names;
 }
 
-PartsTimer::PartsTimer(const Context& context, const Op& op, const std::vector<Tensor>& operands,
-                       const Attributes& attributes, TokenRange range, TimedForm form) {
+namespace {
+
+// The pattern that would put `before` where `after` stands. Nothing where `after` does not say all that `before` needs.
+std::optional<Pattern> reversed(const Pattern& pattern) {
+  Pattern reversed = pattern;
+  std::swap(reversed.before, reversed.after);
+  return broken_rule(reversed) ? std::nullopt : std::optional(std::move(reversed));
+}
+
+// Puts what stood there before fusions into the place of each fused op: what its pattern began with, or else what it
+// means.
+void take_apart(Graph& graph, const Context& context) {
+  const std::set<std::string> fused = fused_ops(context);
+  std::vector<Pattern> patterns;
+  for (const FusionPattern& entry : context.patterns)
+    if (const std::vector<PatternNode>& after = entry.pattern.after.nodes;
+        after.size() == 1 && fused.contains(after[0].name))
+      if (auto pattern = reversed(entry.pattern)) patterns.push_back(std::move(*pattern));
+  std::vector<const Pattern*> all;
+  for (const Pattern& pattern : patterns) all.push_back(&pattern);
+  constexpr int kMostSteps = 100;  // patterns that a user brings may lead back to where they began
+  bool changed = true;
+  for (int step = 0; changed && step < kMostSteps; ++step) {
+    changed = false;
+    for (const PatternReport& report : rewrite_all(graph, all, context.ops)) changed |= report.matched > 0;
+    if (changed) continue;
+    const auto left = std::find_if(graph.nodes().begin(), graph.nodes().end(),
+                                   [&](const auto& node) { return fused.contains(node->name); });
+    changed = left != graph.nodes().end();
+    if (changed) inline_meaning(graph, left->get(), context.ops);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> plan_of_call(const Context& context, const Op& op,
+                                         const std::vector<std::optional<Meta>>& operands, const Attributes& attributes,
+                                         TokenRange range, TimedForm form) {
   Graph graph(op.name, Stage::traced);
   Trace trace(context.ops, graph);
   Values values;
-  std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    values.emplace_back();
-    if (!operands[i].defined()) continue;
-    // In a model, what goes into a fusion is seldom used again, and a part may write over it.
-    values.back() = trace.donated_input("v" + std::to_string(i), operands[i].meta);
-    inputs.push_back(operands[i]);
-  }
-  trace.finish(form == TimedForm::op ? trace.evaluate(op, values, attributes, false)
-                                     : op.meaning(trace, values, attributes));
-  const Compiled compiled = compile(graph, context, range, {.fuse = false});
-  replay_ = std::make_unique<Replay>(compiled.plan, *context.threads, &context.groups);
-  for (std::size_t i = 0; i < inputs.size(); ++i) replay_->bind(i, inputs[i]);
+  // In a model, what goes into a fusion is seldom used again, and a part may write over it.
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    values.push_back(operands[i] ? trace.donated_input("v" + std::to_string(i), *operands[i]) : Value());
+  trace.finish(form == TimedForm::parts ? op.meaning(trace, values, attributes)
+                                        : trace.evaluate(op, values, attributes, false));
+  if (form == TimedForm::unfused) take_apart(graph, context);
+  return compile(graph, context, range, {.fuse = false}).plan;
+}
+
+PartsTimer::PartsTimer(const Context& context, const Op& op, const std::vector<Tensor>& operands,
+                       const Attributes& attributes, TokenRange range, TimedForm form)
+    : PartsTimer(context, plan_of_call(context, op, metas_of(operands), attributes, range, form), operands) {}
+
+PartsTimer::PartsTimer(const Context& context, std::shared_ptr<const Plan> plan, const std::vector<Tensor>& operands)
+    : replay_(std::make_unique<Replay>(std::move(plan), *context.threads, &context.groups)) {
+  std::size_t index = 0;
+  for (const Tensor& operand : operands)
+    if (operand.defined()) replay_->bind(index++, operand);
 }
 
 double PartsTimer::seconds(const std::function<double()>& clock) {

@@ -71,6 +71,9 @@ OP(linear_nvfp4) {
   add_sample(5, {"scale", {5, 4}, DType::f8e4m3, Fill::positive},
              {"weight_scale", {33, 4}, DType::f8e4m3, Fill::positive}, true,
              {{"swizzled_scales", false}, {"dtype", DType::f32}});
+  add_sample(5, {"scale", {5, 4}, DType::f8e4m3, Fill::positive},
+             {"weight_scale", {33, 4}, DType::f8e4m3, Fill::positive}, true,
+             {{"swizzled_scales", false}, {"intermediate", EnumWord{"output_dtype"}}});
   add_sample(1, {"scale", {1, 128, 4}, DType::f8e4m3, Fill::positive},
              {"weight_scale", {1, 128, 4}, DType::f8e4m3, Fill::positive}, false,
              {{"intermediate", EnumWord{"output_dtype"}}});

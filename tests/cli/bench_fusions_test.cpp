@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "tests/program_run.h"
 #include "tests/test_context.h"
 
@@ -22,26 +23,40 @@ ProgramRun bench(const std::vector<std::string>& more) {
   return run_weft(words);
 }
 
-TEST(BenchFusions, FindsTheOpsThatMeanTwoOps) {
+TEST(BenchFusions, FindsTheOpsThatFusionsPutIntoGraphs) {
   const auto context = test_context();
-  const std::vector<std::string> fused = fused_ops(context->ops);
+  const std::vector<std::string> fused = benched_fusions(*context);
   const auto has = [&](const char* op) { return std::count(fused.begin(), fused.end(), op) == 1; };
   for (const char* first : {"rms_norm", "fused_add_rms_norm", "silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul"}) {
     EXPECT_TRUE(has((std::string(first) + "_per_token_group_quant_int8").c_str())) << first;
-    EXPECT_FALSE(has(first)) << first;
+    EXPECT_EQ(has(first), first == std::string("fused_add_rms_norm")) << first;
   }
-  EXPECT_FALSE(has("per_token_group_quant_int8"));
+  for (const char* op : {"fused_rope_kv_cache_update", "fused_qk_norm_rope", "fused_qk_norm_rope_kv_cache_update",
+                         "attention_static_scaled_fp8_quant", "attention_scaled_fp4_quant"})
+    EXPECT_TRUE(has(op)) << op;
+  for (const char* op : {"per_token_group_quant_int8", "all_gather", "reduce_scatter", "attention"})
+    EXPECT_FALSE(has(op)) << op;
   EXPECT_TRUE(std::is_sorted(fused.begin(), fused.end()));
 }
 
+// By kernels alone: what code is generated for is another matter.
 TEST(BenchFusions, CountsTheBytesOfBothWays) {
+  const std::string rope = "fused_qk_norm_rope_kv_cache_update", attention = "attention_static_scaled_fp8_quant";
   const ProgramRun run =
       bench({"--op", "silu_and_mul_per_token_group_quant_int8", "--op", "fused_add_rms_norm_per_token_group_quant_int8",
-             "--rows", "3", "--columns", "64", "--json"});
+             "--op", rope, "--op", attention, "--rows", "3", "--columns", "64", "--json", "-cc.backend=eager"});
   ASSERT_EQ(run.status, 0) << run.err;
   const Json report = Json::parse(run.out);
   EXPECT_EQ(report["machine"]["n_threads"], 1);
   int found = 0;
+  const auto expect = [&](const Json& row, const std::string& fused, int fused_bytes, const std::string& unfused,
+                          int unfused_bytes) {
+    ++found;
+    EXPECT_EQ(row["fused"], fused);
+    EXPECT_EQ(row["fused_bytes"], fused_bytes);
+    EXPECT_EQ(row["unfused"], unfused);
+    EXPECT_EQ(row["unfused_bytes"], unfused_bytes);
+  };
   for (const Json& row : report["rows"]) {
     for (const char* time : {"unfused_us", "fused_us", "copy_us", "ratio", "percent_of_copy"})
       EXPECT_GT(row[time], 0) << time;
@@ -51,21 +66,49 @@ TEST(BenchFusions, CountsTheBytesOfBothWays) {
     EXPECT_EQ(row["columns"], 64);
     EXPECT_EQ(row["turns"], 1);
     const std::string call = row["call"];
-    if (call.find("f32[3, 128]") != std::string::npos) {
-      ++found;
-      EXPECT_EQ(row["fused_bytes"], 3 * (128 * 4 + 64 + 2 * 4));
-      EXPECT_EQ(row["unfused_bytes"], 3 * (128 * 4 + 64 * 4 + 64 * 4 + 64 + 2 * 4));
-      EXPECT_EQ(row["fused"], "silu_and_mul_per_token_group_quant_int8@cpu");
-      EXPECT_EQ(row["unfused"], "silu_and_mul@cpu+per_token_group_quant_int8@cpu");
-    }
-    if (call.find("bf16[3, 64], bf16[3, 64], bf16[64]") != std::string::npos) {
-      ++found;
-      EXPECT_EQ(row["fused_bytes"], 64 * 2 + 3 * (64 * 2 * 3 + 64 + 2 * 4));
-      EXPECT_EQ(row["unfused_bytes"], 64 * 2 + 3 * (64 * 2 * 4 + 64 * 2 + 64 + 2 * 4));
-    }
+    if (call.find("f32[3, 128]") == std::string("silu_and_mul_per_token_group_quant_int8(").size())
+      expect(row, "silu_and_mul_per_token_group_quant_int8@cpu", 3 * (128 * 4 + 64 + 2 * 4),
+             "silu_and_mul@cpu+per_token_group_quant_int8@cpu", 3 * (128 * 4 + 64 * 4 + 64 * 4 + 64 + 2 * 4));
+    // Three parts: a sum, the normalisation of it, and its codes.
+    if (call.find("f16[3, 64], f16[3, 64], f16[64]") != std::string::npos && call.find("bf16") == std::string::npos)
+      expect(row, "fused_add_rms_norm_per_token_group_quant_int8@cpu", 64 * 2 + 3 * (64 * 2 * 3 + 64 + 2 * 4),
+             "add@cpu+rms_norm@cpu+per_token_group_quant_int8@cpu",
+             3 * 64 * 2 * 3 + 64 * 2 + 3 * 64 * 2 * 2 + 3 * (64 * 2 + 64 + 2 * 4));
+    // One head of query and of key. What goes into the pages counts, not what lies there.
+    const int row_bytes = 3 * 64 * 2, weights = 2 * 64 * 2, rotation = 3 * 8 + 20 * 64 * 4, slots = 3 * 8;
+    if (row["op"] == rope && call.find(" bf16[3, 64]") != std::string::npos)
+      expect(row, rope + "@cpu", rotation + slots + weights + 3 * row_bytes + 3 * row_bytes,
+             "rms_norm@cpu+rms_norm@cpu+rotary_embedding@cpu+kv_cache_update@cpu",
+             weights + 4 * row_bytes + rotation + 4 * row_bytes + slots + 2 * row_bytes + 2 * row_bytes);
+    // 512 tokens of a key and a value are read, in 33 pages of 16.
+    const int pages = 33 * 16 * 2 * 64 * 2;
+    if (row["op"] == attention && call.find("(bf16[3, 1, 64]") != std::string::npos)
+      expect(row, attention + "@cpu", row_bytes + pages + 4 + 3 * 64, "attention@cpu+static_scaled_fp8_quant@cpu",
+             row_bytes + pages + row_bytes + row_bytes + 4 + 3 * 64);
   }
-  EXPECT_EQ(found, 2);
-  EXPECT_EQ(report["rows"].size(), 6u);  // three dtypes of each
+  EXPECT_EQ(found, 4);
+  EXPECT_EQ(report["rows"].size(), 12u);  // three dtypes of each
+}
+
+// Every fusion that the program has, its parts none of them.
+TEST(BenchFusions, MeasuresEveryFusedOpBesideItsParts) {
+  const auto context = test_context();
+  const std::vector<std::string> fused = benched_fusions(*context);
+  const ProgramRun run = bench({"--rows", "2", "--columns", "192", "-o", "jsonl", "-cc.backend=eager"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  std::set<std::string> seen;
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) {
+    const Json row = Json::parse(line);
+    seen.insert(row["op"]);
+    const std::vector<std::string> parts = split_text(row["unfused"].get<std::string>(), '+');
+    EXPECT_GE(parts.size(), 2u) << line;
+    for (const std::string& part : parts)
+      EXPECT_EQ(std::count(fused.begin(), fused.end(), part.substr(0, part.find('@'))), 0) << line;
+    EXPECT_EQ(row["fused"].get<std::string>().find('+'), std::string::npos) << line;
+    EXPECT_LT(row["fused_bytes"], row["unfused_bytes"]) << line;
+  }
+  EXPECT_EQ(std::vector<std::string>(seen.begin(), seen.end()), fused);
 }
 
 TEST(BenchFusions, TakesTheGroupThatIsAskedFor) {
@@ -105,7 +148,7 @@ TEST(BenchFusions, WritesEveryFormat) {
   const std::vector<std::string> markdown = in_format("md");
   ASSERT_EQ(markdown.size(), 10u);
   for (std::size_t i = 2; i < markdown.size(); ++i)
-    EXPECT_EQ(std::count(markdown[i].begin(), markdown[i].end(), '|'), 9) << markdown[i];
+    EXPECT_EQ(std::count(markdown[i].begin(), markdown[i].end(), '|'), 10) << markdown[i];
 }
 
 TEST(BenchFusions, SaysWhatCannotBeMeasured) {
@@ -115,10 +158,13 @@ TEST(BenchFusions, SaysWhatCannotBeMeasured) {
     EXPECT_EQ(run.out, "");
     return run.err;
   };
-  EXPECT_NE(message({"--op", "rms_norm"}).find("[--op] rms_norm is not a fused op: its meaning is not two ops"),
+  EXPECT_NE(message({"--op", "rms_norm"}).find("[--op] rms_norm is not a fused op: no fusion puts it into graphs"),
             std::string::npos);
   EXPECT_NE(message({"--provider", "cpu"}).find("[--provider] does not go with --fusions"), std::string::npos);
   EXPECT_NE(message({"--columns", "0"}).find("[--columns] must be in [1, 65536], but is 0"), std::string::npos);
+  EXPECT_NE(message({"--op", "fused_qk_norm_rope", "--columns", "96", "-o", "jsonl"})
+                .find("[fused_qk_norm_rope] a query must have columns of whole heads of 64, but 96 were asked for"),
+            std::string::npos);
   EXPECT_NE(message({"--group", "-1"}).find("[--group] must be in [0, 65536], but is -1"), std::string::npos);
   EXPECT_NE(message({"--op", "rms_norm_per_token_group_quant_int8", "--columns", "40", "-o", "jsonl"})
                 .find("[rms_norm_per_token_group_quant_int8] x must have rows of whole groups of 32"),

@@ -106,7 +106,9 @@ TEST(MemoryPlan, KeepsLiveSlotsApartAndReusesDeadOnes) {
     }
   EXPECT_GT(compared, 4);
   for (const PlanSlot& slot : plan.slots)
-    if (slot.kind == SlotKind::arena) EXPECT_LE(slot.offset + bytes(slot), plan.arena_bytes);
+    if (slot.kind == SlotKind::arena) {
+      EXPECT_LE(slot.offset + bytes(slot), plan.arena_bytes);
+    }
   EXPECT_LT(plan.arena_bytes, plan.unshared_bytes);
 }
 

@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "compiler/eager.h"
+#include "compiler/interpret.h"
+#include "compiler/sample_call.h"
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
 #include "ops/linear_fp8_block.h"
 #include "tensor/float4.h"
 #include "tensor/float8.h"
+#include "tests/kernels/cpu_rows_support.h"
 #include "tests/kernels/emulated_rows.h"
 #include "tests/test_context.h"
 
@@ -36,18 +39,21 @@ TEST(CpuScaledLinear, WidensEveryCodeAtEveryPlaceOfARow) {
       for (int first = 0; first < 256; first += 5) {
         std::vector<std::uint8_t> codes;
         for (int i = 0; i < count; ++i) codes.push_back(static_cast<std::uint8_t>(first + i));
-        std::vector<float> wide(static_cast<std::size_t>(count) + 1, -7.0f);
-        variant.kernels->widen[static_cast<int>(SmallCode::f8e4m3)](codes.data(), 0.375f, wide.data(), count);
-        for (std::size_t i = 0; i < codes.size(); ++i) {
-          const float wanted = f8e4m3_to_f32(codes[i]) * 0.375f;
-          if (std::isnan(wanted)) {
-            EXPECT_TRUE(std::isnan(wide[i]));
-          } else {
-            EXPECT_EQ(std::signbit(wide[i]), std::signbit(wanted));
-            EXPECT_EQ(wide[i], wanted) << int{codes[i]};
+        for (const auto& [code, value_of] :
+             {std::pair(SmallCode::f8e4m3, &f8e4m3_to_f32), std::pair(SmallCode::f8e4m3fnuz, &f8e4m3fnuz_to_f32)}) {
+          std::vector<float> wide(static_cast<std::size_t>(count) + 1, -7.0f);
+          variant.kernels->widen[static_cast<int>(code)](codes.data(), 0.375f, wide.data(), count);
+          for (std::size_t i = 0; i < codes.size(); ++i) {
+            const float wanted = value_of(codes[i]) * 0.375f;
+            if (std::isnan(wanted)) {
+              EXPECT_TRUE(std::isnan(wide[i]));
+            } else {
+              EXPECT_EQ(std::signbit(wide[i]), std::signbit(wanted));
+              EXPECT_EQ(wide[i], wanted) << int{codes[i]};
+            }
           }
+          EXPECT_EQ(wide.back(), -7.0f);
         }
-        EXPECT_EQ(wide.back(), -7.0f);
       }
     }
 }
@@ -198,6 +204,51 @@ TEST(CpuScaledLinear, SumsBeyondOneTileAndOneBlockOfRows) {
         }
         EXPECT_NEAR(result.tensor().as<float>()[r * kColumns + c], wanted, 1e-6 * size) << r << ", " << c;
       }
+  }
+}
+
+// More than one tile and one block of rows, and columns that fill no tile.
+TEST(CpuScaledLinear, RoundedOperandsOfNvfp4GiveTheBitsOfTheMeaning) {
+  constexpr std::int64_t kRows = 67, kColumns = 37, kDepth = 2064;
+  const auto codes = [&](std::int64_t rows, int turn) {
+    Tensor tensor = Tensor::empty(Meta::tensor(DType::f4e2m1, {rows, kDepth}));
+    for (std::int64_t i = 0; i < rows * kDepth / 2; ++i)
+      tensor.as<std::uint8_t>()[i] = static_cast<std::uint8_t>((i * turn + i / 251) % 256);
+    return tensor;
+  };
+  const auto scales = [&](std::int64_t rows) {
+    Tensor tensor = Tensor::empty(Meta::tensor(DType::f8e4m3, {rows, kDepth / 16}));
+    for (std::int64_t i = 0; i < rows * (kDepth / 16); ++i)
+      tensor.as<std::uint8_t>()[i] = static_cast<std::uint8_t>(0x20 + i * 7 % 60);
+    return tensor;
+  };
+  const auto one = [](float value) { return tensor_of(DType::f32, {1}, {value}); };
+  std::vector<float> biases;
+  for (std::int64_t c = 0; c < kColumns; ++c) biases.push_back(static_cast<float>(c % 5) - 1.7f);
+  const std::vector<Tensor> tensors = {codes(kRows, 37),
+                                       scales(kRows),
+                                       one(137.3f),
+                                       codes(kColumns, 101),
+                                       scales(kColumns),
+                                       one(0.0071f),
+                                       tensor_of(DType::f32, {kColumns}, biases)};
+  for (const std::string& features : cpu_features_to_try()) {
+    const auto context = test_context(features);
+    EagerEvaluator eager(*context, {1, kRows});
+    Interpreter interpreter(*context);
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      SCOPED_TRACE(features + ", " + std::string(dtype_text(dtype)));
+      const NamedAttributes attributes = {
+          {"swizzled_scales", false}, {"intermediate", EnumWord{"output_dtype"}}, {"dtype", dtype}};
+      const auto result = [&](Evaluator& home) {
+        return call("linear_nvfp4", values_of(home, tensors), attributes, false, &home)[0].tensor();
+      };
+      const std::vector<std::optional<Meta>> operands = metas_of(tensors);
+      const std::vector<Meta> results = {Meta::tensor(dtype, {kRows, kColumns})};
+      const Attributes all = complete_attributes(context->ops.at("linear_nvfp4").schema, attributes);
+      EXPECT_TRUE(context->kernels.find("linear_nvfp4", "cpu")->supports({operands, results, all, {1, kRows}}));
+      EXPECT_EQ(difference(result(interpreter), result(eager), {}, true), "");
+    }
   }
 }
 

@@ -173,7 +173,7 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
   ops.option("--op", arguments.ops, "Only this op; may be repeated.");
   ops.option("--provider", arguments.providers, "Only this provider; may be repeated.");
   ops.option("--rows", arguments.rows, "Row counts of the calls.", {.shows_default = true});
-  ops.flag("--fusions", arguments.fusions, "Fused ops against the two ops that they mean, and against a copy.");
+  ops.flag("--fusions", arguments.fusions, "Fused ops against what they are made of, and against a copy.");
   ops.option("--columns", arguments.columns, "Columns of the results of --fusions.", {.shows_default = true});
   ops.option("--group", arguments.group, "Group size of --fusions where ops have one; 0: that of the op's sample.",
              {.shows_default = true});

@@ -14,7 +14,9 @@ ScaleGrid scales_of_blocks(const TensorView& scale, std::int64_t rows, std::int6
           .group_columns = columns};
 }
 
-Verdict supports(const KernelRequest& request) { return supports_scaled_linear(request, {DType::f8e4m3}, 2, 4); }
+Verdict supports(const KernelRequest& request) {
+  return supports_scaled_linear(request, {DType::f8e4m3, DType::f8e4m3fnuz}, 2, 4);
+}
 
 void run(const ScaledLinearKernels& kernels, const KernelCall& call) {
   const AttributeList& block = call.attributes.at("block").list();

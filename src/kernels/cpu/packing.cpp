@@ -13,7 +13,7 @@ Packing panels(std::string_view name) {
   packing.name = name;
   packing.provider = "cpu";
   packing.accepts = [name](const Meta& plain, const DeviceDescription& device) {
-    if (device.id.type != DeviceType::cpu) return Verdict::no("panels are for the CPU");
+    if (device.id.type == DeviceType::cuda) return Verdict::no("panels are for the CPU");
     if (!plain.packed.empty()) return Verdict::no("already packed");
     Verdict weight = weight_verdict(plain);
     if (!weight) return weight;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/lib/quantised_tails.h"
+#include "kernels/cpu/lib/fp8_tail.h"
 
 namespace weft::cpu {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/lib/quantised_tails.h"
+#include "kernels/cpu/lib/fp8_tail.h"
 #include "kernels/cpu/lib/row_wise_skeleton.h"
 
 namespace weft::cpu {
@@ -141,8 +141,8 @@ __attribute__((always_inline)) inline void block_codes(const ProductBlock& block
 
 // Whether products can be quantised so for this task.
 inline bool quantises_products(const QuantTask& task) {
-  const bool by_groups =
-      task.tail == Tail::int8_groups || (task.tail == Tail::fp8_groups && !task.has_bound && !task.codes_by_reciprocal);
+  const bool by_groups = task.tail == Tail::int8_groups ||
+                         (task.tail == Tail::fp8_groups && !task.fnuz && !task.has_bound && !task.codes_by_reciprocal);
   return by_groups && task.group % kTogether == 0 && task.columns % kTogether == 0 && task.group <= kBlockColumns;
 }
 

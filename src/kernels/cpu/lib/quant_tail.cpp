@@ -22,9 +22,11 @@ Verdict supports_always(const KernelRequest&, std::size_t) { return Verdict::yes
 
 Verdict supports_fp8(const KernelRequest& request, std::size_t) {
   const DType dtype = request.attributes.at("dtype").dtype();
-  if (dtype == DType::f8e4m3) return Verdict::yes();
-  return Verdict::no(fmt::format("codes are {}; f8e4m3 is supported", dtype_text(dtype)));
+  if (dtype == DType::f8e4m3 || dtype == DType::f8e4m3fnuz) return Verdict::yes();
+  return Verdict::no(fmt::format("codes are {}; f8e4m3 and f8e4m3fnuz are supported", dtype_text(dtype)));
 }
+
+bool is_fnuz(const KernelCall& call) { return call.attributes.at("dtype").dtype() == DType::f8e4m3fnuz; }
 
 QuantTask int8_groups(const KernelCall& call, std::size_t, std::int64_t columns) {
   const std::int64_t group = call.attributes.at("group_size").integer();
@@ -48,6 +50,7 @@ QuantTask fp8_groups(const KernelCall& call, std::size_t, std::int64_t columns) 
           .columns = columns,
           .group = std::min(a.at("group_size").integer(), columns),
           .least = real_attribute(call, "eps"),
+          .fnuz = is_fnuz(call),
           .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
           .power_of_two = a.at("use_ue8m0").boolean(),
           .least_power = real_attribute(call, "ue8m0_minimum"),
@@ -55,16 +58,17 @@ QuantTask fp8_groups(const KernelCall& call, std::size_t, std::int64_t columns) 
 }
 
 QuantTask fp8_row(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
-  constexpr float kLeastScale = 1.0 / (448 * 512);
+  const float least_scale = static_cast<float>(1.0 / ((is_fnuz(call) ? 224 : 448) * 512));
   const TensorView& bound = call.operands[tensor];
   const bool states_least = !call.attributes.at("minimum_scale").is_none();
   return {.tail = Tail::fp8_groups,
           .columns = columns,
           .group = columns,
+          .fnuz = is_fnuz(call),
           .has_bound = bound.present(),
           .bound = bound.present() ? load_float(bound.dtype, bound.data, 0) : 0,
           .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
-          .least_scale = states_least ? real_attribute(call, "minimum_scale") : kLeastScale,
+          .least_scale = states_least ? real_attribute(call, "minimum_scale") : least_scale,
           .codes_by_reciprocal = by_reciprocal(call, "codes_by")};
 }
 
@@ -85,7 +89,10 @@ Extent extent_of_scales(const KernelCall& call, const TensorView& scale, std::in
 QuantTask fp8_given(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
   const TensorView& scale = call.operands[tensor];
   const TensorView& codes = call.results[0];
-  QuantTask task{.tail = Tail::fp8_given, .columns = columns, .given = reinterpret_cast<const float*>(scale.data)};
+  QuantTask task{.tail = Tail::fp8_given,
+                 .columns = columns,
+                 .fnuz = is_fnuz(call),
+                 .given = reinterpret_cast<const float*>(scale.data)};
   // Groups that share a scale need not wait for it.
   const std::int64_t block = std::min(columns, kBlockColumns);
   if (scale.rank == 0 || (scale.rank == 1 && scale.size[0] == 1)) {

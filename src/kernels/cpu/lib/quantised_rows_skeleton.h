@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/lib/fp4_tail.h"
+#include "kernels/cpu/lib/fp8_tail.h"
 #include "kernels/cpu/lib/paired_products.h"
 #include "kernels/cpu/lib/quantised_tails.h"
 #include "kernels/cpu/lib/row_wise_skeleton.h"

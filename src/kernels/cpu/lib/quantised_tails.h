@@ -1,7 +1,7 @@
 #pragma once
 
 // From values to codes and scales, for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h), with
-// the bits of the meanings of the quantising ops.
+// the bits of the meanings of the quantising ops: what all of them share, and int8.
 
 #include <cstdint>
 
@@ -174,29 +174,6 @@ inline void store_int8_together(std::int8_t* codes, const typename F::Element* x
   F::kPaired ? store_nearest_byte_pairs(codes, code) : store_nearest_bytes(codes, code);
 }
 
-// Codes of f8e4m3, each 968 too large, of the magnitudes of numbers in (-464, 464). The sum with 2^20 times the power
-// of two below a magnitude, or with 2^14 below 2^-6, has the multiple of the code's last place in its low bits; there
-// the addend brings the code of that power.
-constexpr int kFp8Bias = 968;
-inline Integers biased_fp8_codes(Floats x) {
-  const Integers bits = bits_of(x) & 0x7f800000;
-  const Words power = reinterpret_cast<Words>(bits > 0x3c800000 ? bits : Integers{} + 0x3c800000);
-  const Floats sum = absolute(x) + reinterpret_cast<Floats>(power + ((power >> 20) + (20u << 23)));
-  return bits_of(sum) & 0x7ff;
-}
-template <class F, class Scaled>
-inline void store_fp8_together(std::int8_t* codes, const typename F::Element* x, const Scaled& scaled) {
-  Integers code[kVectorsTogether];
-  Floats sign[kVectorsTogether];
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectorsTogether; ++v) {
-    const Floats value = load(x + v * kLanes), result = scaled(value);
-    code[v] = biased_fp8_codes(result);
-    sign[v] = Scaled::sign_of_scaled(value, result);
-  }
-  F::kPaired ? store_signed_byte_pairs(codes, code, kFp8Bias, sign) : store_signed_bytes(codes, code, kFp8Bias, sign);
-}
-
 // Columns in the order of memory. Paired values end with whole vectors.
 template <class F, class Lanes>
 inline Floats load_in_order(const typename F::Element* x, std::int64_t column, Lanes lanes) {
@@ -221,22 +198,6 @@ inline void store_int8(std::int8_t* codes, const typename F::Element* x, std::in
     const Floats code = at_most(at_least(scaled(load_in_order<F>(x, column, lanes)), -128.0f), 127.0f);
     const Floats whole = toward_zero ? truncated(code) : round_even(code);
     store_bytes(codes + column, integers_of(whole) & (code == code), lanes);
-  });
-}
-
-// f8e4m3 codes of numbers held to [-448, 448] or NaN; sign-extended.
-inline Integers fp8_codes(Floats x) {
-  const Integers bits = bits_of(x);
-  const Integers code = biased_fp8_codes(x) - kFp8Bias;
-  return ((bits & 0x7fffffff) > 0x7f800000 ? (Integers{} + 0x7f) : code) | ((bits >> 31) & -128);
-}
-template <class F, class Scaled>
-inline void store_fp8(std::int8_t* codes, const typename F::Element* x, std::int64_t columns, const Scaled& scaled) {
-  for_each_vector(columns, [&](std::int64_t column, auto lanes) {
-    const Floats value = load_in_order<F>(x, column, lanes), result = scaled(value);
-    // Of two NaN a product may be either: it is the value's.
-    const Floats held = value == value ? at_most(at_least(result, -448.0f), 448.0f) : value;
-    store_bytes(codes + column, fp8_codes(held), lanes);
   });
 }
 
@@ -306,82 +267,6 @@ inline void quantise_int8_row(const QuantTask& task, const Part<F>& part) {
   for_each_together(
       part.columns, [&](std::int64_t at) { store_int8_together<F>(part.codes + at, part.x + at, scaled, false); },
       [&](std::int64_t at) { store_int8<F>(part.codes + at, part.x + at, part.columns - at, scaled, false); });
-}
-
-// The power of two at or above x >= 0; 0, infinity and NaN as they are.
-inline Floats power_of_two_above(Floats x) {
-  const Integers bits = bits_of(x);
-  const Integers normal = wrapping_sum(bits, Integers{} + 0x7fffff) & 0x7f800000;
-  // The bits of a denormal count its smallest parts.
-  const Floats parts = __builtin_convertvector(bits & 0x7fffff, Floats);
-  const Integers small = integers_of(floats_of((bits_of(parts) + 0x7fffff) & 0x7f800000));
-  const Integers power = bits > 0x7fffff ? normal : small;
-  return floats_of((bits == 0) | (bits >= 0x7f800000) ? bits : power);
-}
-
-// As the meanings' clamp, minimum and div_scalar treat a NaN: it passes.
-inline Floats fp8_scale(Floats magnitude, const QuantTask& task) {
-  magnitude = at_least(magnitude, task.least);
-  if (task.has_bound) magnitude = (magnitude < task.bound) | (magnitude != magnitude) ? magnitude : fill(task.bound);
-  Floats scale = task.scale_by_reciprocal ? magnitude * static_cast<float>(1.0 / 448) : magnitude / 448.0f;
-  if (task.power_of_two) scale = power_of_two_above(at_least(scale, task.least_power));
-  return at_least(scale, task.least_scale);
-}
-
-template <class F, class Fast, class Slow>
-inline void store_fp8_group(std::int8_t* codes, const typename F::Element* x, std::int64_t columns, bool fast,
-                            const Fast& fast_scaled, const Slow& scaled) {
-  if (!fast) return store_fp8<F>(codes, x, columns, scaled);
-  for_each_together(
-      columns, [&](std::int64_t at) { store_fp8_together<F>(codes + at, x + at, fast_scaled); },
-      [&](std::int64_t at) { store_fp8<F>(codes + at, x + at, columns - at, scaled); });
-}
-
-// Scales made of the largest magnitude hold what they scale to 448 and a few last bits, which needs no clamp; a bound
-// may make them smaller.
-template <class F>
-inline void quantise_fp8_groups(const QuantTask& task, const Part<F>& part) {
-  GroupScales scales;
-  const std::int64_t group = task.group, count = (part.columns + group - 1) / group;
-  largest_magnitudes(scales.scale, part.x, part.columns, group);
-  const bool fast = scales_of<F::kShort>(scales, count, [&](Floats magnitude) { return fp8_scale(magnitude, task); }) &&
-                    !task.has_bound;
-  give_scales(task, part.row, part.group, scales.scale, count);
-  if (fast && group == kTogether && part.columns % kTogether == 0 && !task.codes_by_reciprocal) {
-    for (std::int64_t i = 0; i < count; ++i)
-      store_fp8_together<F>(part.codes + i * kTogether, part.x + i * kTogether, QuotientOf<F>(scales, i));
-    return;
-  }
-  for_each_group(part.columns, group, [&](std::int64_t number, std::int64_t first, std::int64_t columns) {
-    const auto* x = part.x + first;
-    std::int8_t* codes = part.codes + first;
-    if (task.codes_by_reciprocal) {
-      const Product scaled(1.0f / scales.scale[number]);
-      store_fp8_group<F>(codes, x, columns, fast, scaled, scaled);
-    } else {
-      store_fp8_group<F>(codes, x, columns, fast, QuotientOf<F>(scales, number), Quotient<false>(scales, number));
-    }
-  });
-}
-
-// A product held to [-448, 448]; no NaN comes of a factor that is a number and of values that are.
-struct HeldProduct {
-  explicit HeldProduct(float inverse) : factor(fill(inverse)) {}
-  Floats operator()(Floats x) const { return at_most(at_least(x * factor, -448.0f), 448.0f); }
-  static Floats sign_of_scaled(Floats, Floats product) { return product; }
-  Floats factor;
-};
-
-template <class F>
-inline void quantise_fp8_given(const QuantTask& task, const Part<F>& part) {
-  const float* given = task.given + (task.first_row + part.row) / task.given_rows * task.given_stride;
-  for_each_group(part.columns, task.group, [&](std::int64_t number, std::int64_t first, std::int64_t columns) {
-    const auto* x = part.x + first;
-    std::int8_t* codes = part.codes + first;
-    const float inverse = 1.0f / given[(part.group + number) * task.given_step];
-    const bool finite = largest_magnitude(x, columns) < __builtin_inff() && inverse - inverse == 0;
-    store_fp8_group<F>(codes, x, columns, finite, HeldProduct(inverse), Product(inverse));
-  });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace weft::cpu {
 
 inline Verdict runs_on_cpu(const DeviceDescription& device) {
-  return device.id.type == DeviceType::cpu ? Verdict::yes() : Verdict::no("runs on the CPU only");
+  return device.id.type != DeviceType::cuda ? Verdict::yes() : Verdict::no("runs in the host's memory only");
 }
 
 inline std::optional<FloatKind> float_kind(DType dtype) {

@@ -19,7 +19,10 @@ constexpr std::int64_t kRowBlock = 64;
 
 std::int64_t padded(std::int64_t depth, std::int64_t to = kScaledPadding) { return (depth + to - 1) / to * to; }
 
-SmallCode code_of(DType dtype) { return dtype == DType::f4e2m1 ? SmallCode::f4e2m1 : SmallCode::f8e4m3; }
+SmallCode code_of(DType dtype) {
+  if (dtype == DType::f4e2m1) return SmallCode::f4e2m1;
+  return dtype == DType::f8e4m3fnuz ? SmallCode::f8e4m3fnuz : SmallCode::f8e4m3;
+}
 
 // Widens codes [first, first + count) of a row, group by group.
 void widen_row(const ScaledLinearKernels& kernels, const TensorView& codes, const ScaleGrid& scales, std::int64_t row,

@@ -9,8 +9,8 @@
 
 namespace weft::cpu {
 
-enum class SmallCode : std::uint8_t { f8e4m3, f4e2m1 };
-inline constexpr int kSmallCodes = 2;
+enum class SmallCode : std::uint8_t { f8e4m3, f8e4m3fnuz, f4e2m1 };
+inline constexpr int kSmallCodes = 3;
 
 // Columns whose weights are widened together, and columns of one piece of work.
 inline constexpr int kScaledTileColumns = 4;

@@ -11,15 +11,16 @@
 namespace weft::cpu {
 namespace {
 
+template <Floats (*values)(Integers)>
 void widen_bytes(const void* from, float scale, float* to, std::int64_t count) {
   const auto* codes = static_cast<const std::uint8_t*>(from);
   const Floats factor = fill(scale);
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store(to + i, fp8_values(load_bytes(codes + i)) * factor);
+  for (; i + kLanes <= count; i += kLanes) store(to + i, values(load_bytes(codes + i)) * factor);
   if (i == count) return;
   std::uint8_t rest[kLanes] = {};
   std::memcpy(rest, codes + i, static_cast<unsigned long>(count - i));
-  store_first(to + i, fp8_values(load_bytes(rest)) * factor, static_cast<int>(count - i));
+  store_first(to + i, values(load_bytes(rest)) * factor, static_cast<int>(count - i));
 }
 
 // Twice the value of each code; the sign of -0 is of no matter to a sum.
@@ -94,7 +95,7 @@ void finish_rows(const ScaledFinish& task) {
 }
 
 constexpr ScaledLinearKernels make_scaled_linear_kernels() {
-  return {{widen_bytes, widen_fours},
+  return {{widen_bytes<fp8_values>, widen_bytes<fnuz_values>, widen_fours},
           multiply_tile,
           multiply_integer_tile,
           {finish_rows<float>, finish_rows<Half>, finish_rows<Brain>}};
