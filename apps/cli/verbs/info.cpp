@@ -10,6 +10,7 @@
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
 #include "kernels/provider.h"
+#include "runtime/cuda/driver_library.h"
 
 namespace weft {
 namespace {
@@ -56,6 +57,30 @@ std::string provider_text(const Json& facts) {
   return text;
 }
 
+// {devices: [{device, name, compute_capability, multiprocessors, memory_bytes}]}, and the reason where there are none.
+Json cuda_facts() {
+  Json facts{{"devices", Json::array()}};
+  std::string problem;
+  const auto driver = cuda::open_cuda(problem);
+  if (driver == nullptr) facts["reason"] = problem;
+  for (int device = 0; driver != nullptr && device < driver->device_count(); ++device) {
+    const cuda::DeviceFacts& found = driver->facts(device);
+    facts["devices"].push_back(
+        {{"device", driver->device_name(device)},
+         {"name", found.name},
+         {"compute_capability", fmt::format("{}.{}", found.compute_capability / 10, found.compute_capability % 10)},
+         {"multiprocessors", found.multiprocessors},
+         {"memory_bytes", found.memory_bytes}});
+  }
+  return facts;
+}
+
+std::string cuda_device_text(const Json& device) {
+  return fmt::format("{}: {}, compute capability {}, {} multiprocessors, {} bytes", device["device"].get<std::string>(),
+                     device["name"].get<std::string>(), device["compute_capability"].get<std::string>(),
+                     device["multiprocessors"].get<int>(), device["memory_bytes"].get<std::int64_t>());
+}
+
 Json versions() {
   return {{"weft", kVersion},
           {"compiler", __VERSION__},
@@ -71,7 +96,8 @@ int print_info(bool as_json, VerbCall& call) {
             {"device", device_text(device.id)},
             {"processor", device.name},
             {"features", {{"host", cpu_features_text(device.host)}, {"in_use", cpu_features_text(device.features)}}},
-            {"threads", device.threads}};
+            {"threads", device.threads},
+            {"cuda", cuda_facts()}};
   for (const std::string& provider : all_providers(context->kernels))
     info["providers"].push_back(provider_facts(context->kernels, provider));
   info["generated_code"] = row_compiler_text();
@@ -91,6 +117,10 @@ int print_info(bool as_json, VerbCall& call) {
            << fmt::format("{:<16}{} in use, host has {}\n", "features", cpu_features_text(device.features),
                           cpu_features_text(device.host))
            << fmt::format("{:<16}{}\n", "threads", device.threads);
+  for (const Json& found : info["cuda"]["devices"])
+    call.out << fmt::format("{:<16}{}\n", "cuda", cuda_device_text(found));
+  if (info["cuda"].contains("reason"))
+    call.out << fmt::format("{:<16}no CUDA device: {}\n", "cuda", info["cuda"]["reason"].get<std::string>());
   for (const Json& provider : info["providers"])
     call.out << fmt::format("{:<16}{}\n", "provider", provider_text(provider));
   call.out << fmt::format("{:<16}{}\n", "generated code", info["generated_code"].get<std::string>());

@@ -1,0 +1,314 @@
+#include "runtime/cuda/fake_calls.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace weft::cuda {
+namespace {
+
+struct StatusName {
+  Status status;
+  const char* name;
+};
+
+constexpr StatusName kStatusNames[] = {
+    {Status::invalid_value, "CUDA_ERROR_INVALID_VALUE, invalid argument"},
+    {Status::out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY, out of memory"},
+    {Status::invalid_device, "CUDA_ERROR_INVALID_DEVICE, invalid device ordinal"},
+    {Status::invalid_image, "CUDA_ERROR_INVALID_IMAGE, device kernel image is invalid"},
+    {Status::invalid_context, "CUDA_ERROR_INVALID_CONTEXT, invalid device context"},
+    {Status::no_binary_for_gpu, "CUDA_ERROR_NO_BINARY_FOR_GPU, no kernel image is available for the device"},
+    {Status::illegal_state, "CUDA_ERROR_ILLEGAL_STATE, the operation cannot be performed in the present state"},
+    {Status::not_found, "CUDA_ERROR_NOT_FOUND, named symbol not found"},
+    {Status::not_ready, "CUDA_ERROR_NOT_READY, device not ready"},
+    {Status::illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS, an illegal memory access was encountered"},
+    {Status::launch_failed, "CUDA_ERROR_LAUNCH_FAILED, unspecified launch failure"},
+    {Status::not_supported, "CUDA_ERROR_NOT_SUPPORTED, operation not supported"},
+    {Status::capture_unsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, not permitted when stream is capturing"},
+    {Status::capture_invalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, failed due to a previous error in capture"},
+    {Status::capture_merge, "CUDA_ERROR_STREAM_CAPTURE_MERGE, would result in a merge of separate captures"},
+    {Status::capture_unmatched, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, capture was not begun in this stream"},
+    {Status::capture_unjoined, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED, capturing has unjoined work"},
+    {Status::capture_isolation, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION, dependency on uncaptured work"},
+    {Status::capture_implicit, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, would depend on a capture in the default stream"},
+    {Status::captured_event, "CUDA_ERROR_CAPTURED_EVENT, not permitted on an event last recorded in a capture"},
+    {Status::capture_wrong_thread, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, not the thread that began the capture"},
+    {Status::update_failure, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, the graph update was not performed"},
+};
+
+}  // namespace
+
+FakeCalls::FakeCalls(FakeSettings settings)
+    : settings_(std::move(settings)),
+      queue_(settings_.seed, [this](const FakeOperation& operation) { run(operation); }),
+      devices_(static_cast<std::size_t>(settings_.devices)) {
+  for (int device = 0; device < settings_.devices; ++device) {
+    StreamObject& stream = devices_[static_cast<std::size_t>(device)].default_stream;
+    stream = {.device = device, .is_default = true};
+  }
+}
+
+FakeCalls::~FakeCalls() = default;
+
+std::string FakeCalls::explain(Status status) {
+  const std::lock_guard lock(mutex_);
+  const auto* found = std::find_if(std::begin(kStatusNames), std::end(kStatusNames),
+                                   [&](const StatusName& row) { return row.status == status; });
+  std::string text = found == std::end(kStatusNames) ? fmt::format("error {}", static_cast<int>(status)) : found->name;
+  const std::string& words = words_[std::this_thread::get_id()];
+  return words.empty() ? text : text + ": " + words;
+}
+
+std::unique_lock<std::mutex> FakeCalls::begin_call() {
+  std::unique_lock lock(mutex_);
+  words_[std::this_thread::get_id()].clear();
+  return lock;
+}
+
+Status FakeCalls::answer(Status status, std::string words) {
+  words_[std::this_thread::get_id()] = std::move(words);
+  return status;
+}
+
+Status FakeCalls::current_device(int& device) {
+  const auto found = current_.find(std::this_thread::get_id());
+  if (found == current_.end()) return answer(Status::invalid_context, "no device is current on the thread");
+  device = found->second;
+  return fault_of(device);
+}
+
+Status FakeCalls::fault_of(int device) {
+  const Device& on = devices_[static_cast<std::size_t>(device)];
+  return on.fault == Status::success ? Status::success : answer(on.fault, on.fault_words);
+}
+
+Status FakeCalls::check_stream(const StreamObject* stream) {
+  int device = 0;
+  if (const Status status = current_device(device); status == Status::invalid_context) return status;
+  if (stream->device != device)
+    return answer(Status::invalid_context,
+                  fmt::format("the stream is of device {}, but current is {}", stream->device, device));
+  return fault_of(device);
+}
+
+Status FakeCalls::forget(const void* object) {
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return Status::invalid_value;
+  const int device = found->second.first;
+  objects_.erase(found);
+  return fault_of(device);
+}
+
+// -- devices
+
+Status FakeCalls::count_devices(int& count) {
+  count = settings_.devices;
+  return Status::success;
+}
+
+Status FakeCalls::read_facts(int device, DeviceFacts& facts) {
+  facts = {.name = fmt::format("fake device {}", device),
+           .compute_capability = settings_.compute_capability,
+           .multiprocessors = 132,
+           .threads_per_block = 1024,
+           .shared_bytes = 227 << 10,
+           .memory_bytes = static_cast<std::int64_t>(settings_.memory_bytes),
+           .level_two_bytes = 50 << 20,
+           .allocates_in_streams = true};
+  return Status::success;
+}
+
+Status FakeCalls::set_current(int device) {
+  const auto lock = begin_call();
+  if (device < 0 || device >= settings_.devices) return Status::invalid_device;
+  current_[std::this_thread::get_id()] = device;
+  return Status::success;
+}
+
+Status FakeCalls::count_memory(MemoryCounts& counts) {
+  const std::lock_guard lock(mutex_);  // leaves the words of the call that asks what is free
+  int device = 0;
+  if (const Status status = current_device(device); status != Status::success) return status;
+  counts = {.free = free_bytes(device), .total = settings_.memory_bytes};
+  return Status::success;
+}
+
+Status FakeCalls::reset(int device) {
+  const auto lock = begin_call();
+  queue_.drop_device(device);
+  for (const std::shared_ptr<FakeCapture>& capture : std::vector(captures_))
+    for (const StreamObject* member : capture->members)
+      if (member->device == device) {
+        leave(*capture);
+        break;
+      }
+  std::erase_if(streams_, [&](const StreamObject* stream) { return stream->device == device; });
+  std::erase_if(objects_, [&](const auto& entry) { return entry.second.first == device; });
+  std::erase_if(current_, [&](const auto& entry) { return entry.second == device; });
+  memory_.remove_device(device);
+  Device& on = devices_[static_cast<std::size_t>(device)];
+  on = Device{};
+  on.default_stream = {.device = device, .is_default = true};
+  return Status::success;
+}
+
+Status FakeCalls::synchronise_device() {
+  const auto lock = begin_call();
+  int device = 0;
+  if (const Status status = current_device(device); status != Status::success) return status;
+  for (const std::shared_ptr<FakeCapture>& capture : captures_)
+    for (const StreamObject* member : capture->members)
+      if (member->device == device)
+        return invalidate(*capture, Status::capture_unsupported, "the host waits for a device in a capture");
+  queue_.run_device(device);
+  return check_memory(device);
+}
+
+// What the bytes at guarded places say once nothing of the device is running.
+Status FakeCalls::check_memory(int device) {
+  if (const std::string spoiled = memory_.spoiled(device); !spoiled.empty())
+    break_device(device, Status::illegal_address, spoiled);
+  return fault_of(device);
+}
+
+// -- streams
+
+Status FakeCalls::create_stream(bool joins_default, StreamObject*& stream) {
+  const auto lock = begin_call();
+  int device = 0;
+  if (const Status status = current_device(device); status != Status::success) return status;
+  auto made = std::make_unique<StreamObject>();
+  made->device = device;
+  made->joins_default = joins_default;
+  stream = keep(device, std::move(made));
+  streams_.push_back(stream);
+  return Status::success;
+}
+
+Status FakeCalls::default_stream(int device, StreamObject*& stream) {
+  stream = &devices_[static_cast<std::size_t>(device)].default_stream;
+  return Status::success;
+}
+
+Status FakeCalls::destroy_stream(StreamObject* stream) {
+  const auto lock = begin_call();
+  if (stream->capture != nullptr)
+    return invalidate(*stream->capture, Status::capture_unsupported, "a stream is destroyed in a capture");
+  return fault_of(stream->device);
+}
+
+// What must be done before the next work of a stream.
+std::vector<WorkPointer> FakeCalls::order_of(const StreamObject& stream) const {
+  std::vector<WorkPointer> works = stream.after;
+  const auto add = [&](const StreamObject& other) {
+    works.insert(works.end(), other.after.begin(), other.after.end());
+  };
+  if (stream.joins_default) add(devices_[static_cast<std::size_t>(stream.device)].default_stream);
+  if (!stream.is_default) return works;
+  for (const StreamObject* other : streams_)
+    if (other->device == stream.device && other->joins_default) add(*other);
+  return works;
+}
+
+Status FakeCalls::enqueue(StreamObject* stream, FakeOperation operation) {
+  if (const Status status = check_stream(stream); status != Status::success) return status;
+  operation.device = stream->device;
+  operation.stream = stream;
+  if (stream->capture != nullptr) {
+    if (const Status status = check_capture(*stream->capture); status != Status::success) return status;
+    auto& nodes = stream->capture->graph.nodes;
+    nodes.push_back({std::move(operation), stream->captured_after});
+    stream->captured_after = {nodes.size() - 1};
+    return Status::success;
+  }
+  if (const Status status = check_default_stream(*stream); status != Status::success) return status;
+  stream->after = {queue_.add(std::move(operation), order_of(*stream))};
+  queue_.run_some();
+  return Status::success;
+}
+
+Status FakeCalls::run_until(const std::vector<WorkPointer>& works, int device) {
+  for (const WorkPointer& work : works) queue_.run_until(work);
+  return check_memory(device);
+}
+
+Status FakeCalls::synchronise_stream(StreamObject* stream) {
+  const auto lock = begin_call();
+  if (const Status status = check_stream(stream); status != Status::success) return status;
+  if (stream->capture != nullptr)
+    return invalidate(*stream->capture, Status::capture_unsupported, "the host waits for a stream in a capture");
+  if (const Status status = check_default_stream(*stream); status != Status::success) return status;
+  return run_until(stream->is_default ? order_of(*stream) : stream->after, stream->device);
+}
+
+// -- events
+
+Status FakeCalls::create_event(EventObject*& event) {
+  const auto lock = begin_call();
+  int device = 0;
+  if (const Status status = current_device(device); status != Status::success) return status;
+  auto made = std::make_unique<EventObject>();
+  made->device = device;
+  event = keep(device, std::move(made));
+  return Status::success;
+}
+
+Status FakeCalls::destroy_event(EventObject* event) {
+  const auto lock = begin_call();
+  return forget(event);
+}
+
+Status FakeCalls::record_event(EventObject* event, StreamObject* stream) {
+  const auto lock = begin_call();
+  if (stream->capture != nullptr) {
+    if (const Status status = check_stream(stream); status != Status::success) return status;
+    if (const Status status = check_capture(*stream->capture); status != Status::success) return status;
+    event->works.clear();
+    event->capture = stream->capture;
+    event->nodes = stream->captured_after;
+    return Status::success;
+  }
+  if (const Status status = enqueue(stream, {}); status != Status::success) return status;
+  event->capture = nullptr;
+  event->nodes.clear();
+  event->works = stream->after;
+  return Status::success;
+}
+
+Status FakeCalls::wait_for_event(StreamObject* stream, EventObject* event) {
+  const auto lock = begin_call();
+  if (const Status status = check_stream(stream); status != Status::success) return status;
+  if (event->capture != nullptr) return wait_for_captured(stream, event);
+  if (event->works.empty()) return Status::success;
+  if (stream->capture != nullptr)
+    return invalidate(*stream->capture, Status::capture_isolation,
+                      "a capture waits for an event that was recorded outside of it");
+  stream->after.insert(stream->after.end(), event->works.begin(), event->works.end());
+  return Status::success;
+}
+
+Status FakeCalls::query_event(EventObject* event) {
+  const auto lock = begin_call();
+  if (const Status fault = fault_of(event->device); fault != Status::success) return fault;
+  if (event->capture != nullptr)
+    return invalidate(*event->capture, Status::captured_event, "the host asks for an event of a capture");
+  queue_.run_some();
+  const bool is_done =
+      std::all_of(event->works.begin(), event->works.end(), [](const WorkPointer& work) { return work->is_done; });
+  return is_done ? fault_of(event->device) : Status::not_ready;
+}
+
+Status FakeCalls::synchronise_event(EventObject* event) {
+  const auto lock = begin_call();
+  if (const Status fault = fault_of(event->device); fault != Status::success) return fault;
+  if (event->capture != nullptr)
+    return invalidate(*event->capture, Status::captured_event, "the host waits for an event of a capture");
+  return run_until(event->works, event->device);
+}
+
+std::unique_ptr<Driver> open_fake_device(FakeSettings settings) {
+  return std::make_unique<Driver>(DeviceType::fake_cuda, std::make_unique<FakeCalls>(std::move(settings)));
+}
+
+}  // namespace weft::cuda

@@ -1,0 +1,208 @@
+#pragma once
+
+// The fake device's side of the driver's calls (runtime/cuda/fake_device.h says what it is for).
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/cuda/fake_device.h"
+#include "runtime/cuda/fake_memory.h"
+#include "runtime/cuda/fake_work.h"
+
+namespace weft::cuda {
+
+// Memory that a captured graph allocates: its places stay, so that each launch finds them where the last did.
+struct FakeGraphMemory {
+  explicit FakeGraphMemory(FakeMemory& memory) : memory(memory) {}
+  ~FakeGraphMemory() {
+    for (void* address : addresses) memory.remove(address);
+  }
+  FakeGraphMemory(const FakeGraphMemory&) = delete;
+  FakeGraphMemory& operator=(const FakeGraphMemory&) = delete;
+
+  FakeMemory& memory;
+  std::vector<void*> addresses;
+  std::set<void*> unreleased;
+  std::size_t bytes = 0;       // allocated and not released
+  std::size_t most_bytes = 0;  // at once
+  int executables = 0;         // that live
+};
+
+struct GraphObject {
+  struct Node {
+    FakeOperation operation;
+    std::vector<std::size_t> after;
+  };
+  int device = 0;
+  std::vector<Node> nodes;
+  std::shared_ptr<FakeGraphMemory> memory;
+};
+
+struct ExecutableObject {
+  int device = 0;
+  std::vector<GraphObject::Node> nodes;
+  std::shared_ptr<FakeGraphMemory> memory;
+  WorkPointer last;  // of its launches
+  ~ExecutableObject() { --memory->executables; }
+};
+
+struct FakeCapture {
+  StreamObject* origin = nullptr;
+  std::thread::id thread;
+  std::set<StreamObject*> members;
+  GraphObject graph;
+  std::string fault;  // why it is invalid
+  bool is_invalid = false;
+  bool has_ended = false;
+};
+
+struct StreamObject {
+  int device = 0;
+  bool is_default = false;
+  bool joins_default = false;
+  std::vector<WorkPointer> after = {};             // before what is queued next
+  std::shared_ptr<FakeCapture> capture = nullptr;  // that it is in
+  std::vector<std::size_t> captured_after = {};    // the same as nodes of the capture
+};
+
+struct EventObject {
+  int device = 0;
+  std::vector<WorkPointer> works;
+  std::shared_ptr<FakeCapture> capture;  // that it was recorded in
+  std::vector<std::size_t> nodes;
+};
+
+struct FunctionObject {
+  const FakeKernel* kernel = nullptr;
+  std::uint32_t shared_bytes = 0;
+  bool is_loaded = true;
+};
+
+struct ModuleObject {
+  int device = 0;
+  std::vector<std::shared_ptr<FunctionObject>> functions;
+};
+
+class FakeCalls : public DriverCalls {
+ public:
+  explicit FakeCalls(FakeSettings settings);
+  ~FakeCalls() override;
+
+  std::string explain(Status status) override;
+  Status count_devices(int& count) override;
+  Status read_facts(int device, DeviceFacts& facts) override;
+  Status set_current(int device) override;
+  Status count_memory(MemoryCounts& counts) override;
+  Status reset(int device) override;
+  Status synchronise_device() override;
+
+  Status create_stream(bool joins_default, StreamObject*& stream) override;
+  Status default_stream(int device, StreamObject*& stream) override;
+  Status destroy_stream(StreamObject* stream) override;
+  Status synchronise_stream(StreamObject* stream) override;
+
+  Status create_event(EventObject*& event) override;
+  Status destroy_event(EventObject* event) override;
+  Status record_event(EventObject* event, StreamObject* stream) override;
+  Status wait_for_event(StreamObject* stream, EventObject* event) override;
+  Status query_event(EventObject* event) override;
+  Status synchronise_event(EventObject* event) override;
+
+  Status allocate(StreamObject* stream, std::size_t bytes, void*& address) override;
+  Status release(StreamObject* stream, void* address) override;
+  Status find_device(const void* address, int& device) override;
+  Status copy(StreamObject* stream, void* to, const void* from, std::size_t bytes) override;
+  Status fill(StreamObject* stream, void* to, std::uint8_t value, std::size_t bytes) override;
+
+  Status load_module(std::span<const std::byte> image, ModuleObject*& module) override;
+  Status unload_module(ModuleObject* module) override;
+  Status find_function(ModuleObject* module, const std::string& name, std::size_t argument_bytes,
+                       std::uint32_t shared_bytes, FunctionObject*& function) override;
+  Status launch(StreamObject* stream, FunctionObject* function, const LaunchSize& size,
+                std::span<const std::byte> arguments) override;
+
+  Status begin_capture(StreamObject* stream) override;
+  Status end_capture(StreamObject* stream, GraphObject*& graph) override;
+  Status query_capture(StreamObject* stream, bool& is_capturing) override;
+  Status destroy_graph(GraphObject* graph) override;
+  Status count_nodes(GraphObject* graph, std::size_t& count) override;
+  Status instantiate(GraphObject* graph, ExecutableObject*& executable) override;
+  Status update(ExecutableObject* executable, GraphObject* graph, std::string& refusal) override;
+  Status launch_graph(StreamObject* stream, ExecutableObject* executable) override;
+  Status destroy_executable(ExecutableObject* executable) override;
+  Status count_graph_memory(int device, std::size_t& bytes) override;
+
+ private:
+  struct Device {
+    StreamObject default_stream;
+    Status fault = Status::success;  // what every call answers, once a kernel failed
+    std::string fault_words;
+    std::size_t graph_bytes = 0;  // held for the memory of graphs
+  };
+  struct GraphLaunch {
+    int device;
+    StreamObject* stream;
+    std::size_t bytes;
+    WorkPointer end;
+  };
+
+  // One at a time, and the words of the last one of its thread forgotten.
+  std::unique_lock<std::mutex> begin_call();
+  Status answer(Status status, std::string words);
+  // The device, or invalid_context on a thread that has none.
+  Status current_device(int& device);
+  Status fault_of(int device);
+  Status check_stream(const StreamObject* stream);
+  template <class Object>
+  Object* keep(int device, std::unique_ptr<Object> object) {
+    Object* address = object.get();
+    objects_[address] = {device, std::shared_ptr<void>(std::move(object))};
+    return address;
+  }
+  Status forget(const void* object);
+
+  // fake_calls.cpp
+  std::vector<WorkPointer> order_of(const StreamObject& stream) const;
+  Status enqueue(StreamObject* stream, FakeOperation operation);
+  Status run_until(const std::vector<WorkPointer>& works, int device);
+  Status check_memory(int device);
+
+  // fake_run.cpp
+  void run(const FakeOperation& operation);
+  Status run_checked(const FakeOperation& operation, std::string& words);
+  void break_device(int device, Status status, const std::string& words);
+  std::size_t free_bytes(int device) const;
+
+  // fake_capture.cpp
+  Status invalidate(FakeCapture& capture, Status status, const std::string& words);
+  // invalid_value; in a capture, that becomes invalid.
+  Status refuse_in_capture(StreamObject* stream, const std::string& words);
+  Status refuse_while_capturing(const std::string& words);
+  Status check_default_stream(const StreamObject& stream);
+  void leave(FakeCapture& capture);
+  Status check_capture(FakeCapture& capture);
+  Status allocate_captured(StreamObject* stream, std::size_t bytes, void*& address);
+  Status release_captured(StreamObject* stream, void* address);
+  Status wait_for_captured(StreamObject* stream, EventObject* event);
+  Status hold_graph_memory(const StreamObject& stream, const ExecutableObject& executable);
+
+  const FakeSettings settings_;
+  std::mutex mutex_;
+  FakeMemory memory_;
+  FakeQueue queue_;
+  std::vector<Device> devices_;
+  std::map<const void*, std::pair<int, std::shared_ptr<void>>> objects_;  // with their device
+  std::vector<StreamObject*> streams_;                  // also those destroyed: their work is still to be done
+  std::vector<std::shared_ptr<FakeCapture>> captures_;  // that have not ended
+  std::vector<GraphLaunch> graph_launches_;             // that may still run
+  std::set<const void*> releasing_;                     // what is released, or will be
+  std::map<std::thread::id, int> current_;
+  std::map<std::thread::id, std::string> words_;
+};
+
+}  // namespace weft::cuda

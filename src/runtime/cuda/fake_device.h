@@ -1,0 +1,73 @@
+#pragma once
+
+// Devices that are not there. What they are given they do on the host: late, in a random order that streams and events
+// allow and nothing else decides, so that a dependency that nobody stated shows as a wrong result for some seed. They
+// refuse what the driver refuses, above all in captures, and hold memory to its bounds and its time
+// (runtime/cuda/fake_memory.h). Where the driver's behaviour is not promised they are the stricter.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+
+namespace weft::cuda {
+
+class FakeMemory;
+
+// A kernel's run on the host. What it throws is a fault of the kernel and breaks the device.
+class FakeLaunch {
+ public:
+  FakeLaunch(int device, const LaunchSize& size, std::span<const std::byte> arguments, const FakeMemory& memory)
+      : device_(device), size_(size), arguments_(arguments), memory_(memory) {}
+
+  const LaunchSize& size() const { return size_; }
+  template <class Arguments>
+  const Arguments& arguments() const {
+    return *reinterpret_cast<const Arguments*>(arguments_.data());
+  }
+  // `count` elements from `first` on, which must be memory of the device that is allocated now. A kernel that takes its
+  // pointers as they are runs too; what it reads wrongly is then garbage and no error.
+  template <class T>
+  std::span<T> elements(T* first, std::size_t count) const {
+    check(first, count * sizeof(T));
+    return {first, count};
+  }
+  // All memory that the kernel may use.
+  std::vector<std::span<std::byte>> allocations() const;
+
+ private:
+  void check(const void* first, std::size_t bytes) const;
+
+  int device_;
+  const LaunchSize& size_;
+  std::span<const std::byte> arguments_;
+  const FakeMemory& memory_;
+};
+
+struct FakeKernel {
+  std::string name;
+  std::size_t argument_bytes = 0;
+  // Calls nothing of the driver.
+  std::function<void(const FakeLaunch&)> run;
+  std::uint32_t threads_per_block = 1024;  // at most
+};
+
+struct FakeSettings {
+  int devices = 1;
+  std::uint64_t seed = 1;  // of the order
+  int compute_capability = 90;
+  std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
+  std::vector<FakeKernel> kernels = {};             // that modules define
+};
+
+std::unique_ptr<Driver> open_fake_device(FakeSettings settings);
+
+// An image with the kernels, as if compiled for these compute capabilities and no other.
+std::vector<std::byte> fake_image(const std::vector<int>& compute_capabilities);
+
+}  // namespace weft::cuda
