@@ -21,30 +21,37 @@ namespace {
 
 struct BenchedOp {
   const char* name;
-  const char* text;  // of a graph of rows of {0} columns and dtype {1}, twice as many {2}
+  const char* operands;  // of rows of {0} columns or of {2}, twice as many; {1} is their dtype
+  const char* arguments;
+  int results;
 };
 
+constexpr const char* kX = "%x: {1}[s0, {0}]";
+constexpr const char* kHalves = "%x: {1}[s0, {2}]";
+constexpr const char* kNormed = "%x: {1}[s0, {0}], %w: {1}[{0}]";
+constexpr const char* kAdded = "%x: {1}[s0, {0}], %r: {1}[s0, {0}], %w: {1}[{0}]";
+
 constexpr BenchedOp kOps[] = {
-    {"silu_and_mul",
-     "graph g(%x: {1}[s0, {2}]) stage=traced where s0 in [1, 4096] {{\n  %y = silu_and_mul(%x)\n  return %y\n}}\n"},
-    {"gelu_and_mul",
-     "graph g(%x: {1}[s0, {2}]) stage=traced where s0 in [1, 4096] {{\n  %y = gelu_and_mul(%x)\n  return %y\n}}\n"},
-    {"rms_norm",
-     "graph g(%x: {1}[s0, {0}], %w: {1}[{0}]) stage=traced where s0 in [1, 4096] {{\n  %y = rms_norm(%x, %w, "
-     "epsilon=1e-05)\n  return %y\n}}\n"},
-    {"fused_add_rms_norm",
-     "graph g(%x: {1}[s0, {0}], %r: {1}[s0, {0}], %w: {1}[{0}]) stage=traced where s0 in [1, 4096] {{\n  %y, %z = "
-     "fused_add_rms_norm(%x, %r, %w, epsilon=1e-05)\n  return %y, %z\n}}\n"},
-    {"per_token_group_quant_int8",
-     "graph g(%x: {1}[s0, {0}]) stage=traced where s0 in [1, 4096] {{\n  %y, %z = per_token_group_quant_int8(%x, "
-     "group_size=32)\n  return %y, %z\n}}\n"},
-    {"rms_norm_per_token_group_quant_int8",
-     "graph g(%x: {1}[s0, {0}], %w: {1}[{0}]) stage=traced where s0 in [1, 4096] {{\n  %y, %z = "
-     "rms_norm_per_token_group_quant_int8(%x, %w, epsilon=1e-05, group_size=32)\n  return %y, %z\n}}\n"},
-    {"silu_and_mul_per_token_group_quant_int8",
-     "graph g(%x: {1}[s0, {2}]) stage=traced where s0 in [1, 4096] {{\n  %y, %z = "
-     "silu_and_mul_per_token_group_quant_int8(%x, group_size=32)\n  return %y, %z\n}}\n"},
+    {"silu_and_mul", kHalves, "%x", 1},
+    {"gelu_and_mul", kHalves, "%x", 1},
+    {"rms_norm", kNormed, "%x, %w, epsilon=1e-05", 1},
+    {"fused_add_rms_norm", kAdded, "%x, %r, %w, epsilon=1e-05", 2},
+    {"per_token_group_quant_int8", kX, "%x, group_size=32", 2},
+    {"per_token_group_quant_fp8", kX, "%x, group_size=64", 2},
+    {"rms_norm_per_token_group_quant_int8", kNormed, "%x, %w, epsilon=1e-05, group_size=32", 2},
+    {"rms_norm_per_token_group_quant_fp8", kNormed, "%x, %w, epsilon=1e-05, group_size=64", 2},
+    {"fused_add_rms_norm_per_token_group_quant_int8", kAdded, "%x, %r, %w, epsilon=1e-05, group_size=32", 3},
+    {"fused_add_rms_norm_per_token_group_quant_fp8", kAdded, "%x, %r, %w, epsilon=1e-05, group_size=64", 3},
+    {"silu_and_mul_per_token_group_quant_int8", kHalves, "%x, group_size=32", 2},
+    {"silu_and_mul_per_token_group_quant_fp8", kHalves, "%x, group_size=64", 2},
 };
+
+std::string graph_text(const BenchedOp& op, const std::string& dtype, std::int64_t columns) {
+  const std::string operands = fmt::format(fmt::runtime(op.operands), columns, dtype, 2 * columns);
+  const std::string results = op.results == 3 ? "%a, %b, %c" : op.results == 2 ? "%a, %b" : "%a";
+  return fmt::format("graph g({}) stage=traced where s0 in [1, 4096] {{\n  {} = {}({})\n  return {}\n}}\n", operands,
+                     results, op.name, op.arguments, results);
+}
 
 void run_op(benchmark::State& state, const BenchedOp& op, const std::string& dtype, std::int64_t rows,
             std::int64_t columns, const std::string& provider) {
@@ -55,7 +62,7 @@ void run_op(benchmark::State& state, const BenchedOp& op, const std::string& dty
   auto context = make_context(std::move(options));
   for (const auto& [name, known] : context->ops.all())
     if (!known.is_primitive() && provider == "native") context->priorities.set(name, {"native"});
-  auto graph = parse_graph(fmt::format(fmt::runtime(op.text), columns, dtype, 2 * columns), context->ops);
+  auto graph = parse_graph(graph_text(op, dtype, columns), context->ops);
   std::vector<Meta> metas;
   for (const auto& input : graph->inputs()) metas.push_back(input->meta);
   PassRunnerOptions passes;

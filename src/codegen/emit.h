@@ -1,7 +1,9 @@
 #pragma once
 
-// One walk over a row program gives every emitter its code: levels one after another, each one loop over the columns in
-// whole steps and then what is left of the row, values computed where they are first wanted and once.
+// One walk over a row program gives every emitter its code: levels one after another, each one loop over the groups, a
+// vector of them at a time, and one over the columns, in whole steps and then what is left of the row; values computed
+// where they are first wanted and once. So no value waits for the maximum of its own group in one chain: those of all
+// groups of the row come first.
 //
 // An emitter is a Builder; its Value is a vector of lanes() floats, or one float, or codes of either:
 //
@@ -12,16 +14,20 @@
 //   at(column)                              an Index that is a number
 //   constant(number, is_wide), splat(one)
 //   unary(op, a), binary(op, a, b)          of one float or vectors, alike; replace_nan's number is b
-//   replace_zero(a, number, b), select_at_most(a, number, b, c)
+//   ternary(op, a, b, c), replace_zero(a, number, b), select_at_most(a, number, b, c)
 //   encode(dtype, floats), decode(dtype, codes)
-//   encode_plain_bf16(floats)               of floats that RowValue::is_plain says
-//   encode_nearest_i8(floats)               of floats in [-128, 127], rounded, or NaN
+//   encode_plain(dtype, floats)             of floats that encode_plain_<dtype> takes; of vectors but for bf16
 //   load(buffer, index, offset, count)      `count` elements at column index + offset, zeros behind them
 //   store(store, index, offset, codes, count)   where the RowStore has them
 //   store_pairs(store, index, offset, first, second, count)   the same, each code of `second` behind one of `first`
+//   load_pairs(buffer, index, offset)       2 * lanes() elements: the even ones and the odd ones
+//   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
+//   prefetch_next(buffer, index, offset)    what lies there in the next row
+//   prefetch_store(store, index, offset)    where it will be written
 //   load_one(buffer, index, offset, divisor), store_one(buffer, index, offset, divisor, code)
 //                                           element (index + offset) / divisor
 //   load_slot(slot, index, offset), store_slot(slot, index, offset, vector)   a whole vector of scratch
+//   load_one_of_slot(slot, index, offset, divisor), store_one_of_slot(slot, index, offset, divisor, float)
 //   variable(vector), get(variable), set(variable, vector)
 //   first_lanes(vector, count, rest)        `rest` in the lanes behind
 //   sum(vectors)                            the tree of house mathematics over 64 floats
@@ -31,9 +37,11 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/heaviest_level.h"
 #include "codegen/row_program.h"
 #include "tensor/house_math.h"
 
@@ -65,55 +73,61 @@ class RowEmitter {
 
   const RowValue& value_at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
 
-  // What this level's loop does.
+  // What a loop of this level does, over the groups or over the columns.
   struct Work {
+    RowDomain domain;
     std::vector<RowStore> stores;
     std::vector<int> kept;
+    std::vector<int> maxima;  // of groups
     std::vector<Reduction> reductions;
     bool by_groups = false;
-    bool is_empty() const { return stores.empty() && kept.empty() && reductions.empty(); }
+    bool is_empty() const { return stores.empty() && kept.empty() && maxima.empty() && reductions.empty(); }
   };
 
-  Work work_of_level() {
-    Work work;
-    const auto needs_group = [&](int id) {
-      work.by_groups = work.by_groups || value_at(id).needs_group || value_at(id).domain == RowDomain::group;
+  Work work_of_level(RowDomain domain) {
+    Work work{.domain = domain};
+    const auto takes = [&](int id) {
+      work.by_groups = work.by_groups || (domain == RowDomain::element && value_at(id).needs_group);
     };
     for (const RowStore& store : program_.stores) {
-      if (store.domain <= RowDomain::row || value_at(store.value).level != level_) continue;
+      if (store.domain != domain || value_at(store.value).level != level_) continue;
       work.stores.push_back(store);
-      needs_group(store.value);
+      takes(store.value);
     }
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id) {
       const RowValue& value = value_at(id);
-      if (value.slot >= 0 && value.level == level_) {
+      if (value.slot >= 0 && value.level == level_ && value.domain == domain && value.op != RowOp::group_max) {
         work.kept.push_back(id);
-        needs_group(id);
+        takes(id);
       }
-      if (!is_row_reduction(value.op) || value.level - 1 != level_) continue;
-      work.reductions.push_back({id, {}});
-      needs_group(value.a);
+      if (!is_reduction(value.op) || value.level - 1 != level_ || domain != RowDomain::element) continue;
+      value.op == RowOp::group_max ? work.maxima.push_back(id) : work.reductions.push_back({id, {}});
+      takes(value.a);
     }
-    if (std::any_of(work.stores.begin(), work.stores.end(),
-                    [](const RowStore& store) { return store.domain == RowDomain::group; }))
-      work.by_groups = true;
+    work.by_groups = work.by_groups || !work.maxima.empty();
     return work;
   }
 
   void emit_level() {
-    Work work = work_of_level();
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
       if (value_at(id).domain <= RowDomain::row && value_at(id).level == level_) one(id);
-    if (work.is_empty()) return;
+    for (const RowDomain domain : {RowDomain::group, RowDomain::element})
+      if (Work work = work_of_level(domain); !work.is_empty()) emit_loop(work);
+  }
+
+  void emit_loop(Work& work) {
+    domain_ = work.domain;
     for (Reduction& reduction : work.reductions) {
       const Value start = builder_.splat(builder_.constant(kNothing, false));
       for (int i = 0; i < kHouseSumLanes / builder_.lanes(); ++i) reduction.partial.push_back(builder_.variable(start));
     }
-    const std::int64_t block = work.by_groups ? program_.group : builder_.lanes();
+    const std::int64_t columns = domain_ == RowDomain::group ? program_.columns / program_.group : program_.columns;
+    const bool in_pairs = program_.in_pairs && domain_ == RowDomain::element;
+    const std::int64_t block = work.by_groups ? program_.group : (in_pairs ? 2 : 1) * builder_.lanes();
     const std::int64_t wanted = work.reductions.empty() ? 4 * builder_.lanes() : kHouseSumLanes;
-    const std::int64_t least = work.by_groups && work.reductions.empty() ? block : std::lcm(block, wanted);
-    const std::int64_t step = least * program_.tuning.unroll;
-    const std::int64_t whole = program_.columns / step * step;
+    const bool alone = domain_ == RowDomain::group || (work.by_groups && work.reductions.empty());
+    const std::int64_t step = (alone ? block : std::lcm(block, wanted)) * program_.tuning.unroll;
+    const std::int64_t whole = columns / step * step;
     if (whole > step) {
       const Index column = builder_.begin_columns(0, whole, step);
       emit_columns(work, column, step, block);
@@ -121,11 +135,13 @@ class RowEmitter {
     } else if (whole > 0) {
       emit_columns(work, builder_.at(0), whole, block);
     }
-    if (whole < program_.columns) emit_columns(work, builder_.at(whole), program_.columns - whole, block);
+    if (whole < columns) emit_columns(work, builder_.at(whole), columns - whole, block);
     for (Reduction& reduction : work.reductions) {
       std::vector<Value> partial;
       for (Variable& variable : reduction.partial) partial.push_back(builder_.get(variable));
       const bool is_sum = value_at(reduction.value).op == RowOp::row_sum;
+      for (std::size_t i = 0; is_sum && in_pairs && i < partial.size(); i += 2)
+        std::tie(partial[i], partial[i + 1]) = builder_.joined_pairs(partial[i], partial[i + 1]);
       ones_[reduction.value] = is_sum ? builder_.sum(partial) : builder_.largest(partial);
     }
   }
@@ -135,11 +151,12 @@ class RowEmitter {
   static constexpr float kNothing = 0.0f;
 
   void emit_columns(Work& work, Index column, std::int64_t count, std::int64_t block) {
+    if (domain_ == RowDomain::element) prefetch(column, count);
     for (std::int64_t offset = 0; offset < count; offset += block)
       emit_block(work, column, offset, std::min(block, count - offset));
   }
 
-  // `count` columns from column + offset on: one group, or at most one vector.
+  // `count` columns from column + offset on: one group, or at most one vector or one pair.
   void emit_block(Work& work, Index column, std::int64_t offset, std::int64_t count) {
     column_ = column;
     offset_ = offset;
@@ -148,14 +165,17 @@ class RowEmitter {
     codes_.clear();
     groups_.clear();
     const int lanes = builder_.lanes();
-    const int vectors = static_cast<int>((count + lanes - 1) / lanes);
+    const int vectors = vectors_of_block();
     for (const RowStore& store : work.stores) read_overwritten(store, vectors);
     for (const RowStore& store : work.stores) {
-      if (store.domain == RowDomain::group) {
-        builder_.store_one(store.buffer, column_, offset_, program_.group, code_for(store, of_group(store.value)));
+      if (is_second_of_pair(work, store)) continue;
+      if (program_.in_pairs && domain_ == RowDomain::element) {
+        for (int i = 0; i < vectors; i += 2) {
+          const Value even = vector_code_for(store, i), odd = vector_code_for(store, i + 1);
+          builder_.store_pairs(store, column_, offset_ + i * lanes, even, odd, lanes);
+        }
         continue;
       }
-      if (is_second_of_pair(work, store)) continue;
       const RowStore* second = second_of_pair(work, store);
       for (int i = 0; i < vectors; ++i) {
         const std::int64_t offset = offset_ + i * lanes;
@@ -170,6 +190,11 @@ class RowEmitter {
     for (int id : work.kept)
       for (int i = 0; i < vectors; ++i)
         builder_.store_slot(value_at(id).slot, column_, offset_ + i * lanes, vector(id, i));
+    for (int id : work.maxima) {
+      std::vector<Value> terms;
+      for (int i = 0; i < vectors; ++i) terms.push_back(vector(value_at(id).a, i));
+      builder_.store_one_of_slot(value_at(id).slot, column_, offset_, program_.group, builder_.largest(terms));
+    }
     for (Reduction& reduction : work.reductions) {
       for (int i = 0; i < vectors; ++i) {
         Value term = vector(value_at(reduction.value).a, i);
@@ -181,6 +206,28 @@ class RowEmitter {
         builder_.set(partial, is_sum ? builder_.binary(RowOp::add, before, term) : builder_.larger(before, term));
       }
     }
+  }
+
+  // Levels one after another wait for memory when they begin to read and to write, which others would have time for:
+  // the first fetches what later ones write, the heaviest what the first reads of the next row.
+  void prefetch(Index column, std::int64_t count) {
+    constexpr std::int64_t kCacheLine = 64;  // bytes
+    if (program_.levels == 1) return;
+    const auto lines = [&](int buffer, auto fetch) {
+      const RowBuffer& at = program_.buffers[static_cast<std::size_t>(buffer)];
+      const std::int64_t columns = kCacheLine / dtype_info(at.dtype).block_bytes;
+      for (std::int64_t offset = 0; offset < count; offset += columns)
+        if (at.row_stride > 0 && at.numbers < 0) fetch(offset);
+    };
+    if (level_ == 0)
+      for (const RowStore& store : program_.stores)
+        if (store.domain == RowDomain::element && value_at(store.value).level > 0 && store.placement == RowPlacement())
+          lines(store.buffer, [&](std::int64_t offset) { builder_.prefetch_store(store, column, offset); });
+    if (level_ == heaviest_level(program_))
+      for (const RowValue& value : program_.values)
+        if (value.op == RowOp::load && value.domain == RowDomain::element &&
+            program_.buffers[static_cast<std::size_t>(value.buffer)].placement == RowPlacement())
+          lines(value.buffer, [&](std::int64_t offset) { builder_.prefetch_next(value.buffer, column, offset); });
   }
 
   // What lies where a store may write is read before anything is written.
@@ -206,6 +253,7 @@ class RowEmitter {
                        [&](const RowStore& store) { return is_pair(store, second); });
   }
 
+  int vectors_of_block() const { return static_cast<int>((count_ + builder_.lanes() - 1) / builder_.lanes()); }
   int lanes_of(int i) const {
     return static_cast<int>(std::min<std::int64_t>(builder_.lanes(), count_ - i * builder_.lanes()));
   }
@@ -221,16 +269,14 @@ class RowEmitter {
     return ones_[id] = made;
   }
 
-  // A value of the group at hand, or of more.
+  // A value of the group at hand, or of more, in a loop over columns.
   Value of_group(int id) {
     const RowValue& value = value_at(id);
     if (value.domain <= RowDomain::row) return one(id);
     if (const auto known = groups_.find(id); known != groups_.end()) return known->second;
     Value made{};
-    if (value.op == RowOp::group_max) {
-      std::vector<Value> vectors;
-      for (int i = 0; i < program_.group / builder_.lanes(); ++i) vectors.push_back(vector(value.a, i));
-      made = builder_.largest(vectors);
+    if (value.slot >= 0) {
+      made = builder_.load_one_of_slot(value.slot, column_, offset_, program_.group);
     } else if (value.op == RowOp::load) {
       made = decoded(value.buffer, builder_.load_one(value.buffer, column_, offset_, program_.group));
     } else {
@@ -239,15 +285,22 @@ class RowEmitter {
     return groups_[id] = made;
   }
 
-  // Vector `i` of the block at hand.
+  // Vector `i` of the block at hand. Some are made side by side, so that a processor finds independent ones near by.
+  static constexpr int kAtOnce = 4;
   Value vector(int id, int i) {
     if (const auto known = vectors_.find({id, i}); known != vectors_.end()) return known->second;
+    const int first = i / kAtOnce * kAtOnce;
+    for (int k = first; k < std::min(first + kAtOnce, vectors_of_block()); ++k) vectors_[{id, k}] = make_vector(id, k);
+    return vectors_.at({id, i});
+  }
+
+  Value make_vector(int id, int i) {
     const RowValue& value = value_at(id);
     const std::int64_t offset = offset_ + i * builder_.lanes();
     Value made{};
-    if (value.domain != RowDomain::element) {
+    if (value.domain < domain_) {
       made = builder_.splat(of_group(id));
-    } else if (value.slot >= 0 && value.level < level_) {
+    } else if (value.slot >= 0 && (value.level < level_ || value.op == RowOp::group_max)) {
       made = builder_.load_slot(value.slot, column_, offset);
     } else if (value.op == RowOp::load) {
       made = decoded(value.buffer, code(id, i));
@@ -256,7 +309,6 @@ class RowEmitter {
     } else {
       made = compute(value, [&](int operand) { return vector(operand, i); });
     }
-    vectors_[{id, i}] = made;
     return made;
   }
 
@@ -265,10 +317,13 @@ class RowEmitter {
     if (const auto known = codes_.find({id, i}); known != codes_.end()) return known->second;
     const RowValue& value = value_at(id);
     Value made{};
-    if (value.op == RowOp::load) {
+    if (value.op == RowOp::load && program_.in_pairs && domain_ == RowDomain::element) {
+      const int even = i / 2 * 2;
+      std::tie(codes_[{id, even}], codes_[{id, even + 1}]) =
+          builder_.load_pairs(value.buffer, column_, offset_ + even * builder_.lanes());
+      return codes_[{id, i}];
+    } else if (value.op == RowOp::load) {
       made = builder_.load(value.buffer, column_, offset_ + i * builder_.lanes(), lanes_of(i));
-    } else if (program_.is_nearest_i8(value) && value_at(value.a).slot < 0) {
-      made = builder_.encode_nearest_i8(vector(value_at(value.a).a, i));
     } else {
       made = encoded(value, vector(value.a, i));
     }
@@ -277,7 +332,7 @@ class RowEmitter {
   }
 
   Value encoded(const RowValue& convert, Value floats) {
-    return convert.is_plain ? builder_.encode_plain_bf16(floats) : builder_.encode(convert.dtype, floats);
+    return convert.is_plain ? builder_.encode_plain(convert.dtype, floats) : builder_.encode(convert.dtype, floats);
   }
 
   Value decoded(int buffer, Value codes) {
@@ -291,7 +346,7 @@ class RowEmitter {
   Value vector_code_for(const RowStore& store, int i) {
     const RowValue& value = value_at(store.value);
     const auto dtype_of = [&](int buffer) { return program_.buffers[static_cast<std::size_t>(buffer)].dtype; };
-    const bool has_code = value.domain == RowDomain::element && (value.op == RowOp::convert || value.op == RowOp::load);
+    const bool has_code = value.domain == domain_ && (value.op == RowOp::convert || value.op == RowOp::load);
     const bool is_code =
         has_code && (value.op == RowOp::load ? dtype_of(value.buffer) : value.dtype) == dtype_of(store.buffer);
     return is_code ? code(store.value, i) : code_for(store, vector(store.value, i));
@@ -314,6 +369,11 @@ class RowEmitter {
         const Value a = operand(value.a), b = operand(value.b), c = operand(value.c);
         return builder_.select_at_most(a, static_cast<float>(value.number), b, c);
       }
+      case RowOp::quotient:
+      case RowOp::short_quotient: {
+        const Value a = operand(value.a), b = operand(value.b), c = operand(value.c);
+        return builder_.ternary(value.op, a, b, c);
+      }
       default:
         break;
     }
@@ -325,6 +385,7 @@ class RowEmitter {
   const RowProgram& program_;
   Builder& builder_;
   int level_ = 0;
+  RowDomain domain_ = RowDomain::element;  // of the loop at hand
   std::map<int, Value> ones_;
   // The block at hand.
   Index column_{};

@@ -25,6 +25,8 @@ double computed(const RowValue& value, double a, double b, double c) {
     case RowOp::mul:
       return a * b;
     case RowOp::div:
+    case RowOp::quotient:
+    case RowOp::short_quotient:
       return a / b;
     case RowOp::maximum:
       return std::isnan(a) || a > b ? a : b;

@@ -70,6 +70,29 @@ static inline float row_bf16_silu_divisor(float a) {
 #endif
 }
 
+// a / b of a scale b in [2^-43, 2^126], or NaN, or the largest float for infinity, and c = 1 / b rounded: the bits of
+// the division where |a / b| is in [2^-60, 2^60], its sign where it is less. Markstein: a quotient at most one last
+// place away, and what its product with b leaves of a, which is exact, make the nearest one; the first quotient of an
+// `a` of 11 bits is as near (all were tried; tests/codegen/simplify_rows_test.cpp tries many). What is left is taken
+// with its sign turned, so that -0 stays.
+static inline float nearer_quotient(float near, float a, float b, float c) {
+  return __builtin_fmaf(-__builtin_fmaf(near, b, -a), c, near);
+}
+static inline float row_short_quotient(float a, float b, float c) {
+#ifdef WEFT_FUSES_MULTIPLY_ADD
+  return nearer_quotient(a * c, a, b, c);
+#else
+  return c == 0.0f ? a * c : a / b;
+#endif
+}
+static inline float row_quotient(float a, float b, float c) {
+#ifdef WEFT_FUSES_MULTIPLY_ADD
+  return nearer_quotient(row_short_quotient(a, b, c), a, b, c);
+#else
+  return row_short_quotient(a, b, c);
+#endif
+}
+
 static inline float row_sqrt(float a) { return house_sqrt(a); }
 static inline float row_round(float a) { return __builtin_nearbyintf(a); }
 static inline float row_trunc(float a) { return __builtin_truncf(a); }
@@ -87,6 +110,21 @@ static inline std::uint16_t encode_plain_bf16(float a) {
 static inline std::uint8_t encode_f8e4m3(float a) { return f32_to_f8e4m3(a); }
 static inline std::uint8_t encode_f8e4m3fnuz(float a) { return f32_to_f8e4m3fnuz(a); }
 static inline std::uint8_t encode_f8e5m2(float a) { return f32_to_f8e5m2(a); }
+// Of |a| below 464 or NaN. The sum with 2^20 times the power of two below |a|, or with 2^14 below 2^-6, has the
+// multiple of the code's last place in its low bits, and beside it 56, as the biases of both exponents want it modulo
+// 128; the exponent comes from the power.
+static inline std::uint8_t encode_plain_f8e4m3(float a) {
+  const std::uint32_t bits = bits_of_float(a), magnitude = bits & kFloatMagnitude, exponent = bits & kFloatInfinity;
+  constexpr std::uint32_t kLeast = 0x3c800000u;  // 2^-6
+  const std::uint32_t power = exponent > kLeast ? exponent : kLeast;
+#ifdef WEFT_FUSES_MULTIPLY_ADD
+  const float sum = __builtin_fmaf(float_of_bits(power), 0x1.00007p+20f, float_of_bits(magnitude));
+#else
+  const float sum = float_of_bits(power) * 0x1.00007p+20f + float_of_bits(magnitude);
+#endif
+  const std::uint32_t code = magnitude > kFloatInfinity ? 0x7fu : bits_of_float(sum) + (power >> 20);
+  return static_cast<std::uint8_t>((code & 0x7fu) | (bits >> 24 & 0x80u));
+}
 static inline float decode_f16(std::uint16_t code) { return f16_to_f32(code); }
 static inline float decode_bf16(std::uint16_t code) { return bf16_to_f32(code); }
 static inline float decode_f8e4m3(std::uint8_t code) { return f8e4m3_to_f32(code); }
@@ -101,8 +139,8 @@ static inline std::int32_t whole_between(float a, float low, float high) {
   return static_cast<std::int32_t>(a);
 }
 static inline std::uint8_t encode_i8(float a) { return static_cast<std::uint8_t>(whole_between(a, -128.0f, 127.0f)); }
-// Of a in [-128, 127], rounded to the nearest integer, or NaN: what encode_i8(row_round(a)) gives.
-static inline std::uint8_t encode_nearest_i8(float a) {
+// Of a in (-128.5, 127.5) or NaN: what encode_i8(row_round(a)) gives.
+static inline std::uint8_t encode_plain_i8(float a) {
   return a != a ? std::uint8_t{0} : static_cast<std::uint8_t>(static_cast<std::int32_t>(row_round(a)));
 }
 static inline std::uint8_t encode_u8(float a) { return static_cast<std::uint8_t>(whole_between(a, 0.0f, 255.0f)); }
@@ -125,3 +163,4 @@ static inline float decode_u8(std::uint8_t code) { return static_cast<float>(cod
 #define WEFT_ROW_UNARY(X) \
   X(abs) X(exp) X(tanh) X(erf) X(sigmoid) X(silu_divisor) X(bf16_silu_divisor) X(sqrt) X(round) X(trunc)
 #define WEFT_ROW_BINARY(X) X(maximum) X(minimum) X(larger) X(at_least) X(at_most) X(replace_nan)
+#define WEFT_ROW_TERNARY(X) X(quotient) X(short_quotient)

@@ -37,6 +37,8 @@ constexpr RowOpFacts kRowOps[] = {
     {"sigmoid", 1, 24},
     {"silu_divisor", 1, 14},
     {"bf16_silu_divisor", 1, 8},
+    {"quotient", 3, 5},
+    {"short_quotient", 3, 3},
     {"sqrt", 1, 6},
     {"round", 1, 1},
     {"trunc", 1, 1},
@@ -48,13 +50,16 @@ constexpr RowOpFacts kRowOps[] = {
     {"replace_zero", 2, 2},
     {"row_sum", 1, 0},
     {"row_max", 1, 0},
-    {"group_max", 1, 1000},
+    {"group_max", 1, 0},
 };
 
 const RowOpFacts& facts_of(RowOp op) { return kRowOps[static_cast<std::size_t>(op)]; }
 
 // What is computed again in a later level rather than kept in scratch: loading a float takes as long.
 constexpr int kRecomputedCost = 2;
+
+// Lanes of two of the widest vectors.
+constexpr std::int64_t kPairOfVectors = 32;
 
 std::string_view row_domain_text(RowDomain domain) {
   constexpr std::string_view kTexts[] = {"const", "row", "group", "elem"};
@@ -76,7 +81,7 @@ class LastLevels {
     for (const RowStore& store : program.stores) want(store.value, at(store.value).level);
     for (std::size_t id = 0; id < program.values.size(); ++id) {
       const RowValue& value = program.values[id];
-      if (is_row_reduction(value.op)) want(value.a, value.level - 1);
+      if (is_reduction(value.op)) want(value.a, value.level - 1);
       if (value.slot >= 0) want(static_cast<int>(id), value.level);
     }
   }
@@ -91,7 +96,7 @@ class LastLevels {
     int& last = last_[static_cast<std::size_t>(id)];
     if (last >= level) return;
     last = level;
-    if (is_row_reduction(value.op)) return;
+    if (is_reduction(value.op)) return;
     for (const int operand : {value.a, value.b, value.c})
       if (operand >= 0) want(operand, level);
   }
@@ -103,6 +108,24 @@ class LastLevels {
 // Whether element (row, column) is number row * columns + column.
 bool lies_plainly(const RowBuffer& buffer, std::int64_t columns) {
   return buffer.row_stride == columns && buffer.numbers < 0 && buffer.begin == 0 && buffer.placement == RowPlacement();
+}
+
+// Two bf16 that lie side by side are halves of one word, from which each takes one step, and fewer to lie there again
+// than a vector that is made narrower. All elements that are read and written have to be no wider, and lie in whole
+// pairs of vectors.
+bool comes_in_pairs(const RowProgram& program) {
+  bool has_bf16 = false, fits = program.columns % kPairOfVectors == 0 && program.group % kPairOfVectors == 0;
+  const auto look_at = [&](RowDomain domain, DType dtype, const RowPlacement& placement) {
+    if (domain != RowDomain::element) return;
+    has_bf16 = has_bf16 || dtype == DType::bf16;
+    fits = fits && (dtype == DType::bf16 || dtype_info(dtype).block_bytes == 1) && placement.stride == 1 &&
+           placement.run % kPairOfVectors == 0;
+  };
+  const auto buffer = [&](int id) -> const RowBuffer& { return program.buffers[static_cast<std::size_t>(id)]; };
+  for (const RowValue& value : program.values)
+    if (value.op == RowOp::load) look_at(value.domain, buffer(value.buffer).dtype, buffer(value.buffer).placement);
+  for (const RowStore& store : program.stores) look_at(store.domain, buffer(store.buffer).dtype, store.placement);
+  return has_bf16 && fits;
 }
 
 // Sets RowBuffer::over: an output takes the places of an input, each of which is read for the last time in the block of
@@ -151,6 +174,7 @@ RowDomain domain_of(const RowProgram& program, const RowValue& value) {
 
 std::string_view row_op_text(RowOp op) { return facts_of(op).text; }
 bool is_row_reduction(RowOp op) { return op == RowOp::row_sum || op == RowOp::row_max; }
+bool is_reduction(RowOp op) { return is_row_reduction(op) || op == RowOp::group_max; }
 int row_op_operands(RowOp op) { return facts_of(op).operands; }
 
 std::string RowTuning::text() const {
@@ -172,55 +196,54 @@ int RowProgram::add(RowValue value) {
   return static_cast<int>(values.size()) - 1;
 }
 
+// Rounded up to whole steps of the row sum.
+void RowProgram::keep(RowValue& value) {
+  const std::int64_t floats = value.domain == RowDomain::group ? columns / group : columns;
+  value.slot = static_cast<int>(slots.size());
+  slots.push_back(scratch_floats);
+  scratch_floats += (floats + kHouseSumLanes - 1) / kHouseSumLanes * kHouseSumLanes;
+}
+
 void RowProgram::finish() {
   levels = 1;
-  slots = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     RowValue& value = values[i];
-    value.cost = value.domain < RowDomain::group ? 0 : facts_of(value.op).cost;
+    const bool is_element = value.domain == RowDomain::element;
+    value.cost = is_element ? facts_of(value.op).cost : 0;
     int given = 0;
     for (int operand : {value.a, value.b, value.c}) {
       if (operand < 0) continue;
       CHECK(operand < static_cast<int>(i), "value {} of a row program uses {}, which comes later", i, operand);
       const RowValue& from = values[static_cast<std::size_t>(operand)];
       value.level = std::max(value.level, from.level);
-      value.needs_group = value.needs_group || from.needs_group;
-      if (value.domain >= RowDomain::group) value.cost += from.cost;
+      value.needs_group = value.needs_group || (is_element && (from.needs_group || from.domain == RowDomain::group));
+      if (is_element) value.cost += from.cost;
       ++given;
     }
     CHECK(given == row_op_operands(value.op), "{} has {} operands", row_op_text(value.op), given);
     CHECK(value.domain == domain_of(*this, value), "value {} of a row program has a wrong domain", i);
-    if (is_row_reduction(value.op)) ++value.level, value.needs_group = false;
-    if (value.op == RowOp::group_max) value.needs_group = true;
-    levels = std::max(levels, is_row_reduction(value.op) ? value.level : value.level + 1);
+    if (is_reduction(value.op)) ++value.level;
+    levels = std::max(levels, is_reduction(value.op) ? value.level : value.level + 1);
   }
   for (const RowStore& store : stores)
     levels = std::max(levels, values[static_cast<std::size_t>(store.value)].level + 1);
-  // A value of elements that a later level uses, and that costs too much to compute again, waits in scratch.
+  // What waits in scratch: the maxima of groups; what else of groups goes into elements; and a value of elements that a
+  // later level uses and that costs too much to compute again.
+  for (RowValue& value : values)
+    if (value.op == RowOp::group_max) keep(value);
   for (const RowValue& user : values) {
-    const int used_in = is_row_reduction(user.op) ? user.level - 1 : user.level;
+    const int used_in = is_reduction(user.op) ? user.level - 1 : user.level;
     for (int operand : {user.a, user.b, user.c}) {
       if (operand < 0) continue;
       RowValue& value = values[static_cast<std::size_t>(operand)];
-      const bool crosses = value.domain == RowDomain::element && value.op != RowOp::load && value.level < used_in;
-      if (crosses && value.cost > kRecomputedCost && !value.is_wide && value.slot < 0) value.slot = slots++;
+      if (value.op == RowOp::load || value.is_wide || value.slot >= 0) continue;
+      const bool is_spread = value.domain == RowDomain::group && user.domain == RowDomain::element;
+      const bool crosses = value.domain == RowDomain::element && value.level < used_in && value.cost > kRecomputedCost;
+      if (is_spread || crosses) keep(value);
     }
   }
+  in_pairs = comes_in_pairs(*this);
   find_overwritten(*this);
-}
-
-bool RowProgram::is_nearest_i8(const RowValue& value) const {
-  const auto at = [&](int id) -> const RowValue& { return values[static_cast<std::size_t>(id)]; };
-  if (value.op != RowOp::convert || value.dtype != DType::i8 || at(value.a).op != RowOp::round) return false;
-  const RowValue& most = at(at(value.a).a);
-  if (most.op != RowOp::at_most || at(most.a).op != RowOp::at_least) return false;
-  const RowValue& least = at(most.a);
-  return at(most.b).op == RowOp::constant && at(most.b).number <= 127 && at(least.b).op == RowOp::constant &&
-         at(least.b).number >= -128;
-}
-
-std::int64_t RowProgram::slot_floats() const {
-  return (columns + kHouseSumLanes - 1) / kHouseSumLanes * kHouseSumLanes;
 }
 
 std::int64_t RowProgram::row_bytes() const {

@@ -19,7 +19,8 @@
 //     store 2 v9
 //
 // A value's domain is what it is one number of: the program, the row, the group, or the element. Its level is how many
-// sums and maxima over the row it waits for; what has one level is computed in one loop over the columns.
+// sums and maxima over rows and groups it waits for; what has one level is computed in one loop over the groups, then
+// one over the columns.
 
 #include <cstdint>
 #include <string>
@@ -53,6 +54,8 @@ enum class RowOp : std::uint8_t {
   sigmoid,
   silu_divisor,       // 1 + exp(-a)
   bf16_silu_divisor,  // the same where a is a bf16, and a by it is rounded to bf16
+  quotient,           // a / b where c is 1 / b, to be made a code of: see row_math.h
+  short_quotient,     // the same where a is a bf16 or f16
   sqrt,
   round,  // to the nearest integer, halves to even
   trunc,
@@ -74,13 +77,13 @@ struct RowValue {
   double number = 0;           // an f32 unless it is wide
   bool is_wide = false;        // f64
   DType dtype = DType::f32;    // convert
-  bool is_plain = false;       // convert to bf16: of no NaN that rounding could carry out of
+  bool is_plain = false;       // convert: of what encode_plain_<dtype> of row_math.h takes
   int buffer = -1;             // load
   // Set by finish().
   int level = 0;
-  bool needs_group = false;  // waits for the maximum of a group
+  bool needs_group = false;  // whether something of its group goes into an element
   int cost = 0;              // of computing it again from what lies in memory
-  int slot = -1;             // of the scratch row in which later levels find it; -1 where it is computed again
+  int slot = -1;             // of scratch, in which what comes later finds it; -1 where it is computed again
 };
 
 // Where the columns of a row lie: column c at c * stride; with runs of `run` columns, c / run * run_stride + c % run *
@@ -146,18 +149,16 @@ class RowProgram {
   RowTuning tuning = {};
   // Set by finish().
   int levels = 1;
-  int slots = 0;
+  bool in_pairs = false;            // whether columns are computed in pairs of vectors, the even and the odd ones
+  std::vector<std::int64_t> slots;  // where each begins in scratch, in floats
+  std::int64_t scratch_floats = 0;
 
   int add(RowValue value);
   // Levels, costs, and which values later levels find in scratch. Call once, when all is added. InternalError when a
   // value does not come before its users or has another domain than its operands give it.
   void finish();
 
-  // Whether a value is converted to i8 once it was held to what i8 has and rounded.
-  bool is_nearest_i8(const RowValue& value) const;
-  // Floats of one slot: the columns, rounded up to whole steps of the row sum.
-  std::int64_t slot_floats() const;
-  std::int64_t scratch_bytes() const { return slots * slot_floats() * 4; }
+  std::int64_t scratch_bytes() const { return scratch_floats * 4; }
   // Bytes read and written for a row, weights apart.
   std::int64_t row_bytes() const;
   // The canonical text, as above. Equal programs have equal texts.
@@ -166,6 +167,9 @@ class RowProgram {
   // text; the kernel's name says it behind a dot.
   std::string name() const;
   std::string kernel_name() const;
+
+ private:
+  void keep(RowValue& value);
 };
 
 // Floats of a vector of generated code for these features.
@@ -175,6 +179,8 @@ inline int row_lanes(CpuFeatures features) {
 
 std::string_view row_op_text(RowOp op);
 bool is_row_reduction(RowOp op);
+// Of a row or of a group.
+bool is_reduction(RowOp op);
 // Operands that the op has, 0 to 3.
 int row_op_operands(RowOp op);
 

@@ -49,7 +49,7 @@ class TextBuilder {
          program.name());
     ++depth_;
     line("using namespace weft::row_vectors;");
-    if (program.slots > 0) line("float* scratch = static_cast<float*>(buffers[{}]);", program.buffers.size());
+    if (!program.slots.empty()) line("float* scratch = static_cast<float*>(buffers[{}]);", program.buffers.size());
     open("for (std::int64_t row = row_begin; row < row_end; ++row) {{");
     for (std::size_t i = 0; i < program.buffers.size(); ++i) {
       const RowBuffer& buffer = program.buffers[i];
@@ -88,6 +88,9 @@ class TextBuilder {
                    kSigns[static_cast<int>(op) - static_cast<int>(RowOp::add)], b.text);
     return named(a.is_vector, "{}({}, {})", row_op_text(op), a.text, like(a, b).text);
   }
+  Value ternary(RowOp op, const Value& a, const Value& b, const Value& c) {
+    return named(a.is_vector, "{}({}, {}, {})", row_op_text(op), a.text, like(a, b).text, like(a, c).text);
+  }
   Value replace_zero(const Value& a, float number, const Value& b) {
     return named(a.is_vector, "replace_zero({}, {}, {})", a.text,
                  like(a, constant(static_cast<double>(number), false)).text, b.text);
@@ -99,8 +102,9 @@ class TextBuilder {
   Value encode(DType dtype, const Value& floats) {
     return named(floats.is_vector, "to_{}({})", dtype_text(dtype), floats.text);
   }
-  Value encode_plain_bf16(const Value& floats) { return named(floats.is_vector, "to_plain_bf16({})", floats.text); }
-  Value encode_nearest_i8(const Value& floats) { return named(true, "to_nearest_i8({})", floats.text); }
+  Value encode_plain(DType dtype, const Value& floats) {
+    return named(floats.is_vector, "to_plain_{}({})", dtype_text(dtype), floats.text);
+  }
   Value decode(DType dtype, const Value& codes) {
     return named(codes.is_vector, "from_{}({})", dtype_text(dtype), codes.text);
   }
@@ -123,6 +127,23 @@ class TextBuilder {
     line("store_pairs(b{} + {}, {}, {}, {});", store.buffer, place_text(store.placement, index, offset, store.offset),
          first.text, second.text, count);
   }
+  std::pair<Value, Value> load_pairs(int buffer, const Index& index, std::int64_t offset) {
+    const RowPlacement& placement = program_->buffers[static_cast<std::size_t>(buffer)].placement;
+    const std::string from = fmt::format("b{} + {}", buffer, place_text(placement, index, offset, 0));
+    const Value even = named(true, "load_every({}, 2, {})", from, lanes_);
+    return {even, named(true, "load_every({} + 1, 2, {})", from, lanes_)};
+  }
+  std::pair<Value, Value> joined_pairs(const Value& even, const Value& odd) {
+    const Value first = named(true, "joined_pairs({}, {}, 0)", even.text, odd.text);
+    return {first, named(true, "joined_pairs({}, {}, {})", even.text, odd.text, lanes_)};
+  }
+  void prefetch_next(int buffer, const Index& index, std::int64_t offset) {
+    const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
+    line("__builtin_prefetch(b{} + {});", buffer, place_text(at.placement, index, offset, at.row_stride));
+  }
+  void prefetch_store(const RowStore& store, const Index& index, std::int64_t offset) {
+    line("__builtin_prefetch(b{} + {});", store.buffer, place_text(store.placement, index, offset, store.offset));
+  }
   Value load_one(int buffer, const Index& index, std::int64_t offset, std::int64_t divisor) {
     return named(false, "b{}[{}]", buffer, divided(index, offset, divisor));
   }
@@ -130,10 +151,16 @@ class TextBuilder {
     line("b{}[{}] = {};", buffer, divided(index, offset, divisor), code.text);
   }
   Value load_slot(int slot, const Index& index, std::int64_t offset) {
-    return named(true, "load(scratch + {})", sum_text(index, offset + slot * program_->slot_floats()));
+    return named(true, "load(scratch + {})", sum_text(index, offset + slot_begin(slot)));
   }
   void store_slot(int slot, const Index& index, std::int64_t offset, const Value& vector) {
-    line("store(scratch + {}, {});", sum_text(index, offset + slot * program_->slot_floats()), vector.text);
+    line("store(scratch + {}, {});", sum_text(index, offset + slot_begin(slot)), vector.text);
+  }
+  Value load_one_of_slot(int slot, const Index& index, std::int64_t offset, std::int64_t divisor) {
+    return named(false, "scratch[{} + {}]", slot_begin(slot), divided(index, offset, divisor));
+  }
+  void store_one_of_slot(int slot, const Index& index, std::int64_t offset, std::int64_t divisor, const Value& value) {
+    line("scratch[{} + {}] = {};", slot_begin(slot), divided(index, offset, divisor), value.text);
   }
 
   Variable variable(const Value& start) {
@@ -172,6 +199,7 @@ class TextBuilder {
     return {name, is_vector};
   }
 
+  std::int64_t slot_begin(int slot) const { return program_->slots[static_cast<std::size_t>(slot)]; }
   Value like(const Value& other, const Value& value) {
     return other.is_vector && !value.is_vector ? splat(value) : value;
   }

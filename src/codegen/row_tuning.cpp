@@ -27,7 +27,7 @@ class Parting {
   bool run(int parts) {
     // Whole vectors, as before.
     const std::int64_t unit = program_.group > 0 ? program_.group : kHouseSumLanes;
-    if (program_.levels != 1 || program_.columns % (unit * parts) != 0) return false;
+    if (program_.columns % (unit * parts) != 0) return false;
     strides_.assign(program_.buffers.size(), std::nullopt);
     for (const RowValue& value : program_.values) {
       if (is_row_reduction(value.op)) return false;

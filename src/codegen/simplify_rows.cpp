@@ -1,6 +1,10 @@
 #include "codegen/simplify_rows.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
 
 namespace weft {
 namespace {
@@ -14,7 +18,9 @@ class Simplification {
     for (RowValue& value : program_.values) find_silu(value);
     for (RowValue& value : program_.values) find_short_silu(value);
     find_plain_conversions();
-    drop_unused();
+    const int count = static_cast<int>(program_.values.size());
+    for (int id = 0; id < count; ++id) find_plain_code(id);
+    put_in_order();
   }
 
  private:
@@ -97,20 +103,128 @@ class Simplification {
     return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
   }
 
-  void drop_unused() {
-    std::vector<bool> is_used(program_.values.size(), false);
+  // A number that is at least `least`, and at least `ratio` times the magnitude of another value; or infinity or NaN.
+  struct Scale {
+    double least = 0;
+    double ratio = 1;
+  };
+  // Within these row_quotient gives what codes are made of.
+  static constexpr double kLeastScale = 0x1p-43, kLargestLeastScale = 0x1p100, kLargestRatio = 0.25;
+
+  // What a value is beside the magnitude of `a`, if it is made of the largest of those.
+  std::optional<Scale> scale_of(int id, int a) {
+    const RowValue& value = at(id);
+    if (value.op == RowOp::group_max || value.op == RowOp::row_max)
+      return is(value.a, RowOp::abs) && at(value.a).a == a ? std::optional(Scale()) : std::nullopt;
+    if (!is(value.b, RowOp::constant) || value.is_wide) return std::nullopt;
+    std::optional<Scale> scale = scale_of(value.a, a);
+    const double number = at(value.b).number;
+    if (!scale || !(number >= 0)) return std::nullopt;
+    if (value.op == RowOp::at_least) return Scale{std::max(scale->least, number), scale->ratio};
+    if (value.op == RowOp::div) return Scale{scale->least / number, scale->ratio / number};
+    if (value.op == RowOp::mul) return Scale{scale->least * number, scale->ratio * number};
+    return std::nullopt;
+  }
+
+  // Codes that are made of a value which was rounded and held between limits, in whatever order, for nothing else.
+  struct Code {
+    int from = -1;
+    bool is_rounded = false;
+    double low = -std::numeric_limits<double>::infinity(), high = -low;
+  };
+  Code code_of(const RowValue& converted) {
+    Code code{.from = converted.a};
+    for (; uses_[static_cast<std::size_t>(code.from)] == 1; code.from = at(code.from).a) {
+      const RowValue& value = at(code.from);
+      const bool is_limit = is(value.b, RowOp::constant) && std::floor(at(value.b).number) == at(value.b).number;
+      if (value.op == RowOp::round) {
+        code.is_rounded = true;
+      } else if (value.op == RowOp::at_least && is_limit) {
+        code.low = std::max(code.low, at(value.b).number);
+      } else if (value.op == RowOp::at_most && is_limit) {
+        code.high = std::min(code.high, at(value.b).number);
+      } else {
+        break;
+      }
+    }
+    return code;
+  }
+
+  // Codes of what is known to be within the limits, and quotients that are for codes alone.
+  void find_plain_code(int id) {
+    const bool is_i8 = at(id).dtype == DType::i8;
+    if (at(id).op != RowOp::convert || at(id).domain != RowDomain::element) return;
+    if (!is_i8 && at(id).dtype != DType::f8e4m3) return;
+    const Code code = code_of(at(id));
+    const bool is_plain = code.is_rounded == is_i8;
+    const double limit = is_i8 ? 127 : 448;
+    if (const auto scale = make_quotient(code.from);
+        scale && is_plain && limit * (1 + 0x1p-20) >= 1 / scale->ratio && code.low <= -limit && code.high >= limit) {
+      at(id).a = code.from;
+    } else if (is_plain && code.low >= -limit - is_i8 && code.high <= limit && code.low < code.high) {
+      leave_out_round(id, code.from);
+    } else {
+      return;
+    }
+    at(id).is_plain = true;
+  }
+
+  // From what a value is made of, down to `last`.
+  void leave_out_round(int id, int last) {
+    while (at(id).a != last)
+      if (is(at(id).a, RowOp::round)) {
+        at(id).a = at(at(id).a).a;
+      } else {
+        id = at(id).a;
+      }
+  }
+
+  // Turns a / scale into a quotient that only codes can be made of; gives the scale where it did.
+  std::optional<Scale> make_quotient(int id) {
+    const RowValue division = at(id);
+    if (division.op != RowOp::div || division.is_wide || uses_[static_cast<std::size_t>(id)] != 1 ||
+        at(division.b).domain == RowDomain::element)
+      return std::nullopt;
+    const std::optional<Scale> scale = scale_of(division.b, division.a);
+    if (!scale || scale->least < kLeastScale || scale->least > kLargestLeastScale || scale->ratio > kLargestRatio)
+      return std::nullopt;
+    const bool is_short = is_of(division.a, DType::bf16) || is_of(division.a, DType::f16);
+    const auto added = [&](RowValue value) {
+      before_[id].push_back(program_.add(value));
+      return before_[id].back();
+    };
+    const int one = added({.op = RowOp::constant, .number = 1});
+    const int inverse = added({.op = RowOp::div, .a = one, .b = division.b});
+    const int most = added({.op = RowOp::constant, .number = std::numeric_limits<float>::max()});
+    const int finite = added({.op = RowOp::at_most, .a = division.b, .b = most});
+    at(id) = {.op = is_short ? RowOp::short_quotient : RowOp::quotient,
+              .domain = division.domain,
+              .a = division.a,
+              .b = finite,
+              .c = inverse};
+    return scale;
+  }
+
+  // Without the values that nobody uses any more.
+  void put_in_order() {
+    std::vector<int> order;
+    for (int id = 0; id < static_cast<int>(uses_.size()); ++id) {
+      for (const int added : before_[id]) order.push_back(added);
+      order.push_back(id);
+    }
+    std::vector<bool> is_used(order.size(), false);
     for (const RowStore& store : program_.stores) is_used[static_cast<std::size_t>(store.value)] = true;
-    for (int id = static_cast<int>(is_used.size()) - 1; id >= 0; --id) {
-      if (!is_used[static_cast<std::size_t>(id)]) continue;
-      for (const int operand : {at(id).a, at(id).b, at(id).c})
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      if (!is_used[static_cast<std::size_t>(*id)]) continue;
+      for (const int operand : {at(*id).a, at(*id).b, at(*id).c})
         if (operand >= 0) is_used[static_cast<std::size_t>(operand)] = true;
     }
-    std::vector<int> moved(is_used.size(), -1);
+    std::vector<int> moved(order.size(), -1);
     std::vector<RowValue> kept;
-    for (std::size_t id = 0; id < is_used.size(); ++id) {
-      if (!is_used[id]) continue;
-      moved[id] = static_cast<int>(kept.size());
-      kept.push_back(program_.values[id]);
+    for (const int id : order) {
+      if (!is_used[static_cast<std::size_t>(id)]) continue;
+      moved[static_cast<std::size_t>(id)] = static_cast<int>(kept.size());
+      kept.push_back(at(id));
       for (int* operand : {&kept.back().a, &kept.back().b, &kept.back().c})
         if (*operand >= 0) *operand = moved[static_cast<std::size_t>(*operand)];
     }
@@ -119,7 +233,8 @@ class Simplification {
   }
 
   RowProgram& program_;
-  std::vector<int> uses_;  // by value
+  std::vector<int> uses_;                   // by value, of those that were there
+  std::map<int, std::vector<int>> before_;  // values that were added, by the one they come before
 };
 
 }  // namespace

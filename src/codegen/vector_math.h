@@ -73,6 +73,14 @@ using FloatLanes = LanesOf<Floats, float>;
     WEFT_EACH_LANE y.lane[i] = row_##op(x.lane[i], z.lane[i]);             \
     return y.vector();                                                     \
   }
+#define WEFT_LANES_OF_TERNARY(op)                                                         \
+  WEFT_LANE_FUNCTION float op(float a, float b, float c) { return row_##op(a, b, c); }    \
+  WEFT_LANE_FUNCTION Floats op(Floats a, Floats b, Floats c) {                            \
+    const FloatLanes x = FloatLanes::of(a), z = FloatLanes::of(b), w = FloatLanes::of(c); \
+    FloatLanes y;                                                                         \
+    WEFT_EACH_LANE y.lane[i] = row_##op(x.lane[i], z.lane[i], w.lane[i]);                 \
+    return y.vector();                                                                    \
+  }
 #define WEFT_LANES_OF_CODES(dtype, Code)                                                    \
   WEFT_LANE_FUNCTION Code to_##dtype(float a) { return encode_##dtype(a); }                 \
   WEFT_LANE_FUNCTION float from_##dtype(Code a) { return decode_##dtype(a); }               \
@@ -90,6 +98,7 @@ using FloatLanes = LanesOf<Floats, float>;
   }
 WEFT_ROW_UNARY(WEFT_LANES_OF_UNARY)
 WEFT_ROW_BINARY(WEFT_LANES_OF_BINARY)
+WEFT_ROW_TERNARY(WEFT_LANES_OF_TERNARY)
 WEFT_ROW_CODES(WEFT_LANES_OF_CODES)
 
 WEFT_LANE_FUNCTION std::uint16_t to_plain_bf16(float a) { return encode_plain_bf16(a); }
@@ -99,10 +108,16 @@ WEFT_LANE_FUNCTION Codes16 to_plain_bf16(Floats a) {
   WEFT_EACH_LANE y.lane[i] = encode_plain_bf16(x.lane[i]);
   return y.vector();
 }
-WEFT_LANE_FUNCTION Codes8 to_nearest_i8(Floats a) {
+WEFT_LANE_FUNCTION Codes8 to_plain_i8(Floats a) {
   const FloatLanes x = FloatLanes::of(a);
   LanesOf<Codes8, std::uint8_t> y;
-  WEFT_EACH_LANE y.lane[i] = encode_nearest_i8(x.lane[i]);
+  WEFT_EACH_LANE y.lane[i] = encode_plain_i8(x.lane[i]);
+  return y.vector();
+}
+WEFT_LANE_FUNCTION Codes8 to_plain_f8e4m3(Floats a) {
+  const FloatLanes x = FloatLanes::of(a);
+  LanesOf<Codes8, std::uint8_t> y;
+  WEFT_EACH_LANE y.lane[i] = encode_plain_f8e4m3(x.lane[i]);
   return y.vector();
 }
 WEFT_LANE_FUNCTION float select_at_most(float a, float number, float b, float c) {
@@ -170,6 +185,12 @@ WEFT_LANE_FUNCTION void store_pairs(Element* to, typename VectorOf<Element>::typ
                                     typename VectorOf<Element>::type second, int count) {
   store_every(to, 2, first, count);
   store_every(to + 1, 2, second, count);
+}
+// Half of the floats that are in turn one of `even` and one of `odd`, from number `begin`.
+WEFT_LANE_FUNCTION Floats joined_pairs(Floats even, Floats odd, int begin) {
+  Floats x;
+  for (int i = 0; i < kLanes; ++i) x[i] = (i % 2 == 0 ? even : odd)[(begin + i) / 2];
+  return x;
 }
 // x in the first `count` lanes, `rest` in the others.
 WEFT_LANE_FUNCTION Floats first_lanes(Floats x, int count, float rest) {

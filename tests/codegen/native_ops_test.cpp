@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <random>
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -77,6 +78,28 @@ TEST_F(NativeOps, GiveTheBitsOfSiluForEveryBfloat) {
       row[code % 128 + 128] = 0x3f80;  // 1
     }
     EXPECT_EQ(run_native_op(op, call, *context).functions, 1);
+  }
+}
+
+// Codes are made of quotients by reciprocals, without limits: of groups of any magnitude, and of what is no number.
+TEST_F(NativeOps, GiveTheCodesOfAnyValues) {
+  std::mt19937 random(5);
+  for (const std::string& features : cpu_features_to_try()) {
+    const auto context = native_context(features);
+    for (const char* name : {"per_token_group_quant_int8", "per_token_group_quant_fp8"})
+      for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+        const Op& op = context->ops.at(name);
+        SampleCall call = make_sample_call(op, {{{"x", {512, 256}}}, {{"group_size", std::int64_t{32}}}}, dtype);
+        Tensor& x = call.operands[0];
+        constexpr double kOdd[] = {INFINITY, -INFINITY, NAN, -0.0, 3e38, 1e-41, -1e-45};
+        for (std::int64_t i = 0; i < 512 * 256; ++i) {
+          const double magnitude = std::exp2(static_cast<double>(i / 32 % 270) - 140);
+          const double value = (static_cast<double>(random() % 65536) / 32768 - 1) * magnitude;
+          store_double(dtype, x.data(), i, random() % 512 == 0 ? kOdd[random() % 7] : value);
+        }
+        SCOPED_TRACE(fmt::format("{} {} {}", name, dtype_text(dtype), features));
+        EXPECT_EQ(run_native_op(op, call, *context).functions, 1);
+      }
   }
 }
 

@@ -28,7 +28,7 @@ std::int64_t extent_of(const RowPlacement& placement, std::int64_t columns) {
 
 class Maker {
  public:
-  Maker(std::mt19937& random, bool tame) : random_(random), tame_(tame) {}
+  Maker(std::mt19937& random, bool tame) : random_(random), tame_(tame), in_pairs_(!tame && below(3) == 0) {}
 
   RowProgram run() {
     constexpr std::int64_t kColumns[] = {1, 3, 16, 17, 63, 64, 65, 96, 130, 576};
@@ -41,6 +41,8 @@ class Maker {
     } else {
       program_.columns = kColumns[below(10)];
     }
+    if (in_pairs_) program_.columns = (program_.columns + 31) / 32 * 32;
+    if (in_pairs_ && grouped) program_.group = 32;
     const int loads = 2 + static_cast<int>(below(3));
     for (int i = 0; i < loads; ++i) load(i == 0 ? RowDomain::element : any_domain());
     const int steps = 3 + static_cast<int>(below(tame_ ? 8 : 14));
@@ -74,15 +76,21 @@ class Maker {
   void load(RowDomain domain) {
     constexpr DType kDTypes[] = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::i8, DType::f8e4m3};
     RowBuffer buffer{.dtype = kDTypes[tame_ ? 0 : below(6)]};
+    if (in_pairs_ && domain == RowDomain::element) buffer.dtype = short_dtype();
     const bool shared = domain == RowDomain::constant || (domain == RowDomain::element && below(4) == 0);
     buffer.row_stride = shared ? 0 : count_of(domain) + static_cast<std::int64_t>(below(2) * 3);
-    if (domain == RowDomain::element && below(4) == 0) {
+    if (domain == RowDomain::element && !in_pairs_ && below(4) == 0) {
       buffer.placement = any_placement();
       if (buffer.row_stride > 0) buffer.row_stride = extent_of(buffer.placement, program_.columns) + 3;
     }
     if (buffer.row_stride > 0 && below(4) == 0) take_rows(buffer);
     program_.buffers.push_back(buffer);
     program_.add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(program_.buffers.size()) - 1});
+  }
+
+  DType short_dtype() {
+    constexpr DType kDTypes[] = {DType::bf16, DType::bf16, DType::i8, DType::f8e4m3};
+    return kDTypes[below(4)];
   }
 
   void take_rows(RowBuffer& buffer) {
@@ -163,7 +171,10 @@ class Maker {
     constexpr DType kRounded[] = {DType::bf16,   DType::f16,        DType::i8,    DType::u8,
                                   DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2};
     const int a = any(), b = any();
-    switch (below(10)) {
+    switch (below(11)) {
+      case 10:
+        codes(below(2) == 0 ? a : add({.op = RowOp::convert, .a = a, .dtype = DType::bf16}));
+        return;
       case 0:
       case 1:
         unary(kUnary[below(10)], a);
@@ -194,6 +205,18 @@ class Maker {
     }
   }
 
+  // Codes by the largest magnitude of a group or row, as quantising ops make them.
+  void codes(int a) {
+    if (domain_of(a) != RowDomain::element) return;
+    const bool is_i8 = below(2) == 0;
+    const float limit = is_i8 ? 127.0f : 448.0f;
+    const RowOp largest = program_.group > 0 ? RowOp::group_max : RowOp::row_max;
+    const int least = binary(RowOp::at_least, unary(largest, unary(RowOp::abs, a)), constant(1e-10f));
+    int code = held(binary(RowOp::div, a, binary(RowOp::div, least, constant(limit))), limit);
+    if (is_i8 && below(4) != 0) code = unary(RowOp::round, code);
+    add({.op = RowOp::convert, .a = code, .dtype = is_i8 ? DType::i8 : DType::f8e4m3});
+  }
+
   void silu(int a) {
     const int divisor = binary(RowOp::add, unary(RowOp::exp, unary(RowOp::neg, a)), constant(1));
     add({.op = RowOp::convert, .a = binary(RowOp::div, a, divisor), .dtype = DType::bf16});
@@ -205,11 +228,12 @@ class Maker {
     if (domain == RowDomain::constant) domain = RowDomain::row;
     DType dtype = kDTypes[tame_ ? 0 : below(6)];
     const RowValue& made = program_.values[static_cast<std::size_t>(value)];
-    if (made.op == RowOp::convert && below(2) == 0) dtype = made.dtype;
+    if (in_pairs_ && domain == RowDomain::element) dtype = short_dtype();
+    if (made.op == RowOp::convert && (!in_pairs_ || made.dtype != DType::f16) && below(2) == 0) dtype = made.dtype;
     const int buffer = static_cast<int>(program_.buffers.size());
     program_.buffers.push_back({.dtype = dtype, .is_output = true, .row_stride = count_of(domain)});
     RowStore store{buffer, value, domain};
-    if (domain == RowDomain::element && below(4) == 0) {
+    if (domain == RowDomain::element && !in_pairs_ && below(4) == 0) {
       store.placement = any_placement();
       store.offset = static_cast<std::int64_t>(below(2)) * 5;
       program_.buffers.back().row_stride = store.offset + extent_of(store.placement, program_.columns);
@@ -224,6 +248,7 @@ class Maker {
 
   std::mt19937& random_;
   bool tame_;
+  bool in_pairs_;  // whether elements are what lies in pairs of vectors
   RowProgram program_;
 };
 

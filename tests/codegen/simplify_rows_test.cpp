@@ -22,7 +22,18 @@ class OneInput {
     const int power = add({.op = RowOp::exp, .a = add({.op = RowOp::neg, .a = a})});
     return add({.op = RowOp::add, .a = power, .b = one()});
   }
-  int convert(int a) { return add({.op = RowOp::convert, .a = a, .dtype = DType::bf16}); }
+  int convert(int a, DType dtype = DType::bf16) { return add({.op = RowOp::convert, .a = a, .dtype = dtype}); }
+  int constant(double number) { return add({.op = RowOp::constant, .number = number}); }
+  // The input's largest magnitude, at least `least`, by `limit`.
+  int scale(double least, double limit) {
+    const int largest = add({.op = RowOp::row_max, .a = add({.op = RowOp::abs, .a = 0})});
+    const int held = add({.op = RowOp::at_least, .a = largest, .b = constant(least)});
+    return add({.op = RowOp::div, .a = held, .b = constant(limit)});
+  }
+  int held(int a, double limit) {
+    const int low = add({.op = RowOp::at_least, .a = a, .b = constant(-limit)});
+    return add({.op = RowOp::at_most, .a = low, .b = constant(limit)});
+  }
   void store(int value) { program_.stores.push_back({1, value, RowDomain::element}); }
   // The values, after simplify_rows.
   std::string simplified() {
@@ -96,6 +107,73 @@ TEST(SimplifyRows, EveryFunctionOfAShortNanGivesAShortQuietOne) {
     EXPECT_TRUE(std::isnan(a) || encode_plain_bf16(a) == encode_bf16(a)) << upper;
   }
   EXPECT_GT(count, 6 * 254);
+}
+
+TEST(SimplifyRows, MakesCodesOfQuotientsThatNeedNoLimits) {
+  OneInput rows(DType::bf16);
+  const int quotient = rows.add({.op = RowOp::div, .a = 0, .b = rows.scale(1e-10, 127)});
+  rows.store(rows.convert(rows.add({.op = RowOp::round, .a = rows.held(quotient, 127)}), DType::i8));
+  EXPECT_EQ(rows.simplified(),
+            "  v0 elem = load 0\n  v1 elem = abs v0\n  v2 row = row_max v1\n  v3 const = constant 1e-10\n"
+            "  v4 row = at_least v2 v3\n  v5 const = constant 127\n  v6 row = div v4 v5\n  v7 const = constant 1\n"
+            "  v8 row = div v7 v6\n  v9 const = constant 3.40282347e+38\n  v10 row = at_most v6 v9\n"
+            "  v11 elem = short_quotient v0 v10 v8\n  v12 elem = convert v11 i8 plain\n");
+}
+
+// The scale's least is too small, limits are closer, codes go toward zero, the value is of f32, or is used otherwise.
+TEST(SimplifyRows, KeepsWhatQuotientsNeed) {
+  enum class Change { none, small, close, truncated, wide, shared };
+  const auto simplified = [](Change change) {
+    OneInput rows(change == Change::wide ? DType::f32 : DType::bf16);
+    const int scale = rows.scale(change == Change::small ? 1e-20 : 1e-10, 448);
+    const int quotient = rows.add({.op = RowOp::div, .a = 0, .b = scale});
+    const DType dtype = change == Change::truncated ? DType::i8 : DType::f8e4m3;
+    rows.store(rows.convert(rows.held(quotient, change == Change::close ? 100 : 448), dtype));
+    if (change == Change::shared) rows.store(quotient);
+    return rows.simplified();
+  };
+  const auto has = [&](Change change, const std::string& text) {
+    return simplified(change).find(text) != std::string::npos;
+  };
+  EXPECT_FALSE(has(Change::none, "at_least v1"));
+  for (const Change change : {Change::none, Change::close, Change::truncated})
+    EXPECT_TRUE(has(change, "short_quotient"));
+  EXPECT_TRUE(has(Change::wide, "elem = quotient"));
+  for (const Change change : {Change::small, Change::shared}) EXPECT_FALSE(has(change, "quotient"));
+  for (const Change change : {Change::small, Change::close, Change::truncated, Change::shared})
+    EXPECT_TRUE(has(change, "elem = at_most"));
+  EXPECT_TRUE(has(Change::close, "f8e4m3 plain"));
+  EXPECT_FALSE(has(Change::truncated, "plain"));
+}
+
+TEST(SimplifyRows, QuotientsHaveTheBitsOfDivisions) {
+  for (std::uint32_t scale = 0; scale < 0x800000u; scale += 1021) {
+    const float b = float_of_bits(0x3f800000u + scale), c = 1.0f / b;
+    for (std::uint32_t code = 0; code < 0x800000u; code += 0x2000) {
+      const float a = float_of_bits(0x3f800000u + code);
+      ASSERT_EQ(nearer_quotient(a * c, a, b, c), a / b) << a << " " << b;
+    }
+    const float a = float_of_bits(0x3f800000u + scale * 7919u % 0x800000u);
+    const float near = nearer_quotient(a * c, a, b, c);
+    ASSERT_EQ(nearer_quotient(near, a, b, c), a / b) << a << " " << b;
+  }
+  EXPECT_TRUE(std::signbit(nearer_quotient(-0.0f, -0.0f, 3.0f, 1.0f / 3.0f)));
+}
+
+TEST(SimplifyRows, PlainCodesAreThoseOfTheCast) {
+  for (std::uint64_t bits = 0; bits < 0x100000000u; bits += 499) {
+    const float a = float_of_bits(static_cast<std::uint32_t>(bits));
+    if (std::isnan(a) || std::abs(a) < 464) {
+      EXPECT_EQ(encode_plain_f8e4m3(a), encode_f8e4m3(a)) << a;
+    }
+    if (std::isnan(a) || std::abs(a) < 127.5f) {
+      EXPECT_EQ(encode_plain_i8(a), encode_i8(row_round(a))) << a;
+    }
+  }
+  for (int code = -448 * 64; code <= 448 * 64; ++code) {
+    const float a = static_cast<float>(code) / 64;
+    EXPECT_EQ(encode_plain_f8e4m3(a), encode_f8e4m3(a)) << a;
+  }
 }
 
 TEST(SimplifyRows, TheDivisorOfSiluHasTheBitsOfItsParts) {

@@ -50,7 +50,7 @@ void LlvmBuilder::begin(const RowProgram& program) {
   entry_ = LLVMAppendBasicBlockInContext(context_, function_, "entry");
   LLVMPositionBuilderAtEnd(builder_, entry_);
   std::vector<LLVMValueRef> bases;
-  const std::size_t count = program.buffers.size() + (program.slots > 0 ? 1 : 0);
+  const std::size_t count = program.buffers.size() + (program.slots.empty() ? 0 : 1);
   for (std::size_t i = 0; i < count; ++i) {
     LLVMValueRef at = number(static_cast<std::int64_t>(i));
     bases.push_back(LLVMBuildLoad2(builder_, pointer_,
@@ -189,6 +189,10 @@ LLVMValueRef LlvmBuilder::binary(RowOp op, LLVMValueRef a, LLVMValueRef b) {
   }
 }
 
+LLVMValueRef LlvmBuilder::ternary(RowOp op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
+  return call_row_op(std::string(row_op_text(op)), LLVMTypeOf(a), {a, b, c});
+}
+
 LLVMValueRef LlvmBuilder::replace_zero(LLVMValueRef a, float value, LLVMValueRef b) {
   return call_row_op("replace_zero", LLVMTypeOf(a), {a, like(a, value), b});
 }
@@ -211,12 +215,29 @@ LLVMValueRef LlvmBuilder::encode(DType dtype, LLVMValueRef floats) {
   return LLVMBuildTrunc(builder_, words, codes, "");
 }
 
+LLVMValueRef LlvmBuilder::encode_plain(DType dtype, LLVMValueRef floats) {
+  if (dtype == DType::bf16) return encode_plain_bf16(floats);
+  if (dtype == DType::i8) return encode_plain_i8(floats);
+  const LLVMValueRef words = call(fmt::format("weft_to_plain_{}_v", dtype_text(dtype)), words_, {floats});
+  return LLVMBuildTrunc(builder_, words, as_wide_as(floats, element_type(dtype)), "");
+}
+
 LLVMValueRef LlvmBuilder::encode_plain_bf16(LLVMValueRef floats) {
   const auto word = [&](unsigned number) {
     const LLVMValueRef one = LLVMConstInt(word_, number, false);
     return is_vector(floats) ? splat(one) : one;
   };
   const LLVMValueRef bits = LLVMBuildBitCast(builder_, floats, as_wide_as(floats, word_), "");
+  if (lanes_ == 16 && is_vector(floats)) {
+    // Half up, and back to the even one where it was in the middle: masks take one step less.
+    const LLVMValueRef up = LLVMBuildAdd(builder_, bits, word(0x8000), "");
+    const LLVMValueRef low = LLVMBuildAnd(builder_, up, word(0xffff), "");
+    const LLVMValueRef is_middle = LLVMBuildICmp(builder_, LLVMIntEQ, low, word(0), "");
+    const LLVMValueRef even = LLVMBuildAnd(builder_, up, word(0xfffeffff), "");
+    const LLVMValueRef rounded = LLVMBuildSelect(builder_, is_middle, even, up, "");
+    return LLVMBuildTrunc(builder_, LLVMBuildLShr(builder_, rounded, word(16), ""),
+                          as_wide_as(floats, element_type(DType::bf16)), "");
+  }
   const LLVMValueRef upper = LLVMBuildLShr(builder_, bits, word(16), "");
   const LLVMValueRef half = LLVMBuildAdd(builder_, LLVMBuildAnd(builder_, upper, word(1), ""), word(0x7fff), "");
   const LLVMValueRef rounded = LLVMBuildLShr(builder_, LLVMBuildAdd(builder_, bits, half, ""), word(16), "");
@@ -225,7 +246,7 @@ LLVMValueRef LlvmBuilder::encode_plain_bf16(LLVMValueRef floats) {
 
 // The processor's conversion rounds to nearest, as all arithmetic here does, and makes the smallest integer of a NaN,
 // whose lowest byte is 0.
-LLVMValueRef LlvmBuilder::encode_nearest_i8(LLVMValueRef floats) {
+LLVMValueRef LlvmBuilder::encode_plain_i8(LLVMValueRef floats) {
   LLVMValueRef words = nullptr;
   if (lanes_ == 16) {
     const LLVMValueRef every_lane = LLVMConstAllOnes(LLVMInt16TypeInContext(context_));
@@ -291,8 +312,13 @@ LLVMValueRef LlvmBuilder::sum(const std::vector<LLVMValueRef>& vectors) {
   return LLVMBuildExtractElement(builder_, rest, LLVMConstInt(word_, 0, false), "");
 }
 
+// Of floats without a sign: the order of their bits (row_larger), of vectors as wide as they are.
 LLVMValueRef LlvmBuilder::larger(LLVMValueRef a, LLVMValueRef b) {
-  return call_row_op("larger", LLVMTypeOf(a), {a, b});
+  const LLVMTypeRef floats = LLVMTypeOf(a);
+  const LLVMTypeRef words = is_vector(a) ? LLVMVectorType(word_, LLVMGetVectorSize(floats)) : word_;
+  const LLVMValueRef largest = call_intrinsic(
+      "llvm.umax", {words}, {LLVMBuildBitCast(builder_, a, words, ""), LLVMBuildBitCast(builder_, b, words, "")});
+  return LLVMBuildBitCast(builder_, largest, floats, "");
 }
 
 LLVMValueRef LlvmBuilder::largest(const std::vector<LLVMValueRef>& vectors) {
@@ -304,15 +330,8 @@ LLVMValueRef LlvmBuilder::largest(const std::vector<LLVMValueRef>& vectors) {
     partial = std::move(next);
   }
   LLVMValueRef rest = partial[0];
-  // Lanes turn, so that each step still has a whole vector, as the prelude's functions take it.
-  for (unsigned width = static_cast<unsigned>(lanes_) / 2; width > 0; width /= 2) {
-    std::vector<LLVMValueRef> lanes;
-    for (unsigned i = 0; i < static_cast<unsigned>(lanes_); ++i)
-      lanes.push_back(LLVMConstInt(word_, (i + width) % static_cast<unsigned>(lanes_), false));
-    const LLVMValueRef turned = LLVMBuildShuffleVector(
-        builder_, rest, LLVMGetPoison(floats_), LLVMConstVector(lanes.data(), static_cast<unsigned>(lanes_)), "");
-    rest = larger(rest, turned);
-  }
+  for (unsigned width = static_cast<unsigned>(lanes_) / 2; width > 0; width /= 2)
+    rest = larger(half(rest, 0, width), half(rest, width, width));
   return LLVMBuildExtractElement(builder_, rest, LLVMConstInt(word_, 0, false), "");
 }
 

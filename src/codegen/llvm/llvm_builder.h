@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <llvm-c/Core.h>
@@ -40,20 +41,27 @@ class LlvmBuilder {
   Value splat(Value one);
   Value unary(RowOp op, Value a);
   Value binary(RowOp op, Value a, Value b);
+  Value ternary(RowOp op, Value a, Value b, Value c);
   Value replace_zero(Value a, float number, Value b);
   Value select_at_most(Value a, float number, Value b, Value c);
   Value encode(DType dtype, Value floats);
-  Value encode_plain_bf16(Value floats);
-  Value encode_nearest_i8(Value floats);
+  Value encode_plain(DType dtype, Value floats);
   Value decode(DType dtype, Value codes);
 
   Value load(int buffer, Index index, std::int64_t offset, int count);
   void store(const RowStore& store, Index index, std::int64_t offset, Value codes, int count);
   void store_pairs(const RowStore& store, Index index, std::int64_t offset, Value first, Value second, int count);
+  std::pair<Value, Value> load_pairs(int buffer, Index index, std::int64_t offset);
+  std::pair<Value, Value> joined_pairs(Value even, Value odd);
+  void prefetch_next(int buffer, Index index, std::int64_t offset);
+  void prefetch_store(const RowStore& store, Index index, std::int64_t offset);
   Value load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
   void store_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor, Value code);
   Value load_slot(int slot, Index index, std::int64_t offset);
   void store_slot(int slot, Index index, std::int64_t offset, Value vector);
+
+  Value load_one_of_slot(int slot, Index index, std::int64_t offset, std::int64_t divisor);
+  void store_one_of_slot(int slot, Index index, std::int64_t offset, std::int64_t divisor, Value one);
 
   Variable variable(Value start);
   Value get(Variable variable);
@@ -70,6 +78,8 @@ class LlvmBuilder {
     std::int64_t step;
   };
 
+  Value encode_plain_bf16(Value floats);
+  Value encode_plain_i8(Value floats);
   LLVMValueRef number(std::int64_t value) const;
   LLVMTypeRef element_type(DType dtype) const;
   bool is_vector(LLVMValueRef value) const;
@@ -89,10 +99,14 @@ class LlvmBuilder {
   LLVMValueRef place_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef places_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef address(int buffer, LLVMValueRef place);
+  void prefetch(LLVMValueRef from);
   // The first `count` lanes.
   void store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned alignment, int count);
   LLVMValueRef one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
-  LLVMValueRef slot_address(int slot, Index index, std::int64_t offset);
+  // Of element (index + offset) / divisor.
+  LLVMValueRef slot_address(int slot, Index index, std::int64_t offset, std::int64_t divisor = 1);
+  // Codes of `even` and `odd` in turn, as halves of integers of twice their width.
+  LLVMValueRef words_of_pairs(LLVMValueRef even, LLVMValueRef odd, unsigned bits);
   LLVMValueRef half(LLVMValueRef vector, unsigned from, unsigned width);
   // Lanes of a and b, numbered one after another.
   LLVMValueRef shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<int>& lanes);

@@ -111,6 +111,11 @@ void LlvmBuilder::store_pairs(const RowStore& store, Index index, std::int64_t o
                               LLVMValueRef second, int count) {
   const DType dtype = program_->buffers[static_cast<std::size_t>(store.buffer)].dtype;
   LLVMValueRef to = address(store.buffer, place_of(store.placement, index, offset, store.offset));
+  if (dtype != DType::f32 && count == lanes_) {
+    const LLVMValueRef words = words_of_pairs(first, second, 8 * element_bytes(dtype));
+    LLVMSetAlignment(LLVMBuildStore(builder_, words, to), element_bytes(dtype));
+    return;
+  }
   for (int begin = 0; begin < 2 * count; begin += lanes_) {
     std::vector<int> lanes;
     for (int i = begin; i < begin + lanes_; ++i) lanes.push_back(i / 2 + i % 2 * lanes_);
@@ -118,6 +123,59 @@ void LlvmBuilder::store_pairs(const RowStore& store, Index index, std::int64_t o
     store_vector(shuffle(first, second, lanes), LLVMBuildGEP2(builder_, element_type(dtype), to, &after, 1, ""),
                  element_bytes(dtype), std::min(lanes_, 2 * count - begin));
   }
+}
+
+LLVMValueRef LlvmBuilder::words_of_pairs(LLVMValueRef even, LLVMValueRef odd, unsigned bits) {
+  const auto count = static_cast<unsigned>(lanes_);
+  if (bits == 8 && lanes_ == 16 && LLVMIsATruncInst(even) != nullptr && LLVMIsATruncInst(odd) != nullptr) {
+    // Of 32-bit words, which are made narrower together: an intrinsic, or both would be on their own before.
+    const LLVMValueRef high = LLVMBuildShl(builder_, LLVMGetOperand(odd, 0), splat(LLVMConstInt(word_, 8, false)), "");
+    const LLVMValueRef low =
+        LLVMBuildAnd(builder_, LLVMGetOperand(even, 0), splat(LLVMConstInt(word_, 255, false)), "");
+    const LLVMTypeRef halves = LLVMVectorType(LLVMInt16TypeInContext(context_), count);
+    return call_intrinsic("llvm.x86.avx512.mask.pmov.dw.512", {},
+                          {LLVMBuildOr(builder_, high, low, ""), LLVMConstNull(halves),
+                           LLVMConstAllOnes(LLVMInt16TypeInContext(context_))});
+  }
+  const LLVMTypeRef words = LLVMVectorType(LLVMIntTypeInContext(context_, 2 * bits), count);
+  const LLVMValueRef width = LLVMConstInt(LLVMIntTypeInContext(context_, 2 * bits), bits, false);
+  const LLVMValueRef high = LLVMBuildShl(builder_, LLVMBuildZExt(builder_, odd, words, ""), splat(width), "");
+  return LLVMBuildOr(builder_, LLVMBuildZExt(builder_, even, words, ""), high, "");
+}
+
+std::pair<LLVMValueRef, LLVMValueRef> LlvmBuilder::load_pairs(int buffer, Index index, std::int64_t offset) {
+  const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
+  const unsigned bits = 8 * element_bytes(at.dtype);
+  const LLVMTypeRef word = LLVMIntTypeInContext(context_, 2 * bits);
+  const LLVMValueRef words = LLVMBuildLoad2(builder_, LLVMVectorType(word, static_cast<unsigned>(lanes_)),
+                                            address(buffer, place_of(at.placement, index, offset, 0)), "");
+  LLVMSetAlignment(words, element_bytes(at.dtype));
+  const LLVMValueRef high = LLVMBuildLShr(builder_, words, splat(LLVMConstInt(word, bits, false)), "");
+  const LLVMTypeRef codes = LLVMVectorType(element_type(at.dtype), static_cast<unsigned>(lanes_));
+  return {LLVMBuildTrunc(builder_, words, codes, ""), LLVMBuildTrunc(builder_, high, codes, "")};
+}
+
+std::pair<LLVMValueRef, LLVMValueRef> LlvmBuilder::joined_pairs(LLVMValueRef even, LLVMValueRef odd) {
+  std::vector<int> lanes;
+  for (int i = 0; i < 2 * lanes_; ++i) lanes.push_back(i / 2 + i % 2 * lanes_);
+  const auto middle = lanes.begin() + lanes_;
+  return {shuffle(even, odd, {lanes.begin(), middle}), shuffle(even, odd, {middle, lanes.end()})};
+}
+
+void LlvmBuilder::prefetch(LLVMValueRef from) {
+  constexpr unsigned kReads = 0, kSecondCache = 2, kData = 1;
+  call_intrinsic("llvm.prefetch", {pointer_},
+                 {from, LLVMConstInt(word_, kReads, false), LLVMConstInt(word_, kSecondCache, false),
+                  LLVMConstInt(word_, kData, false)});
+}
+
+void LlvmBuilder::prefetch_next(int buffer, Index index, std::int64_t offset) {
+  const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
+  prefetch(address(buffer, place_of(at.placement, index, offset, at.row_stride)));
+}
+
+void LlvmBuilder::prefetch_store(const RowStore& store, Index index, std::int64_t offset) {
+  prefetch(address(store.buffer, place_of(store.placement, index, offset, store.offset)));
 }
 
 LLVMValueRef LlvmBuilder::one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor) {
@@ -135,9 +193,20 @@ void LlvmBuilder::store_one(int buffer, Index index, std::int64_t offset, std::i
   LLVMBuildStore(builder_, code, one_address(buffer, index, offset, divisor));
 }
 
-LLVMValueRef LlvmBuilder::slot_address(int slot, Index index, std::int64_t offset) {
-  LLVMValueRef at = index_value(index, offset + slot * program_->slot_floats());
-  return LLVMBuildGEP2(builder_, float_, scratch_, &at, 1, "");
+LLVMValueRef LlvmBuilder::slot_address(int slot, Index index, std::int64_t offset, std::int64_t divisor) {
+  LLVMValueRef at = index_value(index, offset), begin = number(program_->slots[static_cast<std::size_t>(slot)]);
+  if (divisor != 1) at = LLVMBuildUDiv(builder_, at, number(divisor), "");
+  const LLVMValueRef first = LLVMBuildGEP2(builder_, float_, scratch_, &begin, 1, "");
+  return LLVMBuildGEP2(builder_, float_, first, &at, 1, "");
+}
+
+LLVMValueRef LlvmBuilder::load_one_of_slot(int slot, Index index, std::int64_t offset, std::int64_t divisor) {
+  return LLVMBuildLoad2(builder_, float_, slot_address(slot, index, offset, divisor), "");
+}
+
+void LlvmBuilder::store_one_of_slot(int slot, Index index, std::int64_t offset, std::int64_t divisor,
+                                    LLVMValueRef one) {
+  LLVMBuildStore(builder_, one, slot_address(slot, index, offset, divisor));
 }
 
 LLVMValueRef LlvmBuilder::load_slot(int slot, Index index, std::int64_t offset) {

@@ -18,6 +18,9 @@ using WordLanes = LanesOf<Words, std::uint32_t>;
 #define WEFT_EXPORT_BINARY(op)                                              \
   WEFT_EXPORT Floats weft_##op##_v(Floats a, Floats b) { return op(a, b); } \
   WEFT_EXPORT float weft_##op##_s(float a, float b) { return op(a, b); }
+#define WEFT_EXPORT_TERNARY(op)                                                          \
+  WEFT_EXPORT Floats weft_##op##_v(Floats a, Floats b, Floats c) { return op(a, b, c); } \
+  WEFT_EXPORT float weft_##op##_s(float a, float b, float c) { return op(a, b, c); }
 // Codes come and go as 32-bit words: vectors of smaller ones would be passed as other types.
 #define WEFT_EXPORT_CODES(dtype, Code)                                                 \
   WEFT_EXPORT Words weft_to_##dtype##_v(Floats a) {                                    \
@@ -37,7 +40,15 @@ using WordLanes = LanesOf<Words, std::uint32_t>;
 
 WEFT_ROW_UNARY(WEFT_EXPORT_UNARY)
 WEFT_ROW_BINARY(WEFT_EXPORT_BINARY)
+WEFT_ROW_TERNARY(WEFT_EXPORT_TERNARY)
 WEFT_ROW_CODES(WEFT_EXPORT_CODES)
+
+WEFT_EXPORT Words weft_to_plain_f8e4m3_v(Floats a) {
+  const FloatLanes x = FloatLanes::of(a);
+  WordLanes y;
+  WEFT_EACH_LANE y.lane[i] = encode_plain_f8e4m3(x.lane[i]);
+  return y.vector();
+}
 
 WEFT_EXPORT Floats weft_select_at_most_v(Floats a, Floats number, Floats b, Floats c) {
   return select_at_most(a, number, b, c);
