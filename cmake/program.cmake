@@ -23,7 +23,8 @@ set_target_properties(weft PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DI
 include(GNUInstallDirs)
 install(TARGETS weft)
 install(TARGETS weft_shared LIBRARY)
-install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL)
+# compile.h is for programs of this tree: it reads src/, and libweft.so has the C interface alone.
+install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL PATTERN compile.h EXCLUDE)
 install(FILES src/capi/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
 # The program writes its own completion scripts.
 foreach(script bash:bash-completion/completions/weft fish:fish/vendor_completions.d/weft.fish

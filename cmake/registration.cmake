@@ -10,6 +10,17 @@ weft_table(
   FOLDERS src/ops
   HEADER ir/op.h ENTRY OpEntry ACCESS op_table
   FUNCTION define_op_@stem@ ARGUMENT OpDefinition& FIELDS @stem@)
+set(includes "")
+weft_sources(sources IN src/ops)
+foreach(source IN LISTS sources)
+  weft_fill(include "#include \"ops/@stem@.h\"" ${source})
+  string(APPEND includes "${include}\n")
+endforeach()
+weft_write_if_changed(${WEFT_GENERATED}/ops/all.h "#pragma once
+
+// Made by the build from the files of: src/ops
+
+${includes}")
 weft_table(
   FILE ${WEFT_GENERATED}/kernel_table.cpp
   FOLDERS ${provider_folders} EXCEPT provider.cpp

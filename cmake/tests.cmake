@@ -85,6 +85,10 @@ function(weft_suite name folder label sources)
   if(name MATCHES "^(end_to_end|errors|cli)")
     add_dependencies(test_${name} weft)
   endif()
+  if(name STREQUAL "capture")
+    add_dependencies(test_capture example_capture)
+    target_compile_definitions(test_capture PRIVATE WEFT_EXAMPLE="$<TARGET_FILE:example_capture>")
+  endif()
   # A program of plain C cannot load what a sanitizer is built into.
   if(name STREQUAL "capi" AND NOT WEFT_SANITIZE)
     add_dependencies(test_${name} weft_shared)
@@ -137,12 +141,13 @@ function(weft_tests)
     weft_program_of_tests(${name} ${program})
   endforeach()
 
-  # The vectors and references that other programs gave: all families of which ops exist here, and the cases that are
-  # known to differ must go on differing; tests/data/README.md says why.
+  # The vectors and references that other programs gave: all families of which ops exist here, by the meanings and by
+  # every provider under every level of instruction sets; and the cases that are known to differ must go on differing;
+  # tests/data/README.md says why.
   foreach(family activations block_linear fused ir_ops numbers quant_fp8 quant_int8 quant_kernels quant_mx rope)
     add_test(NAME vectors_${family}
-             COMMAND check_vectors ${CMAKE_SOURCE_DIR}/tests/data/ops --family ${family} --expect-failing
-                     ${CMAKE_SOURCE_DIR}/tests/check_vectors_differing.txt)
+             COMMAND check_vectors ${CMAKE_SOURCE_DIR}/tests/data/ops --every --family ${family}
+                     --expect-failing ${CMAKE_SOURCE_DIR}/tests/check_vectors_differing.txt)
     set_tests_properties(vectors_${family} PROPERTIES LABELS fast)
   endforeach()
   add_dependencies(fast_tests check_vectors)

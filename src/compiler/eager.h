@@ -19,7 +19,7 @@ class EagerEvaluator : public Evaluator {
   // `range` is the token range the choice of kernels is made for, as in compiled mode.
   EagerEvaluator(const Context& context, TokenRange range) : EagerEvaluator(context, range, false) {}
 
-  Value value(Tensor tensor) { return Value::concrete(*this, std::move(tensor)); }
+  Value value(Tensor tensor) override { return Value::concrete(*this, std::move(tensor)); }
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
 
  private:

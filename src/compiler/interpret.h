@@ -14,7 +14,7 @@ class Interpreter : public Evaluator {
   Interpreter(const Context& context, ThreadPool& threads, const RankGroups& groups)
       : Evaluator(context.ops), context_(context), threads_(threads), groups_(groups) {}
 
-  Value value(Tensor tensor) { return Value::concrete(*this, std::move(tensor)); }
+  Value value(Tensor tensor) override { return Value::concrete(*this, std::move(tensor)); }
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
 
  private:

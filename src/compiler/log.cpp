@@ -20,8 +20,8 @@ struct Topic {
 
 // In the order of the flow.
 constexpr Topic kTopics[] = {
-    {"guards", false},  {"recompiles", false}, {"graph_breaks", false}, {"passes", true}, {"fusion", true},
-    {"lowering", true}, {"schedule", false},   {"output_code", false},  {"replay", true}, {"cache", false},
+    {"guards", true},   {"recompiles", true}, {"graph_breaks", true}, {"passes", true}, {"fusion", true},
+    {"lowering", true}, {"schedule", false},  {"output_code", false}, {"replay", true}, {"cache", false},
 };
 
 const Topic& topic_named(const std::string& name) {

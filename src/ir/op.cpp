@@ -220,7 +220,11 @@ Values call(const char* name, const Values& operands, const NamedAttributes& att
   for (const Value& operand : operands) {
     if (!operand.present()) continue;
     if (home == nullptr) home = &operand.home();
-    CHECK(home == &operand.home(), "[{}] was called on values of two different evaluators", name);
+    USER_CHECK(
+        home == &operand.home(),
+        "[{}] wanted values of one home, but was given values of two: what is traced takes a tensor from outside "
+        "by home().value(tensor)",
+        name);
   }
   CHECK(home != nullptr, "[{}] was called without any value and without an evaluator", name);
   const Op& op = home->ops().at(name);

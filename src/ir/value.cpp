@@ -62,4 +62,27 @@ Attributes Evaluator::complete(const Op& op, const NamedAttributes& given) const
   return complete_attributes(op.schema, given);
 }
 
+Value Evaluator::value(Tensor tensor) {
+  CHECK(false, "a tensor of type {} cannot enter here: it has no name", tensor.meta.text());
+}
+
+Tensor Evaluator::read(const Value& value, const Reading& reading) {
+  USER_CHECK(value.has_data(), "[{}] wanted a value with data, but {} is known by its type alone here ({}:{})",
+             reading.what, value.meta().text(), reading.where.file_name(), reading.where.line());
+  return value.tensor();
+}
+
+bool Evaluator::decide(const DimCondition& condition, const Reading& reading) {
+  const Truth truth = condition.truth({});
+  USER_CHECK(truth != Truth::unknown, "[{}] wanted one answer for all sizes, but {} depends on them ({}:{})",
+             reading.what, condition.text(), reading.where.file_name(), reading.where.line());
+  return truth == Truth::yes;
+}
+
+std::int64_t Evaluator::settle(const Dim& size, const Reading& reading) {
+  USER_CHECK(size.is_number(), "[{}] wanted a number, but the size is {}, which every run has its own of ({}:{})",
+             reading.what, size.text(), reading.where.file_name(), reading.where.line());
+  return size.number();
+}
+
 }  // namespace weft

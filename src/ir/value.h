@@ -6,10 +6,12 @@
 // interpreter runs meanings, the meta evaluator infers types. Code over Values never branches on the mode.
 
 #include <memory>
+#include <source_location>
 #include <span>
 #include <vector>
 
 #include "tensor/attribute.h"
+#include "tensor/dim_condition.h"
 #include "tensor/tensor.h"
 
 namespace weft {
@@ -36,6 +38,7 @@ class Value {
   GraphValue* graph_value() const { return traced_; }
   // -1 unless of a pattern.
   int pattern_number() const { return number_; }
+  bool has_data() const { return tensor_ != nullptr; }
   // InternalError unless concrete.
   const Tensor& tensor() const;
 
@@ -54,6 +57,12 @@ class Value {
 
 using Values = std::vector<Value>;
 
+// Where somebody asks for what only a run knows.
+struct Reading {
+  const char* what = "";  // "item()"
+  std::source_location where;
+};
+
 // What runs a call of an op on Values of its own.
 class Evaluator {
  public:
@@ -68,6 +77,15 @@ class Evaluator {
   // One call, checked and completed by `call` in ir/op.h: operands in schema order (absent optional ones are none),
   // every attribute present. `maybe_inplace` gives the op's donated arguments away.
   virtual Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) = 0;
+
+  // A tensor as a value of this home. InternalError where values have no data, or enter by name alone.
+  virtual Value value(Tensor tensor);
+  // What a value of this home holds. UserError where values have no data.
+  virtual Tensor read(const Value& value, const Reading& reading);
+  // Whether a condition on sizes holds. UserError where that depends on the run, as no run is known here.
+  virtual bool decide(const DimCondition& condition, const Reading& reading);
+  // The number that a size is in this run. UserError where no run is known.
+  virtual std::int64_t settle(const Dim& size, const Reading& reading);
 
  private:
   const OpTable& ops_;

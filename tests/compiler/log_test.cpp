@@ -67,7 +67,8 @@ TEST(Log, GivesNodesTheirChoiceAndWithPlusTheReason) {
 }
 
 TEST(Log, SaysOnceOfWhichTopicsThereIsNothingYet) {
-  EXPECT_EQ(said("+schedule,guards,-cache"), "weft: [logs] nothing is said about schedule, guards in this version\n");
+  EXPECT_EQ(said("+schedule,output_code,-cache"),
+            "weft: [logs] nothing is said about schedule, output_code in this version\n");
 }
 
 TEST(Log, RefusesATopicThatDoesNotExist) {

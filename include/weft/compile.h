@@ -1,0 +1,71 @@
+#pragma once
+
+// Functions of one's own over Weft's ops, compiled, for programs built in this tree as examples/capture.cpp is.
+// docs/capture.md walks through it.
+//
+//   weft::Compiler compiler;
+//   auto fast = compiler.compile(mlp);
+//   weft::Value y = fast(x, up, down);
+//
+// Values and their ops: ir/value.h, ops/*.h. What a function may ask of them: ir/reading.h. What it may take and give:
+// capture/arguments.h. Errors are weft::UserError where the caller is wrong, DeviceError where memory or a device is,
+// InternalError where Weft is (base/error.h).
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "builtin/context.h"
+#include "capture/compile.h"
+#include "capture/run_eagerly.h"
+#include "compiler/eager.h"
+#include "ir/reading.h"
+#include "ops/all.h"
+
+namespace weft {
+
+// What the environment says, such as WEFT_LOGS; UserError where that is no option.
+inline Options environment_options() {
+  Options options;
+  apply_environment(options, process_environment());
+  return options;
+}
+
+// A home for concrete Values, on which ops run at once, and what compiles functions of them. For one thread at a time;
+// it must outlive its Values and the functions that it compiled.
+class Compiler {
+ public:
+  // The options of the command line, by their fields: mode and backend are cc.mode and cc.backend. UserError as
+  // open_context.
+  explicit Compiler(Options options = environment_options())
+      : opened_(open_context(std::move(options))),
+        home_(*opened_.context, {1, opened_.context->options.max_num_batched_tokens}) {}
+
+  const std::shared_ptr<Context>& context() const { return opened_.context; }
+  // Sentences about the options, for whoever gave them.
+  const std::vector<std::string>& notes() const { return opened_.notes; }
+
+  Value value(Tensor tensor) { return home_.value(std::move(tensor)); }
+  // An f32 tensor, row-major. UserError where the shape holds another count of numbers.
+  Value value(const Shape& shape, const std::vector<float>& numbers) {
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    USER_CHECK(element_count(shape) == Dim(count), "[value] wanted {} numbers for {}, but came {}",
+               element_count(shape).text(), shape_text(shape), count);
+    return value(Tensor::from_bytes(Meta::tensor(DType::f32, shape), numbers.data()));
+  }
+
+  // capture/compile.h says what it gives.
+  template <class Function>
+  auto compile(Function function, CompileOptions options = {},
+               std::source_location where = std::source_location::current()) {
+    return weft::compile(opened_.context, std::move(function), std::move(options), where);
+  }
+
+ private:
+  OpenedContext opened_;
+  EagerEvaluator home_;
+};
+
+}  // namespace weft

@@ -1,0 +1,388 @@
+#include "capture/captured_function.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "base/error.h"
+#include "capture/range_boundary.h"
+#include "capture/segment_program.h"
+
+namespace weft {
+namespace {
+
+std::string function_name(const CompileOptions& options, const std::source_location& where) {
+  if (!options.name.empty()) return options.name;
+  const std::string_view file = where.file_name();
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), where.line());
+}
+
+// The name as graphs may have it.
+std::string graph_name(const CompileOptions& options) {
+  std::string name = options.name.empty() ? "captured" : options.name;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return std::isdigit(static_cast<unsigned char>(name[0])) != 0 ? "_" + name : name;
+}
+
+bool is_empty(const Leaf& leaf) {
+  if (leaf.kind != Leaf::Kind::tensor) return false;
+  const Shape& shape = leaf.value->meta().shape;
+  return std::find(shape.begin(), shape.end(), Dim(0)) != shape.end();
+}
+
+bool compiles(const Options& options) {
+  return !options.enforce_eager && options.optimization_level > 0 && options.mode != "none";
+}
+
+Tensor tensor_of(const Leaf& leaf) { return leaf.value->tensor(); }
+
+// The parts of `all` that `part` leaves, where they differ in one symbol; nothing where they differ in several.
+std::vector<Bounds> other_sides(const Bounds& all, const Bounds& part) {
+  std::vector<Bounds> sides;
+  int differing = 0;
+  for (const auto& [symbol, whole] : all) {
+    const Interval inner = part.at(symbol);
+    if (inner == whole) continue;
+    ++differing;
+    Bounds side = all;
+    if (whole.lo < inner.lo) {
+      side[symbol] = {whole.lo, inner.lo - 1};
+      sides.push_back(side);
+    }
+    if (inner.hi < whole.hi) {
+      side[symbol] = {inner.hi + 1, whole.hi};
+      sides.push_back(side);
+    }
+  }
+  return differing == 1 ? sides : std::vector<Bounds>();
+}
+
+}  // namespace
+
+CapturedFunction::CapturedFunction(std::shared_ptr<const Context> context, CompileOptions options,
+                                   std::source_location where)
+    : context_(std::move(context)),
+      options_(std::move(options)),
+      name_(function_name(options_, where)),
+      recorder_(*context_, name_, graph_name(options_), options_.fullgraph, options_.recompile_limit) {
+  USER_CHECK(options_.recompile_limit >= 1, "[{}] recompile_limit must be at least 1", name_);
+  USER_CHECK(options_.check_retrace >= 0, "[{}] check_retrace must not be negative, but is {}", name_,
+             options_.check_retrace);
+}
+
+CapturedFunction::Turn::Turn(CapturedFunction& function) : function_(function) {
+  USER_CHECK(function.owner_.load() != std::this_thread::get_id(),
+             "[{}] is called from within itself: what is compiled calls the plain function instead", function.name_);
+  function.mutex_.lock();
+  function.owner_ = std::this_thread::get_id();
+}
+
+CapturedFunction::Turn::~Turn() {
+  function_.owner_ = std::thread::id();
+  function_.mutex_.unlock();
+}
+
+void CapturedFunction::mark_dynamic(const std::string& argument, int dim, const DynamicDim& range) {
+  USER_CHECK(entries_.empty(), "[{}] mark_dynamic must come before the first call", name_);
+  dynamic_dims_.mark(argument, dim, range);
+}
+
+std::vector<std::string> CapturedFunction::guard_texts(std::size_t entry) const {
+  return entries_.at(entry)->guards.texts(entries_[entry]->names);
+}
+
+std::size_t CapturedFunction::find(std::span<const Leaf> leaves) const {
+  std::size_t entry = 0;
+  while (entry < entries_.size() && !entries_[entry]->guards.hold(leaves)) ++entry;
+  return entry;
+}
+
+CapturedFunction::Outcome CapturedFunction::call(std::span<const Leaf> leaves, FunctionRun& run) {
+  ++counts_.calls;
+  if (!compiles(context_->options)) return run_op_by_op(leaves, run);
+  const std::size_t entry = find(leaves);
+  return entry < entries_.size() ? use(entry, leaves, run) : miss(leaves, run, true);
+}
+
+void CapturedFunction::prepare(std::span<const Leaf> leaves, FunctionRun& run) {
+  if (compiles(context_->options) && find(leaves) == entries_.size()) miss(leaves, run, false);
+}
+
+CapturedFunction::Outcome CapturedFunction::run_op_by_op(std::span<const Leaf> leaves, FunctionRun& run) {
+  ++counts_.op_by_op;
+  Values values;
+  for (const Leaf& leaf : leaves)
+    if (leaf.kind == Leaf::Kind::tensor) values.push_back(*leaf.value);
+  run.run(values);
+  return {};
+}
+
+CapturedFunction::Outcome CapturedFunction::use(std::size_t index, std::span<const Leaf> leaves, FunctionRun& run) {
+  Entry& entry = *entries_[index];
+  ++entry.calls;
+  const auto tensors = [&] {
+    std::vector<Tensor> given;
+    for (const std::size_t leaf : entry.tensors) given.push_back(tensor_of(leaves[leaf]));
+    return given;
+  };
+  if (!entry.tree.has_reads) {
+    if (options_.check_retrace > 0 && entry.calls % options_.check_retrace == 0) {
+      ++counts_.retraces;
+      const auto running =
+          recorder_.begin(entry.tree, tensors(), entry.guards.bindings(leaves), Recorder::Purpose::check);
+      recorder_.finish(run.run(entry.tree.inputs));
+    }
+    return {index, whole_results(entry, leaves)};
+  }
+  if (!entry.tree.why_not_again.empty()) return run_op_by_op(leaves, run);
+  const auto running = recorder_.begin(entry.tree, tensors(), entry.guards.bindings(leaves), Recorder::Purpose::run);
+  const Values results = run.run(entry.tree.inputs);
+  recorder_.finish(results);
+  if (!entry.tree.why_not_again.empty())
+    std::cerr << fmt::format("weft: [{}] does something else in every call, so it runs op by op from now on: {}\n",
+                             name_, entry.tree.why_not_again);
+  return {std::nullopt, values_of(recorder_.results(results), leaves)};
+}
+
+CapturedFunction::Outcome CapturedFunction::miss(std::span<const Leaf> leaves, FunctionRun& run, bool wants_results) {
+  const std::vector<std::string> names = run.names();
+  dynamic_dims_.check(leaves, names, name_);
+  dynamic_dims_.note(leaves);
+  if (std::any_of(leaves.begin(), leaves.end(), is_empty)) return run_op_by_op(leaves, run);
+  if (!entries_.empty()) log_recompile(leaves);
+  if (entries_.size() >= options_.recompile_limit) {
+    warn_of_limit();
+    return run_op_by_op(leaves, run);
+  }
+  const auto choices = dynamic_dims_.choices(leaves, names, options_.dynamic, context_->options.max_num_batched_tokens);
+  for (std::size_t i = 0; i + 1 < choices.size(); ++i) {
+    try {
+      return add_entry(choices[i], leaves, run, wants_results);
+    } catch (const UserError& error) {
+      context_->log.say("recompiles", Log::Detail::more,
+                        fmt::format("{}: fewer sizes are symbols, as {}", name_, error.what()));
+    }
+  }
+  return add_entry(choices.back(), leaves, run, wants_results);
+}
+
+std::unique_ptr<CapturedFunction::Entry> CapturedFunction::begin_entry(const std::vector<SymbolicDim>& dims,
+                                                                       std::span<const Leaf> leaves,
+                                                                       std::vector<std::string> names) {
+  auto entry = std::make_unique<Entry>();
+  entry->names = std::move(names);
+  std::vector<Meta> metas;
+  std::vector<std::string> input_names;
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    if (leaves[leaf].kind != Leaf::Kind::tensor) continue;
+    entry->tensors.push_back(leaf);
+    metas.push_back(leaves[leaf].value->meta());
+    for (const SymbolicDim& dim : dims)
+      if (dim.leaf == leaf) metas.back().shape[dim.dim] = Dim::symbol(dim.symbol);
+    std::string name = "argument_" + entry->names[leaf];
+    std::replace(name.begin(), name.end(), '.', '_');
+    input_names.push_back(std::move(name));
+  }
+  for (const SymbolicDim& dim : dims) entry->tree.bounds[dim.symbol] = dim.bounds;
+  entry->tree.inputs = recorder_.inputs(metas, input_names);
+  return entry;
+}
+
+namespace {
+
+// `is_whole`: nothing of the function runs again, so that all it is given has to be the same.
+GuardList make_guards(const RecordedTree& tree, const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,
+                      bool is_whole) {
+  GuardList guards;
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    const Leaf::Kind kind = leaves[leaf].kind;
+    if (!is_whole && kind > Leaf::Kind::count) continue;
+    guards.add_leaf(leaf, leaves[leaf]);
+    if (kind != Leaf::Kind::tensor) continue;
+    const Shape& shape = leaves[leaf].value->meta().shape;
+    for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+      const auto symbolic = std::find_if(
+          dims.begin(), dims.end(), [&](const SymbolicDim& known) { return known.leaf == leaf && known.dim == dim; });
+      if (symbolic == dims.end()) {
+        guards.add_size(leaf, dim, shape[dim].number());
+      } else {
+        guards.add_symbol(leaf, dim, symbolic->symbol, tree.bounds.at(symbolic->symbol));
+      }
+    }
+  }
+  return guards;
+}
+
+}  // namespace
+
+CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<SymbolicDim>& dims,
+                                                      std::span<const Leaf> leaves, FunctionRun& run,
+                                                      bool wants_results) {
+  std::unique_ptr<Entry> entry = begin_entry(dims, leaves, run.names());
+  Bindings sizes;
+  for (const SymbolicDim& dim : dims) sizes[dim.symbol] = leaves[dim.leaf].value->meta().shape[dim.dim].number();
+  std::vector<Tensor> tensors;
+  for (const std::size_t leaf : entry->tensors) tensors.push_back(tensor_of(leaves[leaf]));
+  const auto running = recorder_.begin(entry->tree, std::move(tensors), sizes, Recorder::Purpose::run);
+  const Values results = run.run(entry->tree.inputs);
+  recorder_.finish(results);
+  const bool is_whole = !entry->tree.has_reads;
+  if (is_whole) {
+    finish_whole(*entry, dims, leaves, sizes);
+  } else {
+    entry->guards = make_guards(entry->tree, dims, leaves, false);
+  }
+  const std::size_t index = entries_.size();
+  entries_.push_back(std::move(entry));
+  ++counts_.compiled;
+  log_entry(index);
+  if (!is_whole) return {std::nullopt, values_of(recorder_.results(results), leaves)};
+  run.keep(index);
+  compile_other_sides(dims, leaves, run, index);
+  if (!wants_results) return {index, std::nullopt};
+  return {index, whole_results(*entries_[index], leaves)};
+}
+
+void CapturedFunction::finish_whole(Entry& entry, const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,
+                                    const Bindings& sizes) {
+  Bounds& bounds = entry.tree.bounds;
+  std::vector<DimCondition> checks;
+  for (const Decision& decision : recorder_.decisions()) {
+    entry.is_settled = entry.is_settled || decision.is_settled;
+    if (decision.is_proved || decision.condition.truth(bounds) == Truth::yes) {
+      ++counts_.proved;
+    } else if (const auto boundary = range_boundary(decision.condition, bounds, sizes)) {
+      ++counts_.boundaries;
+      bounds[boundary->symbol] = boundary->range;
+    } else {
+      ++counts_.checks;
+      checks.push_back(decision.condition);
+    }
+  }
+  entry.guards = make_guards(entry.tree, dims, leaves, true);
+  for (const DimCondition& check : checks) entry.guards.add_condition(check);
+
+  Segment& segment = *entry.tree.starts.front();
+  std::set<int> brought;
+  for (const RecordedStep& step : segment.steps)
+    if (step.op == nullptr) brought.insert(number_of(step.results[0]));
+  for (const int number : segment.ends_in)
+    if (number >= segment.first && !brought.contains(number)) segment.wanted.insert(number);
+  if (segment.wanted.empty()) return;
+  const std::vector<int> wanted(segment.wanted.begin(), segment.wanted.end());
+  segment.program = std::make_unique<SegmentProgram>(
+      *context_, graph_of(segment, recorder_.values(), wanted, bounds, graph_name(options_), context_->ops));
+}
+
+void CapturedFunction::compile_other_sides(const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,
+                                           FunctionRun& run, std::size_t first) {
+  Bounds all;
+  for (const SymbolicDim& dim : dims) {
+    if (!dim.is_marked) return;  // nobody said that other sizes will come
+    all[dim.symbol] = dim.bounds;
+  }
+  if (entries_[first]->is_settled) return;
+  std::vector<Bounds> open = other_sides(all, entries_[first]->tree.bounds);
+  while (!open.empty() && entries_.size() < options_.recompile_limit) {
+    const Bounds bounds = open.back();
+    open.pop_back();
+    std::vector<SymbolicDim> part = dims;
+    for (SymbolicDim& dim : part) dim.bounds = bounds.at(dim.symbol);
+    Bindings sizes;
+    for (const auto& [symbol, range] : bounds) sizes[symbol] = range.lo;
+    std::unique_ptr<Entry> entry = begin_entry(part, leaves, run.names());
+    try {
+      const auto running = recorder_.begin(entry->tree, {}, sizes, Recorder::Purpose::trace);
+      recorder_.finish(run.run(entry->tree.inputs));
+      finish_whole(*entry, part, leaves, sizes);
+    } catch (const InternalError&) {
+      throw;
+    } catch (...) {
+      continue;  // that side asks what values hold, or fails: it is compiled, or says so, when it is called
+    }
+    if (!entry->is_settled)
+      for (Bounds& side : other_sides(bounds, entry->tree.bounds)) open.push_back(std::move(side));
+    entries_.push_back(std::move(entry));
+    ++counts_.compiled;
+    run.keep(entries_.size() - 1);
+    log_entry(entries_.size() - 1);
+  }
+}
+
+Values CapturedFunction::whole_results(Entry& entry, std::span<const Leaf> leaves) {
+  const Segment& segment = *entry.tree.starts.front();
+  const auto given = [&](int number) -> const Tensor& {
+    const auto index = static_cast<std::size_t>(number);
+    if (index < entry.tensors.size()) return leaves[entry.tensors[index]].value->tensor();
+    const auto step = std::find_if(segment.steps.begin(), segment.steps.end(), [&](const RecordedStep& brought) {
+      return brought.op == nullptr && number_of(brought.results[0]) == number;
+    });
+    CHECK(step != segment.steps.end(), "value {} of {} is neither given nor made", number, name_);
+    return step->tensor;
+  };
+  std::vector<Tensor> made;
+  if (segment.program != nullptr) {
+    const std::vector<int>& inputs = segment.program->inputs();
+    entry.taken.resize(inputs.size());  // what it held before has the room for what comes
+    for (std::size_t i = 0; i < inputs.size(); ++i) entry.taken[i] = given(inputs[i]);
+    made = segment.program->run(entry.taken);
+  }
+  std::vector<Tensor> results;
+  for (const int number : segment.ends_in) {
+    if (!segment.wanted.contains(number)) {
+      results.push_back(given(number));
+      continue;
+    }
+    const std::vector<int>& numbers = segment.program->results();
+    const auto place = std::find(numbers.begin(), numbers.end(), number) - numbers.begin();
+    results.push_back(owned(made[static_cast<std::size_t>(place)], entry.taken, pool_));
+  }
+  return values_of(std::move(results), leaves);
+}
+
+Values CapturedFunction::values_of(std::vector<Tensor> tensors, std::span<const Leaf> leaves) {
+  const auto first =
+      std::find_if(leaves.begin(), leaves.end(), [](const Leaf& leaf) { return leaf.kind == Leaf::Kind::tensor; });
+  Values values;
+  for (Tensor& tensor : tensors) values.push_back(first->value->home().value(std::move(tensor)));
+  return values;
+}
+
+void CapturedFunction::log_recompile(std::span<const Leaf> leaves) {
+  for (std::size_t i = entries_.size(); i-- > 0;) {
+    const GuardList::Failure failure = entries_[i]->guards.first_failure(leaves, entries_[i]->names);
+    const bool is_last = i + 1 == entries_.size();
+    if (is_last) {
+      ++failures_[failure.subject];
+      last_failure_ = fmt::format("wanted {}, but is {}", failure.guard, failure.came);
+    }
+    context_->log.say("recompiles", is_last ? Log::Detail::some : Log::Detail::more,
+                      fmt::format("{}: no entry {}: wanted {}, but is {}", name_, i, failure.guard, failure.came));
+  }
+}
+
+void CapturedFunction::log_entry(std::size_t index) const {
+  const Entry& entry = *entries_[index];
+  std::string ranges;
+  for (const auto& [symbol, range] : entry.tree.bounds)
+    ranges += fmt::format(", {} in [{}, {}]", symbol, range.lo, range.hi);
+  context_->log.say("guards", Log::Detail::some,
+                    fmt::format("{}: entry {} has {} guards{}{}", name_, index, entry.guards.size(), ranges,
+                                entry.tree.has_reads ? ", graph breaks" : ""));
+  if (context_->log.detail("guards") != Log::Detail::more) return;
+  for (const std::string& guard : entry.guards.texts(entry.names))
+    context_->log.say("guards", Log::Detail::more, fmt::format("{}: entry {}: {}", name_, index, guard));
+}
+
+void CapturedFunction::warn_of_limit() {
+  if (has_warned_) return;
+  has_warned_ = true;
+  const auto worst = std::max_element(failures_.begin(), failures_.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::cerr << fmt::format(
+      "weft: [{}] was compiled {} times, so calls that no guards let in run op by op from now on; what keeps changing "
+      "is {} ({})\n",
+      name_, entries_.size(), worst->first, last_failure_);
+}
+
+}  // namespace weft

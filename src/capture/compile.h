@@ -1,0 +1,151 @@
+#pragma once
+
+// compile(): a function of Values that gives what the function gives, compiled.
+//
+//   Value mlp(Value x, Value up, Value down) { return linear(silu(linear(x, up)), down); }
+//
+//   auto fast = compile(context, mlp);
+//   fast.mark_dynamic(0, 0, {"tokens", 1, 512});
+//   Value y = fast(x, up, down);
+//
+// The function may take and give Values, numbers, texts, and what arguments.h walks through; what it gives can be made
+// empty and copied. It is traced at the first call. As long as it never asks what a Value holds (ir/reading.h) it has
+// to be a pure function of its arguments: later calls whose arguments pass the guards do not run its C++ code again.
+// Where it does ask, its code runs in every call, side effects included, and what it does to Values between the
+// questions is compiled.
+//
+// One Context computes in one thread at a time. Calls of one compiled function take turns by themselves; those of
+// several, and plain calls of ops beside them, are for their callers to order.
+//
+// The function may be run more than once when it is compiled. What it brings with it besides its arguments enters
+// through home().value(tensor); such a tensor is the one that the first trace saw, unless there are graph breaks.
+
+#include <functional>
+#include <type_traits>
+#include <variant>
+
+#include "capture/captured_function.h"
+
+namespace weft {
+
+// Called by several threads they take turns. What it returns is owned by the caller, or looks into the arguments.
+template <class Result, class... Arguments>
+class Compiled {
+ public:
+  Compiled(std::shared_ptr<const Context> context, std::function<Result(Arguments...)> function, CompileOptions options,
+           std::source_location where)
+      : function_(std::move(function)), captured_(std::move(context), std::move(options), where) {}
+
+  // The arguments' Values are concrete and of one home, which is that of the result; or they are being traced, and then
+  // the function is called as it is. UserError for a size out of the range it was marked with, a call from within the
+  // function, and for what the function does with Values that cannot be compiled; nothing is kept of that. Errors of
+  // the function itself come through.
+  Result operator()(const std::decay_t<Arguments>&... arguments) {
+    const CapturedFunction::Turn turn(captured_);
+    Run run(*this, arguments...);
+    if (run.is_traced()) return function_(arguments...);
+    const CapturedFunction::Outcome outcome = captured_.call(run.leaves, run);
+    if constexpr (!std::is_void_v<Result>) {
+      Kept result = outcome.entry ? kept_[*outcome.entry] : std::move(run.last);
+      if (outcome.values) {
+        ValueReplacer replacer(*outcome.values);
+        walk(replacer, result);
+      }
+      return result;
+    }
+  }
+
+  // Traces and compiles for arguments like these, so that a call finds it done. A function that asks what Values hold
+  // is run by it.
+  void prepare(const std::decay_t<Arguments>&... examples) {
+    const CapturedFunction::Turn turn(captured_);
+    Run run(*this, examples...);
+    captured_.prepare(run.leaves, run);
+  }
+
+  // Before the first call. `argument`: the number of the argument, from 0; within a larger one "2.0" is the first part
+  // of the third. UserError as DynamicDims::mark.
+  void mark_dynamic(int argument, int dim, const DynamicDim& range) {
+    captured_.mark_dynamic(std::to_string(argument), dim, range);
+  }
+  void mark_dynamic(const std::string& argument, int dim, const DynamicDim& range) {
+    captured_.mark_dynamic(argument, dim, range);
+  }
+
+  const CapturedFunction& captured() const { return captured_; }
+
+ private:
+  using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, std::decay_t<Result>>;
+
+  struct Run final : FunctionRun {
+    Run(Compiled& compiled, const std::decay_t<Arguments>&... given) : compiled(compiled), arguments(given...) {
+      compiled.leaves_.clear();
+      LeafReader reader(compiled.leaves_);
+      walk_arguments(reader);
+      leaves = compiled.leaves_;
+    }
+
+    bool is_traced() const {
+      for (const Leaf& leaf : leaves)
+        if (leaf.kind == Leaf::Kind::tensor && !leaf.value->has_data()) return true;
+      return false;
+    }
+
+    Values run(std::span<const Value> values) override {
+      std::tuple<std::decay_t<Arguments>...> replaced = arguments;
+      ValueReplacer replacer(values);
+      std::apply([&](auto&... parts) { (walk(replacer, parts), ...); }, replaced);
+      ValueReader results;
+      if constexpr (std::is_void_v<Result>) {
+        std::apply(compiled.function_, std::move(replaced));
+      } else {
+        last = std::apply(compiled.function_, std::move(replaced));
+        walk(results, last);
+      }
+      return std::move(results.values);
+    }
+
+    void keep(std::size_t entry) override {
+      compiled.kept_.resize(std::max(compiled.kept_.size(), entry + 1));
+      compiled.kept_[entry] = last;
+    }
+
+    std::vector<std::string> names() const override {
+      LeafNamer namer;
+      walk_arguments(namer);
+      return std::move(namer.names);
+    }
+
+    template <class Visitor>
+    void walk_arguments(Visitor& visitor) const {
+      std::apply([&](auto&... parts) { walking::walk_each(visitor, parts...); }, arguments);
+    }
+
+    Compiled& compiled;
+    std::tuple<const std::decay_t<Arguments>&...> arguments;
+    std::span<const Leaf> leaves;
+    Kept last{};
+  };
+
+  std::function<Result(Arguments...)> function_;
+  CapturedFunction captured_;
+  std::vector<Leaf> leaves_;  // of the call that has its turn
+  std::vector<Kept> kept_;    // by entry: what the function returned when it was traced
+};
+
+template <class Function>
+struct CompiledOf;
+template <class Result, class... Arguments>
+struct CompiledOf<std::function<Result(Arguments...)>> {
+  using type = Compiled<Result, Arguments...>;
+};
+
+// `function` is anything with one call operator. Nothing is traced before the first call or prepare().
+template <class Function>
+auto compile(std::shared_ptr<const Context> context, Function function, CompileOptions options = {},
+             std::source_location where = std::source_location::current()) {
+  using Plain = decltype(std::function(function));
+  return typename CompiledOf<Plain>::type(std::move(context), Plain(std::move(function)), std::move(options), where);
+}
+
+}  // namespace weft

@@ -1,0 +1,272 @@
+#include "capture/recorder.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "capture/segment_program.h"
+#include "ir/meta_evaluator.h"
+
+namespace weft {
+namespace {
+
+std::string place_text(const Reading& reading) {
+  return fmt::format("{}:{}", reading.where.file_name(), reading.where.line());
+}
+
+bool is_same_memory(const Tensor& a, const Tensor& b) {
+  return a.storage == b.storage && a.byte_offset == b.byte_offset;
+}
+
+std::string call_text(const Op& op, const std::vector<int>& operands, const Attributes& attributes) {
+  std::vector<std::string> parts;
+  for (const int operand : operands) parts.push_back(operand < 0 ? "none" : fmt::format("%{}", operand));
+  for (const auto& [name, value] : attributes.entries())
+    if (!value.is_none()) parts.push_back(fmt::format("{}={}", name, value.text()));
+  return fmt::format("{}({})", op.name, fmt::join(parts, ", "));
+}
+
+void check_one_device(const Op& op, const Values& operands) {
+  const Value* first = nullptr;
+  for (const Value& operand : operands) {
+    if (!operand.present()) continue;
+    if (first == nullptr) first = &operand;
+    USER_CHECK(first->meta().device == operand.meta().device,
+               "[{}] wanted tensors on one device, but they are on {} and on {}", op.name,
+               device_text(first->meta().device), device_text(operand.meta().device));
+  }
+}
+
+}  // namespace
+
+Recorder::Recorder(const Context& context, std::string function, std::string graph_name, bool fullgraph,
+                   std::size_t most_ways)
+    : Evaluator(context.ops),
+      context_(context),
+      function_(std::move(function)),
+      graph_name_(std::move(graph_name)),
+      fullgraph_(fullgraph),
+      most_ways_(most_ways) {}
+
+Value Recorder::fresh_value(Meta meta, std::string name, int number) {
+  GraphValue& value = graph_values_.emplace_back();
+  value.meta = std::move(meta);
+  value.name = std::move(name);
+  value.index = number;
+  return Value::traced(*this, &value);
+}
+
+Values Recorder::inputs(const std::vector<Meta>& metas, const std::vector<std::string>& names) {
+  Values values;
+  for (std::size_t i = 0; i < metas.size(); ++i) values.push_back(fresh_value(metas[i], names[i], static_cast<int>(i)));
+  return values;
+}
+
+Recorder::Running Recorder::begin(RecordedTree& tree, std::vector<Tensor> tensors, Bindings sizes, Purpose purpose) {
+  tree_ = &tree;
+  purpose_ = purpose;
+  sizes_ = std::move(sizes);
+  values_ = tree.inputs;
+  tensors_ = std::move(tensors);
+  tensors_.resize(values_.size());
+  decisions_.clear();
+  read_.clear();
+  path_.clear();
+  fresh_.reset();
+  enter(tree.starts);
+  return Running(*this);
+}
+
+void Recorder::check_running(std::string_view user) const {
+  USER_CHECK(tree_ != nullptr, "[{}] {} wanted a value of this run, but was given one of a run that is over", function_,
+             user);
+}
+
+int Recorder::checked_number(const Value& value, std::string_view user) const {
+  const int number = value.present() && &value.home() == this ? number_of(value) : -1;
+  USER_CHECK(number >= 0 && number < static_cast<int>(values_.size()),
+             "[{}] {} wanted a value of this run, but was given one of another", function_, user);
+  return number;
+}
+
+void Recorder::enter(std::vector<std::unique_ptr<Segment>>& ways) {
+  ways_ = &ways;
+  position_ = 0;
+  draft_ = nullptr;
+  segment_ = ways.empty() ? nullptr : ways.front().get();
+  if (segment_ == nullptr) start_drafting("");
+}
+
+void Recorder::start_drafting(const std::string& what) {
+  if (purpose_ == Purpose::check) {
+    std::string before = "the return";
+    if (segment_ != nullptr && position_ < segment_->steps.size()) {
+      const RecordedStep& step = segment_->steps[position_];
+      before = step.op == nullptr ? "a tensor that it brought" : call_text(*step.op, step.operands, step.attributes);
+    }
+    fail_user(
+        "[{}] wanted a function that does the same in every call, but step {} was {} and is now {}: it reads something "
+        "besides its arguments that has changed",
+        function_, position_, before, what);
+  }
+  if (ways_->size() >= most_ways_)
+    tree_->why_not_again = fmt::format("there are {} ways to go on before {}", ways_->size(), what);
+  auto draft = std::make_unique<Segment>();
+  draft_ = draft.get();
+  draft_->first = static_cast<int>(values_.size());
+  if (segment_ != nullptr) {
+    draft_->first = segment_->first;
+    draft_->steps.assign(segment_->steps.begin(), segment_->steps.begin() + static_cast<std::ptrdiff_t>(position_));
+    segment_ = nullptr;
+  }
+  if (fresh_ == nullptr) {
+    fresh_ = std::move(draft);
+    fresh_belongs_to_ = ways_;
+  } else {
+    ways_->push_back(std::move(draft));
+  }
+}
+
+template <class Fits>
+RecordedStep* Recorder::next_known(const Fits& fits) {
+  if (position_ < segment_->steps.size() && fits(segment_->steps[position_])) return &segment_->steps[position_];
+  for (const auto& way : *ways_)
+    if (way.get() != segment_ && position_ < way->steps.size() && fits(way->steps[position_]) &&
+        way->begins_like(*segment_, position_)) {
+      segment_ = way.get();
+      return &segment_->steps[position_];
+    }
+  return nullptr;
+}
+
+template <class Fits>
+bool Recorder::ends_as_known(const Fits& fits) {
+  const auto ends_here = [&](const Segment& way) { return position_ == way.steps.size() && fits(way); };
+  if (ends_here(*segment_)) return true;
+  for (const auto& way : *ways_)
+    if (ends_here(*way) && way->begins_like(*segment_, position_)) {
+      segment_ = way.get();
+      return true;
+    }
+  return false;
+}
+
+const Values& Recorder::accept(const RecordedStep& step) {
+  ++position_;
+  for (const Value& result : step.results) values_.push_back(result);
+  return step.results;
+}
+
+Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
+  check_running(op.name);
+  if (segment_ != nullptr) {
+    const RecordedStep* known =
+        next_known([&](const RecordedStep& step) { return step.is_call(op, operands, attributes, inplace); });
+    if (known != nullptr) return accept(*known);
+    std::vector<int> numbers;
+    for (const Value& operand : operands) numbers.push_back(number_of(operand));
+    start_drafting(call_text(op, numbers, attributes));
+  }
+  RecordedStep step{.op = &op, .attributes = attributes, .maybe_inplace = inplace};
+  for (const Value& operand : operands)
+    step.operands.push_back(operand.present() ? checked_number(operand, op.name) : -1);
+  check_one_device(op, operands);
+  int number = static_cast<int>(values_.size());
+  for (Meta& meta : infer_results(op, ops(), operand_metas(operands), attributes))
+    step.results.push_back(fresh_value(std::move(meta), "", number++));
+  values_.insert(values_.end(), step.results.begin(), step.results.end());
+  draft_->steps.push_back(std::move(step));
+  return draft_->steps.back().results;
+}
+
+Value Recorder::value(Tensor tensor) {
+  Meta meta = tensor.meta;
+  return bring(std::move(tensor), std::move(meta));
+}
+
+Value Recorder::bring(Tensor tensor, Meta meta) {
+  check_running("value()");
+  const auto number = static_cast<int>(values_.size());
+  set_tensor(number, tensor);
+  if (segment_ != nullptr) {
+    const RecordedStep* known = next_known([&](const RecordedStep& step) {
+      return step.op == nullptr && step.results[0].meta() == meta &&
+             (purpose_ != Purpose::check || is_same_memory(step.tensor, tensor));
+    });
+    if (known != nullptr) return accept(*known)[0];
+    start_drafting("another tensor that it brought");
+  }
+  RecordedStep step{.tensor = std::move(tensor), .results = {fresh_value(std::move(meta), "", number)}};
+  values_.push_back(step.results[0]);
+  draft_->steps.push_back(std::move(step));
+  return values_.back();
+}
+
+Tensor Recorder::read(const Value& value, const Reading& reading) {
+  check_running(reading.what);
+  const int number = checked_number(value, reading.what);
+  USER_CHECK(!fullgraph_,
+             "[{}] {} at {} asks what a value holds, which ends the graph there; with fullgraph there is one graph: "
+             "compute with ops instead, read behind the function, or leave fullgraph out",
+             function_, reading.what, place_text(reading));
+  if (purpose_ == Purpose::trace) throw Stopped();
+  if (purpose_ == Purpose::check) start_drafting(reading.what);
+  tree_->has_reads = true;
+  read_.push_back(number);
+  const bool is_made_here = number >= (segment_ != nullptr ? segment_ : draft_)->first;
+  const bool is_known =
+      static_cast<std::size_t>(number) < tensors_.size() && tensors_[static_cast<std::size_t>(number)].defined();
+  if (!is_made_here || is_known) return tensor_of(number);
+  const auto is_this_end = [&](const Segment& way) {
+    return way.end == Segment::End::read && way.ends_in.front() == number;
+  };
+  if (segment_ != nullptr && ends_as_known(is_this_end)) {
+    leave_segment();
+  } else {
+    if (segment_ != nullptr) start_drafting(reading.what);
+    end_draft(Segment::End::read, {number}, reading);
+  }
+  return tensor_of(number);
+}
+
+bool Recorder::decide(const DimCondition& condition, const Reading& reading) {
+  check_running(reading.what);
+  const Truth truth = condition.truth(tree_->bounds);
+  const bool holds = truth == Truth::unknown ? condition.holds(sizes_) : truth == Truth::yes;
+  decisions_.push_back({.condition = holds ? condition : condition.negated(), .is_proved = truth != Truth::unknown});
+  return holds;
+}
+
+std::int64_t Recorder::settle(const Dim& size, const Reading& reading) {
+  check_running(reading.what);
+  if (size.is_number()) return size.number();
+  const std::int64_t number = size.evaluate(sizes_);
+  decisions_.push_back({.condition = equal(size, number), .is_settled = true});
+  return number;
+}
+
+void Recorder::finish(const Values& results) {
+  std::vector<int> numbers;
+  for (const Value& result : results) numbers.push_back(checked_number(result, "return"));
+  const auto is_this_end = [&](const Segment& way) {
+    return way.end == Segment::End::returned && way.ends_in == numbers;
+  };
+  if (segment_ != nullptr && ends_as_known(is_this_end)) {
+    path_.push_back(segment_);
+  } else {
+    if (segment_ != nullptr) start_drafting("the return");
+    end_draft(Segment::End::returned, std::move(numbers), {"return", {}});
+    if (tree_->has_reads) {
+      check_given_away(path_, values_, tree_->bounds, graph_name_, context_);
+      note_wanted();
+      compile_path();
+      for (Segment* segment : path_)
+        for (RecordedStep& step : segment->steps) step.tensor = {};  // every run brings its own
+    }
+  }
+  if (tree_->has_reads) run_segment(*path_.back());
+  if (fresh_ != nullptr) fresh_belongs_to_->push_back(std::move(fresh_));
+}
+
+}  // namespace weft

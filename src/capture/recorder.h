@@ -1,0 +1,127 @@
+#pragma once
+
+// The home of Values while a captured function runs. Each op that is called is held against what earlier runs did; as
+// long as it is the same, nothing is computed or built. Where the function wants to know what a value holds, the
+// segment up to there runs: compiled if it was seen before, else op by op, to be compiled once it is known what is used
+// of it.
+
+#include <deque>
+#include <functional>
+
+#include "capture/recording.h"
+#include "compiler/context.h"
+#include "tensor/storage_pool.h"
+
+namespace weft {
+
+// All that is known of what a function does under one set of guards.
+struct RecordedTree {
+  Values inputs;  // the arguments' tensors, in order
+  Bounds bounds;  // of the symbols in their sizes
+  std::vector<std::unique_ptr<Segment>> starts;
+  bool has_reads = false;     // whether what it does depends on what values hold
+  std::string why_not_again;  // not empty: it does something else every time, and goes op by op from now on
+};
+
+// A branch on sizes.
+struct Decision {
+  DimCondition condition;   // as it held
+  bool is_proved = false;   // by the bounds of the sizes
+  bool is_settled = false;  // the function wanted the number itself
+};
+
+class Recorder : public Evaluator {
+ public:
+  // `function` names it in messages. `most_ways`: how many segments a place may have to go on with.
+  Recorder(const Context& context, std::string function, std::string graph_name, bool fullgraph, std::size_t most_ways);
+
+  enum class Purpose : std::uint8_t {
+    run,
+    trace,  // there are no tensors: where they would be wanted, Stopped is thrown
+    check,  // nothing new may happen: UserError where the function does not do the same again
+  };
+  struct Stopped {};  // no error: what is tried goes no further
+
+  // Values for arguments of these types; a tree begins with them.
+  Values inputs(const std::vector<Meta>& metas, const std::vector<std::string>& names);
+  // A run begins, with tensors for tree.inputs and sizes for the symbols, and lasts as long as what is given back; the
+  // tree must live as long. What an earlier one left half done is gone. Outside of runs Values are refused.
+  class Running {
+   public:
+    explicit Running(Recorder& recorder) : recorder_(recorder) {}
+    ~Running() { recorder_.tree_ = nullptr; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    Recorder& recorder_;
+  };
+  [[nodiscard]] Running begin(RecordedTree& tree, std::vector<Tensor> tensors, Bindings sizes, Purpose purpose);
+  // The function returned these. What is new becomes part of the tree. UserError for a value of another run.
+  void finish(const Values& results);
+
+  // Of a run that is finished, of a tree with reads: what the results hold. They own their memory, or look into
+  // arguments.
+  std::vector<Tensor> results(const Values& results);
+  const std::vector<Decision>& decisions() const { return decisions_; }
+  // All values of the run, by number.
+  std::span<const Value> values() const { return values_; }
+
+  Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
+  Value value(Tensor tensor) override;
+  Tensor read(const Value& value, const Reading& reading) override;
+  bool decide(const DimCondition& condition, const Reading& reading) override;
+  std::int64_t settle(const Dim& size, const Reading& reading) override;
+  // run_eagerly() of capture/run_eagerly.h.
+  Values run_eagerly(const Values& values, const std::function<Values(const Values&)>& function,
+                     const Reading& reading);
+
+ private:
+  // A tensor of the function's own, as a value of this type.
+  Value bring(Tensor tensor, Meta meta);
+  Value fresh_value(Meta meta, std::string name, int number);
+  void check_running(std::string_view user) const;
+  int checked_number(const Value& value, std::string_view user) const;
+  template <class Fits>
+  RecordedStep* next_known(const Fits& fits);
+  const Values& accept(const RecordedStep& step);
+  template <class Fits>
+  bool ends_as_known(const Fits& fits);
+  void start_drafting(const std::string& what);
+  void enter(std::vector<std::unique_ptr<Segment>>& ways);
+  void end_draft(Segment::End end, std::vector<int> ends_in, const Reading& reading);
+  void leave_segment();
+  void run_segment(Segment& segment);
+  void run_op_by_op(const Segment& segment);
+  const Tensor& tensor_of(int number);
+  std::span<const Tensor> arguments() const { return {tensors_.data(), tree_->inputs.size()}; }
+  void set_tensor(int number, Tensor tensor);
+  void note_wanted();
+  void compile_path();
+  void log_break(const Segment& segment) const;
+
+  const Context& context_;
+  std::string function_, graph_name_;
+  bool fullgraph_;
+  std::size_t most_ways_;
+  std::deque<GraphValue> graph_values_;  // of all Values ever handed out
+  StoragePool pool_;                     // of results
+
+  // Of one run.
+  RecordedTree* tree_ = nullptr;  // null outside of runs
+  Purpose purpose_ = Purpose::run;
+  Bindings sizes_;
+  std::vector<Value> values_;    // by number
+  std::vector<Tensor> tensors_;  // by number; undefined where it is not known
+  std::vector<Decision> decisions_;
+  std::vector<int> read_;                                  // numbers, whatever segment they are of
+  std::vector<Segment*> path_;                             // that ended
+  std::vector<std::unique_ptr<Segment>>* ways_ = nullptr;  // where the segment stands that is gone along
+  Segment* segment_ = nullptr;                             // known so far; null while drafting
+  std::size_t position_ = 0;                               // of the next step in it
+  Segment* draft_ = nullptr;                               // new; null while going along a known one
+  std::unique_ptr<Segment> fresh_;                         // the first that is new, with those that follow it
+  std::vector<std::unique_ptr<Segment>>* fresh_belongs_to_ = nullptr;
+};
+
+}  // namespace weft

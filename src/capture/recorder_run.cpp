@@ -1,0 +1,191 @@
+// How a Recorder runs segments: compiled, or op by op where there is nothing compiled yet.
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "capture/recorder.h"
+#include "capture/segment_program.h"
+#include "compiler/eager.h"
+#include "compiler/interpret.h"
+
+namespace weft {
+namespace {
+
+bool is_brought(const Segment& segment, int number) {
+  return std::any_of(segment.steps.begin(), segment.steps.end(), [&](const RecordedStep& step) {
+    return step.op == nullptr && number_of(step.results[0]) == number;
+  });
+}
+
+// What steps gave away, as the numbers of the values whose memory it is.
+std::set<int> given_away(const Segment& segment) {
+  std::map<int, int> roots;
+  const auto root_of = [&](int number) {
+    const auto known = roots.find(number);
+    return known == roots.end() ? number : known->second;
+  };
+  std::set<int> given;
+  for (const RecordedStep& step : segment.steps) {
+    if (step.op == nullptr) continue;
+    if (step.op->is_view) roots[number_of(step.results[0])] = root_of(step.operands[0]);
+    for (const Donation& donation : step.op->donates) {
+      const int number = step.operands[static_cast<std::size_t>(donation.argument)];
+      const bool is_state = step.results[static_cast<std::size_t>(donation.result)].meta().kind == MetaKind::kv;
+      if (number >= 0 && (step.maybe_inplace || is_state)) given.insert(root_of(number));
+    }
+  }
+  for (const auto& [view, root] : roots)
+    if (given.contains(root)) given.insert(view);
+  return given;
+}
+
+// What can be had of a segment when it has run: what its steps made and did not give away.
+std::vector<int> lasting_values(const Segment& segment) {
+  const std::set<int> given = given_away(segment);
+  std::vector<int> numbers;
+  for (const RecordedStep& step : segment.steps)
+    for (const Value& result : step.results)
+      if (step.op != nullptr && !given.contains(number_of(result))) numbers.push_back(number_of(result));
+  return numbers;
+}
+
+}  // namespace
+
+void Recorder::end_draft(Segment::End end, std::vector<int> ends_in, const Reading& reading) {
+  draft_->end = end;
+  draft_->last = static_cast<int>(values_.size());
+  draft_->ends_in = std::move(ends_in);
+  draft_->reading = reading;
+  const std::set<int> given = given_away(*draft_);
+  draft_->gives_away = !given.empty() && *given.begin() < draft_->first;
+  path_.push_back(draft_);
+  if (end == Segment::End::returned) return;
+  log_break(*draft_);
+  run_op_by_op(*draft_);
+  enter(draft_->followers);
+}
+
+void Recorder::leave_segment() {
+  Segment& segment = *segment_;
+  path_.push_back(&segment);
+  run_segment(segment);
+  enter(segment.followers);
+}
+
+void Recorder::set_tensor(int number, Tensor tensor) {
+  const auto index = static_cast<std::size_t>(number);
+  if (tensors_.size() <= index) tensors_.resize(index + 1);
+  tensors_[index] = std::move(tensor);
+}
+
+const Tensor& Recorder::tensor_of(int number) {
+  const auto index = static_cast<std::size_t>(number);
+  if (index >= tensors_.size() || !tensors_[index].defined()) {
+    // Nobody wanted it of this segment so far, so it was not given when that ran.
+    const auto owner = std::find_if(path_.begin(), path_.end(), [&](const Segment* segment) {
+      return number >= segment->first && number < segment->last;
+    });
+    CHECK(owner != path_.end(), "value {} of {} is wanted before the segment that makes it ran", number, function_);
+    CHECK(!(*owner)->gives_away, "a segment of {} that gave away what it was given cannot run twice", function_);
+    run_op_by_op(**owner);
+  }
+  const Tensor& tensor = tensors_[index];
+  USER_CHECK(tensor.defined(), "[{}] what value {} held was given away before it is wanted", function_, number);
+  return tensor;
+}
+
+void Recorder::run_segment(Segment& segment) {
+  if (segment.program == nullptr) {
+    if (!segment.wanted.empty()) run_op_by_op(segment);
+    return;
+  }
+  SegmentProgram& program = *segment.program;
+  std::vector<Tensor> tensors;
+  for (const int number : program.inputs()) tensors.push_back(tensor_of(number));
+  std::vector<Tensor> results = program.run(tensors);
+  for (std::size_t i = 0; i < results.size(); ++i) set_tensor(program.results()[i], std::move(results[i]));
+}
+
+void Recorder::run_op_by_op(const Segment& segment) {
+  const SegmentGraph built =
+      graph_of(segment, values_, lasting_values(segment), tree_->bounds, graph_name_, context_.ops);
+  EagerEvaluator evaluator(context_, token_range(*built.graph, context_.options));
+  Values inputs;
+  for (const int number : built.inputs) inputs.push_back(evaluator.value(tensor_of(number)));
+  const Values results = run_graph(*built.graph, evaluator, inputs);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (const auto index = static_cast<std::size_t>(built.results[i]);
+        index >= tensors_.size() || !tensors_[index].defined())
+      set_tensor(built.results[i], results[i].tensor());
+}
+
+Values Recorder::run_eagerly(const Values& values, const std::function<Values(const Values&)>& function,
+                             const Reading& reading) {
+  std::vector<Tensor> tensors;
+  for (const Value& given : values) {
+    const Tensor tensor = given.present() ? read(given, reading) : Tensor();
+    // What comes of it may be kept, and what a segment gave is there until it runs again.
+    tensors.push_back(tensor.defined() ? owned(tensor, arguments(), pool_) : tensor);
+  }
+  Dim rows = 0;  // the first size that is a symbol
+  for (const Value& given : values)
+    if (rows.is_number() && given.present() && given.rank() > 0) rows = given.dim(0);
+  EagerEvaluator evaluator(context_, {1, context_.options.max_num_batched_tokens});
+  Values concrete, results;
+  for (Tensor& tensor : tensors) concrete.push_back(tensor.defined() ? evaluator.value(std::move(tensor)) : Value());
+  for (const Value& result : function(concrete)) {
+    Meta meta = result.meta();
+    if (!rows.is_number() && !meta.shape.empty() && meta.shape[0] == Dim(rows.evaluate(sizes_))) meta.shape[0] = rows;
+    results.push_back(bring(result.tensor(), std::move(meta)));
+  }
+  return results;
+}
+
+void Recorder::note_wanted() {
+  const auto note = [&](int number, const Segment* user) {
+    for (Segment* owner : path_) {
+      if (number < owner->first || number >= owner->last || owner == user || is_brought(*owner, number)) continue;
+      owner->wanted.insert(number);
+    }
+  };
+  for (const Segment* segment : path_) {
+    for (const RecordedStep& step : segment->steps)
+      for (const int operand : step.operands) note(operand, segment);
+    if (segment->end == Segment::End::returned)
+      for (const int number : segment->ends_in) note(number, nullptr);
+  }
+  for (const int number : read_) note(number, nullptr);
+  // What such a segment makes cannot be made later, when another way wants it.
+  for (Segment* segment : path_)
+    if (segment->gives_away)
+      for (const int number : lasting_values(*segment)) segment->wanted.insert(number);
+}
+
+void Recorder::compile_path() {
+  for (Segment* segment : path_) {
+    const std::vector<int> wanted(segment->wanted.begin(), segment->wanted.end());
+    if (wanted.empty() || (segment->program != nullptr && segment->program->results() == wanted)) continue;
+    segment->program = std::make_unique<SegmentProgram>(
+        context_, graph_of(*segment, values_, wanted, tree_->bounds, graph_name_, context_.ops));
+  }
+}
+
+std::vector<Tensor> Recorder::results(const Values& results) {
+  std::vector<Tensor> given(arguments().begin(), arguments().end());
+  for (const Segment* segment : path_)
+    for (const RecordedStep& step : segment->steps)
+      if (step.op == nullptr) given.push_back(tensor_of(number_of(step.results[0])));
+  std::vector<Tensor> tensors;
+  for (const Value& result : results) tensors.push_back(owned(tensor_of(number_of(result)), given, pool_));
+  return tensors;
+}
+
+void Recorder::log_break(const Segment& segment) const {
+  const auto calls = std::count_if(segment.steps.begin(), segment.steps.end(),
+                                   [](const RecordedStep& step) { return step.op != nullptr; });
+  context_.log.say("graph_breaks", Log::Detail::some,
+                   fmt::format("{}: {} at {}:{} ends a graph of {} ops", function_, segment.reading.what,
+                               segment.reading.where.file_name(), segment.reading.where.line(), calls));
+}
+
+}  // namespace weft

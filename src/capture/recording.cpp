@@ -1,0 +1,124 @@
+#include "capture/recording.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "capture/segment_program.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "passes/all.h"
+
+namespace weft {
+namespace {
+
+// Builds one graph from the steps of one or several segments.
+class GraphOfSteps {
+ public:
+  GraphOfSteps(std::span<const Value> values, const Bounds& bounds, const std::string& name) : values_(values) {
+    built.graph = std::make_shared<Graph>(name);
+    built.graph->bounds = bounds;
+  }
+
+  void add(const Segment& segment) {
+    for (const RecordedStep& step : segment.steps) {
+      if (step.op == nullptr) continue;  // it becomes an input where it is used
+      std::vector<GraphValue*> operands;
+      for (const int operand : step.operands) operands.push_back(operand < 0 ? nullptr : of(operand));
+      std::vector<Meta> metas;
+      for (const Value& result : step.results) metas.push_back(result.meta());
+      Node* node = built.graph->add_op(*step.op, std::move(operands), step.attributes, std::move(metas));
+      node->maybe_inplace = step.maybe_inplace;
+      for (std::size_t i = 0; i < step.results.size(); ++i) known_[number_of(step.results[i])] = node->result(i);
+    }
+  }
+
+  GraphValue* of(int number) {
+    GraphValue*& known = known_[number];
+    if (known == nullptr) {
+      const GraphValue& value = *values_[static_cast<std::size_t>(number)].graph_value();
+      known = built.graph->add_input(value.meta, value.name);
+      known->donated = value.meta.kind == MetaKind::kv;  // their owner goes on with the pages that come back
+      built.inputs.push_back(number);
+    }
+    return known;
+  }
+
+  void finish(const std::vector<int>& results) {
+    std::vector<GraphValue*> returned;
+    for (const int number : results) returned.push_back(of(number));
+    built.graph->set_results(std::move(returned));
+    built.results = results;
+    assign_names(*built.graph);
+  }
+
+  SegmentGraph built;
+
+ private:
+  std::span<const Value> values_;
+  std::map<int, GraphValue*> known_;
+};
+
+// Kernels are chosen by widths, and other ones give other bits; so a width has to be a number, as when ops run one by
+// one.
+void check_widths(const Graph& graph) {
+  const auto check = [&](const GraphValue& value) {
+    for (std::size_t dim = 1; dim < value.meta.shape.size(); ++dim)
+      USER_CHECK(value.meta.shape[dim].is_number(),
+                 "[{}] only rows may be a symbol, which is dim 0 of what is computed, but dim {} of %{} is {}",
+                 graph.name, dim, value.name, value.meta.shape[dim].text());
+  };
+  for (const auto& input : graph.inputs()) check(*input);
+  for (const auto& node : graph.nodes())
+    for (const auto& result : node->results) check(*result);
+}
+
+}  // namespace
+
+Segment::Segment() = default;
+Segment::~Segment() = default;
+
+bool RecordedStep::is_call(const Op& called, const Values& given, const Attributes& given_attributes,
+                           bool inplace) const {
+  if (op != &called || maybe_inplace != inplace || operands.size() != given.size()) return false;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (operands[i] != number_of(given[i])) return false;
+  // Both are complete and in the order of the schema, so names need no look.
+  const NamedAttributes &known = attributes.entries(), &now = given_attributes.entries();
+  return std::equal(known.begin(), known.end(), now.begin(), now.end(),
+                    [](const auto& a, const auto& b) { return a.second == b.second; });
+}
+
+bool Segment::begins_like(const Segment& other, std::size_t count) const {
+  if (steps.size() < count || other.steps.size() < count) return false;
+  return std::equal(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(count), other.steps.begin(),
+                    [](const RecordedStep& a, const RecordedStep& b) {
+                      if (a.op == nullptr || b.op == nullptr)
+                        return a.op == b.op && a.results[0].meta() == b.results[0].meta();
+                      return a.op == b.op && a.operands == b.operands && a.maybe_inplace == b.maybe_inplace &&
+                             a.attributes == b.attributes;
+                    });
+}
+
+SegmentGraph graph_of(const Segment& segment, std::span<const Value> values, const std::vector<int>& results,
+                      const Bounds& bounds, const std::string& name, const OpTable& ops) {
+  GraphOfSteps graph(values, bounds, name);
+  graph.add(segment);
+  graph.finish(results);
+  const auto breach = find_breach(*graph.built.graph, ops);
+  USER_CHECK(!breach, "[{}] cannot be compiled for sizes of all its range: {}", name, *breach);
+  check_widths(*graph.built.graph);
+  return std::move(graph.built);
+}
+
+void check_given_away(std::span<Segment* const> path, std::span<const Value> values, const Bounds& bounds,
+                      const std::string& name, const Context& context) {
+  GraphOfSteps graph(values, bounds, name);
+  for (const Segment* segment : path) graph.add(*segment);
+  std::vector<int> returned;
+  if (path.back()->end == Segment::End::returned) returned = path.back()->ends_in;
+  graph.finish(returned);
+  PassContext passes = pass_context(context, token_range(*graph.built.graph, context.options));
+  functionalize(*graph.built.graph, passes);
+}
+
+}  // namespace weft

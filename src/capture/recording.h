@@ -1,0 +1,75 @@
+#pragma once
+
+// What a function did to Values when it ran: segments, each a row of steps that ends where the function returned or
+// wanted to know what a value holds. What it did after that is a segment that follows. Another run may do something
+// else; then a place has several segments to go on with. Together they are a tree, of which a run is one way down.
+//
+// Values have numbers: those of the arguments first, then the results of all steps on the way, in order.
+
+#include <memory>
+#include <set>
+#include <source_location>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace weft {
+
+struct Context;
+class SegmentProgram;
+
+struct RecordedStep {
+  const Op* op = nullptr;     // null: a tensor that the function brought with it
+  std::vector<int> operands;  // numbers, -1 for absent optional ones
+  Attributes attributes;
+  bool maybe_inplace = false;
+  Tensor tensor;   // the one that was brought
+  Values results;  // as they are handed out; their GraphValue's index is the number
+
+  bool is_call(const Op& called, const Values& given, const Attributes& given_attributes, bool inplace) const;
+};
+
+// What code knows of a value that it holds: its number, or -1 for none.
+inline int number_of(const Value& value) {
+  return value.present() && value.graph_value() != nullptr ? value.graph_value()->index : -1;
+}
+
+struct Segment {
+  enum class End : std::uint8_t { open, returned, read };
+
+  int first = 0;  // the number of the first value that is made here
+  int last = 0;   // one more than that of the last
+  std::vector<RecordedStep> steps;
+  End end = End::open;
+  std::vector<int> ends_in;  // the values returned, or the one read
+  Reading reading;           // why it ended
+  std::set<int> wanted;      // values made here that are returned, read, or used behind the end
+  // Whether a step gave away what was there before: then the steps cannot be run a second time.
+  bool gives_away = false;
+
+  std::unique_ptr<SegmentProgram> program;  // that gives what is wanted; null where that is nothing
+  std::vector<std::unique_ptr<Segment>> followers;
+
+  Segment();
+  ~Segment();
+  // Whether the first `count` steps do the same.
+  bool begins_like(const Segment& other, std::size_t count) const;
+};
+
+// As a traced graph: its inputs are the numbers in `inputs`, in order, its results those in `results`.
+struct SegmentGraph {
+  std::shared_ptr<Graph> graph;
+  std::vector<int> inputs;
+  std::vector<int> results;
+};
+
+// `values` are all values on the way, by number. UserError where the graph is not legal, such as rows that are no
+// symbol, or where a symbol stands for anything but rows.
+SegmentGraph graph_of(const Segment& segment, std::span<const Value> values, const std::vector<int>& results,
+                      const Bounds& bounds, const std::string& name, const OpTable& ops);
+
+// UserError where a value is used after it was given away on this way, over all its segments; `path` in order.
+void check_given_away(std::span<Segment* const> path, std::span<const Value> values, const Bounds& bounds,
+                      const std::string& name, const Context& context);
+
+}  // namespace weft

@@ -1,0 +1,16 @@
+#include "capture/run_eagerly.h"
+
+#include "capture/recorder.h"
+
+namespace weft {
+
+Values run_eagerly(const Values& values, const std::function<Values(const Values&)>& function,
+                   std::source_location where) {
+  for (const Value& value : values)
+    if (value.present())
+      if (auto* recorder = dynamic_cast<Recorder*>(&value.home()))
+        return recorder->run_eagerly(values, function, {"run_eagerly()", where});
+  return function(values);
+}
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+#include "capture/segment_program.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "ir/alias.h"
+
+namespace weft {
+namespace {
+
+// What functionalize will find to be given away.
+std::vector<std::size_t> donated_inputs(const Graph& traced) {
+  std::set<const GraphValue*> roots;
+  for (const auto& node : traced.nodes())
+    for (const Donation& donation : node->op->donates)
+      if (const GraphValue* given = node->operands[static_cast<std::size_t>(donation.argument)];
+          node->maybe_inplace && given != nullptr)
+        roots.insert(storage_root(given));
+  std::vector<std::size_t> donated;
+  for (std::size_t i = 0; i < traced.inputs().size(); ++i)
+    if (traced.inputs()[i]->donated || roots.contains(traced.inputs()[i].get())) donated.push_back(i);
+  return donated;
+}
+
+// Bytes from the start of the storage; all of it where the type does not say how many.
+std::pair<std::int64_t, std::int64_t> extent_of(const Tensor& tensor) {
+  const bool is_sized = tensor.meta.is_tensor() && tensor.meta.packed.empty();
+  return {tensor.byte_offset, is_sized ? tensor.byte_offset + tensor.meta.bytes().number() : tensor.storage->bytes()};
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  if (a.storage != b.storage) return false;
+  const auto [a_begin, a_end] = extent_of(a);
+  const auto [b_begin, b_end] = extent_of(b);
+  return a_begin < b_end && b_begin < a_end;
+}
+
+std::vector<std::string> input_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto& input : graph.inputs()) names.push_back(input->name);
+  return names;
+}
+
+}  // namespace
+
+SegmentProgram::SegmentProgram(const Context& context, SegmentGraph built)
+    : inputs_(std::move(built.inputs)),
+      results_(std::move(built.results)),
+      names_(input_names(*built.graph)),
+      donated_(donated_inputs(*built.graph)),
+      program_(context, built.graph) {}
+
+std::vector<Tensor> SegmentProgram::run(std::span<const Tensor> tensors) {
+  for (const std::size_t given : donated_)
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      USER_CHECK(i == given || !overlap(tensors[given], tensors[i]),
+                 "[compile] {} is given away, but {} shares memory with it", names_[given], names_[i]);
+  return program_.run(tensors);
+}
+
+Tensor owned(const Tensor& tensor, std::span<const Tensor> given, StoragePool& pool) {
+  for (const Tensor& other : given)
+    if (other.storage == tensor.storage) return tensor;
+  const std::int64_t bytes = tensor.meta.bytes().number();
+  Tensor copy{.meta = tensor.meta, .storage = pool.allocate(bytes)};
+  std::memcpy(copy.data(), tensor.data(), static_cast<std::size_t>(bytes));
+  return copy;
+}
+
+}  // namespace weft

@@ -1,0 +1,107 @@
+// Eager is compiled: random functions give the same bits both ways, whatever sizes and numbers they are called with.
+
+#include <gtest/gtest.h>
+
+#include "capture/compile.h"
+#include "tests/capture/functions.h"
+#include "tests/capture/random_function.h"
+#include "tests/property.h"
+
+namespace rc {
+
+template <>
+struct Arbitrary<weft::FunctionRecipe> {
+  static Gen<weft::FunctionRecipe> arbitrary() {
+    constexpr int kChoices = 5040;  // divides evenly among every small count of choices
+    const auto choice = weft::number_in(0, kChoices);
+    const auto statement = gen::build<weft::StatementRecipe>(
+        gen::set(&weft::StatementRecipe::kind, choice), gen::set(&weft::StatementRecipe::first, choice),
+        gen::set(&weft::StatementRecipe::second, choice), gen::set(&weft::StatementRecipe::detail, choice));
+    return gen::build<weft::FunctionRecipe>(gen::set(&weft::FunctionRecipe::statements, weft::at_most(24, statement)),
+                                            gen::set(&weft::FunctionRecipe::result, choice));
+  }
+};
+
+}  // namespace rc
+
+namespace weft::capture_property_test {
+
+struct Totals {
+  RandomFunction::Features features{};
+  std::int64_t calls = 0, compiled = 0, op_by_op = 0, retraces = 0, proved = 0, boundaries = 0, checks = 0;
+
+  void add(const RandomFunction& function, const CaptureCounts& counts) {
+    const RandomFunction::Features more = function.features();
+    for (std::size_t i = 0; i < features.size(); ++i) features[i] += more[i];
+    calls += counts.calls;
+    compiled += counts.compiled;
+    op_by_op += counts.op_by_op;
+    retraces += counts.retraces;
+    proved += counts.proved;
+    boundaries += counts.boundaries;
+    checks += counts.checks;
+  }
+};
+
+// How a case compiles: by the numbers of its recipe, so that they shrink with it.
+CompileOptions options_of(const FunctionRecipe& recipe) {
+  CompileOptions options{.name = "f", .check_retrace = recipe.result % 3};
+  options.dynamic = static_cast<Dynamic>(recipe.result % 2 == 0 ? 2 : recipe.result / 2 % 3);
+  return options;
+}
+
+std::string difference(const RandomFunction::Result& came, const RandomFunction::Result& wanted) {
+  if (came.printed != wanted.printed) return "printed " + came.printed + " instead of " + wanted.printed;
+  for (std::size_t i = 0; i < wanted.values.size(); ++i)
+    if (!same_bits(came.values[i], wanted.values[i])) return "result " + std::to_string(i) + " differs";
+  return "";
+}
+
+void check_functions(Eager& eager, int cases, Totals& totals) {
+  const Value weight = eager.random({RandomFunction::kWidth}, 7);
+  const Tensor brought = eager.random({RandomFunction::kWidth}, 8).tensor();
+  testing::internal::CaptureStderr();  // what is said of functions that go op by op
+  check_property(cases, [&](const FunctionRecipe& recipe) {
+    const RandomFunction function(recipe, brought);
+    auto compiled = compile(eager.context, function, options_of(recipe));
+    const bool is_marked = recipe.result % 5 == 0;
+    for (int argument = 0; argument < 2 && is_marked; ++argument) compiled.mark_dynamic(argument, 0, {"rows", 0, 12});
+    std::uint64_t seed = 1;
+    for (const auto& [rows, number] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+             {4, 1}, {4, 1}, {1, 1}, {7, 1}, {0, 1}, {7, 3}, {12, 1}, {4, 1}, {7, 1}}) {
+      const Value x = eager.random({rows, RandomFunction::kWidth}, seed);
+      const Value y = eager.random({rows, RandomFunction::kWidth}, ++seed);
+      const std::string found = difference(compiled(x, y, weight, number), function(x, y, weight, number));
+      if (!found.empty()) RC_FAIL(found + " with " + std::to_string(rows) + " rows and " + std::to_string(number));
+    }
+    totals.add(function, compiled.captured().counts());
+  });
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("rror"), std::string::npos) << said;
+}
+
+TEST(CaptureProperty, CompiledFunctionsGiveTheBitsOfPlainOnes) {
+  Eager eager{kernel_context()};
+  Totals totals;
+  check_functions(eager, 500, totals);
+  for (std::size_t i = 0; i < totals.features.size(); ++i) {
+    EXPECT_GT(totals.features[i], 20) << RandomFunction::feature_text(static_cast<RandomFunction::Feature>(i));
+    std::cout << "count: " << RandomFunction::feature_text(static_cast<RandomFunction::Feature>(i)) << " "
+              << totals.features[i] << "\n";
+  }
+  std::cout << "count: calls " << totals.calls << ", compiled " << totals.compiled << ", op by op " << totals.op_by_op
+            << ", retraces " << totals.retraces << ", proved " << totals.proved << ", boundaries " << totals.boundaries
+            << ", checks " << totals.checks << "\n";
+  for (const std::int64_t count : {totals.retraces, totals.proved, totals.boundaries, totals.checks})
+    EXPECT_GT(count, 20);
+  EXPECT_LT(totals.op_by_op, totals.calls / 3);
+}
+
+TEST(CaptureProperty, AndSoWithGeneratedCode) {
+  Eager eager;
+  Totals totals;
+  check_functions(eager, 30, totals);
+  EXPECT_GT(totals.compiled, 30);
+}
+
+}  // namespace weft::capture_property_test

@@ -1,0 +1,49 @@
+// The C++ interface of include/weft: what the options of a Compiler say holds for what it compiles.
+
+#include <gtest/gtest.h>
+#include <weft/compile.h>
+
+#include "tests/thrown_message.h"
+
+namespace weft::compiler_test {
+
+TEST(Compiler, ValuesAreMadeOfNumbers) {
+  Compiler compiler;
+  EXPECT_EQ(to_text(compiler.value({2, 2}, {1, 2, 3, 4})), "f32[2, 2] (1, 2, 3, 4)");
+  EXPECT_EQ(message_of([&] { compiler.value({2, 2}, {1, 2, 3}); }), "[value] wanted 4 numbers for [2, 2], but came 3");
+}
+
+// How often `silu` is compiled in three calls with these options.
+std::int64_t compiled_with(Options options) {
+  options.disable_compile_cache = true;
+  Compiler compiler(std::move(options));
+  auto fast = compiler.compile([](Value x) { return silu(x); });
+  const Value x = compiler.value({1, 3}, {-1, 0, 1});
+  fast.prepare(x);
+  for (int call = 0; call < 3; ++call) EXPECT_EQ(numbers(fast(x)), numbers(silu(x)));
+  return fast.captured().counts().compiled;
+}
+
+TEST(Compiler, ModesAndLevelsSayWhetherAnythingIsCompiled) {
+  EXPECT_EQ(compiled_with({}), 1);
+  for (const char* mode : {"stock", "trace_once", "weft"}) {
+    Options options;
+    options.mode = mode;
+    EXPECT_EQ(compiled_with(options), 1) << mode;
+  }
+  Options none;
+  none.mode = "none";
+  EXPECT_EQ(compiled_with(none), 0);
+  for (int level = 0; level <= 3; ++level) {
+    Options options;
+    options.optimization_level = level;
+    EXPECT_EQ(compiled_with(options), level == 0 ? 0 : 1) << level;
+    options.enforce_eager = true;
+    EXPECT_EQ(compiled_with(options), 0) << "enforce_eager beats all";
+  }
+  Options eager_backend;
+  eager_backend.backend = "eager";
+  EXPECT_EQ(compiled_with(eager_backend), 1);
+}
+
+}  // namespace weft::compiler_test

@@ -1,0 +1,235 @@
+// Functions that ask what a Value holds: each question ends a graph, and what is compiled gives the bits of a plain
+// call.
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "capture/compile.h"
+#include "capture/run_eagerly.h"
+#include "ir/reading.h"
+#include "ops/add.h"
+#include "ops/amax.h"
+#include "ops/exp.h"
+#include "ops/fused_add_rms_norm.h"
+#include "ops/mul.h"
+#include "ops/mul_scalar.h"
+#include "ops/reshape.h"
+#include "ops/silu.h"
+#include "ops/sum.h"
+#include "tests/capture/functions.h"
+#include "tests/thrown_message.h"
+
+namespace weft::graph_breaks_test {
+
+Value total(Value x) { return sum(reshape(x, {1, 32}), 1); }
+
+// Runs both ways three times over these inputs; gives the log of breaks.
+template <class Function>
+std::string expect_same(Function function, const std::vector<Value>& inputs, Eager& eager, int graphs) {
+  std::ostringstream& said = eager.log("graph_breaks");
+  auto compiled = compile(eager.context, function, {.name = "f"});
+  for (int round = 0; round < 3; ++round)
+    for (const Value& x : inputs) EXPECT_TRUE(same_bits(compiled(x), function(x))) << round;
+  EXPECT_EQ(compiled.captured().counts().compiled, 1);
+  EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
+  const std::string text = said.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), graphs) << text;
+  return text;
+}
+
+TEST(GraphBreaks, ItemGivesTheNumberAndEndsTheGraph) {
+  Eager eager;
+  const auto log = expect_same(
+      [](Value x) {
+        const Value y = silu(x);
+        return item(total(y)) > 0 ? mul_scalar(y, 2.0) : mul_scalar(y, 3.0);
+      },
+      {eager.random({4, 8}, 1), eager.random({4, 8}, 2), eager.random({4, 8}, 3)}, eager, 1);
+  EXPECT_NE(log.find("[graph_breaks] f: item() at "), std::string::npos) << log;
+  EXPECT_NE(log.find("graph_breaks_test.cpp:"), std::string::npos) << log;
+  EXPECT_NE(log.find(" ends a graph of 3 ops"), std::string::npos) << log;
+}
+
+TEST(GraphBreaks, TruthOfATensor) {
+  Eager eager;
+  const auto log =
+      expect_same([](Value x) { return is_true(total(x)) ? silu(x) : x; }, {eager.random({4, 8})}, eager, 1);
+  EXPECT_NE(log.find("is_true()"), std::string::npos) << log;
+}
+
+TEST(GraphBreaks, ALoopWhoseBoundIsAValue) {
+  Eager eager;
+  const auto function = [](Value x) {
+    const int rounds = static_cast<int>(item(amax(amax(x, 1), 0)) * 3) + 1;
+    for (int i = 0; i < rounds; ++i) x = silu(x);
+    return x;
+  };
+  expect_same(function, {eager.random({4, 8}, 1), mul_scalar(eager.random({4, 8}, 2), 0.2)}, eager, 1);
+}
+
+TEST(GraphBreaks, Numbers) {
+  Eager eager;
+  const auto log = expect_same([](Value x) { return mul_scalar(x, numbers(sum(x, 1))[2] > 0 ? 1.0 : 2.0); },
+                               {eager.random({4, 8})}, eager, 1);
+  EXPECT_NE(log.find("numbers()"), std::string::npos) << log;
+}
+
+TEST(GraphBreaks, Printing) {
+  Eager eager;
+  std::vector<std::string> printed;
+  const Value x = eager.random({4, 8});
+  const auto log = expect_same(
+      [&](Value v) {
+        v = silu(v);
+        printed.push_back(to_text(v));
+        return mul(v, v);
+      },
+      {x}, eager, 1);
+  EXPECT_NE(log.find("to_text()"), std::string::npos) << log;
+  ASSERT_EQ(printed.size(), 6u) << "side effects happen each time";
+  for (const std::string& text : printed) EXPECT_EQ(text, to_text(silu(x)));
+}
+
+TEST(GraphBreaks, ACallThatIsToRunEagerly) {
+  Eager eager;
+  int runs = 0;
+  const auto log = expect_same(
+      [&](Value x) {
+        const Value a = silu(x), b = mul(a, a);
+        const Values back = run_eagerly({a, b}, [&](const Values& values) {
+          EXPECT_TRUE(values[0].has_data() && values[1].has_data());
+          ++runs;
+          return Values{add(values[0], values[1])};
+        });
+        return mul(back[0], x);
+      },
+      {eager.random({4, 8}), eager.random({4, 8}, 2)}, eager, 1);
+  EXPECT_NE(log.find("run_eagerly()"), std::string::npos) << log;
+  EXPECT_EQ(runs, 12);
+}
+
+// What it gives may be what it was given, which is memory of the compiled graph before it.
+TEST(GraphBreaks, WhatAnEagerCallHandsThroughOutlivesTheNextCall) {
+  Eager eager;
+  auto compiled = compile(eager.context, [](Value x) {
+    return run_eagerly({silu(x)}, [](const Values& values) { return Values{reshape(values[0], {32})}; })[0];
+  });
+  const Value x = eager.random({4, 8}), y = eager.random({4, 8}, 2);
+  compiled(x);
+  const Value first = compiled(x);
+  compiled(y);
+  EXPECT_TRUE(same_bits(first, reshape(silu(x), {32})));
+}
+
+TEST(GraphBreaks, AnArgumentIsKnownAndEndsNothing) {
+  Eager eager;
+  expect_same([](Value x) { return numbers(x)[0] > 0 ? silu(x) : mul(x, x); },
+              {eager.random({4, 8}, 1), eager.random({4, 8}, 2), eager.random({4, 8}, 3), eager.random({4, 8}, 4)},
+              eager, 0);
+}
+
+// A kernel that may not be captured runs between what is: that ends no graph.
+TEST(GraphBreaks, AKernelThatCannotBeCapturedIsNone) {
+  Eager eager{kernel_context()};
+  Kernel opaque = *eager.context->kernels.find("exp", "reference");
+  opaque.provider = "opaque";
+  opaque.capture = CaptureClass::never;
+  eager.context->kernels.add(std::move(opaque));
+  eager.context->priorities.set("exp", {"opaque"});
+  const auto function = [](Value x) { return mul(exp(mul(x, x)), x); };
+  auto compiled = compile(eager.context, function, {.fullgraph = true});
+  for (std::uint64_t seed = 1; seed < 4; ++seed) {
+    const Value x = eager.random({4, 8}, seed);
+    EXPECT_TRUE(same_bits(compiled(x), function(x))) << seed;
+  }
+  EXPECT_EQ(compiled.captured().counts().compiled, 1);
+}
+
+TEST(GraphBreaks, SeveralInARow) {
+  Eager eager;
+  expect_same(
+      [](Value x) {
+        for (int i = 0; i < 3; ++i) x = mul_scalar(silu(x), item(total(x)) > 0 ? 1.5 : -0.5);
+        return x;
+      },
+      {eager.random({4, 8}, 1), eager.random({4, 8}, 2)}, eager, 5);
+}
+
+// The value that the second way wants was not wanted by the first, for which the graph was compiled.
+TEST(GraphBreaks, WhatAnotherWayWantsIsThere) {
+  Eager eager;
+  const auto function = [](Value x) {
+    const Value a = silu(x), b = mul(a, a), c = add(b, x);
+    return item(total(x)) > 0 ? c : mul(a, b);
+  };
+  Value up = eager.random({4, 8}, 1);
+  if (item(total(up)) < 0) up = mul_scalar(up, -1.0);
+  expect_same(function, {up, mul_scalar(up, -1.0)}, eager, 1);
+}
+
+TEST(GraphBreaks, GivenAwayBeforeAndBehind) {
+  Eager eager;
+  const Value weight = eager.random({8}, 9);
+  const auto function = [tensor = weight.tensor()](Value x) {
+    const Value w = x.home().value(tensor);
+    const Value a = silu(x), b = mul(x, x);
+    const auto [y, residual] = fused_add_rms_norm(maybe_inplace, a, b, w, 1e-5);
+    const bool is_large = item(total(y)) > 0;
+    const auto [z, r] = fused_add_rms_norm(maybe_inplace, y, residual, w, 1e-5);
+    return is_large ? z : add(z, r);
+  };
+  expect_same(function, {eager.random({4, 8}, 1), eager.random({4, 8}, 2), eager.random({4, 8}, 3)}, eager, 1);
+}
+
+TEST(GraphBreaks, WithFullgraphAreErrorsThatNameTheLine) {
+  Eager eager;
+  int line = 0;
+  const auto function = [&](Value x) {
+    line = __LINE__ + 1;
+    return item(total(x)) > 0 ? x : silu(x);
+  };
+  auto compiled = compile(eager.context, function, {.name = "f", .fullgraph = true});
+  const std::string said = message_of([&] { compiled(eager.random({4, 8})); });
+  EXPECT_NE(said.find("[f] item() at "), std::string::npos) << said;
+  EXPECT_NE(said.find("graph_breaks_test.cpp:" + std::to_string(line)), std::string::npos) << said;
+  EXPECT_NE(said.find("leave fullgraph out"), std::string::npos) << said;
+  EXPECT_EQ(compiled.captured().entry_count(), 0u);
+}
+
+TEST(GraphBreaks, AFunctionThatDoesSomethingElseEveryTimeGoesOpByOpAndSaysSo) {
+  Eager eager{kernel_context()};
+  auto compiled = compile(eager.context, [](Value x) { return mul_scalar(x, item(total(x))); },
+                          {.name = "f", .recompile_limit = 3});
+  testing::internal::CaptureStderr();
+  for (int seed = 1; seed <= 8; ++seed) {
+    const Value x = eager.random({4, 8}, static_cast<std::uint64_t>(seed));
+    EXPECT_TRUE(same_bits(compiled(x), mul_scalar(x, item(total(x))))) << seed;
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(
+      said.find("weft: [f] does something else in every call, so it runs op by op from now on: there are 3 ways to "
+                "go on before mul_scalar(%0, value="),
+      0u)
+      << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "it is said once";
+  EXPECT_EQ(compiled.captured().counts().op_by_op, 4);
+}
+
+TEST(GraphBreaks, SizesMayBeSymbolsBesideThem) {
+  Eager eager;
+  const auto function = [](Value x) {
+    const Value y = silu(x);
+    const Value scaled = item(sum(sum(y, 0), 1)) > 0 ? y : mul_scalar(y, -1.0);
+    return guard(x, x.dim(0) > 4) ? mul(scaled, x) : add(scaled, x);
+  };
+  auto compiled = compile(eager.context, function);
+  compiled.mark_dynamic(0, 0, {"rows", 1, 64});
+  for (int rows = 1; rows <= 9; ++rows) {
+    const Value x = eager.random({rows, 8}, static_cast<std::uint64_t>(rows));
+    EXPECT_TRUE(same_bits(compiled(x), function(x))) << rows;
+  }
+  EXPECT_EQ(compiled.captured().counts().compiled, 1);
+  EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
+}
+
+}  // namespace weft::graph_breaks_test

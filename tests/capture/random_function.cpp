@@ -1,0 +1,170 @@
+#include "tests/capture/random_function.h"
+
+#include <ostream>
+
+#include "capture/run_eagerly.h"
+#include "ir/reading.h"
+#include "ops/add.h"
+#include "ops/amax.h"
+#include "ops/concat.h"
+#include "ops/fused_add_rms_norm.h"
+#include "ops/mul.h"
+#include "ops/mul_scalar.h"
+#include "ops/reshape.h"
+#include "ops/rms_norm.h"
+#include "ops/sigmoid.h"
+#include "ops/silu.h"
+#include "ops/slice.h"
+#include "ops/sum.h"
+
+namespace weft {
+namespace {
+
+using Feature = RandomFunction::Feature;
+
+Feature feature_of(const StatementRecipe& statement) {
+  return static_cast<Feature>(statement.kind % static_cast<int>(Feature::count));
+}
+
+// Its size is one, whatever the rows are.
+Value one_number(const Value& x) { return sum(sum(x, 0), 1); }
+
+// One run of a function.
+class Body {
+ public:
+  Body(Value x, Value y, Value weight, std::int64_t number, const Tensor& brought)
+      : x_(x), weight_(std::move(weight)), number_(number), brought_(brought), values_{std::move(x), std::move(y)} {}
+
+  void run(const StatementRecipe& s) { values_.push_back(result_of(s)); }
+  Value at(int index) const { return values_[static_cast<std::size_t>(index) % values_.size()]; }
+  Values values() const { return values_; }
+  std::string printed;
+
+ private:
+  Value pointwise(const StatementRecipe& s) const {
+    const Value a = at(s.first), b = at(s.second);
+    switch (s.detail % 5) {
+      case 0:
+        return add(a, b);
+      case 1:
+        return mul(a, b);
+      case 2:
+        return silu(a);
+      case 3:
+        return sigmoid(a);
+      default:
+        return mul_scalar(a, 0.25 * (s.detail % 7));
+    }
+  }
+
+  Value views(const StatementRecipe& s) const {
+    const Value a = at(s.first);
+    constexpr std::int64_t half = RandomFunction::kWidth / 2;
+    if (s.detail % 2 == 0) return concat({slice(a, 1, half, 2 * half), slice(at(s.second), 1, 0, half)}, 1);
+    const Value split = silu(reshape(a, {a.dim(0), 2, half}));
+    return reshape(split, {a.dim(0), 2 * half});
+  }
+
+  Value by_size(const StatementRecipe& s, const DimCondition& condition) const {
+    return guard(x_, condition) ? silu(at(s.first)) : mul_scalar(at(s.first), 0.5);
+  }
+
+  Value given_away(const StatementRecipe& s) const {
+    // What is given away is made for that: nothing else reads it.
+    const Value a = mul_scalar(at(s.first), 1.5), b = mul(at(s.second), at(s.second));
+    const auto [normed, total] = fused_add_rms_norm(maybe_inplace, a, b, weight_, 1e-5);
+    return s.detail % 2 == 0 ? normed : add(normed, total);
+  }
+
+  Value result_of(const StatementRecipe& s) {
+    const Value a = at(s.first);
+    const Dim rows = x_.dim(0);
+    switch (feature_of(s)) {
+      case Feature::pointwise:
+        return pointwise(s);
+      case Feature::norm:
+        return rms_norm(a, weight_, 1e-5);
+      case Feature::views:
+        return views(s);
+      case Feature::guard_on_size:
+        return by_size(s, s.detail % 2 == 0 ? rows > s.detail % 9 : equal(rows, s.detail % 9));
+      case Feature::guard_to_and_fro:
+        return by_size(s, equal(align(rows, 2 + s.detail % 3), rows));
+      case Feature::loop_over_size: {
+        Value looped = a;
+        for (int i = 0; guard(x_, Dim(4 * i) < rows); ++i) looped = mul_scalar(looped, 0.75);
+        return looped;
+      }
+      case Feature::branch_on_number:
+        return number_ > s.detail % 3 ? silu(a) : mul_scalar(a, 2.0);
+      case Feature::loop_over_number: {
+        Value looped = a;
+        for (std::int64_t i = 0; i < number_; ++i) looped = sigmoid(looped);
+        return looped;
+      }
+      case Feature::branch_on_value:
+        return is_true(one_number(a)) && item(one_number(a)) > 0 ? mul_scalar(a, 0.5) : silu(a);
+      case Feature::number_of_value:
+        return mul_scalar(at(s.second), item(one_number(a)) > s.detail % 3 ? 1.25 : 0.75);
+      case Feature::printed:
+        printed += to_text(sum(a, 1));
+        return a;
+      case Feature::given_away:
+        return given_away(s);
+      case Feature::brought:
+        return add(a, a.home().value(brought_));
+      case Feature::run_eagerly:
+        return run_eagerly({a, at(s.second)}, [](const Values& v) { return Values{add(silu(v[0]), v[1])}; })[0];
+      case Feature::count:
+        break;
+    }
+    return a;
+  }
+
+  Value x_, weight_;
+  std::int64_t number_;
+  const Tensor& brought_;
+  Values values_;
+};
+
+}  // namespace
+
+std::string_view RandomFunction::feature_text(Feature feature) {
+  constexpr std::string_view kText[] = {"pointwise",
+                                        "norm",
+                                        "views",
+                                        "guard on size",
+                                        "guard to and fro",
+                                        "loop over size",
+                                        "branch on number",
+                                        "loop over number",
+                                        "branch on value",
+                                        "number of value",
+                                        "printed",
+                                        "given away",
+                                        "brought",
+                                        "run eagerly"};
+  return kText[static_cast<std::size_t>(feature)];
+}
+
+RandomFunction::Result RandomFunction::operator()(Value x, Value y, Value weight, std::int64_t number) const {
+  Body body(std::move(x), std::move(y), std::move(weight), number, brought_);
+  for (const StatementRecipe& statement : recipe_.statements) body.run(statement);
+  return {{body.values().back(), body.at(recipe_.result)}, body.printed};
+}
+
+RandomFunction::Features RandomFunction::features() const {
+  Features features{};
+  for (const StatementRecipe& statement : recipe_.statements)
+    ++features[static_cast<std::size_t>(feature_of(statement))];
+  return features;
+}
+
+void showValue(const FunctionRecipe& recipe, std::ostream& out) {
+  out << "result " << recipe.result << ";";
+  for (const StatementRecipe& s : recipe.statements)
+    out << " " << RandomFunction::feature_text(feature_of(s)) << "(" << s.first << ", " << s.second << ", " << s.detail
+        << ");";
+}
+
+}  // namespace weft

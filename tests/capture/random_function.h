@@ -1,0 +1,78 @@
+#pragma once
+
+// Functions made at random: ops, branches and loops over sizes and numbers, questions what values hold, calls that give
+// their arguments away, tensors brought along, parts that are not to be compiled.
+//
+// A FunctionRecipe is a list of small numbers; RandomFunction reads any such list as a function that can be called, on
+// whatever Values.
+
+#include <array>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/value.h"
+
+namespace weft {
+
+// Each number counts modulo the choices there are.
+struct StatementRecipe {
+  int kind = 0;
+  int first = 0;  // among the values there are
+  int second = 0;
+  int detail = 0;  // thresholds, factors
+};
+
+struct FunctionRecipe {
+  std::vector<StatementRecipe> statements;
+  int result = 0;  // which value is returned besides the last one
+};
+
+class RandomFunction {
+ public:
+  static constexpr std::int64_t kWidth = 8;
+  // What statements do; one count each.
+  enum class Feature : std::uint8_t {
+    pointwise,
+    norm,
+    views,
+    guard_on_size,
+    guard_to_and_fro,
+    loop_over_size,
+    branch_on_number,
+    loop_over_number,
+    branch_on_value,
+    number_of_value,
+    printed,
+    given_away,
+    brought,
+    run_eagerly,
+    count
+  };
+  static std::string_view feature_text(Feature feature);
+  using Features = std::array<int, static_cast<std::size_t>(Feature::count)>;
+
+  RandomFunction(FunctionRecipe recipe, Tensor brought) : recipe_(std::move(recipe)), brought_(std::move(brought)) {}
+
+  // x, y: f32[rows, kWidth]; weight: f32[kWidth]. Gives two of the values it made, and what it printed.
+  struct Result {
+    Values values;
+    std::string printed;
+  };
+  Result operator()(Value x, Value y, Value weight, std::int64_t number) const;
+
+  // Which statements the recipe has.
+  Features features() const;
+
+ private:
+  FunctionRecipe recipe_;
+  Tensor brought_;
+};
+
+void visit_members(auto&& visit, RandomFunction::Result& result) { visit(result.values, result.printed); }
+
+// For messages.
+void showValue(const FunctionRecipe& recipe, std::ostream& out);
+
+}  // namespace weft
