@@ -76,8 +76,9 @@ build/.ready-build: tools/setup.sh
 	@tools/setup.sh build
 	@mkdir -p build && touch $@
 
-build/.ready-test build/.ready-check: build/.ready-%: tools/setup.sh
+build/.ready-test build/.ready-check: build/.ready-%: tools/setup.sh tools/fetch_nvcc.py
 	@tools/setup.sh $*
+	@$(PYTHON) -I tools/fetch_nvcc.py
 	@mkdir -p build && touch build/.ready-build
 	cmake --preset release >&2
 	@touch $@

@@ -12,6 +12,6 @@ case "${1:-}" in
     ;;
 esac
 # Also what is new and not yet added.
-git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' ':!tests/data' |
+git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' ':!tests/data' |
   xargs -0 -n 8 -P "$(nproc)" clang-format-14 $mode
-echo "format: $(git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp' ':!tests/data' | wc -l) files"
+echo "format: $(git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' ':!tests/data' | wc -l) files"

@@ -25,8 +25,9 @@ std::vector<std::string> default_priorities(DeviceType device) {
     case DeviceType::cpu:
       return {"cpu"};
     case DeviceType::cuda:
-    case DeviceType::fake_cuda:
       return {"cuda"};
+    case DeviceType::fake_cuda:
+      return {"cuda", "cpu"};  // its memory is the host's
   }
   return {};
 }
@@ -69,9 +70,11 @@ void open_cache(Context& context) {
 std::shared_ptr<Context> make_context(Options options, Registrations registrations) {
   auto context = std::make_shared<Context>();
   const DeviceId device = device_from_text(options.device);
-  USER_CHECK(device.type == DeviceType::cpu, "[--device] {} has no kernels in this program; cpu has", options.device);
+  USER_CHECK(device.type != DeviceType::cuda,
+             "[--device] must be cpu or fake-cuda, where this program runs kernels, but is {}", options.device);
   const std::string ceiling = options.cpu_features == "host" ? "" : options.cpu_features;
   context->device = describe_cpu(ceiling, static_cast<int>(options.threads));
+  context->device.id = device;
   for (const std::string& path : options.patterns) {
     Registrations file("--patterns " + path);
     file.register_patterns(read_file(path, kMaxPatternBytes));

@@ -1,0 +1,7 @@
+// silu_and_mul with quantisation per group in the fast design; lib/silu_and_mul_per_block_quant.h has both.
+
+#include "kernels/cuda/lib/silu_and_mul_per_block_quant_kernel.h"
+
+KERNELS(cuda, activation) {
+  weft::cuda::add_silu_and_mul_per_block_quant(registry, "cuda", weft::cuda::SiluAndMulDesign::fast);
+}

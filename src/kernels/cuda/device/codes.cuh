@@ -1,0 +1,92 @@
+#pragma once
+
+// The eight-bit codes of quantised values: what a scale makes of the range, and how scaled values become codes.
+
+#include "kernels/cuda/device/arithmetic.cuh"
+
+#if !defined(__CUDACC__)
+#include "tensor/float8.h"
+#endif
+
+namespace weft::cuda {
+
+// f8e4m3: nearest even, held to [-448, 448]; NaN stays NaN.
+struct Fp8 {
+  static constexpr float kLimit = 448.0f;
+  static constexpr float kInverseLimit = 1.0f / 448.0f;
+  // Scaled values below it are codes without a further check.
+  static constexpr float kSafe = 1024.0f;
+
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 890
+  // Four codes, the first in the lowest byte.
+  static WEFT_DEVICE std::uint32_t pack(const float* x, bool) {
+    std::uint32_t word;
+    asm("{ .reg .b16 low, high; cvt.rn.satfinite.e4m3x2.f32 low, %2, %1; cvt.rn.satfinite.e4m3x2.f32 high, %4, %3; "
+        "mov.b32 %0, {low, high}; }"
+        : "=r"(word)
+        : "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]));
+    return word;
+  }
+#else
+  // The sum with 2^20 times the power of two below a magnitude, or with 2^14 below 2^-6, has the multiple of the code's
+  // last place in its low bits; there the addend brings the code of that power, 968 too large.
+  static WEFT_DEVICE std::uint32_t code(float x) {
+    const std::uint32_t bits = bits_of(x);
+    const float held = magnitude(x) > kLimit ? kLimit : magnitude(x);
+    std::uint32_t power = bits_of(held) & 0x7f800000u;
+    power = power > 0x3c800000u ? power : 0x3c800000u;
+    const float sum = held + float_of(power + ((power >> 20) + (20u << 23)));
+    const std::uint32_t found = x != x ? 0x7fu : (bits_of(sum) & 0x7ffu) - 968u;
+    return found | (bits >> 24 & 0x80u);
+  }
+  static WEFT_DEVICE std::uint32_t pack(const float* x, bool) {
+    return code(x[0]) | code(x[1]) << 8 | code(x[2]) << 16 | code(x[3]) << 24;
+  }
+#endif
+};
+
+// int8: nearest even, held to [-128, 127]; NaN gives 0.
+struct Int8 {
+  static constexpr float kLimit = 127.0f;
+  static constexpr float kInverseLimit = 1.0f / 127.0f;
+  static constexpr float kSafe = 127.25f;
+
+  static WEFT_DEVICE std::uint32_t code(float x, bool is_safe) {
+    // The sum with 1.5 * 2^23 is rounded to a whole number, which its low bits hold.
+    if (is_safe) return bits_of(x + 12582912.0f);
+    float held = x != x ? 0.0f : x;
+    held = held < -128.0f ? -128.0f : held > 127.0f ? 127.0f : held;
+    return bits_of(held + 12582912.0f);
+  }
+  // Four codes, the first in the lowest byte. `is_safe`: none is a NaN or beyond kSafe.
+  static WEFT_DEVICE std::uint32_t pack(const float* x, bool is_safe) {
+    const std::uint32_t a = code(x[0], is_safe), b = code(x[1], is_safe);
+    const std::uint32_t c = code(x[2], is_safe), d = code(x[3], is_safe);
+#if defined(__CUDACC__)
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+#else
+    return (a & 0xffu) | (b & 0xffu) << 8 | (c & 0xffu) << 16 | d << 24;
+#endif
+  }
+};
+
+// The number of a code of f8e4m3 that is not negative.
+WEFT_DEVICE float number_of_fp8(std::uint32_t code) {
+  if (code == 0x7fu) return float_of(0x7fffffffu);
+  // The bits of a normal number, or those of its mantissa under the least exponent, which is then taken off.
+  if (code >= 8u) return float_of((code << 20) + (120u << 23));
+  return float_of((code << 20) + (121u << 23)) - 0x1p-6f;
+}
+
+// The code of f4e2m1: nearest even, held to [-6, 6]; NaN gives 6. The sum with 2^22 times the power of two below a
+// magnitude, or with 2^22, has the multiple of the code's last place in its low bits, 254 too large.
+WEFT_DEVICE std::uint32_t fp4_code(float x) {
+  if (x != x) return 7u;
+  const float held = magnitude(x) > 6.0f ? 6.0f : magnitude(x);
+  std::uint32_t power = bits_of(held) & 0x7f800000u;
+  power = power > 0x3f800000u ? power : 0x3f800000u;
+  const float sum = held + float_of(power + ((power >> 22) + (22u << 23)));
+  return ((bits_of(sum) & 0x1ffu) - 254u) | (bits_of(x) >> 28 & 8u);
+}
+
+}  // namespace weft::cuda

@@ -1,0 +1,68 @@
+#pragma once
+
+// From the values of a group, spread over neighbouring lanes, to its scale and codes. The bits of the project's
+// quantising ops: NaN stays NaN throughout and makes the scale NaN.
+
+#include "kernels/cuda/device/codes.cuh"
+#include "kernels/cuda/lib/arguments.h"
+
+namespace weft::cuda {
+
+// Quotients that are made by a product and one correction step: the scale so far from 0 and infinity that neither the
+// reciprocal nor a remainder of it loses bits.
+constexpr float kLeastOrdinary = 0x1p-60f, kLargestOrdinary = 0x1p60f;
+
+// x / divisor, given that both are ordinary and `inverse` is the nearest number to 1 / divisor (Markstein 1990). The
+// remainder is taken of q * divisor - x: only so does -0 stay -0.
+WEFT_DEVICE float corrected_quotient(float x, float divisor, float inverse) {
+  const float q = x * inverse;
+  return multiply_add(multiply_add(q, divisor, -x), -inverse, q);
+}
+
+template <class Code>
+WEFT_DEVICE float divided_by_limit(float x) {
+  if (x >= kLeastOrdinary && x <= kLargestOrdinary) return corrected_quotient(x, Code::kLimit, Code::kInverseLimit);
+  return divide(x, Code::kLimit);
+}
+
+// The scale of a group whose largest magnitude this is.
+template <class Code>
+WEFT_DEVICE float scale_of(float largest, const GroupRule& rule, float bound) {
+  largest = larger(largest, rule.least_magnitude);
+  float scale = rule.by_reciprocal ? largest * Code::kInverseLimit : divided_by_limit<Code>(largest);
+  scale = smaller(scale, bound);
+  if (rule.power_of_two) scale = power_of_two_above(larger(scale, rule.least_power));
+  return larger(scale, rule.least_scale);
+}
+
+// The largest magnitude among `lanes` neighbours, each of which has `count` values.
+template <int lanes, int count>
+WEFT_DEVICE float largest_of_lanes(const float* values WEFT_SITE) {
+  float largest = magnitude(values[0]);
+  WEFT_UNROLL
+  for (int i = 1; i < count; ++i) largest = larger(largest, magnitude(values[i]));
+  WEFT_UNROLL
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    largest = larger(largest, exchange(largest, static_cast<unsigned>(distance) WEFT_PASS_SITE));
+  return largest;
+}
+
+// The codes of values / scale, four to a word. `largest` is the largest magnitude among them.
+template <class Code, int count>
+WEFT_DEVICE void quantise(float* values, float largest, float scale, std::uint32_t* words) {
+  const float inverse = ordinary_reciprocal(scale);
+  const bool is_ordinary = scale >= kLeastOrdinary && scale <= kLargestOrdinary && largest * inverse < Code::kSafe;
+  if (is_ordinary) {
+    WEFT_UNROLL
+    for (int i = 0; i < count; ++i) values[i] = corrected_quotient(values[i], scale, inverse);
+    WEFT_UNROLL
+    for (int i = 0; i < count / 4; ++i) words[i] = Code::pack(values + 4 * i, true);
+  } else {
+    WEFT_UNROLL
+    for (int i = 0; i < count; ++i) values[i] = divide(values[i], scale);
+    WEFT_UNROLL
+    for (int i = 0; i < count / 4; ++i) words[i] = Code::pack(values + 4 * i, false);
+  }
+}
+
+}  // namespace weft::cuda

@@ -1,0 +1,99 @@
+#pragma once
+
+// One kernel source, two compilers: nvcc (or NVRTC) makes device code of it, the host's C++ compiler code for the
+// emulator. All that is spelled differently on the two sides stands in this folder's .cuh files, here what every kernel
+// uses: where a thread stands, barriers, shuffles, shared arrays and the definition of kernels.
+//
+// A kernel takes one plain struct. WEFT_CUDA_KERNELS(file, Arguments, LIST) defines those of a file, where
+// LIST(KERNEL) says KERNEL(name, threads, function...) for each; `function` is a WEFT_DEVICE function of the struct.
+
+#include <cstdint>
+
+#if defined(__CUDACC__)
+
+#define WEFT_DEVICE __device__ __forceinline__
+#define WEFT_UNROLL _Pragma("unroll")
+#define WEFT_SHARED(Type, name, count) __shared__ Type name[count]
+// The place in the source that the emulator wants to know.
+#define WEFT_SITE
+#define WEFT_SITE_ALONE
+#define WEFT_PASS_SITE
+
+namespace weft::cuda {
+
+WEFT_DEVICE unsigned thread_index() { return threadIdx.x; }
+WEFT_DEVICE unsigned thread_count() { return blockDim.x; }
+WEFT_DEVICE unsigned block_index() { return blockIdx.x; }
+WEFT_DEVICE unsigned block_row() { return blockIdx.y; }
+WEFT_DEVICE unsigned block_count() { return gridDim.x; }
+WEFT_DEVICE unsigned block_rows() { return gridDim.y; }
+
+WEFT_DEVICE void wait_for_block() { __syncthreads(); }
+WEFT_DEVICE void wait_for_warp() { __syncwarp(); }
+// The value of the lane whose number differs in the bits of `distance`. All lanes of the warp call it.
+WEFT_DEVICE float exchange(float value, unsigned distance) { return __shfl_xor_sync(0xffffffffu, value, distance); }
+
+}  // namespace weft::cuda
+
+#define WEFT_CUDA_KERNEL(name, threads, ...)                                                                \
+  extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Arguments arguments) { \
+    __VA_ARGS__(arguments);                                                                                 \
+  }
+#define WEFT_CUDA_KERNELS(file, KernelArguments, LIST) \
+  namespace weft::cuda {                               \
+  using Arguments = KernelArguments;                   \
+  LIST(WEFT_CUDA_KERNEL)                               \
+  }
+
+#else
+
+#include <bit>
+#include <span>
+
+#include "kernels/cuda/emulator/thread.h"
+#include "kernels/cuda/lib/launch.h"
+
+#define WEFT_DEVICE inline
+#define WEFT_UNROLL
+#define WEFT_SHARED(Type, name, count)           \
+  ::weft::cuda::SharedArray<Type, count>& name = \
+      ::weft::cuda::shared_array_at<Type, count, decltype([] {})>(::weft::cuda::Site::current())
+#define WEFT_SITE , const ::weft::cuda::Site& site = ::weft::cuda::Site::current()
+#define WEFT_SITE_ALONE const ::weft::cuda::Site& site = ::weft::cuda::Site::current()
+#define WEFT_PASS_SITE , site
+
+namespace weft::cuda {
+
+WEFT_DEVICE unsigned thread_index() { return this_thread().thread; }
+WEFT_DEVICE unsigned thread_count() { return this_thread().threads; }
+WEFT_DEVICE unsigned block_index() { return this_thread().block; }
+WEFT_DEVICE unsigned block_row() { return this_thread().block_row; }
+WEFT_DEVICE unsigned block_count() { return this_thread().blocks; }
+WEFT_DEVICE unsigned block_rows() { return this_thread().block_rows; }
+
+WEFT_DEVICE void wait_for_block(WEFT_SITE_ALONE) { block_barrier(site); }
+WEFT_DEVICE void wait_for_warp(WEFT_SITE_ALONE) { warp_barrier(0xffffffffu, site); }
+WEFT_DEVICE float exchange(float value, unsigned distance WEFT_SITE) {
+  const std::uint64_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint64_t other = shuffle(0xffffffffu, bits, this_thread().lane() ^ distance, site);
+  return std::bit_cast<float>(static_cast<std::uint32_t>(other));
+}
+
+}  // namespace weft::cuda
+
+#define WEFT_CUDA_KERNEL(name, threads, ...) \
+  void name##_body(const void* arguments) { __VA_ARGS__(*static_cast<const Arguments*>(arguments)); }
+#define WEFT_CUDA_KERNEL_ROW(name, threads, ...) {#name, &name##_body, threads, sizeof(Arguments)},
+#define WEFT_CUDA_KERNELS(file, KernelArguments, LIST)                                \
+  namespace weft::cuda {                                                              \
+  namespace file##_kernels {                                                          \
+    namespace {                                                                       \
+    using Arguments = KernelArguments;                                                \
+    LIST(WEFT_CUDA_KERNEL)                                                            \
+    constexpr EmulatedKernel kRows[] = {LIST(WEFT_CUDA_KERNEL_ROW)};                  \
+    }                                                                                 \
+  }                                                                                   \
+  std::span<const EmulatedKernel> emulated_##file() { return file##_kernels::kRows; } \
+  }
+
+#endif

@@ -1,0 +1,238 @@
+// rms_norm and fused_add_rms_norm, plain or followed by quantisation: one block a row, 16-byte loads, one sum over the
+// block. A row is read again from the first cache once its scale is known, so that rows may be of any length. Bytes of
+// device memory an element (bf16): 4 plain, 3 with codes; 4 more with the residual.
+//
+// y = x * rsqrt(mean(x^2) + epsilon), rounded to the weight's type before and after the product with it, then to x's.
+
+#include "kernels/cuda/device/elements.cuh"
+#include "kernels/cuda/device/group_place.cuh"
+#include "kernels/cuda/device/group_quantisation.cuh"
+#include "kernels/cuda/device/row_reduction.cuh"
+
+namespace weft::cuda {
+
+constexpr int kRowThreads = 256;
+
+// 16 bytes of a row for each thread, then the next ones: where this thread's begin, and whether it has any.
+template <class T>
+struct RowPart {
+  std::uint64_t place;   // from the tensor's first element
+  std::uint32_t column;  // of the row
+  bool is_live;
+};
+template <class T>
+WEFT_DEVICE RowPart<T> part_of_row(std::uint32_t turn, std::uint32_t columns) {
+  const std::uint32_t column = (turn * kRowThreads + thread_index()) * kElementsOfLoad<T>;
+  return {product(block_index(), columns) + column, column, column < columns};
+}
+template <class T>
+WEFT_DEVICE std::uint32_t turns_of_row(std::uint32_t columns) {
+  constexpr std::uint32_t kOfTurn = kRowThreads * kElementsOfLoad<T>;
+  return (columns + kOfTurn - 1) / kOfTurn;
+}
+
+// What is normalised: x, or x + residual, which is also given as `rounded`, rounded to T.
+template <class T, bool adds>
+WEFT_DEVICE void load_row_values(const RmsNormArguments& arguments, const RowPart<T>& part, float* values,
+                                 float* rounded) {
+  constexpr int kOfLoad = kElementsOfLoad<T>;
+  unpack<T>(load(reinterpret_cast<const FourWords*>(static_cast<const T*>(arguments.x) + part.place)), values);
+  if constexpr (adds) {
+    float residual[kOfLoad];
+    const T* from = static_cast<const T*>(arguments.residual) + part.place;
+    unpack<T>(load(reinterpret_cast<const FourWords*>(from)), residual);
+    WEFT_UNROLL
+    for (int i = 0; i < kOfLoad; ++i) values[i] = rounded[i] = values[i] + residual[i];
+    WEFT_UNROLL
+    for (int i = 0; i < kOfLoad; i += 2) round_pair<T>(rounded[i], rounded[i + 1]);
+    if (arguments.normalises_rounded) {
+      WEFT_UNROLL
+      for (int i = 0; i < kOfLoad; ++i) values[i] = rounded[i];
+    }
+  }
+}
+
+template <class T>
+WEFT_DEVICE void store_as(void* to, std::uint64_t place, const float* values) {
+  std::uint32_t words[4];
+  WEFT_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (sizeof(T) == 4) {
+      words[i] = bits_of(values[i]);
+    } else {
+      words[i] = pack(values[2 * i], values[2 * i + 1], T{});
+    }
+  }
+  store_words<4>(static_cast<T*>(to) + place, words);
+}
+
+// values * scale * weight, as stored in T.
+template <class T>
+WEFT_DEVICE void normalise(const RmsNormArguments& arguments, std::uint32_t column, float scale, float* values) {
+  constexpr int kOfLoad = kElementsOfLoad<T>;
+  WEFT_UNROLL
+  for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * scale;
+  if (arguments.weight != nullptr) {
+    float weight[kOfLoad];
+    if (sizeof(T) == 4 || !arguments.weight_is_wide) {
+      const T* from = static_cast<const T*>(arguments.weight) + column;
+      unpack<T>(load(reinterpret_cast<const FourWords*>(from)), weight);
+      WEFT_UNROLL
+      for (int i = 0; i < kOfLoad; i += 2) round_pair<T>(values[i], values[i + 1]);
+    } else {
+      const float* from = static_cast<const float*>(arguments.weight) + column;
+      WEFT_UNROLL
+      for (int i = 0; i < kOfLoad; i += 4)
+        unpack<float>(load(reinterpret_cast<const FourWords*>(from + i)), weight + i);
+    }
+    WEFT_UNROLL
+    for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * weight[i];
+  }
+  WEFT_UNROLL
+  for (int i = 0; i < kOfLoad; i += 2) round_pair<T>(values[i], values[i + 1]);
+}
+
+// What becomes of a row's values. A tail that must know the whole row sees it before it finishes the parts.
+template <class T>
+struct PlainTail {
+  static constexpr bool kSeesRow = false;
+  WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
+    if (part.is_live) store_as<T>(arguments.output, part.place, values);
+  }
+};
+
+// Codes of values * (1 / scale), the scale given.
+template <class T>
+struct StaticTail {
+  static constexpr bool kSeesRow = false;
+  WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
+    constexpr int kOfLoad = kElementsOfLoad<T>;
+    const float inverse = divide(1.0f, load(arguments.given_scale));
+    std::uint32_t words[kOfLoad / 4];
+    WEFT_UNROLL
+    for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * inverse;
+    WEFT_UNROLL
+    for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Fp8::pack(values + 4 * i, false);
+    if (part.is_live) store_words<kOfLoad / 4>(static_cast<std::uint8_t*>(arguments.output) + part.place, words);
+  }
+};
+
+// One scale a row; the bound holds the magnitude.
+template <class T>
+struct TokenTail {
+  static constexpr bool kSeesRow = true;
+  WEFT_DEVICE void see(const float* values) {
+    WEFT_UNROLL
+    for (int i = 0; i < kElementsOfLoad<T>; ++i) largest = larger(largest, magnitude(values[i]));
+  }
+  WEFT_DEVICE void end_row(const RmsNormArguments& arguments) {
+    largest = joined_over_block<kRowThreads>(largest, LargerValue{});
+    const GroupRule& rule = arguments.rule;
+    const float held = rule.bound == nullptr ? largest : smaller(largest, load(rule.bound));
+    scale = larger(rule.by_reciprocal ? held * Fp8::kInverseLimit : divide(held, Fp8::kLimit), rule.least_scale);
+    if (thread_index() == 0)
+      store(arguments.places.scales + product(block_index(), arguments.places.row_stride), scale);
+  }
+  WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
+    constexpr int kOfLoad = kElementsOfLoad<T>;
+    std::uint32_t words[kOfLoad / 4];
+    if (arguments.codes_by_reciprocal) {
+      const float inverse = divide(1.0f, scale);
+      WEFT_UNROLL
+      for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * inverse;
+      WEFT_UNROLL
+      for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Fp8::pack(values + 4 * i, false);
+    } else {
+      quantise<Fp8, kOfLoad>(values, largest, scale, words);
+    }
+    if (part.is_live) store_words<kOfLoad / 4>(static_cast<std::uint8_t*>(arguments.output) + part.place, words);
+  }
+
+  float largest = 0, scale = 0;
+};
+
+// One scale for each 32, 64 or 128 columns, which lie in neighbouring lanes.
+template <class T, class Code>
+struct GroupTail {
+  static constexpr bool kSeesRow = false;
+  WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
+    constexpr int kOfLoad = kElementsOfLoad<T>;
+    const std::uint32_t lanes = arguments.group / kOfLoad;
+    float largest = largest_of_lanes<1, kOfLoad>(values);
+    for (std::uint32_t distance = lanes / 2; distance > 0; distance /= 2)
+      largest = larger(largest, exchange(largest, distance));
+    const float bound = arguments.rule.bound == nullptr ? float_of(0x7f800000u) : load(arguments.rule.bound);
+    const float scale = scale_of<Code>(largest, arguments.rule, bound);
+    std::uint32_t words[kOfLoad / 4];
+    quantise<Code, kOfLoad>(values, largest, scale, words);
+    if (!part.is_live) return;
+    store_words<kOfLoad / 4>(static_cast<std::uint8_t*>(arguments.output) + part.place, words);
+    if (thread_index() % lanes == 0)
+      store(scale_at(arguments.places, {block_index(), part.column / arguments.group, 0, true}), scale);
+  }
+};
+
+template <class T, bool adds, class Tail, class Sum>
+WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
+  constexpr int kOfLoad = kElementsOfLoad<T>;
+  const std::uint32_t columns = arguments.columns, turns = turns_of_row<T>(columns);
+  Sum sum;
+  float values[kOfLoad] = {}, rounded[kOfLoad];
+  for (std::uint32_t turn = 0; turn < turns_of_row<T>(arguments.variance_columns); ++turn) {
+    const RowPart<T> part = part_of_row<T>(turn, columns);
+    if (part.is_live) load_row_values<T, adds>(arguments, part, values, rounded);
+    const std::uint32_t left = part.column < arguments.variance_columns ? arguments.variance_columns - part.column : 0;
+    WEFT_UNROLL
+    for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * values[i];
+    sum.template add<kRowThreads, kOfLoad>(values, left < kOfLoad ? left : kOfLoad);
+  }
+  const float mean = divide(sum.template total<kRowThreads>(), static_cast<float>(arguments.variance_columns));
+  const float scale = divide(1.0f, square_root(mean + arguments.epsilon));
+
+  Tail tail;
+  if constexpr (Tail::kSeesRow) {
+    for (std::uint32_t turn = 0; turn < turns; ++turn) {
+      const RowPart<T> part = part_of_row<T>(turn, columns);
+      if (!part.is_live) continue;
+      load_row_values<T, adds>(arguments, part, values, rounded);
+      normalise<T>(arguments, part.column, scale, values);
+      tail.see(values);
+    }
+    tail.end_row(arguments);
+  }
+  for (std::uint32_t turn = 0; turn < turns; ++turn) {
+    const RowPart<T> part = part_of_row<T>(turn, columns);
+    if (part.is_live) {
+      load_row_values<T, adds>(arguments, part, values, rounded);
+      if constexpr (adds) store_as<T>(arguments.residual_output, part.place, rounded);
+      normalise<T>(arguments, part.column, scale, values);
+    } else {
+      WEFT_UNROLL
+      for (int i = 0; i < kOfLoad; ++i) values[i] = 0;
+    }
+    tail.finish(arguments, part, values);
+  }
+}
+
+}  // namespace weft::cuda
+
+// clang-format off
+#define WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, tail, ...) \
+  KERNEL(name##_##x##_##tail##_##mathematics, 256, weft::cuda::rms_norm<T, adds, __VA_ARGS__, Sum>)
+#define WEFT_TAILS(KERNEL, name, x, adds, mathematics, T, Sum) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, plain, PlainTail<T>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, static_f8e4m3, StaticTail<T>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_f8e4m3, TokenTail<T>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_f8e4m3, GroupTail<T, Fp8>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8, GroupTail<T, Int8>)
+#if defined(__CUDACC__)
+#define WEFT_MATHEMATICS(KERNEL, name, x, adds, T) WEFT_TAILS(KERNEL, name, x, adds, device, T, DeviceSum)
+#else
+#define WEFT_MATHEMATICS(KERNEL, name, x, adds, T) \
+  WEFT_TAILS(KERNEL, name, x, adds, device, T, DeviceSum) WEFT_TAILS(KERNEL, name, x, adds, house, T, HouseSum)
+#endif
+#define WEFT_NORMS(KERNEL, x, T) \
+  WEFT_MATHEMATICS(KERNEL, rms_norm, x, false, T) WEFT_MATHEMATICS(KERNEL, fused_add_rms_norm, x, true, T)
+#define WEFT_LIST(KERNEL) WEFT_NORMS(KERNEL, bf16, Brain) WEFT_NORMS(KERNEL, f16, Half) WEFT_NORMS(KERNEL, f32, float)
+// clang-format on
+WEFT_CUDA_KERNELS(rms_norm, RmsNormArguments, WEFT_LIST)

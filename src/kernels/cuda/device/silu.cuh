@@ -1,0 +1,61 @@
+#pragma once
+
+// x / (1 + exp(-x)), by the device's approximations or by house mathematics.
+
+#include "kernels/cuda/device/arithmetic.cuh"
+#include "kernels/cuda/device/elements.cuh"
+
+#if !defined(__CUDACC__)
+#include "tensor/house_math.h"
+#endif
+
+namespace weft::cuda {
+
+// Within 8 units in the last place where |x| < 80.
+struct DeviceMathematics {
+  static WEFT_DEVICE float silu(float x) {
+    return x * about_reciprocal(1.0f + about_power_of_two(x * -1.4426950408889634f));
+  }
+  template <class T>
+  static WEFT_DEVICE std::uint32_t multiply_pairs(std::uint32_t x, std::uint32_t y) {
+    return cuda::multiply_pairs(x, y, T{});
+  }
+};
+
+#if !defined(__CUDACC__)
+// The bits of every other device; in the emulator alone.
+struct HouseMathematics {
+  static WEFT_DEVICE float silu(float x) { return house_silu(x); }
+  // Rounded to f32 first, as the definition has it: a matter of denormal products of bf16.
+  template <class T>
+  static WEFT_DEVICE std::uint32_t multiply_pairs(std::uint32_t x, std::uint32_t y) {
+    float a[2], b[2];
+    unpack(x, a[0], a[1], T{});
+    unpack(y, b[0], b[1], T{});
+    return pack(a[0] * b[0], a[1] * b[1], T{});
+  }
+};
+#endif
+
+// silu(gate) * up of the elements of 16 bytes each. Rounded to T twice where `rounds` says, as the two ops one after
+// the other would store them; else not at all.
+template <class T, bool rounds, class Mathematics>
+WEFT_DEVICE void gated_values(const FourWords& gate, const FourWords& up, float* values) {
+  if constexpr (rounds && sizeof(T) == 2) {
+    WEFT_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      float first, second;
+      unpack(gate.word[i], first, second, T{});
+      const std::uint32_t active = pack(Mathematics::silu(first), Mathematics::silu(second), T{});
+      unpack(Mathematics::template multiply_pairs<T>(active, up.word[i]), values[2 * i], values[2 * i + 1], T{});
+    }
+  } else {
+    float factors[kElementsOfLoad<T>];
+    unpack<T>(gate, values);
+    unpack<T>(up, factors);
+    WEFT_UNROLL
+    for (int i = 0; i < kElementsOfLoad<T>; ++i) values[i] = Mathematics::silu(values[i]) * factors[i];
+  }
+}
+
+}  // namespace weft::cuda

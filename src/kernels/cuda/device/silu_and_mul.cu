@@ -1,0 +1,135 @@
+// silu_and_mul, plain or followed by quantisation by a given scale or to f4e2m1 in groups of 16: 16 bytes of gates and
+// 16 of what they let through for each thread. Bytes an element (bf16): 6 plain, 5 with codes of f8e4m3, 4.56 with
+// those of f4e2m1. A group of 16 lies in 2 neighbouring lanes (f32: 4).
+
+#include "kernels/cuda/device/codes.cuh"
+#include "kernels/cuda/device/elements.cuh"
+#include "kernels/cuda/device/silu.cuh"
+
+namespace weft::cuda {
+
+constexpr int kSiluThreads = 256;
+
+// Where a thread's 16 bytes begin; `column` may lie behind the row's end.
+struct RowPlace {
+  std::uint32_t row, column;
+};
+template <class T>
+WEFT_DEVICE RowPlace row_place(const SiluAndMulArguments& arguments) {
+  const std::uint32_t row = quotient(block_index(), arguments.slices);
+  const std::uint32_t slice = block_index() - row * arguments.slices.divisor;
+  return {row, (slice * kSiluThreads + thread_index()) * kElementsOfLoad<T>};
+}
+
+template <class T, bool rounds, class Mathematics>
+WEFT_DEVICE void load_gated(const SiluAndMulArguments& arguments, std::uint32_t row, std::uint32_t column,
+                            float* values) {
+  const std::uint32_t columns = arguments.columns;
+  const T* gates = static_cast<const T*>(arguments.x) + (product(row, 2 * columns) + column);
+  const FourWords gate = load_once(gates), up = load_once(gates + columns);
+  gated_values<T, rounds, Mathematics>(gate, up, values);
+}
+
+template <class T, class Mathematics>
+WEFT_DEVICE void silu_and_mul(const SiluAndMulArguments& arguments) {
+  const RowPlace at = row_place<T>(arguments);
+  if (at.column >= arguments.columns) return;
+  float values[kElementsOfLoad<T>];
+  load_gated<T, true, Mathematics>(arguments, at.row, at.column, values);
+  std::uint32_t words[4];
+  WEFT_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (sizeof(T) == 4) {
+      words[i] = bits_of(values[i]);
+    } else {
+      words[i] = pack(values[2 * i], values[2 * i + 1], T{});
+    }
+  }
+  store_words<4>(static_cast<T*>(arguments.output) + (product(at.row, arguments.columns) + at.column), words);
+}
+
+template <class T, bool rounds, class Mathematics>
+WEFT_DEVICE void silu_and_mul_static_fp8(const SiluAndMulArguments& arguments) {
+  constexpr int kOfLoad = kElementsOfLoad<T>;
+  const RowPlace at = row_place<T>(arguments);
+  if (at.column >= arguments.columns) return;
+  float values[kOfLoad];
+  load_gated<T, rounds, Mathematics>(arguments, at.row, at.column, values);
+  const float inverse = divide(1.0f, load(arguments.scale));
+  std::uint32_t words[kOfLoad / 4];
+  WEFT_UNROLL
+  for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * inverse;
+  WEFT_UNROLL
+  for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Fp8::pack(values + 4 * i, false);
+  auto* codes = static_cast<std::uint8_t*>(arguments.output) + (product(at.row, arguments.columns) + at.column);
+  store_words<kOfLoad / 4>(codes, words);
+}
+
+WEFT_DEVICE float reciprocal_or_zero(float x) { return x == 0.0f ? 0.0f : divide(1.0f, x); }
+
+// Where the scale of a group lies among tiles of 128 rows and 4 groups, or row by row.
+WEFT_DEVICE std::uint64_t place_of_group(const SiluAndMulArguments& arguments, std::uint32_t row, std::uint32_t group) {
+  if (arguments.tiles == 0) return product(row, arguments.columns / 16) + group;
+  const std::uint64_t tile = product(row / 128, arguments.tiles) + group / 4;
+  return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + group % 4;
+}
+
+// Blocks also reach the rows and groups that tiles have beyond those of x: their scales are 0.
+template <class T, bool rounds, class Mathematics>
+WEFT_DEVICE void silu_and_mul_fp4(const SiluAndMulArguments& arguments) {
+  constexpr int kOfLoad = kElementsOfLoad<T>, kLanes = 16 / kOfLoad;
+  const RowPlace at = row_place<T>(arguments);
+  const std::uint32_t columns = arguments.columns;
+  const bool is_live = at.row < arguments.rows && at.column < columns;
+  float values[kOfLoad];
+  load_gated<T, rounds, Mathematics>(arguments, at.row < arguments.rows ? at.row : arguments.rows - 1,
+                                     at.column < columns ? at.column : columns - kOfLoad, values);
+  float largest = magnitude(values[0]);
+  WEFT_UNROLL
+  for (int i = 1; i < kOfLoad; ++i) largest = larger(largest, magnitude(values[i]));
+  WEFT_UNROLL
+  for (unsigned distance = kLanes / 2; distance > 0; distance /= 2)
+    largest = larger(largest, exchange(largest, distance));
+
+  const float global_scale = load(arguments.scale);
+  const float scaled[4] = {largest * (1.0f / 6.0f) * global_scale, 0, 0, 0};
+  const std::uint32_t scale = Fp8::pack(scaled, false) & 0xffu;
+  const float inverse = reciprocal_or_zero(number_of_fp8(scale & 0x7fu) * reciprocal_or_zero(global_scale));
+  std::uint32_t codes = 0;
+  WEFT_UNROLL
+  for (int i = 0; i < kOfLoad; ++i) codes |= fp4_code(values[i] * inverse + 0.0f) << 4 * i;
+
+  const std::uint32_t group = at.column / 16;
+  const bool has_scale = is_live || (arguments.tiles != 0 && group < arguments.tiles * 4);
+  if (has_scale && at.column % 16 == 0)
+    store(arguments.group_scales + place_of_group(arguments, at.row, group),
+          static_cast<std::uint8_t>(is_live ? scale : 0u));
+  if (!is_live) return;
+  auto* to = static_cast<std::uint8_t*>(arguments.output) + (product(at.row, columns) + at.column) / 2;
+  if constexpr (kOfLoad == 8) {
+    store(reinterpret_cast<std::uint32_t*>(to), codes);
+  } else {
+    store(reinterpret_cast<std::uint16_t*>(to), static_cast<std::uint16_t>(codes));
+  }
+}
+
+}  // namespace weft::cuda
+
+// clang-format off
+#define WEFT_TAILS(KERNEL, x, T, mathematics, Mathematics) \
+  KERNEL(silu_and_mul_##x##_plain_##mathematics, 256, weft::cuda::silu_and_mul<T, Mathematics>) \
+  KERNEL(silu_and_mul_##x##_static_f8e4m3_wide_##mathematics, 256, weft::cuda::silu_and_mul_static_fp8<T, false, Mathematics>) \
+  KERNEL(silu_and_mul_##x##_static_f8e4m3_rounded_##mathematics, 256, weft::cuda::silu_and_mul_static_fp8<T, true, Mathematics>) \
+  KERNEL(silu_and_mul_##x##_f4e2m1_wide_##mathematics, 256, weft::cuda::silu_and_mul_fp4<T, false, Mathematics>) \
+  KERNEL(silu_and_mul_##x##_f4e2m1_rounded_##mathematics, 256, weft::cuda::silu_and_mul_fp4<T, true, Mathematics>)
+#if defined(__CUDACC__)
+#define WEFT_MATHEMATICS(KERNEL, x, T) WEFT_TAILS(KERNEL, x, T, device, weft::cuda::DeviceMathematics)
+#else
+#define WEFT_MATHEMATICS(KERNEL, x, T) \
+  WEFT_TAILS(KERNEL, x, T, device, weft::cuda::DeviceMathematics) \
+  WEFT_TAILS(KERNEL, x, T, house, weft::cuda::HouseMathematics)
+#endif
+#define WEFT_LIST(KERNEL) \
+  WEFT_MATHEMATICS(KERNEL, bf16, Brain) WEFT_MATHEMATICS(KERNEL, f16, Half) WEFT_MATHEMATICS(KERNEL, f32, float)
+// clang-format on
+WEFT_CUDA_KERNELS(silu_and_mul, SiluAndMulArguments, WEFT_LIST)

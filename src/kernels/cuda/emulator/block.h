@@ -1,0 +1,102 @@
+#pragma once
+
+// One block of a launch: its threads as fibers, who waits where, and what they share.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/emulator/emulator.h"
+#include "kernels/cuda/emulator/fiber.h"
+#include "kernels/cuda/emulator/memory_map.h"
+#include "kernels/cuda/emulator/thread.h"
+#include "kernels/cuda/emulator/traffic.h"
+
+namespace weft::cuda {
+
+// What the blocks of a launch have in common.
+struct Launch {
+  const EmulatedKernel& kernel;
+  const LaunchShape& shape;
+  const void* arguments;
+  const EmulatorSettings& settings;
+  MemoryMap& memory;
+  TrafficCounter* traffic;  // null where nothing is counted
+  FiberStacks stacks;
+  std::uint64_t random_state;
+};
+
+class Block {
+ public:
+  Block(Launch& launch, std::uint32_t block, std::uint32_t block_row);
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  // Until all threads ended; DeviceError at the first fault.
+  void run();
+
+  // For the running thread; thread.h says what they do.
+  static Block& current();
+  const ThreadPlace& place() const { return threads_[running_].place; }
+  void barrier(const Site& site);
+  void warp_barrier(std::uint32_t mask, const Site& site);
+  std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source, const Site& site);
+  void reading(const void* address, std::size_t bytes, const Site& site);
+  void writing(void* address, std::size_t bytes, const Site& site);
+  void shared_reading(SharedElement& element, std::size_t index, const Site& array);
+  void shared_writing(SharedElement& element, std::size_t index, const Site& array);
+  void* shared(const void* key, void* (*make)(), void (*destroy)(void*));
+  [[noreturn]] void fault(const std::string& what, const Site& site) const;
+
+ private:
+  enum class State : std::uint8_t { ready, at_barrier, in_exchange, ended };
+  struct Thread {
+    ThreadPlace place;
+    Fiber fiber;
+    State state = State::ready;
+    Site waits_at;
+    std::uint32_t warp_barriers = 0;
+  };
+  // Lanes of a warp that meet. Values stay for those that read them late: the next meeting uses the other half.
+  struct Meeting {
+    std::uint32_t mask = 0, arrived = 0;
+    std::uint32_t turn = 0;
+    const char* kind = "";
+    Site site;
+    std::uint64_t values[2][32] = {};
+  };
+
+  static void thread_main(void* self);
+  void run_thread();
+  void wait(State state, const Site& site);
+  Thread& self() { return threads_[running_]; }
+  std::uint32_t random_number();
+  // Lets go of the block's barrier once all that run have come.
+  void release_barrier();
+  // Meets the lanes of the mask; where their values lie.
+  const std::uint64_t* meet(std::uint32_t mask, const char* kind, std::uint64_t value, const Site& site);
+  std::uint32_t lanes_of_warp(std::uint32_t warp) const;
+  std::string waiting_text() const;
+  // Whether a barrier lies between the access and now.
+  bool is_ordered(const SharedAccess& access) const;
+  SharedAccess access_now() const;
+
+  Launch& launch_;
+  std::uint32_t running_ = 0;
+  std::vector<Thread> threads_;
+  std::vector<std::uint32_t> ready_;
+  std::uint32_t alive_ = 0, at_barrier_ = 0, barriers_ = 0;
+  Site barrier_site_;
+  std::vector<std::map<std::uint32_t, Meeting>> meetings_;  // by warp and mask
+  struct Shared {
+    void* array;
+    void (*destroy)(void*);
+  };
+  std::map<const void*, Shared> shared_;
+  std::string failure_;
+};
+
+}  // namespace weft::cuda

@@ -1,0 +1,101 @@
+#pragma once
+
+// What kernels take: one plain struct each, made by the host and read by device code. Pointers are of the device's
+// memory; strides and counts are in elements. No side of a tensor reaches 2^31; their product may.
+
+#include <cstdint>
+
+namespace weft::cuda {
+
+// Divides by a number that the host knows without a division (Granlund and Montgomery, 1994).
+struct Divisor {
+  std::uint32_t divisor = 1;
+  std::uint32_t multiplier = 0x80000000u;  // 2^(31 + shift) / divisor, rounded up
+  std::uint32_t shift = 0;                 // log2 of the divisor, rounded up
+};
+
+// How the scale of a group is made of its largest magnitude; limit is 448 for f8e4m3, 127 for int8:
+//
+//   m     = max(magnitude, least_magnitude)
+//   scale = m / limit, or m * (1 / limit) by_reciprocal
+//   scale = min(scale, *bound) where there is one
+//   scale = the power of two from max(scale, least_power) upwards where power_of_two says
+//   scale = max(scale, least_scale)
+struct GroupRule {
+  const float* bound = nullptr;
+  float least_magnitude = 0;
+  float least_power = 0;
+  float least_scale = 0;
+  bool by_reciprocal = false;
+  bool power_of_two = false;
+};
+
+// The scale of group g of row r lies at scales[r * row_stride + g * group_stride].
+struct ScalePlaces {
+  float* scales = nullptr;
+  std::uint32_t row_stride = 0;
+  std::uint32_t group_stride = 0;
+};
+
+// Blocks stand along the groups of a row first, or along the rows of a group number; `slices` blocks reach that far.
+struct GroupOrder {
+  Divisor slices;
+  bool along_rows = false;
+};
+
+// x [rows, 2 * columns], the gates first; codes [rows, columns].
+struct SiluAndMulPerBlockQuantArguments {
+  const void* x = nullptr;
+  void* codes = nullptr;
+  ScalePlaces places;
+  GroupRule rule;
+  GroupOrder order;
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+};
+
+// x and codes [rows, columns].
+struct PerTokenGroupQuantArguments {
+  const void* x = nullptr;
+  void* codes = nullptr;
+  ScalePlaces places;
+  GroupRule rule;
+  GroupOrder order;
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+};
+
+// x [rows, 2 * columns], the gates first; output [rows, columns], of the type of x or codes.
+struct SiluAndMulArguments {
+  const void* x = nullptr;
+  void* output = nullptr;
+  const float* scale = nullptr;          // given, of static quantisation, or the global one of fp4 groups
+  std::uint8_t* group_scales = nullptr;  // codes, of fp4 groups
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+  // Blocks of a row; and of fp4 groups where scales lie in tiles of 128 rows and 4 groups how many tiles stand beside
+  // each other, 0 where they lie row by row.
+  Divisor slices;
+  std::uint32_t tiles = 0;
+};
+
+// All tensors [rows, columns], contiguous. What is normalised is x, or x + residual.
+struct RmsNormArguments {
+  const void* x = nullptr;
+  const void* residual = nullptr;   // null for rms_norm
+  void* residual_output = nullptr;  // x + residual as the type of x
+  const void* weight = nullptr;     // [columns] or null
+  void* output = nullptr;           // of the type of x, or codes
+  ScalePlaces places;               // of dynamic scales; the group of a token is its row
+  GroupRule rule;
+  const float* given_scale = nullptr;  // one, of static quantisation
+  float epsilon = 0;
+  std::uint32_t columns = 0;
+  std::uint32_t variance_columns = 0;  // the first ones of a row, of which the mean square is taken
+  std::uint32_t group = 0;             // 32, 64 or 128 columns
+  bool weight_is_wide = false;         // f32, not the type of x
+  bool normalises_rounded = false;     // what residual_output holds, not the sum before it was rounded
+  bool codes_by_reciprocal = false;    // dynamic scales of a token
+};
+
+}  // namespace weft::cuda

@@ -1,0 +1,52 @@
+#include "kernels/cuda/lib/group_rules.h"
+
+#include <fmt/core.h>
+
+namespace weft::cuda {
+
+Verdict supported(const DeviceDescription& device) {
+  if (device.id.type == DeviceType::fake_cuda) return Verdict::yes();
+  return Verdict::no(fmt::format("runs on fake-cuda, and the device is {}", device_text(device.id)));
+}
+
+Verdict float_matrix(const std::optional<Meta>& meta, const char* name) {
+  if (!meta || !meta->is_tensor()) return Verdict::no(fmt::format("{} is no tensor", name));
+  if (meta->dtype != DType::bf16 && meta->dtype != DType::f16 && meta->dtype != DType::f32)
+    return Verdict::no(fmt::format("{} is of {}; bf16, f16 and f32 are supported", name, dtype_text(meta->dtype)));
+  if (meta->rank() != 2 || !meta->is_contiguous())
+    return Verdict::no(fmt::format("{} is {}; contiguous matrices are supported", name, meta->text()));
+  return Verdict::yes();
+}
+
+Verdict supports_groups(const KernelRequest& request, std::size_t scales) {
+  const Attributes& a = request.attributes;
+  if (const Attribute* dtype = a.find("dtype"); dtype != nullptr && dtype->dtype() != DType::f8e4m3)
+    return Verdict::no(fmt::format("codes are {}; f8e4m3 and i8 are supported", dtype_text(dtype->dtype())));
+  if (const Attribute* rounding = a.find("rounding"); rounding != nullptr && rounding->word() != "nearest")
+    return Verdict::no(fmt::format("rounds {}; nearest is supported", rounding->word()));
+  const std::int64_t group = a.at("group_size").integer();
+  const Dim& columns = request.results[0].shape.back();
+  if (!columns.is_number() || columns.number() % group != 0)
+    return Verdict::no(fmt::format("rows of {} columns are no whole groups of {}", columns.text(), group));
+  if (request.results[scales].rank() != 2) return Verdict::no("scales are no matrix");
+  return Verdict::yes();
+}
+
+GroupRule group_rule(const KernelCall& call) {
+  const Attributes& a = call.attributes;
+  const auto number = [&](const char* name) { return static_cast<float>(a.at(name).real()); };
+  GroupRule rule{.least_magnitude = number("eps")};
+  if (a.find("use_ue8m0") == nullptr) return rule;  // int8
+  rule.least_power = number("ue8m0_minimum");
+  rule.least_scale = number("minimum_scale");
+  rule.by_reciprocal = a.at("scale_by").word() == "reciprocal";
+  rule.power_of_two = a.at("use_ue8m0").boolean();
+  return rule;
+}
+
+ScalePlaces scale_places(const TensorView& scales) {
+  return {scales.as<float>(), static_cast<std::uint32_t>(scales.stride[0]),
+          static_cast<std::uint32_t>(scales.stride[1])};
+}
+
+}  // namespace weft::cuda

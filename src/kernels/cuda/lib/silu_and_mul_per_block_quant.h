@@ -1,0 +1,43 @@
+#pragma once
+
+// silu_and_mul followed by quantisation per group of 64 or 128 columns (int8: also 32) in one kernel: codes of f8e4m3
+// or int8, one f32 scale for each group. x is [rows, 2 * columns], the gates first. Two designs:
+//
+//   fast  16 elements a thread, by loads of 16 bytes that are all under way together. A group lies in 2 to 8
+//         neighbouring lanes, which find its largest magnitude by shuffles: no shared memory, no barrier. 5.03 bytes an
+//         element (bf16). A block has neighbouring groups of a row; where scales are column-major, neighbouring rows of
+//         one group number, so that the scales of a warp lie side by side.
+//   tree  as the kernel was first published: a block for each row and group, a thread for each element, a tree in
+//         shared memory.
+
+#include <string>
+
+#include "kernels/cuda/lib/arguments.h"
+#include "kernels/cuda/lib/launch.h"
+#include "tensor/dtype.h"
+
+namespace weft::cuda {
+
+enum class SiluAndMulDesign : std::uint8_t { fast, tree };
+// Built with house mathematics a kernel has the bits of every other device; with the device's own functions a code may
+// differ by one step.
+enum class Mathematics : std::uint8_t { device, house };
+
+struct SiluAndMulPerBlockQuant {
+  DType x = DType::bf16;          // bf16, f16, f32
+  DType codes = DType::f8e4m3;    // f8e4m3, i8
+  std::int64_t group_size = 128;  // 64, 128; 32 with i8
+  // What is quantised is rounded to the dtype of x on the way (intermediate=input_dtype), or kept in f32.
+  bool rounds = true;
+  SiluAndMulDesign design = SiluAndMulDesign::fast;
+  Mathematics mathematics = Mathematics::device;
+
+  bool takes_group() const;
+  // Of the kernel. UserError where there is none.
+  std::string kernel_name() const;
+  // Fills in how blocks stand and says how many. UserError for columns that the group does not divide, a misaligned
+  // pointer, no scales, or more blocks than a launch has; rows must be at least 1.
+  LaunchShape plan(SiluAndMulPerBlockQuantArguments& arguments) const;
+};
+
+}  // namespace weft::cuda

@@ -1,0 +1,53 @@
+// Quantisation per group, alone: device/per_token_group_quant.cu says how.
+
+#include <fmt/core.h>
+
+#include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/group_rules.h"
+#include "kernels/registry.h"
+
+namespace weft::cuda {
+namespace {
+
+Verdict supports(const KernelRequest& request) {
+  if (Verdict verdict = float_matrix(request.operands[0], "x"); !verdict) return verdict;
+  const std::int64_t group = request.attributes.at("group_size").integer();
+  if (group != 32 && group != 64 && group != 128)
+    return Verdict::no(fmt::format("groups have {} columns; 32, 64 or 128 do", group));
+  return supports_groups(request, 1);
+}
+
+void run(const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const TensorView& codes = call.results[0];
+  const std::int64_t group = call.attributes.at("group_size").integer();
+  const std::string kernel =
+      fmt::format("per_token_group_quant_{}_{}_{}", dtype_text(x.dtype), dtype_text(codes.dtype), group);
+  PerTokenGroupQuantArguments arguments{.x = x.data,
+                                        .codes = codes.data,
+                                        .places = scale_places(call.results[1]),
+                                        .rule = group_rule(call),
+                                        .rows = static_cast<std::uint32_t>(x.size[0]),
+                                        .columns = static_cast<std::uint32_t>(x.size[1])};
+  check_aligned(kernel.c_str(), "x", x.data, 16);
+  check_aligned(kernel.c_str(), "codes", codes.data, 8);
+  const GroupCounts counts{
+      .rows = x.size[0], .groups = x.size[1] / group, .lanes = static_cast<std::uint32_t>(group / 16)};
+  const LaunchShape shape = plan_groups(kernel.c_str(), counts, arguments.places, arguments.order);
+  run_call(kernel, shape, arguments, call);
+}
+
+}  // namespace
+}  // namespace weft::cuda
+
+KERNELS(cuda, quantize) {
+  using namespace weft::cuda;
+  for (const char* op : {"per_token_group_quant_fp8", "per_token_group_quant_int8"})
+    registry.add({.op = op,
+                  .provider = "cuda",
+                  .supported = supported,
+                  .supports = supports,
+                  .run = run,
+                  .note = "sub-warps of 2, 4 or 8 lanes a group, 16 elements a lane"});
+}

@@ -1,0 +1,131 @@
+// rms_norm and fused_add_rms_norm, plain and followed by quantisation: device/rms_norm.cu says how.
+
+#include <array>
+
+#include <fmt/core.h>
+
+#include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/group_rules.h"
+#include "kernels/registry.h"
+
+namespace weft::cuda {
+namespace {
+
+enum class NormTail : std::uint8_t { plain, static_fp8, token_fp8, group_fp8, group_int8 };
+
+struct TailRow {
+  NormTail tail;
+  const char* op;      // ending of the op's name
+  const char* kernel;  // that of the kernel's
+};
+constexpr std::array kTails = {TailRow{NormTail::plain, "", "plain"},
+                               TailRow{NormTail::static_fp8, "_static_scaled_fp8_quant", "static_f8e4m3"},
+                               TailRow{NormTail::token_fp8, "_dynamic_per_token_scaled_fp8_quant", "token_f8e4m3"},
+                               TailRow{NormTail::group_fp8, "_per_token_group_quant_fp8", "group_f8e4m3"},
+                               TailRow{NormTail::group_int8, "_per_token_group_quant_int8", "group_i8"}};
+
+// One op: where its operands and results stand.
+struct Norm {
+  bool adds;
+  TailRow tail;
+
+  std::string front() const { return adds ? "fused_add_rms_norm" : "rms_norm"; }
+  std::size_t weight() const { return adds ? 2 : 1; }
+  std::size_t tail_tensor() const { return weight() + 1; }
+  bool gives_scales() const { return tail.tail != NormTail::plain && tail.tail != NormTail::static_fp8; }
+  bool has_groups() const { return tail.tail == NormTail::group_fp8 || tail.tail == NormTail::group_int8; }
+};
+
+Verdict supports_weight(const std::optional<Meta>& weight, DType x) {
+  if (!weight) return Verdict::yes();
+  if (weight->is_contiguous() && (weight->dtype == x || weight->dtype == DType::f32)) return Verdict::yes();
+  return Verdict::no(fmt::format("weight is {}; contiguous f32 or {} is supported", weight->text(), dtype_text(x)));
+}
+
+Verdict supports_tail(const Norm& norm, const KernelRequest& request) {
+  const Attributes& a = request.attributes;
+  if (norm.has_groups()) {
+    const std::int64_t group = a.at("group_size").integer();
+    if (group != 32 && group != 64 && group != 128)
+      return Verdict::no(fmt::format("groups have {} columns; 32, 64 or 128 do", group));
+    return supports_groups(request, 1);
+  }
+  if (norm.tail.tail == NormTail::plain) return Verdict::yes();
+  if (a.at("dtype").dtype() != DType::f8e4m3)
+    return Verdict::no(fmt::format("codes are {}; f8e4m3 is supported", dtype_text(a.at("dtype").dtype())));
+  if (norm.tail.tail == NormTail::static_fp8 && element_count(request.operands[norm.tail_tensor()]->shape) != Dim(1))
+    return Verdict::no("there are several scales; one is supported");
+  return Verdict::yes();
+}
+
+Verdict supports(const Norm& norm, const KernelRequest& request) {
+  const std::optional<Meta>& x = request.operands[0];
+  if (Verdict verdict = float_matrix(x, "x"); !verdict) return verdict;
+  if (norm.adds)
+    if (Verdict verdict = float_matrix(request.operands[1], "x_residual"); !verdict) return verdict;
+  const std::int64_t of_load = 16 / dtype_info(x->dtype).block_bytes;
+  const Dim& columns = x->shape.back();
+  if (!columns.is_number() || columns.number() % of_load != 0)
+    return Verdict::no(fmt::format("rows have {} columns; multiples of {} are supported", columns.text(), of_load));
+  if (Verdict verdict = supports_weight(request.operands[norm.weight()], x->dtype); !verdict) return verdict;
+  return supports_tail(norm, request);
+}
+
+void set_tail(const Norm& norm, const KernelCall& call, RmsNormArguments& arguments) {
+  const Attributes& a = call.attributes;
+  if (norm.gives_scales()) arguments.places = scale_places(call.results[1]);
+  if (norm.has_groups()) {
+    arguments.group = static_cast<std::uint32_t>(a.at("group_size").integer());
+    arguments.rule = group_rule(call);
+  }
+  if (norm.tail.tail == NormTail::static_fp8) arguments.given_scale = call.operands[norm.tail_tensor()].as<float>();
+  if (norm.tail.tail != NormTail::token_fp8) return;
+  constexpr float kLeastScale = 1.0 / (448 * 512);
+  const Attribute& least = a.at("minimum_scale");
+  arguments.rule = {.bound = call.operands[norm.tail_tensor()].as<float>(),
+                    .least_scale = least.is_none() ? kLeastScale : static_cast<float>(least.real()),
+                    .by_reciprocal = a.at("scale_by").word() == "reciprocal"};
+  arguments.codes_by_reciprocal = a.at("codes_by").word() == "reciprocal";
+}
+
+void run(const Norm& norm, const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const TensorView& weight = call.operands[norm.weight()];
+  const Attribute& variance_size = call.attributes.at("variance_size");
+  const std::int64_t columns = x.size[1];
+  RmsNormArguments arguments{
+      .x = x.data,
+      .residual = norm.adds ? call.operands[1].data : nullptr,
+      .residual_output = norm.adds ? call.results.back().data : nullptr,
+      .weight = weight.data,
+      .output = call.results[0].data,
+      .epsilon = static_cast<float>(call.attributes.at("epsilon").real()),
+      .columns = static_cast<std::uint32_t>(columns),
+      .variance_columns = static_cast<std::uint32_t>(variance_size.is_none() ? columns : variance_size.integer()),
+      .weight_is_wide = weight.present() && weight.dtype == DType::f32,
+      .normalises_rounded = norm.adds && call.attributes.at("intermediate").word() == "input_dtype"};
+  set_tail(norm, call, arguments);
+  const std::string kernel = fmt::format("{}_{}_{}_house", norm.front(), dtype_text(x.dtype), norm.tail.kernel);
+  for (const TensorView* tensor : {&x, &weight})
+    if (tensor->present()) check_aligned(kernel.c_str(), "an operand", tensor->data, 16);
+  run_call(kernel, {.blocks = static_cast<std::uint32_t>(x.size[0]), .threads = 256}, arguments, call);
+}
+
+}  // namespace
+}  // namespace weft::cuda
+
+KERNELS(cuda, rms_norm) {
+  using namespace weft::cuda;
+  for (const bool adds : {false, true}) {
+    for (const TailRow& tail : kTails) {
+      const Norm norm{adds, tail};
+      registry.add({.op = norm.front() + tail.op,
+                    .provider = "cuda",
+                    .supported = supported,
+                    .supports = [norm](const weft::KernelRequest& request) { return supports(norm, request); },
+                    .run = [norm](const weft::KernelCall& call) { run(norm, call); },
+                    .note = "a block of 256 threads a row"});
+    }
+  }
+}

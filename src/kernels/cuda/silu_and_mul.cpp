@@ -1,0 +1,95 @@
+// silu_and_mul, plain and followed by quantisation by a given scale or to f4e2m1: device/silu_and_mul.cu says how.
+
+#include <array>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/group_rules.h"
+#include "kernels/registry.h"
+
+namespace weft::cuda {
+namespace {
+
+enum class SiluTail : std::uint8_t { plain, static_fp8, fp4 };
+
+constexpr std::int64_t kThreads = 256, kGroup = 16;
+
+std::int64_t elements_of_load(DType dtype) { return 16 / dtype_info(dtype).block_bytes; }
+
+Verdict supports(SiluTail tail, const KernelRequest& request) {
+  const std::optional<Meta>& x = request.operands[0];
+  if (Verdict verdict = float_matrix(x, "x"); !verdict) return verdict;
+  const std::int64_t of_load = elements_of_load(x->dtype);
+  const Dim& columns = x->shape.back();
+  if (!columns.is_number() || columns.number() / 2 % of_load != 0)
+    return Verdict::no(
+        fmt::format("halves of rows of {} columns; multiples of {} are supported", columns.text(), of_load));
+  if (tail != SiluTail::static_fp8) return Verdict::yes();
+  if (request.attributes.at("dtype").dtype() != DType::f8e4m3)
+    return Verdict::no(
+        fmt::format("codes are {}; f8e4m3 is supported", dtype_text(request.attributes.at("dtype").dtype())));
+  if (element_count(request.operands[1]->shape) != Dim(1))
+    return Verdict::no("there are several scales; one is supported");
+  return Verdict::yes();
+}
+
+std::string kernel_name(SiluTail tail, DType x, const Attributes& attributes) {
+  if (tail == SiluTail::plain) return fmt::format("silu_and_mul_{}_plain_house", dtype_text(x));
+  const bool rounds = attributes.at("intermediate").word() == "input_dtype";
+  return fmt::format("silu_and_mul_{}_{}_{}_house", dtype_text(x), tail == SiluTail::fp4 ? "f4e2m1" : "static_f8e4m3",
+                     rounds ? "rounded" : "wide");
+}
+
+void run(SiluTail tail, const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const std::int64_t rows = x.size[0], columns = x.size[1] / 2;
+  SiluAndMulArguments arguments{.x = x.data,
+                                .output = call.results[0].data,
+                                .rows = static_cast<std::uint32_t>(rows),
+                                .columns = static_cast<std::uint32_t>(columns)};
+  std::int64_t block_rows = rows, block_columns = columns;
+  if (tail != SiluTail::plain) arguments.scale = call.operands[1].as<float>();
+  if (tail == SiluTail::fp4) {
+    arguments.group_scales = call.results[1].as<std::uint8_t>();
+    if (call.attributes.at("swizzled_scales").boolean()) {
+      const std::int64_t tiles = (columns / kGroup + 3) / 4;
+      arguments.tiles = static_cast<std::uint32_t>(tiles);
+      block_rows = (rows + 127) / 128 * 128;
+      block_columns = tiles * 4 * kGroup;
+    }
+  }
+  const std::int64_t of_block = kThreads * elements_of_load(x.dtype);
+  const std::int64_t slices = (block_columns + of_block - 1) / of_block;
+  const std::string kernel = kernel_name(tail, x.dtype, call.attributes);
+  USER_CHECK(block_rows * slices < std::int64_t{1} << 31, "[{}] {} rows of {} columns are too many for a launch",
+             kernel, rows, columns);
+  arguments.slices = divisor_of(static_cast<std::uint32_t>(slices));
+  check_aligned(kernel.c_str(), "x", x.data, 16);
+  check_aligned(kernel.c_str(), "the result", arguments.output, 16);
+  run_call(kernel, {.blocks = static_cast<std::uint32_t>(block_rows * slices), .threads = kThreads}, arguments, call);
+}
+
+struct SiluOp {
+  SiluTail tail;
+  const char* op;
+};
+constexpr std::array kOps = {SiluOp{SiluTail::plain, "silu_and_mul"},
+                             SiluOp{SiluTail::static_fp8, "silu_and_mul_static_scaled_fp8_quant"},
+                             SiluOp{SiluTail::fp4, "silu_and_mul_scaled_fp4_quant"}};
+
+}  // namespace
+}  // namespace weft::cuda
+
+KERNELS(cuda, silu_and_mul) {
+  using namespace weft::cuda;
+  for (const SiluOp& row : kOps)
+    registry.add({.op = row.op,
+                  .provider = "cuda",
+                  .supported = supported,
+                  .supports = [tail = row.tail](const weft::KernelRequest& request) { return supports(tail, request); },
+                  .run = [tail = row.tail](const weft::KernelCall& call) { run(tail, call); },
+                  .note = "16 bytes of gates and 16 of the other half a thread"});
+}

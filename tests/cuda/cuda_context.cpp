@@ -1,0 +1,46 @@
+#include "tests/cuda/cuda_context.h"
+
+#include "base/error.h"
+#include "builtin/context.h"
+#include "compiler/interpret.h"
+#include "compiler/run_kernel.h"
+#include "compiler/sample_call.h"
+
+namespace weft {
+
+std::shared_ptr<Context> cuda_context() {
+  Options options;
+  options.device = "fake-cuda";
+  options.threads = 2;
+  return make_context(std::move(options));
+}
+
+std::vector<Tensor> meaning_of(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
+                               const Attributes& attributes) {
+  Interpreter interpreter(context);
+  std::vector<Tensor> results;
+  for (const Value& value :
+       call(op.c_str(), values_of(interpreter, operands), attributes.entries(), false, &interpreter))
+    results.push_back(value.tensor());
+  return results;
+}
+
+std::vector<Tensor> by_cuda(const Context& context, const std::string& name, const std::vector<Tensor>& operands,
+                            const Attributes& attributes, const std::string& provider) {
+  const Op& op = context.ops.at(name);
+  const Kernel& kernel = context.kernel_for(name, provider);
+  const std::vector<Meta> results = infer_results(op, context.ops, metas_of(operands), attributes);
+  const Verdict verdict = kernel.supports({metas_of(operands), results, attributes, {1, 4096}});
+  USER_CHECK(bool(verdict), "[{}] {}", name, verdict.reason());
+  Interpreter home(context);
+  return run_kernel(op, kernel, values_of(home, operands), attributes, results, false, *context.threads);
+}
+
+std::string difference_of_results(const std::vector<Tensor>& wanted, const std::vector<Tensor>& came) {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (const std::string text = difference(wanted[i], came[i], {}, true); !text.empty())
+      return fmt::format("result {}: {}", i, text);
+  return "";
+}
+
+}  // namespace weft

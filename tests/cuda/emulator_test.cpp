@@ -1,0 +1,243 @@
+#include "kernels/cuda/emulator/emulator.h"
+
+#include <array>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "kernels/cuda/device/memory.cuh"
+#include "tests/thrown_message.h"
+
+namespace weft::emulator_test {
+
+using namespace cuda;
+
+struct Arguments {
+  const float* x = nullptr;
+  float* y = nullptr;
+  std::uint32_t count = 0;
+};
+
+// A launch of a body written here: memory for 256 numbers in, 256 out.
+struct Bench {
+  std::array<float, 256> x;
+  std::array<float, 256> y = {};
+  Bench() { std::iota(x.begin(), x.end(), 0.0f); }
+
+  void run(void (*body)(const void*), LaunchShape shape, EmulatorSettings settings = {}) {
+    MemoryMap memory;
+    memory.allow_reading("x", x.data(), sizeof x);
+    memory.allow_writing("y", y.data(), sizeof y);
+    const Arguments arguments{x.data(), y.data(), 256};
+    Emulator emulator(settings);
+    emulator.run({"kernel", body, 1024, sizeof arguments}, shape, &arguments, memory);
+    traffic = emulator.traffic();
+  }
+  std::string fault(void (*body)(const void*), LaunchShape shape, EmulatorSettings settings = {}) {
+    return message_of<DeviceError>([&] { run(body, shape, settings); });
+  }
+  std::vector<AccessTraffic> traffic;
+};
+
+const Arguments& given(const void* arguments) { return *static_cast<const Arguments*>(arguments); }
+
+void reversed_in_block(const void* arguments) {
+  WEFT_SHARED(float, kept, 64);
+  const std::uint32_t i = thread_index();
+  kept[i] = load(given(arguments).x + block_index() * 64 + i);
+  wait_for_block();
+  store(given(arguments).y + block_index() * 64 + i, static_cast<float>(kept[63 - i]));
+}
+
+TEST(Emulator, RunsAllOfEveryBlockInAnyOrder) {
+  for (const ThreadOrder order : {ThreadOrder::forward, ThreadOrder::backward, ThreadOrder::random}) {
+    Bench bench;
+    bench.run(reversed_in_block, {.blocks = 4, .threads = 64}, {.order = order, .seed = 7});
+    for (int i = 0; i < 256; ++i) EXPECT_EQ(bench.y[i], static_cast<float>(i / 64 * 64 + 63 - i % 64));
+  }
+}
+
+TEST(Emulator, ExchangesBetweenLanes) {
+  Bench bench;
+  bench.run(
+      [](const void* arguments) {
+        float sum = load(given(arguments).x + thread_index());
+        for (unsigned distance = 16; distance > 0; distance /= 2) sum += exchange(sum, distance);
+        store(given(arguments).y + thread_index(), sum);
+      },
+      {.threads = 64}, {.order = ThreadOrder::random});
+  EXPECT_EQ(bench.y[0], 496);
+  EXPECT_EQ(bench.y[31], 496);
+  EXPECT_EQ(bench.y[32], 496 + 32 * 32);
+}
+
+TEST(Emulator, FindsAMissingBarrierInWhateverOrder) {
+  const auto body = [](const void* arguments) {
+    WEFT_SHARED(float, kept, 64);
+    const std::uint32_t i = thread_index();
+    kept[i] = load(given(arguments).x + i);
+    store(given(arguments).y + i, static_cast<float>(kept[63 - i]));
+  };
+  for (const ThreadOrder order : {ThreadOrder::forward, ThreadOrder::backward, ThreadOrder::random}) {
+    const std::string fault = Bench().fault(body, {.threads = 64}, {.order = order});
+    EXPECT_TRUE(fault.find("which nobody wrote") != std::string::npos ||
+                fault.find("with no barrier between") != std::string::npos)
+        << fault;
+  }
+}
+
+TEST(Emulator, FindsAWriteThatOvertakesAReader) {
+  const auto body = [](const void* arguments) {
+    WEFT_SHARED(float, kept, 64);
+    const std::uint32_t i = thread_index();
+    kept[i] = load(given(arguments).x + i);
+    wait_for_block();
+    const float other = kept[63 - i];
+    kept[i] = other;  // some other thread still wants it
+    store(given(arguments).y + i, other);
+  };
+  for (const ThreadOrder order : {ThreadOrder::forward, ThreadOrder::backward, ThreadOrder::random}) {
+    const std::string fault = Bench().fault(body, {.threads = 64}, {.order = order});
+    EXPECT_NE(fault.find("with no barrier between"), std::string::npos) << fault;
+  }
+}
+
+TEST(Emulator, OrdersAWarpByItsOwnBarrier) {
+  const auto body = [](const void* arguments) {
+    WEFT_SHARED(float, kept, 32);
+    const std::uint32_t i = thread_index();
+    kept[i] = load(given(arguments).x + i);
+    wait_for_warp();
+    store(given(arguments).y + i, static_cast<float>(kept[31 - i]));
+  };
+  Bench bench;
+  bench.run(body, {.threads = 32});
+  EXPECT_EQ(bench.y[0], 31);
+}
+
+TEST(Emulator, FindsSharedMemoryThatNobodyWrote) {
+  const auto body = [](const void* arguments) {
+    WEFT_SHARED(float, kept, 64);
+    if (thread_index() < 32) kept[thread_index()] = 1;
+    wait_for_block();
+    store(given(arguments).y + thread_index(), static_cast<float>(kept[thread_index()]));
+  };
+  const std::string fault = Bench().fault(body, {.threads = 64});
+  EXPECT_NE(fault.find(", which nobody wrote"), std::string::npos) << fault;
+}
+
+TEST(Emulator, StartsEveryBlockWithFreshSharedMemory) {
+  const auto body = [](const void* arguments) {
+    WEFT_SHARED(float, kept, 32);
+    if (block_index() == 0) kept[thread_index()] = 1;
+    wait_for_block();
+    store(given(arguments).y + block_index() * 32 + thread_index(), static_cast<float>(kept[thread_index()]));
+  };
+  EXPECT_NE(Bench().fault(body, {.blocks = 2, .threads = 32}).find("block (1, 0)"), std::string::npos);
+}
+
+TEST(Emulator, FindsDivergence) {
+  const auto at_another_barrier = [](const void*) {
+    if (thread_index() < 16) {
+      wait_for_block();
+    } else {
+      wait_for_block();
+    }
+  };
+  EXPECT_NE(Bench().fault(at_another_barrier, {.threads = 32}).find("reaches a barrier while others wait"),
+            std::string::npos);
+  const auto half_in_a_shuffle = [](const void* arguments) {
+    float value = 1;
+    if (thread_index() < 16) value = exchange(value, 8);
+    wait_for_block();
+    store(given(arguments).y + thread_index(), value);
+  };
+  const std::string fault = Bench().fault(half_in_a_shuffle, {.threads = 32});
+  EXPECT_NE(fault.find("never ends"), std::string::npos) << fault;
+  EXPECT_NE(fault.find("16 threads (first 0) wait in the exchange"), std::string::npos) << fault;
+  EXPECT_NE(fault.find("16 threads (first 16) wait at the barrier"), std::string::npos) << fault;
+}
+
+TEST(Emulator, FindsBadMasks) {
+  const auto without_itself = [](const void*) { warp_barrier(0x0000ffffu, Site::current()); };
+  EXPECT_NE(Bench().fault(without_itself, {.threads = 32}).find("without itself"), std::string::npos);
+  const auto lane_gone = [](const void*) {
+    if (thread_index() == 5) return;
+    warp_barrier(0xffffffffu, Site::current());
+  };
+  const std::string fault = Bench().fault(lane_gone, {.threads = 32}, {.order = ThreadOrder::backward});
+  EXPECT_TRUE(fault.find("never ends") != std::string::npos || fault.find("lane 5 has ended") != std::string::npos)
+      << fault;
+  const auto outside = [](const void*) {
+    if (thread_index() < 16) shuffle(0x0000ffffu, 1, 20, Site::current());
+  };
+  EXPECT_NE(Bench().fault(outside, {.threads = 32}).find("reads lane 20, which takes no part"), std::string::npos);
+}
+
+TEST(Emulator, FindsAccessOutsideItsMemory) {
+  const auto beyond = [](const void* arguments) {
+    store(given(arguments).y + thread_index() + 200, load(given(arguments).x + thread_index()));
+  };
+  EXPECT_NE(Bench().fault(beyond, {.threads = 64}).find("memory that was not given"), std::string::npos);
+  const auto backwards = [](const void* arguments) { store(const_cast<float*>(given(arguments).x), 1.0f); };
+  EXPECT_NE(Bench().fault(backwards, {.threads = 1}).find("writes x, which may only be read"), std::string::npos);
+  const auto crooked = [](const void* arguments) {
+    store(given(arguments).y, static_cast<float>(load_once(given(arguments).x + 1).word[0]));
+  };
+  EXPECT_NE(Bench().fault(crooked, {.threads = 1}).find("not a multiple"), std::string::npos);
+}
+
+TEST(Emulator, FindsTwoWritersOfAByteInAnyBlocks) {
+  const auto all_to_one = [](const void* arguments) { store(given(arguments).y, 1.0f); };
+  EXPECT_NE(Bench().fault(all_to_one, {.blocks = 2, .threads = 1}).find("which another thread wrote"),
+            std::string::npos);
+}
+
+TEST(Emulator, RefusesLaunchesThatNoDeviceTakes) {
+  EXPECT_NE(Bench().fault(reversed_in_block, {.threads = 2048}).find("1 to 1024 threads"), std::string::npos);
+  EXPECT_NE(Bench().fault(reversed_in_block, {.blocks = 0, .threads = 64}).find("0 x 1"), std::string::npos);
+  EXPECT_NE(Bench().fault(reversed_in_block, {.block_rows = 70000, .threads = 64}).find("70000"), std::string::npos);
+}
+
+TEST(Emulator, RunsOnAfterAFault) {
+  Bench bench;
+  bench.fault([](const void*) { warp_barrier(0, Site::current()); }, {.threads = 32});
+  bench.run(reversed_in_block, {.blocks = 4, .threads = 64});
+  EXPECT_EQ(bench.y[0], 63);
+}
+
+TEST(Emulator, CountsTheSectorsOfWarps) {
+  const auto side_by_side = [](const void* arguments) {
+    store(given(arguments).y + thread_index(), load(given(arguments).x + thread_index()));
+  };
+  Bench bench;
+  alignas(32) static std::array<float, 256> x, y;
+  MemoryMap memory;
+  memory.allow_reading("x", x.data(), sizeof x);
+  memory.allow_writing("y", y.data(), sizeof y);
+  const Arguments arguments{x.data(), y.data(), 256};
+  Emulator emulator({.measure = true});
+  emulator.run({"kernel", side_by_side, 1024, sizeof arguments}, {.threads = 64}, &arguments, memory);
+  ASSERT_EQ(emulator.traffic().size(), 2u);
+  for (const AccessTraffic& access : emulator.traffic()) {
+    EXPECT_EQ(access.requests, 2) << access.place;
+    EXPECT_EQ(access.bytes, 256) << access.place;
+    EXPECT_EQ(access.sectors, 8) << access.place;
+  }
+  const auto eight_apart = [](const void* arguments) {
+    const float value = load(given(arguments).x + thread_index() * 8);
+    store(given(arguments).y + thread_index(), value);
+  };
+  emulator.run({"kernel", eight_apart, 1024, sizeof arguments}, {.threads = 32}, &arguments, memory);
+  ASSERT_EQ(emulator.traffic().size(), 2u);
+  const AccessTraffic& loads = emulator.traffic()[0];
+  const AccessTraffic& stores = emulator.traffic()[1];
+  EXPECT_EQ(loads.requests, 1);
+  EXPECT_EQ(loads.bytes, 128);
+  EXPECT_EQ(loads.sectors, 32);
+  EXPECT_EQ(stores.sectors, 4);
+  EXPECT_TRUE(stores.writes);
+}
+
+}  // namespace weft::emulator_test

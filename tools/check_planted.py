@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Plants bugs and sees that tests catch them.
+
+    tools/check_planted.py --build BUILD --results FILE [PATCH...]
+
+A patch of tests/planted begins with lines of its own:
+
+    What: a sentence on the bug
+    Caught by: PROGRAM FILTER       a program of BUILD/tests and a GoogleTest filter
+    Says: words                     that the failing test prints
+    Compiles: FILE...               where a header was changed, the sources that need it for those tests; else all
+
+Each is applied to a copy of the sources; what it changed is compiled as the build compiles it and linked into a copy of
+the program, in front of the libraries. The tests must then fail with those words, and pass without the patch. FILE
+remembers what was checked and found good. Exits 1 with a line for every bug that got through.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+SOURCES = (".cu", ".cpp")
+
+
+class Problem(Exception):
+    pass
+
+
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
+
+
+def header(patch):
+    """{What, Caught by, Says} and perhaps Compiles"""
+    text = patch.read_text().split("\n--- ", 1)[0]
+    fields = dict(re.findall(r"^(What|Caught by|Says|Compiles): (.+)$", text, re.MULTILINE))
+    if not {"What", "Caught by", "Says"} <= fields.keys():
+        raise Problem(f"{patch.name} must begin with lines What, Caught by and Says")
+    return fields
+
+
+def includes_any(source, changed, tree):
+    """Whether a source is one of the changed files or includes one, through whatever headers."""
+    seen, open_files = set(), [source]
+    while open_files:
+        name = open_files.pop()
+        if name in seen or not (tree / name).exists():
+            continue
+        seen.add(name)
+        open_files += ["src/" + header for header in INCLUDE.findall((tree / name).read_text(errors="replace"))]
+    return bool(seen & changed)
+
+
+def commands_of(build, target):
+    result = run(["ninja", "-C", str(build), "-t", "commands", "-s", target])
+    lines = [line for line in result.stdout.splitlines() if line and not line.startswith("ninja:")]
+    if result.returncode != 0 or not lines:
+        raise Problem(f"the build has no {target}: {result.stderr.strip()}")
+    return lines[-1]
+
+
+def compile_command(build, source, tree, to):
+    """As the build compiles it, but from the copy, plainly, and without precompiled headers."""
+    words = shlex.split(commands_of(build, f"CMakeFiles/weft_kernels_cuda.dir/{source}.o"))
+    if "&&" in words:
+        words = words[:words.index("&&")]
+    kept, skip = [], 0
+    for i, word in enumerate(words):
+        if skip:
+            skip -= 1
+        elif word in ("-o", "-MF", "-MT", "-include"):
+            skip = 1
+        elif word == str(ROOT / source):
+            kept.append(str(tree / source))
+        elif word not in ("-MD", "-Winvalid-pch") and not re.fullmatch(r"-O\w", word):
+            kept.append(word)
+    first_flag = next(i for i, word in enumerate(kept) if word.startswith("-"))
+    return kept[:first_flag] + [f"-I{tree / 'src'}"] + kept[first_flag:] + ["-O0", "-o", str(to)]
+
+
+def link_command(build, program, objects, to):
+    words = shlex.split(commands_of(build, f"tests/{program}"))
+    words = words[words.index("&&") + 1:] if words[0] == ":" else words
+    words = words[:words.index("&&")] if "&&" in words else words
+    words[words.index("-o") + 1] = str(to)
+    # In front of all others: of an inline function the first one counts.
+    first = next(i for i, word in enumerate(words) if word.endswith(".o"))
+    return words[:first] + [str(one) for one in objects] + words[first:]
+
+
+def built(build, patch, fields, folder):
+    """The program with the bug in it."""
+    program = fields["Caught by"].split()[0]
+    tree = folder / "tree"
+    shutil.copytree(ROOT / "src/kernels/cuda", tree / "src/kernels/cuda")
+    applied = run(["patch", "-p1", "--no-backup-if-mismatch", "-d", str(tree), "-i", str(patch)])
+    if applied.returncode != 0:
+        raise Problem(f"does not apply: {applied.stdout.strip()}")
+    changed = set(re.findall(r"^\+\+\+ b/(\S+)", patch.read_text(), re.MULTILINE))
+    sources = [path.relative_to(tree).as_posix() for path in sorted(tree.rglob("*")) if path.suffix in SOURCES]
+    if "Compiles" in fields:
+        sources = [source for source in sources if source.rpartition("/")[2] in fields["Compiles"].split()]
+    objects = []
+    for source in sources:
+        if not includes_any(source, changed, tree):
+            continue
+        objects.append(folder / (source.replace("/", "_") + ".o"))
+        result = run(compile_command(build, source, tree, objects[-1]), cwd=build)
+        if result.returncode != 0:
+            raise Problem(f"does not compile: {result.stderr.strip()[:2000]}")
+    if not objects:
+        raise Problem("changes nothing that is compiled")
+    result = run(link_command(build, program, objects, folder / program), cwd=build)
+    if result.returncode != 0:
+        raise Problem(f"does not link: {result.stderr.strip()[:2000]}")
+    return folder / program
+
+
+def tested(program, pattern, build):
+    environment = dict(os.environ, WEFT_DISABLE_COMPILE_CACHE="1", GTEST_COLOR="no")
+    environment.pop("GTEST_OUTPUT", None)
+    result = run([str(program), f"--gtest_filter={pattern}"], cwd=build, env=environment, timeout=300)
+    if "[==========] 0 tests" in result.stdout:
+        raise Problem(f"{pattern} names no test")
+    return result.returncode, result.stdout + result.stderr
+
+
+def check(build, patch):
+    """What is wrong, or nothing."""
+    try:
+        fields = header(patch)
+        program, pattern = fields["Caught by"].split()
+        status, output = tested(build / "tests" / program, pattern, build)
+        if status != 0:
+            return f"{patch.name}: {pattern} fails without the bug"
+        with tempfile.TemporaryDirectory() as folder:
+            status, output = tested(built(build, patch, fields, pathlib.Path(folder)), pattern, build)
+        if status == 0:
+            return f"{patch.name} got through: {fields['What']}"
+        if fields["Says"] not in output:
+            failures = [line for line in output.splitlines() if "Failure" not in line and "[ " not in line]
+            return f"{patch.name} was caught in other words than '{fields['Says']}': " + " | ".join(failures[:12])
+    except Problem as problem:
+        return f"{patch.name} {problem}"
+    return ""
+
+
+def key_of(build, patches):
+    digest = hashlib.sha256()
+    for path in [pathlib.Path(__file__), *patches]:
+        digest.update(path.read_bytes())
+    for program in sorted({header(patch)["Caught by"].split()[0] for patch in patches}):
+        digest.update((build / "tests" / program).read_bytes())
+    return digest.hexdigest()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("patches", nargs="*", type=pathlib.Path)
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+    patches = [path.resolve() for path in arguments.patches] or sorted((ROOT / "tests/planted").glob("*.patch"))
+    key = key_of(build, patches)
+    if arguments.results and arguments.results.exists():
+        kept = json.loads(arguments.results.read_text())
+        if kept["key"] == key:
+            print(kept["text"])
+            return 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        problems = [problem for problem in pool.map(lambda patch: check(build, patch), patches) if problem]
+    for problem in problems:
+        print(problem)
+    text = f"count: {len(patches)} planted bugs, {len(patches) - len(problems)} caught as they should be"
+    print(text)
+    if not problems and arguments.results:
+        arguments.results.write_text(json.dumps({"key": key, "text": text}))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
