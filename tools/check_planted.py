@@ -104,9 +104,11 @@ def built(build, patch, fields, folder):
     program = fields["Caught by"].split()[0]
     tree = folder / "tree"
     shutil.copytree(ROOT / "src/kernels/cuda", tree / "src/kernels/cuda")
-    applied = run(["patch", "-p1", "--no-backup-if-mismatch", "-d", str(tree), "-i", str(patch)])
+    # Whatever repository the folder may lie in is none of its business.
+    applied = run(["git", "apply", "--whitespace=nowarn", str(patch)], cwd=tree,
+                  env=dict(os.environ, GIT_CEILING_DIRECTORIES=str(folder)))
     if applied.returncode != 0:
-        raise Problem(f"does not apply: {applied.stdout.strip()}")
+        raise Problem(f"does not apply: {applied.stderr.strip()}")
     changed = set(re.findall(r"^\+\+\+ b/(\S+)", patch.read_text(), re.MULTILINE))
     sources = [path.relative_to(tree).as_posix() for path in sorted(tree.rglob("*")) if path.suffix in SOURCES]
     if "Compiles" in fields:
