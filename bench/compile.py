@@ -32,8 +32,8 @@ def row(what, came, wanted=""):
     print(f"| {what} | {came} | {wanted} |", flush=True)
 
 
-def peak_megabytes(model, folder, *options):
-    process = subprocess.Popen([WEFT, "complete", model, "-p", "The capital of France is", "-n", "16", *options],
+def peak_megabytes(model, folder, threads):
+    process = subprocess.Popen([WEFT, "complete", model, "-p", "The capital of France is", "-n", "16", "-t", str(threads)],
                                env=dict(os.environ, WEFT_CACHE_ROOT=folder), stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -53,11 +53,11 @@ def start(model, threads):
     row("shape of Llama-3-8B, compile, s", f"{min(found['cold_compilation_times']):.3f}", "1")
 
 
-def memory(model):
+def memory(model, threads):
     # A model's name is found in the cache's folder, which is another one here.
     model = report("bench", "model", model, "-p", 1, "-n", 0, "-r", 1)[0]["model_filename"]
     with tempfile.TemporaryDirectory() as folder:
-        compiling, warm = (peak_megabytes(model, folder) for _ in range(2))
+        compiling, warm = (peak_megabytes(model, folder, threads) for _ in range(2))
     allowed = report("explain", model)["memory"]["weights"] / 1e6 + 64
     row("peak resident set, filled cache, MB", f"{warm:.0f}", f"{allowed:.0f} and KV pages")
     row("while compiling, MB", f"{compiling:.0f}", f"{allowed + 160:.0f} and KV pages")
@@ -108,7 +108,7 @@ def main():
     given = parser.parse_args()
     print("| what | came | wanted |\n|---|---|---|")
     start(given.model, given.threads)
-    memory(given.model)
+    memory(given.model, given.threads)
     rates(given.model, given.threads, given.pairs)
     steps(given.model, given.threads)
     if given.functions:

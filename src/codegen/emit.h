@@ -24,8 +24,8 @@
 //   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
 //   prefetch_next(buffer, index, offset)    what lies there in the next row
 //   prefetch_store(store, index, offset)    where it will be written
-//   load_one(buffer, index, offset, divisor), store_one(buffer, index, offset, divisor, code)
-//                                           element (index + offset) / divisor
+//   load_one(buffer, index, offset, divisor)    element (index + offset) / divisor
+//   store_one(buffer, code)                 the only element
 //   load_slot(slot, index, offset), store_slot(slot, index, offset, vector)   a whole vector of scratch
 //   load_one_of_slot(slot, index, offset, divisor), store_one_of_slot(slot, index, offset, divisor, float)
 //   variable(vector), get(variable), set(variable, vector)
@@ -56,8 +56,7 @@ class RowEmitter {
     builder_.begin(program_);
     for (level_ = 0; level_ < program_.levels; ++level_) emit_level();
     for (const RowStore& store : program_.stores)
-      if (store.domain <= RowDomain::row)
-        builder_.store_one(store.buffer, builder_.at(0), 0, 1, code_for(store, one(store.value)));
+      if (store.domain <= RowDomain::row) builder_.store_one(store.buffer, code_for(store, one(store.value)));
     builder_.end();
   }
 

@@ -112,7 +112,7 @@ static inline std::uint8_t encode_f8e4m3fnuz(float a) { return f32_to_f8e4m3fnuz
 static inline std::uint8_t encode_f8e5m2(float a) { return f32_to_f8e5m2(a); }
 // Of |a| below 464 or NaN. The sum with 2^20 times the power of two below |a|, or with 2^14 below 2^-6, has the
 // multiple of the code's last place in its low bits, and beside it 56, as the biases of both exponents want it modulo
-// 128; the exponent comes from the power.
+// 128; the exponent comes from the power. The kernels' way is the same (kernels/cpu/lib/fp8_tail.h).
 static inline std::uint8_t encode_plain_f8e4m3(float a) {
   const std::uint32_t bits = bits_of_float(a), magnitude = bits & kFloatMagnitude, exponent = bits & kFloatInfinity;
   constexpr std::uint32_t kLeast = 0x3c800000u;  // 2^-6

@@ -147,9 +147,7 @@ class TextBuilder {
   Value load_one(int buffer, const Index& index, std::int64_t offset, std::int64_t divisor) {
     return named(false, "b{}[{}]", buffer, divided(index, offset, divisor));
   }
-  void store_one(int buffer, const Index& index, std::int64_t offset, std::int64_t divisor, const Value& code) {
-    line("b{}[{}] = {};", buffer, divided(index, offset, divisor), code.text);
-  }
+  void store_one(int buffer, const Value& code) { line("b{}[0] = {};", buffer, code.text); }
   Value load_slot(int slot, const Index& index, std::int64_t offset) {
     return named(true, "load(scratch + {})", sum_text(index, offset + slot_begin(slot)));
   }

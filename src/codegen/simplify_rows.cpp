@@ -109,7 +109,8 @@ class Simplification {
     double ratio = 1;
   };
   // Within these row_quotient gives what codes are made of.
-  static constexpr double kLeastScale = 0x1p-43, kLargestLeastScale = 0x1p100, kLargestRatio = 0.25;
+  static constexpr double kLeastScale = 0x1p-43, kLargestLeastScale = 0x1p100;
+  static constexpr double kLeastRatio = 0x1p-60, kLargestRatio = 0.25;
 
   // What a value is beside the magnitude of `a`, if it is made of the largest of those.
   std::optional<Scale> scale_of(int id, int a) {
@@ -186,8 +187,9 @@ class Simplification {
         at(division.b).domain == RowDomain::element)
       return std::nullopt;
     const std::optional<Scale> scale = scale_of(division.b, division.a);
-    if (!scale || scale->least < kLeastScale || scale->least > kLargestLeastScale || scale->ratio > kLargestRatio)
-      return std::nullopt;
+    const bool is_ordinary = scale && scale->least >= kLeastScale && scale->least <= kLargestLeastScale &&
+                             scale->ratio >= kLeastRatio && scale->ratio <= kLargestRatio;
+    if (!is_ordinary) return std::nullopt;
     const bool is_short = is_of(division.a, DType::bf16) || is_of(division.a, DType::f16);
     const auto added = [&](RowValue value) {
       before_[id].push_back(program_.add(value));

@@ -228,7 +228,10 @@ class PlanReader {
   // What holds between its parts.
   static void check(const Plan& plan) {
     for (const PlanStep& step : plan.steps)
-      USER_CHECK(step.scratch_offset <= plan.arena_bytes, "a step's scratch begins at {} in an arena of {} bytes",
+      USER_CHECK(step.scratch_offset <= plan.arena_bytes &&
+                     (!step.scratch_bytes.is_number() ||
+                      step.scratch_bytes.number() <= plan.arena_bytes - step.scratch_offset),
+                 "a step has {} bytes of scratch at {} in an arena of {} bytes", step.scratch_bytes.text(),
                  step.scratch_offset, plan.arena_bytes);
     for (const int slot : plan.inputs)
       USER_CHECK(plan.slots[static_cast<std::size_t>(slot)].kind != SlotKind::arena, "an input is slot {} of the arena",

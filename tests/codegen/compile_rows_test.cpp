@@ -66,7 +66,9 @@ std::vector<CpuFeatures> features_to_try() {
 
 // The C++ text of all programs, compiled by the compiler of this machine.
 SharedLibrary compiled_text(const std::vector<RowProgram>& programs, int lanes) {
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("weft_row_text_{}_{}", getpid(), lanes);
+  // A library that is open under a path would be found there again.
+  static int count = 0;
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("weft_row_text_{}_{}", getpid(), ++count);
   std::filesystem::create_directories(folder);
   std::string text = row_text_prologue(lanes);
   for (const RowProgram& program : programs) text += row_text(program, lanes);
@@ -170,6 +172,36 @@ TEST_F(RowCompiler, ReadsWhatOutputsLieOverBeforeItWrites) {
     ASSERT_EQ(over.lay_over(), 2);
     over.run(code.find(program));
     EXPECT_EQ(difference(program, wanted, over), "") << cpu_features_text(level);
+  }
+}
+
+// In pairs, beside elements of bf16.
+TEST_F(RowCompiler, StoresCodesAsTheyWereLoaded) {
+  RowProgram program;
+  program.columns = 64;
+  const auto add_buffer = [&](DType dtype, bool is_output) {
+    program.buffers.push_back({.dtype = dtype, .is_output = is_output, .row_stride = program.columns});
+    return static_cast<int>(program.buffers.size()) - 1;
+  };
+  const auto load = [&](DType dtype) {
+    return program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = add_buffer(dtype, false)});
+  };
+  const int x = load(DType::bf16);
+  for (const DType dtype : {DType::i8, DType::f8e4m3}) {
+    const int codes = load(dtype);
+    program.stores.push_back({add_buffer(dtype, true), codes, RowDomain::element});
+  }
+  const int negated = program.add({.op = RowOp::neg, .a = x});
+  program.stores.push_back({add_buffer(DType::bf16, true), negated, RowDomain::element});
+  program.finish();
+  ASSERT_TRUE(program.in_pairs);
+  const SharedLibrary text = compiled_text({program}, 4);
+  for (const CpuFeatures level : features_to_try()) {
+    const auto code = compiled({program}, level);
+    RowBuffers wanted(program, kRows, 9), came(program, kRows, 9);
+    wanted.run(text.find<RowFunction>(program.name().c_str()));
+    came.run(code.find(program));
+    EXPECT_EQ(difference(program, wanted, came), "") << cpu_features_text(level);
   }
 }
 

@@ -120,6 +120,17 @@ TEST(SimplifyRows, MakesCodesOfQuotientsThatNeedNoLimits) {
             "  v11 elem = short_quotient v0 v10 v8\n  v12 elem = convert v11 i8 plain\n");
 }
 
+// A quotient may overflow where the scale is a tiny part of the largest value, and a product's correction be NaN.
+TEST(SimplifyRows, KeepsTheDivisionByATinyPartOfTheLargest) {
+  for (const double limit : {127.0, 1e30}) {
+    OneInput rows(DType::f32);
+    const int scale = rows.add({.op = RowOp::at_least, .a = rows.scale(1e-12, limit), .b = rows.constant(1e-12)});
+    const int quotient = rows.add({.op = RowOp::div, .a = 0, .b = scale});
+    rows.store(rows.convert(rows.add({.op = RowOp::round, .a = rows.held(quotient, 127)}), DType::i8));
+    EXPECT_EQ(rows.simplified().find("quotient") != std::string::npos, limit == 127) << limit;
+  }
+}
+
 // The scale's least is too small, limits are closer, codes go toward zero, the value is of f32, or is used otherwise.
 TEST(SimplifyRows, KeepsWhatQuotientsNeed) {
   enum class Change { none, small, close, truncated, wide, shared };

@@ -171,7 +171,9 @@ TEST_F(PlanFileTest, RefusesNumbersThatNoPlanHas) {
   EXPECT_NE(error_of([](Plan& plan) { plan.arena_bytes = -1; }), "");
   EXPECT_NE(error_of([](Plan& plan) { plan.unshared_bytes = -1; }), "");
   EXPECT_EQ(error_of([](Plan& plan) { plan.arena_bytes = 16383; }),
-            "[plan file] a step's scratch begins at 16384 in an arena of 16383 bytes");
+            "[plan file] a step has 16*align(s0, 4) bytes of scratch at 16384 in an arena of 16383 bytes");
+  EXPECT_EQ(error_of([](Plan& plan) { plan.steps[0].scratch_bytes = 16385; }),
+            "[plan file] a step has 16385 bytes of scratch at 16384 in an arena of 32768 bytes");
 }
 
 // One short text could otherwise stand for a very long sum, and equal Plans have other bytes.

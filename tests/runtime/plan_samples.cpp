@@ -249,8 +249,10 @@ Plan plan_of_numbers(const std::vector<int>& numbers, NamedKernels& kernels) {
     for (int k = choices.below(4); k > 0; --k) step.operands.push_back(some_view(choices, plan.slots.size(), true));
     for (int k = choices.below(3); k > 0 && slots > 0; --k)
       step.results.push_back(some_view(choices, plan.slots.size(), false));
-    step.scratch_bytes = choices.dim();
     step.scratch_offset = plan.arena_bytes == 0 ? 0 : choices.size() % plan.arena_bytes;
+    step.scratch_bytes = choices.dim();
+    if (step.scratch_bytes.is_number())
+      step.scratch_bytes = std::min(step.scratch_bytes.number(), plan.arena_bytes - step.scratch_offset);
     step.piece = choices.name("piece_");
     step.layer = choices.name("");
     step.is_splitting = choices.yes();

@@ -56,7 +56,7 @@ class LlvmBuilder {
   void prefetch_next(int buffer, Index index, std::int64_t offset);
   void prefetch_store(const RowStore& store, Index index, std::int64_t offset);
   Value load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
-  void store_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor, Value code);
+  void store_one(int buffer, Value code);
   Value load_slot(int slot, Index index, std::int64_t offset);
   void store_slot(int slot, Index index, std::int64_t offset, Value vector);
 

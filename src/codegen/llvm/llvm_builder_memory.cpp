@@ -127,7 +127,11 @@ void LlvmBuilder::store_pairs(const RowStore& store, Index index, std::int64_t o
 
 LLVMValueRef LlvmBuilder::words_of_pairs(LLVMValueRef even, LLVMValueRef odd, unsigned bits) {
   const auto count = static_cast<unsigned>(lanes_);
-  if (bits == 8 && lanes_ == 16 && LLVMIsATruncInst(even) != nullptr && LLVMIsATruncInst(odd) != nullptr) {
+  // Codes that were loaded are of shorter words.
+  const auto is_of_words = [&](LLVMValueRef codes) {
+    return LLVMIsATruncInst(codes) != nullptr && LLVMTypeOf(LLVMGetOperand(codes, 0)) == words_;
+  };
+  if (bits == 8 && lanes_ == 16 && is_of_words(even) && is_of_words(odd)) {
     // Of 32-bit words, which are made narrower together: an intrinsic, or both would be on their own before.
     const LLVMValueRef high = LLVMBuildShl(builder_, LLVMGetOperand(odd, 0), splat(LLVMConstInt(word_, 8, false)), "");
     const LLVMValueRef low =
@@ -189,8 +193,8 @@ LLVMValueRef LlvmBuilder::load_one(int buffer, Index index, std::int64_t offset,
   return LLVMBuildLoad2(builder_, type, one_address(buffer, index, offset, divisor), "");
 }
 
-void LlvmBuilder::store_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor, LLVMValueRef code) {
-  LLVMBuildStore(builder_, code, one_address(buffer, index, offset, divisor));
+void LlvmBuilder::store_one(int buffer, LLVMValueRef code) {
+  LLVMBuildStore(builder_, code, one_address(buffer, at(0), 0, 1));
 }
 
 LLVMValueRef LlvmBuilder::slot_address(int slot, Index index, std::int64_t offset, std::int64_t divisor) {

@@ -31,7 +31,7 @@ constexpr std::int64_t kBlockRows = 8 * kAttentionRows;
 // A sequence's segments are shared where one of its blocks is more than this part of a thread's share of all work.
 constexpr std::int64_t kBlocksOfAShare = 4;
 // Room for what rows make of segments, for each thread: with three KV heads of 64 as in SmolLM2, and two threads, for
-// 23,000 tokens. Sequences that find no room are not shared.
+// 46,000 tokens. Sequences that find no room are not shared.
 constexpr std::int64_t kPartialBytes = 256 << 10;
 // Multiply-adds below which a thread is not woken (measured: 20 a nanosecond and core).
 constexpr std::int64_t kSerialWork = 100'000;
