@@ -59,6 +59,11 @@ if(Python3_FOUND AND NOT WEFT_SANITIZE)
   if(WEFT_NVCC)
     set(broken ${CMAKE_SOURCE_DIR}/tests/cuda/contract/broken)
     add_test(NAME cuda_contract_broken COMMAND ${check} ${broken}.cu ${broken}.json)
-    set_tests_properties(cuda_contract_broken PROPERTIES LABELS fast TIMEOUT 600 PASS_REGULAR_EXPRESSION "8 breaches")
+    set_tests_properties(cuda_contract_broken PROPERTIES LABELS fast TIMEOUT 600 PASS_REGULAR_EXPRESSION "8 breaches"
+                                                         SKIP_REGULAR_EXPRESSION "is skipped")
   endif()
+  add_test(NAME cuda_contract_old_nvcc COMMAND ${check} --nvcc ${CMAKE_SOURCE_DIR}/tests/cuda/contract/old_nvcc
+                                               ${cuda_sources} ${CMAKE_SOURCE_DIR}/src/kernels/cuda/device/contract.json)
+  set_tests_properties(cuda_contract_old_nvcc PROPERTIES LABELS fast ENVIRONMENT XDG_CACHE_HOME=${CMAKE_BINARY_DIR}
+                       PASS_REGULAR_EXPRESSION "is skipped: .*/old_nvcc is of release 11.8, not ")
 endif()

@@ -5,7 +5,7 @@
 
 Registers, spills, stack, shared memory and barriers are ptxas's own account; accesses and instructions are counted in
 the cubin. FILE remembers what was checked and found good: equal sources, contract and compiler are not compiled again.
-Without an nvcc it says so and ends well. Exits 1 with a line for every breach.
+Without an nvcc of the release that tools/fetch_nvcc.py names it says so and ends well. Exits 1 with a line for every breach.
 """
 
 import argparse
@@ -22,9 +22,10 @@ import sys
 import tempfile
 
 import cubin
+import fetch_nvcc
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Code is made for these; what is newer is assembled of the last one's.
+# PTX is made for these; what is newer is assembled of the last one's, and its machine code is not read.
 FRONT_ENDS = ["80", "89", "90"]
 READABLE = {"80", "89", "90"}
 # As the program's own build has them: what is fused is spelled so.
@@ -111,6 +112,22 @@ def table(found):
             print(f"sm_{architecture} {kernel}: {account['registers']} registers, {way} instructions")
 
 
+def find_tools(given):
+    """nvcc and ptxas; or None and why not. What was fetched stands in for an nvcc of another release."""
+    fetched = fetch_nvcc.folder() / "nvidia/cu13/bin/nvcc"
+    there = [nvcc for nvcc in (shutil.which(given) if given else None, shutil.which(str(fetched))) if nvcc]
+    if not there:
+        return None, "there is no nvcc (make test fetches one from PyPI)"
+    releases = {nvcc: fetch_nvcc.release_of(nvcc) for nvcc in there}
+    nvcc = next((nvcc for nvcc in there if releases[nvcc] == fetch_nvcc.RELEASE), None)
+    if nvcc is None:
+        return None, f"{there[0]} is of release {releases[there[0]] or 'unknown'}, not {fetch_nvcc.RELEASE}"
+    # nvcc may be a link to something else, a compiler cache perhaps.
+    places = [pathlib.Path(nvcc).with_name("ptxas"), pathlib.Path(os.path.realpath(nvcc)).with_name("ptxas")]
+    ptxas = next((str(place) for place in places if place.exists()), shutil.which("ptxas"))
+    return ((nvcc, ptxas), "") if ptxas else (None, f"{nvcc} has no ptxas beside it")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nvcc", default="", help="nothing, or the compiler; ptxas lies beside it or in PATH")
@@ -119,15 +136,11 @@ def main():
     parser.add_argument("sources", nargs="+", type=pathlib.Path)
     parser.add_argument("contract", type=pathlib.Path)
     arguments = parser.parse_args()
-    nvcc = shutil.which(arguments.nvcc) if arguments.nvcc else None
-    if nvcc is None:
-        print("count: the contract of CUDA kernels is skipped: there is no nvcc (make test fetches one from PyPI)")
+    tools, problem = find_tools(arguments.nvcc)
+    if tools is None:
+        print(f"count: the contract of CUDA kernels is skipped: {problem}")
         return 0
-    beside = pathlib.Path(os.path.realpath(nvcc)).with_name("ptxas")
-    ptxas = str(beside) if beside.exists() else shutil.which("ptxas")
-    if ptxas is None:
-        print(f"count: the contract of CUDA kernels is skipped: {nvcc} has no ptxas beside it")
-        return 0
+    nvcc, ptxas = tools
     contract = json.loads(arguments.contract.read_text())
     key = key_of(nvcc, arguments.sources, arguments.contract)
     if arguments.results and arguments.results.exists() and not arguments.table:

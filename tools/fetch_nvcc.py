@@ -4,19 +4,21 @@
     tools/fetch_nvcc.py
 
 The packages go to $XDG_CACHE_HOME/weft/nvcc-VERSION (default ~/.cache/weft), under a temporary name that is renamed when
-all is there. Nothing happens when nvcc is in PATH or there already. Where the packages cannot be had it says so and ends
+all is there. Nothing happens when nvcc of that release is in PATH, or there already. Where the packages cannot be had it says so and ends
 well: what needs nvcc is then skipped, and says so too.
 """
 
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
 VERSION = "13.0.88"
+RELEASE = VERSION.rpartition(".")[0]
 PACKAGES = [f"nvidia-cuda-nvcc=={VERSION}", f"nvidia-nvvm=={VERSION}", f"nvidia-cuda-crt=={VERSION}",
             "nvidia-cuda-runtime==13.0.96"]
 
@@ -26,9 +28,20 @@ def folder():
     return pathlib.Path(base) / "weft" / f"nvcc-{VERSION}"
 
 
+def release_of(nvcc):
+    """As it says itself, 13.0; nothing where it says none."""
+    try:
+        text = subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout
+    except OSError:
+        return ""
+    found = re.search(r"release (\d+\.\d+)", text)
+    return found[1] if found else ""
+
+
 def main():
     target = folder()
-    if shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin") or target.exists():
+    installed = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    if target.exists() or installed and release_of(installed) == RELEASE:
         return
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         print("fetch_nvcc: the packages are for Linux on x86-64; CUDA kernels are not compiled here", file=sys.stderr)

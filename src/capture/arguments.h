@@ -40,6 +40,9 @@ namespace walking {
 
 template <class T>
 concept Text = std::convertible_to<T, std::string_view>;
+// A part that is copied without what it looks at: to replace its Values would write into the caller's.
+template <class T>
+concept View = std::ranges::view<T> && !Text<T>;
 template <class T>
 concept Optional = requires(T part) {
   part.has_value();
@@ -91,6 +94,7 @@ void walk_range(Visitor& visitor, T& range) {
 template <class Visitor, class T>
 void walk(Visitor& visitor, T& part) {
   using Plain = std::remove_cv_t<T>;
+  static_assert(!walking::View<Plain>, "a view owns nothing: take or give a vector");
   if constexpr (std::same_as<Plain, Value>) {
     visitor.value(part);
   } else if constexpr (std::integral<Plain> || std::is_enum_v<Plain> ||
@@ -99,6 +103,9 @@ void walk(Visitor& visitor, T& part) {
   } else if constexpr (std::floating_point<Plain>) {
     visitor.real(static_cast<double>(part));
   } else if constexpr (walking::Text<Plain>) {
+    // A result is kept for later calls, when what a view looks into may be gone.
+    static_assert(
+        !requires { Visitor::kKeepsTexts; } || std::same_as<Plain, std::string>, "give a std::string");
     visitor.text(std::string_view(part));
   } else if constexpr (std::same_as<Plain, std::monostate>) {
   } else if constexpr (walking::Optional<Plain>) {
@@ -158,9 +165,10 @@ class LeafNamer {
   std::vector<std::size_t> ends_;
 };
 
-// Lists the Values, present ones alone.
+// Lists the Values of a result, present ones alone.
 class ValueReader {
  public:
+  static constexpr bool kKeepsTexts = true;
   Values values;
   void value(const Value& value) {
     if (value.present()) values.push_back(value);

@@ -36,27 +36,6 @@ bool compiles(const Options& options) {
 
 Tensor tensor_of(const Leaf& leaf) { return leaf.value->tensor(); }
 
-// The parts of `all` that `part` leaves, where they differ in one symbol; nothing where they differ in several.
-std::vector<Bounds> other_sides(const Bounds& all, const Bounds& part) {
-  std::vector<Bounds> sides;
-  int differing = 0;
-  for (const auto& [symbol, whole] : all) {
-    const Interval inner = part.at(symbol);
-    if (inner == whole) continue;
-    ++differing;
-    Bounds side = all;
-    if (whole.lo < inner.lo) {
-      side[symbol] = {whole.lo, inner.lo - 1};
-      sides.push_back(side);
-    }
-    if (inner.hi < whole.hi) {
-      side[symbol] = {inner.hi + 1, whole.hi};
-      sides.push_back(side);
-    }
-  }
-  return differing == 1 ? sides : std::vector<Bounds>();
-}
-
 }  // namespace
 
 CapturedFunction::CapturedFunction(std::shared_ptr<const Context> context, CompileOptions options,
@@ -157,13 +136,18 @@ CapturedFunction::Outcome CapturedFunction::miss(std::span<const Leaf> leaves, F
   const auto choices = dynamic_dims_.choices(leaves, names, options_.dynamic, context_->options.max_num_batched_tokens);
   for (std::size_t i = 0; i + 1 < choices.size(); ++i) {
     try {
-      return add_entry(choices[i], leaves, run, wants_results);
+      return add_entry(choices[i], leaves, run, wants_results, true);
     } catch (const UserError& error) {
-      context_->log.say("recompiles", Log::Detail::more,
-                        fmt::format("{}: fewer sizes are symbols, as {}", name_, error.what()));
+      log_fewer_symbols(error.what());
+    } catch (const Recorder::Stopped&) {
+      log_fewer_symbols("what it writes over cannot be tried twice");
     }
   }
-  return add_entry(choices.back(), leaves, run, wants_results);
+  return add_entry(choices.back(), leaves, run, wants_results, false);
+}
+
+void CapturedFunction::log_fewer_symbols(std::string_view why) const {
+  context_->log.say("recompiles", Log::Detail::more, fmt::format("{}: fewer sizes are symbols, as {}", name_, why));
 }
 
 std::unique_ptr<CapturedFunction::Entry> CapturedFunction::begin_entry(const std::vector<SymbolicDim>& dims,
@@ -217,14 +201,23 @@ GuardList make_guards(const RecordedTree& tree, const std::vector<SymbolicDim>& 
 
 CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<SymbolicDim>& dims,
                                                       std::span<const Leaf> leaves, FunctionRun& run,
-                                                      bool wants_results) {
+                                                      bool wants_results, bool is_attempt) {
   std::unique_ptr<Entry> entry = begin_entry(dims, leaves, run.names());
   Bindings sizes;
   for (const SymbolicDim& dim : dims) sizes[dim.symbol] = leaves[dim.leaf].value->meta().shape[dim.dim].number();
   std::vector<Tensor> tensors;
   for (const std::size_t leaf : entry->tensors) tensors.push_back(tensor_of(leaves[leaf]));
-  const auto running = recorder_.begin(entry->tree, std::move(tensors), sizes, Recorder::Purpose::run);
-  const Values results = run.run(entry->tree.inputs);
+  const auto running = recorder_.begin(entry->tree, std::move(tensors), sizes,
+                                       is_attempt ? Recorder::Purpose::attempt : Recorder::Purpose::run);
+  const Values results = [&] {
+    try {
+      return run.run(entry->tree.inputs);
+    } catch (const InternalError& error) {
+      // Its own code may have taken a symbol for a number, which with fewer symbols it is.
+      if (!is_attempt) throw;
+      fail_user("{}", error.what());
+    }
+  }();
   recorder_.finish(results);
   const bool is_whole = !entry->tree.has_reads;
   if (is_whole) {
@@ -263,6 +256,12 @@ void CapturedFunction::finish_whole(Entry& entry, const std::vector<SymbolicDim>
   for (const DimCondition& check : checks) entry.guards.add_condition(check);
 
   Segment& segment = *entry.tree.starts.front();
+  for (const int number : segment.given_away)
+    USER_CHECK(
+        number < segment.first || recorder_.values()[static_cast<std::size_t>(number)].meta().kind == MetaKind::kv,
+        "[{}] gives away a tensor that it brings with it, so that the next call would find it written over: "
+        "make it an argument, or give a value away that was computed from it",
+        name_);
   std::set<int> brought;
   for (const RecordedStep& step : segment.steps)
     if (step.op == nullptr) brought.insert(number_of(step.results[0]));

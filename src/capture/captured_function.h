@@ -102,7 +102,8 @@ class CapturedFunction {
   Outcome miss(std::span<const Leaf> leaves, FunctionRun& run, bool wants_results);
   Outcome run_op_by_op(std::span<const Leaf> leaves, FunctionRun& run);
   Outcome add_entry(const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves, FunctionRun& run,
-                    bool wants_results);
+                    bool wants_results, bool is_attempt);
+  void log_fewer_symbols(std::string_view why) const;
   std::unique_ptr<Entry> begin_entry(const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,
                                      std::vector<std::string> names);
   void finish_whole(Entry& entry, const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,

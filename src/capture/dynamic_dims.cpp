@@ -82,6 +82,10 @@ std::vector<SymbolicDim> DynamicDims::marked(std::span<const Leaf> leaves, std::
       const auto rank = static_cast<int>(shape->size());
       const int dim = mark.dim < 0 ? mark.dim + rank : mark.dim;
       if (dim < 0 || dim >= rank) continue;
+      for (const SymbolicDim& known : dims)
+        USER_CHECK(known.leaf != leaf || known.dim != static_cast<std::size_t>(dim),
+                   "[mark_dynamic] dim {} of argument {} is marked twice, as {} and as {}", dim, mark.argument,
+                   known.symbol, mark.symbol);
       const DynamicDim& range = ranges_.at(mark.symbol);
       dims.push_back({.leaf = leaf,
                       .dim = static_cast<std::size_t>(dim),

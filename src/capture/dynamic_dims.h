@@ -41,7 +41,8 @@ class DynamicDims {
   void mark(const std::string& argument, int dim, const DynamicDim& range);
   bool has_marks() const { return !marks_.empty(); }
 
-  // UserError where a marked dim is not there, leaves its range, or differs from another one of its name.
+  // UserError where a marked dim is not there, is marked from both ends, leaves its range, or differs from another one
+  // of its name.
   void check(std::span<const Leaf> leaves, std::span<const std::string> names, const std::string& function) const;
   // Remembers the sizes of a call, for `automatic`.
   void note(std::span<const Leaf> leaves);

@@ -80,7 +80,7 @@ void GuardList::add_symbol(std::size_t leaf, std::size_t dim, const std::string&
   } else {
     add(Kind::interval, leaf, bounds.lo);
     guards_.back().hi = bounds.hi;
-    symbols_.push_back({symbol, static_cast<std::uint16_t>(leaf), static_cast<std::uint8_t>(dim)});
+    symbols_.push_back({symbol, static_cast<std::uint32_t>(leaf), static_cast<std::uint8_t>(dim)});
     values_.push_back(0);
   }
   guards_.back().dim = static_cast<std::uint8_t>(dim);

@@ -58,15 +58,15 @@ class GuardList {
   struct Guard {
     Kind kind;
     std::uint8_t dim = 0;
-    std::uint16_t leaf = 0;
-    std::uint16_t other_leaf = 0;  // same: where the symbol stood first
+    std::uint32_t leaf = 0;
+    std::uint32_t other_leaf = 0;  // same: where the symbol stood first
     std::uint8_t other_dim = 0;
     std::int64_t lo = 0;  // the number wanted; of an interval its ends; of others an index
     std::int64_t hi = 0;
   };
   struct Symbol {
     std::string name;
-    std::uint16_t leaf = 0;
+    std::uint32_t leaf = 0;
     std::uint8_t dim = 0;
   };
   struct Condition {
@@ -75,7 +75,7 @@ class GuardList {
   };
 
   void add(Kind kind, std::size_t leaf, std::int64_t wanted = 0) {
-    guards_.push_back({.kind = kind, .leaf = static_cast<std::uint16_t>(leaf), .lo = wanted});
+    guards_.push_back({.kind = kind, .leaf = static_cast<std::uint32_t>(leaf), .lo = wanted});
   }
   bool holds(const Guard& guard, std::span<const Leaf> leaves) const;
   bool condition_holds(const Condition& condition, std::span<const Leaf> leaves) const;

@@ -36,4 +36,24 @@ std::optional<RangeBoundary> range_boundary(const DimCondition& condition, const
   return RangeBoundary{symbol, {lo, hi}};
 }
 
+std::vector<Bounds> other_sides(const Bounds& all, const Bounds& part) {
+  std::vector<Bounds> sides;
+  int differing = 0;
+  for (const auto& [symbol, whole] : all) {
+    const Interval inner = part.at(symbol);
+    if (inner == whole) continue;
+    ++differing;
+    Bounds side = all;
+    if (whole.lo < inner.lo) {
+      side[symbol] = {whole.lo, inner.lo - 1};
+      sides.push_back(side);
+    }
+    if (inner.hi < whole.hi) {
+      side[symbol] = {inner.hi + 1, whole.hi};
+      sides.push_back(side);
+    }
+  }
+  return differing == 1 ? sides : std::vector<Bounds>();
+}
+
 }  // namespace weft

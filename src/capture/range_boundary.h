@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tensor/dim_condition.h"
 
@@ -18,5 +19,8 @@ struct RangeBoundary {
 // else within the bounds: then the range says all that the condition says. Nothing where it asks about several symbols,
 // or where the answer changes to and fro.
 std::optional<RangeBoundary> range_boundary(const DimCondition& condition, const Bounds& bounds, const Bindings& sizes);
+
+// The parts of `all` that `part` leaves, where they differ in one symbol; nothing where they differ in several.
+std::vector<Bounds> other_sides(const Bounds& all, const Bounds& part);
 
 }  // namespace weft

@@ -47,7 +47,8 @@ Recorder::Recorder(const Context& context, std::string function, std::string gra
       function_(std::move(function)),
       graph_name_(std::move(graph_name)),
       fullgraph_(fullgraph),
-      most_ways_(most_ways) {}
+      most_ways_(most_ways),
+      eager_(context, {1, context.options.max_num_batched_tokens}) {}
 
 Value Recorder::fresh_value(Meta meta, std::string name, int number) {
   GraphValue& value = graph_values_.emplace_back();
@@ -73,7 +74,9 @@ Recorder::Running Recorder::begin(RecordedTree& tree, std::vector<Tensor> tensor
   decisions_.clear();
   read_.clear();
   path_.clear();
+  gone_.clear();
   fresh_.reset();
+  why_not_again_.clear();
   enter(tree.starts);
   return Running(*this);
 }
@@ -85,8 +88,10 @@ void Recorder::check_running(std::string_view user) const {
 
 int Recorder::checked_number(const Value& value, std::string_view user) const {
   const int number = value.present() && &value.home() == this ? number_of(value) : -1;
-  USER_CHECK(number >= 0 && number < static_cast<int>(values_.size()),
-             "[{}] {} wanted a value of this run, but was given one of another", function_, user);
+  // Numbers begin anew under other guards, so it is the value itself that tells.
+  const bool is_of_this_run = number >= 0 && number < static_cast<int>(values_.size()) &&
+                              values_[static_cast<std::size_t>(number)].graph_value() == value.graph_value();
+  USER_CHECK(is_of_this_run, "[{}] {} wanted a value of this run, but was given one of another", function_, user);
   return number;
 }
 
@@ -111,7 +116,7 @@ void Recorder::start_drafting(const std::string& what) {
         function_, position_, before, what);
   }
   if (ways_->size() >= most_ways_)
-    tree_->why_not_again = fmt::format("there are {} ways to go on before {}", ways_->size(), what);
+    why_not_again_ = fmt::format("there are {} ways to go on before {}", ways_->size(), what);
   auto draft = std::make_unique<Segment>();
   draft_ = draft.get();
   draft_->first = static_cast<int>(values_.size());
@@ -160,6 +165,8 @@ const Values& Recorder::accept(const RecordedStep& step) {
 
 Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
   check_running(op.name);
+  for (const Value& operand : operands)
+    if (operand.present()) checked_number(operand, op.name);
   if (segment_ != nullptr) {
     const RecordedStep* known =
         next_known([&](const RecordedStep& step) { return step.is_call(op, operands, attributes, inplace); });
@@ -169,8 +176,7 @@ Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes
     start_drafting(call_text(op, numbers, attributes));
   }
   RecordedStep step{.op = &op, .attributes = attributes, .maybe_inplace = inplace};
-  for (const Value& operand : operands)
-    step.operands.push_back(operand.present() ? checked_number(operand, op.name) : -1);
+  for (const Value& operand : operands) step.operands.push_back(number_of(operand));
   check_one_device(op, operands);
   int number = static_cast<int>(values_.size());
   for (Meta& meta : infer_results(op, ops(), operand_metas(operands), attributes))
@@ -266,7 +272,9 @@ void Recorder::finish(const Values& results) {
     }
   }
   if (tree_->has_reads) run_segment(*path_.back());
-  if (fresh_ != nullptr) fresh_belongs_to_->push_back(std::move(fresh_));
+  if (fresh_ == nullptr) return;
+  fresh_belongs_to_->push_back(std::move(fresh_));
+  if (!why_not_again_.empty()) tree_->why_not_again = why_not_again_;
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 
 #include "capture/recording.h"
 #include "compiler/context.h"
+#include "compiler/eager.h"
 #include "tensor/storage_pool.h"
 
 namespace weft {
@@ -37,8 +38,9 @@ class Recorder : public Evaluator {
 
   enum class Purpose : std::uint8_t {
     run,
-    trace,  // there are no tensors: where they would be wanted, Stopped is thrown
-    check,  // nothing new may happen: UserError where the function does not do the same again
+    attempt,  // another may follow: Stopped where memory of arguments, or that was brought, would be written over
+    trace,    // there are no tensors: where they would be wanted, Stopped is thrown
+    check,    // nothing new may happen: UserError where the function does not do the same again
   };
   struct Stopped {};  // no error: what is tried goes no further
 
@@ -92,6 +94,10 @@ class Recorder : public Evaluator {
   void end_draft(Segment::End end, std::vector<int> ends_in, const Reading& reading);
   void leave_segment();
   void run_segment(Segment& segment);
+  void prepare_to_give_away(const Segment& segment);
+  bool is_from_outside(int number);
+  void note_given_away(const Segment& segment);
+  const Tensor& input_of(int number);
   void run_op_by_op(const Segment& segment);
   const Tensor& tensor_of(int number);
   std::span<const Tensor> arguments() const { return {tensors_.data(), tree_->inputs.size()}; }
@@ -106,6 +112,7 @@ class Recorder : public Evaluator {
   std::size_t most_ways_;
   std::deque<GraphValue> graph_values_;  // of all Values ever handed out
   StoragePool pool_;                     // of results
+  EagerEvaluator eager_;                 // the home of Values that functions to be run eagerly see
 
   // Of one run.
   RecordedTree* tree_ = nullptr;  // null outside of runs
@@ -114,7 +121,13 @@ class Recorder : public Evaluator {
   std::vector<Value> values_;    // by number
   std::vector<Tensor> tensors_;  // by number; undefined where it is not known
   std::vector<Decision> decisions_;
-  std::vector<int> read_;                                  // numbers, whatever segment they are of
+  std::vector<int> read_;  // numbers, whatever segment they are of
+  struct Gone {
+    int number;
+    int before;  // values of smaller numbers were there already
+    Tensor tensor;
+  };
+  std::vector<Gone> gone_;                                 // what segments that ran may have written over
   std::vector<Segment*> path_;                             // that ended
   std::vector<std::unique_ptr<Segment>>* ways_ = nullptr;  // where the segment stands that is gone along
   Segment* segment_ = nullptr;                             // known so far; null while drafting
@@ -122,6 +135,7 @@ class Recorder : public Evaluator {
   Segment* draft_ = nullptr;                               // new; null while going along a known one
   std::unique_ptr<Segment> fresh_;                         // the first that is new, with those that follow it
   std::vector<std::unique_ptr<Segment>>* fresh_belongs_to_ = nullptr;
+  std::string why_not_again_;  // the tree's, once the run is finished: one that fails says nothing of the others
 };
 
 }  // namespace weft

@@ -56,12 +56,15 @@ void Recorder::end_draft(Segment::End end, std::vector<int> ends_in, const Readi
   draft_->last = static_cast<int>(values_.size());
   draft_->ends_in = std::move(ends_in);
   draft_->reading = reading;
-  const std::set<int> given = given_away(*draft_);
-  draft_->gives_away = !given.empty() && *given.begin() < draft_->first;
+  draft_->lasting = lasting_values(*draft_);
+  for (const int number : given_away(*draft_))
+    if (number < draft_->first || is_brought(*draft_, number)) draft_->given_away.push_back(number);
   path_.push_back(draft_);
   if (end == Segment::End::returned) return;
   log_break(*draft_);
+  prepare_to_give_away(*draft_);
   run_op_by_op(*draft_);
+  note_given_away(*draft_);
   enter(draft_->followers);
 }
 
@@ -86,7 +89,7 @@ const Tensor& Recorder::tensor_of(int number) {
       return number >= segment->first && number < segment->last;
     });
     CHECK(owner != path_.end(), "value {} of {} is wanted before the segment that makes it ran", number, function_);
-    CHECK(!(*owner)->gives_away, "a segment of {} that gave away what it was given cannot run twice", function_);
+    CHECK((*owner)->given_away.empty(), "a segment of {} that gave away what it was given cannot run twice", function_);
     run_op_by_op(**owner);
   }
   const Tensor& tensor = tensors_[index];
@@ -94,24 +97,74 @@ const Tensor& Recorder::tensor_of(int number) {
   return tensor;
 }
 
+bool Recorder::is_from_outside(int number) {
+  const auto& storage = tensor_of(number).storage;
+  const auto is_its = [&](const Tensor& tensor) { return tensor.storage == storage; };
+  if (std::any_of(arguments().begin(), arguments().end(), is_its)) return true;
+  for (const Segment* segment : path_)
+    for (const RecordedStep& step : segment->steps)
+      if (step.op == nullptr && is_its(tensor_of(number_of(step.results[0])))) return true;
+  return false;
+}
+
+void Recorder::prepare_to_give_away(const Segment& segment) {
+  if (segment.given_away.empty()) return;
+  for (const Segment* earlier : path_) {
+    if (earlier == &segment) break;
+    const bool is_complete = std::all_of(earlier->lasting.begin(), earlier->lasting.end(), [&](int number) {
+      return static_cast<std::size_t>(number) < tensors_.size() && tensors_[static_cast<std::size_t>(number)].defined();
+    });
+    // Nobody wanted the rest so far; somebody may, when what it is made of is written over.
+    if (!is_complete) run_op_by_op(*earlier);
+  }
+  // Values that are equal may lie in one place, where the compiler found that out.
+  for (const int number : segment.given_away)
+    for (const Segment* earlier : path_)
+      for (const int other : earlier->lasting)
+        if (const Tensor& tensor = tensors_[static_cast<std::size_t>(other)];
+            earlier != &segment && other != number && tensor.meta.is_tensor() && tensor.meta.packed.empty() &&
+            may_share_memory(tensor_of(number), tensor))
+          set_tensor(other, owned(tensor, {}, pool_));
+  if (purpose_ != Purpose::attempt) return;
+  for (const int number : segment.given_away)
+    if (is_from_outside(number)) throw Stopped();
+}
+
+void Recorder::note_given_away(const Segment& segment) {
+  for (const int number : segment.given_away) gone_.push_back({number, segment.first, tensor_of(number)});
+}
+
+const Tensor& Recorder::input_of(int number) {
+  const auto name = [&](int of) {
+    const std::string& text = values_[static_cast<std::size_t>(of)].graph_value()->name;
+    return text.empty() ? fmt::format("%{}", of) : text;
+  };
+  const Tensor& tensor = tensor_of(number);
+  for (const Gone& gone : gone_)
+    USER_CHECK(number >= gone.before || number == gone.number || !may_share_memory(gone.tensor, tensor),
+               "[{}] {} was given away, but {} shares memory with it", function_, name(gone.number), name(number));
+  return tensor;
+}
+
 void Recorder::run_segment(Segment& segment) {
+  prepare_to_give_away(segment);
   if (segment.program == nullptr) {
     if (!segment.wanted.empty()) run_op_by_op(segment);
     return;
   }
   SegmentProgram& program = *segment.program;
   std::vector<Tensor> tensors;
-  for (const int number : program.inputs()) tensors.push_back(tensor_of(number));
+  for (const int number : program.inputs()) tensors.push_back(input_of(number));
   std::vector<Tensor> results = program.run(tensors);
   for (std::size_t i = 0; i < results.size(); ++i) set_tensor(program.results()[i], std::move(results[i]));
+  note_given_away(segment);
 }
 
 void Recorder::run_op_by_op(const Segment& segment) {
-  const SegmentGraph built =
-      graph_of(segment, values_, lasting_values(segment), tree_->bounds, graph_name_, context_.ops);
+  const SegmentGraph built = graph_of(segment, values_, segment.lasting, tree_->bounds, graph_name_, context_.ops);
   EagerEvaluator evaluator(context_, token_range(*built.graph, context_.options));
   Values inputs;
-  for (const int number : built.inputs) inputs.push_back(evaluator.value(tensor_of(number)));
+  for (const int number : built.inputs) inputs.push_back(evaluator.value(input_of(number)));
   const Values results = run_graph(*built.graph, evaluator, inputs);
   for (std::size_t i = 0; i < results.size(); ++i)
     if (const auto index = static_cast<std::size_t>(built.results[i]);
@@ -130,9 +183,8 @@ Values Recorder::run_eagerly(const Values& values, const std::function<Values(co
   Dim rows = 0;  // the first size that is a symbol
   for (const Value& given : values)
     if (rows.is_number() && given.present() && given.rank() > 0) rows = given.dim(0);
-  EagerEvaluator evaluator(context_, {1, context_.options.max_num_batched_tokens});
   Values concrete, results;
-  for (Tensor& tensor : tensors) concrete.push_back(tensor.defined() ? evaluator.value(std::move(tensor)) : Value());
+  for (Tensor& tensor : tensors) concrete.push_back(tensor.defined() ? eager_.value(std::move(tensor)) : Value());
   for (const Value& result : function(concrete)) {
     Meta meta = result.meta();
     if (!rows.is_number() && !meta.shape.empty() && meta.shape[0] == Dim(rows.evaluate(sizes_))) meta.shape[0] = rows;
@@ -155,10 +207,12 @@ void Recorder::note_wanted() {
       for (const int number : segment->ends_in) note(number, nullptr);
   }
   for (const int number : read_) note(number, nullptr);
-  // What such a segment makes cannot be made later, when another way wants it.
-  for (Segment* segment : path_)
-    if (segment->gives_away)
-      for (const int number : lasting_values(*segment)) segment->wanted.insert(number);
+  // What such a segment makes, and what those before it make, cannot be made later, when another way wants it.
+  bool is_given_away_later = false;
+  for (auto segment = path_.rbegin(); segment != path_.rend(); ++segment) {
+    is_given_away_later = is_given_away_later || !(*segment)->given_away.empty();
+    if (is_given_away_later) (*segment)->wanted.insert((*segment)->lasting.begin(), (*segment)->lasting.end());
+  }
 }
 
 void Recorder::compile_path() {

@@ -44,8 +44,10 @@ struct Segment {
   std::vector<int> ends_in;  // the values returned, or the one read
   Reading reading;           // why it ended
   std::set<int> wanted;      // values made here that are returned, read, or used behind the end
-  // Whether a step gave away what was there before: then the steps cannot be run a second time.
-  bool gives_away = false;
+  std::vector<int> lasting;  // what can be had when it has run: what its steps made and did not give away
+  // What its steps gave away of memory that it did not make. Then they cannot be run a second time, nor can what went
+  // before, whose inputs may be gone.
+  std::vector<int> given_away;
 
   std::unique_ptr<SegmentProgram> program;  // that gives what is wanted; null where that is nothing
   std::vector<std::unique_ptr<Segment>> followers;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/alias.h"
+#include "tensor/footprint.h"
 
 namespace weft {
 namespace {
@@ -20,19 +21,6 @@ std::vector<std::size_t> donated_inputs(const Graph& traced) {
   for (std::size_t i = 0; i < traced.inputs().size(); ++i)
     if (traced.inputs()[i]->donated || roots.contains(traced.inputs()[i].get())) donated.push_back(i);
   return donated;
-}
-
-// Bytes from the start of the storage; all of it where the type does not say how many.
-std::pair<std::int64_t, std::int64_t> extent_of(const Tensor& tensor) {
-  const bool is_sized = tensor.meta.is_tensor() && tensor.meta.packed.empty();
-  return {tensor.byte_offset, is_sized ? tensor.byte_offset + tensor.meta.bytes().number() : tensor.storage->bytes()};
-}
-
-bool overlap(const Tensor& a, const Tensor& b) {
-  if (a.storage != b.storage) return false;
-  const auto [a_begin, a_end] = extent_of(a);
-  const auto [b_begin, b_end] = extent_of(b);
-  return a_begin < b_end && b_begin < a_end;
 }
 
 std::vector<std::string> input_names(const Graph& graph) {
@@ -53,9 +41,13 @@ SegmentProgram::SegmentProgram(const Context& context, SegmentGraph built)
 std::vector<Tensor> SegmentProgram::run(std::span<const Tensor> tensors) {
   for (const std::size_t given : donated_)
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      USER_CHECK(i == given || !overlap(tensors[given], tensors[i]),
+      USER_CHECK(i == given || !may_share_memory(tensors[given], tensors[i]),
                  "[compile] {} is given away, but {} shares memory with it", names_[given], names_[i]);
   return program_.run(tensors);
+}
+
+bool may_share_memory(const Tensor& a, const Tensor& b) {
+  return a.storage == b.storage && may_overlap(a.meta, a.byte_offset, b.meta, b.byte_offset);
 }
 
 Tensor owned(const Tensor& tensor, std::span<const Tensor> given, StoragePool& pool) {

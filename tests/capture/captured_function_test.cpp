@@ -94,6 +94,21 @@ TEST(CapturedFunction, AValueOfAnotherRunIsRefused) {
             "[fourth] return wanted a value of this run, but was given one of another");
 }
 
+TEST(CapturedFunction, AValueOfARunUnderOtherGuardsIsRefused) {
+  Eager eager;
+  Value kept;
+  auto compiled = compile(eager.context,
+                          [&](Value x, int) {
+                            const Value y = mul(x, x);
+                            if (!kept.present()) kept = y;
+                            return add(y, kept);
+                          },
+                          {.name = "f"});
+  const Value x = eager.random({4, 8});
+  compiled(x, 1);
+  EXPECT_EQ(message_of([&] { compiled(x, 2); }), "[f] add wanted a value of this run, but was given one of another");
+}
+
 TEST(CapturedFunction, AValueOfARunThatIsOverIsRefused) {
   Eager eager;
   Value kept;
@@ -194,6 +209,29 @@ TEST(CapturedFunction, AnExceptionOnANewWayLeavesTheOthers) {
     EXPECT_TRUE(same_bits(compiled(x), function(x))) << one;
   }
   EXPECT_EQ(compiled.captured().counts().op_by_op, 0) << "two ways are within the limit";
+}
+
+TEST(CapturedFunction, AnExceptionOnOneWayTooManyLeavesTheOthers) {
+  Eager eager;
+  double factor = 2;
+  bool fails = false;
+  const auto function = [&](Value x) {
+    const Value y = silu(x);
+    item(sum(sum(y, 0), 1));
+    const Value z = mul_scalar(y, factor);
+    if (fails) throw std::runtime_error("on a new way");
+    return z;
+  };
+  auto compiled = compile(eager.context, function, {.recompile_limit = 1});
+  const Value x = eager.random({4, 8});
+  compiled(x);
+  fails = true;
+  factor = 3;
+  EXPECT_THROW(compiled(x), std::runtime_error);
+  fails = false;
+  factor = 2;
+  EXPECT_TRUE(same_bits(compiled(x), function(x)));
+  EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
 }
 
 TEST(CapturedFunction, ThreadsTakeTurnsFromTheFirstUseOn) {

@@ -156,6 +156,10 @@ TEST(Compile, FlagsAndArraysAreWalked) {
   EXPECT_EQ(compiled.captured().counts().compiled, 4);
 }
 
+// What is copied without what it looks at is refused when a function is compiled by the compiler of C++.
+static_assert(walking::View<std::span<Value>>);
+static_assert(!walking::View<Values> && !walking::View<std::string_view> && !walking::View<std::array<Value, 2>>);
+
 TEST(Compile, TensorsThatTheFunctionBringsAreThoseOfTheTrace) {
   Eager eager;
   const Value weight = eager.random({16}, 2);

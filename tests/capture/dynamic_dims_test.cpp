@@ -268,6 +268,32 @@ TEST(DynamicDims, RefusesRangesThatAreNone) {
             "[f] other must be dim 7 of argument 0, but there is no such tensor");
 }
 
+TEST(DynamicDims, ADimIsMarkedOnceFromWhicheverEndItIsCounted) {
+  Eager eager;
+  auto compiled = compile(eager.context, [](Value x) { return silu(x); });
+  compiled.mark_dynamic(0, 0, {"a", 1, 64});
+  compiled.mark_dynamic(0, -2, {"b", 1, 64});
+  EXPECT_EQ(message_of([&] {
+              compiled(eager.random({4, 8}));
+            }),
+            "[mark_dynamic] dim 0 of argument 0 is marked twice, as a and as b");
+}
+
+// A number is what a symbol is not; nobody said that it is one.
+TEST(DynamicDims, ASizeThatIsUsedAsANumberIsOne) {
+  Eager eager;
+  const auto function = [](Value x) {
+    for (std::int64_t i = 0; i < x.dim(0).number(); ++i) x = mul_scalar(x, 0.5);
+    return x;
+  };
+  auto compiled = compile(eager.context, function);
+  for (const std::int64_t rows : {3, 5, 3, 7}) {
+    const Value x = eager.random({rows, 8});
+    EXPECT_TRUE(same_bits(compiled(x), function(x))) << rows;
+  }
+  EXPECT_EQ(compiled.captured().counts().compiled, 3);
+}
+
 TEST(DynamicDims, WidthsCannotBeMarked) {
   Eager eager;
   auto compiled = compile(eager.context, [](Value x) { return silu(x); }, {.name = "f"});

@@ -67,6 +67,16 @@ TEST(Guards, DevicesAreLookedAt) {
   EXPECT_EQ(failure.came, "f32 of rank 1 on fake-cuda:0");
 }
 
+TEST(Guards, EachOfManyArgumentsIsLookedAt) {
+  constexpr std::size_t kFar = (1 << 16) + 5;
+  std::vector<Leaf> leaves(kFar + 1, {.kind = Leaf::Kind::integer, .number = 7});
+  GuardList guards;
+  guards.add_leaf(kFar, leaves[kFar]);
+  EXPECT_TRUE(guards.hold(leaves));
+  leaves[kFar].number = 8;
+  EXPECT_FALSE(guards.hold(leaves));
+}
+
 TEST(Guards, AreSaid) {
   Eager eager;
   std::ostringstream& said = eager.log("+guards,+recompiles");

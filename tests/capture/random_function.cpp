@@ -1,5 +1,6 @@
 #include "tests/capture/random_function.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include "capture/run_eagerly.h"
@@ -29,11 +30,26 @@ Feature feature_of(const StatementRecipe& statement) {
 // Its size is one, whatever the rows are.
 Value one_number(const Value& x) { return sum(sum(x, 0), 1); }
 
+bool is_same_value(const Value& a, const Value& b) {
+  if (a.graph_value() != nullptr || b.graph_value() != nullptr) return a.graph_value() == b.graph_value();
+  return a.tensor().storage == b.tensor().storage;
+}
+
+// Whether what is given away is a tensor that the function brings with it.
+bool gives_what_it_brought(const StatementRecipe& s) {
+  return feature_of(s) == Feature::given_away && s.detail / 2 % 3 == 0;
+}
+
 // One run of a function.
 class Body {
  public:
-  Body(Value x, Value y, Value weight, std::int64_t number, const Tensor& brought)
-      : x_(x), weight_(std::move(weight)), number_(number), brought_(brought), values_{std::move(x), std::move(y)} {}
+  Body(Value x, Value y, Value weight, std::int64_t number, const Tensor& brought, bool is_marked)
+      : x_(x),
+        weight_(std::move(weight)),
+        number_(number),
+        brought_(brought),
+        is_marked_(is_marked),
+        values_{std::move(x), std::move(y)} {}
 
   void run(const StatementRecipe& s) { values_.push_back(result_of(s)); }
   Value at(int index) const { return values_[static_cast<std::size_t>(index) % values_.size()]; }
@@ -61,6 +77,11 @@ class Body {
     const Value a = at(s.first);
     constexpr std::int64_t half = RandomFunction::kWidth / 2;
     if (s.detail % 2 == 0) return concat({slice(a, 1, half, 2 * half), slice(at(s.second), 1, 0, half)}, 1);
+    // Twice as many rows: for no symbol, so that another try follows where the rows were one.
+    if (s.detail % 5 == 1 && !is_marked_) {
+      const Value doubled = silu(reshape(a, {a.dim(0) * Dim(2), half}));
+      return reshape(doubled, {a.dim(0), 2 * half});
+    }
     const Value split = silu(reshape(a, {a.dim(0), 2, half}));
     return reshape(split, {a.dim(0), 2 * half});
   }
@@ -69,9 +90,28 @@ class Body {
     return guard(x_, condition) ? silu(at(s.first)) : mul_scalar(at(s.first), 0.5);
   }
 
-  Value given_away(const StatementRecipe& s) const {
-    // What is given away is made for that: nothing else reads it.
-    const Value a = mul_scalar(at(s.first), 1.5), b = mul(at(s.second), at(s.second));
+  // The value, which nothing uses from here on: an argument, or of before or behind a break.
+  Value taken(int index) {
+    const Value value = at(index);
+    std::erase_if(values_, [&](const Value& other) { return is_same_value(other, value); });
+    return value;
+  }
+
+  Value given_away(const StatementRecipe& s) {
+    if (gives_what_it_brought(s)) {
+      const auto bring = [&] {
+        Tensor copy = Tensor::empty(Meta::tensor(brought_.meta.dtype, {1, RandomFunction::kWidth}));
+        std::copy_n(brought_.as<float>(), RandomFunction::kWidth, copy.as<float>());
+        return x_.home().value(std::move(copy));
+      };
+      const Value a = bring(), b = bring();
+      const Value normed = fused_add_rms_norm(maybe_inplace, a, b, weight_, 1e-5).first;
+      return add(at(s.first), reshape(normed, {RandomFunction::kWidth}));
+    }
+    const bool takes = s.detail / 2 % 3 == 1;
+    const Value made = mul(at(s.second), at(s.second));
+    const Value a = takes ? taken(s.first) : mul_scalar(at(s.first), 1.5);
+    const Value b = takes && s.detail % 5 > 2 && !values_.empty() ? taken(s.second) : made;
     const auto [normed, total] = fused_add_rms_norm(maybe_inplace, a, b, weight_, 1e-5);
     return s.detail % 2 == 0 ? normed : add(normed, total);
   }
@@ -124,6 +164,7 @@ class Body {
   Value x_, weight_;
   std::int64_t number_;
   const Tensor& brought_;
+  bool is_marked_;
   Values values_;
 };
 
@@ -148,7 +189,7 @@ std::string_view RandomFunction::feature_text(Feature feature) {
 }
 
 RandomFunction::Result RandomFunction::operator()(Value x, Value y, Value weight, std::int64_t number) const {
-  Body body(std::move(x), std::move(y), std::move(weight), number, brought_);
+  Body body(std::move(x), std::move(y), std::move(weight), number, brought_, is_marked());
   for (const StatementRecipe& statement : recipe_.statements) body.run(statement);
   return {{body.values().back(), body.at(recipe_.result)}, body.printed};
 }
@@ -158,6 +199,14 @@ RandomFunction::Features RandomFunction::features() const {
   for (const StatementRecipe& statement : recipe_.statements)
     ++features[static_cast<std::size_t>(feature_of(statement))];
   return features;
+}
+
+bool RandomFunction::is_refused() const {
+  const Features has = features();
+  for (const Feature asks :
+       {Feature::branch_on_value, Feature::number_of_value, Feature::printed, Feature::run_eagerly})
+    if (has[static_cast<std::size_t>(asks)] > 0) return false;
+  return std::any_of(recipe_.statements.begin(), recipe_.statements.end(), gives_what_it_brought);
 }
 
 void showValue(const FunctionRecipe& recipe, std::ostream& out) {

@@ -64,6 +64,10 @@ class RandomFunction {
 
   // Which statements the recipe has.
   Features features() const;
+  // Its rows are to be marked; nothing it does then needs them to be a number.
+  bool is_marked() const { return recipe_.result % 5 == 0; }
+  // It has no graph breaks, and gives a tensor away that it brings with it.
+  bool is_refused() const;
 
  private:
   FunctionRecipe recipe_;

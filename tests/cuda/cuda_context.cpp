@@ -25,12 +25,18 @@ std::vector<Tensor> meaning_of(const Context& context, const std::string& op, co
   return results;
 }
 
+Verdict supports_of_cuda(const Context& context, const std::string& name, const std::vector<Tensor>& operands,
+                         const Attributes& attributes, const std::string& provider) {
+  const std::vector<Meta> results = infer_results(context.ops.at(name), context.ops, metas_of(operands), attributes);
+  return context.kernel_for(name, provider).supports({metas_of(operands), results, attributes, {1, 4096}});
+}
+
 std::vector<Tensor> by_cuda(const Context& context, const std::string& name, const std::vector<Tensor>& operands,
                             const Attributes& attributes, const std::string& provider) {
   const Op& op = context.ops.at(name);
   const Kernel& kernel = context.kernel_for(name, provider);
   const std::vector<Meta> results = infer_results(op, context.ops, metas_of(operands), attributes);
-  const Verdict verdict = kernel.supports({metas_of(operands), results, attributes, {1, 4096}});
+  const Verdict verdict = supports_of_cuda(context, name, operands, attributes, provider);
   USER_CHECK(bool(verdict), "[{}] {}", name, verdict.reason());
   Interpreter home(context);
   return run_kernel(op, kernel, values_of(home, operands), attributes, results, false, *context.threads);

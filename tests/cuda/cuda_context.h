@@ -10,10 +10,12 @@ namespace weft {
 
 std::shared_ptr<Context> cuda_context();
 
-// What the op means, interpreted, and what its kernel of a provider gives. UserError where it does not support the
-// call, with its reason.
+// What the op means, interpreted, whether its kernel of a provider takes the call, and what that gives. UserError where
+// it does not support the call, with its reason.
 std::vector<Tensor> meaning_of(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                                const Attributes& attributes);
+Verdict supports_of_cuda(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
+                         const Attributes& attributes, const std::string& provider = "cuda");
 std::vector<Tensor> by_cuda(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                             const Attributes& attributes, const std::string& provider = "cuda");
 

@@ -103,6 +103,22 @@ TEST(Emulator, FindsAWriteThatOvertakesAReader) {
   }
 }
 
+TEST(Emulator, FindsAWriteOfWhatAnotherThreadReadBefore) {
+  const auto body = [](const void* arguments) {
+    float* y = given(arguments).y;
+    const float next = load(y + thread_index() + 1);
+    store(y + thread_index(), next);
+  };
+  const std::string fault = Bench().fault(body, {.threads = 64});
+  EXPECT_NE(fault.find("writes byte 4 of y, which another thread read in this launch"), std::string::npos) << fault;
+  const auto shared = [](const void* arguments) {
+    float* y = given(arguments).y;
+    const float first = load(y);
+    if (thread_index() == 63) store(y, first);
+  };
+  EXPECT_NE(Bench().fault(shared, {.threads = 64}).find("writes byte 0 of y"), std::string::npos);
+}
+
 TEST(Emulator, OrdersAWarpByItsOwnBarrier) {
   const auto body = [](const void* arguments) {
     WEFT_SHARED(float, kept, 32);

@@ -1,6 +1,8 @@
 // Every kernel of provider cuda against the meaning of its op, bit for bit: on the op's samples, on rows of more
 // columns than a block takes at once, and on the calls that vLLM recorded.
 
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -11,6 +13,7 @@
 #include "tests/recorded_difference.h"
 #include "tests/recorded_op.h"
 #include "tests/recorded_quantization.h"
+#include "tests/thrown_message.h"
 
 namespace weft::every_cuda_kernel_test {
 
@@ -24,12 +27,8 @@ std::vector<std::string> ops_of_cuda(const Context& context) {
 // Whether the kernel takes the call; compares if so.
 bool agrees(const Context& context, const std::string& op, const SampleCall& call) {
   SCOPED_TRACE(call.text);
-  std::vector<Tensor> came;
-  try {
-    came = by_cuda(context, op, call.operands, call.attributes);
-  } catch (const UserError&) {
-    return false;
-  }
+  if (!supports_of_cuda(context, op, call.operands, call.attributes)) return false;
+  const std::vector<Tensor> came = by_cuda(context, op, call.operands, call.attributes);
   EXPECT_EQ(difference_of_results(meaning_of(context, op, call.operands, call.attributes), came), "") << op;
   return true;
 }
@@ -57,6 +56,7 @@ TEST(EveryCudaKernel, AgreesOnRowsOfManyTurnsAndInEveryForm) {
   const auto context = cuda_context();
   for (const std::string& op : ops_of_cuda(*context)) {
     if (op.find("rms_norm") == std::string::npos) continue;
+    int taken = 0;
     for (const std::int64_t columns : {64, 576, 1024, 2304, 4224}) {
       for (Sample sample : context->ops.at(op).samples) {
         const std::int64_t width = sample.tensors[0].shape.back();
@@ -68,12 +68,11 @@ TEST(EveryCudaKernel, AgreesOnRowsOfManyTurnsAndInEveryForm) {
         }
         for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
           const SampleCall call = make_sample_call(context->ops.at(op), sample, dtype);
-          EXPECT_TRUE(agrees(*context, op, call) || call.operands[0].meta.rank() != 2 ||
-                      op.find("quant") != std::string::npos)
-              << op << " " << call.text;
+          taken += agrees(*context, op, call);
         }
       }
     }
+    EXPECT_GE(taken, 30) << op << " takes too few of the forms";
   }
 }
 
@@ -98,10 +97,65 @@ TEST(EveryCudaKernel, SaysWhyItRefuses) {
       std::string::npos);
 }
 
+// Runs a kernel on the first sample that it takes, with what `change` makes of its operands and results.
+using Change = std::function<void(std::vector<TensorView>& operands, std::vector<TensorView>& results)>;
+std::string refusal_of_run(const Context& context, const std::string& op, const Change& change) {
+  for (const SampleCall& call : sample_calls(context.ops.at(op))) {
+    if (!supports_of_cuda(context, op, call.operands, call.attributes)) continue;
+    std::vector<Tensor> results = by_cuda(context, op, call.operands, call.attributes);
+    std::vector<TensorView> from, to;
+    for (const Tensor& operand : call.operands) from.push_back(operand.view());
+    for (const Tensor& result : results) to.push_back(result.view());
+    change(from, to);
+    return message_of([&] { context.kernel_for(op, "cuda").run({from, to, call.attributes, {}, *context.threads}); });
+  }
+  return "takes none of the samples";
+}
+
+TEST(EveryCudaKernel, RefusesSidesThatItsArgumentsDoNotHold) {
+  const auto context = cuda_context();
+  for (const std::string& op : ops_of_cuda(*context)) {
+    if (op.find("quant_int8") != std::string::npos) continue;
+    for (const int side : {0, 1}) {
+      const std::string refusal = refusal_of_run(*context, op, [&](auto& operands, auto&) {
+        operands[0].size[side] = (std::int64_t{1} << 32) + operands[0].size[side];
+      });
+      EXPECT_NE(refusal.find("sides of x must be below 2^31, but are"), std::string::npos) << op << ": " << refusal;
+    }
+  }
+  const Attributes attributes = complete_attributes(context->ops.at("rms_norm").schema, {{"epsilon", 1e-5}});
+  const std::vector<std::optional<Meta>> operands = {Meta::tensor(DType::bf16, {2, std::int64_t{1} << 32}), {}};
+  const std::vector<Meta> results = {*operands[0]};
+  EXPECT_NE(context->kernel_for("rms_norm", "cuda")
+                .supports({operands, results, attributes, {1, 4096}})
+                .reason()
+                .find("sides below 2^31"),
+            std::string::npos);
+}
+
+TEST(EveryCudaKernel, NamesWhatIsMisaligned) {
+  const auto context = cuda_context();
+  const char* op = "fused_add_rms_norm";
+  const auto refusal = [&](const Change& change) { return refusal_of_run(*context, op, change); };
+  EXPECT_NE(refusal([](auto& from, auto&) { from[1].data += 4; }).find("x_residual must lie"), std::string::npos);
+  EXPECT_NE(refusal([](auto& from, auto&) { from[2].data += 4; }).find("weight must lie"), std::string::npos);
+  EXPECT_NE(refusal([](auto&, auto& to) { to[0].data += 4; }).find("the result must lie"), std::string::npos);
+  EXPECT_NE(refusal([](auto&, auto& to) { to[1].data += 4; }).find("the sum of x and x_residual must lie"),
+            std::string::npos);
+}
+
 // The recorded calls of one family that an op of this provider computes.
 TEST(EveryCudaKernel, GivesWhatVllmRecorded) {
   const auto context = cuda_context();
-  for (const std::string& op : ops_of_cuda(*context)) context->priorities.set(op, {"cuda"});
+  int runs = 0;  // of this provider: calls that it does not support go to others
+  for (const std::string& op : ops_of_cuda(*context)) {
+    context->priorities.set(op, {"cuda"});
+    auto& kernel = const_cast<Kernel&>(context->kernel_for(op, "cuda"));
+    kernel.run = [&runs, run = kernel.run](const KernelCall& call) {
+      ++runs;
+      run(call);
+    };
+  }
   int passed = 0;
   for (const char* family : {"fused", "quant_kernels", "ir_ops"}) {
     const std::string path = fmt::format("{}/ops/{}", WEFT_TEST_DATA, family);
@@ -125,16 +179,17 @@ TEST(EveryCudaKernel, GivesWhatVllmRecorded) {
       if (op == "gelu_and_mul_sparse" || op == "gemma_rms_norm") continue;
       const RecordedTensors wanted = tensors("out", entry.at("outputs"));
       const RecordedCall call{op, name, tensors("in", entry.at("inputs")), wanted, entry.at("attributes")};
+      const int runs_before = runs;
       const std::vector<Tensor> came = run_recorded(call, *context, "cuda");
       EXPECT_EQ(recorded_difference(comparable(op, wanted), came, entry,
                                     manifest.value("reasons", nlohmann::ordered_json::array()))
                     .text,
                 "")
           << name;
-      ++passed;
+      passed += runs > runs_before;
     }
   }
-  EXPECT_GE(passed, 300);
+  EXPECT_GE(passed, 280);
 }
 
 }  // namespace weft::every_cuda_kernel_test

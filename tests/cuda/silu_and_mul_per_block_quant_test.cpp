@@ -55,12 +55,8 @@ TEST(CudaSiluAndMulPerBlockQuant, HasTheBitsOfTheMeaningOnEverySampleItTakes) {
   for (const char* name : {kFp8, kInt8}) {
     for (const SampleCall& call : sample_calls(context->ops.at(name))) {
       SCOPED_TRACE(call.text);
-      std::vector<Tensor> came;
-      try {
-        came = by_cuda(*context, name, call.operands, call.attributes);
-      } catch (const UserError& refusal) {
-        continue;
-      }
+      if (!supports_of_cuda(*context, name, call.operands, call.attributes)) continue;
+      const std::vector<Tensor> came = by_cuda(*context, name, call.operands, call.attributes);
       ++taken;
       EXPECT_EQ(difference_of_results(meaning_of(*context, name, call.operands, call.attributes), came), "");
     }

@@ -11,7 +11,7 @@ namespace weft {
 
 // Two streams of one device, an event, and buffers of ones and twos.
 struct CaptureHost {
-  explicit CaptureHost(std::uint64_t seed = 1) : devices(seed) {}
+  explicit CaptureHost(std::uint64_t seed = 1, int device_count = 1) : devices(seed, device_count) {}
   TestDevices devices;
   cuda::Driver& driver = devices.driver();
   const cuda::Stream stream = driver.create_stream(0), other = driver.create_stream(0);

@@ -190,6 +190,17 @@ TEST(CudaCapture, EndsWhenSomethingThrowsInside) {
   EXPECT_EQ(host.driver.node_count(*graph), 1u);
 }
 
+TEST(CudaCapture, EndsWhenItsEndIsRefused) {
+  Host host(1, 2);
+  {
+    CaptureScope capture(host.driver, host.stream);
+    host.driver.make_current(host.driver.default_stream(1));
+    expect_device_error([&] { capture.end(); }, {"cuStreamEndCapture", "current is fake-cuda:1"});
+  }
+  host.driver.make_current(host.driver.default_stream(0));
+  expect_usable(host);
+}
+
 TEST(CudaCapture, RunsOutOfMemoryInTheMiddle) {
   Host host;
   EXPECT_ENDED(host, "cuMemAllocAsync: CUDA_ERROR_OUT_OF_MEMORY", "no memory for what a capture allocates", [&] {

@@ -21,6 +21,8 @@ struct Calls {
   Status start = Status::success;
   int devices = 2;
   Status next = Status::success;  // of calls that make or queue something
+  int pools = 1;
+  Status pool = Status::success;
   std::vector<std::string> log;
   ContextObject* current = nullptr;
 };
@@ -70,7 +72,8 @@ Status device_name(char* name, int, DeviceNumber number) {
   return Status::success;
 }
 Status device_attribute(int* value, int attribute, DeviceNumber) {
-  const std::map<int, int> values = {{75, 9}, {76, 0}, {16, 132}, {1, 1024}, {97, 232448}, {38, 52428800}, {115, 1}};
+  const std::map<int, int> values = {{75, 9},      {76, 0},        {16, 132},         {1, 1024},
+                                     {97, 232448}, {38, 52428800}, {115, calls.pools}};
   *value = values.at(attribute);
   return Status::success;
 }
@@ -78,6 +81,7 @@ Status total_memory(std::size_t* bytes, DeviceNumber) {
   *bytes = 1000;
   return Status::success;
 }
+Status default_pool(PoolObject**, DeviceNumber) { return calls.pool; }
 Status memory_counts(std::size_t* free, std::size_t* total) {
   *free = 400;
   *total = 1000;
@@ -159,6 +163,7 @@ std::map<std::string, void*> stand_ins() {
                                                   {"cuDeviceGetAttribute", address_of(device_attribute)},
                                                   {"cuDeviceTotalMem_v2", address_of(total_memory)},
                                                   {"cuMemGetInfo_v2", address_of(memory_counts)},
+                                                  {"cuDeviceGetDefaultMemPool", address_of(default_pool)},
                                                   {"cuDevicePrimaryCtxRetain", address_of(retain_context)},
                                                   {"cuDevicePrimaryCtxRelease_v2", address_of(release_context)},
                                                   {"cuDevicePrimaryCtxReset_v2", address_of(reset_context)},
@@ -272,6 +277,27 @@ TEST_F(CudaDriverStandIns, HaveTheirErrorsNamed) {
   const CapturedGraph graph = driver->end_capture(stream);
   const Verdict verdict = driver->update(driver->instantiate(graph), graph);
   EXPECT_EQ(verdict.reason(), "a node is of another kind");
+}
+
+TEST_F(CudaDriverStandIns, NeedNoMemoryPools) {
+  const auto driver = open();
+  ASSERT_NE(driver, nullptr) << problem_;
+  calls.pools = 0;
+  calls.pool = Status::not_supported;
+  driver->create_stream(0);
+  EXPECT_EQ(calls.log, (std::vector<std::string>{"retain 40", "stream 1 on 0"}));
+}
+
+TEST_F(CudaDriverStandIns, SetUpAContextAgainThatCouldNotBeSetUp) {
+  const auto driver = open();
+  ASSERT_NE(driver, nullptr) << problem_;
+  calls.pool = Status::out_of_memory;
+  EXPECT_THROW(driver->create_stream(0), CudaError);
+  EXPECT_THROW(driver->create_stream(0), CudaError);
+  calls.pool = Status::success;
+  driver->create_stream(0);
+  EXPECT_EQ(calls.log, (std::vector<std::string>{"retain 40", "release 40", "retain 40", "release 40", "retain 40",
+                                                 "stream 1 on 0"}));
 }
 
 TEST_F(CudaDriverStandIns, GiveAnotherContextAfterAReset) {

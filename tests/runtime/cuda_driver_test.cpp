@@ -176,6 +176,36 @@ TEST(CudaDriver, KeepsWhatIsCurrentForEachThread) {
   EXPECT_EQ(driver.current_device(), 1);
 }
 
+TEST(CudaDriver, StartsEveryThreadOnDeviceZeroWhateverRanBefore) {
+  TestDevices devices(1, 2);
+  Driver& driver = devices.driver();
+  // Threads one after another are given the same id.
+  for (int turn = 0; turn < 4; ++turn)
+    std::thread([&] {
+      EXPECT_EQ(driver.current_device(), 0);
+      EXPECT_EQ(driver.current_stream(1), driver.default_stream(1));
+      EXPECT_NE(driver.allocate(driver.default_stream(0), 4), nullptr);
+      driver.make_current(driver.create_stream(1));
+    }).join();
+}
+
+TEST(CudaDriver, HasTheDefaultStreamCurrentOnceAnotherIsGone) {
+  TestDevices devices(1, 2);
+  Driver& driver = devices.driver();
+  const Stream stream = driver.create_stream(0);
+  driver.make_current(stream);
+  driver.destroy(stream);
+  EXPECT_EQ(driver.current_stream(0), driver.default_stream(0));
+  driver.make_current(driver.create_stream(0));
+  std::thread([&] { driver.reset(0); }).join();
+  EXPECT_EQ(driver.current_stream(0), driver.default_stream(0));
+  std::uint32_t* buffer = devices.buffer(1);
+  const void* arguments[] = {buffer};
+  const CurrentGuard guard(driver, arguments);
+  driver.fill(guard.stream(), buffer, 0, 4);
+  EXPECT_EQ(devices.read(buffer)[0], 0u);
+}
+
 TEST(CudaDriver, GivesEveryThreadADeviceAgainAfterAReset) {
   TestDevices devices(1, 2);
   Driver& driver = devices.driver();

@@ -45,12 +45,7 @@ Verdict supports_weight(const std::optional<Meta>& weight, DType x) {
 
 Verdict supports_tail(const Norm& norm, const KernelRequest& request) {
   const Attributes& a = request.attributes;
-  if (norm.has_groups()) {
-    const std::int64_t group = a.at("group_size").integer();
-    if (group != 32 && group != 64 && group != 128)
-      return Verdict::no(fmt::format("groups have {} columns; 32, 64 or 128 do", group));
-    return supports_groups(request, 1);
-  }
+  if (norm.has_groups()) return supports_groups(request, 1);
   if (norm.tail.tail == NormTail::plain) return Verdict::yes();
   if (a.at("dtype").dtype() != DType::f8e4m3)
     return Verdict::no(fmt::format("codes are {}; f8e4m3 is supported", dtype_text(a.at("dtype").dtype())));
@@ -89,8 +84,25 @@ void set_tail(const Norm& norm, const KernelCall& call, RmsNormArguments& argume
   arguments.codes_by_reciprocal = a.at("codes_by").word() == "reciprocal";
 }
 
+// Of what is loaded and stored as vectors: 16 bytes, and the codes of 16 bytes of x.
+void check_vectors(const std::string& kernel, const Norm& norm, const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const TensorView& weight = call.operands[norm.weight()];
+  const auto of_load = static_cast<std::uintptr_t>(16 / dtype_info(x.dtype).block_bytes);
+  check_aligned(kernel.c_str(), "x", x.data, 16);
+  if (norm.adds) {
+    check_aligned(kernel.c_str(), "x_residual", call.operands[1].data, 16);
+    check_aligned(kernel.c_str(), "the sum of x and x_residual", call.results.back().data, 16);
+  }
+  if (weight.present()) check_aligned(kernel.c_str(), "weight", weight.data, 16);
+  check_aligned(kernel.c_str(), "the result", call.results[0].data, norm.tail.tail == NormTail::plain ? 16 : of_load);
+}
+
 void run(const Norm& norm, const KernelCall& call) {
   const TensorView& x = call.operands[0];
+  const std::string kernel = fmt::format("{}_{}_{}_house", norm.front(), dtype_text(x.dtype), norm.tail.kernel);
+  check_sides(kernel, x);
+  check_vectors(kernel, norm, call);
   const TensorView& weight = call.operands[norm.weight()];
   const Attribute& variance_size = call.attributes.at("variance_size");
   const std::int64_t columns = x.size[1];
@@ -106,9 +118,6 @@ void run(const Norm& norm, const KernelCall& call) {
       .weight_is_wide = weight.present() && weight.dtype == DType::f32,
       .normalises_rounded = norm.adds && call.attributes.at("intermediate").word() == "input_dtype"};
   set_tail(norm, call, arguments);
-  const std::string kernel = fmt::format("{}_{}_{}_house", norm.front(), dtype_text(x.dtype), norm.tail.kernel);
-  for (const TensorView* tensor : {&x, &weight})
-    if (tensor->present()) check_aligned(kernel.c_str(), "an operand", tensor->data, 16);
   run_call(kernel, {.blocks = static_cast<std::uint32_t>(x.size[0]), .threads = 256}, arguments, call);
 }
 

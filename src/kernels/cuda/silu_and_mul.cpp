@@ -45,6 +45,8 @@ std::string kernel_name(SiluTail tail, DType x, const Attributes& attributes) {
 
 void run(SiluTail tail, const KernelCall& call) {
   const TensorView& x = call.operands[0];
+  const std::string kernel = kernel_name(tail, x.dtype, call.attributes);
+  check_sides(kernel, x);
   const std::int64_t rows = x.size[0], columns = x.size[1] / 2;
   SiluAndMulArguments arguments{.x = x.data,
                                 .output = call.results[0].data,
@@ -63,7 +65,6 @@ void run(SiluTail tail, const KernelCall& call) {
   }
   const std::int64_t of_block = kThreads * elements_of_load(x.dtype);
   const std::int64_t slices = (block_columns + of_block - 1) / of_block;
-  const std::string kernel = kernel_name(tail, x.dtype, call.attributes);
   USER_CHECK(block_rows * slices < std::int64_t{1} << 31, "[{}] {} rows of {} columns are too many for a launch",
              kernel, rows, columns);
   arguments.slices = divisor_of(static_cast<std::uint32_t>(slices));

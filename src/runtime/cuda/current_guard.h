@@ -39,8 +39,9 @@ class CaptureScope {
   CaptureScope& operator=(const CaptureScope&) = delete;
 
   Owner<GraphObject> end() {
-    is_open_ = false;
-    return {driver_, driver_.end_capture(stream_)};
+    const CapturedGraph graph = driver_.end_capture(stream_);
+    is_open_ = false;  // not before: it may throw with the capture still open
+    return {driver_, graph};
   }
 
  private:

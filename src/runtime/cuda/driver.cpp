@@ -110,45 +110,38 @@ void Driver::reset(int device) {
 
 // -- what is current
 
-Driver::Current& Driver::current() { return current_[std::this_thread::get_id()]; }
-
 // The backend is told when a thread first asks, and again after a reset, which takes the context from every thread.
 int Driver::current_device() {
-  int device = 0;
+  Current& now = *current_;
   std::uint64_t resets = 0;
   {
     const std::lock_guard lock(mutex_);
-    const Current& now = current();
-    if (now.resets == resets_) return now.device;
-    device = now.device;
     resets = resets_;
   }
-  check(calls_->set_current(device), "cuCtxSetCurrent", device);
-  const std::lock_guard lock(mutex_);
-  current().resets = resets;
-  return device;
+  if (now.resets == resets) return now.device;
+  check(calls_->set_current(now.device), "cuCtxSetCurrent", now.device);
+  now.resets = resets;
+  return now.device;
 }
 
 Stream Driver::current_stream(int device) {
   check_device(device, "current_stream");
+  const auto found = current_->streams.find(device);
+  if (found == current_->streams.end()) return default_stream(device);
   const std::lock_guard lock(mutex_);
-  const Current& now = current();
-  const auto found = now.streams.find(device);
-  return found == now.streams.end() ? default_stream(device) : found->second;
+  return streams_.contains(found->second.number) ? found->second : default_stream(device);
 }
 
 void Driver::make_current(Stream stream) {
   find(stream, "make_current");
   if (current_device() != stream.device) check(calls_->set_current(stream.device), "cuCtxSetCurrent", stream.device);
-  const std::lock_guard lock(mutex_);
-  Current& now = current();
+  Current& now = *current_;
   now.device = stream.device;
   now.streams[stream.device] = stream;
 }
 
 void Driver::restore(int device, Stream stream) noexcept {
-  const std::lock_guard lock(mutex_);
-  Current& now = current();
+  Current& now = *current_;
   now.streams[stream.device] = stream;
   if (now.device != device) calls_->set_current(device);
   now.device = device;

@@ -20,7 +20,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -28,6 +27,7 @@
 #include "base/error.h"
 #include "kernels/kernel.h"
 #include "runtime/cuda/driver_calls.h"
+#include "runtime/cuda/per_thread.h"
 #include "tensor/device.h"
 
 namespace weft::cuda {
@@ -84,6 +84,7 @@ class Driver {
 
   // -- what is current on the calling thread
   int current_device();
+  // The default stream again once the one made current was destroyed.
   Stream current_stream(int device);
   // Its device becomes current, and it the current stream there.
   void make_current(Stream stream);
@@ -185,7 +186,6 @@ class Driver {
   template <class Object>
   void forget(int device);
 
-  Current& current();
   void check_device(int device, const char* call) const;
   void check(Status status, const char* call, int device, std::optional<std::size_t> asked = {});
   [[noreturn]] void refuse(const char* call, int device, const std::string& why) const;
@@ -194,6 +194,7 @@ class Driver {
   const std::unique_ptr<DriverCalls> calls_;
   std::vector<DeviceFacts> devices_;
 
+  PerThread<Current> current_;
   mutable std::mutex mutex_;  // of all below
   std::uint64_t last_number_ = 0;
   Objects<StreamObject> streams_;
@@ -203,7 +204,6 @@ class Driver {
   Objects<GraphObject> graphs_;
   Objects<ExecutableObject> executables_;
   std::map<std::uint64_t, std::uint64_t> module_of_function_;
-  std::map<std::thread::id, Current> current_;
   std::uint64_t resets_ = 1;
   std::map<int, std::string> last_errors_;
 };

@@ -131,6 +131,8 @@ class LibraryCalls : public DriverCalls {
   Status count_graph_memory(int device, std::size_t& bytes) override;
 
  private:
+  Status keep_released_memory(DeviceNumber number);
+
   const DriverFunctions driver_;
   std::mutex mutex_;                      // of what follows
   std::vector<ContextObject*> contexts_;  // by device, null until one is needed
@@ -174,9 +176,22 @@ Status LibraryCalls::set_current(int device) {
   ContextObject* context = nullptr;
   if (const Status status = driver_.cuDevicePrimaryCtxRetain(&context, number); status != Status::success)
     return status;
-  contexts_[index] = context;
-  if (const Status status = driver_.cuCtxSetCurrent(context); status != Status::success) return status;
-  // Else every wait gives what was released back to the system, and the next allocation asks for it again.
+  Status status = driver_.cuCtxSetCurrent(context);
+  if (status == Status::success) status = keep_released_memory(number);
+  if (status == Status::success) {
+    contexts_[index] = context;
+  } else {
+    driver_.cuDevicePrimaryCtxRelease_v2(number);
+  }
+  return status;
+}
+
+// Else every wait gives what was released back to the system, and the next allocation asks for it again.
+Status LibraryCalls::keep_released_memory(DeviceNumber number) {
+  int pools = 0;
+  if (const Status status = driver_.cuDeviceGetAttribute(&pools, kMemoryPoolsSupported, number);
+      status != Status::success || pools == 0)
+    return status;
   PoolObject* pool = nullptr;
   std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
   if (const Status status = driver_.cuDeviceGetDefaultMemPool(&pool, number); status != Status::success) return status;

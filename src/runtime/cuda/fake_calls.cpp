@@ -56,25 +56,26 @@ std::string FakeCalls::explain(Status status) {
   const auto* found = std::find_if(std::begin(kStatusNames), std::end(kStatusNames),
                                    [&](const StatusName& row) { return row.status == status; });
   std::string text = found == std::end(kStatusNames) ? fmt::format("error {}", static_cast<int>(status)) : found->name;
-  const std::string& words = words_[std::this_thread::get_id()];
+  const std::string& words = thread_->words;
   return words.empty() ? text : text + ": " + words;
 }
 
 std::unique_lock<std::mutex> FakeCalls::begin_call() {
   std::unique_lock lock(mutex_);
-  words_[std::this_thread::get_id()].clear();
+  thread_->words.clear();
   return lock;
 }
 
 Status FakeCalls::answer(Status status, std::string words) {
-  words_[std::this_thread::get_id()] = std::move(words);
+  thread_->words = std::move(words);
   return status;
 }
 
 Status FakeCalls::current_device(int& device) {
-  const auto found = current_.find(std::this_thread::get_id());
-  if (found == current_.end()) return answer(Status::invalid_context, "no device is current on the thread");
-  device = found->second;
+  const Thread& thread = *thread_;
+  if (!thread.device || thread.resets != devices_[static_cast<std::size_t>(*thread.device)].resets)
+    return answer(Status::invalid_context, "no device is current on the thread");
+  device = *thread.device;
   return fault_of(device);
 }
 
@@ -122,7 +123,8 @@ Status FakeCalls::read_facts(int device, DeviceFacts& facts) {
 Status FakeCalls::set_current(int device) {
   const auto lock = begin_call();
   if (device < 0 || device >= settings_.devices) return Status::invalid_device;
-  current_[std::this_thread::get_id()] = device;
+  thread_->device = device;
+  thread_->resets = devices_[static_cast<std::size_t>(device)].resets;
   return Status::success;
 }
 
@@ -145,11 +147,12 @@ Status FakeCalls::reset(int device) {
       }
   std::erase_if(streams_, [&](const StreamObject* stream) { return stream->device == device; });
   std::erase_if(objects_, [&](const auto& entry) { return entry.second.first == device; });
-  std::erase_if(current_, [&](const auto& entry) { return entry.second == device; });
   memory_.remove_device(device);
   Device& on = devices_[static_cast<std::size_t>(device)];
+  const std::uint64_t resets = on.resets + 1;
   on = Device{};
   on.default_stream = {.device = device, .is_default = true};
+  on.resets = resets;
   return Status::success;
 }
 

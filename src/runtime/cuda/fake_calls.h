@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "runtime/cuda/fake_device.h"
 #include "runtime/cuda/fake_memory.h"
 #include "runtime/cuda/fake_work.h"
+#include "runtime/cuda/per_thread.h"
 
 namespace weft::cuda {
 
@@ -143,6 +145,12 @@ class FakeCalls : public DriverCalls {
     Status fault = Status::success;  // what every call answers, once a kernel failed
     std::string fault_words;
     std::size_t graph_bytes = 0;  // held for the memory of graphs
+    std::uint64_t resets = 0;
+  };
+  struct Thread {
+    std::optional<int> device;
+    std::uint64_t resets = 0;  // that the device had when it became current
+    std::string words;         // of the last call
   };
   struct GraphLaunch {
     int device;
@@ -201,8 +209,7 @@ class FakeCalls : public DriverCalls {
   std::vector<std::shared_ptr<FakeCapture>> captures_;  // that have not ended
   std::vector<GraphLaunch> graph_launches_;             // that may still run
   std::set<const void*> releasing_;                     // what is released, or will be
-  std::map<std::thread::id, int> current_;
-  std::map<std::thread::id, std::string> words_;
+  PerThread<Thread> thread_;
 };
 
 }  // namespace weft::cuda

@@ -1,6 +1,6 @@
 #pragma once
 
-// One kernel source, two compilers: nvcc (or NVRTC) makes device code of it, the host's C++ compiler code for the
+// One kernel source, two compilers: nvcc makes device code of it, the host's C++ compiler code for the
 // emulator. All that is spelled differently on the two sides stands in this folder's .cuh files, here what every kernel
 // uses: where a thread stands, barriers, shuffles, shared arrays and the definition of kernels.
 //
@@ -22,11 +22,8 @@
 namespace weft::cuda {
 
 WEFT_DEVICE unsigned thread_index() { return threadIdx.x; }
-WEFT_DEVICE unsigned thread_count() { return blockDim.x; }
 WEFT_DEVICE unsigned block_index() { return blockIdx.x; }
 WEFT_DEVICE unsigned block_row() { return blockIdx.y; }
-WEFT_DEVICE unsigned block_count() { return gridDim.x; }
-WEFT_DEVICE unsigned block_rows() { return gridDim.y; }
 
 WEFT_DEVICE void wait_for_block() { __syncthreads(); }
 WEFT_DEVICE void wait_for_warp() { __syncwarp(); }
@@ -65,11 +62,8 @@ WEFT_DEVICE float exchange(float value, unsigned distance) { return __shfl_xor_s
 namespace weft::cuda {
 
 WEFT_DEVICE unsigned thread_index() { return this_thread().thread; }
-WEFT_DEVICE unsigned thread_count() { return this_thread().threads; }
 WEFT_DEVICE unsigned block_index() { return this_thread().block; }
 WEFT_DEVICE unsigned block_row() { return this_thread().block_row; }
-WEFT_DEVICE unsigned block_count() { return this_thread().blocks; }
-WEFT_DEVICE unsigned block_rows() { return this_thread().block_rows; }
 
 WEFT_DEVICE void wait_for_block(WEFT_SITE_ALONE) { block_barrier(site); }
 WEFT_DEVICE void wait_for_warp(WEFT_SITE_ALONE) { warp_barrier(0xffffffffu, site); }

@@ -47,7 +47,10 @@ Block::~Block() {
 }
 
 void Block::run() {
-  Block* outer = current_block;
+  const struct Restoring {
+    Block* outer = current_block;
+    ~Restoring() { current_block = outer; }
+  } restoring;
   current_block = this;
   std::uint32_t next = 0;
   while (alive_ > 0 && failure_.empty()) {
@@ -65,7 +68,6 @@ void Block::run() {
     }
     self().fiber.resume();
   }
-  current_block = outer;
   if (!failure_.empty()) throw DeviceError(failure_);
 }
 
@@ -175,7 +177,7 @@ void Block::reading(const void* address, std::size_t bytes, const Site& site) {
     fault(fmt::format("reads {} bytes at an address that is not a multiple of them", bytes), site);
   const ThreadPlace& at = place();
   const std::uint32_t thread = (at.block_row * at.blocks + at.block) * at.threads + at.thread;
-  if (const std::string problem = launch_.memory.problem_of_reading(address, bytes, thread); !problem.empty())
+  if (const std::string problem = launch_.memory.note_reading(address, bytes, thread); !problem.empty())
     fault(problem, site);
   if (launch_.traffic != nullptr) launch_.traffic->note(at, address, bytes, false, site);
 }

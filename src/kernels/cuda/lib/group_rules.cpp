@@ -1,10 +1,22 @@
 #include "kernels/cuda/lib/group_rules.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
+#include "base/error.h"
+
 namespace weft::cuda {
+namespace {
+
+constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
+
+}  // namespace
 
 Verdict supported(const DeviceDescription& device) {
+#if !defined(__x86_64__)
+  return Verdict::no("the emulator runs on x86-64 alone");
+#endif
   if (device.id.type == DeviceType::fake_cuda) return Verdict::yes();
   return Verdict::no(fmt::format("runs on fake-cuda, and the device is {}", device_text(device.id)));
 }
@@ -15,7 +27,15 @@ Verdict float_matrix(const std::optional<Meta>& meta, const char* name) {
     return Verdict::no(fmt::format("{} is of {}; bf16, f16 and f32 are supported", name, dtype_text(meta->dtype)));
   if (meta->rank() != 2 || !meta->is_contiguous())
     return Verdict::no(fmt::format("{} is {}; contiguous matrices are supported", name, meta->text()));
+  for (const Dim& side : meta->shape)
+    if (side.is_number() && side.number() >= kSideLimit)
+      return Verdict::no(fmt::format("{} is {}; sides below 2^31 are supported", name, meta->text()));
   return Verdict::yes();
+}
+
+void check_sides(const std::string& kernel, const TensorView& x) {
+  USER_CHECK(std::max(x.size[0], x.size[1]) < kSideLimit, "[{}] sides of x must be below 2^31, but are {} and {}",
+             kernel, x.size[0], x.size[1]);
 }
 
 Verdict supports_groups(const KernelRequest& request, std::size_t scales) {
@@ -25,6 +45,8 @@ Verdict supports_groups(const KernelRequest& request, std::size_t scales) {
   if (const Attribute* rounding = a.find("rounding"); rounding != nullptr && rounding->word() != "nearest")
     return Verdict::no(fmt::format("rounds {}; nearest is supported", rounding->word()));
   const std::int64_t group = a.at("group_size").integer();
+  if (group != 32 && group != 64 && group != 128)
+    return Verdict::no(fmt::format("groups have {} columns; 32, 64 or 128 do", group));
   const Dim& columns = request.results[0].shape.back();
   if (!columns.is_number() || columns.number() % group != 0)
     return Verdict::no(fmt::format("rows of {} columns are no whole groups of {}", columns.text(), group));

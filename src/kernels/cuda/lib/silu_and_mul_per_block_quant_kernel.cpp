@@ -30,13 +30,14 @@ Verdict supports(const KernelRequest& request) {
 void run(SiluAndMulDesign design, const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const TensorView& codes = call.results[0];
+  const SiluAndMulPerBlockQuant kernel = described(x.dtype, codes.dtype, call.attributes, design);
+  check_sides(kernel.kernel_name(), x);
   SiluAndMulPerBlockQuantArguments arguments{.x = x.data,
                                              .codes = codes.data,
                                              .places = scale_places(call.results[1]),
                                              .rule = group_rule(call),
                                              .rows = static_cast<std::uint32_t>(codes.size[0]),
                                              .columns = static_cast<std::uint32_t>(codes.size[1])};
-  const SiluAndMulPerBlockQuant kernel = described(x.dtype, codes.dtype, call.attributes, design);
   const LaunchShape shape = kernel.plan(arguments);
   run_call(kernel.kernel_name(), shape, arguments, call);
 }
