@@ -7,6 +7,7 @@
 #include "capture/segment_program.h"
 #include "compiler/eager.h"
 #include "compiler/interpret.h"
+#include "tensor/footprint.h"
 
 namespace weft {
 namespace {

@@ -46,10 +46,6 @@ std::vector<Tensor> SegmentProgram::run(std::span<const Tensor> tensors) {
   return program_.run(tensors);
 }
 
-bool may_share_memory(const Tensor& a, const Tensor& b) {
-  return a.storage == b.storage && may_overlap(a.meta, a.byte_offset, b.meta, b.byte_offset);
-}
-
 Tensor owned(const Tensor& tensor, std::span<const Tensor> given, StoragePool& pool) {
   for (const Tensor& other : given)
     if (other.storage == tensor.storage) return tensor;

@@ -25,8 +25,6 @@ class SegmentProgram {
   GraphProgram program_;
 };
 
-bool may_share_memory(const Tensor& a, const Tensor& b);
-
 // The tensor with memory of its own, from the pool, laid out the same; itself where it looks into one of `given`.
 Tensor owned(const Tensor& tensor, std::span<const Tensor> given, StoragePool& pool);
 

@@ -40,10 +40,6 @@ void set_address(TensorView& view, const Tensor& tensor) {
   view.meta = &tensor.meta;
 }
 
-bool may_share_memory(const Tensor& a, const Tensor& b) {
-  return a.storage == b.storage && may_overlap(a.meta, a.byte_offset, b.meta, b.byte_offset);
-}
-
 }  // namespace
 
 PreparedCall prepare_call(const Op& op, const Kernel& kernel, std::span<const std::optional<Meta>> operands,

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "tensor/tensor.h"
+
 namespace weft {
 namespace {
 
@@ -67,6 +69,10 @@ bool may_overlap(const Meta& a, const Dim& a_offset, const Meta& b, const Dim& b
   if (b_extent && b_begin + *b_extent <= a_begin) return false;
   if (!is_plain(a) || !is_plain(b) || a.dtype != b.dtype) return true;
   return may_overlap(footprint_at(a, a_begin), footprint_at(b, b_begin));
+}
+
+bool may_share_memory(const Tensor& a, const Tensor& b) {
+  return a.storage == b.storage && may_overlap(a.meta, a.byte_offset, b.meta, b.byte_offset);
 }
 
 }  // namespace weft

@@ -6,6 +6,8 @@
 
 namespace weft {
 
+struct Tensor;
+
 // Every row is `width` elements from `offset`, rows `row_stride` apart. Unknown (width -1) where a view is too
 // irregular to say; then it counts as the whole storage.
 struct Footprint {
@@ -22,5 +24,7 @@ bool may_overlap(const Footprint& a, const Footprint& b);
 // Of two views of one storage that begin at these bytes of it. Yes, unless their types and places say that they are
 // apart: one behind the other, or other columns of rows that are equally far apart.
 bool may_overlap(const Meta& a, const Dim& a_offset, const Meta& b, const Dim& b_offset);
+// Of two tensors, whatever their storages.
+bool may_share_memory(const Tensor& a, const Tensor& b);
 
 }  // namespace weft

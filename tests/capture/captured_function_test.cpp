@@ -187,17 +187,20 @@ TEST(CapturedFunction, AnExceptionLeavesNothingHalfDone) {
   EXPECT_EQ(compiled.captured().entry_count(), 1u);
 }
 
+// Goes on behind a graph break in another way for each factor.
+Value way_of(Value x, double factor, bool fails) {
+  const Value y = silu(x);
+  item(sum(sum(y, 0), 1));
+  const Value z = mul_scalar(y, factor);
+  if (fails) throw std::runtime_error("on a new way");
+  return z;
+}
+
 TEST(CapturedFunction, AnExceptionOnANewWayLeavesTheOthers) {
   Eager eager;
   double factor = 2;
   bool fails = false;
-  const auto function = [&](Value x) {
-    const Value y = silu(x);
-    item(sum(sum(y, 0), 1));
-    const Value z = mul_scalar(y, factor);
-    if (fails) throw std::runtime_error("on a new way");
-    return z;
-  };
+  const auto function = [&](Value x) { return way_of(x, factor, fails); };
   auto compiled = compile(eager.context, function, {.recompile_limit = 2});
   const Value x = eager.random({4, 8});
   compiled(x);
@@ -215,13 +218,7 @@ TEST(CapturedFunction, AnExceptionOnOneWayTooManyLeavesTheOthers) {
   Eager eager;
   double factor = 2;
   bool fails = false;
-  const auto function = [&](Value x) {
-    const Value y = silu(x);
-    item(sum(sum(y, 0), 1));
-    const Value z = mul_scalar(y, factor);
-    if (fails) throw std::runtime_error("on a new way");
-    return z;
-  };
+  const auto function = [&](Value x) { return way_of(x, factor, fails); };
   auto compiled = compile(eager.context, function, {.recompile_limit = 1});
   const Value x = eager.random({4, 8});
   compiled(x);

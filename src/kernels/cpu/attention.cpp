@@ -139,7 +139,13 @@ class Attention {
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
     shared_.block = kv_.block;
-    for (std::int32_t i = 0; i < batch_.sequences; ++i) work_ += work_of(rows_of(i), i) * kv_.heads;
+    std::int64_t largest = 0;
+    for (std::int32_t i = 0; i < batch_.sequences; ++i) {
+      const std::int64_t work = work_of(rows_of(i), i);
+      work_ += work * kv_.heads;
+      largest = std::max(largest, work);
+    }
+    some_are_shared_ = leaves_threads_idle(largest);
   }
 
   void run(ThreadPool& threads) const {
@@ -166,6 +172,9 @@ class Attention {
   std::int64_t work_of(std::int64_t rows, std::int32_t index) const {
     return 2 * rows * kv_.head_dim * batch_.lengths[index];
   }
+  bool leaves_threads_idle(std::int64_t work_of_block) const {
+    return threads_ > 1 && work_ >= kSerialWork && work_of_block * threads_ * kBlocksOfAShare > work_;
+  }
   std::int64_t chunks_of(const Sequence& sequence) const { return sequence.blocks * sequence.segments * kv_.heads; }
 
   // `partials`: where the partial results of the sequences before it end.
@@ -173,9 +182,8 @@ class Attention {
     Sequence sequence{.index = index, .first_token = batch_.query_starts[index], .rows = rows_of(index)};
     sequence.blocks = (sequence.rows + kBlockRows - 1) / kBlockRows;
     sequence.partials = sequence.partials_end = partials;
-    const bool leaves_threads_idle =
-        threads_ > 1 && work_ >= kSerialWork && work_of(sequence.rows, index) * threads_ * kBlocksOfAShare > work_;
-    if (sequence.blocks != 1 || !leaves_threads_idle) return sequence;
+    if (!some_are_shared_ || sequence.blocks != 1 || !leaves_threads_idle(work_of(sequence.rows, index)))
+      return sequence;
     Sequence shared = sequence;
     shared.segments = (batch_.lengths[index] + kAttentionSegment - 1) / kAttentionSegment;
     shared.partials_end += kv_.heads * head_bytes(shared);
@@ -262,6 +270,8 @@ class Attention {
   ThreadScratch thread_;
   AttentionTask shared_;
   std::int64_t work_ = 0;  // multiply-adds of all
+  // Whether any sequence may be: each chunk counts those in front of it, and with many of one length none is.
+  bool some_are_shared_ = false;
 };
 
 std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool quantised) {

@@ -105,4 +105,19 @@ WEFT_DEVICE void round_pair(float& first, float& second) {
   if constexpr (sizeof(T) == 2) unpack(pack(first, second, T{}), first, second, T{});
 }
 
+// The elements of a load, from `place` on.
+template <class T>
+WEFT_DEVICE void store_as(void* to, std::uint64_t place, const float* values) {
+  std::uint32_t words[4];
+  WEFT_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (sizeof(T) == 4) {
+      words[i] = bits_of(values[i]);
+    } else {
+      words[i] = pack(values[2 * i], values[2 * i + 1], T{});
+    }
+  }
+  store_words<4>(static_cast<T*>(to) + place, words);
+}
+
 }  // namespace weft::cuda

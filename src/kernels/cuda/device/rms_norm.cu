@@ -52,20 +52,6 @@ WEFT_DEVICE void load_row_values(const RmsNormArguments& arguments, const RowPar
   }
 }
 
-template <class T>
-WEFT_DEVICE void store_as(void* to, std::uint64_t place, const float* values) {
-  std::uint32_t words[4];
-  WEFT_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    if constexpr (sizeof(T) == 4) {
-      words[i] = bits_of(values[i]);
-    } else {
-      words[i] = pack(values[2 * i], values[2 * i + 1], T{});
-    }
-  }
-  store_words<4>(static_cast<T*>(to) + place, words);
-}
-
 // values * scale * weight, as stored in T.
 template <class T>
 WEFT_DEVICE void normalise(const RmsNormArguments& arguments, std::uint32_t column, float scale, float* values) {

@@ -36,16 +36,7 @@ WEFT_DEVICE void silu_and_mul(const SiluAndMulArguments& arguments) {
   if (at.column >= arguments.columns) return;
   float values[kElementsOfLoad<T>];
   load_gated<T, true, Mathematics>(arguments, at.row, at.column, values);
-  std::uint32_t words[4];
-  WEFT_UNROLL
-  for (int i = 0; i < 4; ++i) {
-    if constexpr (sizeof(T) == 4) {
-      words[i] = bits_of(values[i]);
-    } else {
-      words[i] = pack(values[2 * i], values[2 * i + 1], T{});
-    }
-  }
-  store_words<4>(static_cast<T*>(arguments.output) + (product(at.row, arguments.columns) + at.column), words);
+  store_as<T>(arguments.output, product(at.row, arguments.columns) + at.column, values);
 }
 
 template <class T, bool rounds, class Mathematics>
