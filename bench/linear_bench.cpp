@@ -145,9 +145,9 @@ void run(benchmark::State& state, const Linear& linear, const std::string& provi
   Machine& on = machine(thread_count);
   const Tensor plain = random_weight(linear.dtype, linear.columns, linear.depth);
   const std::vector<Tensor> weights = weights_for(on, provider, plain, rows <= 8 ? kBeyondCaches : 0);
-  const bool quantised = std::strcmp(linear.op, "linear_int8") == 0;
+  const bool quantized = std::strcmp(linear.op, "linear_int8") == 0;
   std::vector<std::optional<Tensor>> operands;
-  if (quantised)
+  if (quantized)
     operands = {filled(DType::i8, {rows, linear.depth}, 5), filled(DType::f32, {rows, linear.depth / 32}, 0x3c),
                 weights[0]};
   else
@@ -170,7 +170,7 @@ void run(benchmark::State& state, const Linear& linear, const std::string& provi
 
   std::size_t turn = 0;
   for (auto _ : state) {
-    views[quantised ? 2 : 1] = weights[turn++ % weights.size()].view();
+    views[quantized ? 2 : 1] = weights[turn++ % weights.size()].view();
     kernel.run({views, {&result_view, 1}, attributes, {scratch->data(), static_cast<std::size_t>(bytes)}, on.threads});
   }
 
@@ -182,7 +182,7 @@ void run(benchmark::State& state, const Linear& linear, const std::string& provi
   state.counters["GOP_s"] = per_second(gigaops);
   state.counters["GB_s"] = per_second(gigabytes);
   state.counters["of_read"] = per_second(100 * gigabytes / on.read_gigabytes);
-  if (quantised && on.product_gigaops > 0) state.counters["of_peak"] = per_second(100 * gigaops / on.product_gigaops);
+  if (quantized && on.product_gigaops > 0) state.counters["of_peak"] = per_second(100 * gigaops / on.product_gigaops);
 }
 
 void define_benchmarks() {

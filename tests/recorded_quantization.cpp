@@ -215,7 +215,7 @@ Results block_linear(const Recorded& r) {
   return Results(r.call_.wanted.size(), y.tensor());
 }
 
-// An activation or a norm, and the quantisation of what it gives. vLLM's kernels for norms round in between, too.
+// An activation or a norm, and the quantization of what it gives. vLLM's kernels for norms round in between, too.
 struct Fused {
   std::string front;
   std::string tail;

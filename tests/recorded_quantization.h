@@ -1,6 +1,6 @@
 #pragma once
 
-// Recorded calls of the quantising ops: vLLM's functions take and give more than one op does, under other names, and
+// Recorded calls of the quantizing ops: vLLM's functions take and give more than one op does, under other names, and
 // store codes of four bits and scales of one byte as integers.
 
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 
 // Safetensors files as arguments of an op or a graph, and as their results. What such files have no dtype for stands in
-// them as bytes (u8), with its type in the file's metadata: block-quantised weights {"w": "q4_1[1536, 576]"}, KV pages
+// them as bytes (u8), with its type in the file's metadata: block-quantized weights {"w": "q4_1[1536, 576]"}, KV pages
 // {"kv": "kv[f16, block=16, heads=3, head_dim=64]"}. A batch `b` is three i32 tensors: b.query_starts, b.lengths,
 // b.block_table.
 

@@ -137,14 +137,14 @@ Tensor Weights::sum_with_one(const std::string& key) const {
 // The providers are asked in the order in which the weight's calls will ask them, for one row and without a bias.
 const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   if (role != WeightRole::linear || plain.rank() != 2) return nullptr;
-  const bool quantised = is_block(plain.dtype) && facts_.fast;
-  const std::string op = quantised ? "linear_int8" : "linear";
+  const bool quantized = is_block(plain.dtype) && facts_.fast;
+  const std::string op = quantized ? "linear_int8" : "linear";
   const Dim depth = plain.shape[1];
   std::vector<std::optional<Meta>> operands{Meta::tensor(facts_.dtype, {1, depth}), plain, std::nullopt};
-  if (quantised)
+  if (quantized)
     operands = {Meta::tensor(DType::i8, {1, depth}), Meta::tensor(DType::f32, {1, depth.number() / 32}), plain};
   const Meta result = Meta::tensor(facts_.dtype, {1, plain.shape[0]});
-  const Attributes attributes = quantised ? Attributes{{"dtype", facts_.dtype}} : Attributes{};
+  const Attributes attributes = quantized ? Attributes{{"dtype", facts_.dtype}} : Attributes{};
   for (const Candidate& candidate :
        list_candidates(context_.kernels, context_.priorities, op, context_.options.batch_invariant)) {
     if (candidate.provider == "native" || candidate.provider == "reference") return nullptr;

@@ -131,7 +131,7 @@ OpDefinition& OpDefinition::tolerance(DType dtype, Tolerance tolerance) {
   return *this;
 }
 
-OpDefinition& OpDefinition::quantises(QuantKey key, NamedAttributes attributes) {
+OpDefinition& OpDefinition::quantizes(QuantKey key, NamedAttributes attributes) {
   op_.schemes.push_back({std::move(key), std::move(attributes)});
   return *this;
 }

@@ -48,7 +48,7 @@ struct Tolerance {
   double relative = 0;
 };
 
-// A scheme of quantisation that an op computes, given these attributes.
+// A scheme of quantization that an op computes, given these attributes.
 struct QuantScheme {
   QuantKey key;
   NamedAttributes attributes;
@@ -100,7 +100,7 @@ class OpDefinition {
   OpDefinition& splits_as(std::string op);
   OpDefinition& sample(std::vector<SampleTensor> tensors, NamedAttributes attributes = {});
   OpDefinition& tolerance(DType dtype, Tolerance tolerance);
-  OpDefinition& quantises(QuantKey key, NamedAttributes attributes = {});
+  OpDefinition& quantizes(QuantKey key, NamedAttributes attributes = {});
 
   // The finished op; InternalError when it has no schema, or neither or both of meaning and shape rule, or no sample.
   Op finish(const std::string& file_stem) &&;

@@ -1,4 +1,4 @@
-// Qwen 3, dense: Llama's layers, but that each head of query and key is normalised before it is rotated, and that heads
+// Qwen 3, dense: Llama's layers, but that each head of query and key is normalized before it is rotated, and that heads
 // have a width of their own.
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 // Heads side by side, each by its own root mean square: x [s0, heads * head_dim] -> the same.
-Value normalised_heads(Builder& b, const Value& x, const std::string& weight, int layer) {
+Value normalized_heads(Builder& b, const Value& x, const std::string& weight, int layer) {
   const ModelConfig& c = b.facts.config;
   const Dim rows = x.dim(0);
   const std::int64_t width = x.dim(1).number();
@@ -26,8 +26,8 @@ Values qwen3_forward(Builder& b) {
   nn::DecoderStep step = nn::decoder_step(b);
   const auto attention = [&](const Value& x, int layer) {
     nn::QueryKeyValue heads = nn::query_key_value(b, x, layer);
-    heads.query = normalised_heads(b, heads.query, "attn_q_norm", layer);
-    heads.key = normalised_heads(b, heads.key, "attn_k_norm", layer);
+    heads.query = normalized_heads(b, heads.query, "attn_q_norm", layer);
+    heads.key = normalized_heads(b, heads.key, "attn_k_norm", layer);
     return nn::attend(b, step, heads, layer);
   };
   const auto feed_forward = [&](const Value& x, int layer) {

@@ -55,7 +55,7 @@ Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const Layer
                        const LayerHalf& feed_forward) {
   const double epsilon = builder.facts.config.rms_norm_eps;
   Value residual;
-  const auto normalise = [&](const Value& weight) {
+  const auto normalize = [&](const Value& weight) {
     std::tie(x, residual) = fused_add_rms_norm(maybe_inplace, x, residual, weight, epsilon);
   };
   for (int layer = 0; layer < builder.facts.config.layer_count; ++layer) {
@@ -65,14 +65,14 @@ Values pre_norm_layers(Builder& builder, DecoderStep& step, Value x, const Layer
       residual = x;
       x = rms_norm(x, before_attention, epsilon);
     } else {
-      normalise(before_attention);
+      normalize(before_attention);
     }
     x = attention(x, layer);
-    normalise(norm_weight(builder, "ffn_norm", layer));
+    normalize(norm_weight(builder, "ffn_norm", layer));
     x = feed_forward(x, layer);
   }
   builder.enter_layer(-1);
-  normalise(norm_weight(builder, "output_norm"));
+  normalize(norm_weight(builder, "output_norm"));
   Values results{x};
   results.insert(results.end(), step.pages.begin(), step.pages.end());
   return results;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What decoders share: a step's inputs, layers of attention and feed-forward that each take the normalised sum of all
+// What decoders share: a step's inputs, layers of attention and feed-forward that each take the normalized sum of all
 // before them, the head, and the names and shapes of the weights. The residual sum travels beside the hidden state, as
 // vLLM writes it.
 
@@ -26,10 +26,10 @@ DecoderStep decoder_step(Builder& builder);
 // [s0, d], in the dtype of the residual stream.
 Value embedded_tokens(Builder& builder, const Value& ids);
 
-// The weight of a normalisation by its name in the model's table.
+// The weight of a normalization by its name in the model's table.
 Value norm_weight(Builder& builder, const std::string& name, int layer = -1);
 
-// One of the two halves of a layer: x [s0, d] is normalised; gives what is added to the residual sum.
+// One of the two halves of a layer: x [s0, d] is normalized; gives what is added to the residual sum.
 using LayerHalf = std::function<Value(const Value& x, int layer)>;
 
 // All layers and the last norm over x [s0, d]: the results of a model's forward graph.

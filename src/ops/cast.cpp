@@ -15,7 +15,7 @@ OP(cast) {
     const Meta& x = request.operand(0);
     const DType dtype = request.attributes.at("dtype").dtype();
     USER_CHECK(x.is_tensor(), "[cast] x must be a tensor, but is {}", x.text());
-    USER_CHECK(!is_block(dtype) || dtype == x.dtype, "[cast] nothing is quantised to {} here; x is {}",
+    USER_CHECK(!is_block(dtype) || dtype == x.dtype, "[cast] nothing is quantized to {} here; x is {}",
                dtype_text(dtype), x.text());
     return std::vector<Meta>{Meta::tensor(dtype, x.shape)};
   });

@@ -33,7 +33,7 @@ void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale
              "[{}] scale_ub must be one f32, but is {}", op, bound.text());
 }
 
-std::pair<Value, Value> quantised_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes) {
+std::pair<Value, Value> quantized_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes) {
   Values results = call("dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
                         {{"minimum_scale", attributes.at("minimum_scale")},
                          {"scale_by", attributes.at("scale_by")},
@@ -67,7 +67,7 @@ OP(dynamic_per_token_scaled_fp8_quant) {
     return Values{fp8_codes(divided_by_scale(x, scale, a.at("codes_by").word()), dtype), scale};
   });
   for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
-    op.quantises(fp8_dynamic_token(dtype), {{"dtype", dtype}});
+    op.quantizes(fp8_dynamic_token(dtype), {{"dtype", dtype}});
   op.sample({{"x", {5, 96}}});
   op.sample({{"x", {1, 576}}}, {{"scale_by", EnumWord{"reciprocal"}}});
   op.sample({{"x", {3, 100}}, {"scale_ub", {1}, DType::f32, Fill::positive}}, {{"codes_by", EnumWord{"reciprocal"}}});

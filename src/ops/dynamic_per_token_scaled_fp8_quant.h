@@ -21,6 +21,6 @@ inline constexpr const char* kTokenFp8Attributes =
 NamedAttributes token_fp8_attributes(std::optional<double> minimum_scale, const std::string& scale_by,
                                      const std::string& codes_by, DType dtype);
 void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale_ub);
-std::pair<Value, Value> quantised_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes);
+std::pair<Value, Value> quantized_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes);
 
 }  // namespace weft

@@ -33,7 +33,7 @@ OP(dynamic_per_token_scaled_int8_quant) {
     const Value scale = div_scalar(amax(replace_nan(abs(x), 0.0)), kMaxCode);
     return Values{int8_codes(x, scale, Value()), scale};
   });
-  op.quantises(int8_dynamic_token());
+  op.quantizes(int8_dynamic_token());
   op.sample({{"x", {5, 96}}});
   op.sample({{"x", {1, 576}}});
   op.sample({{"x", {2, 3, 40}}});

@@ -35,7 +35,7 @@ OP(dynamic_scaled_fp8_quant) {
     return Values{fp8_codes(divided_by_scale(x, scale, "reciprocal"), dtype), scale};
   });
   for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
-    op.quantises(fp8_dynamic_tensor(dtype), {{"dtype", dtype}});
+    op.quantizes(fp8_dynamic_tensor(dtype), {{"dtype", dtype}});
   op.sample({{"x", {5, 96}}});
   op.sample({{"x", {2, 3, 50}}}, {{"minimum_scale", 1.0}, {"dtype", DType::f8e4m3fnuz}});
   op.tolerance(DType::f8e4m3, {});

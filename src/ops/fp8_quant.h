@@ -1,6 +1,6 @@
 #pragma once
 
-// What the quantising fp8 ops share: the range they use, the attributes that choose between vLLM's definitions, and
+// What the quantizing fp8 ops share: the range they use, the attributes that choose between vLLM's definitions, and
 // the steps from magnitudes to scales and from scaled values to codes. All of it in f32; NaN stays NaN.
 //
 //   scale_by   division    scale = magnitude / limit

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// rms_norm of x + x_residual, and the sum itself: (normalised, x + x_residual). What is normalised is the float32 sum
+// rms_norm of x + x_residual, and the sum itself: (normalized, x + x_residual). What is normalized is the float32 sum
 // before it is rounded (intermediate=f32), or the rounded one (intermediate=input_dtype: exactly add, then rms_norm).
 // The maybe_inplace form gives x and x_residual away; results 0 and 1 may live in them.
 std::pair<Value, Value> fused_add_rms_norm(Value x, Value x_residual, Value weight, Scalar epsilon,

@@ -56,12 +56,12 @@ OP(fused_add_rms_norm_per_token_group_quant_int8) {
     check_int8_groups(request, kFusedGroupInt8, x.shape.back());
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
-    const Values normalised = call("fused_add_rms_norm", {v[0], v[1], v[2]},
+    const Values normalized = call("fused_add_rms_norm", {v[0], v[1], v[2]},
                                    {{"epsilon", a.at("epsilon")},
                                     {"variance_size", a.at("variance_size")},
                                     {"intermediate", a.at("intermediate")}});
-    const auto [codes, scale] = quantised_int8_groups(normalised[0], a);
-    return Values{codes, scale, normalised[1]};
+    const auto [codes, scale] = quantized_int8_groups(normalized[0], a);
+    return Values{codes, scale, normalized[1]};
   });
   op.sample({{"x", {3, 64}}, {"x_residual", {3, 64}}, {"weight", {64}}}, {{"epsilon", 1e-6}, {"group_size", 32}});
   op.sample({{"x", {5, 576}}, {"x_residual", {5, 576}}, {"weight", {576}, DType::f32}},

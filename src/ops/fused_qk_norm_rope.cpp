@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-Value normalised_heads(const Value& x, const Value& weight, std::int64_t head_size, const Attribute& epsilon) {
+Value normalized_heads(const Value& x, const Value& weight, std::int64_t head_size, const Attribute& epsilon) {
   const Value heads = reshape(x, {x.dim(0), x.dim(1).number() / head_size, head_size});
   return reshape(call("rms_norm", {heads, weight}, {{"epsilon", epsilon}})[0], x.meta().shape);
 }
@@ -49,8 +49,8 @@ OP(fused_qk_norm_rope) {
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const std::int64_t head_size = a.at("head_size").integer();
     const auto [query, key] =
-        rotary_embedding(v[0], normalised_heads(v[1], v[3], head_size, a.at("epsilon")),
-                         normalised_heads(v[2], v[4], head_size, a.at("epsilon")), v[5], head_size,
+        rotary_embedding(v[0], normalized_heads(v[1], v[3], head_size, a.at("epsilon")),
+                         normalized_heads(v[2], v[4], head_size, a.at("epsilon")), v[5], head_size,
                          a.at("rotary_dim").integer(), a.at("is_neox_style").boolean());
     return Values{query, key};
   });

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// Each head of query and key normalised (rms_norm), then rotated by its token's position.
+// Each head of query and key normalized (rms_norm), then rotated by its token's position.
 //   query [s0, heads * head_size], key [s0, kv_heads * head_size], weights [head_size] or none -> the same two
 std::pair<Value, Value> fused_qk_norm_rope(Value positions, Value query, Value key, Value query_weight,
                                            Value key_weight, Value cos_sin_cache, Scalar epsilon,

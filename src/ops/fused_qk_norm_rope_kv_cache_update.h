@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// Each head of query and key normalised (rms_norm), then rotated by its token's position; the rotated key and the value
+// Each head of query and key normalized (rms_norm), then rotated by its token's position; the rotated key and the value
 // go into their slots of the KV pages.
 //   weights [head_size] or none, the rest as of fused_rope_kv_cache_update -> the rotated query, the pages
 // The maybe_inplace form gives the pages away; the second result lives in them.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Ops that end in a quantisation: what <front>_<quantisation> is for each pair. A front is a gated activation, rms_norm
-// or fused_add_rms_norm; a tail is a quantising op of what the front gives. Schemas list the tensors of both, then what
+// Ops that end in a quantization: what <front>_<quantization> is for each pair. A front is a gated activation, rms_norm
+// or fused_add_rms_norm; a tail is a quantizing op of what the front gives. Schemas list the tensors of both, then what
 // must be given of both, then the rest; results are the codes, the scales where the tail gives any, and the residual.
 
 #include <fmt/core.h>
@@ -26,7 +26,7 @@ struct QuantTail {
   std::string required;    // attributes without default: ", int group_size"
   std::string attributes;  // attributes with one
   std::size_t results = 2;
-  // UserError unless values of this shape can be quantised so; its tensor is this operand, if it has one.
+  // UserError unless values of this shape can be quantized so; its tensor is this operand, if it has one.
   void (*check)(const OpRequest&, const char* op, const Shape&, std::size_t operand);
   Values (*apply)(const Value& values, const Value& tensor, const Attributes&);
   std::vector<SampleTensor> sample_tensors;
@@ -41,7 +41,7 @@ inline QuantTail static_fp8_tail() {
           .results = 1,
           .check = check_static_fp8,
           .apply = [](const Value& values, const Value& scale,
-                      const Attributes& a) { return Values{quantised_static_fp8(values, scale, a)}; },
+                      const Attributes& a) { return Values{quantized_static_fp8(values, scale, a)}; },
           .sample_tensors = {{"scale", {1}, DType::f32, Fill::codes}},
           .samples = {{}, {{"dtype", DType::f8e4m3fnuz}}}};
 }
@@ -53,7 +53,7 @@ inline QuantTail token_fp8_tail() {
                       std::size_t scale_ub) { check_token_fp8(request, op, scale_ub); },
           .apply =
               [](const Value& values, const Value& scale_ub, const Attributes& a) {
-                const auto [codes, scale] = quantised_token_fp8(values, scale_ub, a);
+                const auto [codes, scale] = quantized_token_fp8(values, scale_ub, a);
                 return Values{codes, scale};
               },
           .samples = {{}, {{"codes_by", EnumWord{"reciprocal"}}}}};
@@ -66,7 +66,7 @@ inline QuantTail group_fp8_tail() {
                       std::size_t) { check_group_fp8(request, op, shape); },
           .apply =
               [](const Value& values, const Value&, const Attributes& a) {
-                const auto [codes, scale] = quantised_group_fp8(values, a);
+                const auto [codes, scale] = quantized_group_fp8(values, a);
                 return Values{codes, scale};
               },
           .samples = {{{"group_size", 32}},
@@ -163,9 +163,9 @@ inline void define_rms_norm_quant(OpDefinition& op, const char* name, const Quan
     tail.check(request, name, x.shape, 2);
   });
   op.means([tail](Evaluator&, const Values& v, const Attributes& a) {
-    const Values normalised =
+    const Values normalized =
         call("rms_norm", {v[0], v[1]}, {{"epsilon", a.at("epsilon")}, {"variance_size", a.at("variance_size")}});
-    return tail.apply(normalised[0], tail.has_tensor() ? v[2] : Value(), a);
+    return tail.apply(normalized[0], tail.has_tensor() ? v[2] : Value(), a);
   });
   add_tail_samples(op, tail, {{"x", {5, 192}}, {"weight", {192}}}, {{"epsilon", 1e-6}});
   add_tail_samples(op, tail, {{"x", {1, 576}}, {"weight", {576}, DType::f32}},
@@ -187,12 +187,12 @@ inline void define_fused_add_rms_norm_quant(OpDefinition& op, const char* name, 
     tail.check(request, name, x.shape, 3);
   });
   op.means([tail](Evaluator&, const Values& v, const Attributes& a) {
-    const Values normalised = call("fused_add_rms_norm", {v[0], v[1], v[2]},
+    const Values normalized = call("fused_add_rms_norm", {v[0], v[1], v[2]},
                                    {{"epsilon", a.at("epsilon")},
                                     {"variance_size", a.at("variance_size")},
                                     {"intermediate", a.at("intermediate")}});
-    Values results = tail.apply(normalised[0], tail.has_tensor() ? v[3] : Value(), a);
-    results.push_back(normalised[1]);
+    Values results = tail.apply(normalized[0], tail.has_tensor() ? v[3] : Value(), a);
+    results.push_back(normalized[1]);
     return results;
   });
   add_tail_samples(op, tail, {{"x", {5, 192}}, {"x_residual", {5, 192}}, {"weight", {192}}}, {{"epsilon", 1e-6}});

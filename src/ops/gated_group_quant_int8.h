@@ -27,7 +27,7 @@ inline void define_gated_group_quant_int8(OpDefinition& op, const char* name, Va
     check_int8_groups(request, name, request.operand(0).shape.back().number() / 2);
   });
   op.means([gate](Evaluator&, const Values& v, const Attributes& a) {
-    const auto [codes, scale] = quantised_int8_groups(gate(v[0]), a);
+    const auto [codes, scale] = quantized_int8_groups(gate(v[0]), a);
     return Values{codes, scale};
   });
   op.sample({{"x", {5, 192}}}, {{"group_size", 32}});

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// x times the transpose of weight, in f32, plus bias, rounded to the dtype of x. A block-quantised weight is
-// dequantised.
+// x times the transpose of weight, in f32, plus bias, rounded to the dtype of x. A block-quantized weight is
+// dequantized.
 //   x [..., K], weight [N, K], bias [N] -> [..., N]
 Value linear(Value x, Value weight, Value bias = {});
 

@@ -2,7 +2,7 @@
 
 #include "ops/fp8_quant.h"
 #include "ops/linear.h"
-#include "ops/quantised_linear.h"
+#include "ops/quantized_linear.h"
 #include "ops/scaled_dequantize.h"
 
 namespace weft {
@@ -30,7 +30,7 @@ OP(linear_fp8_block) {
   op.checks([](const OpRequest& request) {
     const Meta& x = request.operand(0);
     const Meta& weight = request.operand(2);
-    check_quantised_linear(request, "linear_fp8_block", 2, 4);
+    check_quantized_linear(request, "linear_fp8_block", 2, 4);
     check_fp8_dtype(x.dtype, "linear_fp8_block", "x");
     const Shape block = request.attributes.at("block").as_shape();
     USER_CHECK(block.size() == 2 && block[0].is_number() && block[1].is_number() && block[0].number() > 0 &&

@@ -4,7 +4,7 @@
 #include "ops/div.h"
 #include "ops/linear.h"
 #include "ops/microscaling.h"
-#include "ops/quantised_linear.h"
+#include "ops/quantized_linear.h"
 #include "ops/scaled_fp4_dequant.h"
 
 namespace weft {
@@ -38,7 +38,7 @@ OP(linear_nvfp4) {
         "dtype=bf16) -> Tensor")
       .function(&weft::linear_nvfp4);
   op.checks([](const OpRequest& request) {
-    check_quantised_linear(request, "linear_nvfp4", 3, 6);
+    check_quantized_linear(request, "linear_nvfp4", 3, 6);
     check_side(request, 0, "x", "scale", "global_scale");
     check_side(request, 3, "weight", "weight_scale", "weight_global_scale");
     const std::string& intermediate = request.attributes.at("intermediate").word();

@@ -3,7 +3,7 @@
 #include "ir/shape_rules.h"
 #include "ops/linear.h"
 #include "ops/mul.h"
-#include "ops/quantised_linear.h"
+#include "ops/quantized_linear.h"
 #include "ops/reshape.h"
 
 namespace weft {
@@ -30,7 +30,7 @@ OP(linear_scaled) {
       .function(&weft::linear_scaled);
   op.checks([](const OpRequest& request) {
     const Meta& x = request.operand(0);
-    check_quantised_linear(request, "linear_scaled", 2, 4);
+    check_quantized_linear(request, "linear_scaled", 2, 4);
     USER_CHECK(x.dtype == DType::f8e4m3 || x.dtype == DType::f8e4m3fnuz || x.dtype == DType::i8,
                "[linear_scaled] x must be of f8e4m3, f8e4m3fnuz or i8, but is {}", x.text());
     check_scale(request.operand(1), x.shape[0], "scale", false);

@@ -30,7 +30,7 @@ OP(mxfp4_quantize) {
     return Values{fp4_codes(div(x, scale), v[0].meta().shape),
                   reshape(cast(scale, DType::f8e8m0), block_counts(v[0].meta().shape, kMicroscalingGroup))};
   });
-  op.quantises(mxfp4_dynamic());
+  op.quantizes(mxfp4_dynamic());
   op.sample({{"x", {5, 96}}});
   op.sample({{"x", {2, 32}, std::nullopt, Fill::zero}});
   op.tolerance(DType::f4e2m1, {});

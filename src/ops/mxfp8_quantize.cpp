@@ -33,7 +33,7 @@ OP(mxfp8_quantize) {
     return Values{reshape(codes, v[0].meta().shape),
                   a.at("swizzled_scales").boolean() ? swizzle_scale(scales) : scales};
   });
-  op.quantises(mxfp8_dynamic());
+  op.quantizes(mxfp8_dynamic());
   op.sample({{"x", {5, 96}}});
   op.sample({{"x", {3, 64}}}, {{"swizzled_scales", true}});
   op.sample({{"x", {2, 32}, std::nullopt, Fill::zero}});

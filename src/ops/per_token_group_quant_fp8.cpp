@@ -21,7 +21,7 @@ constexpr const char* kAttributes[] = {"group_size",         "eps",           "u
                                        "short_last_group",   "dtype"};
 
 // Whole groups of rows in f32: codes like x, scales [..., groups].
-std::pair<Value, Value> quantised_groups(const Value& x, std::int64_t group, const Attributes& a) {
+std::pair<Value, Value> quantized_groups(const Value& x, std::int64_t group, const Attributes& a) {
   const DType dtype = a.at("dtype").dtype();
   Shape scales = x.meta().shape;
   scales.back() = scales.back().number() / group;
@@ -37,11 +37,11 @@ std::pair<Value, Value> quantised_groups(const Value& x, std::int64_t group, con
 }
 
 // The same where the last group is short: whole groups and the rest, one behind the other.
-std::pair<Value, Value> quantised_with_rest(const Value& x, std::int64_t group, const Attributes& a) {
+std::pair<Value, Value> quantized_with_rest(const Value& x, std::int64_t group, const Attributes& a) {
   const std::int64_t columns = x.dim(-1).number(), whole = columns / group * group;
-  const auto [rest, rest_scale] = quantised_groups(slice(x, -1, whole, columns), columns - whole, a);
+  const auto [rest, rest_scale] = quantized_groups(slice(x, -1, whole, columns), columns - whole, a);
   if (whole == 0) return {rest, rest_scale};
-  const auto [codes, scale] = quantised_groups(slice(x, -1, 0, whole), group, a);
+  const auto [codes, scale] = quantized_groups(slice(x, -1, 0, whole), group, a);
   return {concat({codes, rest}, -1), concat({scale, rest_scale}, -1)};
 }
 
@@ -101,7 +101,7 @@ void check_group_fp8(const OpRequest& request, const char* op, const Shape& shap
              "[{}] tma_aligned_scales are column-major: column_major_scales must be true, but is false", op);
 }
 
-std::pair<Value, Value> quantised_group_fp8(const Value& x, const Attributes& attributes) {
+std::pair<Value, Value> quantized_group_fp8(const Value& x, const Attributes& attributes) {
   NamedAttributes own;
   for (const char* name : kAttributes) own.emplace_back(name, attributes.at(name));
   Values results = call(kGroupFp8, {x}, own);
@@ -122,14 +122,14 @@ OP(per_token_group_quant_fp8) {
     const std::int64_t group = a.at("group_size").integer();
     const Value x = cast(v[0], DType::f32);
     const bool whole = x.dim(-1).number() % group == 0;
-    const auto [codes, scale] = whole ? quantised_groups(x, group, a) : quantised_with_rest(x, group, a);
+    const auto [codes, scale] = whole ? quantized_groups(x, group, a) : quantized_with_rest(x, group, a);
     if (!a.at("column_major_scales").boolean()) return Values{codes, scale};
     return Values{codes,
                   lay_out(scale, column_major_strides(scale.meta().shape, a.at("tma_aligned_scales").boolean()))};
   });
   for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
     for (const std::int64_t group : {64, 128})
-      op.quantises(fp8_dynamic_group(dtype, group), {{"group_size", group}, {"dtype", dtype}});
+      op.quantizes(fp8_dynamic_group(dtype, group), {{"group_size", group}, {"dtype", dtype}});
   op.sample({{"x", {5, 256}}}, {{"group_size", 64}});
   op.sample({{"x", {1, 576}}}, {{"group_size", 64}, {"scale_by", EnumWord{"reciprocal"}}});
   op.sample({{"x", {5, 256}}}, {{"group_size", 64}, {"use_ue8m0", true}, {"column_major_scales", true}});

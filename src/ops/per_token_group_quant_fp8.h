@@ -21,7 +21,7 @@ std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_si
                                                   bool short_last_group = false, DType dtype = DType::f8e4m3);
 
 // What ops share that end in this one: its attributes behind group_size, how a typed call states them, what they must
-// be where `op` quantises rows of this shape (UserError otherwise), and the last step.
+// be where `op` quantizes rows of this shape (UserError otherwise), and the last step.
 inline constexpr const char* kGroupFp8Attributes =
     "float eps=1e-10, bool use_ue8m0=False, bool column_major_scales=False, bool tma_aligned_scales=False, float "
     "minimum_scale=0.0, float ue8m0_minimum=1e-10, str scale_by=division, bool short_last_group=False, ScalarType "
@@ -31,6 +31,6 @@ NamedAttributes group_fp8_attributes(std::int64_t group_size, const Scalar& eps,
                                      const Scalar& ue8m0_minimum, const std::string& scale_by, bool short_last_group,
                                      DType dtype);
 void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape);
-std::pair<Value, Value> quantised_group_fp8(const Value& x, const Attributes& attributes);
+std::pair<Value, Value> quantized_group_fp8(const Value& x, const Attributes& attributes);
 
 }  // namespace weft

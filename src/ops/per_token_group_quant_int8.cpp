@@ -31,7 +31,7 @@ void check_int8_groups(const OpRequest& request, const char* op, const Dim& colu
              "[{}] rounding must be nearest or toward_zero, but is {}", op, rounding);
 }
 
-std::pair<Value, Value> quantised_int8_groups(const Value& x, const Attributes& attributes) {
+std::pair<Value, Value> quantized_int8_groups(const Value& x, const Attributes& attributes) {
   Values results = call("per_token_group_quant_int8", {x},
                         {{"group_size", attributes.at("group_size")},
                          {"eps", attributes.at("eps")},
@@ -66,7 +66,7 @@ OP(per_token_group_quant_int8) {
     if (a.at("rounding").word() == "nearest") codes = round(codes);
     return Values{reshape(cast(codes, DType::i8), v[0].meta().shape), reshape(scale, scales)};
   });
-  op.quantises(int8_dynamic_group(32), {{"group_size", 32}});
+  op.quantizes(int8_dynamic_group(32), {{"group_size", 32}});
   op.sample({{"x", {5, 96}}}, {{"group_size", 32}});
   op.sample({{"x", {1, 576}}}, {{"group_size", 32}});
   op.sample({{"x", {3, 128}}}, {{"group_size", 64}, {"rounding", EnumWord{"toward_zero"}}});

@@ -30,9 +30,9 @@ OP(rms_norm_per_token_group_quant_int8) {
     check_int8_groups(request, "rms_norm_per_token_group_quant_int8", x.shape.back());
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
-    const Values normalised =
+    const Values normalized =
         call("rms_norm", {v[0], v[1]}, {{"epsilon", a.at("epsilon")}, {"variance_size", a.at("variance_size")}});
-    const auto [codes, scale] = quantised_int8_groups(normalised[0], a);
+    const auto [codes, scale] = quantized_int8_groups(normalized[0], a);
     return Values{codes, scale};
   });
   op.sample({{"x", {3, 64}}, {"weight", {64}}}, {{"epsilon", 1e-6}, {"group_size", 32}});

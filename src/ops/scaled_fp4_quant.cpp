@@ -43,7 +43,7 @@ OP(scaled_fp4_quant) {
     const Value scales = reshape(scale, block_counts(v[0].meta().shape, kNvfp4Group));
     return Values{codes, a.at("swizzled_scales").boolean() ? swizzle_scale(scales) : scales};
   });
-  op.quantises(nvfp4_dynamic());
+  op.quantizes(nvfp4_dynamic());
   op.sample({{"x", {5, 96}}, {"global_scale", {1}, DType::f32, Fill::positive}}, {{"swizzled_scales", false}});
   op.sample({{"x", {3, 64}}, {"global_scale", {}, DType::f32, Fill::positive}});
   op.sample({{"x", {2, 32}, std::nullopt, Fill::zero}, {"global_scale", {1}, DType::f32, Fill::positive}});

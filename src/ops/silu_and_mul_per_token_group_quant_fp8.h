@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// per_token_group_quant_fp8 of silu_and_mul: codes and scales. What is quantised is rounded to the dtype of x
+// per_token_group_quant_fp8 of silu_and_mul: codes and scales. What is quantized is rounded to the dtype of x
 // (intermediate=input_dtype) or kept in f32 (intermediate=f32).
 //   x [..., 2 d] -> dtype [..., d], f32 [..., d / group_size]
 std::pair<Value, Value> silu_and_mul_per_token_group_quant_fp8(

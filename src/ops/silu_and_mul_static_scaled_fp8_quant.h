@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// static_scaled_fp8_quant of silu_and_mul: codes. What is quantised is rounded to the dtype of x
+// static_scaled_fp8_quant of silu_and_mul: codes. What is quantized is rounded to the dtype of x
 // (intermediate=input_dtype) or kept in f32 (intermediate=f32).
 //   x [..., 2 d], scale f32 [1] or groups of it -> dtype [..., d]
 Value silu_and_mul_static_scaled_fp8_quant(Value x, Value scale, std::string intermediate = "input_dtype",

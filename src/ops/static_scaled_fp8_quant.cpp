@@ -96,7 +96,7 @@ void check_static_fp8(const OpRequest& request, const char* op, const Shape& sha
   if (!is_one_scale(meta)) checked_groups(shape, meta, request.attributes.at("group_shape"), op);
 }
 
-Value quantised_static_fp8(const Value& x, const Value& scale, const Attributes& attributes) {
+Value quantized_static_fp8(const Value& x, const Value& scale, const Attributes& attributes) {
   return call("static_scaled_fp8_quant", {x, scale},
               {{"group_shape", attributes.at("group_shape")}, {"dtype", attributes.at("dtype")}})[0];
 }
@@ -118,7 +118,7 @@ OP(static_scaled_fp8_quant) {
     return Values{fp8_codes(scaled, a.at("dtype").dtype())};
   });
   for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
-    op.quantises(fp8_static_tensor(dtype), {{"group_shape", Attribute()}, {"dtype", dtype}});
+    op.quantizes(fp8_static_tensor(dtype), {{"group_shape", Attribute()}, {"dtype", dtype}});
   op.sample({{"x", {5, 96}}, {"scale", {1}, DType::f32, Fill::codes}});
   op.sample({{"x", {3, 64}}, {"scale", {}, DType::f32, Fill::codes}}, {{"dtype", DType::f8e4m3fnuz}});
   op.sample({{"x", {5, 96}}, {"scale", {5, 3}, DType::f32, Fill::codes}});

@@ -15,6 +15,6 @@ Value static_scaled_fp8_quant(Value x, Value scale, std::optional<Shape> group_s
 // otherwise; `scale` is the operand's number), and the last step.
 inline constexpr const char* kStaticFp8Attributes = "int[]? group_shape=None, ScalarType dtype=f8e4m3";
 void check_static_fp8(const OpRequest& request, const char* op, const Shape& shape, std::size_t scale);
-Value quantised_static_fp8(const Value& x, const Value& scale, const Attributes& attributes);
+Value quantized_static_fp8(const Value& x, const Value& scale, const Attributes& attributes);
 
 }  // namespace weft

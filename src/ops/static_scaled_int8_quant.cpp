@@ -46,7 +46,7 @@ OP(static_scaled_int8_quant) {
     const Value zero_point = v[2].present() ? cast(reshape(v[2], {1}), DType::f32) : Value();
     return Values{int8_codes(cast(v[0], DType::f32), reshape(v[1], {1}), zero_point)};
   });
-  op.quantises(int8_static_tensor());
+  op.quantizes(int8_static_tensor());
   op.sample({{"x", {5, 96}}, {"scale", {1}, DType::f32, Fill::codes}});
   op.sample({{"x", {2, 3, 40}}, {"scale", {}, DType::f32, Fill::codes}, {"zero_point", {1}, DType::i32, Fill::codes}});
   op.tolerance(DType::i8, {});

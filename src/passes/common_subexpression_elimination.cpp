@@ -2,7 +2,7 @@
 //
 //   %a = silu(%x)  %b = silu(%x)  use(%a, %b)   ->   %a = silu(%x)  use(%a, %a)
 //
-// So q, k and v share one quantisation of their input. Fresh memory (`empty`) and copies (`clone`) stay apart.
+// So q, k and v share one quantization of their input. Fresh memory (`empty`) and copies (`clone`) stay apart.
 
 #include <algorithm>
 #include <tuple>

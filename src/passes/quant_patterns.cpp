@@ -9,8 +9,8 @@
 namespace weft {
 namespace {
 
-// A quantising op, what its schemes want of its attributes, and the op that is the front and it in one.
-struct Quantiser {
+// A quantizing op, what its schemes want of its attributes, and the op that is the front and it in one.
+struct Quantizer {
   const Op* op = nullptr;
   const Op* fused = nullptr;
   std::map<std::string, std::vector<Attribute>> wanted;
@@ -25,11 +25,11 @@ struct Quantiser {
 
 class QuantPattern {
  public:
-  QuantPattern(const OpTable& ops, const Op& front, const Quantiser& quantiser)
-      : front_(front), quantiser_(quantiser), fused_(*quantiser.fused), pattern_(fused_.name, ops) {}
+  QuantPattern(const OpTable& ops, const Op& front, const Quantizer& quantizer)
+      : front_(front), quantizer_(quantizer), fused_(*quantizer.fused), pattern_(fused_.name, ops) {}
 
   PatternDefinition make() && {
-    const Op& tail = *quantiser_.op;
+    const Op& tail = *quantizer_.op;
     // In the order of the fused op, as a reader of the pattern expects them.
     for (const Parameter& parameter : fused_.schema.parameters)
       if (is_of(front_, parameter) || is_of(tail, parameter)) stand_for(parameter);
@@ -51,19 +51,19 @@ class QuantPattern {
       values_.emplace(parameter.name, pattern_.value(parameter.name));
       return;
     }
-    const auto wanted = quantiser_.wanted.find(parameter.name);
-    if (wanted != quantiser_.wanted.end() && wanted->second.size() == 1) {
+    const auto wanted = quantizer_.wanted.find(parameter.name);
+    if (wanted != quantizer_.wanted.end() && wanted->second.size() == 1) {
       attributes_.emplace_back(parameter.name, wanted->second[0]);
       return;
     }
     attributes_.emplace_back(parameter.name, pattern_.attribute(parameter.name, parameter.type));
-    if (wanted != quantiser_.wanted.end()) pattern_.one_of(parameter.name, wanted->second);
+    if (wanted != quantizer_.wanted.end()) pattern_.one_of(parameter.name, wanted->second);
   }
 
-  // What the op takes; the tensor that is quantised stands first.
-  Values values_of(const Op& op, const Value& quantised) const {
+  // What the op takes; the tensor that is quantized stands first.
+  Values values_of(const Op& op, const Value& quantized) const {
     Values values;
-    if (quantised.present()) values.push_back(quantised);
+    if (quantized.present()) values.push_back(quantized);
     for (std::size_t i = values.size(); i < op.schema.tensor_count(); ++i)
       values.push_back(values_.at(op.schema.parameters[i].name));
     return values;
@@ -78,7 +78,7 @@ class QuantPattern {
   }
 
   const Op& front_;
-  const Quantiser& quantiser_;
+  const Quantizer& quantizer_;
   const Op& fused_;
   PatternDefinition pattern_;
   std::map<std::string, Value> values_;
@@ -100,21 +100,21 @@ std::vector<QuantKey> joined_schemes(DType fp8) {
 void add_quant_patterns(PatternList& patterns, const std::vector<std::string>& fronts) {
   const SchemeTable schemes(patterns.ops());
   for (const std::string& front : fronts) {
-    std::vector<Quantiser> quantisers;
+    std::vector<Quantizer> quantizers;
     for (const QuantKey& key : joined_schemes(patterns.fp8())) {
       const SchemeRow* row = schemes.find(key);
-      CHECK(row != nullptr, "[{}] no op quantises by {}, which the pattern of {} needs", patterns.fusion(), key.text(),
+      CHECK(row != nullptr, "[{}] no op quantizes by {}, which the pattern of {} needs", patterns.fusion(), key.text(),
             front);
       const Op* fused = schemes.fused(front, *row);
       CHECK(fused != nullptr, "[{}] no op is {} and {} in one, which the pattern over {} needs", patterns.fusion(),
-            front, row->quantiser->name, key.text());
-      auto known = std::find_if(quantisers.begin(), quantisers.end(),
-                                [&](const Quantiser& one) { return one.op == row->quantiser; });
-      if (known == quantisers.end()) known = quantisers.insert(known, Quantiser{row->quantiser, fused, {}});
+            front, row->quantizer->name, key.text());
+      auto known = std::find_if(quantizers.begin(), quantizers.end(),
+                                [&](const Quantizer& one) { return one.op == row->quantizer; });
+      if (known == quantizers.end()) known = quantizers.insert(known, Quantizer{row->quantizer, fused, {}});
       known->add(*row);
     }
-    for (const Quantiser& quantiser : quantisers)
-      patterns.add(QuantPattern(patterns.ops(), patterns.ops().at(front), quantiser).make());
+    for (const Quantizer& quantizer : quantizers)
+      patterns.add(QuantPattern(patterns.ops(), patterns.ops().at(front), quantizer).make());
   }
 }
 

@@ -36,8 +36,8 @@ class RopePattern {
   }
 
   Values before() const {
-    const Value q = neighbours_.norms ? normalised(query_, query_weight_, "?query_heads", "?query_width") : query_;
-    const Value k = neighbours_.norms ? normalised(key_, key_weight_, "?key_heads", "?key_width") : key_;
+    const Value q = neighbours_.norms ? normalized(query_, query_weight_, "?query_heads", "?query_width") : query_;
+    const Value k = neighbours_.norms ? normalized(key_, key_weight_, "?key_heads", "?key_width") : key_;
     const Values rotated = call("rotary_embedding", {positions_, q, k, table_}, rotation_);
     if (!neighbours_.cache_update) return rotated;
     return {rotated[0], call("kv_cache_update", {by_head(rotated[1], "?key_heads"), value_, kv_, slots_}, {})[0]};
@@ -65,7 +65,7 @@ class RopePattern {
     return reshape(x, {tokens_, Dim::symbol(heads), Dim::symbol("?head_size")});
   }
 
-  Value normalised(const Value& x, const Value& weight, const char* heads, const char* width) const {
+  Value normalized(const Value& x, const Value& weight, const char* heads, const char* width) const {
     const NamedAttributes norm = {{"epsilon", epsilon_}, {"variance_size", Attribute()}};
     return reshape(call("rms_norm", {by_head(x, heads), weight}, norm)[0], {tokens_, Dim::symbol(width)});
   }

@@ -15,7 +15,7 @@ const SchemeRow* SchemeTable::find(const QuantKey& key) const {
 }
 
 const Op* SchemeTable::fused(const std::string& front, const SchemeRow& row) const {
-  return ops_.find(front + "_" + row.quantiser->name);
+  return ops_.find(front + "_" + row.quantizer->name);
 }
 
 }  // namespace weft

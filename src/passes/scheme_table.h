@@ -1,6 +1,6 @@
 #pragma once
 
-// What the ops say of schemes of quantisation: which op quantises by one, and with which ops it is joined in one.
+// What the ops say of schemes of quantization: which op quantizes by one, and with which ops it is joined in one.
 
 #include <string>
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// An op that quantises by a scheme, and the attributes with which it does.
+// An op that quantizes by a scheme, and the attributes with which it does.
 struct SchemeRow {
   QuantKey key;
-  const Op* quantiser = nullptr;
+  const Op* quantizer = nullptr;
   NamedAttributes attributes;
 };
 
@@ -20,9 +20,9 @@ class SchemeTable {
  public:
   explicit SchemeTable(const OpTable& ops);
   const std::vector<SchemeRow>& rows() const { return rows_; }
-  // The first op that quantises so; null when none does.
+  // The first op that quantizes so; null when none does.
   const SchemeRow* find(const QuantKey& key) const;
-  // The op that does what `front` and then the quantiser do, which is named after both; null when there is none.
+  // The op that does what `front` and then the quantizer do, which is named after both; null when there is none.
   const Op* fused(const std::string& front, const SchemeRow& row) const;
 
  private:

@@ -113,7 +113,7 @@ void quantize_row(DType dtype, const float* values, std::byte* blocks, std::int6
   check_blocks(dtype, count);
   const std::int64_t block_bytes = dtype_info(dtype).block_bytes;
   for (std::int64_t i = 0; i < count; ++i)
-    USER_CHECK(std::isfinite(values[i]), "[{}] only finite values can be quantised, but element {} is {}",
+    USER_CHECK(std::isfinite(values[i]), "[{}] only finite values can be quantized, but element {} is {}",
                dtype_text(dtype), i, values[i]);
   for (std::int64_t b = 0; b < count / kBlockElements; ++b) {
     const float* x = values + b * kBlockElements;

@@ -42,7 +42,7 @@ struct Meta {
   // UserError when the rank is above kMaxRank, an extent is a negative number, or the last one does not fill whole
   // blocks of the dtype.
   static Meta tensor(DType dtype, Shape shape);
-  // Strides equal to the contiguous ones are dropped; strides of extent-1 dims are normalised away. UserError when the
+  // Strides equal to the contiguous ones are dropped; strides of extent-1 dims are normalized away. UserError when the
   // counts of strides and dims differ, a stride is a negative number, or a block type is given strides of its own.
   static Meta strided(DType dtype, Shape shape, Shape strides);
   static Meta pages(KvLayout layout);

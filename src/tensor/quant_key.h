@@ -1,6 +1,6 @@
 #pragma once
 
-// What names a scheme of quantisation, as vLLM's QuantKey: the dtype of the codes, and what a scale is for.
+// What names a scheme of quantization, as vLLM's QuantKey: the dtype of the codes, and what a scale is for.
 
 #include <cstdint>
 #include <optional>

@@ -69,7 +69,7 @@ TEST(BenchFusions, CountsTheBytesOfBothWays) {
     if (call.find("f32[3, 128]") == std::string("silu_and_mul_per_token_group_quant_int8(").size())
       expect(row, "silu_and_mul_per_token_group_quant_int8@cpu", 3 * (128 * 4 + 64 + 2 * 4),
              "silu_and_mul@cpu+per_token_group_quant_int8@cpu", 3 * (128 * 4 + 64 * 4 + 64 * 4 + 64 + 2 * 4));
-    // Three parts: a sum, the normalisation of it, and its codes.
+    // Three parts: a sum, the normalization of it, and its codes.
     if (call.find("f16[3, 64], f16[3, 64], f16[64]") != std::string::npos && call.find("bf16") == std::string::npos)
       expect(row, "fused_add_rms_norm_per_token_group_quant_int8@cpu", 64 * 2 + 3 * (64 * 2 * 3 + 64 + 2 * 4),
              "add@cpu+rms_norm@cpu+per_token_group_quant_int8@cpu",

@@ -205,7 +205,7 @@ class Maker {
     }
   }
 
-  // Codes by the largest magnitude of a group or row, as quantising ops make them.
+  // Codes by the largest magnitude of a group or row, as quantizing ops make them.
   void codes(int a) {
     if (domain_of(a) != RowDomain::element) return;
     const bool is_i8 = below(2) == 0;

@@ -18,7 +18,7 @@ const std::vector<std::string> kGroups = {"tp"};
 
 struct Form {
   int ranks = 2;
-  bool is_quantised = false;  // what goes into products, by a static scale
+  bool is_quantized = false;  // what goes into products, by a static scale
   bool is_whole = false;      // one process has the parts of all ranks, and adds them
 };
 
@@ -31,7 +31,7 @@ class ModelText {
     std::string rows = sum("e", 0);
     line("%n0 = rms_norm({}, {}, epsilon=1e-05)", rows, input("norm0", {kWidth}));
     for (int block = 0; block < 2 * kLayers; ++block) {
-      const std::string into = form_.is_quantised ? quantised(block) : fmt::format("%n{}", block);
+      const std::string into = form_.is_quantized ? quantized(block) : fmt::format("%n{}", block);
       const std::int64_t part = kInner / form_.ranks;
       for (const int rank : parts()) {
         line("%u{0}.{1} = linear({2}, {3})", block, rank, into, weight("up", block, rank, {2 * part, kWidth}));
@@ -88,7 +88,7 @@ class ModelText {
     return total;
   }
 
-  std::string quantised(int block) {
+  std::string quantized(int block) {
     line("%c{0} = static_scaled_fp8_quant(%n{0}, {1})", block, input("scale" + std::to_string(block), {1}));
     line("%v{0} = cast(%c{0}, dtype=f32)", block);
     return fmt::format("%v{}", block);
@@ -168,8 +168,8 @@ const std::pair<std::string, std::string> kOn = {"cc.pass_config.enable_sp", "tr
 
 TEST(SequenceParallel, ThreadsGiveTheBitsOfOneProcess) {
   for (const int ranks : {2, 4})
-    for (const bool is_quantised : {false, true}) {
-      const Form form{.ranks = ranks, .is_quantised = is_quantised};
+    for (const bool is_quantized : {false, true}) {
+      const Form form{.ranks = ranks, .is_quantized = is_quantized};
       const Tensor wanted = whole(form);
       std::vector<std::vector<std::pair<std::string, std::string>>> choices = {{}, {kOn}};
       if (ranks == 2) choices.push_back({{"enforce-eager", "true"}});
@@ -193,7 +193,7 @@ TEST(SequenceParallel, ThreadsMoveAsManyBytesAsCounted) {
     EXPECT_EQ(on.shared_norms, kNorms);
     EXPECT_EQ(on.traffic.meetings, 2 * kNorms) << "a share is cut out of nothing, and no residual is gathered";
     EXPECT_EQ(on.traffic.bytes, 2 * kNorms * bytes);
-    const Ran codes = run_on_ranks({.ranks = ranks, .is_quantised = true}, {kOn});
+    const Ran codes = run_on_ranks({.ranks = ranks, .is_quantized = true}, {kOn});
     EXPECT_EQ(codes.shared_norms, kNorms);
     EXPECT_EQ(codes.gathered_codes, kNorms - 1);
     EXPECT_EQ(codes.traffic.meetings, 2 * kNorms);

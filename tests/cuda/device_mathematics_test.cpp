@@ -42,7 +42,7 @@ struct Written {
   std::vector<float> scales;
 };
 
-Written normalised(const std::string& kernel, DType dtype, std::size_t output_bytes) {
+Written normalized(const std::string& kernel, DType dtype, std::size_t output_bytes) {
   const std::vector<std::byte> x = random_numbers(dtype, kRows * kColumns, 1);
   const std::vector<std::byte> residual = random_numbers(dtype, kRows * kColumns, 2);
   const std::vector<std::byte> weight = random_numbers(dtype, kColumns, 3);
@@ -74,13 +74,13 @@ Written normalised(const std::string& kernel, DType dtype, std::size_t output_by
   return written;
 }
 
-TEST(DeviceMathematics, NormalisesWithinTheLastPlacesOfTheHouse) {
+TEST(DeviceMathematics, NormalizesWithinTheLastPlacesOfTheHouse) {
   for (const std::string front : {"rms_norm", "fused_add_rms_norm"}) {
     for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
       const std::string kernel = fmt::format("{}_{}_plain_", front, dtype_text(dtype));
       const std::size_t bytes = kRows * kColumns * static_cast<std::size_t>(dtype_info(dtype).block_bytes);
-      const Written house = normalised(kernel + "house", dtype, bytes);
-      const Written device = normalised(kernel + "device", dtype, bytes);
+      const Written house = normalized(kernel + "house", dtype, bytes);
+      const Written device = normalized(kernel + "device", dtype, bytes);
       // Two roundings apart at most: of the norm and of the product.
       const float step = dtype == DType::bf16 ? 0x1p-6f : dtype == DType::f16 ? 0x1p-9f : 0x1p-20f;
       for (std::int64_t i = 0; i < kRows * kColumns; ++i) {
@@ -95,8 +95,8 @@ TEST(DeviceMathematics, GivesCodesOneStepFromTheHouses) {
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
     for (const std::string tail : {"static_f8e4m3", "token_f8e4m3", "group_f8e4m3", "group_i8"}) {
       const std::string kernel = fmt::format("fused_add_rms_norm_{}_{}_", dtype_text(dtype), tail);
-      const Written house = normalised(kernel + "house", dtype, kRows * kColumns);
-      const Written device = normalised(kernel + "device", dtype, kRows * kColumns);
+      const Written house = normalized(kernel + "house", dtype, kRows * kColumns);
+      const Written device = normalized(kernel + "device", dtype, kRows * kColumns);
       std::int64_t differing = 0;
       for (std::size_t i = 0; i < house.output.size(); ++i) {
         const std::int64_t step = step_of_codes(house.output[i], device.output[i], tail == "group_i8");

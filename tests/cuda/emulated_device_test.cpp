@@ -31,13 +31,13 @@ struct Chain {
   }
 
   void bring(const std::vector<float>& values) { driver->copy(stream, x, values.data(), kElements * 4); }
-  void normalise(Stream on) {
+  void normalize(Stream on) {
     const RmsNormArguments arguments{
         .x = x, .output = normal, .epsilon = 1e-6f, .columns = kColumns, .variance_columns = kColumns};
     const Function function = driver->find_function(module, "rms_norm_f32_plain_house", sizeof arguments);
     driver->launch(on, function, {.blocks = {kRows, 1, 1}, .threads = {256, 1, 1}}, arguments);
   }
-  void quantise(Stream on) {
+  void quantize(Stream on) {
     PerTokenGroupQuantArguments arguments{.x = normal,
                                           .codes = codes,
                                           .places = {static_cast<float*>(scales), kGroups, 1},
@@ -78,8 +78,8 @@ TEST(EmulatedDevice, RunsKernelsInTheOrderOfTheirStream) {
     Chain chain(seed);
     const std::vector<float> x = rows_with(4);
     chain.bring(x);
-    chain.normalise(chain.stream);
-    chain.quantise(chain.stream);
+    chain.normalize(chain.stream);
+    chain.quantize(chain.stream);
     EXPECT_EQ(chain.codes_now(), codes_of(4));
   }
 }
@@ -94,14 +94,14 @@ int right_over_two_streams(bool has_event, int seeds) {
     driver.fill(chain.stream, chain.normal, 0, kElements * 4);
     driver.synchronise(chain.stream);
     const Stream second = driver.create_stream(0);
-    const Event normalised = driver.create_event(0), quantised = driver.create_event(0);
+    const Event normalized = driver.create_event(0), quantized = driver.create_event(0);
     chain.bring(x);
-    chain.normalise(chain.stream);
-    driver.record(normalised, chain.stream);
-    if (has_event) driver.wait(second, normalised);
-    chain.quantise(second);
-    driver.record(quantised, second);
-    driver.wait(chain.stream, quantised);
+    chain.normalize(chain.stream);
+    driver.record(normalized, chain.stream);
+    if (has_event) driver.wait(second, normalized);
+    chain.quantize(second);
+    driver.record(quantized, second);
+    driver.wait(chain.stream, quantized);
     right += chain.codes_now() == codes_of(4) ? 1 : 0;
   }
   return right;
@@ -117,8 +117,8 @@ TEST(EmulatedDevice, ReplaysACapturedChainOnWhatLiesThere) {
   Driver& driver = *chain.driver;
   driver.make_current(chain.stream);
   CaptureScope capture(driver, chain.stream);
-  chain.normalise(chain.stream);
-  chain.quantise(chain.stream);
+  chain.normalize(chain.stream);
+  chain.quantize(chain.stream);
   const auto graph = capture.end();
   const ExecutableGraph executable = driver.instantiate(*graph);
   for (const float peak : {2.0f, 4.0f, 8.0f}) {
@@ -133,7 +133,7 @@ TEST(EmulatedDevice, NamesTheKernelThatTouchesWhatIsNotItsOwn) {
   Chain chain(1);
   std::vector<float> of_the_host(kElements);
   chain.x = of_the_host.data();
-  chain.normalise(chain.stream);
+  chain.normalize(chain.stream);
   const std::string message = message_of<DeviceError>([&] { chain.driver->synchronise(chain.stream); });
   EXPECT_NE(message.find("rms_norm_f32_plain_house"), std::string::npos) << message;
   EXPECT_NE(message.find("memory that was not given to it"), std::string::npos) << message;

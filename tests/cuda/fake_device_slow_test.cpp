@@ -40,7 +40,7 @@ TEST_F(FakeCudaDevice, GeneratesTheTextOfTheCpu) {
   }
 }
 
-TEST_F(FakeCudaDevice, RunsNormsAndQuantisationsByKernelsOfCuda) {
+TEST_F(FakeCudaDevice, RunsNormsAndQuantizationsByKernelsOfCuda) {
   const std::string explained = output({"explain", "--device", "fake-cuda"});
   for (const char* op : {"fused_add_rms_norm_per_token_group_quant_int8", "silu_and_mul_per_token_group_quant_int8"})
     EXPECT_TRUE(std::regex_search(explained, std::regex(std::string(op) + " +cuda "))) << op << "\n" << explained;

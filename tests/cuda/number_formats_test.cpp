@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/device/codes.cuh"
 #include "kernels/cuda/device/elements.cuh"
-#include "kernels/cuda/device/group_quantisation.cuh"
+#include "kernels/cuda/device/group_quantization.cuh"
 #include "tensor/float4.h"
 #include "tests/tensor/random_source.h"
 

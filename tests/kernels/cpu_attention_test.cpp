@@ -126,7 +126,7 @@ class Session {
     }
   }
 
-  // What the last step attended, quantised by attention's kernel and behind it.
+  // What the last step attended, quantized by attention's kernel and behind it.
   void expect_same_codes(const OpTable& ops, const std::string& tail, const Tensor& given,
                          const NamedAttributes& attributes) {
     Tensor rows = attended_;
@@ -302,7 +302,7 @@ TEST(CpuAttention, GivesTheSameBitsWhicheverThreadAttendsASegment) {
   });
 }
 
-TEST(CpuAttention, GivesTheCodesOfTheTwoOpsWhereItQuantises) {
+TEST(CpuAttention, GivesTheCodesOfTheTwoOpsWhereItQuantizes) {
   const OpTable ops = make_op_table();
   const Tensor fp8_scale = tensor_of(DType::f32, {1}, {0.02F}), global_scale = tensor_of(DType::f32, {1}, {100});
   for (const Heads& heads : {Heads{9, 3, 64}, {8, 1, 48}, {5, 1, 16}, {7, 7, 32}}) {

@@ -9,7 +9,7 @@
 
 #include "tensor/convert.h"
 #include "tensor/float8.h"
-#include "tests/kernels/cpu_quantised_rows_support.h"
+#include "tests/kernels/cpu_quantized_rows_support.h"
 
 namespace weft::cpu_fnuz_tail_test {
 
@@ -143,7 +143,7 @@ TEST(CpuFnuzTail, RowsHaveTheScalesAndCodesOfTheMeaning) {
         SCOPED_TRACE(fmt::format("{}, {}", ceiling, dtype_text(dtype)));
         const Tensor x = tensor_of(dtype, {kRows, kColumns}, rows_with_specials(kRows, kColumns, 4));
         const std::vector<float> values = values_of(x);
-        const auto came = quantised(kernels, tail, x);
+        const auto came = quantized(kernels, tail, x);
         for (std::int64_t row = 0; row < kRows; ++row) {
           const float* from = values.data() + row * kColumns;
           float magnitude = 0;
@@ -175,12 +175,12 @@ TEST(CpuFnuzTail, EndsOtherOpsWithTheBitsOfTheTwo) {
       const Tensor weight = tensor_of(dtype, {kColumns}, normal_values(kColumns, 5));
       const Attributes norm{{"epsilon", 1e-5}, {"variance_size", Attribute()}};
       const Tensor product = kernels.call("silu_and_mul", {wide}, {}, {x.meta})[0];
-      const Tensor normalised = kernels.call("rms_norm", {x, weight}, norm, {x.meta})[0];
+      const Tensor normalized = kernels.call("rms_norm", {x, weight}, norm, {x.meta})[0];
       for (const Tail& tail : fnuz_tails(kColumns)) {
         SCOPED_TRACE(fmt::format("{}, {}, {}", ceiling, dtype_text(dtype), tail.op));
-        expect_same_results(quantised(kernels, tail, product),
+        expect_same_results(quantized(kernels, tail, product),
                             fused(kernels, "silu_and_mul", tail, {wide}, {{"intermediate", EnumWord{"input_dtype"}}}));
-        expect_same_results(quantised(kernels, tail, normalised), fused(kernels, "rms_norm", tail, {x, weight}, norm));
+        expect_same_results(quantized(kernels, tail, normalized), fused(kernels, "rms_norm", tail, {x, weight}, norm));
       }
     }
   }

@@ -14,14 +14,14 @@ namespace weft::cpu_fp4_tail_test {
 
 constexpr std::int64_t kGroup = 16;
 
-struct Quantised {
+struct Quantized {
   std::vector<std::uint8_t> codes;  // one an element
   std::vector<std::uint8_t> scales;
 };
 
-Quantised defined(const std::vector<float>& x, float global_scale) {
+Quantized defined(const std::vector<float>& x, float global_scale) {
   const auto reciprocal = [](float value) { return value == 0 ? 0.0f : 1 / value; };
-  Quantised result;
+  Quantized result;
   for (std::size_t first = 0; first < x.size(); first += kGroup) {
     float magnitude = 0;
     for (std::size_t i = first; i < first + kGroup; ++i)
@@ -36,7 +36,7 @@ Quantised defined(const std::vector<float>& x, float global_scale) {
   return result;
 }
 
-std::vector<Tensor> quantised(RowKernels& kernels, const Tensor& x, float global_scale, bool swizzled) {
+std::vector<Tensor> quantized(RowKernels& kernels, const Tensor& x, float global_scale, bool swizzled) {
   const std::int64_t rows = x.meta.shape[0].number(), groups = x.meta.shape[1].number() / kGroup;
   const Shape scales = swizzled ? Shape{1, (rows + 127) / 128 * 128, (groups + 3) / 4 * 4} : Shape{rows, groups};
   return kernels.call("scaled_fp4_quant", {x, tensor_of(DType::f32, {1}, {global_scale})},
@@ -45,8 +45,8 @@ std::vector<Tensor> quantised(RowKernels& kernels, const Tensor& x, float global
 }
 
 void expect_defined(RowKernels& kernels, const Tensor& x, float global_scale) {
-  const Quantised wanted = defined(values_of(x), global_scale);
-  const std::vector<Tensor> came = quantised(kernels, x, global_scale, false);
+  const Quantized wanted = defined(values_of(x), global_scale);
+  const std::vector<Tensor> came = quantized(kernels, x, global_scale, false);
   for (std::size_t i = 0; i < wanted.scales.size(); ++i)
     ASSERT_EQ(wanted.scales[i], came[1].as<std::uint8_t>()[i]) << "scale " << i;
   for (std::size_t i = 0; i < wanted.codes.size(); ++i)
@@ -109,7 +109,7 @@ TEST(CpuFp4Tail, SwizzledScalesAreThePlainOnesInTilesAndZeroBetween) {
         SCOPED_TRACE(fmt::format("{} rows of {} groups", rows, groups));
         const Tensor x = tensor_of(DType::f32, {rows, groups * kGroup},
                                    normal_values(static_cast<std::size_t>(rows * groups * kGroup), 7));
-        const std::vector<Tensor> plain = quantised(kernels, x, 100, false), tiles = quantised(kernels, x, 100, true);
+        const std::vector<Tensor> plain = quantized(kernels, x, 100, false), tiles = quantized(kernels, x, 100, true);
         for (std::int64_t i = 0; i < rows * groups * kGroup / 2; ++i)
           ASSERT_EQ(plain[0].as<std::uint8_t>()[i], tiles[0].as<std::uint8_t>()[i]);
         const std::int64_t all_rows = tiles[1].meta.shape[1].number(), all_groups = tiles[1].meta.shape[2].number();

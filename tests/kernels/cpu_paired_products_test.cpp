@@ -1,4 +1,4 @@
-// Where factors are bf16, kernels of a row-wise op and its quantisation round products by arithmetic of their own
+// Where factors are bf16, kernels of a row-wise op and its quantization round products by arithmetic of their own
 // (lib/paired_products.h).
 
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "tests/kernels/cpu_quantised_rows_support.h"
+#include "tests/kernels/cpu_quantized_rows_support.h"
 
 namespace weft::cpu_paired_products_test {
 
@@ -30,7 +30,7 @@ TEST(CpuPairedProducts, EveryProductOfSignificandsIsRoundedAsTheProductIs) {
     RowKernels kernels(ceiling, 1);
     const Tensor product =
         kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kSignificands, kColumns})})[0];
-    expect_same_results(quantised(kernels, tail, product),
+    expect_same_results(quantized(kernels, tail, product),
                         fused(kernels, "silu_and_mul", tail, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
   }
 }
@@ -96,7 +96,7 @@ TEST_F(UnusualFactors, OfAGateGiveTheCodesOfTheTwoOps) {
       SCOPED_TRACE(ceiling + ", " + tail.op);
       Attributes attributes;
       if (tail.op == "per_token_group_quant_fp8") attributes.set("intermediate", EnumWord{"input_dtype"});
-      expect_same_results(quantised(kernels, tail, product), fused(kernels, "silu_and_mul", tail, {x}, attributes));
+      expect_same_results(quantized(kernels, tail, product), fused(kernels, "silu_and_mul", tail, {x}, attributes));
     }
   }
 }
@@ -116,9 +116,9 @@ TEST_F(UnusualFactors, OfNormsGiveTheCodesOfTheTwoOps) {
       const auto sums = kernels.call("fused_add_rms_norm", {x, residual, weight}, sum_norm, {x.meta, x.meta});
       for (const Tail& tail : tails(kCases / 7)) {
         SCOPED_TRACE(fmt::format("{}, {}, weight {:#x}", ceiling, tail.op, unusual));
-        expect_same_results(quantised(kernels, tail, y), fused(kernels, "rms_norm", tail, {x, weight}, norm));
+        expect_same_results(quantized(kernels, tail, y), fused(kernels, "rms_norm", tail, {x, weight}, norm));
         const auto came = fused(kernels, "fused_add_rms_norm", tail, {x, residual, weight}, sum_norm, {x.meta});
-        expect_same_results(quantised(kernels, tail, sums[0]), came);
+        expect_same_results(quantized(kernels, tail, sums[0]), came);
         expect_same_bits(values_of(sums[1]), values_of(came.back()), "residual");
       }
     }

@@ -39,7 +39,7 @@ std::optional<Tensor> weight_of(WeightType type, DType dtype, std::int64_t colum
 }
 
 // The meaning of rms_norm on rows of wide values.
-std::vector<float> normalised(const std::vector<float>& rows, std::int64_t columns, const std::optional<Tensor>& weight,
+std::vector<float> normalized(const std::vector<float>& rows, std::int64_t columns, const std::optional<Tensor>& weight,
                               DType dtype, double epsilon, std::int64_t variance_size) {
   std::vector<float> result(rows.size()), squares(static_cast<std::size_t>(variance_size));
   const std::vector<float> factors = weight ? values_of(*weight) : std::vector<float>();
@@ -68,7 +68,7 @@ TEST(CpuRmsNorm, GivesTheBitsOfItsMeaning) {
             const Attributes attributes{{"epsilon", 1e-5},
                                         {"variance_size", part == columns ? Attribute() : Attribute(part)}};
             const auto result = kernels.call("rms_norm", {x, weight}, attributes, {x.meta});
-            expect_same_bits(normalised(values_of(x), columns, weight, dtype, 1e-5, part), values_of(result[0]), "y");
+            expect_same_bits(normalized(values_of(x), columns, weight, dtype, 1e-5, part), values_of(result[0]), "y");
           }
         }
       }
@@ -85,7 +85,7 @@ TEST(CpuRmsNorm, ReadsStridedRowsOfAnyRankAndSharesManyRows) {
       const auto result =
           kernels.call("rms_norm", {x, std::nullopt}, {{"epsilon", 1e-6}, {"variance_size", Attribute()}},
                        {Meta::tensor(DType::f32, shape)});
-      expect_same_bits(normalised(values_of(x), columns, std::nullopt, DType::f32, 1e-6, columns), values_of(result[0]),
+      expect_same_bits(normalized(values_of(x), columns, std::nullopt, DType::f32, 1e-6, columns), values_of(result[0]),
                        shape_text(shape));
     }
   });
@@ -112,7 +112,7 @@ TEST(CpuFusedAddRmsNorm, GivesTheBitsOfItsMeaningOverItsArguments) {
                 {"epsilon", 1e-6}, {"variance_size", Attribute()}, {"intermediate", EnumWord{intermediate}}};
             const auto result = kernels.call("fused_add_rms_norm", {x, residual, weight}, attributes, {x.meta, x.meta});
             expect_same_bits(stored, values_of(result[1]), "residual");
-            expect_same_bits(normalised(wide ? sum : stored, columns, weight, dtype, 1e-6, columns),
+            expect_same_bits(normalized(wide ? sum : stored, columns, weight, dtype, 1e-6, columns),
                              values_of(result[0]), "y");
           }
         }
@@ -202,13 +202,13 @@ TEST(CpuSoftmax, SharesManyRowsOfAnyRank) {
   });
 }
 
-struct Quantised {
+struct Quantized {
   std::vector<int> codes;
   std::vector<float> scales;
 };
 
-Quantised quantised(const std::vector<float>& x, std::int64_t group, bool toward_zero) {
-  Quantised result;
+Quantized quantized(const std::vector<float>& x, std::int64_t group, bool toward_zero) {
+  Quantized result;
   for (std::size_t first = 0; first < x.size(); first += static_cast<std::size_t>(group)) {
     float largest = 0;
     for (std::int64_t i = 0; i < group; ++i) {
@@ -241,7 +241,7 @@ TEST(CpuGroupQuant, GivesTheCodesAndScalesOfItsMeaning) {
           for (std::int64_t i = 0; i < columns; ++i)
             x[static_cast<std::size_t>(i)] = static_cast<float>(i % 255) - 127.5f;
           const Tensor rows = tensor_of(dtype, {kRows, columns}, x);
-          const Quantised wanted = quantised(values_of(rows), group, rounding[0] == 't');
+          const Quantized wanted = quantized(values_of(rows), group, rounding[0] == 't');
           const Attributes attributes{{"group_size", group}, {"eps", 1e-10}, {"rounding", EnumWord{rounding}}};
           const auto result =
               kernels.call("per_token_group_quant_int8", {rows}, attributes,

@@ -90,9 +90,9 @@ TEST_P(SixteenLanes, ActivationsSumsProductsSoftmaxAndCasts) {
   }
 }
 
-struct Quantised {
+struct Quantized {
   Tensor codes, scales;
-  Quantised(std::int64_t width, std::int64_t groups)
+  Quantized(std::int64_t width, std::int64_t groups)
       : codes(Tensor::empty(Meta::tensor(DType::i8, {kRows, width}))),
         scales(Tensor::empty(Meta::tensor(DType::f32, {kRows, groups}))) {}
 };
@@ -125,7 +125,7 @@ std::vector<QuantTask> tails(std::int64_t columns, std::int64_t group, const flo
   return tasks;
 }
 
-void expect_same_quantised(const Quantised& wanted, const Quantised& came, const std::string& what) {
+void expect_same_quantized(const Quantized& wanted, const Quantized& came, const std::string& what) {
   expect_same_tensor(wanted.scales, came.scales, what);
   for (std::int64_t i = 0; i < wanted.codes.storage->bytes(); ++i)
     ASSERT_EQ(wanted.codes.as<std::int8_t>()[i], came.codes.as<std::int8_t>()[i]) << what << ", code " << i;
@@ -138,8 +138,8 @@ void compare_tails(std::int64_t width, std::int64_t group, const char* what, Fun
   const std::int64_t groups = (width + group - 1) / group;
   int number = 0;
   for (QuantTask task : tails(width, group, given.as<float>())) {
-    const auto run = [&](const QuantisedRowKernels& kernels) {
-      Quantised result(width, groups);
+    const auto run = [&](const QuantizedRowKernels& kernels) {
+      Quantized result(width, groups);
       std::memset(result.scales.data(), 0, static_cast<std::size_t>(result.scales.storage->bytes()));
       task.codes = result.codes.as<std::int8_t>();
       task.scales = result.scales.as<float>();
@@ -151,16 +151,16 @@ void compare_tails(std::int64_t width, std::int64_t group, const char* what, Fun
       function(kernels, task);
       return result;
     };
-    expect_same_quantised(run(quantised_row_kernels_baseline), run(quantised_row_kernels_emulated),
+    expect_same_quantized(run(quantized_row_kernels_baseline), run(quantized_row_kernels_emulated),
                           fmt::format("{}, tail {}", what, number++));
   }
 }
 
-TEST_P(SixteenLanes, Quantisation) {
+TEST_P(SixteenLanes, Quantization) {
   const std::int64_t width = 2 * columns;
   for (int element = 0; element < kElements; ++element) {
     const Tensor x = rows(element, 2 * width, 1), residual = rows(element, width, 2);
-    compare_tails(width, columns, "alone", [&](const QuantisedRowKernels& kernels, QuantTask task) {
+    compare_tails(width, columns, "alone", [&](const QuantizedRowKernels& kernels, QuantTask task) {
       task.x = x.data();
       task.x_stride = 2 * width;
       kernels.rows[element](task);
@@ -168,7 +168,7 @@ TEST_P(SixteenLanes, Quantisation) {
     for (int gate = 0; gate < kGates; ++gate)
       for (bool wide : {false, true})
         compare_tails(width, columns, wide ? "wide gate" : "gate",
-                      [&](const QuantisedRowKernels& kernels, const QuantTask& task) {
+                      [&](const QuantizedRowKernels& kernels, const QuantTask& task) {
                         (wide ? kernels.gated_wide : kernels.gated)[gate][element](
                             {.x = x.data(), .x_stride = 2 * width, .rows = kRows, .columns = width}, task);
                       });
@@ -178,7 +178,7 @@ TEST_P(SixteenLanes, Quantisation) {
       const Tensor sum = Tensor::empty(residual.meta);
       for (bool fused : {false, true})
         compare_tails(width, columns, fused ? "fused_add_rms_norm" : "rms_norm",
-                      [&](const QuantisedRowKernels& kernels, const QuantTask& task) {
+                      [&](const QuantizedRowKernels& kernels, const QuantTask& task) {
                         const NormTask norm{.x = x.data(),
                                             .residual = residual.data(),
                                             .weight = weight.data(),
@@ -190,7 +190,7 @@ TEST_P(SixteenLanes, Quantisation) {
                                             .columns = width,
                                             .variance_columns = width,
                                             .epsilon = 1e-5f,
-                                            .normalise_rounded = task.toward_zero};
+                                            .normalize_rounded = task.toward_zero};
                         (fused ? kernels.fused_add_rms_norm : kernels.rms_norm)[element][weighting](norm, task);
                       });
     }

@@ -4,14 +4,14 @@
 #include "tests/kernels/emulated_rows.h"
 
 #include "kernels/cpu/lib/attention_skeleton.h"
-#include "kernels/cpu/lib/quantised_rows_skeleton.h"
+#include "kernels/cpu/lib/quantized_rows_skeleton.h"
 #include "kernels/cpu/lib/row_wise_skeleton.h"
 #include "kernels/cpu/lib/scaled_linear_skeleton.h"
 
 namespace weft::cpu {
 
 const RowWiseKernels row_wise_kernels_emulated = make_row_wise_kernels();
-const QuantisedRowKernels quantised_row_kernels_emulated = make_quantised_row_kernels();
+const QuantizedRowKernels quantized_row_kernels_emulated = make_quantized_row_kernels();
 const AttentionKernels attention_kernels_emulated = make_attention_kernels();
 const ScaledLinearKernels scaled_linear_kernels_emulated = make_scaled_linear_kernels();
 

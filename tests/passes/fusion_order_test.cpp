@@ -69,7 +69,7 @@ constexpr const char* kFeedForward = R"(
 )";
 
 // Two layers as Llama's, or with norms of heads as Qwen3's.
-std::string model_text(bool normalised_heads) {
+std::string model_text(bool normalized_heads) {
   std::string text = R"(graph g(%r.0: f32[s0, 128], %positions: i64[s0], %slots: i64[s0], %batch: batch,
     %kv.0: kv[f16, block=4, heads=2, head_dim=32], %kv.1: kv[f16, block=4, heads=2, head_dim=32], %table: f32[8, 32],
     param %w_norm: f32[128], param %w_head: f32[32], param %out_scale: f32[1],
@@ -80,9 +80,9 @@ std::string model_text(bool normalised_heads) {
   %h.0 = rms_norm(%r.0, %w_norm, epsilon=1e-06)
 )";
   const std::string layer_text =
-      with(std::string(kAttention) + kFeedForward, {{"HEADS", normalised_heads ? kHeads : ""},
-                                                    {"QUERY", normalised_heads ? "%qr" : "%q"},
-                                                    {"KEY", normalised_heads ? "%kr" : "%k"}});
+      with(std::string(kAttention) + kFeedForward, {{"HEADS", normalized_heads ? kHeads : ""},
+                                                    {"QUERY", normalized_heads ? "%qr" : "%q"},
+                                                    {"KEY", normalized_heads ? "%kr" : "%k"}});
   for (const int layer : {0, 1})
     text += with(layer_text, {{".L", fmt::format(".{}", layer)}, {".NEXT", fmt::format(".{}", layer + 1)}});
   return text + "  return %h.2, %pages.0, %pages.1\n}\n";

@@ -106,11 +106,11 @@ TEST(PatternPass, LeavesWhatNoKernelWouldCompute) {
 
 TEST(PatternPass, SaysWhichSchemesAnAttributeShutsOut) {
   const auto context = test_context();
-  const auto reason_of = [&](const std::string& quantisation, const std::string& pattern) {
+  const auto reason_of = [&](const std::string& quantization, const std::string& pattern) {
     const PatternReport report =
         report_of(*context, pattern,
                   "graph g(%x: bf16[s0, 384]) stage=pure where s0 in [1, 8] {\n  %a = silu_and_mul(%x)\n  %q, %s = " +
-                      quantisation + "\n  return %q, %s\n}\n");
+                      quantization + "\n  return %q, %s\n}\n");
     EXPECT_EQ(report.matched, 0);
     return report.near_misses.empty() ? "" : report.near_misses[0].reason;
   };

@@ -20,16 +20,16 @@ std::optional<std::vector<Tensor>> computed(const Context& context, const Scheme
     std::erase_if(own.attributes, [&](const auto& entry) { return entry.first == name; });
     own.attributes.emplace_back(name, value);
   }
-  const SampleCall call = make_sample_call(*row.quantiser, own, DType::f32);
+  const SampleCall call = make_sample_call(*row.quantizer, own, DType::f32);
   try {
-    infer_results(*row.quantiser, context.ops, metas_of(call.operands), call.attributes);
+    infer_results(*row.quantizer, context.ops, metas_of(call.operands), call.attributes);
   } catch (const UserError&) {
     return std::nullopt;
   }
   Interpreter interpreter(context);
   std::vector<Tensor> all = {call.operands[0]};
   for (const Value& value :
-       interpreter.evaluate(*row.quantiser, values_of(interpreter, call.operands), call.attributes, false))
+       interpreter.evaluate(*row.quantizer, values_of(interpreter, call.operands), call.attributes, false))
     all.push_back(value.tensor());
   return all;
 }
@@ -39,9 +39,9 @@ TEST(SchemeTable, SaysOfEachSchemeWhatItsOpGives) {
   const SchemeTable schemes(context->ops);
   EXPECT_GE(schemes.rows().size(), 14u);
   for (const SchemeRow& row : schemes.rows()) {
-    SCOPED_TRACE(row.quantiser->name + " " + row.key.text());
+    SCOPED_TRACE(row.quantizer->name + " " + row.key.text());
     int tried = 0;
-    for (const Sample& sample : row.quantiser->samples) {
+    for (const Sample& sample : row.quantizer->samples) {
       const auto tensors = computed(*context, row, sample);
       if (!tensors) continue;
       const Meta& codes = (*tensors)[1].meta;
@@ -92,18 +92,18 @@ std::string refusal(const OpTable& ops) {
 TEST(QuantPatterns, NameTheSchemeAndThePatternThatLackAnOp) {
   const auto context = test_context();
   EXPECT_EQ(refusal(context->ops), "accepted");
-  OpTable without_fused, without_quantiser;
+  OpTable without_fused, without_quantizer;
   for (const auto& [name, op] : context->ops.all()) {
     if (name != "silu_and_mul_scaled_fp4_quant") without_fused.add(op);
-    if (name != "dynamic_per_token_scaled_int8_quant") without_quantiser.add(op);
+    if (name != "dynamic_per_token_scaled_int8_quant") without_quantizer.add(op);
   }
-  const std::string fused = refusal(without_fused), quantiser = refusal(without_quantiser);
+  const std::string fused = refusal(without_fused), quantizer = refusal(without_quantizer);
   EXPECT_NE(fused.find("silu_and_mul and scaled_fp4_quant in one"), std::string::npos) << fused;
   EXPECT_NE(fused.find("QuantKey(f4e2m1,scale(f8e4m3,dynamic,1x16),scale(f32,static,per_tensor),symmetric)"),
             std::string::npos)
       << fused;
-  EXPECT_NE(quantiser.find("QuantKey(i8,scale(f32,dynamic,per_token),symmetric)"), std::string::npos) << quantiser;
-  EXPECT_NE(quantiser.find("silu_and_mul"), std::string::npos) << quantiser;
+  EXPECT_NE(quantizer.find("QuantKey(i8,scale(f32,dynamic,per_token),symmetric)"), std::string::npos) << quantizer;
+  EXPECT_NE(quantizer.find("silu_and_mul"), std::string::npos) << quantizer;
 }
 
 }  // namespace weft::scheme_table_test

@@ -73,7 +73,7 @@ TEST(Blocks, ElementsEqualRows) {
   }
 }
 
-TEST(Blocks, QuantiserScalesAsDocumented) {
+TEST(Blocks, QuantizerScalesAsDocumented) {
   std::vector<float> values(32, 0.0f);
   values[5] = -4.0f;
   values[6] = 3.0f;
@@ -103,7 +103,7 @@ TEST(Blocks, QuantiserScalesAsDocumented) {
   EXPECT_EQ(static_cast<std::int8_t>(q8_0[4]), 0);
 }
 
-TEST(Blocks, QuantisedValuesStayWithinAStep) {
+TEST(Blocks, QuantizedValuesStayWithinAStep) {
   RandomSource random(7);
   for (int i = 0; i < 200; ++i) {
     std::vector<float> values(64);
@@ -123,7 +123,7 @@ TEST(Blocks, QuantisedValuesStayWithinAStep) {
   }
 }
 
-TEST(Blocks, QuantiserTakesZerosDenormalsAndConstants) {
+TEST(Blocks, QuantizerTakesZerosDenormalsAndConstants) {
   for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q8_0}) {
     EXPECT_EQ(dequantized(dtype, quantized(dtype, std::vector<float>(32, 0.0f)), 32), std::vector<float>(32, 0.0f));
     for (const float value : {1e-45f, -1e-40f}) {

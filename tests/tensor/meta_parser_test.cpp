@@ -25,7 +25,7 @@ TEST(MetaParser, ReadsWhatMetaPrints) {
     EXPECT_EQ(parse_meta(text).text(), text);
 }
 
-TEST(MetaParser, NormalisesStrides) {
+TEST(MetaParser, NormalizesStrides) {
   EXPECT_EQ(parse_meta("f32[4, 8]{8, 1}").text(), "f32[4, 8]");
   EXPECT_EQ(parse_meta("f32[ 1 , 8 ]{99, 1}").text(), "f32[1, 8]");
 }

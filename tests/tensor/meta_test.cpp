@@ -31,7 +31,7 @@ TEST(Meta, DropsContiguousStrides) {
   EXPECT_EQ(Meta::strided(DType::q4_0, {4, 64}, {64, 1}), Meta::tensor(DType::q4_0, {4, 64}));
 }
 
-TEST(Meta, NormalisesStridesOfExtentOneAway) {
+TEST(Meta, NormalizesStridesOfExtentOneAway) {
   EXPECT_EQ(Meta::strided(DType::f32, {1, 5}, {77, 1}), Meta::tensor(DType::f32, {1, 5}));
   EXPECT_EQ(Meta::strided(DType::f32, {2, 1, 4}, {8, 3, 1}).text(), "f32[2, 1, 4]{8, 4, 1}");
   EXPECT_EQ(Meta::strided(DType::f32, {2, 4}, {0, 1}).text(), "f32[2, 4]{0, 1}");

@@ -1,5 +1,5 @@
 // silu_and_mul, gelu_and_mul, gelu_tanh_and_mul: the activation of a row's first half times its second half; and their
-// quantisation. Parallel over rows.
+// quantization. Parallel over rows.
 
 #include <fmt/core.h>
 
@@ -28,18 +28,18 @@ void run(const RowWiseKernels& kernels, const KernelCall& call) {
   });
 }
 
-// Whether what is quantised is rounded to the dtype of x.
+// Whether what is quantized is rounded to the dtype of x.
 bool rounds(const KernelCall& call) {
   const Attribute* intermediate = call.attributes.find("intermediate");
   return intermediate == nullptr || intermediate->word() == "input_dtype";
 }
 
-Kernel quantised_gate_kernel(Gate gate, const char* op, const QuantTail& tail) {
-  const auto supports_quantised = [tail](const KernelRequest& request) {
+Kernel quantized_gate_kernel(Gate gate, const char* op, const QuantTail& tail) {
+  const auto supports_quantized = [tail](const KernelRequest& request) {
     if (Verdict verdict = supports(request); !verdict) return verdict;
     return supports_waiting(tail, request, 1);
   };
-  const auto run = [gate, tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+  const auto run = [gate, tail](const QuantizedRowKernels& kernels, const KernelCall& call) {
     const TensorView& x = call.operands[0];
     const std::int64_t columns = x.size[x.rank - 1] / 2;
     const QuantTask quant = tail.task(call, 1, columns);
@@ -51,7 +51,7 @@ Kernel quantised_gate_kernel(Gate gate, const char* op, const QuantTail& tail) {
                with_results(quant, run));
     });
   };
-  return quantised_rows_kernel(op, tail, supports_quantised, run);
+  return quantized_rows_kernel(op, tail, supports_quantized, run);
 }
 
 template <Gate gate>
@@ -73,8 +73,8 @@ KERNELS(cpu, activation) {
   registry.add(gated_kernel<Gate::gelu>("gelu_and_mul"));
   registry.add(gated_kernel<Gate::gelu_tanh>("gelu_tanh_and_mul"));
   for (const QuantTail& tail : quant_tails()) {
-    registry.add(quantised_gate_kernel(Gate::silu, "silu_and_mul", tail));
-    registry.add(quantised_gate_kernel(Gate::gelu, "gelu_and_mul", tail));
-    registry.add(quantised_gate_kernel(Gate::gelu_tanh, "gelu_tanh_and_mul", tail));
+    registry.add(quantized_gate_kernel(Gate::silu, "silu_and_mul", tail));
+    registry.add(quantized_gate_kernel(Gate::gelu, "gelu_and_mul", tail));
+    registry.add(quantized_gate_kernel(Gate::gelu_tanh, "gelu_tanh_and_mul", tail));
   }
 }

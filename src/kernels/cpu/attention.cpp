@@ -2,7 +2,7 @@
 // head and several tokens share each load of K and V, so a prompt of n tokens reads its K and V n / 2 times from the
 // cache (three query heads a KV head), a decoded token once. Where that leaves threads idle, as with few KV heads and
 // one long sequence, the segments of its tokens are chunks of their own, and whoever ends the last of a block folds
-// them. Where a quantisation follows, a block's results wait in its thread's scratch and leave as codes.
+// them. Where a quantization follows, a block's results wait in its thread's scratch and leave as codes.
 
 #include <algorithm>
 #include <atomic>
@@ -52,17 +52,17 @@ Verdict supports(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-// What a thread has for itself: room to attend in, and behind it, where a quantisation follows, the results of a block.
+// What a thread has for itself: room to attend in, and behind it, where a quantization follows, the results of a block.
 // They begin with the token that the block's first row belongs to, whose other heads may be another block's.
 struct ThreadScratch {
   std::int64_t waiting = 0;  // offset of the results
   std::int64_t bytes = 0;
 };
 
-ThreadScratch thread_scratch(std::int64_t head_dim, std::int64_t group, DType dtype, bool quantised) {
+ThreadScratch thread_scratch(std::int64_t head_dim, std::int64_t group, DType dtype, bool quantized) {
   ThreadScratch scratch;
   scratch.waiting = scratch.bytes = whole_cache_lines(attention_scratch_bytes(head_dim));
-  if (quantised) scratch.bytes += whole_cache_lines((kBlockRows + group) * head_dim * dtype_info(dtype).block_bytes);
+  if (quantized) scratch.bytes += whole_cache_lines((kBlockRows + group) * head_dim * dtype_info(dtype).block_bytes);
   return scratch;
 }
 
@@ -70,12 +70,12 @@ ThreadScratch thread_scratch(std::int64_t head_dim, std::int64_t group, DType dt
 std::int64_t partial_bytes(int threads) { return threads == 1 ? 0 : threads * kPartialBytes; }
 
 // What becomes of results instead of being written.
-class QuantisedHeads {
+class QuantizedHeads {
  public:
-  QuantisedHeads(const QuantisedRowKernels& kernels, const QuantTail& tail, const KernelCall& call)
+  QuantizedHeads(const QuantizedRowKernels& kernels, const QuantTail& tail, const KernelCall& call)
       : codes_(call.results[0]), scales_(tail.scales(call)) {
     const TensorView& query = call.operands[kQuery];
-    quantise_ = kernels.rows[static_cast<std::size_t>(element_of(query.dtype))];
+    quantize_ = kernels.rows[static_cast<std::size_t>(element_of(query.dtype))];
     task_ = tail.task(call, kOfTail, query.size[1] * query.size[2]);
     task_.rows = 1;
   }
@@ -93,13 +93,13 @@ class QuantisedHeads {
       if (task.scale_tiles == 0)
         task.scale_codes = scales_.as<std::uint8_t>() + token * scales_.stride[0] + task.first_group;
     }
-    quantise_(task);
+    quantize_(task);
   }
 
  private:
   const TensorView& codes_;
   const TensorView& scales_;
-  void (*quantise_)(const QuantTask&);
+  void (*quantize_)(const QuantTask&);
   QuantTask task_;
 };
 
@@ -117,10 +117,10 @@ struct Sequence {
 // What all chunks share, and where each finds its own part.
 class Attention {
  public:
-  Attention(const AttentionKernels& kernels, const KernelCall& call, const QuantisedHeads* quantised = nullptr)
+  Attention(const AttentionKernels& kernels, const KernelCall& call, const QuantizedHeads* quantized = nullptr)
       : query_(call.operands[kQuery]),
         output_(call.results[0]),
-        quantised_(quantised),
+        quantized_(quantized),
         kv_(call.operands[kKv].meta->kv),
         batch_(*call.operands[kBatch].as<Batch>()),
         scratch_(call.scratch.data()),
@@ -128,13 +128,13 @@ class Attention {
         attend_(kernels.attend[static_cast<std::size_t>(element_of(kv_.dtype))]),
         finish_(kernels.finish),
         group_(query_.size[1] / kv_.heads),
-        thread_(thread_scratch(kv_.head_dim, group_, query_.dtype, quantised != nullptr)) {
+        thread_(thread_scratch(kv_.head_dim, group_, query_.dtype, quantized != nullptr)) {
     check_batch(batch_, query_.size[0], kv_.block, call.operands[kKv].size[0]);
     shared_.element = element_of(query_.dtype);
     shared_.query_token_stride = query_.stride[0];
     shared_.group = group_;
     shared_.head_dim = kv_.head_dim;
-    shared_.output_token_stride = quantised == nullptr ? output_.stride[0] : group_ * kv_.head_dim;
+    shared_.output_token_stride = quantized == nullptr ? output_.stride[0] : group_ * kv_.head_dim;
     shared_.scale = static_cast<float>(call.attributes.at("scale").real());
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
@@ -234,24 +234,24 @@ class Attention {
       if (left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     }
     const auto give_results = sequence.segments == 1 ? attend_ : finish_;
-    if (quantised_ == nullptr) {
+    if (quantized_ == nullptr) {
       task.output = output_.data + (token * output_.stride[0] + head_offset) * bytes;
       give_results(task);
     } else {
       std::byte* waiting = scratch + thread_.waiting;
       task.output = waiting;
       give_results(task);
-      quantise(task, waiting, token, head_offset);
+      quantize(task, waiting, token, head_offset);
     }
   }
 
   // Of each token that the block has heads of, those side by side.
-  void quantise(const AttentionTask& task, const std::byte* waiting, std::int64_t token,
+  void quantize(const AttentionTask& task, const std::byte* waiting, std::int64_t token,
                 std::int64_t head_offset) const {
     const std::int64_t bytes = dtype_info(query_.dtype).block_bytes;
     for (std::int64_t row = task.first_row; row < task.last_row;) {
       const std::int64_t heads = std::min(group_ - row % group_, task.last_row - row);
-      quantised_->take(waiting + row * kv_.head_dim * bytes, token + row / group_,
+      quantized_->take(waiting + row * kv_.head_dim * bytes, token + row / group_,
                        head_offset + row % group_ * kv_.head_dim, heads * kv_.head_dim);
       row += heads;
     }
@@ -259,7 +259,7 @@ class Attention {
 
   const TensorView& query_;
   const TensorView& output_;
-  const QuantisedHeads* quantised_;
+  const QuantizedHeads* quantized_;
   const KvLayout& kv_;
   const Batch& batch_;
   std::byte* scratch_;
@@ -274,12 +274,12 @@ class Attention {
   bool some_are_shared_ = false;
 };
 
-std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool quantised) {
-  return [threads, quantised](const KernelRequest& request) {
+std::function<Dim(const KernelRequest&)> scratch_of(int threads, bool quantized) {
+  return [threads, quantized](const KernelRequest& request) {
     const Meta& query = *request.operands[kQuery];
     const KvLayout& kv = request.operands[kKv]->kv;
     const std::int64_t group = query.shape[1].number() / kv.heads;
-    return Dim(threads * thread_scratch(kv.head_dim, group, query.dtype, quantised).bytes + partial_bytes(threads));
+    return Dim(threads * thread_scratch(kv.head_dim, group, query.dtype, quantized).bytes + partial_bytes(threads));
   };
 }
 
@@ -293,8 +293,8 @@ void prepare(Kernel& kernel, const DeviceDescription& device) {
 // The tails whose groups lie within a head.
 constexpr std::string_view kTailsOfHeads[] = {"static_scaled_fp8_quant", "scaled_fp4_quant"};
 
-Kernel quantised_attention_kernel(const QuantTail& tail) {
-  const auto supports_quantised = [tail](const KernelRequest& request) {
+Kernel quantized_attention_kernel(const QuantTail& tail) {
+  const auto supports_quantized = [tail](const KernelRequest& request) {
     if (Verdict verdict = supports(request); !verdict) return verdict;
     const Meta& scale = *request.operands[kOfTail];
     if (element_count(scale.shape) != Dim(1)) return Verdict::no("there is more than one scale");
@@ -303,20 +303,20 @@ Kernel quantised_attention_kernel(const QuantTail& tail) {
           fmt::format("groups of {} do not divide heads of {}", tail.group, request.operands[kKv]->kv.head_dim));
     return tail.supports(request, kOfTail);
   };
-  const auto prepare_quantised = [tail](Kernel& kernel, const DeviceDescription& device) {
-    const QuantisedRowKernels* rows =
-        table_for(device, quantised_row_kernels_baseline, quantised_row_kernels_avx2, quantised_row_kernels_avx512);
+  const auto prepare_quantized = [tail](Kernel& kernel, const DeviceDescription& device) {
+    const QuantizedRowKernels* rows =
+        table_for(device, quantized_row_kernels_baseline, quantized_row_kernels_avx2, quantized_row_kernels_avx512);
     kernel.scratch_bytes = scratch_of(device.threads, true);
     kernel.run = [&kernels = attention_kernels_for(device.features), rows, tail](const KernelCall& call) {
-      const QuantisedHeads quantised(*rows, tail, call);
-      Attention(kernels, call, &quantised).run(call.threads);
+      const QuantizedHeads quantized(*rows, tail, call);
+      Attention(kernels, call, &quantized).run(call.threads);
     };
   };
   return {.op = fmt::format("attention_{}", tail.op),
           .provider = "cpu",
-          .supports = supports_quantised,
-          .prepare = prepare_quantised,
-          .note = "attention, whose results are quantised where they lie in L1; baseline, AVX2, AVX-512"};
+          .supports = supports_quantized,
+          .prepare = prepare_quantized,
+          .note = "attention, whose results are quantized where they lie in L1; baseline, AVX2, AVX-512"};
 }
 
 }  // namespace
@@ -332,5 +332,5 @@ KERNELS(cpu, attention) {
        .note = "sequences, KV heads, blocks of rows and segments of tokens in parallel; baseline, AVX2, AVX-512"});
   for (const QuantTail& tail : quant_tails())
     if (std::find(std::begin(kTailsOfHeads), std::end(kTailsOfHeads), tail.op) != std::end(kTailsOfHeads))
-      registry.add(quantised_attention_kernel(tail));
+      registry.add(quantized_attention_kernel(tail));
 }

@@ -1,4 +1,4 @@
-// fused_rope_kv_cache_update, and fused_qk_norm_rope_kv_cache_update with the normalisation of each head before it.
+// fused_rope_kv_cache_update, and fused_qk_norm_rope_kv_cache_update with the normalization of each head before it.
 // Parallel over chunks of tokens. Their keys are rotated into the thread's scratch, a page's worth that stays in its
 // caches, and go on into the pages; nobody else reads them.
 

@@ -1,4 +1,4 @@
-// linear_int8 on the CPU: quantised rows times panels of 4- or 8-bit weights.
+// linear_int8 on the CPU: quantized rows times panels of 4- or 8-bit weights.
 //
 // A pass over the rows first computes what the zero points need of each group, 4 bytes a group. Then panels times
 // blocks of up to 512 rows are shared among the threads, so every weight byte is read from memory once; one row moves

@@ -1,4 +1,4 @@
-// rms_norm and fused_add_rms_norm, which writes over both of its activations; and their quantisation, which writes over
+// rms_norm and fused_add_rms_norm, which writes over both of its activations; and their quantization, which writes over
 // the residual. Parallel over rows; a row is read twice, the second time from L1.
 
 #include <fmt/core.h>
@@ -47,12 +47,12 @@ void run_rms_norm(const RowWiseKernels& kernels, const KernelCall& call) {
       });
 }
 
-Kernel quantised_rms_norm_kernel(const QuantTail& tail) {
+Kernel quantized_rms_norm_kernel(const QuantTail& tail) {
   const auto supports = [tail](const KernelRequest& request) {
     if (Verdict verdict = supports_rms_norm(request); !verdict) return verdict;
     return supports_waiting(tail, request, 2);
   };
-  const auto run = [tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+  const auto run = [tail](const QuantizedRowKernels& kernels, const KernelCall& call) {
     const TensorView& x = call.operands[0];
     const NormTask shared = norm_task(call, call.operands[1]);
     const QuantTask quant = tail.task(call, 2, shared.columns);
@@ -67,7 +67,7 @@ Kernel quantised_rms_norm_kernel(const QuantTail& tail) {
       function(task, with_results(quant, run));
     });
   };
-  return quantised_rows_kernel("rms_norm", tail, supports, run);
+  return quantized_rows_kernel("rms_norm", tail, supports, run);
 }
 
 Verdict supports_fused_add_rms_norm(const KernelRequest& request) {
@@ -83,7 +83,7 @@ Verdict supports_fused_add_rms_norm(const KernelRequest& request) {
 void run_fused_add_rms_norm(const RowWiseKernels& kernels, const KernelCall& call) {
   const TensorView& x = call.operands[0];
   NormTask shared = norm_task(call, call.operands[2]);
-  shared.normalise_rounded = call.attributes.at("intermediate").word() == "input_dtype";
+  shared.normalize_rounded = call.attributes.at("intermediate").word() == "input_dtype";
   const auto element = static_cast<std::size_t>(element_of(x.dtype));
   const auto function = kernels.fused_add_rms_norm[element][weighting_of(call.operands[2], x.dtype)];
   const RowSpace rows({&call.results[0], &call.results[1], &x, &call.operands[1]});
@@ -102,15 +102,15 @@ void run_fused_add_rms_norm(const RowWiseKernels& kernels, const KernelCall& cal
   });
 }
 
-Kernel quantised_fused_add_rms_norm_kernel(const QuantTail& tail) {
+Kernel quantized_fused_add_rms_norm_kernel(const QuantTail& tail) {
   const auto supports = [tail](const KernelRequest& request) {
     if (Verdict verdict = supports_fused_add_rms_norm(request); !verdict) return verdict;
     return supports_waiting(tail, request, 3);
   };
-  const auto run = [tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+  const auto run = [tail](const QuantizedRowKernels& kernels, const KernelCall& call) {
     const TensorView& x = call.operands[0];
     NormTask shared = norm_task(call, call.operands[2]);
-    shared.normalise_rounded = call.attributes.at("intermediate").word() == "input_dtype";
+    shared.normalize_rounded = call.attributes.at("intermediate").word() == "input_dtype";
     const QuantTask quant = tail.task(call, 3, shared.columns);
     const auto element = static_cast<std::size_t>(element_of(x.dtype));
     const auto function = kernels.fused_add_rms_norm[element][weighting_of(call.operands[2], x.dtype)];
@@ -127,7 +127,7 @@ Kernel quantised_fused_add_rms_norm_kernel(const QuantTail& tail) {
       function(task, with_results(quant, run));
     });
   };
-  Kernel kernel = quantised_rows_kernel("fused_add_rms_norm", tail, supports, run);
+  Kernel kernel = quantized_rows_kernel("fused_add_rms_norm", tail, supports, run);
   kernel.writes = {1};
   return kernel;
 }
@@ -150,7 +150,7 @@ KERNELS(cpu, rms_norm) {
                 .writes = {0, 1},
                 .note = weft::cpu::kRowWiseNote});
   for (const weft::cpu::QuantTail& tail : weft::cpu::quant_tails()) {
-    registry.add(weft::cpu::quantised_rms_norm_kernel(tail));
-    registry.add(weft::cpu::quantised_fused_add_rms_norm_kernel(tail));
+    registry.add(weft::cpu::quantized_rms_norm_kernel(tail));
+    registry.add(weft::cpu::quantized_fused_add_rms_norm_kernel(tail));
   }
 }

@@ -1,4 +1,4 @@
-// rotary_embedding, and fused_qk_norm_rope with the normalisation of each head before it; NeoX halves and GPT-J pairs,
+// rotary_embedding, and fused_qk_norm_rope with the normalization of each head before it; NeoX halves and GPT-J pairs,
 // also of a part of the head. Parallel over tokens. Query and key are read where they lie, as columns of one product;
 // the results are packed rows, so nothing is written over.
 

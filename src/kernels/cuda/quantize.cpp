@@ -1,4 +1,4 @@
-// Quantisation per group, alone: device/per_token_group_quant.cu says how.
+// Quantization per group, alone: device/per_token_group_quant.cu says how.
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-// rms_norm and fused_add_rms_norm, plain and followed by quantisation: device/rms_norm.cu says how.
+// rms_norm and fused_add_rms_norm, plain and followed by quantization: device/rms_norm.cu says how.
 
 #include <array>
 
@@ -116,7 +116,7 @@ void run(const Norm& norm, const KernelCall& call) {
       .columns = static_cast<std::uint32_t>(columns),
       .variance_columns = static_cast<std::uint32_t>(variance_size.is_none() ? columns : variance_size.integer()),
       .weight_is_wide = weight.present() && weight.dtype == DType::f32,
-      .normalises_rounded = norm.adds && call.attributes.at("intermediate").word() == "input_dtype"};
+      .normalizes_rounded = norm.adds && call.attributes.at("intermediate").word() == "input_dtype"};
   set_tail(norm, call, arguments);
   run_call(kernel, {.blocks = static_cast<std::uint32_t>(x.size[0]), .threads = 256}, arguments, call);
 }

@@ -1,4 +1,4 @@
-// silu_and_mul with quantisation per group as the kernel was first published, for comparison: docs/cuda-silu-quant.md
+// silu_and_mul with quantization per group as the kernel was first published, for comparison: docs/cuda-silu-quant.md
 // walks from it to the design of provider cuda.
 
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant_kernel.h"

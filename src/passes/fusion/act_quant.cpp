@@ -1,4 +1,4 @@
-// A gated activation and the quantisation of what it gives become one op: `silu_and_mul` and
+// A gated activation and the quantization of what it gives become one op: `silu_and_mul` and
 // `per_token_group_quant_fp8` are `silu_and_mul_per_token_group_quant_fp8`.
 
 #include "passes/quant_patterns.h"

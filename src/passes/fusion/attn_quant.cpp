@@ -1,4 +1,4 @@
-// Attention and the quantisation of its rows become one op, whose results leave the kernel as codes. Only schemes whose
+// Attention and the quantization of its rows become one op, whose results leave the kernel as codes. Only schemes whose
 // groups lie within a head: a row is never whole where one head of it is done.
 
 #include "base/error.h"
@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op& fused) {
-  const Op& tail = *row.quantiser;
+  const Op& tail = *row.quantizer;
   PatternDefinition pattern(fused.name, patterns.ops());
   const Value query = pattern.value(
       "query",
@@ -46,10 +46,10 @@ PATTERNS(attn_quant) {
   const SchemeTable schemes(patterns.ops());
   for (const QuantKey& key : {fp8_static_tensor(patterns.fp8()), nvfp4_dynamic()}) {
     const SchemeRow* row = schemes.find(key);
-    CHECK(row != nullptr, "[{}] no op quantises by {}, which its pattern needs", patterns.fusion(), key.text());
+    CHECK(row != nullptr, "[{}] no op quantizes by {}, which its pattern needs", patterns.fusion(), key.text());
     const Op* fused = schemes.fused("attention", *row);
     CHECK(fused != nullptr, "[{}] no op is attention and {} in one, which the pattern over {} needs", patterns.fusion(),
-          row->quantiser->name, key.text());
+          row->quantizer->name, key.text());
     add_attention_pattern(patterns, *row, *fused);
   }
 }

@@ -1,5 +1,5 @@
-// Rows that are gathered from all ranks and then quantised, row by row, are quantised first: what the ranks hand each
-// other is codes and scales, a quarter of the bytes or less. One pattern for each op that quantises so.
+// Rows that are gathered from all ranks and then quantized, row by row, are quantized first: what the ranks hand each
+// other is codes and scales, a quarter of the bytes or less. One pattern for each op that quantizes so.
 
 #include <algorithm>
 #include <map>
@@ -19,11 +19,11 @@ struct Wanted {
   bool has_one_scale = false;  // for all rows, given; scales of its own for each of them would be cut
 };
 
-void add_gather_pattern(PatternList& patterns, const Op& quantiser, const Wanted& wanted) {
-  PatternDefinition pattern("gather_codes_of_" + quantiser.name, patterns.ops());
+void add_gather_pattern(PatternList& patterns, const Op& quantizer, const Wanted& wanted) {
+  PatternDefinition pattern("gather_codes_of_" + quantizer.name, patterns.ops());
   Values operands;
   NamedAttributes attributes;
-  for (const Parameter& parameter : quantiser.schema.parameters) {
+  for (const Parameter& parameter : quantizer.schema.parameters) {
     const auto values = wanted.attributes.find(parameter.name);
     if (parameter.name == "scale" && wanted.has_one_scale) {
       operands.push_back(pattern.value(parameter.name, {.shape = {1}}));
@@ -42,10 +42,10 @@ void add_gather_pattern(PatternList& patterns, const Op& quantiser, const Wanted
   pattern.before([&] {
     Values gathered = operands;
     gathered[0] = call("all_gather", {operands[0]}, over)[0];
-    return call(quantiser.name.c_str(), gathered, attributes);
+    return call(quantizer.name.c_str(), gathered, attributes);
   });
   pattern.after([&] {
-    Values results = call(quantiser.name.c_str(), operands, attributes);
+    Values results = call(quantizer.name.c_str(), operands, attributes);
     for (Value& result : results) result = call("all_gather", {result}, over)[0];
     return results;
   });
@@ -61,14 +61,14 @@ PATTERNS(gather_codes) {
   const SchemeTable schemes(patterns.ops());
   for (const SchemeRow& row : schemes.rows()) {
     if (!is_by_row(row.key)) continue;
-    Wanted& wanted = by_op[row.quantiser->name];
+    Wanted& wanted = by_op[row.quantizer->name];
     wanted.has_one_scale = row.key.scale.is_static;
     for (const auto& [name, value] : row.attributes) {
       std::vector<Attribute>& values = wanted.attributes[name];
       if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
     }
     // Swizzled scales of different rows lie among each other.
-    if (row.quantiser->schema.parameter_index("swizzled_scales") >= 0)
+    if (row.quantizer->schema.parameter_index("swizzled_scales") >= 0)
       wanted.attributes["swizzled_scales"] = {Attribute(false)};
   }
   for (const auto& [name, wanted] : by_op) add_gather_pattern(patterns, patterns.ops().at(name), wanted);

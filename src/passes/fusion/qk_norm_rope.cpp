@@ -1,4 +1,4 @@
-// The heads of query and key, normalised and rotated, leave one op.
+// The heads of query and key, normalized and rotated, leave one op.
 
 #include "passes/rope_patterns.h"
 

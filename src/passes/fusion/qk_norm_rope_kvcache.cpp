@@ -1,4 +1,4 @@
-// The heads of query and key are normalised and rotated by the op that puts the key into its pages.
+// The heads of query and key are normalized and rotated by the op that puts the key into its pages.
 
 #include "passes/rope_patterns.h"
 

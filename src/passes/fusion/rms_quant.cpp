@@ -1,4 +1,4 @@
-// A normalisation, with or without the residual sum before it, and the quantisation of what it gives become one op.
+// A normalization, with or without the residual sum before it, and the quantization of what it gives become one op.
 
 #include "passes/quant_patterns.h"
 

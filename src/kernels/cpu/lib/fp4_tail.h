@@ -60,7 +60,7 @@ inline void give_fp4_scales(const QuantTask& task, std::int64_t row, std::int64_
 }
 
 template <class F>
-inline void quantise_fp4_groups(const QuantTask& task, const Part<F>& part) {
+inline void quantize_fp4_groups(const QuantTask& task, const Part<F>& part) {
   float inverse[kFp4GroupsOfBlock];
   std::int8_t scales[kFp4GroupsOfBlock];
   const std::int64_t count = part.columns / kFp4Group;

@@ -1,11 +1,11 @@
 #pragma once
 
 // From values to codes of f8e4m3 and f8e4m3fnuz and their scales, for one instruction set (WEFT_FLOAT_VECTORS: see
-// float_vector_operations.h), with the bits of the meanings of the quantising ops.
+// float_vector_operations.h), with the bits of the meanings of the quantizing ops.
 
 #include <cstdint>
 
-#include "kernels/cpu/lib/quantised_tails.h"
+#include "kernels/cpu/lib/quantized_tails.h"
 
 namespace weft::cpu {
 namespace {
@@ -117,7 +117,7 @@ inline void store_fp8_group(std::int8_t* codes, const typename F::Element* x, st
 // Scales made of the largest magnitude hold what they scale to 448 and a few last bits, which needs no clamp; a bound
 // may make them smaller. `Of` is Doubled for f8e4m3fnuz.
 template <class F, template <class> class Of>
-inline void quantise_fp8_groups_of(const QuantTask& task, const Part<F>& part) {
+inline void quantize_fp8_groups_of(const QuantTask& task, const Part<F>& part) {
   using Fast = Of<QuotientOf<F>>;
   GroupScales scales;
   const std::int64_t group = task.group, count = (part.columns + group - 1) / group;
@@ -143,12 +143,12 @@ inline void quantise_fp8_groups_of(const QuantTask& task, const Part<F>& part) {
   });
 }
 template <class F>
-inline void quantise_fp8_groups(const QuantTask& task, const Part<F>& part) {
-  task.fnuz ? quantise_fp8_groups_of<F, Doubled>(task, part) : quantise_fp8_groups_of<F, AsItIs>(task, part);
+inline void quantize_fp8_groups(const QuantTask& task, const Part<F>& part) {
+  task.fnuz ? quantize_fp8_groups_of<F, Doubled>(task, part) : quantize_fp8_groups_of<F, AsItIs>(task, part);
 }
 
 template <class F, template <class> class Of>
-inline void quantise_fp8_given_of(const QuantTask& task, const Part<F>& part) {
+inline void quantize_fp8_given_of(const QuantTask& task, const Part<F>& part) {
   const float* given = task.given + (task.first_row + part.row) / task.given_rows * task.given_stride;
   for_each_group(part.columns, task.group, [&](std::int64_t number, std::int64_t first, std::int64_t columns) {
     const auto* x = part.x + first;
@@ -160,8 +160,8 @@ inline void quantise_fp8_given_of(const QuantTask& task, const Part<F>& part) {
   });
 }
 template <class F>
-inline void quantise_fp8_given(const QuantTask& task, const Part<F>& part) {
-  task.fnuz ? quantise_fp8_given_of<F, Doubled>(task, part) : quantise_fp8_given_of<F, AsItIs>(task, part);
+inline void quantize_fp8_given(const QuantTask& task, const Part<F>& part) {
+  task.fnuz ? quantize_fp8_given_of<F, Doubled>(task, part) : quantize_fp8_given_of<F, AsItIs>(task, part);
 }
 
 }  // namespace

@@ -102,15 +102,15 @@ void HeadRotation::run(std::int64_t first, std::int64_t count, const RotatedRows
   // Into the output, where they are rotated: one row's heads stay in L1 in between.
   rotary.rows = 1;
   for (std::int64_t row = 0; row < count; ++row, ++rotary.positions) {
-    normalise(query_norm_, query.x + row * query.x_stride * element_bytes_,
+    normalize(query_norm_, query.x + row * query.x_stride * element_bytes_,
               query.output + row * query.output_stride * element_bytes_, rotary.query);
-    normalise(key_norm_, key.x + row * key.x_stride * element_bytes_,
+    normalize(key_norm_, key.x + row * key.x_stride * element_bytes_,
               key.output + row * key.output_stride * element_bytes_, rotary.key);
     rotate_(rotary);
   }
 }
 
-void HeadRotation::normalise(const Norm& norm, const std::byte* x, std::byte* output, RotatedHeads& heads) const {
+void HeadRotation::normalize(const Norm& norm, const std::byte* x, std::byte* output, RotatedHeads& heads) const {
   NormTask task = norm.task;
   task.x = x;
   task.output = output;

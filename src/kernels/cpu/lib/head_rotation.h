@@ -1,6 +1,6 @@
 #pragma once
 
-// What kernels share that rotate query and key, normalised before where the op says so. Operands begin with positions,
+// What kernels share that rotate query and key, normalized before where the op says so. Operands begin with positions,
 // query and key.
 
 #include "kernels/cpu/lib/row_wise_kernels.h"
@@ -46,7 +46,7 @@ class HeadRotation {
     NormTask task;
   };
   Norm norm_of(const RowWiseKernels& kernels, const KernelCall& call, std::size_t weight, std::int64_t heads) const;
-  void normalise(const Norm& norm, const std::byte* x, std::byte* output, RotatedHeads& heads) const;
+  void normalize(const Norm& norm, const std::byte* x, std::byte* output, RotatedHeads& heads) const;
 
   RotaryTask rotary_;  // without rows
   void (*rotate_)(const RotaryTask&);

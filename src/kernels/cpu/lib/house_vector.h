@@ -127,7 +127,7 @@ inline Floats vector_silu_divisor(Floats x) {
   return (half + half) + 1.0f;
 }
 
-// The divisor for bf16 x alone, which takes half the operations (tests/kernels/cpu_quantised_rows_test.cpp tries all
+// The divisor for bf16 x alone, which takes half the operations (tests/kernels/cpu_quantized_rows_test.cpp tries all
 // x); x is within the limits, where half the power is a normal number.
 inline Floats bfloat_silu_divisor(Floats x) {
   using C = Bf16SiluConstants;

@@ -2,7 +2,7 @@
 
 // linear on one panel, in the vocabulary of WEFT_VECTORS.
 //
-// The depth is walked in blocks of 128 k. A block of weights that is not f32 is widened (dequantised as d * q + m, two
+// The depth is walked in blocks of 128 k. A block of weights that is not f32 is widened (dequantized as d * q + m, two
 // roundings) into 16 KB on the stack, once for up to 128 rows; the sums wait in 16 KB more between the blocks. Each
 // output is one chain of multiply-adds in k order, whatever the tile, so a row's bits never depend on the other rows.
 

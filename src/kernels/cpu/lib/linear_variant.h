@@ -27,7 +27,7 @@ enum class TermForm : std::uint8_t {
   pairs,  // two i16 start values of the 16-bit sums over k % 4 in {0, 1} and {2, 3}: -8 times their codes' sum
 };
 
-// Rows of quantised activations.
+// Rows of quantized activations.
 struct Int8Rows {
   const std::int8_t* codes;   // [rows, 32 * groups]
   std::int64_t code_stride;   // elements
@@ -62,7 +62,7 @@ struct BfloatRows {
   std::int64_t rows;            // at most kFloatRowLimit
 };
 
-// f32 products summed in k order, weights dequantised to f32.
+// f32 products summed in k order, weights dequantized to f32.
 struct LinearVariant {
   void (*panel)(PanelKind kind, const std::byte* panel, const FloatRows& x, const PanelOutput& output);
   // bf16 rows on a bf16 panel with the processor's own pair products; null where it has none.

@@ -1,7 +1,7 @@
 #pragma once
 
 // silu_and_mul and the norms of bf16 that end as codes of groups, for one instruction set (WEFT_FLOAT_VECTORS: see
-// float_vector_operations.h). What is quantised is then a product a * y, y a bf16 operand and a made of the bf16
+// float_vector_operations.h). What is quantized is then a product a * y, y a bf16 operand and a made of the bf16
 // operand x and rounded. That takes about two thirds of the instructions of the general way:
 //   * even and odd columns stand in two vectors, which a shift and a mask make of memory
 //   * magnitudes alone are computed and wait; signs are those of x and y, taken for 32 columns at a time
@@ -139,8 +139,8 @@ __attribute__((always_inline)) inline void block_codes(const ProductBlock& block
   for_each_product_group(columns, group, make);
 }
 
-// Whether products can be quantised so for this task.
-inline bool quantises_products(const QuantTask& task) {
+// Whether products can be quantized so for this task.
+inline bool quantizes_products(const QuantTask& task) {
   const bool by_groups = task.tail == Tail::int8_groups ||
                          (task.tail == Tail::fp8_groups && !task.fnuz && !task.has_bound && !task.codes_by_reciprocal);
   return by_groups && task.group % kTogether == 0 && task.columns % kTogether == 0 && task.group <= kBlockColumns;
@@ -149,7 +149,7 @@ inline bool quantises_products(const QuantTask& task) {
 // Codes and scales of a row; begin(first, columns) comes before the factors of a block, whose columns count from
 // `first`. False where the general way has to make the row. Where codes will lie is fetched ahead of them.
 template <class Begin, class Factor>
-__attribute__((always_inline)) inline bool quantised_products(ProductBlock& block, const QuantTask& task,
+__attribute__((always_inline)) inline bool quantized_products(ProductBlock& block, const QuantTask& task,
                                                               std::int64_t row, const Brain* x, const Brain* y,
                                                               Begin begin, Factor factor) {
   const std::int64_t group = task.group, width = kBlockColumns / group * group;
@@ -192,7 +192,7 @@ inline Floats silu_divisor_of_operand(Floats x) {
 
 // silu_and_mul. general(row) makes codes and scales of a row.
 template <class General>
-inline void quantised_silu_products(const RowTask& task, const QuantTask& quant, General general) {
+inline void quantized_silu_products(const RowTask& task, const QuantTask& quant, General general) {
   ProductBlock block;
   for (std::int64_t row = 0; row < task.rows; ++row) {
     const Brain* x = row_of<Brain>(task.x, row, task.x_stride);
@@ -208,7 +208,7 @@ inline void quantised_silu_products(const RowTask& task, const QuantTask& quant,
     const auto factor = [&](std::int64_t column, Floats magnitude, auto) __attribute__((always_inline)) {
       return rounded_half_up(magnitude / load(block.values + column));
     };
-    if (!quantised_products(block, quant, row, x, y, divisors, factor)) general(row);
+    if (!quantized_products(block, quant, row, x, y, divisors, factor)) general(row);
   }
 }
 
@@ -257,7 +257,7 @@ __attribute__((always_inline)) inline float paired_row_sum(std::int64_t columns,
 
 // Codes and scales of x * scale, rounded, times y. Meanwhile the two rows that come next are fetched: nothing here
 // waits for memory.
-inline bool quantised_normalised(ProductBlock& block, const QuantTask& quant, std::int64_t row, const Brain* x,
+inline bool quantized_normalized(ProductBlock& block, const QuantTask& quant, std::int64_t row, const Brain* x,
                                  const Brain* y, float scale, const Brain* next, const Brain* next_residual) {
   const Floats scales = fill(scale);
   const Brain *fetched = next, *fetched_residual = next_residual;
@@ -269,12 +269,12 @@ inline bool quantised_normalised(ProductBlock& block, const QuantTask& quant, st
     __builtin_prefetch((__is_same(decltype(lanes), EvenLanes) ? fetched : fetched_residual) + column);
     return rounded_by_splitting(magnitude * scales);
   };
-  return quantised_products(block, quant, row, x, y, begin, factor);
+  return quantized_products(block, quant, row, x, y, begin, factor);
 }
 
 // rms_norm. general(row) makes codes and scales of a row.
 template <class General>
-inline void quantised_norm_products(const NormTask& task, const QuantTask& quant, General general) {
+inline void quantized_norm_products(const NormTask& task, const QuantTask& quant, General general) {
   const Brain* weight = static_cast<const Brain*>(task.weight);
   ProductBlock block;
   for (std::int64_t row = 0; row < task.rows; ++row) {
@@ -284,14 +284,14 @@ inline void quantised_norm_products(const NormTask& task, const QuantTask& quant
         task.columns, [&](std::int64_t column)
                           __attribute__((always_inline)) { return squares_of(load_bits(x + column)); });
     const float scale = norm_scale(squares, task);
-    if (!quantised_normalised(block, quant, row, x, weight, scale, next, next)) general(row);
+    if (!quantized_normalized(block, quant, row, x, weight, scale, next, next)) general(row);
   }
 }
 
-// fused_add_rms_norm that normalises the sum as it is stored. general(row, sums, scale) makes codes and scales of a
+// fused_add_rms_norm that normalizes the sum as it is stored. general(row, sums, scale) makes codes and scales of a
 // row.
 template <class General>
-inline void quantised_sum_norm_products(const NormTask& task, const QuantTask& quant, General general) {
+inline void quantized_sum_norm_products(const NormTask& task, const QuantTask& quant, General general) {
   const Brain* weight = static_cast<const Brain*>(task.weight);
   ProductBlock block;
   for (std::int64_t row = 0; row < task.rows; ++row) {
@@ -308,7 +308,7 @@ inline void quantised_sum_norm_products(const NormTask& task, const QuantTask& q
           return squares_of(pairs);
         });
     const float scale = norm_scale(squares, task);
-    if (!quantised_normalised(block, quant, row, sums, weight, scale, x + task.x_stride,
+    if (!quantized_normalized(block, quant, row, sums, weight, scale, x + task.x_stride,
                               residual + task.residual_stride))
       general(row, sums, scale);
   }

@@ -174,11 +174,11 @@ QuantTask with_results(QuantTask task, const RowRun& run) {
   return task;
 }
 
-Kernel quantised_rows_kernel(const std::string& front, const QuantTail& tail,
-                             std::function<Verdict(const KernelRequest&)> supports, QuantisedRowRun run) {
+Kernel quantized_rows_kernel(const std::string& front, const QuantTail& tail,
+                             std::function<Verdict(const KernelRequest&)> supports, QuantizedRowRun run) {
   const auto prepare = [run = std::move(run)](Kernel& kernel, const DeviceDescription& device) {
-    const QuantisedRowKernels* kernels =
-        table_for(device, quantised_row_kernels_baseline, quantised_row_kernels_avx2, quantised_row_kernels_avx512);
+    const QuantizedRowKernels* kernels =
+        table_for(device, quantized_row_kernels_baseline, quantized_row_kernels_avx2, quantized_row_kernels_avx512);
     kernel.run = [kernels, run](const KernelCall& call) { run(*kernels, call); };
   };
   Kernel kernel{.op = front.empty() ? tail.op : fmt::format("{}_{}", front, tail.op),
@@ -190,12 +190,12 @@ Kernel quantised_rows_kernel(const std::string& front, const QuantTail& tail,
   return kernel;
 }
 
-Kernel quantising_kernel(const QuantTail& tail) {
+Kernel quantizing_kernel(const QuantTail& tail) {
   const auto supports = [tail](const KernelRequest& request) {
     if (Verdict verdict = float_rows(request.operands[0], "x"); !verdict) return verdict;
     return tail.supports(request, 1);
   };
-  return quantised_rows_kernel("", tail, supports, [tail](const QuantisedRowKernels& kernels, const KernelCall& call) {
+  return quantized_rows_kernel("", tail, supports, [tail](const QuantizedRowKernels& kernels, const KernelCall& call) {
     const TensorView& x = call.operands[0];
     const std::int64_t columns = x.size[x.rank - 1];
     const QuantTask shared = tail.task(call, 1, columns);

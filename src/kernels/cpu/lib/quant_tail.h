@@ -1,31 +1,31 @@
 #pragma once
 
-// What kernels share that end in a quantisation: which op it is, what of it they support, and its task. In calls that
-// begin with another op, that op's operands come first, then the tensor of the quantisation if it has one; results are
+// What kernels share that end in a quantization: which op it is, what of it they support, and its task. In calls that
+// begin with another op, that op's operands come first, then the tensor of the quantization if it has one; results are
 // the codes, the scales if it gives any, and others.
 
 #include <functional>
 #include <span>
 #include <string>
 
-#include "kernels/cpu/lib/quantised_rows_kernels.h"
+#include "kernels/cpu/lib/quantized_rows_kernels.h"
 #include "kernels/cpu/lib/rows.h"
 #include "kernels/kernel.h"
 
 namespace weft::cpu {
 
 struct QuantTail {
-  const char* op;  // that quantises alone
+  const char* op;  // that quantizes alone
   bool gives_scales;
-  // Whether what the attributes say is supported; the number of the quantisation's tensor.
+  // Whether what the attributes say is supported; the number of the quantization's tensor.
   Verdict (*supports)(const KernelRequest&, std::size_t tensor);
   // The task that the call states for rows of `columns`, codes being their view; no rows to read or write yet. Clears
   // what rows leave of the results.
   QuantTask (*task)(const KernelCall&, std::size_t tensor, std::int64_t columns);
   std::int64_t group = 0;  // columns of one, where it is the op that says so
-  bool yields = false;     // whether generated code quantises f32 as fast
+  bool yields = false;     // whether generated code quantizes f32 as fast
 
-  // Results that are the quantisation's.
+  // Results that are the quantization's.
   std::size_t results() const { return gives_scales ? 2 : 1; }
   // The view that stands for the scales where rows are run: the codes where there are none.
   const TensorView& scales(const KernelCall& call) const { return call.results[gives_scales ? 1 : 0]; }
@@ -39,12 +39,12 @@ Verdict supports_waiting(const QuantTail& tail, const KernelRequest& request, st
 // The task with the codes and scales of a run, which are its first two operands.
 QuantTask with_results(QuantTask task, const RowRun& run);
 
-using QuantisedRowRun = std::function<void(const QuantisedRowKernels&, const KernelCall&)>;
+using QuantizedRowRun = std::function<void(const QuantizedRowKernels&, const KernelCall&)>;
 // A kernel of provider cpu that runs the code for the device's instruction set, of the op `front` that ends in the
-// quantisation; "" for the tail's own op.
-Kernel quantised_rows_kernel(const std::string& front, const QuantTail& tail,
-                             std::function<Verdict(const KernelRequest&)> supports, QuantisedRowRun run);
+// quantization; "" for the tail's own op.
+Kernel quantized_rows_kernel(const std::string& front, const QuantTail& tail,
+                             std::function<Verdict(const KernelRequest&)> supports, QuantizedRowRun run);
 // That of the tail's own op.
-Kernel quantising_kernel(const QuantTail& tail);
+Kernel quantizing_kernel(const QuantTail& tail);
 
 }  // namespace weft::cpu

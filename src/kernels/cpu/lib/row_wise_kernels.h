@@ -29,7 +29,7 @@ struct NormTask {
   std::int64_t columns = 0;
   std::int64_t variance_columns = 0;
   float epsilon = 0;
-  bool normalise_rounded = false;  // the sum as stored, not as computed
+  bool normalize_rounded = false;  // the sum as stored, not as computed
 };
 
 struct RowTask {

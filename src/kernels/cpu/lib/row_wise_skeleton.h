@@ -65,7 +65,7 @@ inline float norm_scale(float square_sum, const NormTask& task) {
 
 // Calls take(row, value) for every row; value(column, lanes) is what rms_norm gives there, not yet rounded to T.
 template <class T, class Weight, class Take>
-inline void normalised_rows(const NormTask& task, Take take) {
+inline void normalized_rows(const NormTask& task, Take take) {
   for (std::int64_t row = 0; row < task.rows; ++row) {
     const T* x = row_of<T>(task.x, row, task.x_stride);
     const float squares = vector_row_sum(task.variance_columns, [&](std::int64_t column, auto lanes) {
@@ -81,7 +81,7 @@ inline void normalised_rows(const NormTask& task, Take take) {
 
 template <class T, class Weight>
 void rms_norm(const NormTask& task) {
-  normalised_rows<T, Weight>(
+  normalized_rows<T, Weight>(
       task, [&](std::int64_t row, auto value) __attribute__((always_inline)) {
         T* output = row_of<T>(task.output, row, task.output_stride);
         for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
@@ -93,7 +93,7 @@ void rms_norm(const NormTask& task) {
 // The same for fused_add_rms_norm. value(column, lanes) also stores the sum, perhaps over x_residual: it may be called
 // once for each column.
 template <class T, class Weight, bool rounded, class Take>
-inline void normalised_sums(const NormTask& task, Take take) {
+inline void normalized_sums(const NormTask& task, Take take) {
   for (std::int64_t row = 0; row < task.rows; ++row) {
     const T* x = row_of<T>(task.x, row, task.x_stride);
     const T* residual = row_of<T>(task.residual, row, task.residual_stride);
@@ -118,7 +118,7 @@ inline void normalised_sums(const NormTask& task, Take take) {
 
 template <class T, class Weight, bool rounded>
 void fused_add_rms_norm_of(const NormTask& task) {
-  normalised_sums<T, Weight, rounded>(
+  normalized_sums<T, Weight, rounded>(
       task, [&](std::int64_t row, auto value) __attribute__((always_inline)) {
         T* output = row_of<T>(task.output, row, task.output_stride);
         for_each_vector(task.columns, [&](std::int64_t column, auto lanes) {
@@ -129,7 +129,7 @@ void fused_add_rms_norm_of(const NormTask& task) {
 
 template <class T, class Weight>
 void fused_add_rms_norm(const NormTask& task) {
-  task.normalise_rounded ? fused_add_rms_norm_of<T, Weight, true>(task) : fused_add_rms_norm_of<T, Weight, false>(task);
+  task.normalize_rounded ? fused_add_rms_norm_of<T, Weight, true>(task) : fused_add_rms_norm_of<T, Weight, false>(task);
 }
 
 // An activation in two steps: what takes long to compute of x, and the activation made of both, to be rounded to R.

@@ -1,6 +1,6 @@
 #pragma once
 
-// The eight-bit codes of quantised values: what a scale makes of the range, and how scaled values become codes.
+// The eight-bit codes of quantized values: what a scale makes of the range, and how scaled values become codes.
 
 #include "kernels/cuda/device/arithmetic.cuh"
 

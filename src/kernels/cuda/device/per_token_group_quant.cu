@@ -1,9 +1,9 @@
-// Quantisation per group of 32, 64 or 128 columns, alone. The scheme is that of silu_and_mul_per_block_quant: 16
+// Quantization per group of 32, 64 or 128 columns, alone. The scheme is that of silu_and_mul_per_block_quant: 16
 // elements a thread, groups in neighbouring lanes, no barrier. 3.03 bytes an element (bf16).
 
 #include "kernels/cuda/device/elements.cuh"
 #include "kernels/cuda/device/group_place.cuh"
-#include "kernels/cuda/device/group_quantisation.cuh"
+#include "kernels/cuda/device/group_quantization.cuh"
 
 namespace weft::cuda {
 
@@ -26,7 +26,7 @@ WEFT_DEVICE void per_token_group_quant(const PerTokenGroupQuantArguments& argume
   const float largest = largest_of_lanes<kLanes, kElements>(values);
   const float scale = scale_of<Code>(largest, arguments.rule, bound);
   std::uint32_t words[kElements / 4];
-  quantise<Code, kElements>(values, largest, scale, words);
+  quantize<Code, kElements>(values, largest, scale, words);
 
   if (!at.is_live) return;
   auto* codes = static_cast<std::uint8_t*>(arguments.codes) + first;

@@ -1,4 +1,4 @@
-// rms_norm and fused_add_rms_norm, plain or followed by quantisation: one block a row, 16-byte loads, one sum over the
+// rms_norm and fused_add_rms_norm, plain or followed by quantization: one block a row, 16-byte loads, one sum over the
 // block. A row is read again from the first cache once its scale is known, so that rows may be of any length. Bytes of
 // device memory an element (bf16): 4 plain, 3 with codes; 4 more with the residual.
 //
@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/device/elements.cuh"
 #include "kernels/cuda/device/group_place.cuh"
-#include "kernels/cuda/device/group_quantisation.cuh"
+#include "kernels/cuda/device/group_quantization.cuh"
 #include "kernels/cuda/device/row_reduction.cuh"
 
 namespace weft::cuda {
@@ -31,7 +31,7 @@ WEFT_DEVICE std::uint32_t turns_of_row(std::uint32_t columns) {
   return (columns + kOfTurn - 1) / kOfTurn;
 }
 
-// What is normalised: x, or x + residual, which is also given as `rounded`, rounded to T.
+// What is normalized: x, or x + residual, which is also given as `rounded`, rounded to T.
 template <class T, bool adds>
 WEFT_DEVICE void load_row_values(const RmsNormArguments& arguments, const RowPart<T>& part, float* values,
                                  float* rounded) {
@@ -45,7 +45,7 @@ WEFT_DEVICE void load_row_values(const RmsNormArguments& arguments, const RowPar
     for (int i = 0; i < kOfLoad; ++i) values[i] = rounded[i] = values[i] + residual[i];
     WEFT_UNROLL
     for (int i = 0; i < kOfLoad; i += 2) round_pair<T>(rounded[i], rounded[i + 1]);
-    if (arguments.normalises_rounded) {
+    if (arguments.normalizes_rounded) {
       WEFT_UNROLL
       for (int i = 0; i < kOfLoad; ++i) values[i] = rounded[i];
     }
@@ -54,7 +54,7 @@ WEFT_DEVICE void load_row_values(const RmsNormArguments& arguments, const RowPar
 
 // values * scale * weight, as stored in T.
 template <class T>
-WEFT_DEVICE void normalise(const RmsNormArguments& arguments, std::uint32_t column, float scale, float* values) {
+WEFT_DEVICE void normalize(const RmsNormArguments& arguments, std::uint32_t column, float scale, float* values) {
   constexpr int kOfLoad = kElementsOfLoad<T>;
   WEFT_UNROLL
   for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * scale;
@@ -129,7 +129,7 @@ struct TokenTail {
       WEFT_UNROLL
       for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Fp8::pack(values + 4 * i, false);
     } else {
-      quantise<Fp8, kOfLoad>(values, largest, scale, words);
+      quantize<Fp8, kOfLoad>(values, largest, scale, words);
     }
     if (part.is_live) store_words<kOfLoad / 4>(static_cast<std::uint8_t*>(arguments.output) + part.place, words);
   }
@@ -150,7 +150,7 @@ struct GroupTail {
     const float bound = arguments.rule.bound == nullptr ? float_of(0x7f800000u) : load(arguments.rule.bound);
     const float scale = scale_of<Code>(largest, arguments.rule, bound);
     std::uint32_t words[kOfLoad / 4];
-    quantise<Code, kOfLoad>(values, largest, scale, words);
+    quantize<Code, kOfLoad>(values, largest, scale, words);
     if (!part.is_live) return;
     store_words<kOfLoad / 4>(static_cast<std::uint8_t*>(arguments.output) + part.place, words);
     if (thread_index() % lanes == 0)
@@ -181,7 +181,7 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
       const RowPart<T> part = part_of_row<T>(turn, columns);
       if (!part.is_live) continue;
       load_row_values<T, adds>(arguments, part, values, rounded);
-      normalise<T>(arguments, part.column, scale, values);
+      normalize<T>(arguments, part.column, scale, values);
       tail.see(values);
     }
     tail.end_row(arguments);
@@ -191,7 +191,7 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
     if (part.is_live) {
       load_row_values<T, adds>(arguments, part, values, rounded);
       if constexpr (adds) store_as<T>(arguments.residual_output, part.place, rounded);
-      normalise<T>(arguments, part.column, scale, values);
+      normalize<T>(arguments, part.column, scale, values);
     } else {
       WEFT_UNROLL
       for (int i = 0; i < kOfLoad; ++i) values[i] = 0;

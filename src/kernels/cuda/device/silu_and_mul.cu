@@ -1,4 +1,4 @@
-// silu_and_mul, plain or followed by quantisation by a given scale or to f4e2m1 in groups of 16: 16 bytes of gates and
+// silu_and_mul, plain or followed by quantization by a given scale or to f4e2m1 in groups of 16: 16 bytes of gates and
 // 16 of what they let through for each thread. Bytes an element (bf16): 6 plain, 5 with codes of f8e4m3, 4.56 with
 // those of f4e2m1. A group of 16 lies in 2 neighbouring lanes (f32: 4).
 

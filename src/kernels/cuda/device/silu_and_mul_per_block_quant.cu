@@ -1,7 +1,7 @@
 // The fast design of silu_and_mul_per_block_quant.h.
 
 #include "kernels/cuda/device/group_place.cuh"
-#include "kernels/cuda/device/group_quantisation.cuh"
+#include "kernels/cuda/device/group_quantization.cuh"
 #include "kernels/cuda/device/silu.cuh"
 
 namespace weft::cuda {
@@ -32,7 +32,7 @@ WEFT_DEVICE void silu_and_mul_per_block_quant(const SiluAndMulPerBlockQuantArgum
   const float largest = largest_of_lanes<kLanes, kElements>(values);
   const float scale = scale_of<Code>(largest, arguments.rule, bound);
   std::uint32_t words[kElements / 4];
-  quantise<Code, kElements>(values, largest, scale, words);
+  quantize<Code, kElements>(values, largest, scale, words);
 
   if (!at.is_live) return;
   auto* codes = static_cast<std::uint8_t*>(arguments.codes) + (product(at.row, columns) + first);

@@ -1,7 +1,7 @@
 // The tree design of silu_and_mul_per_block_quant.h.
 
 #include "kernels/cuda/device/group_place.cuh"
-#include "kernels/cuda/device/group_quantisation.cuh"
+#include "kernels/cuda/device/group_quantization.cuh"
 #include "kernels/cuda/device/silu.cuh"
 
 namespace weft::cuda {

@@ -69,7 +69,7 @@ struct PerTokenGroupQuantArguments {
 struct SiluAndMulArguments {
   const void* x = nullptr;
   void* output = nullptr;
-  const float* scale = nullptr;          // given, of static quantisation, or the global one of fp4 groups
+  const float* scale = nullptr;          // given, of static quantization, or the global one of fp4 groups
   std::uint8_t* group_scales = nullptr;  // codes, of fp4 groups
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;
@@ -79,7 +79,7 @@ struct SiluAndMulArguments {
   std::uint32_t tiles = 0;
 };
 
-// All tensors [rows, columns], contiguous. What is normalised is x, or x + residual.
+// All tensors [rows, columns], contiguous. What is normalized is x, or x + residual.
 struct RmsNormArguments {
   const void* x = nullptr;
   const void* residual = nullptr;   // null for rms_norm
@@ -88,13 +88,13 @@ struct RmsNormArguments {
   void* output = nullptr;           // of the type of x, or codes
   ScalePlaces places;               // of dynamic scales; the group of a token is its row
   GroupRule rule;
-  const float* given_scale = nullptr;  // one, of static quantisation
+  const float* given_scale = nullptr;  // one, of static quantization
   float epsilon = 0;
   std::uint32_t columns = 0;
   std::uint32_t variance_columns = 0;  // the first ones of a row, of which the mean square is taken
   std::uint32_t group = 0;             // 32, 64 or 128 columns
   bool weight_is_wide = false;         // f32, not the type of x
-  bool normalises_rounded = false;     // what residual_output holds, not the sum before it was rounded
+  bool normalizes_rounded = false;     // what residual_output holds, not the sum before it was rounded
   bool codes_by_reciprocal = false;    // dynamic scales of a token
 };
 

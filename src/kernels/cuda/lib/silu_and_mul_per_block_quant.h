@@ -1,6 +1,6 @@
 #pragma once
 
-// silu_and_mul followed by quantisation per group of 64 or 128 columns (int8: also 32) in one kernel: codes of f8e4m3
+// silu_and_mul followed by quantization per group of 64 or 128 columns (int8: also 32) in one kernel: codes of f8e4m3
 // or int8, one f32 scale for each group. x is [rows, 2 * columns], the gates first. Two designs:
 //
 //   fast  16 elements a thread, by loads of 16 bytes that are all under way together. A group lies in 2 to 8
@@ -27,7 +27,7 @@ struct SiluAndMulPerBlockQuant {
   DType x = DType::bf16;          // bf16, f16, f32
   DType codes = DType::f8e4m3;    // f8e4m3, i8
   std::int64_t group_size = 128;  // 64, 128; 32 with i8
-  // What is quantised is rounded to the dtype of x on the way (intermediate=input_dtype), or kept in f32.
+  // What is quantized is rounded to the dtype of x on the way (intermediate=input_dtype), or kept in f32.
   bool rounds = true;
   SiluAndMulDesign design = SiluAndMulDesign::fast;
   Mathematics mathematics = Mathematics::device;

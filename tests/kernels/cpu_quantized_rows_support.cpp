@@ -1,4 +1,4 @@
-#include "tests/kernels/cpu_quantised_rows_support.h"
+#include "tests/kernels/cpu_quantized_rows_support.h"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ Attributes fp8_groups(std::int64_t group) {
           {"short_last_group", true},    {"dtype", DType::f8e4m3}};
 }
 
-std::vector<Tensor> quantised(RowKernels& kernels, const Tail& tail, const Tensor& x) {
+std::vector<Tensor> quantized(RowKernels& kernels, const Tail& tail, const Tensor& x) {
   std::vector<std::optional<Tensor>> operands{x};
   if (tail.takes_tensor) operands.push_back(tail.tensor);
   return kernels.call(tail.op, operands, tail.attributes, tail.results);

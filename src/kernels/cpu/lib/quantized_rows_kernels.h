@@ -1,6 +1,6 @@
 #pragma once
 
-// What the objects of quantised_rows_skeleton.h offer: quantisation of rows, alone (rows) and as the end of another
+// What the objects of quantized_rows_skeleton.h offer: quantization of rows, alone (rows) and as the end of another
 // row-wise op, whose result then never reaches memory. One table per instruction set, as row_wise_kernels.h has it.
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr std::int64_t kFp4Group = 16;
 // Columns of a group, and of a row that is one group, that wait for their scale as the end of another op.
 inline constexpr std::int64_t kWaitingColumns = 65536;
 
-// `x` and its stride count only where quantisation stands alone.
+// `x` and its stride count only where quantization stands alone.
 struct QuantTask {
   Tail tail = Tail::int8_groups;
   const void* x = nullptr;
@@ -67,16 +67,16 @@ struct QuantTask {
 };
 
 // Where there are two tasks, groups have at most kWaitingColumns, and the `output` of the first is not written. What it
-// would store there is rounded to its element type and quantised; `gated_wide` rounds nothing on the way.
-struct QuantisedRowKernels {
+// would store there is rounded to its element type and quantized; `gated_wide` rounds nothing on the way.
+struct QuantizedRowKernels {
   void (*rows[kElements])(const QuantTask&);
   void (*rms_norm[kElements][kWeightings])(const NormTask&, const QuantTask&);
   void (*fused_add_rms_norm[kElements][kWeightings])(const NormTask&, const QuantTask&);
   void (*gated[kGates][kElements])(const RowTask&, const QuantTask&);
   void (*gated_wide[kGates][kElements])(const RowTask&, const QuantTask&);
 };
-extern const QuantisedRowKernels quantised_row_kernels_baseline;
-extern const QuantisedRowKernels quantised_row_kernels_avx2;
-extern const QuantisedRowKernels quantised_row_kernels_avx512;
+extern const QuantizedRowKernels quantized_row_kernels_baseline;
+extern const QuantizedRowKernels quantized_row_kernels_avx2;
+extern const QuantizedRowKernels quantized_row_kernels_avx512;
 
 }  // namespace weft::cpu

@@ -1,12 +1,12 @@
 #pragma once
 
 // From values to codes and scales, for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h), with
-// the bits of the meanings of the quantising ops: what all of them share, and int8.
+// the bits of the meanings of the quantizing ops: what all of them share, and int8.
 
 #include <cstdint>
 
 #include "kernels/cpu/lib/house_vector.h"
-#include "kernels/cpu/lib/quantised_rows_kernels.h"
+#include "kernels/cpu/lib/quantized_rows_kernels.h"
 
 namespace weft::cpu {
 namespace {
@@ -230,7 +230,7 @@ inline void give_scales(const QuantTask& task, std::int64_t row, std::int64_t gr
 }
 
 template <class F>
-inline void quantise_int8_groups(const QuantTask& task, const Part<F>& part) {
+inline void quantize_int8_groups(const QuantTask& task, const Part<F>& part) {
   GroupScales scales;
   const std::int64_t group = task.group, count = (part.columns + group - 1) / group;
   largest_magnitudes(scales.scale, part.x, part.columns, group);
@@ -256,7 +256,7 @@ inline void quantise_int8_groups(const QuantTask& task, const Part<F>& part) {
 }
 
 template <class F>
-inline void quantise_int8_row(const QuantTask& task, const Part<F>& part) {
+inline void quantize_int8_row(const QuantTask& task, const Part<F>& part) {
   const float largest = largest_magnitude(part.x, part.columns);
   const bool is_number = largest == largest;
   const float scale = (is_number ? largest : largest_magnitude_of_numbers(part.x, part.columns)) / 127.0f;

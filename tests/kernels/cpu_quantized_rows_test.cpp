@@ -1,4 +1,4 @@
-// Kernels whose op is a row-wise op and its quantisation: codes and scales of the two kernels one after the other,
+// Kernels whose op is a row-wise op and its quantization: codes and scales of the two kernels one after the other,
 // which other tests hold against their meanings.
 
 #include <cmath>
@@ -10,9 +10,9 @@
 
 #include "tensor/float8.h"
 #include "tensor/house_math.h"
-#include "tests/kernels/cpu_quantised_rows_support.h"
+#include "tests/kernels/cpu_quantized_rows_support.h"
 
-namespace weft::cpu_quantised_rows_test {
+namespace weft::cpu_quantized_rows_test {
 
 constexpr std::int64_t kRows = 9;
 // Groups that registers or vectors hold, that they do not, and some longer than a block.
@@ -112,7 +112,7 @@ void for_each_case(Check check) {
   }
 }
 
-TEST(CpuQuantisedRows, GateAndQuantisationGiveTheBitsOfTheTwoOps) {
+TEST(CpuQuantizedRows, GateAndQuantizationGiveTheBitsOfTheTwoOps) {
   for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
     const bool is_int8_group = tail.op == "per_token_group_quant_int8";
     const std::vector<float> values = rows_with_specials(kRows, 2 * columns, 3);
@@ -126,7 +126,7 @@ TEST(CpuQuantisedRows, GateAndQuantisationGiveTheBitsOfTheTwoOps) {
         const Tensor product = kernels.call(gate, {wide}, {}, {Meta::tensor(between, {kRows, columns})})[0];
         Attributes attributes;
         if (!is_int8_group) attributes.set("intermediate", EnumWord{intermediate});
-        expect_same_results(quantised(kernels, tail, product), fused(kernels, gate, tail, {x}, attributes));
+        expect_same_results(quantized(kernels, tail, product), fused(kernels, gate, tail, {x}, attributes));
       }
     }
   });
@@ -137,7 +137,7 @@ std::optional<Tensor> weight_of(int kind, DType dtype, std::int64_t columns) {
   return tensor_of(kind == 1 ? DType::f32 : dtype, {columns}, normal_values(static_cast<std::size_t>(columns), 5));
 }
 
-TEST(CpuQuantisedRows, NormAndQuantisationGiveTheBitsOfTheTwoOps) {
+TEST(CpuQuantizedRows, NormAndQuantizationGiveTheBitsOfTheTwoOps) {
   for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
     const Tensor x =
         with_row_padding(tensor_of(dtype, {kRows, columns}, rows_with_specials(kRows, columns, 3)), columns % 5);
@@ -146,15 +146,15 @@ TEST(CpuQuantisedRows, NormAndQuantisationGiveTheBitsOfTheTwoOps) {
       const std::optional<Tensor> weight = weight_of(kind, dtype, columns);
       const Attributes attributes{{"epsilon", 1e-5},
                                   {"variance_size", kind == 0 ? Attribute((columns + 1) / 2) : Attribute()}};
-      const Tensor normalised =
+      const Tensor normalized =
           kernels.call("rms_norm", {x, weight}, attributes, {Meta::tensor(dtype, {kRows, columns})})[0];
-      expect_same_results(quantised(kernels, tail, normalised),
+      expect_same_results(quantized(kernels, tail, normalized),
                           fused(kernels, "rms_norm", tail, {x, weight}, attributes));
     }
   });
 }
 
-TEST(CpuQuantisedRows, SumNormAndQuantisationGiveTheBitsOfTheTwoOpsOverTheResidual) {
+TEST(CpuQuantizedRows, SumNormAndQuantizationGiveTheBitsOfTheTwoOpsOverTheResidual) {
   for_each_case([](RowKernels& kernels, DType dtype, std::int64_t columns, const Tail& tail) {
     const Tensor x = tensor_of(dtype, {kRows, columns}, rows_with_specials(kRows, columns, 3));
     const Tensor residual =
@@ -168,15 +168,15 @@ TEST(CpuQuantisedRows, SumNormAndQuantisationGiveTheBitsOfTheTwoOpsOverTheResidu
         const auto sums = kernels.call("fused_add_rms_norm", {x, residual, weight}, attributes, {x.meta, x.meta});
         const auto came =
             fused(kernels, "fused_add_rms_norm", tail, {x, residual, weight}, attributes, {residual.meta});
-        expect_same_results(quantised(kernels, tail, sums[0]), came);
+        expect_same_results(quantized(kernels, tail, sums[0]), came);
         expect_same_bits(values_of(sums[1]), values_of(came.back()), "residual");
       }
     }
   });
 }
 
-// Rows of special values, quantised alone, against the definition in plain scalar code.
-TEST(CpuQuantisedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
+// Rows of special values, quantized alone, against the definition in plain scalar code.
+TEST(CpuQuantizedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
   constexpr std::int64_t kColumns = 200;
   for (const std::string& ceiling : row_ceilings()) {
     RowKernels kernels(ceiling, 1);
@@ -186,7 +186,7 @@ TEST(CpuQuantisedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
       const std::vector<float> values = values_of(x);
       std::vector<std::vector<Tensor>> came;
       const std::vector<Tail> tails = tails_of(kColumns, kColumns, 1);
-      for (const Tail& tail : tails) came.push_back(quantised(kernels, tail, x));
+      for (const Tail& tail : tails) came.push_back(quantized(kernels, tail, x));
       for (std::size_t t = 0; t < tails.size(); ++t) {
         const bool int8_row = tails[t].op == "dynamic_per_token_scaled_int8_quant";
         if (!int8_row && tails[t].op != "dynamic_per_token_scaled_fp8_quant") continue;
@@ -225,7 +225,7 @@ TEST(CpuQuantisedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
 
 // Codes are decided by quotients that are rounded once: scales that are no power of two, values of few bits, and among
 // them those that lie between two codes.
-TEST(CpuQuantisedRows, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
+TEST(CpuQuantizedRows, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
   for (const std::string& ceiling : row_ceilings()) {
     RowKernels kernels(ceiling, 1);
     Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {128, 4096}));
@@ -250,7 +250,7 @@ TEST(CpuQuantisedRows, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
   }
 }
 
-TEST(CpuQuantisedRows, QuotientsOfEverySignificandOfHalvesGiveTheCodesOfTheDivisionByAnyScale) {
+TEST(CpuQuantizedRows, QuotientsOfEverySignificandOfHalvesGiveTheCodesOfTheDivisionByAnyScale) {
   constexpr std::int64_t kColumns = 2048;
   std::vector<float> values;
   for (int i = 0; i < kColumns; ++i)
@@ -274,12 +274,12 @@ TEST(CpuQuantisedRows, QuotientsOfEverySignificandOfHalvesGiveTheCodesOfTheDivis
   }
 }
 
-Attributes with_quantisation(Attributes attributes, std::int64_t group, const char* rounding) {
+Attributes with_quantization(Attributes attributes, std::int64_t group, const char* rounding) {
   set_all(attributes, {{"group_size", group}, {"eps", 1e-10}, {"rounding", EnumWord{rounding}}});
   return attributes;
 }
 
-std::vector<Meta> quantised_metas(const Tensor& x, std::int64_t columns, std::int64_t group) {
+std::vector<Meta> quantized_metas(const Tensor& x, std::int64_t columns, std::int64_t group) {
   Shape codes = x.meta.shape;
   codes.back() = columns;
   Shape scales = codes;
@@ -288,7 +288,7 @@ std::vector<Meta> quantised_metas(const Tensor& x, std::int64_t columns, std::in
 }
 
 // Where scales are as small as floats can be, quotients leave the codes and may be NaN.
-TEST(CpuQuantisedRows, TinyScalesGiveTheCodesOfTheMeaning) {
+TEST(CpuQuantizedRows, TinyScalesGiveTheCodesOfTheMeaning) {
   for (const std::string& ceiling : row_ceilings()) {
     RowKernels kernels(ceiling, 1);
     for (const double least : {0.0, 1e-45, 1e-38, 1e-36}) {
@@ -299,10 +299,10 @@ TEST(CpuQuantisedRows, TinyScalesGiveTheCodesOfTheMeaning) {
           x.push_back(static_cast<float>(size[i / group] * (1 - 2 * static_cast<double>(i % group) / 31)));
         }
         const Tensor rows = tensor_of(DType::f32, {1, 8 * group}, x);
-        Attributes attributes = with_quantisation({}, group, "nearest");
+        Attributes attributes = with_quantization({}, group, "nearest");
         attributes.set("eps", least);
         const auto came =
-            kernels.call("per_token_group_quant_int8", {rows}, attributes, quantised_metas(rows, 8 * group, group));
+            kernels.call("per_token_group_quant_int8", {rows}, attributes, quantized_metas(rows, 8 * group, group));
         for (std::int64_t i = 0; i < 8 * group; ++i) {
           float largest = static_cast<float>(least);
           for (std::int64_t k = i / group * group; k < (i / group + 1) * group; ++k)
@@ -317,7 +317,7 @@ TEST(CpuQuantisedRows, TinyScalesGiveTheCodesOfTheMeaning) {
   }
 }
 
-TEST(CpuQuantisedRows, EveryBfloatHasTheActivationOfItsMeaning) {
+TEST(CpuQuantizedRows, EveryBfloatHasTheActivationOfItsMeaning) {
   for (const std::string& ceiling : row_ceilings()) {
     RowKernels kernels(ceiling, 1);
     Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {512, 256}));
@@ -334,7 +334,7 @@ TEST(CpuQuantisedRows, EveryBfloatHasTheActivationOfItsMeaning) {
 }
 
 // The same where bf16 are read as pairs: each alone in a group, whose scale shows all of its bits.
-TEST(CpuQuantisedRows, EveryBfloatHasTheActivationOfItsMeaningInAGroup) {
+TEST(CpuQuantizedRows, EveryBfloatHasTheActivationOfItsMeaningInAGroup) {
   constexpr std::int64_t kGroup = 32, kGroupsOfRow = 128, kColumns = kGroup * kGroupsOfRow, kAll = 512;
   Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {kAll, 2 * kColumns}));
   std::memset(x.data(), 0, static_cast<std::size_t>(x.storage->bytes()));
@@ -351,21 +351,21 @@ TEST(CpuQuantisedRows, EveryBfloatHasTheActivationOfItsMeaningInAGroup) {
   for (const std::string& ceiling : row_ceilings()) {
     RowKernels kernels(ceiling, 1);
     const Tensor product = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kAll, kColumns})})[0];
-    expect_same_results(quantised(kernels, tail, product),
+    expect_same_results(quantized(kernels, tail, product),
                         fused(kernels, "silu_and_mul", tail, {x}, {{"intermediate", EnumWord{"input_dtype"}}}));
   }
 }
 
-TEST(CpuQuantisedRows, RefusesGroupsThatCannotWait) {
+TEST(CpuQuantizedRows, RefusesGroupsThatCannotWait) {
   RowKernels kernels("baseline", 1);
   constexpr std::int64_t kWide = 131072;
   const Tensor x = Tensor::empty(Meta::tensor(DType::f32, {1, 2 * kWide}));
-  const Attributes attributes = with_quantisation({}, kWide, "nearest");
+  const Attributes attributes = with_quantization({}, kWide, "nearest");
   EXPECT_EQ(
-      kernels.supports("silu_and_mul_per_token_group_quant_int8", {x}, attributes, quantised_metas(x, kWide, kWide))
+      kernels.supports("silu_and_mul_per_token_group_quant_int8", {x}, attributes, quantized_metas(x, kWide, kWide))
           .reason(),
       "groups have 131072 columns; up to 65536 are supported");
-  EXPECT_TRUE(kernels.supports("per_token_group_quant_int8", {x}, attributes, quantised_metas(x, 2 * kWide, kWide)));
+  EXPECT_TRUE(kernels.supports("per_token_group_quant_int8", {x}, attributes, quantized_metas(x, 2 * kWide, kWide)));
 }
 
-}  // namespace weft::cpu_quantised_rows_test
+}  // namespace weft::cpu_quantized_rows_test

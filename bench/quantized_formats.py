@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What each format of `weft quantize` costs and keeps: size, fusions, perplexity, greedy text, rates.
 
-    bench/quantised_formats.py [MODEL] [--formats fp8-block int8 ...] [--pairs 3] [--prompt 256] [--generate 64]
+    bench/quantized_formats.py [MODEL] [--formats fp8-block int8 ...] [--pairs 3] [--prompt 256] [--generate 64]
 
-Quantises the model into a temporary folder in each format and prints one row: megabytes; act, rms and attn+quant as
+Quantizes the model into a temporary folder in each format and prints one row: megabytes; act, rms and attn+quant as
 they were matched, of as many as the model declares; perplexity of the recorded text, and its ratio to bf16's; of how
 many of the recorded prompts the greedy text is the same with fusions and without; prompt and generation rates with
 fusions and without, medians of runs taken in turn. Exit 1 when a text differs or a fusion is missing.
@@ -45,8 +45,8 @@ def fusions(folder):
 
 
 def wanted_fusions(name, layers):
-    quantised, ends_attention = name != "bf16", name in ("fp8-calibrated", "nvfp4")
-    return {"act_quant": layers * quantised, "rms_quant": 2 * layers * quantised, "attn_quant": layers * ends_attention}
+    quantized, ends_attention = name != "bf16", name in ("fp8-calibrated", "nvfp4")
+    return {"act_quant": layers * quantized, "rms_quant": 2 * layers * quantized, "attn_quant": layers * ends_attention}
 
 
 def quantize(model, name, folder, scratch):

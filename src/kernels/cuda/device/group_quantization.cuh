@@ -1,7 +1,7 @@
 #pragma once
 
 // From the values of a group, spread over neighbouring lanes, to its scale and codes. The bits of the project's
-// quantising ops: NaN stays NaN throughout and makes the scale NaN.
+// quantizing ops: NaN stays NaN throughout and makes the scale NaN.
 
 #include "kernels/cuda/device/codes.cuh"
 #include "kernels/cuda/lib/arguments.h"
@@ -49,7 +49,7 @@ WEFT_DEVICE float largest_of_lanes(const float* values WEFT_SITE) {
 
 // The codes of values / scale, four to a word. `largest` is the largest magnitude among them.
 template <class Code, int count>
-WEFT_DEVICE void quantise(float* values, float largest, float scale, std::uint32_t* words) {
+WEFT_DEVICE void quantize(float* values, float largest, float scale, std::uint32_t* words) {
   const float inverse = ordinary_reciprocal(scale);
   const bool is_ordinary = scale >= kLeastOrdinary && scale <= kLargestOrdinary && largest * inverse < Code::kSafe;
   if (is_ordinary) {

@@ -11,7 +11,7 @@
 namespace weft {
 
 // UserError unless x is [M, K] and weight [N, K] of one dtype, dtype floating, and bias, where there is one, [N].
-inline void check_quantised_linear(const OpRequest& request, const char* op, std::size_t weight_number,
+inline void check_quantized_linear(const OpRequest& request, const char* op, std::size_t weight_number,
                                    std::size_t bias_number) {
   const Meta& x = request.operand(0);
   const Meta& weight = request.operand(weight_number);

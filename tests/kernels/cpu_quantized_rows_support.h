@@ -1,6 +1,6 @@
 #pragma once
 
-// Row-wise ops with a quantisation behind them: one kernel for both beside a kernel for each.
+// Row-wise ops with a quantization behind them: one kernel for both beside a kernel for each.
 
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@ namespace weft {
 
 void set_all(Attributes& attributes, const Attributes& more);
 
-// One quantisation of rows of so many columns.
+// One quantization of rows of so many columns.
 struct Tail {
   std::string op;
   Attributes attributes;
@@ -24,7 +24,7 @@ struct Tail {
 Attributes fp8_groups(std::int64_t group);
 
 // The tail of what the first op gave, and the one kernel for both.
-std::vector<Tensor> quantised(RowKernels& kernels, const Tail& tail, const Tensor& x);
+std::vector<Tensor> quantized(RowKernels& kernels, const Tail& tail, const Tensor& x);
 std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Tail& tail,
                           std::vector<std::optional<Tensor>> operands, Attributes attributes,
                           const std::vector<Meta>& more_results = {});

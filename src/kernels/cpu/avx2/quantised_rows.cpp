@@ -1,9 +1,0 @@
-#define WEFT_FLOAT_VECTORS "kernels/cpu/lib/float_vector_avx2.h"
-
-#include "kernels/cpu/lib/quantised_rows_skeleton.h"
-
-namespace weft::cpu {
-
-const QuantisedRowKernels quantised_row_kernels_avx2 = make_quantised_row_kernels();
-
-}  // namespace weft::cpu

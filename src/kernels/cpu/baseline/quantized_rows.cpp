@@ -1,0 +1,9 @@
+#define WEFT_FLOAT_VECTORS "kernels/cpu/lib/float_vector_baseline.h"
+
+#include "kernels/cpu/lib/quantized_rows_skeleton.h"
+
+namespace weft::cpu {
+
+const QuantizedRowKernels quantized_row_kernels_baseline = make_quantized_row_kernels();
+
+}  // namespace weft::cpu
