@@ -44,6 +44,14 @@ constexpr BenchedOp kOps[] = {
     {"fused_add_rms_norm_per_token_group_quant_fp8", kAdded, "%x, %r, %w, epsilon=1e-05, group_size=64", 3},
     {"silu_and_mul_per_token_group_quant_int8", kHalves, "%x, group_size=32", 2},
     {"silu_and_mul_per_token_group_quant_fp8", kHalves, "%x, group_size=64", 2},
+    {"dynamic_per_token_scaled_fp8_quant", kX, "%x", 2},
+    {"dynamic_per_token_scaled_int8_quant", kX, "%x", 2},
+    {"rms_norm_dynamic_per_token_scaled_fp8_quant", kNormed, "%x, %w, epsilon=1e-05", 2},
+    {"fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant", kAdded, "%x, %r, %w, epsilon=1e-05", 3},
+    {"fused_add_rms_norm_dynamic_per_token_scaled_int8_quant", kAdded, "%x, %r, %w, epsilon=1e-05", 3},
+    {"silu_and_mul_dynamic_per_token_scaled_fp8_quant", kHalves, "%x", 2},
+    {"static_scaled_fp8_quant", "%x: {1}[s0, {0}], %s: f32[1]", "%x, %s", 1},
+    {"silu_and_mul_static_scaled_fp8_quant", "%x: {1}[s0, {2}], %s: f32[1]", "%x, %s", 1},
 };
 
 std::string graph_text(const BenchedOp& op, const std::string& dtype, std::int64_t columns) {

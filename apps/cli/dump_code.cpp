@@ -8,6 +8,7 @@
 #include "codegen/row_text.h"
 #include "compiler/graph_program.h"
 #include "compiler/pieces.h"
+#include "tensor/vector_lanes.h"
 
 namespace weft {
 namespace {
@@ -98,7 +99,7 @@ std::string code_text(const Code& code, int lanes) {
 void print_code(const std::vector<std::shared_ptr<Graph>>& graphs, const Context& context, bool as_json,
                 std::ostream& out) {
   const Code code = code_of(graphs, context);
-  const int lanes = row_lanes(context.device.features);
+  const int lanes = vector_lanes(context.device.features);
   out << (as_json ? code_json(code, lanes) : code_text(code, lanes));
 }
 

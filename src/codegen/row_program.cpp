@@ -7,6 +7,7 @@
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "tensor/arithmetic_cost.h"
 #include "tensor/house_math.h"
 
 namespace weft {
@@ -15,7 +16,7 @@ namespace {
 struct RowOpFacts {
   std::string_view text;
   int operands;
-  int cost;  // in additions
+  int cost;  // tensor/arithmetic_cost.h
 };
 
 constexpr RowOpFacts kRowOps[] = {
@@ -24,25 +25,25 @@ constexpr RowOpFacts kRowOps[] = {
     {"add", 2, 1},
     {"sub", 2, 1},
     {"mul", 2, 1},
-    {"div", 2, 6},
+    {"div", 2, kDivisionCost},
     {"maximum", 2, 2},
     {"minimum", 2, 2},
     {"at_least", 2, 1},
     {"at_most", 2, 1},
     {"neg", 1, 1},
     {"abs", 1, 1},
-    {"exp", 1, 16},
-    {"tanh", 1, 30},
-    {"erf", 1, 30},
-    {"sigmoid", 1, 24},
+    {"exp", 1, kExpCost},
+    {"tanh", 1, kTanhCost},
+    {"erf", 1, kErfCost},
+    {"sigmoid", 1, kSigmoidCost},
     {"silu_divisor", 1, 14},
     {"bf16_silu_divisor", 1, 8},
     {"quotient", 3, 5},
     {"short_quotient", 3, 3},
-    {"sqrt", 1, 6},
+    {"sqrt", 1, kSquareRootCost},
     {"round", 1, 1},
     {"trunc", 1, 1},
-    {"convert", 1, 4},
+    {"convert", 1, kConversionCost},
     {"widen", 1, 1},
     {"narrow", 1, 1},
     {"select_at_most", 3, 2},

@@ -172,11 +172,6 @@ class RowProgram {
   void keep(RowValue& value);
 };
 
-// Floats of a vector of generated code for these features.
-inline int row_lanes(CpuFeatures features) {
-  return features >= CpuFeatures::avx512 ? 16 : features >= CpuFeatures::avx2 ? 8 : 4;
-}
-
 std::string_view row_op_text(RowOp op);
 bool is_row_reduction(RowOp op);
 // Of a row or of a group.

@@ -89,6 +89,7 @@ PassContext pass_context(const Context& context, TokenRange range, const Priorit
           .kernels = context.kernels,
           .priorities = priorities,
           .options = context.options,
+          .device = context.device,
           .range = range,
           .batch_invariant = context.options.batch_invariant,
           .splitting_ops = resolve_splitting_ops(context.options),

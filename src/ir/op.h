@@ -63,6 +63,7 @@ struct Op {
   bool is_view = false;         // result 0 looks into operand 0; costs nothing
   bool is_commutative = false;  // in its first two operands
   bool is_allocation = false;   // gives fresh memory with undefined contents
+  int cost = 1;                 // of a primitive: instructions for a vector of elements (tensor/arithmetic_cost.h)
   std::string splits_as = {};   // the op that this one holds: what cuts the graph there cuts it here
   std::function<std::vector<Meta>(const OpRequest&)> infer;
   std::function<Values(Evaluator&, const Values&, const Attributes&)> meaning;
@@ -97,6 +98,7 @@ class OpDefinition {
   OpDefinition& view(std::function<Dim(const Meta&, const Attributes&)> offset);
   OpDefinition& commutative();
   OpDefinition& allocation();
+  OpDefinition& costs(int instructions);  // Op::cost, where it is not that of an addition
   OpDefinition& splits_as(std::string op);
   OpDefinition& sample(std::vector<SampleTensor> tensors, NamedAttributes attributes = {});
   OpDefinition& tolerance(DType dtype, Tolerance tolerance);

@@ -267,6 +267,13 @@ class Rewriting {
 
 }  // namespace
 
+Work& Work::operator+=(const Work& more) {
+  bytes += more.bytes;
+  instructions += more.instructions;
+  cycles += more.cycles;
+  return *this;
+}
+
 std::vector<PatternReport> rewrite_all(Graph& graph, std::span<const Pattern* const> patterns, const OpTable& ops,
                                        const RewriteFilter& refuses, std::int64_t* visits) {
   return Rewriting(graph, patterns, ops, refuses).run(visits);

@@ -24,10 +24,18 @@ struct NearMiss {
   std::string reason;  // as in Mismatch
 };
 
+// What calls take by the model of passes/profit.h.
+struct Work {
+  std::int64_t bytes = 0;   // read and written
+  double instructions = 0;  // of vectors; exact, as these have a power of two of lanes
+  double cycles = 0;        // the longer of both, call by call
+  Work& operator+=(const Work& more);
+};
+
 // What the rewrites of one pattern buy, at the most rows of their range.
 struct Profit {
-  std::int64_t bytes_before = 0;  // that the matched nodes move, and what stands in their place
-  std::int64_t bytes_after = 0;
+  Work before = {};           // of the matched nodes
+  Work after = {};            // of what stands in their place
   std::string measured = {};  // by weft tune: "tuned: 1.31x as fast as its parts"; "" where nobody did
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ir/op.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -19,6 +20,7 @@ OP(cast) {
                dtype_text(dtype), x.text());
     return std::vector<Meta>{Meta::tensor(dtype, x.shape)};
   });
+  op.costs(kConversionCost);
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::f32}});
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::bf16}});
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::f16}});

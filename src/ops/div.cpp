@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ Value div(Value x, Value y) { return call("div", {x, y}, {})[0]; }
 OP(div) {
   op.schema("div(Tensor x, Tensor y) -> Tensor").function(&weft::div);
   op.gives([](const OpRequest& request) { return broadcast_rule(request, "div"); });
+  op.costs(kDivisionCost);
   op.sample({{"x", {5, 33}}, {"y", {5, 33}, std::nullopt, Fill::positive}});
   op.sample({{"x", {3, 4, 8}}, {"y", {8}, std::nullopt, Fill::positive}});
   op.sample({{"x", {2, 7}}, {"y", {2, 1}, std::nullopt, Fill::positive}});

@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ Value div_scalar(Value x, Scalar value) { return call("div_scalar", {x}, {{"valu
 OP(div_scalar) {
   op.schema("div_scalar(Tensor x, float value) -> Tensor").function(&weft::div_scalar);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "div_scalar"); });
+  op.costs(kDivisionCost);
   op.sample({{"x", {4, 37}}}, {{"value", 0.7}});
   op.sample({{"x", {3}}}, {{"value", -3.0}});
 }

@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ Value erf(Value x) { return call("erf", {x}, {})[0]; }
 OP(erf) {
   op.schema("erf(Tensor x) -> Tensor").function(&weft::erf);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "erf"); });
+  op.costs(kErfCost);
   op.sample({{"x", {6, 41}}});
   op.sample({{"x", {0, 8}}});
 }

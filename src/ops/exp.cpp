@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ Value exp(Value x) { return call("exp", {x}, {})[0]; }
 OP(exp) {
   op.schema("exp(Tensor x) -> Tensor").function(&weft::exp);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "exp"); });
+  op.costs(kExpCost);
   op.sample({{"x", {6, 41}}});
   op.sample({{"x", {0, 8}}});
 }

@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ Value log1p(Value x) { return call("log1p", {x}, {})[0]; }
 OP(log1p) {
   op.schema("log1p(Tensor x) -> Tensor").function(&weft::log1p);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "log1p"); });
+  op.costs(kExpCost);
   op.sample({{"x", {6, 41}, std::nullopt, Fill::positive}});
   op.sample({{"x", {0, 8}}});
 }

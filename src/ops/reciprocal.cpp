@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -16,6 +17,7 @@ Value reciprocal(Value x, std::optional<double> of_zero) {
 OP(reciprocal) {
   op.schema("reciprocal(Tensor x, float? of_zero=None) -> Tensor").function(&weft::reciprocal);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "reciprocal"); });
+  op.costs(kDivisionCost);
   op.sample({{"x", {6, 41}, std::nullopt, Fill::positive}});
   op.sample({{"x", {3, 8}, std::nullopt, Fill::zero}}, {{"of_zero", 0.0}});
 }

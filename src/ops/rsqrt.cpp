@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ Value rsqrt(Value x) { return call("rsqrt", {x}, {})[0]; }
 OP(rsqrt) {
   op.schema("rsqrt(Tensor x) -> Tensor").function(&weft::rsqrt);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "rsqrt"); });
+  op.costs(kDivisionCost + kSquareRootCost);
   op.sample({{"x", {6, 41}, std::nullopt, Fill::positive}});
   op.sample({{"x", {0, 8}, std::nullopt, Fill::positive}});
 }

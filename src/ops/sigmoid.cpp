@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ Value sigmoid(Value x) { return call("sigmoid", {x}, {})[0]; }
 OP(sigmoid) {
   op.schema("sigmoid(Tensor x) -> Tensor").function(&weft::sigmoid);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "sigmoid"); });
+  op.costs(kSigmoidCost);
   op.sample({{"x", {6, 41}}});
   op.sample({{"x", {0, 8}}});
 }

@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/arithmetic_cost.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ Value tanh(Value x) { return call("tanh", {x}, {})[0]; }
 OP(tanh) {
   op.schema("tanh(Tensor x) -> Tensor").function(&weft::tanh);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "tanh"); });
+  op.costs(kTanhCost);
   op.sample({{"x", {6, 41}}});
   op.sample({{"x", {0, 8}}});
 }

@@ -35,6 +35,7 @@ struct PassContext {
   const KernelRegistry& kernels;
   const PriorityLists& priorities;
   const Options& options;
+  const DeviceDescription& device;
   TokenRange range;
   bool batch_invariant = false;
   std::vector<std::string> splitting_ops;  // names of ops that force a cut

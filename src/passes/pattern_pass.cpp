@@ -30,19 +30,21 @@ class KernelFilter {
     const bool goes_over_ranks =
         std::any_of(calls.begin(), calls.end(), [](const PlannedCall& call) { return is_over_ranks(*call.op); });
     if (!goes_over_ranks) {
-      profit.bytes_before = traffic_of(match.nodes, context_.range.hi);
-      profit.bytes_after = traffic_of(calls, context_.range.hi);
+      profit.before = model_.of(match.nodes);
+      profit.after = model_.of(calls);
     }
-    // What a user brings is wanted, whatever it moves.
-    if (profit.measured.empty() && !is_custom_ && profit.bytes_after > profit.bytes_before)
-      return fmt::format("it would move {} bytes at {} rows, where its parts move {}", profit.bytes_after,
-                         context_.range.hi, profit.bytes_before);
+    // What a user brings is wanted, whatever it takes.
+    if (profit.measured.empty() && !is_custom_ && profit.after.cycles > profit.before.cycles)
+      return fmt::format(
+          "it would take {} bytes and {:.0f} instructions at {} rows, where its parts take {} and {:.0f}",
+          profit.after.bytes, profit.after.instructions, context_.range.hi, profit.before.bytes,
+          profit.before.instructions);
     if (left_ == 0) return std::string(kHeldBack);
     --left_;
     if (goes_over_ranks) return std::nullopt;
     Profit& sum = profits_[pattern.name];
-    sum.bytes_before += profit.bytes_before;
-    sum.bytes_after += profit.bytes_after;
+    sum.before += profit.before;
+    sum.after += profit.after;
     sum.measured = profit.measured;
     return std::nullopt;
   }
@@ -97,6 +99,7 @@ class KernelFilter {
 
   const PassContext& context_;
   bool is_custom_;
+  WorkModel model_{context_.ops, context_.device, context_.range.hi};
   std::map<std::string, Profit> profits_;
   std::int64_t left_ = -1;  // rewrites that may still be made; negative without a limit
   KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant};

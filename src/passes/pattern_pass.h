@@ -69,7 +69,8 @@ std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern
 // The pass that applies the patterns of a fusion, unless the option is false or they say why not; without patterns it
 // changes nothing. A match stays as it is, with the reason among the near misses, where no kernel computes what would
 // stand there, where the user named who computes a part of it, where the graph is cut at a part, but not at the whole,
-// and where it does not pay: measurements say so, or, without any, the bytes it would move (passes/profit.h).
+// and where it does not pay: measurements say so, or, without any, the bytes and instructions it would take
+// (passes/profit.h).
 std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion,
                                                              OptionalFlag Options::*enabled = nullptr);
 

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "builtin/context.h"
 #include "compiler/token_ranges.h"
 #include "compiler/tune.h"
 #include "ir/parse.h"
+#include "ops/div_scalar.h"
 #include "tests/test_context.h"
 
 namespace weft::fusion_profit_test {
@@ -114,10 +116,48 @@ TEST_F(FusionProfit, IsWhatTheFusedKernelDoesNotMove) {
         ++ranges;
         ASSERT_TRUE(report.profit);
         const std::int64_t rows = record.range.hi, codes = 64 + 2 * 4;
-        EXPECT_EQ(report.profit->bytes_after, rows * (128 * 4 + codes));
-        EXPECT_EQ(report.profit->bytes_before - report.profit->bytes_after, rows * 2 * 64 * 4);
+        const Work &before = report.profit->before, &after = report.profit->after;
+        EXPECT_EQ(after.bytes, rows * (128 * 4 + codes));
+        EXPECT_EQ(before.bytes - after.bytes, rows * 2 * 64 * 4);
+        EXPECT_EQ(before.instructions, after.instructions) << "a fused op means its parts";
       }
   EXPECT_EQ(ranges, 2);
+}
+
+// The same bytes, and eleven divisions for one change of sign.
+TEST(FusionProfitModel, DeclinesWhatWouldComputeMoreThanItsPartsMove) {
+  Registrations mine("the test's own");
+  mine.register_op("negated_slowly", [](OpDefinition& op) {
+    op.schema("negated_slowly(Tensor x) -> Tensor");
+    op.means([](Evaluator&, const Values& v, const Attributes&) {
+      Value x = v[0];
+      for (int i = 0; i < 11; ++i) x = div_scalar(x, -1.0);
+      return Values{x};
+    });
+    op.sample({{"x", {2, 64}}});
+  });
+  mine.register_impl("negated_slowly", "mine", [](const KernelCall&) {});
+  mine.register_priority("negated_slowly", {"mine"});
+  mine.register_patterns(
+      "pattern slow(?x) {\n  before {\n    %y = neg(?x)\n    return %y\n  }\n  after {\n"
+      "    %y = negated_slowly(?x)\n    return %y\n  }\n}\n");
+  Options options;
+  options.cpu_features = "baseline";
+  const auto context = make_context(std::move(options), std::move(mine));
+  const auto outcome = [&](const std::string& fusion) {
+    context->patterns.back().fusion = fusion;
+    const auto graph = parse_graph(
+        "graph g(%x: f32[s0, 64]) stage=traced where s0 in [1, 8] {\n  %y = neg(%x)\n  return %y\n}\n", context->ops);
+    const auto compiled = compile_ranges(*graph, *context, token_ranges(*graph, *context, 8).ranges, {});
+    for (const PassRecord& pass : compiled.records.at(0).passes)
+      for (const PatternReport& report : pass.result.patterns)
+        if (report.pattern == "slow") return report.matched == 1 ? "fused" : report.near_misses.at(0).reason;
+    return std::string("nobody looked");
+  };
+  EXPECT_EQ(outcome("custom"), "fused") << "what a user brings is wanted";
+  // 8 rows of 64 floats, read and written; of their 128 vectors each takes 1 or 11 * 6.
+  EXPECT_EQ(outcome("act_quant"),
+            "it would take 4096 bytes and 8448 instructions at 8 rows, where its parts take 4096 and 128");
 }
 
 }  // namespace weft::fusion_profit_test

@@ -17,6 +17,7 @@
 #include "codegen/llvm/llvm_builder.h"
 #include "codegen/llvm_interface.h"
 #include "codegen/llvm_library.h"
+#include "tensor/vector_lanes.h"
 
 // The prelude's bitcode for each number of lanes, put in by the build.
 extern "C" {
@@ -99,7 +100,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
   const Owned<LLVMModuleRef> module(parsed, LLVMDisposeModule);
   open_prelude(module.get());
   {
-    LlvmBuilder builder(module.get(), row_lanes(request.features), request.features >= CpuFeatures::avx2);
+    LlvmBuilder builder(module.get(), vector_lanes(request.features), request.features >= CpuFeatures::avx2);
     RowEmitter<LlvmBuilder>(request.program, builder).run();
   }
 

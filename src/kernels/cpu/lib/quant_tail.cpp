@@ -143,8 +143,8 @@ QuantTask fp4_groups(const KernelCall& call, std::size_t tensor, std::int64_t co
 constexpr QuantTail kTails[] = {
     {"dynamic_per_token_scaled_fp8_quant", true, supports_fp8, fp8_row},
     {"dynamic_per_token_scaled_int8_quant", true, supports_always, int8_row},
-    {"per_token_group_quant_fp8", true, supports_fp8, fp8_groups},
-    {"per_token_group_quant_int8", true, supports_always, int8_groups, 0, true},
+    {"per_token_group_quant_fp8", true, supports_fp8, fp8_groups, 0, false, true},
+    {"per_token_group_quant_int8", true, supports_always, int8_groups, 0, true, true},
     {"scaled_fp4_quant", true, supports_always, fp4_groups, kFp4Group},
     {"static_scaled_fp8_quant", false, supports_given, fp8_given},
 };
@@ -176,18 +176,23 @@ QuantTask with_results(QuantTask task, const RowRun& run) {
 
 Kernel quantized_rows_kernel(const std::string& front, const QuantTail& tail,
                              std::function<Verdict(const KernelRequest&)> supports, QuantizedRowRun run) {
-  const auto prepare = [run = std::move(run)](Kernel& kernel, const DeviceDescription& device) {
+  const auto prepare = [run = std::move(run), tail, front](Kernel& kernel, const DeviceDescription& device) {
+    std::vector<DType> as_fast;  // in generated code
+    if (tail.yields_f32) as_fast.push_back(DType::f32);
+    // Behind a sum of bf16 generated code wins with AVX2, too, by 1.06 to 2.6.
+    const bool sums = front == "fused_add_rms_norm";
+    if ((sums || tail.yields_bf16) && device.features >= (sums ? CpuFeatures::avx2 : CpuFeatures::avx512))
+      as_fast.push_back(DType::bf16);
+    kernel.yields = yields(0, as_fast);
     const QuantizedRowKernels* kernels =
         table_for(device, quantized_row_kernels_baseline, quantized_row_kernels_avx2, quantized_row_kernels_avx512);
     kernel.run = [kernels, run](const KernelCall& call) { run(*kernels, call); };
   };
-  Kernel kernel{.op = front.empty() ? tail.op : fmt::format("{}_{}", front, tail.op),
-                .provider = "cpu",
-                .supports = std::move(supports),
-                .prepare = prepare,
-                .note = kRowWiseNote};
-  if (tail.yields) kernel.yields = yields(0, {DType::f32});
-  return kernel;
+  return {.op = front.empty() ? tail.op : fmt::format("{}_{}", front, tail.op),
+          .provider = "cpu",
+          .supports = std::move(supports),
+          .prepare = prepare,
+          .note = kRowWiseNote};
 }
 
 Kernel quantizing_kernel(const QuantTail& tail) {
