@@ -4,17 +4,24 @@
 //
 //   guards      whether the arguments pass: eight tensors of two dims, one of which is a symbol in all of them
 //   call        the whole call of such a function whose one kernel does nothing; Values in, Values out
+//   program     what that call runs once it knows what to run, from tensors to tensors; the rest of the call is guards
+//               and dispatch
 //   matched     one op of a function with graph breaks, held against what was recorded: of calls of 100 ops whose
 //               results nobody wants, so that nothing else runs
+//   trace       the forward of a Llama of 32 layers to a graph, as models are traced
+//   record      the same function as weft::compile traces one, and the graph of what it did
 //
 // On a shared machine take the best of several repetitions.
 
 #include <benchmark/benchmark.h>
 
 #include "builtin/context.h"
+#include "builtin/models.h"
 #include "capture/compile.h"
 #include "compiler/eager.h"
+#include "compiler/graph_program.h"
 #include "ir/reading.h"
+#include "ir/trace.h"
 #include "ops/add.h"
 #include "ops/rms_norm.h"
 
@@ -66,6 +73,19 @@ void call(benchmark::State& state) {
 }
 BENCHMARK(call);
 
+void program(benchmark::State& state) {
+  const Bench bench;
+  auto graph = std::make_shared<Graph>("sum");
+  graph->bounds["s0"] = {1, 512};
+  Trace trace(bench.context->ops, *graph);
+  const Meta meta = Meta::tensor(DType::f32, {Dim::symbol("s0"), 1});
+  trace.finish({add(trace.input("a", meta), trace.input("b", meta))});
+  GraphProgram program(*bench.context, graph);
+  const std::vector<Tensor> tensors{bench.row().tensor(), bench.row().tensor()};
+  for (auto _ : state) benchmark::DoNotOptimize(program.run(tensors));
+}
+BENCHMARK(program);
+
 void matched(benchmark::State& state, const char* op) {
   const Bench bench;
   constexpr int kOps = 100;
@@ -82,6 +102,102 @@ void matched(benchmark::State& state, const char* op) {
 }
 BENCHMARK_CAPTURE(matched, add, "add");
 BENCHMARK_CAPTURE(matched, rms_norm, "rms_norm");
+
+constexpr const char* kLlama = R"({
+  "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 4096,
+  "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+  "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "tie_word_embeddings": false,
+  "vocab_size": 128256, "eos_token_id": 128001, "torch_dtype": "bfloat16"
+})";
+
+// Model code over whatever home gives the values: everything that the model is given is asked of `make` by its name.
+class LlamaBuilder : public Builder {
+ public:
+  using Make = std::function<Value(const std::string& name, const Meta& meta)>;
+  LlamaBuilder(const ModelFacts& facts, const ModelDefinition& model, const std::map<std::string, Meta>& tensors,
+               Make make)
+      : Builder(facts), model_(model), tensors_(tensors), make_(std::move(make)) {}
+
+  Value input(const std::string& name, const Meta& meta) override { return make_(name, meta); }
+  Value donated_input(const std::string& name, const Meta& meta) override { return make_(name, meta); }
+  Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole) override {
+    Meta meta = tensors_.at(keys[0]);
+    for (std::size_t i = 1; i < keys.size(); ++i) meta.shape[0] = meta.shape[0] + tensors_.at(keys[i]).shape[0];
+    return make_(name, meta);
+  }
+  Value rotary_table() override {
+    return make_("cos_sin_cache",
+                 Meta::tensor(DType::f32, {facts.config.context_length, facts.config.rope.rotary_dim}));
+  }
+  bool can_merge(const std::vector<std::string>&) const override { return true; }
+  const QuantizationConfig* quantization(const std::vector<std::string>&) const override { return nullptr; }
+  void enter_layer(int) override {}
+  std::string key(const std::string& name, int layer) const override { return model_.key(name, false, layer); }
+  WeightRole vector_role(const std::string&) const override { return WeightRole::vector; }
+
+ private:
+  const ModelDefinition& model_;
+  const std::map<std::string, Meta>& tensors_;
+  Make make_;
+};
+
+struct Llama {
+  const ModelRegistry models = make_model_registry();
+  const ModelDefinition& model = models.find("llama", "the bench");
+  ModelFacts facts;
+  std::map<std::string, Meta> tensors;
+
+  Llama() {
+    facts.config = model_config_from_json(kLlama, "the bench");
+    facts.dtype = DType::bf16;
+    facts.kv = {.dtype = DType::bf16, .block = 16, .heads = 8, .head_dim = 128};
+    for (const NamedMeta& tensor : model.tensors(facts.config)) tensors[tensor.name] = tensor.meta;
+  }
+  Values forward(LlamaBuilder::Make make) const {
+    LlamaBuilder builder(facts, model, tensors, std::move(make));
+    return model.forward(builder);
+  }
+  void trace(const OpTable& ops, Graph& graph) const {
+    Trace trace(ops, graph);
+    trace.finish(forward([&](const std::string& name, const Meta& meta) { return trace.input(name, meta); }));
+  }
+};
+
+void trace(benchmark::State& state) {
+  const Bench bench;
+  const Llama llama;
+  for (auto _ : state) {
+    Graph graph("llama");
+    llama.trace(bench.context->ops, graph);
+    state.counters["nodes"] = static_cast<double>(graph.nodes().size());
+  }
+}
+BENCHMARK(trace)->Unit(benchmark::kMillisecond);
+
+void record(benchmark::State& state) {
+  const Bench bench;
+  const Llama llama;
+  Graph example("llama");
+  llama.trace(bench.context->ops, example);
+  std::vector<Meta> metas;
+  std::vector<std::string> names;
+  for (const auto& input : example.inputs()) {
+    metas.push_back(input->meta);
+    names.push_back(input->name);
+  }
+  for (auto _ : state) {
+    Recorder recorder(*bench.context, "llama", "llama", true, 1);
+    RecordedTree tree{.inputs = recorder.inputs(metas, names), .bounds = {{"s0", {1, 512}}}};
+    const auto running = recorder.begin(tree, {}, {{"s0", 16}}, Recorder::Purpose::trace);
+    std::size_t next = 0;
+    const Values results = llama.forward([&](const std::string&, const Meta&) { return tree.inputs[next++]; });
+    recorder.finish(results);
+    const Segment& segment = *tree.starts.front();
+    benchmark::DoNotOptimize(
+        graph_of(segment, recorder.values(), segment.ends_in, tree.bounds, "llama", bench.context->ops));
+  }
+}
+BENCHMARK(record)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace weft

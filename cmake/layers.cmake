@@ -23,10 +23,11 @@ function(weft_layer name depth)
     add_library(${target} INTERFACE)
     set(visibility INTERFACE)
   endif()
-  target_include_directories(${target} ${visibility} ${CMAKE_SOURCE_DIR}/src ${WEFT_GENERATED})
+  target_include_directories(${target} ${visibility} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>
+                                                     $<BUILD_INTERFACE:${WEFT_GENERATED}>)
   target_link_libraries(${target} ${visibility} ${dependencies} weft_libraries)
   if("include/weft" IN_LIST ARGN)
-    target_include_directories(${target} ${visibility} ${CMAKE_SOURCE_DIR}/include)
+    target_include_directories(${target} ${visibility} $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>)
   endif()
 endfunction()
 

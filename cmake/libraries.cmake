@@ -1,10 +1,10 @@
 # Libraries of the distribution, joined in one target that every layer sees; the linker drops what a program does not
 # use.
 
-find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
-find_package(simdjson REQUIRED)
+set(WEFT_PACKAGES Threads fmt spdlog simdjson)  # what links with the libraries finds these, too
+foreach(package IN LISTS WEFT_PACKAGES)
+  find_package(${package} REQUIRED)
+endforeach()
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_library(WEFT_PCRE2 pcre2-8 REQUIRED)
@@ -15,8 +15,8 @@ find_library(WEFT_ZIP zip REQUIRED)
 add_library(weft_libraries INTERFACE)
 target_link_libraries(
   weft_libraries
-  INTERFACE Threads::Threads fmt::fmt spdlog::spdlog simdjson::simdjson nlohmann_json::nlohmann_json CLI11::CLI11
-            ${WEFT_PCRE2} ${WEFT_UTF8PROC} ${WEFT_XXHASH} ${WEFT_ZIP} ${CMAKE_DL_LIBS})
+  INTERFACE Threads::Threads fmt::fmt spdlog::spdlog simdjson::simdjson
+            $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11> ${WEFT_PCRE2} ${WEFT_UTF8PROC} ${WEFT_XXHASH} ${WEFT_ZIP} ${CMAKE_DL_LIBS})
 
 # The providers: the folders of src/kernels/. One that needs a library of its own has a library.cmake, which looks for
 # it and defines the target weft_library_<provider>, or sets provider_missing to what is wrong. A provider that misses

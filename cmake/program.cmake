@@ -23,9 +23,7 @@ set_target_properties(weft PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DI
 include(GNUInstallDirs)
 install(TARGETS weft)
 install(TARGETS weft_shared LIBRARY)
-# compile.h is for programs of this tree: it reads src/, and libweft.so has the C interface alone.
-install(DIRECTORY include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} OPTIONAL PATTERN compile.h EXCLUDE)
-install(FILES src/capi/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
+install(FILES include/weft/weft_plugin.h src/capi/weft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft)
 # The program writes its own completion scripts.
 foreach(script bash:bash-completion/completions/weft fish:fish/vendor_completions.d/weft.fish
                zsh:zsh/site-functions/_weft)

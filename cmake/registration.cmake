@@ -84,7 +84,7 @@ endfunction()
 
 foreach(provider IN LISTS WEFT_PROVIDERS)
   if(TARGET weft_library_${provider})
-    target_link_libraries(weft_kernels_${provider} PRIVATE weft_library_${provider})
+    target_link_libraries(weft_kernels_${provider} PRIVATE $<BUILD_INTERFACE:weft_library_${provider}>)
   endif()
 endforeach()
 

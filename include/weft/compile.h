@@ -1,7 +1,7 @@
 #pragma once
 
-// Functions of one's own over Weft's ops, compiled, for programs built in this tree as examples/capture.cpp is.
-// docs/capture.md walks through it.
+// Functions of one's own over Weft's ops, compiled. docs/capture.md walks through it. In a program outside this tree it
+// comes with CMake's find_package(weft) and the target weft::compile.
 //
 //   weft::Compiler compiler;
 //   auto fast = compiler.compile(mlp);

@@ -30,10 +30,10 @@ namespace weft {
 
 // Called by several threads they take turns. What it returns is owned by the caller, or looks into the arguments.
 template <class Result, class... Arguments>
-class Compiled {
+class CompiledFunction {
  public:
-  Compiled(std::shared_ptr<const Context> context, std::function<Result(Arguments...)> function, CompileOptions options,
-           std::source_location where)
+  CompiledFunction(std::shared_ptr<const Context> context, std::function<Result(Arguments...)> function,
+                   CompileOptions options, std::source_location where)
       : function_(std::move(function)), captured_(std::move(context), std::move(options), where) {}
 
   // The arguments' Values are concrete and of one home, which is that of the result; or they are being traced, and then
@@ -78,7 +78,7 @@ class Compiled {
   using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, std::decay_t<Result>>;
 
   struct Run final : FunctionRun {
-    Run(Compiled& compiled, const std::decay_t<Arguments>&... given) : compiled(compiled), arguments(given...) {
+    Run(CompiledFunction& compiled, const std::decay_t<Arguments>&... given) : compiled(compiled), arguments(given...) {
       compiled.leaves_.clear();
       LeafReader reader(compiled.leaves_);
       walk_arguments(reader);
@@ -121,7 +121,7 @@ class Compiled {
       std::apply([&](auto&... parts) { walking::walk_each(visitor, parts...); }, arguments);
     }
 
-    Compiled& compiled;
+    CompiledFunction& compiled;
     std::tuple<const std::decay_t<Arguments>&...> arguments;
     std::span<const Leaf> leaves;
     Kept last{};
@@ -137,7 +137,7 @@ template <class Function>
 struct CompiledOf;
 template <class Result, class... Arguments>
 struct CompiledOf<std::function<Result(Arguments...)>> {
-  using type = Compiled<Result, Arguments...>;
+  using type = CompiledFunction<Result, Arguments...>;
 };
 
 // `function` is anything with one call operator. Nothing is traced before the first call or prepare().

@@ -99,28 +99,26 @@ bool GuardList::condition_holds(const Condition& condition, std::span<const Leaf
       .holds({});
 }
 
-bool GuardList::holds(const Guard& guard, std::span<const Leaf> leaves) const {
-  if (guard.kind == Kind::condition) return condition_holds(conditions_[static_cast<std::size_t>(guard.lo)], leaves);
-  const Leaf& leaf = leaves[guard.leaf];
+bool GuardList::holds(const Guard& guard, std::span<const Leaf> leaves, const Leaf& leaf, const Meta* meta) const {
   switch (guard.kind) {
     case Kind::absent:
       return leaf.kind == Leaf::Kind::absent;
     case Kind::type:
-      return leaf.kind == Leaf::Kind::tensor && type_word(meta_of(leaf)) == guard.lo;
+      return meta != nullptr && type_word(*meta) == guard.lo;
     case Kind::packed:
-      return meta_of(leaf).packed == examples_[static_cast<std::size_t>(guard.lo)].packed;
+      return meta->packed == examples_[static_cast<std::size_t>(guard.lo)].packed;
     case Kind::kv:
-      return meta_of(leaf).kv == examples_[static_cast<std::size_t>(guard.lo)].kv;
+      return meta->kv == examples_[static_cast<std::size_t>(guard.lo)].kv;
     case Kind::stride:
-      return meta_of(leaf).strides[guard.dim].constant() == guard.lo;
+      return meta->strides[guard.dim].constant() == guard.lo;
     case Kind::size:
-      return dim_of(leaves, guard.leaf, guard.dim) == guard.lo;
+      return meta->shape[guard.dim].constant() == guard.lo;
     case Kind::interval: {
-      const std::int64_t size = dim_of(leaves, guard.leaf, guard.dim);
+      const std::int64_t size = meta->shape[guard.dim].constant();
       return size >= guard.lo && size <= guard.hi;
     }
     case Kind::same:
-      return dim_of(leaves, guard.leaf, guard.dim) == dim_of(leaves, guard.other_leaf, guard.other_dim);
+      return meta->shape[guard.dim].constant() == dim_of(leaves, guard.other_leaf, guard.other_dim);
     case Kind::count:
     case Kind::integer:
     case Kind::real:
@@ -128,16 +126,28 @@ bool GuardList::holds(const Guard& guard, std::span<const Leaf> leaves) const {
     case Kind::text:
       return leaf.text == texts_[static_cast<std::size_t>(guard.lo)];
     case Kind::condition:
-      break;
+      return condition_holds(conditions_[static_cast<std::size_t>(guard.lo)], leaves);
   }
   return false;
 }
 
-bool GuardList::hold(std::span<const Leaf> leaves) const {
-  for (const Guard& guard : guards_)
-    if (guard.leaf >= leaves.size() || !holds(guard, leaves)) return false;
-  return true;
+std::size_t GuardList::first_that_fails(std::span<const Leaf> leaves) const {
+  // Those of a leaf stand together, its type first: what asks about its dims finds a tensor.
+  const Leaf* leaf = nullptr;
+  const Meta* meta = nullptr;
+  for (std::size_t i = 0; i < guards_.size(); ++i) {
+    const Guard& guard = guards_[i];
+    if (guard.leaf >= leaves.size()) return i;
+    if (leaf != &leaves[guard.leaf]) {
+      leaf = &leaves[guard.leaf];
+      meta = leaf->kind == Leaf::Kind::tensor ? &meta_of(*leaf) : nullptr;
+    }
+    if (!holds(guard, leaves, *leaf, meta)) return i;
+  }
+  return guards_.size();
 }
+
+bool GuardList::hold(std::span<const Leaf> leaves) const { return first_that_fails(leaves) == guards_.size(); }
 
 std::string GuardList::subject(const Guard& guard, std::span<const std::string> names) const {
   const auto place = [&](std::size_t leaf, std::size_t dim) {
@@ -227,10 +237,10 @@ std::vector<std::string> GuardList::texts(std::span<const std::string> names) co
 }
 
 GuardList::Failure GuardList::first_failure(std::span<const Leaf> leaves, std::span<const std::string> names) const {
-  for (const Guard& guard : guards_)
-    if (guard.leaf >= leaves.size() || !holds(guard, leaves))
-      return {subject(guard, names) + wanted(guard, names), came(guard, leaves), subject(guard, names)};
-  CHECK(false, "the guards let these arguments in");
+  const std::size_t first = first_that_fails(leaves);
+  CHECK(first < guards_.size(), "the guards let these arguments in");
+  const Guard& guard = guards_[first];
+  return {subject(guard, names) + wanted(guard, names), came(guard, leaves), subject(guard, names)};
 }
 
 Bindings GuardList::bindings(std::span<const Leaf> leaves) const {

@@ -13,8 +13,8 @@ namespace weft {
 
 class GuardList {
  public:
-  // Everything of the leaf but the sizes of a tensor's dims: that it is there, its kind, dtype, rank, layout, packing
-  // and device; or the number or text itself.
+  // Leaves in order; what else is added of one comes behind it. Everything of the leaf but the sizes of a tensor's
+  // dims: that it is there, its kind, dtype, rank, layout, packing and device; or the number or text itself.
   void add_leaf(std::size_t leaf, const Leaf& example);
   void add_size(std::size_t leaf, std::size_t dim, std::int64_t size);
   // The dim is the symbol: within the bounds, and the same wherever the symbol stands.
@@ -77,7 +77,10 @@ class GuardList {
   void add(Kind kind, std::size_t leaf, std::int64_t wanted = 0) {
     guards_.push_back({.kind = kind, .leaf = static_cast<std::uint32_t>(leaf), .lo = wanted});
   }
-  bool holds(const Guard& guard, std::span<const Leaf> leaves) const;
+  // The place of the first guard that does not hold; their count when all do.
+  std::size_t first_that_fails(std::span<const Leaf> leaves) const;
+  // `leaf` is the guard's, `meta` its type where it is a tensor.
+  bool holds(const Guard& guard, std::span<const Leaf> leaves, const Leaf& leaf, const Meta* meta) const;
   bool condition_holds(const Condition& condition, std::span<const Leaf> leaves) const;
   std::string subject(const Guard& guard, std::span<const std::string> names) const;
   std::string wanted(const Guard& guard, std::span<const std::string> names) const;

@@ -1,6 +1,7 @@
 #include "capture/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -25,6 +26,17 @@ std::string call_text(const Op& op, const std::vector<int>& operands, const Attr
   for (const auto& [name, value] : attributes.entries())
     if (!value.is_none()) parts.push_back(fmt::format("{}={}", name, value.text()));
   return fmt::format("{}({})", op.name, fmt::join(parts, ", "));
+}
+
+// RecordedStep::defaults
+std::uint64_t default_attributes(const Op& op, const Attributes& complete) {
+  std::uint64_t bits = 0;
+  const std::size_t first = op.schema.tensor_count();
+  for (std::size_t i = 0; i < complete.entries().size() && i < 64; ++i)
+    if (const auto& usual = op.schema.parameters[first + i].default_value;
+        usual.has_value() && *usual == complete.entries()[i].second)
+      bits |= std::uint64_t{1} << i;
+  return bits;
 }
 
 void check_one_device(const Op& op, const Values& operands) {
@@ -163,19 +175,36 @@ const Values& Recorder::accept(const RecordedStep& step) {
   return step.results;
 }
 
-Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
+Attributes Recorder::complete(const Op& op, const NamedAttributes& given) const {
+  has_attributes_of_ = nullptr;
+  if (tree_ != nullptr && segment_ != nullptr && position_ < segment_->steps.size())
+    if (const RecordedStep& next = segment_->steps[position_]; next.op == &op && next.would_have(given)) {
+      has_attributes_of_ = &next;
+      return {};
+    }
+  return Evaluator::complete(op, given);
+}
+
+Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& completed, bool inplace) {
+  const RecordedStep* const alike = std::exchange(has_attributes_of_, nullptr);
   check_running(op.name);
   for (const Value& operand : operands)
     if (operand.present()) checked_number(operand, op.name);
   if (segment_ != nullptr) {
-    const RecordedStep* known =
-        next_known([&](const RecordedStep& step) { return step.is_call(op, operands, attributes, inplace); });
+    const RecordedStep* known = next_known([&](const RecordedStep& step) {
+      return step.is_call(op, operands, inplace) &&
+             (&step == alike || step.has_attributes(alike != nullptr ? alike->attributes : completed));
+    });
     if (known != nullptr) return accept(*known);
+  }
+  const Attributes attributes = alike != nullptr ? alike->attributes : completed;
+  if (segment_ != nullptr) {
     std::vector<int> numbers;
     for (const Value& operand : operands) numbers.push_back(number_of(operand));
     start_drafting(call_text(op, numbers, attributes));
   }
-  RecordedStep step{.op = &op, .attributes = attributes, .maybe_inplace = inplace};
+  RecordedStep step{
+      .op = &op, .attributes = attributes, .maybe_inplace = inplace, .defaults = default_attributes(op, attributes)};
   for (const Value& operand : operands) step.operands.push_back(number_of(operand));
   check_one_device(op, operands);
   int number = static_cast<int>(values_.size());

@@ -77,15 +77,32 @@ void check_widths(const Graph& graph) {
 Segment::Segment() = default;
 Segment::~Segment() = default;
 
-bool RecordedStep::is_call(const Op& called, const Values& given, const Attributes& given_attributes,
-                           bool inplace) const {
+bool RecordedStep::is_call(const Op& called, const Values& given, bool inplace) const {
   if (op != &called || maybe_inplace != inplace || operands.size() != given.size()) return false;
   for (std::size_t i = 0; i < given.size(); ++i)
     if (operands[i] != number_of(given[i])) return false;
-  // Both are complete and in the order of the schema, so names need no look.
-  const NamedAttributes &known = attributes.entries(), &now = given_attributes.entries();
+  return true;
+}
+
+bool RecordedStep::has_attributes(const Attributes& complete) const {
+  // Both are in the order of the schema, so names need no look.
+  const NamedAttributes &known = attributes.entries(), &now = complete.entries();
   return std::equal(known.begin(), known.end(), now.begin(), now.end(),
                     [](const auto& a, const auto& b) { return a.second == b.second; });
+}
+
+bool RecordedStep::would_have(const NamedAttributes& given) const {
+  const NamedAttributes& known = attributes.entries();
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    // Callers mostly name them in the order of the schema.
+    const auto is_it = [&](const auto& entry) { return entry.first == known[i].first; };
+    const auto entry = found < given.size() && is_it(given[found]) ? given.begin() + static_cast<std::ptrdiff_t>(found)
+                                                                   : std::find_if(given.begin(), given.end(), is_it);
+    if (entry == given.end() ? (defaults >> i & 1) == 0 : !(entry->second == known[i].second)) return false;
+    found += entry == given.end() ? 0 : 1;
+  }
+  return found == given.size();
 }
 
 bool Segment::begins_like(const Segment& other, std::size_t count) const {

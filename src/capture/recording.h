@@ -26,7 +26,13 @@ struct RecordedStep {
   Tensor tensor;   // the one that was brought
   Values results;  // as they are handed out; their GraphValue's index is the number
 
-  bool is_call(const Op& called, const Values& given, const Attributes& given_attributes, bool inplace) const;
+  // As bits, by place in the schema: attributes that are what the schema gives where none is given.
+  std::uint64_t defaults = 0;
+
+  bool is_call(const Op& called, const Values& given, bool inplace) const;
+  bool has_attributes(const Attributes& complete) const;
+  // Whether these, completed, would be the attributes; false also where that takes a closer look.
+  bool would_have(const NamedAttributes& given) const;
 };
 
 // What code knows of a value that it holds: its number, or -1 for none.

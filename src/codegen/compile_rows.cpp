@@ -1,7 +1,11 @@
 #include "codegen/compile_rows.h"
 
+#include <cstddef>
 #include <filesystem>
+#include <new>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -15,6 +19,21 @@ namespace {
 
 constexpr const char* kLibrary = "libweft_llvm.so";
 
+// The folders where the loader looks for the program's own libraries: a program that was built with an installed Weft
+// has its folder among them.
+std::vector<std::string> loader_folders() {
+  void* program = ::dlopen(nullptr, RTLD_LAZY);
+  Dl_serinfo counts{};
+  if (program == nullptr || ::dlinfo(program, RTLD_DI_SERINFOSIZE, &counts) != 0) return {};
+  std::vector<std::max_align_t> memory(counts.dls_size / sizeof(std::max_align_t) + 1);
+  auto* found = new (memory.data()) Dl_serinfo(counts);
+  if (::dlinfo(program, RTLD_DI_SERINFO, found) != 0) return {};
+  const std::span<Dl_serpath> paths(found->dls_serpath, found->dls_cnt);
+  std::vector<std::string> folders;
+  for (const Dl_serpath& path : paths) folders.emplace_back(path.dls_name);
+  return folders;
+}
+
 // The path of the library; empty when there is none.
 std::string find_library() {
   namespace fs = std::filesystem;
@@ -26,9 +45,10 @@ std::string find_library() {
   if (error) file = fs::canonical("/proc/self/exe", error);
   if (error) return "";
   const fs::path folder = file.parent_path();
-  for (const fs::path& candidate :
-       {folder / kLibrary, folder.parent_path() / kLibrary, folder.parent_path() / "lib" / kLibrary})
-    if (fs::exists(candidate, error)) return candidate;
+  std::vector<fs::path> folders{folder, folder.parent_path(), folder.parent_path() / "lib"};
+  for (std::string& other : loader_folders()) folders.emplace_back(std::move(other));
+  for (const fs::path& candidate : folders)
+    if (fs::exists(candidate / kLibrary, error)) return candidate / kLibrary;
   return "";
 }
 

@@ -45,6 +45,13 @@ Values Trace::evaluate(const Op& op, const Values& operands, const Attributes& a
   return results;
 }
 
+bool Trace::decide(const DimCondition& condition, const Reading& reading) {
+  const bool holds = Evaluator::decide(condition, reading);
+  if (!condition.left.is_number() || !condition.right.is_number())
+    branches_.push_back({holds ? condition : condition.negated(), reading});
+  return holds;
+}
+
 std::vector<Node*> inline_meaning(Graph& graph, Node* node, const OpTable& ops) {
   CHECK(node->op != nullptr && !node->op->is_primitive(), "{} has no meaning to put in its place", node->name);
   Trace trace(ops, graph, node);

@@ -13,6 +13,12 @@
 
 namespace weft {
 
+// A branch on a size that code took for all sizes at once.
+struct SizeBranch {
+  DimCondition condition;  // as it holds
+  Reading reading;
+};
+
 class Trace : public Evaluator {
  public:
   // Appends to `graph`, before its node `before` when given. Both must outlive the trace.
@@ -31,11 +37,15 @@ class Trace : public Evaluator {
   void finish(const Values& results);
 
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
+  bool decide(const DimCondition& condition, const Reading& reading) override;
+  // What was decided so far; comparisons of numbers are none.
+  const std::vector<SizeBranch>& branches() const { return branches_; }
 
  private:
   Graph& graph_;
   const Node* before_;
   Origin origin_;
+  std::vector<SizeBranch> branches_;
 };
 
 // Puts the node's meaning in its place, in the node's own graph, and erases the node. InternalError for a primitive.

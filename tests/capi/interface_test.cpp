@@ -1,8 +1,5 @@
 // What stands between weft.h and a C compiler: the header, the shared library, the example.
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -14,27 +11,11 @@
 #include "base/version.h"
 #include "builtin/models.h"
 #include "capi/weft.h"
+#include "tests/command_run.h"
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
 
 namespace weft::interface_test {
-
-struct CommandRun {
-  int status = -1;
-  std::string output;  // of both streams
-};
-
-CommandRun run_command(const std::string& command) {
-  CommandRun run;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return run;
-  std::array<char, 4096> buffer;
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    run.output.append(buffer.data(), count);
-  const int status = ::pclose(pipe);
-  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return run;
-}
 
 // Where `make install` would put what C programs need.
 const TemporaryFolder& prefix() {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "capture/compile.h"
 #include "capture/run_eagerly.h"
+#include "ir/op.h"
 #include "ir/reading.h"
 #include "ops/add.h"
 #include "ops/amax.h"
@@ -14,6 +15,7 @@
 #include "ops/mul.h"
 #include "ops/mul_scalar.h"
 #include "ops/reshape.h"
+#include "ops/rms_norm.h"
 #include "ops/silu.h"
 #include "ops/sum.h"
 #include "tests/capture/functions.h"
@@ -48,6 +50,35 @@ TEST(GraphBreaks, ItemGivesTheNumberAndEndsTheGraph) {
   EXPECT_NE(log.find("[graph_breaks] f: item() at "), std::string::npos) << log;
   EXPECT_NE(log.find("graph_breaks_test.cpp:"), std::string::npos) << log;
   EXPECT_NE(log.find(" ends a graph of 3 ops"), std::string::npos) << log;
+}
+
+// Which attributes a call leaves out is what a value says, so every call is held against one that spelled them
+// otherwise.
+TEST(GraphBreaks, AttributesThatAreLeftOutAreTheirDefaults) {
+  Eager eager;
+  const Value weight = eager.random({8}, 9);
+  const auto function = [&](Value x) {
+    const Value w = x.home().value(weight.tensor());
+    switch (static_cast<int>(item(amax(reshape(x, {1, 8}), 1)))) {
+      case 1:
+        return rms_norm(x, w, 1e-5, 4);
+      case 2:
+        return call("rms_norm", {x, w}, {{"epsilon", 1e-5}})[0];
+      case 3:
+        return rms_norm(x, w, 1e-6);
+      default:
+        return call("rms_norm", {x, w}, {{"variance_size", Attribute()}, {"epsilon", 1e-5}})[0];
+    }
+  };
+  auto compiled = compile(eager.context, function, {.name = "f"});
+  for (int round = 0; round < 3; ++round)
+    for (const float largest : {1.0F, 2.0F, 3.0F, 4.0F, 2.0F, 1.0F}) {
+      std::vector<float> numbers(8, 0.25F);
+      numbers[5] = largest;
+      const Value x = eager.home.value(Tensor::from_bytes(Meta::tensor(DType::f32, {1, 8}), numbers.data()));
+      EXPECT_TRUE(same_bits(compiled(x), function(x))) << largest;
+    }
+  EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
 }
 
 TEST(GraphBreaks, TruthOfATensor) {
