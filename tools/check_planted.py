@@ -9,9 +9,11 @@ A patch of tests/planted begins with lines of its own:
     Caught by: PROGRAM FILTER       a program of BUILD/tests and a GoogleTest filter
     Says: words                     that the failing test prints
     Compiles: FILE...               where a header was changed, the sources that need it for those tests; else all
+    PTX: FILE...                    of a bug that the device's code alone has: what nvcc makes of these is tested
 
 Each is applied to a copy of the sources; what it changed is compiled as the build compiles it and linked into a copy of
-the program, in front of the libraries. The tests must then fail with those words, and pass without the patch. FILE
+the program, in front of the libraries; or nvcc makes PTX of it for the program as it is. The tests must then fail with
+those words, and pass without the patch. Without the nvcc that is wanted the latter are passed over, and it says so. FILE
 remembers what was checked and found good. Exits 1 with a line for every bug that got through.
 """
 
@@ -28,9 +30,13 @@ import subprocess
 import sys
 import tempfile
 
+import make_ptx
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 SOURCES = (".cu", ".cpp")
+# Where bugs are planted: folders, and the libraries of the build that they are.
+LIBRARIES = {"src/kernels/cuda": "weft_kernels_cuda", "src/runtime": "weft_runtime"}
 
 
 class Problem(Exception):
@@ -42,9 +48,9 @@ def run(command, **options):
 
 
 def header(patch):
-    """{What, Caught by, Says} and perhaps Compiles"""
+    """{What, Caught by, Says} and perhaps Compiles or PTX"""
     text = patch.read_text().split("\n--- ", 1)[0]
-    fields = dict(re.findall(r"^(What|Caught by|Says|Compiles): (.+)$", text, re.MULTILINE))
+    fields = dict(re.findall(r"^(What|Caught by|Says|Compiles|PTX): (.+)$", text, re.MULTILINE))
     if not {"What", "Caught by", "Says"} <= fields.keys():
         raise Problem(f"{patch.name} must begin with lines What, Caught by and Says")
     return fields
@@ -70,9 +76,18 @@ def commands_of(build, target):
     return lines[-1]
 
 
+def compilation_of(build, source):
+    """What compiles the source; in a build of groups, what compiles a group of its library."""
+    library = next(library for folder, library in LIBRARIES.items() if source.startswith(folder))
+    try:
+        return commands_of(build, f"CMakeFiles/{library}.dir/{source}.o")
+    except Problem:
+        return commands_of(build, f"CMakeFiles/{library}.dir/Unity/unity_0_cxx.cxx.o")
+
+
 def compile_command(build, source, tree, to):
     """As the build compiles it, but from the copy, plainly, and without precompiled headers."""
-    words = shlex.split(commands_of(build, f"CMakeFiles/weft_kernels_cuda.dir/{source}.o"))
+    words = shlex.split(compilation_of(build, source))
     if "&&" in words:
         words = words[:words.index("&&")]
     kept, skip = [], 0
@@ -81,7 +96,7 @@ def compile_command(build, source, tree, to):
             skip -= 1
         elif word in ("-o", "-MF", "-MT", "-include"):
             skip = 1
-        elif word == str(ROOT / source):
+        elif i > 0 and words[i - 1] == "-c":
             kept.append(str(tree / source))
         elif word not in ("-MD", "-Winvalid-pch") and not re.fullmatch(r"-O\w", word):
             kept.append(word)
@@ -94,21 +109,46 @@ def link_command(build, program, objects, to):
     words = words[words.index("&&") + 1:] if words[0] == ":" else words
     words = words[:words.index("&&")] if "&&" in words else words
     words[words.index("-o") + 1] = str(to)
-    # In front of all others: of an inline function the first one counts.
+    # In front of all others: of a function that is there twice the first one counts.
     first = next(i for i, word in enumerate(words) if word.endswith(".o"))
-    return words[:first] + [str(one) for one in objects] + words[first:]
+    return words[:first] + ["-Wl,--allow-multiple-definition"] + [str(one) for one in objects] + words[first:]
 
 
-def built(build, patch, fields, folder):
-    """The program with the bug in it."""
-    program = fields["Caught by"].split()[0]
+def planted(patch, folder):
+    """A copy of the sources with the bug in it."""
     tree = folder / "tree"
-    shutil.copytree(ROOT / "src/kernels/cuda", tree / "src/kernels/cuda")
+    for library in LIBRARIES:
+        shutil.copytree(ROOT / library, tree / library)
     # Whatever repository the folder may lie in is none of its business.
     applied = run(["git", "apply", "--whitespace=nowarn", str(patch)], cwd=tree,
                   env=dict(os.environ, GIT_CEILING_DIRECTORIES=str(folder)))
     if applied.returncode != 0:
         raise Problem(f"does not apply: {applied.stderr.strip()}")
+    return tree
+
+
+def ptx_of(build, patch, fields, folder):
+    """A folder with PTX of the sources with the bug in them, for each architecture that the build has."""
+    nvcc = (build / "ptx/nvcc.txt").read_text()
+    tree, to = planted(patch, folder), folder / "ptx"
+    to.mkdir()
+    for name in fields["PTX"].split():
+        texts = sorted((build / "ptx").glob(f"{pathlib.Path(name).stem}.*.ptx"))
+        if not texts:
+            raise Problem(f"the build has no PTX of {name}")
+        for text in texts:
+            architecture = text.name.split(".")[-2]
+            result = run(make_ptx.compile_command(nvcc, architecture, tree / "src/kernels/cuda/device" / name,
+                                                  to / text.name, tree))
+            if result.returncode != 0:
+                raise Problem(f"does not compile: {result.stderr.strip()[:2000]}")
+    return to
+
+
+def built(build, patch, fields, folder):
+    """The program with the bug in it."""
+    program = fields["Caught by"].split()[0]
+    tree = planted(patch, folder)
     changed = set(re.findall(r"^\+\+\+ b/(\S+)", patch.read_text(), re.MULTILINE))
     sources = [path.relative_to(tree).as_posix() for path in sorted(tree.rglob("*")) if path.suffix in SOURCES]
     if "Compiles" in fields:
@@ -129,8 +169,8 @@ def built(build, patch, fields, folder):
     return folder / program
 
 
-def tested(program, pattern, build):
-    environment = dict(os.environ, WEFT_DISABLE_COMPILE_CACHE="1", GTEST_COLOR="no")
+def tested(program, pattern, build, **more):
+    environment = dict(os.environ, WEFT_DISABLE_COMPILE_CACHE="1", GTEST_COLOR="no", **more)
     environment.pop("GTEST_OUTPUT", None)
     result = run([str(program), f"--gtest_filter={pattern}"], cwd=build, env=environment, timeout=300)
     if "[==========] 0 tests" in result.stdout:
@@ -147,7 +187,11 @@ def check(build, patch):
         if status != 0:
             return f"{patch.name}: {pattern} fails without the bug"
         with tempfile.TemporaryDirectory() as folder:
-            status, output = tested(built(build, patch, fields, pathlib.Path(folder)), pattern, build)
+            if "PTX" in fields:
+                status, output = tested(build / "tests" / program, pattern, build,
+                                        WEFT_TEST_PTX=str(ptx_of(build, patch, fields, pathlib.Path(folder))))
+            else:
+                status, output = tested(built(build, patch, fields, pathlib.Path(folder)), pattern, build)
         if status == 0:
             return f"{patch.name} got through: {fields['What']}"
         if fields["Says"] not in output:
@@ -160,7 +204,7 @@ def check(build, patch):
 
 def key_of(build, patches):
     digest = hashlib.sha256()
-    for path in [pathlib.Path(__file__), *patches]:
+    for path in [pathlib.Path(__file__), *patches, *sorted((build / "ptx").glob("*.ptx"))]:
         digest.update(path.read_bytes())
     for program in sorted({header(patch)["Caught by"].split()[0] for patch in patches}):
         digest.update((build / "tests" / program).read_bytes())
@@ -175,6 +219,10 @@ def main():
     arguments = parser.parse_args()
     build = arguments.build.resolve()
     patches = [path.resolve() for path in arguments.patches] or sorted((ROOT / "tests/planted").glob("*.patch"))
+    if (build / "ptx/absent.txt").exists():
+        device_alone = [patch for patch in patches if "PTX" in header(patch)]
+        patches = [patch for patch in patches if patch not in device_alone]
+        print(f"count: {len(device_alone)} bugs of device code are not planted: {(build / 'ptx/absent.txt').read_text()}")
     key = key_of(build, patches)
     if arguments.results and arguments.results.exists():
         kept = json.loads(arguments.results.read_text())

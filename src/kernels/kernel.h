@@ -49,6 +49,8 @@ struct KernelRequest {
   TokenRange range;
 };
 
+class LaunchQueue;
+
 // A call as the kernel runs it. Results never overlap operands, except where the kernel writes over an argument: then
 // that result's view is the operand's.
 struct KernelCall {
@@ -58,6 +60,8 @@ struct KernelCall {
   std::span<std::byte> scratch;  // 64-byte aligned, at least scratch_bytes; contents undefined
   ThreadPool& threads;
   const RankGroups* groups = nullptr;  // that this rank is in; null for a process that is alone
+  // Of the device that the tensors are of (kernels/launch_queue.h). Null: the kernel runs at once, on the host.
+  LaunchQueue* queue = nullptr;
 };
 
 // The end of the cache line that so many bytes reach into: what one thread's part of scratch takes.
@@ -94,6 +98,8 @@ struct Kernel {
   // A row's result does not depend on the other rows of the call.
   bool batch_invariant = true;
   CaptureClass capture = CaptureClass::always;
+  // `run` gives its work to the call's queue, where there is one, and has it done later. The host runs the others.
+  bool launches = false;
   // Upper bound of the scratch one call needs, as a function of its metas (symbolic); nothing needed when empty.
   std::function<Dim(const KernelRequest&)> scratch_bytes;
   std::function<void(const KernelCall&)> run;

@@ -17,6 +17,7 @@ bool is_name(std::string_view text) {
 
 void KernelRegistry::add(Kernel kernel) {
   if (kernel.origin.empty()) kernel.origin = origin_;
+  kernel.launches = kernel.launches || launches_;
   const std::string op = kernel.op, provider = kernel.provider, origin = kernel.origin;
   USER_CHECK(is_name(provider), "[{}@{}] a provider's name must match [a-z_][a-z0-9_]* ({})", op, provider, origin);
   USER_CHECK(provider != "native", "[{}@native] the name is reserved: native is the op's meaning ({})", op, origin);

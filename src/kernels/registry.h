@@ -22,6 +22,8 @@ class KernelRegistry {
   void add(Packing packing);
   // The origin of kernels that name none of their own, from here on.
   void set_origin(std::string origin) { origin_ = std::move(origin); }
+  // Whether kernels from here on give their work to a queue (Kernel::launches).
+  void set_launches(bool launches) { launches_ = launches; }
 
   // Asks every kernel `supported(device)`, keeps the refusals with their reason, and prepares the rest.
   void prepare(const DeviceDescription& device);
@@ -43,6 +45,7 @@ class KernelRegistry {
     std::string refusal;
   };
   std::string origin_;
+  bool launches_ = false;
   std::map<std::string, std::map<std::string, Entry>> kernels_;
   std::map<std::string, Packing> packings_;
 };

@@ -15,6 +15,13 @@ std::shared_ptr<Context> cuda_context() {
   return make_context(std::move(options));
 }
 
+std::vector<std::string> ops_of_provider(const Context& context, const std::string& provider) {
+  std::vector<std::string> ops;
+  for (const std::string& op : context.kernels.ops())
+    if (context.kernels.find(op, provider) != nullptr) ops.push_back(op);
+  return ops;
+}
+
 std::vector<Tensor> meaning_of(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                                const Attributes& attributes) {
   Interpreter interpreter(context);

@@ -10,6 +10,9 @@ namespace weft {
 
 std::shared_ptr<Context> cuda_context();
 
+// Ops that the provider has a kernel for.
+std::vector<std::string> ops_of_provider(const Context& context, const std::string& provider);
+
 // What the op means, interpreted, whether its kernel of a provider takes the call, and what that gives. UserError where
 // it does not support the call, with its reason.
 std::vector<Tensor> meaning_of(const Context& context, const std::string& op, const std::vector<Tensor>& operands,

@@ -4,9 +4,20 @@
 
 namespace weft::cuda_device_test {
 
-TEST(CudaDevice, IsRefusedWhereNoKernelWouldRunOnIt) {
-  EXPECT_EQ(breach_of_refusal(run_weft({"info", "--device", "cuda"}), "must be cpu or fake-cuda"), "");
-  EXPECT_EQ(breach_of_refusal(run_weft({"info", "--device", "cuda:1"}), "but is cuda:1"), "");
+TEST(CudaDevice, IsRefusedWithTheReason) {
+  for (const auto& [given, name] : {std::pair("cuda", "cuda:0"), {"cuda:1", "cuda:1"}}) {
+    const ProgramRun run = run_weft({"info", "--device", given});
+    EXPECT_EQ(run.status, 4) << run.err;
+    EXPECT_NE(run.err.find(fmt::format("[--device] {}", name)), std::string::npos) << run.err;
+  }
+  EXPECT_EQ(breach_of_refusal(run_weft({"info", "--device", "fake-cuda:1"}), "one fake device, fake-cuda:0"), "");
+  EXPECT_EQ(breach_of_refusal(run_weft({"info", "--device", "fake-cuda:"}), "fake-cuda:N"), "");
+}
+
+TEST(CudaDevice, IsTakenByTheNameThatInfoGivesIt) {
+  const ProgramRun named = run_weft({"info", "--device", "fake-cuda:0"});
+  EXPECT_EQ(named.status, 0) << named.err;
+  EXPECT_NE(named.out.find("fake-cuda:0"), std::string::npos) << named.out;
 }
 
 TEST(CudaDevice, IsNamedByInfoWithItsKernels) {

@@ -51,7 +51,7 @@ struct Chain {
   std::vector<std::int8_t> codes_now() {
     std::vector<std::int8_t> now(kElements);
     driver->copy(stream, now.data(), codes, kElements);
-    driver->synchronise(stream);
+    driver->synchronize(stream);
     return now;
   }
 
@@ -92,7 +92,7 @@ int right_over_two_streams(bool has_event, int seeds) {
     Driver& driver = *chain.driver;
     const std::vector<float> x = rows_with(4);
     driver.fill(chain.stream, chain.normal, 0, kElements * 4);
-    driver.synchronise(chain.stream);
+    driver.synchronize(chain.stream);
     const Stream second = driver.create_stream(0);
     const Event normalized = driver.create_event(0), quantized = driver.create_event(0);
     chain.bring(x);
@@ -134,7 +134,7 @@ TEST(EmulatedDevice, NamesTheKernelThatTouchesWhatIsNotItsOwn) {
   std::vector<float> of_the_host(kElements);
   chain.x = of_the_host.data();
   chain.normalize(chain.stream);
-  const std::string message = message_of<DeviceError>([&] { chain.driver->synchronise(chain.stream); });
+  const std::string message = message_of<DeviceError>([&] { chain.driver->synchronize(chain.stream); });
   EXPECT_NE(message.find("rms_norm_f32_plain_house"), std::string::npos) << message;
   EXPECT_NE(message.find("memory that was not given to it"), std::string::npos) << message;
 }

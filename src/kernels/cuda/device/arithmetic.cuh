@@ -82,7 +82,13 @@ WEFT_DEVICE float smaller(float x, float y) {
   return y < x ? y : x;
 #endif
 }
-WEFT_DEVICE float magnitude(float x) { return __builtin_fabsf(x); }
+WEFT_DEVICE float magnitude(float x) {
+#if defined(__CUDACC__)
+  return fabsf(x);
+#else
+  return __builtin_fabsf(x);
+#endif
+}
 
 // 2^x within 2 units in the last place; results and arguments below the smallest normal number are 0.
 WEFT_DEVICE float about_power_of_two(float x) {

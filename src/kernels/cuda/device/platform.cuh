@@ -6,6 +6,9 @@
 //
 // A kernel takes one plain struct. WEFT_CUDA_KERNELS(file, Arguments, LIST) defines those of a file, where
 // LIST(KERNEL) says KERNEL(name, threads, function...) for each; `function` is a WEFT_DEVICE function of the struct.
+//
+// Kernels with house mathematics are listed where WEFT_HOUSE_KERNELS is defined: on the host always, by nvcc where it
+// is asked for. The contract (tools/check_cuda.py) is of those with the device's mathematics.
 
 #include <cstdint>
 
@@ -13,6 +16,12 @@
 
 #define WEFT_DEVICE __device__ __forceinline__
 #define WEFT_UNROLL _Pragma("unroll")
+// A kernel's threads, of which a multiprocessor holds that many blocks at least: more registers than that are not used,
+// and none of fewer are put into memory.
+#define WEFT_THREADS(threads, blocks) threads, blocks
+// So many turns at a time, where more would need registers that are not there.
+#define WEFT_UNROLL_BY(count) WEFT_PRAGMA(unroll count)
+#define WEFT_PRAGMA(words) _Pragma(#words)
 #define WEFT_SHARED(Type, name, count) __shared__ Type name[count]
 // The place in the source that the emulator wants to know.
 #define WEFT_SITE
@@ -50,8 +59,11 @@ WEFT_DEVICE float exchange(float value, unsigned distance) { return __shfl_xor_s
 #include "kernels/cuda/emulator/thread.h"
 #include "kernels/cuda/lib/launch.h"
 
+#define WEFT_HOUSE_KERNELS
 #define WEFT_DEVICE inline
 #define WEFT_UNROLL
+#define WEFT_UNROLL_BY(count)
+#define WEFT_THREADS(threads, blocks) threads
 #define WEFT_SHARED(Type, name, count)           \
   ::weft::cuda::SharedArray<Type, count>& name = \
       ::weft::cuda::shared_array_at<Type, count, decltype([] {})>(::weft::cuda::Site::current())

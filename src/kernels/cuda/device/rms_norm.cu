@@ -211,7 +211,7 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_f8e4m3, TokenTail<T>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_f8e4m3, GroupTail<T, Fp8>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8, GroupTail<T, Int8>)
-#if defined(__CUDACC__)
+#if !defined(WEFT_HOUSE_KERNELS)
 #define WEFT_MATHEMATICS(KERNEL, name, x, adds, T) WEFT_TAILS(KERNEL, name, x, adds, device, T, DeviceSum)
 #else
 #define WEFT_MATHEMATICS(KERNEL, name, x, adds, T) \

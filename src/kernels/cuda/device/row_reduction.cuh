@@ -46,9 +46,9 @@ struct DeviceSum {
   float sum_ = 0;
 };
 
-#if !defined(__CUDACC__)
+#if defined(WEFT_HOUSE_KERNELS)
 // That of every other device: 64 partial sums, by the column's number modulo 64, each in the order of columns; then a
-// fixed tree. In the emulator alone.
+// fixed tree.
 struct HouseSum {
   static constexpr int kLanes = 64;
 

@@ -5,8 +5,8 @@
 #include "kernels/cuda/device/arithmetic.cuh"
 #include "kernels/cuda/device/elements.cuh"
 
-#if !defined(__CUDACC__)
-#include "tensor/house_math.h"
+#if defined(WEFT_HOUSE_KERNELS)
+#include "kernels/cuda/device/house_functions.cuh"
 #endif
 
 namespace weft::cuda {
@@ -22,8 +22,8 @@ struct DeviceMathematics {
   }
 };
 
-#if !defined(__CUDACC__)
-// The bits of every other device; in the emulator alone.
+#if defined(WEFT_HOUSE_KERNELS)
+// The bits of every other device.
 struct HouseMathematics {
   static WEFT_DEVICE float silu(float x) { return house_silu(x); }
   // Rounded to f32 first, as the definition has it: a matter of denormal products of bf16.

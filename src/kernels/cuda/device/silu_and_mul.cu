@@ -113,7 +113,7 @@ WEFT_DEVICE void silu_and_mul_fp4(const SiluAndMulArguments& arguments) {
   KERNEL(silu_and_mul_##x##_static_f8e4m3_rounded_##mathematics, 256, weft::cuda::silu_and_mul_static_fp8<T, true, Mathematics>) \
   KERNEL(silu_and_mul_##x##_f4e2m1_wide_##mathematics, 256, weft::cuda::silu_and_mul_fp4<T, false, Mathematics>) \
   KERNEL(silu_and_mul_##x##_f4e2m1_rounded_##mathematics, 256, weft::cuda::silu_and_mul_fp4<T, true, Mathematics>)
-#if defined(__CUDACC__)
+#if !defined(WEFT_HOUSE_KERNELS)
 #define WEFT_MATHEMATICS(KERNEL, x, T) WEFT_TAILS(KERNEL, x, T, device, weft::cuda::DeviceMathematics)
 #else
 #define WEFT_MATHEMATICS(KERNEL, x, T) \

@@ -6,7 +6,7 @@
 // clang-format off
 #define WEFT_SILU_KERNEL(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds, mathematics, Mathematics) \
   KERNEL(design##_##x##_##codes##_##group##_##way##_##mathematics, THREADS(group), design<T, Code, group, rounds, Mathematics>)
-#if defined(__CUDACC__)
+#if !defined(WEFT_HOUSE_KERNELS)
 #define WEFT_SILU_MATHEMATICS(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds) \
   WEFT_SILU_KERNEL(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds, device, DeviceMathematics)
 #else

@@ -3,8 +3,10 @@
 // What memory a launch may touch, and who wrote and read there. A kernel that reads or writes elsewhere, writes what it
 // may only read, or shares a byte between threads without an order between them is at fault.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,19 +28,37 @@ class MemoryMap {
   // Bytes of a region that nobody wrote since the launch began. InternalError for an unknown name.
   std::size_t unwritten(const std::string& name) const;
 
+  struct Area {
+    std::string name;
+    const std::byte* begin;
+    std::size_t bytes;
+    bool may_write;
+  };
+  // What was allowed, in that order.
+  std::vector<Area> areas() const;
+
  private:
+  // Who touched the bytes of a part of a region.
+  struct Part {
+    static constexpr std::size_t kBytes = 4096;
+    std::array<std::uint32_t, kBytes> writers = {};  // 1 + the thread that wrote it, 0 for nobody
+    std::array<std::uint32_t, kBytes> readers = {};  // likewise; 0xffffffff for several
+  };
   struct Region {
     std::string name;
     const std::byte* begin;
     std::size_t bytes;
-    // By byte: 1 + the thread that wrote it, 0 for nobody. Empty where nobody may write.
-    std::vector<std::uint32_t> writers;
-    // As many: 1 + the thread that read it, 0 for nobody, 0xffffffff for several.
-    std::vector<std::uint32_t> readers;
+    bool may_write;
+    // Of a region that may be written, each made when it is first touched: a launch touches little of large ones.
+    std::vector<std::unique_ptr<Part>> parts = {};
+
+    Part& part_of(std::size_t byte);
   };
+  void add(std::string name, const std::byte* begin, std::size_t bytes, bool may_write);
   Region* find(const void* address);
 
   std::vector<Region> regions_;
+  bool is_in_order_ = true;  // none begins before the end of the one before it
 };
 
 }  // namespace weft::cuda

@@ -98,4 +98,84 @@ struct RmsNormArguments {
   bool codes_by_reciprocal = false;    // dynamic scales of a token
 };
 
+// The type of elements that a kernel tells at run time.
+enum class ElementKind : std::uint8_t { f32, f16, bf16 };
+
+// KV pages as tensor_view.h lays them out.
+struct PagesPlace {
+  void* pages = nullptr;
+  ElementKind kind = ElementKind::f16;
+  Divisor block;  // tokens a page
+  std::uint32_t heads = 0;
+  std::uint32_t head_dim = 0;
+};
+
+// Rows of heads, [tokens, heads, head_size]; strides are in elements, those of a head are 1.
+struct HeadRows {
+  const void* x = nullptr;
+  std::uint32_t heads = 0;
+  std::uint32_t row_stride = 0;
+  std::uint32_t head_stride = 0;
+};
+
+// Heads of query and key are normalized, if so, then rotated; keys and values go into the pages if there are any.
+struct HeadRotationArguments {
+  HeadRows query, key, value;               // of one type; value without heads where there are no pages
+  void* query_output = nullptr;             // [tokens, query.heads * head_size]
+  void* key_output = nullptr;               // the same of keys; null where they go into the pages
+  const std::int64_t* positions = nullptr;  // [tokens]
+  const void* table = nullptr;              // [positions, rotary_dim]: cosines, then sines
+  const void* query_weight = nullptr;       // [head_size] or null
+  const void* key_weight = nullptr;
+  const std::int64_t* slots = nullptr;  // [tokens]; of a negative one nothing is stored
+  PagesPlace pages;
+  float epsilon = 0;
+  std::uint32_t tokens = 0;
+  std::uint32_t head_size = 0;
+  std::uint32_t rotary_dim = 0;  // even; 0 to rotate nothing
+  std::uint32_t table_stride = 0;
+  ElementKind table_kind = ElementKind::f32;
+  bool normalizes = false;
+  bool query_weight_is_wide = false;  // f32, not the type of query
+  bool key_weight_is_wide = false;
+  bool is_neox = false;
+  Divisor heads;  // those of query, key and value together
+};
+
+// Attention over KV pages. Rows are query heads at tokens; those of a KV head in a sequence are numbered token by
+// token, `group` to a token.
+struct AttentionArguments {
+  const void* query = nullptr;          // [tokens, heads, head_dim]
+  void* output = nullptr;               // the same, contiguous
+  ElementKind kind = ElementKind::f32;  // of query and output
+  std::uint32_t tokens = 0;
+  std::uint32_t token_stride = 0;  // of query; heads lie head_dim apart
+  std::uint32_t heads = 0;
+  float scale = 1;  // of scores, times log2(e)
+  Divisor group;    // query heads of a KV head
+  PagesPlace pages;
+  bool has_chunks = false;  // a page holds whole chunks of 16 bytes of K
+  // A batch (tensor_view.h).
+  const std::int32_t* query_starts = nullptr;
+  const std::int32_t* lengths = nullptr;
+  const std::int32_t* block_table = nullptr;
+  std::uint32_t sequences = 0;
+  std::uint32_t max_blocks = 0;
+  // Blocks that share the tokens of a tile of rows, segment by segment. What a row makes of a segment then waits as
+  // head_dim sums, a maximum and a total, `room` segments a row; sequences that have more are not shared.
+  Divisor sharers;
+  float* partials = nullptr;
+  std::uint32_t room = 0;
+};
+
+// Rows of a matrix by their numbers. A unit is 1 to 16 bytes that are copied, or 8 elements that are converted.
+struct GatherRowsArguments {
+  const void* from = nullptr;  // [rows of it, units_of_row units]
+  const void* ids = nullptr;   // [rows]
+  void* to = nullptr;          // [rows, units_of_row units]
+  std::uint32_t rows = 0;
+  Divisor units_of_row;
+  bool ids_are_wide = false;  // 64 bits, not 32
+};
+
 }  // namespace weft::cuda

@@ -4,13 +4,11 @@
 
 #include <cstdint>
 
+#include "kernels/launch_shape.h"
+
 namespace weft::cuda {
 
-struct LaunchShape {
-  std::uint32_t blocks = 1;      // along x
-  std::uint32_t block_rows = 1;  // along y
-  std::uint32_t threads = 1;     // of a block; a multiple of 32 but for the tree designs
-};
+using weft::LaunchShape;
 
 // A kernel compiled for the host, for the emulator.
 struct EmulatedKernel {

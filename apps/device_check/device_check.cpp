@@ -1,0 +1,88 @@
+#include "apps/device_check/device_check.h"
+
+#include <ctime>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "apps/device_check/designs.h"
+#include "apps/device_check/faults.h"
+#include "apps/device_check/run_launch.h"
+#include "apps/device_check/timings.h"
+#include "base/error.h"
+#include "kernels/cuda/code/device_code.h"
+
+namespace weft::device_check {
+namespace {
+
+std::string date_text() {
+  const std::time_t now = std::time(nullptr);
+  char text[11] = "";
+  std::tm parts = {};
+  std::strftime(text, sizeof text, "%Y-%m-%d", gmtime_r(&now, &parts));
+  return text;
+}
+
+void check_launch(Target& target, const RecordedLaunch& launch, Mathematics mathematics, KernelChecks& checks) {
+  std::string text;
+  try {
+    const std::optional<std::string> difference = run_launch(target, launch, mathematics);
+    if (!difference) {
+      ++checks.absent;
+      return;
+    }
+    text = *difference;
+  } catch (const Error& error) {
+    text = error.what();
+    // A kernel that failed took its device with it.
+    if (!target.driver().last_error(target.device()).empty()) target.reset();
+  }
+  if (text.empty()) {
+    ++checks.passed;
+  } else {
+    checks.failed.push_back({launch.name, Outcome::failed, text});
+  }
+}
+
+std::vector<KernelChecks> check_launches(Target& target, std::span<const RecordedLaunch> launches) {
+  std::map<std::string, KernelChecks> by_kernel;
+  for (const RecordedLaunch& launch : launches) {
+    for (const Mathematics mathematics : {Mathematics::house, Mathematics::device}) {
+      const std::string kernel = kernel_name(launch, mathematics);
+      if (mathematics == Mathematics::device && kernel == launch.kernel) continue;  // there is one alone
+      KernelChecks& checks = by_kernel[kernel];
+      checks.kernel = kernel;
+      check_launch(target, launch, mathematics, checks);
+    }
+  }
+  std::vector<KernelChecks> all;
+  for (auto& [kernel, checks] : by_kernel) all.push_back(std::move(checks));
+  return all;
+}
+
+}  // namespace
+
+Report check_device(Target& target, std::span<const RecordedLaunch> launches, const std::string& launches_problem) {
+  Report report{.date = date_text(),
+                .device = target.driver().device_name(target.device()),
+                .is_fake = target.is_fake(),
+                .facts = target.driver().facts(target.device()),
+                .code = target.is_fake() ? "none needed" : cuda::device_code_text(),
+                .launches_problem = launches_problem};
+  report.kernels = check_launches(target, launches);
+  report.designs = check_designs(target);
+  if (target.is_fake()) {
+    report.timings = planned_timings();
+    report.timings_problem = "a fake device has no clock";
+  } else {
+    try {
+      measure(target, report);
+    } catch (const Error& error) {
+      report.timings_problem = error.what();
+    }
+  }
+  report.faults = check_faults(target);  // last: it breaks the device
+  return report;
+}
+
+}  // namespace weft::device_check

@@ -1,0 +1,44 @@
+#include "apps/device_check/device_memory.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "tensor/bfloat16.h"
+
+namespace weft::device_check {
+
+DeviceMemory::~DeviceMemory() {
+  try {
+    for (void* address : addresses_) target_.driver().release(stream_, address);
+    target_.driver().synchronize(stream_);
+  } catch (const DeviceError&) {  // the device failed: it is gone already
+  }
+}
+
+void* DeviceMemory::add(std::size_t bytes) {
+  addresses_.push_back(target_.driver().allocate(stream_, bytes));
+  return addresses_.back();
+}
+
+void* DeviceMemory::add_numbers(std::size_t count) {
+  std::vector<std::uint16_t> numbers(std::min<std::size_t>(count, 1000003));
+  std::uint32_t state = 1;
+  for (std::uint16_t& number : numbers) {
+    state = state * 1664525u + 1013904223u;
+    number = f32_to_bf16(static_cast<float>(state >> 8) * 0x1p-21f - 4.0f);
+  }
+  auto* to = static_cast<std::uint16_t*>(add(count * sizeof(std::uint16_t)));
+  for (std::size_t i = 0; i < count; i += numbers.size())
+    target_.driver().copy(stream_, to + i, numbers.data(), std::min(numbers.size(), count - i) * sizeof(std::uint16_t));
+  target_.driver().synchronize(stream_);
+  return to;
+}
+
+void* DeviceMemory::add_number(float number) {
+  void* to = add(sizeof number);
+  target_.driver().copy(stream_, to, &number, sizeof number);
+  target_.driver().synchronize(stream_);
+  return to;
+}
+
+}  // namespace weft::device_check

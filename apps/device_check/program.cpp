@@ -1,0 +1,74 @@
+#include "apps/device_check/program.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "apps/device_check/device_check.h"
+#include "base/error.h"
+#include "base/files.h"
+
+namespace weft::device_check {
+namespace {
+
+struct Arguments {
+  bool is_fake = false;
+  int device = 0;
+  std::string launches = program_folder() / "launches.bin", json = "device_check.json", table = "device_check.md";
+};
+
+Arguments read_arguments(const std::vector<std::string>& words) {
+  Arguments arguments;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "--fake") {
+      arguments.is_fake = true;
+      continue;
+    }
+    USER_CHECK(i + 1 < words.size(), "[{}] wanted --fake, or --device, --launches, --json or --table with a value",
+               word);
+    const std::string_view value = words[++i];
+    if (word == "--launches") {
+      arguments.launches = value;
+    } else if (word == "--json") {
+      arguments.json = value;
+    } else if (word == "--table") {
+      arguments.table = value;
+    } else {
+      USER_CHECK(word == "--device", "[{}] is no option of weft_device_check", word);
+      const auto end = std::from_chars(value.data(), value.data() + value.size(), arguments.device);
+      USER_CHECK(end.ec == std::errc() && end.ptr == value.data() + value.size(),
+                 "[--device] must be a number, but is {}", value);
+    }
+  }
+  return arguments;
+}
+
+int run(const Arguments& arguments, std::ostream& out) {
+  std::vector<RecordedLaunch> launches;
+  std::string problem;
+  try {
+    launches = unpack_launches(MappedFile(arguments.launches).bytes());
+  } catch (const UserError& error) {
+    problem = error.what();
+  }
+  Target target = arguments.is_fake ? Target::fake(1) : Target::gpu(arguments.device);
+  const Report report = check_device(target, launches, problem);
+  const std::string table = table_text(report);
+  write_then_rename(arguments.json, json_text(report));
+  write_then_rename(arguments.table, table);
+  out << table;
+  return is_good(report) ? 0 : 1;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& words, std::ostream& out, std::ostream& err) {
+  try {
+    return run(read_arguments(words), out);
+  } catch (const Error& error) {
+    err << "weft_device_check: " << error.what() << "\n";
+    return error.exit_code();
+  }
+}
+
+}  // namespace weft::device_check

@@ -1,0 +1,17 @@
+#pragma once
+
+// weft_device_check [--fake] [--device N] [--launches FILE] [--json FILE] [--table FILE]
+//
+// Runs recorded launches of CUDA kernels, faults and timings on a GPU and writes what came of it. With --fake the same
+// on a fake device, without timings. The launches are in launches.bin beside the program unless a file is given.
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace weft::device_check {
+
+// The exit status: 1 where something failed or could not be checked; 2, 3 or 4 as weft does. The table goes to `out`.
+int run_program(const std::vector<std::string>& words, std::ostream& out, std::ostream& err);
+
+}  // namespace weft::device_check

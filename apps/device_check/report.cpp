@@ -1,0 +1,162 @@
+#include "apps/device_check/report.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+namespace weft::device_check {
+namespace {
+
+constexpr const char* kNotMeasured = "not measured";
+
+const char* outcome_text(Outcome outcome) {
+  return outcome == Outcome::passed ? "passed" : outcome == Outcome::failed ? "failed" : "not run";
+}
+
+// -- JSON: the little that is needed, so that nothing but a compiler is
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') result += '\\';
+    if (byte < 0x20) {
+      result += fmt::format("\\u00{}{:x}", byte >> 4, static_cast<unsigned>(byte & 0xfu));
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+std::string number_or_null(const std::optional<double>& number) {
+  return number ? fmt::format("{:.3f}", *number) : "null";
+}
+
+template <class T, class Text>
+std::string array_text(const std::vector<T>& items, Text text) {
+  std::string result = "[";
+  for (const T& item : items) result += (result.size() > 1 ? ",\n    " : "\n    ") + text(item);
+  return result + (items.empty() ? "]" : "\n  ]");
+}
+
+std::string case_json(const CheckedCase& checked) {
+  return fmt::format("{{\"name\": {}, \"outcome\": {}, \"text\": {}}}", quoted(checked.name),
+                     quoted(outcome_text(checked.outcome)), quoted(checked.text));
+}
+
+std::string kernel_json(const KernelChecks& checks) {
+  return fmt::format("{{\"kernel\": {}, \"passed\": {}, \"absent\": {}, \"failed\": {}}}", quoted(checks.kernel),
+                     checks.passed, checks.absent, array_text(checks.failed, case_json));
+}
+
+std::string timing_json(const Timing& timing) {
+  return fmt::format("{{\"what\": {}, \"rows\": {}, \"columns\": {}, \"bytes\": {:.0f}, \"microseconds\": {}}}",
+                     quoted(timing.what), timing.rows, timing.columns, timing.bytes,
+                     number_or_null(timing.microseconds));
+}
+
+// -- tables
+
+// Of the copy rate, in percent.
+std::string share_text(const Report& report, const Timing& timing) {
+  if (!timing.microseconds || !report.copied_bytes_per_second) return kNotMeasured;
+  const double rate = timing.bytes / (*timing.microseconds * 1e-6);
+  return fmt::format("{:.0f} %", 100 * rate / *report.copied_bytes_per_second);
+}
+
+std::string timings_table(const Report& report) {
+  std::string text = fmt::format(
+      "Copy within the device: {}{}\n\n| kernel | rows x columns | microseconds | GB/s | of the copy rate |\n"
+      "|---|--:|--:|--:|--:|\n",
+      report.copied_bytes_per_second ? fmt::format("{:.0f} GB/s", *report.copied_bytes_per_second * 1e-9)
+                                     : kNotMeasured,
+      report.timings_problem.empty() ? "" : fmt::format(" ({})", report.timings_problem));
+  for (const Timing& timing : report.timings) {
+    const bool is_there = timing.microseconds.has_value();
+    text += fmt::format("| {} | {} x {} | {} | {} | {} |\n", timing.what, timing.rows, timing.columns,
+                        is_there ? fmt::format("{:.2f}", *timing.microseconds) : kNotMeasured,
+                        is_there ? fmt::format("{:.0f}", timing.bytes / *timing.microseconds * 1e-3) : kNotMeasured,
+                        share_text(report, timing));
+  }
+  return text;
+}
+
+std::string kernels_table(const Report& report) {
+  if (!report.launches_problem.empty()) return "Recorded launches: not run, " + report.launches_problem + "\n";
+  int passed = 0, absent = 0, kernels = 0;
+  std::string failures;
+  for (const KernelChecks& checks : report.kernels) {
+    passed += checks.passed;
+    absent += checks.absent;
+    kernels += checks.passed > 0 || !checks.failed.empty() ? 1 : 0;
+    for (const CheckedCase& failed : checks.failed)
+      failures += fmt::format("* FAILED {}, {}: {}\n", checks.kernel, failed.name, failed.text);
+  }
+  const auto failed = std::count(failures.begin(), failures.end(), '\n');
+  return fmt::format("Recorded launches: {} passed, {} failed, {} of kernels that the code is without; {} kernels\n{}",
+                     passed, failed, absent, kernels, failures);
+}
+
+std::string cases_table(const char* heading, const std::vector<CheckedCase>& cases) {
+  std::string text = fmt::format("| {} | outcome | what was said |\n|---|---|---|\n", heading);
+  for (const CheckedCase& checked : cases) {
+    std::string said = checked.text;
+    std::replace(said.begin(), said.end(), '|', '/');
+    std::replace(said.begin(), said.end(), '\n', ' ');
+    text += fmt::format("| {} | {} | {} |\n", checked.name, outcome_text(checked.outcome), said);
+  }
+  return text;
+}
+
+std::string device_text(const Report& report) {
+  if (report.is_fake) return report.device + ", a fake device: kernels ran in the emulator";
+  return fmt::format("{}: {}, compute capability {}.{}, {} multiprocessors, {} bytes", report.device, report.facts.name,
+                     report.facts.compute_capability / 10, report.facts.compute_capability % 10,
+                     report.facts.multiprocessors, report.facts.memory_bytes);
+}
+
+}  // namespace
+
+bool is_good(const Report& report) {
+  const bool kernels_passed =
+      std::all_of(report.kernels.begin(), report.kernels.end(), [](const auto& one) { return one.failed.empty(); });
+  const auto none_failed = [](const std::vector<CheckedCase>& cases) {
+    return std::none_of(cases.begin(), cases.end(), [](const auto& one) { return one.outcome == Outcome::failed; });
+  };
+  const bool is_measured = report.is_fake || report.timings_problem.empty();
+  return kernels_passed && none_failed(report.designs) && none_failed(report.faults) && is_measured &&
+         report.launches_problem.empty();
+}
+
+std::string json_text(const Report& report) {
+  std::string text = "{\n";
+  const auto add = [&](const char* name, const std::string& value, const char* end = ",\n") {
+    text += fmt::format("  \"{}\": {}{}", name, value, end);
+  };
+  add("date", quoted(report.date));
+  add("device", quoted(report.device));
+  add("is_fake", report.is_fake ? "true" : "false");
+  add("name", quoted(report.facts.name));
+  add("compute_capability", fmt::format("{}", report.facts.compute_capability));
+  add("multiprocessors", fmt::format("{}", report.facts.multiprocessors));
+  add("memory_bytes", fmt::format("{}", report.facts.memory_bytes));
+  add("code", quoted(report.code));
+  add("good", is_good(report) ? "true" : "false");
+  add("launches_problem", quoted(report.launches_problem));
+  add("launches", array_text(report.kernels, kernel_json));
+  add("designs", array_text(report.designs, case_json));
+  add("faults", array_text(report.faults, case_json));
+  add("timings_problem", quoted(report.timings_problem));
+  add("copied_bytes_per_second", number_or_null(report.copied_bytes_per_second));
+  add("timings", array_text(report.timings, timing_json), "\n");
+  return text + "}\n";
+}
+
+std::string table_text(const Report& report) {
+  return fmt::format("`weft_device_check`, {}, {}. Device code: {}.\n\n{}\n{}\n{}\n{}", report.date,
+                     device_text(report), report.code, timings_table(report), kernels_table(report),
+                     cases_table("designs", report.designs), cases_table("fault", report.faults));
+}
+
+}  // namespace weft::device_check

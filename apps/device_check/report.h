@@ -1,0 +1,59 @@
+#pragma once
+
+// What was found on a device, as JSON and as tables. A number is there only where it was measured.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver_calls.h"
+
+namespace weft::device_check {
+
+enum class Outcome : std::uint8_t { passed, failed, not_run };
+
+struct CheckedCase {
+  std::string name;
+  Outcome outcome = Outcome::not_run;
+  std::string text;  // what the device said, what differs, or why it was not run
+};
+
+// Launches of one kernel.
+struct KernelChecks {
+  std::string kernel;
+  int passed = 0;
+  std::vector<CheckedCase> failed;
+  int absent = 0;  // the code has no such kernel
+};
+
+struct Timing {
+  std::string what;
+  std::int64_t rows = 0, columns = 0;
+  double bytes = 0;                    // that it must move
+  std::optional<double> microseconds;  // median; nothing where it was not measured
+};
+
+struct Report {
+  std::string date;  // 2026-11-22
+  std::string device;
+  bool is_fake = false;
+  cuda::DeviceFacts facts;
+  std::string code;              // architectures
+  std::string launches_problem;  // why no recorded launch ran
+  std::vector<KernelChecks> kernels;
+  std::vector<CheckedCase> designs;
+  std::vector<CheckedCase> faults;
+  std::string timings_problem;  // why nothing was measured
+  // Of a copy within the device, what is read and what is written both counted.
+  std::optional<double> copied_bytes_per_second;
+  std::vector<Timing> timings;
+};
+
+// Whether all that could be checked was, and passed.
+bool is_good(const Report& report);
+
+std::string json_text(const Report& report);
+// Markdown.
+std::string table_text(const Report& report);
+
+}  // namespace weft::device_check

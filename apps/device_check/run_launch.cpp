@@ -1,0 +1,108 @@
+#include "apps/device_check/run_launch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/core.h>
+
+namespace weft::device_check {
+
+using namespace cuda;
+
+namespace {
+
+// Before and behind each buffer; nothing may be written there.
+constexpr std::size_t kGuard = 256;
+constexpr std::byte kUntouched{0xa5};
+
+// A buffer of the device between two guards.
+class Placed {
+ public:
+  Placed(Target& target, const std::vector<std::byte>& before)
+      : target_(target), stream_(target.stream()), bytes_(before.size() + 2 * kGuard, kUntouched) {
+    std::copy(before.begin(), before.end(), bytes_.begin() + kGuard);
+    address_ = static_cast<std::byte*>(target.driver().allocate(stream_, bytes_.size()));
+    target.driver().copy(stream_, address_, bytes_.data(), bytes_.size());
+  }
+  ~Placed() {
+    if (address_ == nullptr) return;
+    try {
+      target_.driver().release(stream_, address_);
+    } catch (const DeviceError&) {  // the device failed, and its memory with it
+    }
+  }
+  Placed(Placed&& other) noexcept
+      : target_(other.target_),
+        stream_(other.stream_),
+        bytes_(std::move(other.bytes_)),
+        address_(std::exchange(other.address_, nullptr)) {}
+
+  std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(address_ + kGuard); }
+  // To be called before what is there now is asked for; the stream is to be waited for in between.
+  void bring_back() { target_.driver().copy(stream_, bytes_.data(), address_, bytes_.size()); }
+  std::span<const std::byte> now() const { return std::span(bytes_).subspan(kGuard, bytes_.size() - 2 * kGuard); }
+  bool is_guard_untouched() const {
+    const auto is_untouched = [](std::byte byte) { return byte == kUntouched; };
+    return std::all_of(bytes_.begin(), bytes_.begin() + kGuard, is_untouched) &&
+           std::all_of(bytes_.end() - kGuard, bytes_.end(), is_untouched);
+  }
+
+ private:
+  Target& target_;
+  Stream stream_;
+  std::vector<std::byte> bytes_;
+  std::byte* address_ = nullptr;
+};
+
+void wait_quietly(Target& target) {
+  try {
+    target.driver().synchronize(target.stream());
+  } catch (const DeviceError&) {  // which was thrown before
+  }
+}
+
+std::string difference_of(const RecordedBuffer& recorded, const Placed& placed, Bound bound, DType input) {
+  if (!placed.is_guard_untouched()) return recorded.name + ": bytes before or behind it were written";
+  if (!recorded.wanted.empty()) return difference_of(recorded, placed.now(), bound, input);
+  const std::span<const std::byte> now = placed.now();
+  return std::equal(now.begin(), now.end(), recorded.before.begin()) ? "" : recorded.name + " was written";
+}
+
+}  // namespace
+
+std::string kernel_name(const RecordedLaunch& launch, Mathematics mathematics) {
+  constexpr std::string_view kHouse = "_house";
+  if (mathematics == Mathematics::house || !launch.kernel.ends_with(kHouse)) return launch.kernel;
+  return launch.kernel.substr(0, launch.kernel.size() - kHouse.size()) + "_device";
+}
+
+std::optional<std::string> run_launch(Target& target, const RecordedLaunch& launch, Mathematics mathematics) {
+  const std::optional<Function> function = target.find(kernel_name(launch, mathematics), launch.bytes.size());
+  if (!function) return std::nullopt;
+  const Stream stream = target.stream();
+  std::vector<Placed> placed;
+  try {
+    for (const RecordedBuffer& buffer : launch.buffers) placed.emplace_back(target, buffer.before);
+    std::vector<std::byte> arguments = launch.bytes;
+    for (const RecordedPointer& pointer : launch.pointers) {
+      const std::uint64_t address = placed[pointer.buffer].address() + pointer.offset;
+      std::memcpy(arguments.data() + pointer.place, &address, sizeof address);
+    }
+    const LaunchSize size{.blocks = {launch.shape.blocks, launch.shape.block_rows, 1},
+                          .threads = {launch.shape.threads, 1, 1}};
+    target.driver().launch(stream, *function, size, arguments);
+    for (Placed& buffer : placed) buffer.bring_back();
+    target.driver().synchronize(stream);
+  } catch (const DeviceError&) {
+    wait_quietly(target);  // copies from and to what is placed may be under way
+    throw;
+  }
+  const Bound exactly = mathematics == Mathematics::house ? Bound::bits : Bound::last_places;
+  const Bound bound = launch.is_approximate ? Bound::of_largest : exactly;
+  for (std::size_t i = 0; i < placed.size(); ++i)
+    if (std::string found = difference_of(launch.buffers[i], placed[i], bound, launch.input); !found.empty())
+      return found;
+  return "";
+}
+
+}  // namespace weft::device_check

@@ -1,0 +1,85 @@
+#include "apps/device_check/target.h"
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "builtin/emulated_kernels.h"
+#include "kernels/cuda/code/device_code.h"
+#include "kernels/cuda/emulator/kernel_table.h"
+#include "runtime/cuda/driver_library.h"
+
+namespace weft::device_check {
+
+using namespace cuda;
+
+std::filesystem::path program_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+
+Target Target::gpu(int device) {
+  std::string problem;
+  std::unique_ptr<Driver> driver = open_cuda(problem);
+  if (driver == nullptr) fail_device("[device check] wanted a CUDA device, but {}", problem);
+  const int capability = driver->facts(device).compute_capability;
+  if (const Verdict verdict = has_device_code(capability); !verdict)
+    fail_device("[{}] {}", driver->device_name(device), verdict.reason());
+  return {std::move(driver), device, false};
+}
+
+Target Target::fake(std::uint64_t seed) {
+  FakeSettings settings{.seed = seed,
+                        .memory_bytes = std::size_t{1} << 26,
+                        .kernels = emulated_kernels_of_device({.order = ThreadOrder::random})};
+  return {open_fake_device(std::move(settings)), 0, true};
+}
+
+Stream Target::stream() {
+  if (!stream_) {
+    stream_ = driver_->create_stream(device_);
+    driver_->make_current(*stream_);
+  }
+  return *stream_;
+}
+
+Module Target::module_of(const std::string& kernel) {
+  const std::vector<std::byte> fake = is_fake_ ? fake_image({90}) : std::vector<std::byte>{};
+  const std::span<const std::byte> image = is_fake_ ? std::span<const std::byte>(fake) : device_code_of(kernel);
+  const std::byte* key = is_fake_ ? nullptr : image.data();
+  const auto found = modules_.find(key);
+  if (found != modules_.end()) return found->second;
+  return modules_.emplace(key, driver_->load_module(device_, image)).first->second;
+}
+
+std::optional<Function> Target::find(const std::string& kernel, std::size_t argument_bytes) {
+  const std::pair key(kernel, argument_bytes);
+  if (const auto known = functions_.find(key); known != functions_.end()) return known->second;
+  std::optional<Function> found;
+  if (find_emulated_kernel(kernel) != nullptr) {
+    try {
+      found = driver_->find_function(module_of(kernel), kernel, argument_bytes);
+    } catch (const CudaError& error) {
+      if (error.status() != Status::not_found) throw;
+    }
+  }
+  functions_[key] = found;
+  return found;
+}
+
+std::optional<std::vector<std::byte>> Target::foreign_code(std::string& wanted) const {
+  if (is_fake_) return fake_image({80});
+  // Machine code of one major number runs on no device of another.
+  const int other = driver_->facts(device_).compute_capability / 10 == 8 ? 120 : 80;
+  const std::filesystem::path path = program_folder() / fmt::format("only_sm_{}.fatbin", other);
+  wanted = path.string();
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  const MappedFile file(wanted);
+  return std::vector<std::byte>(file.bytes().begin(), file.bytes().end());
+}
+
+void Target::reset() {
+  driver_->reset(device_);
+  modules_.clear();
+  functions_.clear();
+  stream_.reset();
+}
+
+}  // namespace weft::device_check

@@ -1,0 +1,300 @@
+#include "codegen/cuda_row_text.h"
+
+#include <bit>
+#include <set>
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kMostSharedBytes = 48 * 1024;
+
+constexpr const char* kPrologue = R"(#define WEFT_FUSES_MULTIPLY_ADD
+#define __builtin_fabsf fabsf
+#define __builtin_fmaf fmaf
+#define __builtin_sqrtf sqrtf
+#define __builtin_nearbyintf nearbyintf
+#define __builtin_truncf truncf
+#include "codegen/row_math.h"
+
+namespace weft {
+
+template <int count>
+struct RowArguments {
+  void* buffers[count];
+  long long first_row;
+};
+
+struct AddParts {
+  float operator()(float a, float b) const { return a + b; }
+};
+struct LargerPart {
+  float operator()(float a, float b) const { return row_larger(a, b); }
+};
+
+// Of all threads' parts, by the tree of house mathematics; every thread gets it.
+template <class Join>
+float joined_parts(float* parts, float part, Join join) {
+  const unsigned thread = threadIdx.x;
+  __syncthreads();
+  parts[thread] = part;
+  __syncthreads();
+  for (unsigned width = kHouseSumLanes / 2; width > 0; width /= 2) {
+    if (thread < width) parts[thread] = join(parts[thread], parts[thread + width]);
+    __syncthreads();
+  }
+  return parts[0];
+}
+
+}  // namespace weft
+
+)";
+
+std::string cuda_number_text(const RowValue& value) {
+  if (value.is_wide) return fmt::format("__longlong_as_double({:#x}ll)", std::bit_cast<std::uint64_t>(value.number));
+  return fmt::format("weft::float_of_bits({:#x}u)", std::bit_cast<std::uint32_t>(static_cast<float>(value.number)));
+}
+
+std::string_view cuda_type_text(DType dtype) {
+  if (dtype == DType::f32) return "float";
+  if (dtype == DType::i64) return "long long";
+  if (dtype == DType::i32) return "int";
+  return dtype_info(dtype).block_bytes == 2 ? "unsigned short" : "unsigned char";
+}
+
+class CudaRowWriter {
+ public:
+  explicit CudaRowWriter(const RowProgram& program) : program_(program) {}
+
+  std::string run() {
+    begin();
+    for (level_ = 0; level_ < program_.levels; ++level_) write_level();
+    for (const RowStore& store : program_.stores)
+      if (store.domain <= RowDomain::row) line("if (thread == 0) {}", store_text(store, "0"));
+    --depth_;
+    line("}}");
+    return std::move(text_);
+  }
+
+ private:
+  const RowValue& at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
+  std::int64_t count_of(RowDomain domain) const {
+    if (domain == RowDomain::element) return program_.columns;
+    return domain == RowDomain::group ? program_.columns / program_.group : 1;
+  }
+
+  template <class... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    text_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') +
+             fmt::format(format, std::forward<Arguments>(arguments)...) + "\n";
+  }
+
+  void begin() {
+    line(
+        "extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ weft::RowArguments<{}> given) "
+        "{{",
+        kCudaRowThreads, program_.name(), program_.buffers.size());
+    ++depth_;
+    line("using namespace weft;");
+    line("const long long row = given.first_row + blockIdx.x;");
+    line("const long long thread = threadIdx.x;");
+    line("__shared__ float parts[{}];", kCudaRowThreads);
+    std::int64_t maxima = 0;
+    for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
+      if (at(id).op == RowOp::group_max) {
+        line("__shared__ float largest_{}[{}];", id, count_of(RowDomain::group));
+        maxima += count_of(RowDomain::group);
+      }
+    USER_CHECK(4 * (maxima + kCudaRowThreads) <= kMostSharedBytes,
+               "[{}] maxima of groups take {} bytes of shared memory; every device has {}", program_.name(), 4 * maxima,
+               kMostSharedBytes - 4 * kCudaRowThreads);
+    const int parts = program_.tuning.parts;
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+      const RowBuffer& buffer = program_.buffers[i];
+      const std::string type = fmt::format("{}{}", buffer.is_output ? "" : "const ", cuda_type_text(buffer.dtype));
+      const std::string row = buffer.numbers >= 0 ? fmt::format("*b{}", buffer.numbers)
+                              : parts == 1        ? "row"
+                                                  : fmt::format("row / {}", parts);
+      std::string place = fmt::format("{} * {} + {}", row, buffer.row_stride, buffer.begin);
+      if (parts > 1) place += fmt::format(" + row % {} * {}", parts, buffer.part_stride);
+      line("{0}* b{1} = static_cast<{0}*>(given.buffers[{1}]) + ({2});", type, i, place);
+    }
+  }
+
+  static std::string place_text(const RowPlacement& placement, const std::string& column) {
+    if (placement.run == 0) return fmt::format("{} * {}", column, placement.stride);
+    return fmt::format("{0} / {1} * {2} + {0} % {1} * {3}", column, placement.run, placement.run_stride,
+                       placement.stride);
+  }
+
+  // A value as an operand where elements, groups or the row are computed: those of groups and elements are named in the
+  // loop they are needed in.
+  static std::string name(int id) { return fmt::format("v{}", id); }
+
+  std::string store_text(const RowStore& store, const std::string& column) const {
+    const DType dtype = program_.buffers[static_cast<std::size_t>(store.buffer)].dtype;
+    const std::string value = name(store.value);
+    const std::string code = dtype == DType::f32 ? value : fmt::format("encode_{}({})", dtype_text(dtype), value);
+    return fmt::format("b{}[{} + {}] = {};", store.buffer, store.offset, place_text(store.placement, column), code);
+  }
+
+  std::string load_text(const RowValue& value, const std::string& column) const {
+    const RowBuffer& buffer = program_.buffers[static_cast<std::size_t>(value.buffer)];
+    const std::string code = fmt::format("b{}[{}]", value.buffer, place_text(buffer.placement, column));
+    return buffer.dtype == DType::f32 ? code : fmt::format("decode_{}({})", dtype_text(buffer.dtype), code);
+  }
+
+  // What computes a value that is no reduction; `column` is the number of what it is one of.
+  std::string value_text(const RowValue& value, const std::string& column) const {
+    const std::string a = name(value.a), b = name(value.b), c = name(value.c);
+    constexpr std::string_view kSigns[] = {"+", "-", "*", "/"};
+    switch (value.op) {
+      case RowOp::load:
+        return load_text(value, column);
+      case RowOp::constant:
+        return cuda_number_text(value);
+      case RowOp::add:
+      case RowOp::sub:
+      case RowOp::mul:
+      case RowOp::div:
+        return fmt::format("{} {} {}", a, kSigns[static_cast<int>(value.op) - static_cast<int>(RowOp::add)], b);
+      case RowOp::neg:
+        return "-" + a;
+      case RowOp::widen:
+        return fmt::format("static_cast<double>({})", a);
+      case RowOp::narrow:
+        return fmt::format("static_cast<float>({})", a);
+      case RowOp::convert:
+        if (value.dtype == DType::f32) return a;
+        return fmt::format("decode_{0}(encode_{1}{0}({2}))", dtype_text(value.dtype), value.is_plain ? "plain_" : "",
+                           a);
+      case RowOp::select_at_most:
+        return fmt::format("row_select_at_most({}, {}, {}, {})", a, cuda_number_text(value), b, c);
+      case RowOp::replace_nan:
+        return fmt::format("row_replace_nan({}, {})", a, cuda_number_text(value));
+      case RowOp::replace_zero:
+        return fmt::format("row_replace_zero({}, {}, {})", a, cuda_number_text(value), b);
+      default:
+        break;
+    }
+    std::vector<std::string> operands;
+    for (int i = 0; i < row_op_operands(value.op); ++i) operands.push_back(i == 0 ? a : i == 1 ? b : c);
+    return fmt::format("row_{}({})", row_op_text(value.op), fmt::join(operands, ", "));
+  }
+
+  // What a loop has to compute for these values, operands first; what is one of the program or the row is there.
+  void need(int id, std::set<int>& needed) const {
+    if (id < 0 || at(id).domain <= RowDomain::row || !needed.insert(id).second) return;
+    if (at(id).op == RowOp::group_max) return;
+    for (const int operand : {at(id).a, at(id).b, at(id).c}) need(operand, needed);
+  }
+  void compute(const std::vector<int>& wanted, const std::string& column, const std::string& group) {
+    std::set<int> needed;
+    for (const int id : wanted) need(id, needed);
+    for (const int id : needed) {
+      const std::string& of = at(id).domain == RowDomain::element ? column : group;
+      line("const {} {} = {};", at(id).is_wide ? "double" : "float", name(id),
+           at(id).op == RowOp::group_max ? fmt::format("largest_{}[{}]", id, group) : value_text(at(id), of));
+    }
+  }
+
+  void open_columns(const char* name, std::int64_t count) {
+    line("for (long long {0} = thread; {0} < {1}; {0} += {2}) {{", name, count, kCudaRowThreads);
+    ++depth_;
+  }
+  void close() {
+    --depth_;
+    line("}}");
+  }
+
+  void write_level() {
+    for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
+      if (at(id).domain <= RowDomain::row && at(id).level == level_ && !is_reduction(at(id).op))
+        line("const {} {} = {};", at(id).is_wide ? "double" : "float", name(id), value_text(at(id), "0"));
+    write_stores(RowDomain::group);
+    write_maxima_of_groups();
+    write_elements();
+  }
+
+  std::vector<RowStore> stores_of_level(RowDomain domain) const {
+    std::vector<RowStore> stores;
+    for (const RowStore& store : program_.stores)
+      if (store.domain == domain && at(store.value).level == level_) stores.push_back(store);
+    return stores;
+  }
+
+  void write_stores(RowDomain domain) {
+    const std::vector<RowStore> stores = stores_of_level(domain);
+    if (stores.empty()) return;
+    open_columns("group", count_of(domain));
+    std::vector<int> wanted;
+    for (const RowStore& store : stores) wanted.push_back(store.value);
+    compute(wanted, "", "group");
+    for (const RowStore& store : stores) line("{}", store_text(store, "group"));
+    close();
+  }
+
+  // A thread for each group. Nobody reads a maximum before all are there.
+  void write_maxima_of_groups() {
+    bool has_any = false;
+    for (int id = 0; id < static_cast<int>(program_.values.size()); ++id) {
+      if (at(id).op != RowOp::group_max || at(id).level != level_ + 1) continue;
+      has_any = true;
+      open_columns("group", count_of(RowDomain::group));
+      line("float largest = 0;");
+      line("for (long long column = group * {0}; column < group * {0} + {0}; ++column) {{", program_.group);
+      ++depth_;
+      compute({at(id).a}, "column", "group");
+      line("largest = row_larger(largest, {});", name(at(id).a));
+      close();
+      line("largest_{}[group] = largest;", id);
+      close();
+    }
+    if (has_any) line("__syncthreads();");
+  }
+
+  void write_elements() {
+    const std::vector<RowStore> stores = stores_of_level(RowDomain::element);
+    std::vector<int> reductions, wanted;
+    for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
+      if (is_row_reduction(at(id).op) && at(id).level == level_ + 1) reductions.push_back(id);
+    if (stores.empty() && reductions.empty()) return;
+    for (const RowStore& store : stores) wanted.push_back(store.value);
+    for (const int id : reductions) wanted.push_back(at(id).a);
+    for (const int id : reductions) line("float part_{} = 0;", id);
+    open_columns("column", program_.columns);
+    if (program_.group > 0) line("const long long group = column / {};", program_.group);
+    compute(wanted, "column", "group");
+    for (const RowStore& store : stores) line("{}", store_text(store, "column"));
+    for (const int id : reductions) {
+      const std::string& term = name(at(id).a);
+      at(id).op == RowOp::row_sum ? line("part_{} += {};", id, term)
+                                  : line("part_{0} = row_larger(part_{0}, {1});", id, term);
+    }
+    close();
+    for (const int id : reductions)
+      line("const float {} = joined_parts(parts, part_{}, {}{{}});", name(id), id,
+           at(id).op == RowOp::row_sum ? "AddParts" : "LargerPart");
+  }
+
+  const RowProgram& program_;
+  int level_ = 0;
+  std::string text_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::string cuda_row_prologue() { return kPrologue; }
+
+std::vector<std::string> cuda_row_headers() {
+  return {"codegen/row_math.h",  "tensor/bfloat16.h",       "tensor/float16.h",   "tensor/float8.h",
+          "tensor/float_bits.h", "tensor/float_rounding.h", "tensor/house_math.h"};
+}
+
+std::string cuda_row_text(const RowProgram& program) { return CudaRowWriter(program).run(); }
+
+}  // namespace weft

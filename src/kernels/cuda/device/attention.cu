@@ -1,0 +1,481 @@
+// Attention over paged K and V with online softmax. A block works on a tile of query rows of one KV head and sequence;
+// its warps have rows of their own and share K and V, which come through shared memory in steps of 64 tokens, by loads
+// of 16 bytes. Of a step's scores a lane has two tokens of each row, of the sums two columns in each 64: K, V and
+// probabilities are read without bank conflicts, queries and probabilities by all lanes at once.
+//
+// A row's result is one fixed sequence of operations on its own query and the tokens it sees: scores sum over columns
+// in order; each step of 64 tokens by position rescales by its maximum; P x V sums over tokens in order; segments of
+// 256 tokens by position are summed by themselves and folded in order. Neither the rows beside it, nor the size of a
+// tile, nor the block size of pages, nor how many blocks share the segments change it. Tokens that a row does not see
+// are never multiplied with its probabilities, so that nothing of them shows.
+
+#include "kernels/cuda/device/element_kinds.cuh"
+#include "kernels/cuda/device/pages.cuh"
+#include "kernels/cuda/device/shared_words.cuh"
+
+namespace weft::cuda {
+
+constexpr std::uint32_t kStepTokens = 64;
+constexpr std::uint32_t kSegmentTokens = 256;
+constexpr float kLowest = -3.40282347e38f;  // the maximum of no scores, finite: beside it minus infinity counts 0
+
+WEFT_DEVICE float minus_infinity() { return float_of(0xff800000u); }
+
+struct alignas(16) FourFloats {
+  float value[4];
+};
+
+// The rows of a block: where they begin, and what they see.
+struct QueryTile {
+  std::uint32_t sequence;
+  std::uint32_t first_token;   // of the sequence, in query
+  std::uint32_t first_row;     // of the sequence's, of a KV head
+  std::uint32_t rows;          // 0 where there are none left
+  std::uint32_t first_length;  // tokens that row 0 of the sequence sees
+  std::uint32_t segments;      // of the sequence
+
+  // Tokens that a row of the block sees; behind the last row as many as that.
+  WEFT_DEVICE std::uint32_t length(const AttentionArguments& arguments, std::uint32_t row) const {
+    return first_length + quotient(first_row + (row < rows ? row : rows - 1), arguments.group);
+  }
+  // The number among all tokens' heads of a row of the block.
+  WEFT_DEVICE std::uint64_t head_row(const AttentionArguments& arguments, std::uint32_t row) const {
+    const std::uint32_t group = arguments.group.divisor, token = quotient(first_row + row, arguments.group);
+    return product(first_token + token, arguments.heads) + block_row() * group + (first_row + row - token * group);
+  }
+};
+
+// The last sequence whose `first(i)` is at most `number`.
+template <class First>
+WEFT_DEVICE std::uint32_t find_sequence(std::uint32_t sequences, std::uint32_t number, First first) {
+  std::uint32_t low = 0, high = sequences;
+  while (high - low > 1) {
+    const std::uint32_t middle = (low + high) / 2;
+    if (first(middle) <= number) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+WEFT_DEVICE std::uint32_t query_start(const AttentionArguments& arguments, std::uint32_t sequence) {
+  return static_cast<std::uint32_t>(load(arguments.query_starts + sequence));
+}
+
+// Tile `number` of `size` rows each: those of sequence i begin at number starts[i] * group / size + i, which leaves
+// room for a part tile in each sequence, so that how many blocks there are depends on the numbers of tokens and
+// sequences alone.
+WEFT_DEVICE QueryTile find_tile(const AttentionArguments& arguments, std::uint32_t number, std::uint32_t size) {
+  const std::uint32_t group = arguments.group.divisor;
+  const auto first_tile = [&](std::uint32_t i) { return query_start(arguments, i) * group / size + i; };
+  const std::uint32_t sequence = find_sequence(arguments.sequences, number, first_tile);
+  const std::uint32_t start = query_start(arguments, sequence);
+  const std::uint32_t tokens = query_start(arguments, sequence + 1) - start;
+  const auto length = static_cast<std::uint32_t>(load(arguments.lengths + sequence));
+  const std::uint32_t first_row = (number - first_tile(sequence)) * size, rows = tokens * group;
+  const std::uint32_t left = first_row < rows ? rows - first_row : 0;
+  return {sequence,
+          start,
+          first_row,
+          left < size ? left : size,
+          length + 1 - tokens,
+          (length + kSegmentTokens - 1) / kSegmentTokens};
+}
+
+WEFT_DEVICE bool is_shared(const AttentionArguments& arguments, std::uint32_t segments) {
+  return arguments.sharers.divisor > 1 && segments > 1 && segments <= arguments.room;
+}
+
+// Tokens [start, start + count) of a tile's KV head.
+struct Step {
+  const std::int32_t* table;  // the sequence's pages
+  std::uint32_t head;
+  std::uint32_t start, count;
+
+  // Of them, those before token `end` of the sequence.
+  WEFT_DEVICE std::uint32_t before(std::uint32_t end) const {
+    const std::uint32_t ahead = end > start ? end - start : 0;
+    return ahead < count ? ahead : count;
+  }
+  WEFT_DEVICE PageToken token(const PagesPlace& pages, std::uint32_t number) const {
+    const PageToken at = token_of_slot(pages, start + number);
+    return {static_cast<std::uint32_t>(load(table + at.page)), at.token};
+  }
+};
+
+template <class P>
+constexpr std::uint32_t kOfChunk = 16 / sizeof(P);  // elements of 16 bytes
+
+// One element's bits.
+template <class P>
+WEFT_DEVICE std::uint32_t element_bits(const void* from, std::uint64_t place) {
+  if constexpr (sizeof(P) == 4) {
+    return load(static_cast<const std::uint32_t*>(from) + place);
+  } else {
+    return load(static_cast<const std::uint16_t*>(from) + place);
+  }
+}
+
+// One column of as many tokens as 16 bytes hold, from `first` on, of which those behind the step's end may be anything
+// or 0.
+template <class P>
+WEFT_DEVICE FourWords load_keys(const AttentionArguments& arguments, const Step& step, const PageToken& at,
+                                std::uint32_t first, std::uint32_t column) {
+  const PagesPlace& pages = arguments.pages;
+  const std::uint64_t in_page = product(column, pages.block.divisor);
+  if (arguments.has_chunks) {
+    const P* from = static_cast<const P*>(pages.pages) + (key_place(pages, at, step.head) + in_page);
+    return load(reinterpret_cast<const FourWords*>(from));
+  }
+  FourWords words = {};
+  // Not unrolled, so that the rare way takes no registers from the other.
+  WEFT_UNROLL_BY(1)
+  for (std::uint32_t i = 0; i < kOfChunk<P> && first + i < step.count; ++i) {
+    const std::uint64_t place = key_place(pages, step.token(pages, first + i), step.head) + in_page;
+    const std::uint32_t bits = element_bits<P>(pages.pages, place) << i * sizeof(P) * 8 % 32;
+    WEFT_UNROLL
+    for (std::uint32_t word = 0; word < 4; ++word) words.word[word] |= word == i * sizeof(P) / 4 ? bits : 0u;
+  }
+  return words;
+}
+
+// Loads of 16 bytes that a thread has under way: more where no other warps wait beside it.
+template <int threads>
+constexpr int kLoadsUnderWay = threads == 32 ? 2 : 1;
+
+// K of a step: [columns of the head][64 tokens]; tokens behind its end are 0 or anything.
+template <class P, int threads, class Words>
+WEFT_DEVICE void stage_keys(const AttentionArguments& arguments, const Step& step, Words& tile) {
+  constexpr std::uint32_t kChunks = kStepTokens / kOfChunk<P>;
+  const std::uint32_t chunk = thread_index() % kChunks, first = chunk * kOfChunk<P>;
+  const bool is_live = first < step.count;
+  const PageToken at = is_live ? step.token(arguments.pages, first) : PageToken{};
+  [[maybe_unused]] constexpr int kLoads = kLoadsUnderWay<threads>;
+  WEFT_UNROLL_BY(kLoads)
+  for (std::uint32_t column = thread_index() / kChunks; column < arguments.pages.head_dim;
+       column += threads / kChunks) {
+    const FourWords words = is_live ? load_keys<P>(arguments, step, at, first, column) : FourWords{};
+    store_four(tile, (column * kChunks + chunk) * 4, words);
+  }
+}
+
+// V of a step: [tokens up to its end][columns]; those behind the head's are 0.
+template <class P, int columns, int threads, class Words>
+WEFT_DEVICE void stage_values(const AttentionArguments& arguments, const Step& step, Words& tile) {
+  constexpr std::uint32_t kChunks = columns / kOfChunk<P>;
+  const PagesPlace& pages = arguments.pages;
+  const std::uint32_t chunk = thread_index() % kChunks, column = chunk * kOfChunk<P>;
+  [[maybe_unused]] constexpr int kLoads = kLoadsUnderWay<threads>;
+  WEFT_UNROLL_BY(kLoads)
+  for (std::uint32_t token = thread_index() / kChunks; token < step.count; token += threads / kChunks) {
+    FourWords words = {};
+    if (column < pages.head_dim) {
+      const std::uint64_t place = value_place(pages, step.token(pages, token), step.head) + column;
+      words = load(reinterpret_cast<const FourWords*>(static_cast<const P*>(pages.pages) + place));
+    }
+    store_four(tile, (token * kChunks + chunk) * 4, words);
+  }
+}
+
+// Pair `number` of the elements in a tile.
+template <class P, class Words>
+WEFT_DEVICE void read_pair(Words& tile, std::uint32_t number, float* values) {
+  if constexpr (sizeof(P) == 4) {
+    const TwoWords words = load_two(tile, 2 * number);
+    values[0] = float_of(words.word[0]);
+    values[1] = float_of(words.word[1]);
+  } else {
+    unpack(tile[number], values[0], values[1], P{});
+  }
+}
+
+// Queries, scaled: [columns of the head][warps][rows of a warp].
+template <int columns, int warps, int rows, class Queries>
+WEFT_DEVICE void stage_queries(const AttentionArguments& arguments, const QueryTile& tile, Queries& queries) {
+  constexpr std::uint32_t kFours = warps * rows / 4, kThreads = warps * 32;
+  const std::uint32_t head_dim = arguments.pages.head_dim;
+  for (std::uint32_t i = thread_index(); i < kFours * head_dim; i += kThreads) {
+    const std::uint32_t four = i / head_dim, column = i - four * head_dim;
+    FourFloats scaled;
+    WEFT_UNROLL
+    for (std::uint32_t j = 0; j < 4; ++j) {
+      scaled.value[j] = 0;
+      if (4 * four + j >= tile.rows) continue;
+      const std::uint32_t row = tile.first_row + 4 * four + j, token = quotient(row, arguments.group);
+      const std::uint32_t head = block_row() * arguments.group.divisor + row - token * arguments.group.divisor;
+      const std::uint64_t place =
+          product(tile.first_token + token, arguments.token_stride) + product(head, head_dim) + column;
+      scaled.value[j] = load_element(arguments.query, place, arguments.kind) * arguments.scale;
+    }
+    queries[column * kFours + four] = scaled;
+  }
+}
+
+// What some rows made of some tokens; `sums` of this lane's columns, `total` of this lane's tokens until it is joined.
+template <int rows, int columns>
+struct Sums {
+  float sums[rows][columns / 32];
+  float maximum[rows];
+  float total[rows];
+
+  WEFT_DEVICE void clear() {
+    WEFT_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      WEFT_UNROLL
+      for (int i = 0; i < columns / 32; ++i) sums[r][i] = 0;
+      maximum[r] = kLowest;
+      total[r] = 0;
+    }
+  }
+};
+
+// Adds what a row made of the tokens that follow; nothing where it saw none of them.
+template <int count>
+WEFT_DEVICE void fold(float* sums, float& maximum, float& total, const float* next_sums, float next_maximum,
+                      float next_total) {
+  if (next_total == 0.0f) return;
+  const float highest = larger(maximum, next_maximum);
+  const float before = about_power_of_two(maximum - highest), now = about_power_of_two(next_maximum - highest);
+  WEFT_UNROLL
+  for (int i = 0; i < count; ++i) sums[i] = multiply_add(next_sums[i], now, sums[i] * before);
+  total = multiply_add(next_total, now, total * before);
+  maximum = highest;
+}
+
+// Scores of this lane's two tokens become probabilities relative to the rows' new maxima; what there was shrinks.
+template <int rows, int columns>
+WEFT_DEVICE void soften(float (&scores)[rows][2], Sums<rows, columns>& sums) {
+  WEFT_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    float highest = larger(scores[r][0], scores[r][1]);
+    WEFT_UNROLL
+    for (unsigned distance = 16; distance > 0; distance /= 2) highest = larger(highest, exchange(highest, distance));
+    highest = larger(highest, sums.maximum[r]);
+    const float factor = about_power_of_two(sums.maximum[r] - highest);
+    scores[r][0] = about_power_of_two(scores[r][0] - highest);
+    scores[r][1] = about_power_of_two(scores[r][1] - highest);
+    sums.maximum[r] = highest;
+    sums.total[r] = sums.total[r] * factor + (scores[r][0] + scores[r][1]);
+    WEFT_UNROLL
+    for (int i = 0; i < columns / 32; ++i) sums.sums[r][i] = sums.sums[r][i] * factor;
+  }
+}
+
+// This lane's two scores of each row of the warp: sums over columns in order. Minus infinity where a row does not see
+// the token.
+template <class P, int warps, int rows, class Words, class Queries>
+WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile& rows_of_block, const Step& step,
+                            Words& tile, Queries& queries, float (&scores)[rows][2]) {
+  const std::uint32_t lane = thread_index() % 32, warp = thread_index() / 32;
+  WEFT_UNROLL
+  for (int r = 0; r < rows; ++r) scores[r][0] = scores[r][1] = 0;
+  WEFT_UNROLL_BY(4)
+  for (std::uint32_t column = 0; column < arguments.pages.head_dim; ++column) {
+    float keys[2];
+    read_pair<P>(tile, column * (kStepTokens / 2) + lane, keys);
+    WEFT_UNROLL
+    for (int four = 0; four < rows / 4; ++four) {
+      const FourFloats query = queries[(column * warps + warp) * (rows / 4) + four];
+      WEFT_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        float(&score)[2] = scores[4 * four + j];
+        score[0] = multiply_add(query.value[j], keys[0], score[0]);
+        score[1] = multiply_add(query.value[j], keys[1], score[1]);
+      }
+    }
+  }
+  const std::uint32_t token = step.start + 2 * lane;
+  WEFT_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    const std::uint32_t length = rows_of_block.length(arguments, warp * rows + r);
+    if (token >= length) scores[r][0] = minus_infinity();
+    if (token + 1 >= length) scores[r][1] = minus_infinity();
+  }
+}
+
+// Where the probabilities of a token lie for the rows of a warp: even tokens, then odd ones, as lanes wrote them.
+template <int rows>
+WEFT_DEVICE std::uint32_t probability_place(std::uint32_t token) {
+  return ((thread_index() / 32 * 2 + token % 2) * 32 + token / 2) * (rows / 4);
+}
+
+template <int rows, class Probabilities>
+WEFT_DEVICE void keep_probabilities(const float (&scores)[rows][2], Probabilities& probabilities) {
+  WEFT_UNROLL
+  for (std::uint32_t of_lane = 0; of_lane < 2; ++of_lane) {
+    WEFT_UNROLL
+    for (int four = 0; four < rows / 4; ++four) {
+      FourFloats of_rows;
+      WEFT_UNROLL
+      for (int j = 0; j < 4; ++j) of_rows.value[j] = scores[4 * four + j][of_lane];
+      probabilities[probability_place<rows>(thread_index() % 32 * 2 + of_lane) + four] = of_rows;
+    }
+  }
+}
+
+// Adds P x V of the step's tokens [first, last). `checks`: rows that do not see a token leave it out.
+template <class P, int rows, int columns, bool checks, class Words, class Probabilities>
+WEFT_DEVICE void add_values(const AttentionArguments& arguments, const QueryTile& rows_of_block, const Step& step,
+                            Words& tile, Probabilities& probabilities, std::uint32_t first, std::uint32_t last,
+                            Sums<rows, columns>& sums) {
+  const std::uint32_t lane = thread_index() % 32, first_row = thread_index() / 32 * rows;
+  WEFT_UNROLL_BY(4)
+  for (std::uint32_t token = first; token < last; ++token) {
+    float values[columns / 32];
+    WEFT_UNROLL
+    for (int i = 0; i < columns / 64; ++i) read_pair<P>(tile, token * (columns / 2) + i * 32 + lane, values + 2 * i);
+    WEFT_UNROLL
+    for (int four = 0; four < rows / 4; ++four) {
+      const FourFloats of_rows = probabilities[probability_place<rows>(token) + four];
+      WEFT_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        const int r = 4 * four + j;
+        if (checks && step.start + token >= rows_of_block.length(arguments, first_row + r)) continue;
+        WEFT_UNROLL
+        for (int i = 0; i < columns / 32; ++i)
+          sums.sums[r][i] = multiply_add(of_rows.value[j], values[i], sums.sums[r][i]);
+      }
+    }
+  }
+}
+
+// This lane's columns of a row, in pairs.
+template <int columns>
+WEFT_DEVICE void store_row(void* to, std::uint64_t place, ElementKind kind, std::uint32_t head_dim,
+                           const float* values) {
+  WEFT_UNROLL
+  for (int i = 0; i < columns / 64; ++i) {
+    const std::uint32_t column = i * 64 + thread_index() % 32 * 2;
+    if (column < head_dim) store_pair(to, place + column, kind, values + 2 * i);
+  }
+}
+
+// The output of a row from what it made of all its tokens.
+template <int columns>
+WEFT_DEVICE void store_result(const AttentionArguments& arguments, std::uint64_t row, float* sums, float total) {
+  const float factor = divide(1.0f, total);
+  WEFT_UNROLL
+  for (int i = 0; i < columns / 32; ++i) sums[i] = sums[i] * factor;
+  store_row<columns>(arguments.output, row * arguments.pages.head_dim, arguments.kind, arguments.pages.head_dim, sums);
+}
+
+// Where a row's share of a segment waits: head_dim sums, the maximum, the total.
+WEFT_DEVICE std::uint64_t partial_place(const AttentionArguments& arguments, std::uint64_t row, std::uint32_t segment) {
+  return (row * arguments.room + segment) * (arguments.pages.head_dim + 2);
+}
+
+template <class P, int columns, int warps, int rows>
+WEFT_DEVICE void attention(const AttentionArguments& arguments) {
+  constexpr int kThreads = warps * 32, kRows = warps * rows;
+  WEFT_SHARED_WORDS(tile_words, columns * kStepTokens * static_cast<int>(sizeof(P)) / 4);
+  WEFT_SHARED(FourFloats, queries, columns * kRows / 4);
+  WEFT_SHARED(FourFloats, probabilities, static_cast<int>(kStepTokens) * kRows / 4);
+  const std::uint32_t sharers = arguments.sharers.divisor;
+  const std::uint32_t number = quotient(block_index(), arguments.sharers), sharer = block_index() - number * sharers;
+  const QueryTile tile = find_tile(arguments, number, kRows);
+  const bool shares = is_shared(arguments, tile.segments);
+  if (tile.rows == 0 || (sharer > 0 && !shares)) return;
+
+  const std::uint32_t first = thread_index() / 32 * rows;
+  const bool has_rows = first < tile.rows;  // this warp
+  const std::uint32_t last = tile.length(arguments, tile.rows - 1);
+  stage_queries<columns, warps, rows>(arguments, tile, queries);
+
+  Sums<rows, columns> all, own;
+  all.clear();
+  const std::uint32_t stride = shares ? sharers : 1;
+  for (std::uint32_t segment = sharer; segment * kSegmentTokens < last; segment += stride) {
+    own.clear();
+    const std::uint32_t begin = segment * kSegmentTokens;
+    const std::uint32_t end = last - begin < kSegmentTokens ? last : begin + kSegmentTokens;
+    for (std::uint32_t start = begin; start < end; start += kStepTokens) {
+      const std::uint32_t count = end - start < kStepTokens ? end - start : kStepTokens;
+      const Step step{arguments.block_table + product(tile.sequence, arguments.max_blocks), block_row(), start, count};
+      stage_keys<P, kThreads>(arguments, step, tile_words);
+      wait_for_block();
+      if (has_rows) {
+        float scores[rows][2];
+        score_step<P, warps, rows>(arguments, tile, step, tile_words, queries, scores);
+        soften<rows, columns>(scores, own);
+        keep_probabilities<rows>(scores, probabilities);
+      }
+      wait_for_block();
+      stage_values<P, columns, kThreads>(arguments, step, tile_words);
+      wait_for_block();
+      if (has_rows) {
+        // Rows see more the further down they are.
+        const std::uint32_t all_see = step.before(tile.length(arguments, first));
+        const std::uint32_t some_see = step.before(tile.length(arguments, first + rows - 1));
+        add_values<P, rows, columns, false>(arguments, tile, step, tile_words, probabilities, 0, all_see, own);
+        add_values<P, rows, columns, true>(arguments, tile, step, tile_words, probabilities, all_see, some_see, own);
+      }
+      wait_for_block();
+    }
+    WEFT_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      WEFT_UNROLL
+      for (unsigned distance = 16; distance > 0; distance /= 2)
+        own.total[r] = own.total[r] + exchange(own.total[r], distance);
+      if (!shares) {
+        fold<columns / 32>(all.sums[r], all.maximum[r], all.total[r], own.sums[r], own.maximum[r], own.total[r]);
+        continue;
+      }
+      if (first + r >= tile.rows) continue;
+      const std::uint64_t place = partial_place(arguments, tile.head_row(arguments, first + r), segment);
+      const std::uint32_t head_dim = arguments.pages.head_dim;
+      store_row<columns>(arguments.partials, place, ElementKind::f32, head_dim, own.sums[r]);
+      const float ends[2] = {own.maximum[r], own.total[r]};
+      if (thread_index() % 32 == 0) store_pair(arguments.partials, place + head_dim, ElementKind::f32, ends);
+    }
+  }
+  if (shares) return;
+  WEFT_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    if (first + r >= tile.rows) continue;
+    store_result<columns>(arguments, tile.head_row(arguments, first + r), all.sums[r], all.total[r]);
+  }
+}
+
+// Folds what blocks that shared a sequence left: a warp a row.
+template <int columns>
+WEFT_DEVICE void finish_attention(const AttentionArguments& arguments) {
+  const std::uint32_t row = block_index() * 4 + thread_index() / 32, head_dim = arguments.pages.head_dim;
+  const std::uint32_t token = row / arguments.heads;
+  if (token >= arguments.tokens) return;
+  const std::uint32_t sequence =
+      find_sequence(arguments.sequences, token, [&](std::uint32_t i) { return query_start(arguments, i); });
+  const auto length = static_cast<std::uint32_t>(load(arguments.lengths + sequence));
+  if (!is_shared(arguments, (length + kSegmentTokens - 1) / kSegmentTokens)) return;
+  const std::uint32_t seen = length + token + 1 - query_start(arguments, sequence + 1);
+  float sums[columns / 32] = {}, maximum = kLowest, total = 0;
+  for (std::uint32_t segment = 0; segment * kSegmentTokens < seen; ++segment) {
+    const std::uint64_t place = partial_place(arguments, row, segment);
+    float next[columns / 32] = {}, ends[2];
+    WEFT_UNROLL
+    for (int i = 0; i < columns / 64; ++i) {
+      const std::uint32_t column = i * 64 + thread_index() % 32 * 2;
+      if (column < head_dim) load_pair(arguments.partials, place + column, ElementKind::f32, next + 2 * i);
+    }
+    load_pair(arguments.partials, place + head_dim, ElementKind::f32, ends);
+    fold<columns / 32>(sums, maximum, total, next, ends[0], ends[1]);
+  }
+  store_result<columns>(arguments, row, sums, total);
+}
+
+}  // namespace weft::cuda
+
+// clang-format off
+#define WEFT_TILES(KERNEL, pages, P, columns, warps, rows) \
+  KERNEL(attention_##pages##_##columns##_decode, 32, weft::cuda::attention<P, columns, 1, 4>) \
+  KERNEL(attention_##pages##_##columns##_prefill, WEFT_THREADS(32 * warps, 2), weft::cuda::attention<P, columns, warps, rows>)
+#define WEFT_PAGES(KERNEL, pages, P) \
+  WEFT_TILES(KERNEL, pages, P, 64, 8, 4) WEFT_TILES(KERNEL, pages, P, 128, 8, 4) WEFT_TILES(KERNEL, pages, P, 256, 2, 4)
+#define WEFT_LIST(KERNEL) \
+  WEFT_PAGES(KERNEL, bf16, Brain) WEFT_PAGES(KERNEL, f16, Half) \
+  WEFT_TILES(KERNEL, f32, float, 64, 8, 4) WEFT_TILES(KERNEL, f32, float, 128, 4, 4) \
+  KERNEL(finish_attention_64, 128, weft::cuda::finish_attention<64>) \
+  KERNEL(finish_attention_128, 128, weft::cuda::finish_attention<128>) \
+  KERNEL(finish_attention_256, 128, weft::cuda::finish_attention<256>)
+// clang-format on
+WEFT_CUDA_KERNELS(attention, AttentionArguments, WEFT_LIST)

@@ -1,0 +1,36 @@
+#pragma once
+
+// What a device other than the host's processor is given to do: launches of its own kernels, and calls of kernels that
+// the host runs in its place. One queue runs all of it in the order in which it came.
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "kernels/kernel.h"
+#include "kernels/launch_shape.h"
+
+namespace weft {
+
+class LaunchQueue {
+ public:
+  virtual ~LaunchQueue() = default;
+  // Runs the device's kernel of that name, which takes one plain struct; the bytes are copied. DeviceError where the
+  // queue does not take it. What goes wrong later is thrown by what waits for the queue.
+  virtual void launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) = 0;
+  // Runs `function` on some thread of the host. It gives the queue nothing. What it throws is thrown by what waits for
+  // the queue; host functions behind it are left out until then.
+  virtual void run_on_host(const std::string& name, std::function<void()> function) = 0;
+};
+
+// Gives a call to its queue, which it must have: a kernel that launches does so now; of another the host runs it when
+// its turn comes, with the sizes and addresses of now. Attributes, metas and what the views look into must stay.
+void queue_call(const Kernel& kernel, const KernelCall& call);
+
+// Runs a call, or gives it to its queue where it has one.
+inline void run_in_order(const Kernel& kernel, const KernelCall& call) {
+  call.queue == nullptr ? kernel.run(call) : queue_call(kernel, call);
+}
+
+}  // namespace weft

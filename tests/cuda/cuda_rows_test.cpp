@@ -1,0 +1,107 @@
+// Row programs as CUDA C++, compiled by NVRTC and run in the PTX interpreter: the bits of the machine code of this
+// machine's processor.
+
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "codegen/compile_rows.h"
+#include "codegen/cuda_row_text.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/loaded_code.h"
+#include "tests/codegen/random_rows.h"
+#include "tests/cuda/ptx/interpreter.h"
+#include "tests/thrown_message.h"
+
+namespace weft::cuda_rows_test {
+
+constexpr std::int64_t kRows = 3;
+
+class CudaRows : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+    std::string problem;
+    compiler_ = cuda::Nvrtc::open(cuda::nvrtc_places(process_environment()), problem);
+    if (compiler_ != nullptr) return;
+    std::printf("count: row programs as CUDA C++ are not run: %s\n", problem.c_str());
+    GTEST_SKIP() << problem;
+  }
+
+  // PTX of all programs.
+  std::string compiled(const std::vector<RowProgram>& programs, int architecture) const {
+    cuda::NvrtcSource source{.name = "rows.cu", .text = cuda_row_prologue()};
+    for (const RowProgram& program : programs) source.text += cuda_row_text(program);
+    for (const std::string& name : cuda_row_headers())
+      source.headers.emplace_back(
+          name, read_file((std::filesystem::path(WEFT_SOURCE_ROOT) / "src" / name).string(), 1u << 20));
+    return compiler_->compile(source, architecture, cuda::NvrtcCode::ptx, {"--device-as-default-execution-space"});
+  }
+
+  std::unique_ptr<cuda::Nvrtc> compiler_;
+};
+
+std::vector<RowProgram> random_programs(std::size_t count, bool tame, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<RowProgram> programs;
+  std::set<std::string> texts;
+  while (programs.size() < count) {
+    RowProgram program = random_rows(random, tame);
+    if (texts.insert(program.text()).second) programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+void run_by_processor(const RowProgram& program, RowBuffers& buffers) {
+  std::string problem;
+  const std::vector<std::byte> object = compile_rows(program, describe_cpu("baseline", 1).features, problem);
+  ASSERT_EQ(problem, "");
+  buffers.run(LoadedCode::load(object)->find<RowFunction>(program.name()));
+}
+
+void run_by_interpreter(const RowProgram& program, ptx::Interpreter& interpreter, RowBuffers& buffers) {
+  std::vector<const void*> arguments(buffers.data(), buffers.data() + program.buffers.size());
+  arguments.push_back(nullptr);  // the first row, 0
+  cuda::MemoryMap memory;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const std::span<std::byte> all = buffers.memory(i);
+    const std::string name = fmt::format("buffer {}", i);
+    program.buffers[i].is_output ? memory.allow_writing(name, all.data(), all.size())
+                                 : memory.allow_reading(name, all.data(), all.size());
+  }
+  interpreter.run(program.name(), {.blocks = kRows, .threads = kCudaRowThreads}, arguments.data(),
+                  arguments.size() * sizeof(void*), memory);
+}
+
+TEST_F(CudaRows, HaveTheBitsOfMachineCode) {
+  const std::vector<RowProgram> programs = random_programs(24, false, 17);
+  ptx::Interpreter interpreter(compiled(programs, 90), "rows.ptx");
+  for (const RowProgram& program : programs) {
+    RowBuffers wanted(program, kRows, 3), came(program, kRows, 3);
+    run_by_processor(program, wanted);
+    run_by_interpreter(program, interpreter, came);
+    ASSERT_EQ(difference(program, wanted, came), "") << cuda_row_text(program);
+    ASSERT_TRUE(came.is_intact()) << program.text();
+  }
+}
+
+TEST(CudaRowText, RefusesMaximaOfMoreGroupsThanFitIntoSharedMemory) {
+  RowProgram program;
+  program.columns = 32 * 16384;
+  program.group = 32;
+  program.buffers = {{.dtype = DType::f32, .row_stride = program.columns},
+                     {.dtype = DType::f32, .is_output = true, .row_stride = 16384}};
+  const int loaded = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  const int without_sign = program.add({.op = RowOp::abs, .domain = RowDomain::element, .a = loaded});
+  const int largest = program.add({.op = RowOp::group_max, .domain = RowDomain::group, .a = without_sign});
+  program.stores = {{.buffer = 1, .value = largest, .domain = RowDomain::group}};
+  program.finish();
+  EXPECT_NE(message_of([&] { cuda_row_text(program); }).find("take 65536 bytes of shared memory; every device has"),
+            std::string::npos);
+}
+
+}  // namespace weft::cuda_rows_test

@@ -1,0 +1,162 @@
+// weft_device_check on a fake device: what it finds there, that it finds what is planted, and that it says of no time
+// that it was measured.
+
+#include "apps/device_check/device_check.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/device_check/program.h"
+#include "base/files.h"
+#include "tests/launch_recorder.h"
+#include "tests/thrown_message.h"
+
+namespace weft::device_check_test {
+
+using namespace device_check;
+
+const std::vector<RecordedLaunch>& sample_launches() {
+  static const std::vector<RecordedLaunch> launches = record_samples();
+  return launches;
+}
+
+// The launch of a kernel, the first of the samples.
+RecordedLaunch launch_of(const std::string& kernel) {
+  for (const RecordedLaunch& launch : sample_launches())
+    if (launch.kernel == kernel) return launch;
+  ADD_FAILURE() << "no sample launches " << kernel;
+  return {};
+}
+
+Report checked(std::vector<RecordedLaunch> launches) {
+  Target target = Target::fake(1);
+  return check_device(target, launches, "");
+}
+
+TEST(DeviceCheck, FindsEverySampleGoodInBothKindsOfMathematics) {
+  const Report report = checked(sample_launches());
+  EXPECT_TRUE(is_good(report)) << table_text(report);
+  int house = 0, device = 0;
+  for (const KernelChecks& checks : report.kernels) {
+    EXPECT_EQ(checks.absent, 0) << checks.kernel;
+    EXPECT_GT(checks.passed, 0) << checks.kernel;
+    house += checks.kernel.ends_with("_house");
+    device += checks.kernel.ends_with("_device");
+  }
+  EXPECT_EQ(house, device);
+  EXPECT_GE(house, 50);
+}
+
+TEST(DeviceCheck, FindsAWrongByteInAResult) {
+  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_house");
+  for (RecordedBuffer& buffer : launch.buffers)
+    if (!buffer.wanted.empty()) buffer.wanted.back() ^= std::byte{0x40};
+  const Report report = checked({launch});
+  EXPECT_FALSE(is_good(report));
+  const std::string text = table_text(report);
+  EXPECT_NE(text.find("FAILED rms_norm_bf16_plain_house, sample of"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 of "), std::string::npos) << text;
+}
+
+// What the device's mathematics may do no bit of the house's may.
+TEST(DeviceCheck, AllowsAStepInTheLastPlaceToTheDevicesMathematicsAlone) {
+  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_house");
+  for (RecordedBuffer& buffer : launch.buffers)
+    if (!buffer.wanted.empty()) buffer.wanted.front() ^= std::byte{1};
+  const Report report = checked({launch});
+  ASSERT_EQ(report.kernels.size(), 2u);
+  EXPECT_EQ(report.kernels[0].kernel, "rms_norm_bf16_plain_device");
+  EXPECT_EQ(report.kernels[0].failed.size(), 0u);
+  EXPECT_EQ(report.kernels[1].failed.size(), 1u);
+}
+
+TEST(DeviceCheck, FindsThatAKernelWroteWhatItWasToRead) {
+  RecordedLaunch launch = launch_of("rms_norm_f32_plain_house");
+  for (RecordedBuffer& buffer : launch.buffers) buffer.wanted.clear();
+  EXPECT_NE(table_text(checked({launch})).find("result 0 was written"), std::string::npos);
+}
+
+TEST(DeviceCheck, GoesOnWhenAKernelFails) {
+  RecordedLaunch broken = launch_of("rms_norm_f32_plain_house");
+  broken.pointers.front().offset += 4;
+  const Report report = checked({broken, launch_of("rms_norm_bf16_plain_house")});
+  EXPECT_FALSE(is_good(report));
+  EXPECT_NE(table_text(report).find("at an address that is not a multiple"), std::string::npos);
+  for (const KernelChecks& checks : report.kernels)
+    EXPECT_EQ(checks.passed, checks.kernel.find("bf16") != std::string::npos ? 1 : 0) << checks.kernel;
+}
+
+TEST(DeviceCheck, ComparesTheDesigns) {
+  const Report report = checked({});
+  ASSERT_EQ(report.designs.size(), 1u);
+  EXPECT_EQ(report.designs[0].outcome, Outcome::passed) << report.designs[0].text;
+}
+
+TEST(DeviceCheck, ProvokesEveryFaultAndTheDeviceComputesAfterwards) {
+  const Report report = checked({});
+  EXPECT_GE(report.faults.size(), 18u);
+  for (const CheckedCase& fault : report.faults)
+    EXPECT_EQ(fault.outcome, Outcome::passed) << fault.name << ": " << fault.text;
+}
+
+TEST(DeviceCheck, MeasuresNothingOnAFakeDevice) {
+  const Report report = checked({});
+  const auto json = nlohmann::json::parse(json_text(report));
+  EXPECT_TRUE(json.at("is_fake").get<bool>());
+  EXPECT_TRUE(json.at("copied_bytes_per_second").is_null());
+  EXPECT_GE(json.at("timings").size(), 40u);
+  for (const auto& timing : json.at("timings")) EXPECT_TRUE(timing.at("microseconds").is_null()) << timing;
+  EXPECT_NE(table_text(report).find("not measured (a fake device has no clock)"), std::string::npos);
+}
+
+TEST(DeviceCheck, StatesTimesWhereThereAreSome) {
+  Report report{.copied_bytes_per_second = 4e12};
+  report.timings.push_back({.what = "fused", .rows = 1024, .columns = 14336, .bytes = 40e6, .microseconds = 20.0});
+  EXPECT_NE(table_text(report).find("| fused | 1024 x 14336 | 20.00 | 2000 | 50 % |"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(json_text(report)).at("timings").at(0).at("microseconds"), 20.0);
+}
+
+TEST(DeviceCheck, WritesItsReportAndRefusesWhereThereIsNoDevice) {
+  const std::string folder = ::testing::TempDir() + "device_check";
+  const std::string launches = folder + ".launches", json = folder + ".json", table = folder + ".md";
+  write_then_rename(launches, pack_launches(std::vector{launch_of("rms_norm_f32_plain_house")}));
+  std::ostringstream out, err;
+  const auto run = [&](const std::vector<std::string>& words) {
+    out.str("");
+    err.str("");
+    return run_program(words, out, err);
+  };
+  EXPECT_EQ(run({"--fake", "--launches", launches, "--json", json, "--table", table}), 0) << out.str() << err.str();
+  EXPECT_TRUE(nlohmann::json::parse(read_file(json, 1u << 20)).at("good").get<bool>());
+  EXPECT_EQ(read_file(table, 1u << 20), out.str());
+  EXPECT_EQ(run({"--fake", "--launches", folder, "--json", json, "--table", table}), 1);
+  EXPECT_NE(out.str().find("Recorded launches: not run"), std::string::npos) << out.str();
+  EXPECT_EQ(run({"--device", "99"}), 4);
+  EXPECT_NE(err.str(), "");
+  EXPECT_EQ(run({"--real"}), 2);
+}
+
+TEST(LaunchFile, ReadsWhatItWrites) {
+  const std::vector<std::byte> packed = pack_launches(sample_launches());
+  const std::vector<RecordedLaunch> again = unpack_launches(packed);
+  ASSERT_EQ(again.size(), sample_launches().size());
+  EXPECT_EQ(pack_launches(again), packed);
+}
+
+TEST(LaunchFile, RefusesWhatIsBroken) {
+  const std::vector<std::byte> packed = pack_launches(std::vector{launch_of("rms_norm_f32_plain_house")});
+  const auto refusal = [](std::vector<std::byte> bytes) { return message_of([&] { unpack_launches(bytes); }); };
+  EXPECT_EQ(refusal(packed), "");
+  for (std::size_t length = 0; length < packed.size(); length += 7)
+    EXPECT_NE(refusal({packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length)}), "") << length;
+  std::vector<std::byte> longer = packed;
+  longer.push_back(std::byte{0});
+  EXPECT_NE(refusal(longer).find("1 bytes lie behind"), std::string::npos);
+  RecordedLaunch launch = launch_of("rms_norm_f32_plain_house");
+  launch.pointers.front().buffer = 99;
+  EXPECT_NE(refusal(pack_launches(std::vector{launch})).find("into buffer 99"), std::string::npos);
+}
+
+}  // namespace weft::device_check_test

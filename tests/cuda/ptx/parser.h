@@ -1,0 +1,40 @@
+#pragma once
+
+// Reads PTX. What a module or a kernel may contain is what nvcc and NVRTC make of this project's kernels: all else is
+// an error that names file and line, never passed over.
+
+#include <map>
+#include <memory>
+
+#include "tests/cuda/ptx/kernel_text.h"
+#include "tests/cuda/ptx/tokens.h"
+
+namespace weft::ptx {
+
+class ModuleText {
+ public:
+  // UserError where the text is no module. The bodies of kernels are read by `kernel`.
+  ModuleText(std::string text, std::string name);
+
+  const std::string& name() const { return name_; }
+  int architecture() const { return architecture_; }   // 89
+  std::vector<std::string> kernels() const;            // in the order of names
+  KernelText kernel(const std::string& kernel) const;  // UserError where there is none, or its text is wrong
+
+ private:
+  friend class ModuleReader;
+  friend class KernelReader;
+  // Of shared memory, for all kernels that name it.
+  struct SharedVariable {
+    std::uint64_t alignment, bytes;
+  };
+
+  std::unique_ptr<const std::string> text_;  // where tokens lie
+  std::string name_;
+  int architecture_ = 0;
+  std::vector<Token> tokens_;
+  std::map<std::string, std::size_t, std::less<>> kernels_;  // the token of the name
+  std::map<std::string, SharedVariable, std::less<>> shared_;
+};
+
+}  // namespace weft::ptx

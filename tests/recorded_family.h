@@ -1,0 +1,34 @@
+#pragma once
+
+// The calls of one family of recorded vectors: FAMILY.manifest.json and FAMILY.safetensors of a folder
+// (tests/data/ops/README.md).
+
+#include <map>
+
+#include "base/files.h"
+#include "io/safetensors.h"
+#include "tests/recorded_difference.h"
+#include "tests/recorded_op.h"
+
+namespace weft {
+
+class RecordedFamily {
+ public:
+  RecordedFamily(const std::string& folder, const std::string& name);
+
+  const nlohmann::ordered_json& cases() const { return manifest_.at("cases"); }
+  // NotKnownYet for a dtype that is not in this program.
+  RecordedCall call_of(const nlohmann::ordered_json& entry) const;
+  // What is wrong with what came for a case of that call.
+  RecordedProblem problem_of(const nlohmann::ordered_json& entry, const RecordedCall& call,
+                             const std::vector<Tensor>& came) const;
+
+ private:
+  RecordedTensors tensors(const std::string& name, const char* side, const nlohmann::ordered_json& described) const;
+
+  MappedFile file_;
+  nlohmann::ordered_json manifest_;
+  std::map<std::string, SafetensorsTensor> stored_;
+};
+
+}  // namespace weft
