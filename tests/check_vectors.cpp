@@ -25,11 +25,7 @@
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "io/safetensors.h"
-#include "tensor/convert.h"
-#include "tests/recorded_difference.h"
-#include "tests/recorded_op.h"
-#include "tests/recorded_quantization.h"
+#include "tests/recorded_family.h"
 #include "tests/test_context.h"
 
 namespace weft {
@@ -69,25 +65,22 @@ class Family {
   Family(const std::string& folder, std::string name, const Context& context, std::string provider,
          std::map<std::string, std::int64_t> known_failures)
       : name_(std::move(name)),
-        file_(folder + "/" + name_ + ".safetensors"),
-        manifest_(Json::parse(read_file(folder + "/" + name_ + ".manifest.json", 64u << 20))),
+        recorded_(folder, name_),
         context_(context),
         provider_(std::move(provider)),
-        known_failures_(std::move(known_failures)) {
-    for (const SafetensorsTensor& tensor : Safetensors::parse(file_.bytes(), file_.path()).tensors)
-      stored_.emplace(tensor.name, tensor);
-  }
+        known_failures_(std::move(known_failures)) {}
 
   // Whether nothing failed but what is known to, and that did.
   bool check() {
     int passed = 0, failed = 0, as_known = 0;
     std::map<std::string, int> unknown;
     std::string failures;
-    for (const Json& entry : manifest_.at("cases")) {
+    for (const Json& entry : recorded_.cases()) {
       const std::string op = entry.at("op").get<std::string>(), name = entry.at("case").get<std::string>();
       RecordedProblem problem;
       try {
-        problem = check_case(entry, op);
+        const RecordedCall call = recorded_.call_of(entry);
+        problem = recorded_.problem_of(entry, call, run_recorded(call, context_, provider_));
       } catch (const NotKnownYet&) {
         ++unknown[op];
         continue;
@@ -129,35 +122,11 @@ class Family {
                        problem.text);
   }
 
-  RecordedProblem check_case(const Json& entry, const std::string& op) {
-    const std::string name = entry.at("case").get<std::string>();
-    const RecordedTensors inputs = tensors(name, "in", entry.at("inputs"));
-    RecordedTensors wanted = tensors(name, "out", entry.at("outputs"));
-    // Codes are stored as integers; a NaN may have any of its codes, so they are compared as numbers.
-    if (op == "encode") wanted.front().second.meta.dtype = format_of_torch(name);
-    const std::vector<Tensor> came =
-        run_recorded({op, name, inputs, wanted, entry.at("attributes")}, context_, provider_);
-    return recorded_difference(comparable(op, wanted), came, entry, manifest_.value("reasons", Json::array()));
-  }
-
-  RecordedTensors tensors(const std::string& name, const char* side, const Json& described) const {
-    RecordedTensors found;
-    for (const auto& [key, facts] : described.items()) {
-      const SafetensorsTensor& stored = stored_.at(name + "/" + side + "/" + key);
-      const DType dtype = dtype_of_torch(facts.at("dtype").get<std::string>());
-      const Meta meta = Meta::tensor(dtype, Shape(stored.shape.begin(), stored.shape.end()));
-      found.emplace_back(key, Tensor::from_bytes(meta, file_.bytes().data() + stored.offset));
-    }
-    return found;
-  }
-
   std::string name_;
-  MappedFile file_;
-  Json manifest_;
+  RecordedFamily recorded_;
   const Context& context_;
   std::string provider_;
   std::map<std::string, std::int64_t> known_failures_;
-  std::map<std::string, SafetensorsTensor> stored_;
 };
 
 std::set<std::string> families_of(const std::string& folder) {

@@ -38,7 +38,7 @@ void ModelArgument::declare_to_run(Flags& flags) {
 
 std::string ModelArgument::path(const VerbCall& call) const {
   USER_CHECK(!is_artifact(name),
-             "[{}] is an artifact: complete, chat, logits and bench model run it; name its model here",
+             "[{}] is an artifact, which complete, chat, logits, explain and bench model take; name its model here",
              quote(name, 1000));
   return resolve_model(name, call.options, call.environment);
 }
@@ -127,12 +127,21 @@ std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDi
   return opened.context;
 }
 
-OpenedModel open_model(const VerbCall& call, const ModelArgument& model) {
-  return open_model(model.name, model.checkpoint, call.options, call.environment, [&](Options options) {
+OpenedModel open_model(const VerbCall& call, const ModelArgument& model, std::vector<OptionDifference>* differences,
+                       Stopwatch* watch) {
+  const auto lap = [&](const char* name) {
+    if (watch != nullptr) watch->lap(name);
+  };
+  lap("options");
+  OpenedModel opened = open_model(model.name, model.checkpoint, call.options, call.environment, [&](Options options) {
     VerbCall with_options = call;
     with_options.options = std::move(options);
-    return open_context(with_options);
+    auto context = open_context(with_options, differences);
+    lap("context");
+    return context;
   });
+  lap("checkpoint");
+  return opened;
 }
 
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {

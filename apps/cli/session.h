@@ -54,8 +54,9 @@ std::string read_standard_input(const VerbCall& call, const std::string& what);
 // A Context of the effective options; what differs from what was asked for, and what has no effect, is said on `err`.
 std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences = nullptr);
 
-// What a verb runs, in a Context as above.
-OpenedModel open_model(const VerbCall& call, const ModelArgument& model);
+// What a verb runs, in a Context as above; `watch`, if there is one, is told of its laps.
+OpenedModel open_model(const VerbCall& call, const ModelArgument& model,
+                       std::vector<OptionDifference>* differences = nullptr, Stopwatch* watch = nullptr);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
 
 // The three closing lines: prompt and generation rate, peak memory.

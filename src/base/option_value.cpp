@@ -50,14 +50,14 @@ std::string parse_word(std::string_view text, const OptionRow& row) {
 }
 
 void check_device_name(std::string_view text, std::string_view name) {
-  constexpr std::string_view kIndexed = "cuda:";
   bool valid = text == "cpu" || text == "cuda" || text == "fake-cuda";
-  if (text.starts_with(kIndexed)) {
-    const std::string_view index = text.substr(kIndexed.size());
+  for (const std::string_view indexed : {"cuda:", "fake-cuda:"}) {
+    if (!text.starts_with(indexed)) continue;
+    const std::string_view index = text.substr(indexed.size());
     const bool digits = std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
     valid = digits && !index.empty() && index.size() <= 3;
   }
-  USER_CHECK(valid, "[{}] wanted cpu, cuda, cuda:N or fake-cuda, but is {}", name, quote(text));
+  USER_CHECK(valid, "[{}] wanted cpu, cuda, cuda:N, fake-cuda or fake-cuda:N, but is {}", name, quote(text));
 }
 
 std::string parse_text(std::string_view text, const OptionRow& row) {

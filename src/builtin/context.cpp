@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/options_text.h"
 #include "base/text.h"
+#include "builtin/cuda_device.h"
 #include "compiler/batch_invariance.h"
 #include "compiler/pattern_proof.h"
 #include "compiler/pipeline.h"
@@ -27,7 +28,7 @@ std::vector<std::string> default_priorities(DeviceType device) {
     case DeviceType::cuda:
       return {"cuda"};
     case DeviceType::fake_cuda:
-      return {"cuda", "cpu"};  // its memory is the host's
+      return {"cuda", "cpu"};  // the host stands in where there is no kernel: it can read the device's memory
   }
   return {};
 }
@@ -36,6 +37,7 @@ std::vector<std::string> default_priorities(DeviceType device) {
 void add_built_in_kernels(KernelRegistry& registry) {
   for (const KernelEntry& entry : kernel_table()) {
     registry.set_origin(fmt::format("src/kernels/{}/{}.cpp", entry.provider, entry.file));
+    registry.set_launches(std::string_view(entry.provider).starts_with("cuda"));
     entry.define(registry);
   }
 }
@@ -70,8 +72,7 @@ void open_cache(Context& context) {
 std::shared_ptr<Context> make_context(Options options, Registrations registrations) {
   auto context = std::make_shared<Context>();
   const DeviceId device = device_from_text(options.device);
-  USER_CHECK(device.type != DeviceType::cuda,
-             "[--device] must be cpu or fake-cuda, where this program runs kernels, but is {}", options.device);
+  if (device.type == DeviceType::cuda) refuse_cuda(device);
   const std::string ceiling = options.cpu_features == "host" ? "" : options.cpu_features;
   context->device = describe_cpu(ceiling, static_cast<int>(options.threads));
   context->device.id = device;
@@ -99,6 +100,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   context->passes = checked_passes(registrations, names_of(pipeline_passes()));
   context->patterns = make_pattern_table(context->ops, context->device.fp8);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);
+  if (device.type == DeviceType::fake_cuda) context->stream_device = open_fake_cuda(device, {});
   for (auto& [pattern, origin, is_trusted] : parse_patterns(registrations, context->ops)) {
     for (const FusionPattern& known : context->patterns)
       USER_CHECK(known.pattern.name != pattern.name, "[pattern] {} is there already, as a pattern of the program ({})",

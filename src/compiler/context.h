@@ -19,6 +19,9 @@
 
 namespace weft {
 
+namespace cuda {
+class StreamDevice;
+}
 struct PlanSource;
 
 struct Context {
@@ -30,6 +33,7 @@ struct Context {
   std::vector<FusionPattern> patterns;  // of the tree, then those brought from outside it, as kCustomFusion
   std::vector<PassRow> passes;          // brought from outside the tree; passes_of in pipeline.h says where they run
   std::unique_ptr<ThreadPool> threads;
+  std::shared_ptr<cuda::StreamDevice> stream_device;                       // null where Plans run on the host
   std::unique_ptr<CompileCache> cache = std::make_unique<CompileCache>();  // on disk; disabled unless opened
   std::unique_ptr<GeneratedKernels> generated = std::make_unique<GeneratedKernels>();  // what Plans call of it is here
   std::unique_ptr<FirstTimeWork> first_time_work = std::make_unique<FirstTimeWork>();  // of all that is made in it

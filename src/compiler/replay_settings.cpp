@@ -12,7 +12,7 @@ ReplaySettings replay_settings(const Context& context) {
           .on_capture = [&log = context.log](const std::string& line) { log.say("replay", Log::Detail::some, line); }};
 }
 
-CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens) {
+CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens, bool by_size) {
   const Options settled = effective_options(options).options;
   CaptureSettings settings{.mode = parse_replay_mode(settled.cudagraph_mode),
                            .sizes = settled.cudagraph_capture_sizes,
@@ -20,7 +20,7 @@ CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens
                            .specialize_lora = settled.cudagraph_specialize_lora};
   const bool is_asked = options.requested.contains("cc.cudagraph_capture_sizes") ||
                         options.requested.contains("cc.max_cudagraph_capture_size");
-  if (!is_asked) settings.sizes.push_back(max_tokens);
+  if (!is_asked && !by_size) settings.sizes.push_back(max_tokens);
   std::erase_if(settings.sizes, [&](std::int64_t size) { return size > max_tokens; });
   return settings;
 }

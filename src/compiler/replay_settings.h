@@ -11,8 +11,8 @@ namespace weft {
 ReplaySettings replay_settings(const Context& context);
 
 // Which captures a model of at most `max_tokens` rows a step has. A launch list serves every token count, so where no
-// sizes were asked for, steps up to max_tokens are captured.
-CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens);
+// sizes were asked for, steps up to max_tokens are captured; but `by_size`, where each size has a capture of its own.
+CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens, bool by_size = false);
 
 // The mode of a run that knows no requests, such as one of a graph that somebody wrote: that of mixed batches.
 ReplayMode replay_mode(const Options& options);

@@ -9,6 +9,16 @@ ModelBuilder::ModelBuilder(const ModelFacts& facts, const ModelDefinition& model
   has_separate_head = !facts.config.tie_word_embeddings;
 }
 
+TraceBuilder::TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf,
+                           Trace& trace, const Bindings& sizes)
+    : ModelBuilder(facts, model, weights, is_gguf), trace_(trace), sizes_(sizes.begin(), sizes.end()) {}
+
+Value TraceBuilder::input(const std::string& name, const Meta& meta) {
+  Meta given = meta;
+  for (Dim& dim : given.shape) dim = dim.substitute(sizes_);
+  return trace_.input(name, std::move(given));
+}
+
 Value TraceBuilder::weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) {
   auto known = known_.find(name);
   if (known != known_.end()) return known->second;

@@ -43,10 +43,11 @@ struct TracedParam {
 
 class TraceBuilder : public ModelBuilder {
  public:
-  TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf, Trace& trace)
-      : ModelBuilder(facts, model, weights, is_gguf), trace_(trace) {}
+  // `sizes`: numbers to take in the place of symbols.
+  TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf, Trace& trace,
+               const Bindings& sizes = {});
 
-  Value input(const std::string& name, const Meta& meta) override { return trace_.input(name, meta); }
+  Value input(const std::string& name, const Meta& meta) override;
   Value donated_input(const std::string& name, const Meta& meta) override { return trace_.donated_input(name, meta); }
   Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) override;
   Value rotary_table() override;
@@ -56,6 +57,7 @@ class TraceBuilder : public ModelBuilder {
 
  private:
   Trace& trace_;
+  std::map<std::string, Dim> sizes_;
   std::map<std::string, Value> known_;  // by name: a weight used twice is one param
   std::vector<TracedParam> params_;
 };

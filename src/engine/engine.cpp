@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-constexpr std::int64_t kSequencesWithFullContext = 8;  // KV pages are made for so many; memory is taken when touched
+// KV pages are made for so many. The host's memory is taken when touched, a device's at once.
+constexpr std::int64_t kSequencesWithFullContext = 8, kSequencesOnDevice = 1;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -36,8 +37,8 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   laps.lap("tokenizer");
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
-  const std::int64_t pages =
-      per_sequence * std::min<std::int64_t>(context_->options.max_num_seqs, kSequencesWithFullContext);
+  const std::int64_t sequences = context_->stream_device == nullptr ? kSequencesWithFullContext : kSequencesOnDevice;
+  const std::int64_t pages = per_sequence * std::min(context_->options.max_num_seqs, sequences);
   runner_->allocate_pages(pages);
   pool_ = KvPagePool(pages);
   runner_->set_ready();
@@ -125,13 +126,14 @@ Tensor Engine::run(const std::vector<Chunk>& chunks, const std::vector<std::int6
       positions.push_back(at);
       slots.push_back(request.pages[static_cast<std::size_t>(at / block)] * block + at % block);
     }
-    request.computed += chunk.rows;
     starts.push_back(static_cast<std::int32_t>(ids.size()));
-    lengths.push_back(static_cast<std::int32_t>(request.computed));
+    lengths.push_back(static_cast<std::int32_t>(request.computed + chunk.rows));
     table.insert(table.end(), request.pages.begin(), request.pages.end());
     table.resize(table.size() + widest - request.pages.size(), 0);
   }
-  return runner_->step({ids, positions, slots, make_batch(starts, lengths, table), logit_rows});
+  Tensor logits = runner_->step({ids, positions, slots, make_batch(starts, lengths, table), logit_rows});
+  for (const Chunk& chunk : chunks) chunk.request->computed += chunk.rows;
+  return logits;
 }
 
 bool Engine::ends_text(int token) const {

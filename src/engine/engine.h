@@ -47,7 +47,8 @@ class Engine {
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
   // vocabulary.
   int add(std::vector<int> prompt, SamplingParameters parameters);
-  // One step for as many requests as fit; nothing to do gives no events.
+  // One step for as many requests as fit; nothing to do gives no events. Where it throws, all requests are as they
+  // were.
   std::vector<RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
   // Ends a request before its end and takes its pages back; nothing happens to one that is over. Not within a step.

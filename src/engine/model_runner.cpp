@@ -10,7 +10,9 @@
 #include "compiler/piece_graph.h"
 #include "compiler/replay_settings.h"
 #include "compiler/token_ranges.h"
+#include "engine/padded_step.h"
 #include "passes/pattern_pass.h"
+#include "runtime/cuda/stream_device.h"
 #include "tensor/batch.h"
 #include "tensor/convert.h"
 
@@ -61,76 +63,9 @@ Tensor tensor_of(std::span<const std::int64_t> values) {
 
 }  // namespace
 
-struct ModelRunner::Program {
-  std::map<std::string, std::size_t> inputs;  // by name: position among the graph's inputs
-  std::unique_ptr<Replay> replay;
-  std::unique_ptr<StableInputs> stable = {};  // with cc.cudagraph_copy_inputs
-  std::size_t record = 0;                     // of what it was compiled, among the runner's
-
-  // Instead of a Plan where --compile-to stopped before there was one: the graph, run op by op.
-  std::shared_ptr<const Graph> graph = {};
-  std::unique_ptr<EagerEvaluator> evaluator = {};
-  Values bound = {}, results = {};
-
-  Program(std::shared_ptr<const Plan> plan, const Context& context)
-      : replay(std::make_unique<Replay>(std::move(plan), *context.threads, nullptr, replay_settings(context))) {
-    for (std::size_t i = 0; i < replay->plan().inputs.size(); ++i)
-      inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
-  }
-  Program(const CompileRecord& record, const Context& context)
-      : graph(record.split), evaluator(std::make_unique<EagerEvaluator>(context, record.range)) {
-    for (std::size_t i = 0; i < graph->inputs().size(); ++i) inputs[graph->inputs()[i]->name] = i;
-    bound.resize(inputs.size());
-  }
-
-  void bind(const std::string& name, Tensor tensor) {
-    if (replay != nullptr) {
-      const std::size_t index = inputs.at(name);
-      replay->bind(index, stable != nullptr ? stable->place(index, tensor) : std::move(tensor));
-    } else {
-      bound[inputs.at(name)] = evaluator->value(std::move(tensor));
-    }
-  }
-  void run(ReplayMode mode) {
-    if (replay != nullptr) {
-      replay->run(mode);
-    } else {
-      results = run_graph(*graph, *evaluator, bound);
-      check_pages_stay();
-    }
-  }
-  // The next step reads what this one wrote over the pages that are bound.
-  void check_pages_stay() const {
-    for (const Value& result : results) {
-      const auto is_bound = [&](const Value& input) {
-        return input.present() && input.tensor().storage == result.tensor().storage;
-      };
-      USER_CHECK(result.meta().kind != MetaKind::kv || std::any_of(bound.begin(), bound.end(), is_bound),
-                 "[{}] must write over its KV pages: clone_elimination cannot be skipped here", graph->name);
-    }
-  }
-  const Plan* plan() const { return replay == nullptr ? nullptr : &replay->plan(); }
-  Tensor result(std::size_t index) const {
-    return replay != nullptr ? replay->result(index) : contiguous(results[index].tensor());
-  }
-};
-
-struct ModelRunner::CompiledModel {
-  RangeTable ranges;
-  std::vector<Program*> by_range;  // ranges that share a Plan share a program
-  std::vector<std::unique_ptr<Program>> programs;
-
-  Program& program_for(std::int64_t rows) { return *by_range[ranges.of(rows)]; }
-  // What runs of 1 to `rows` rows need.
-  void capture(ReplayMode mode, std::int64_t rows) {
-    for (std::size_t i = 0; i < by_range.size(); ++i)
-      if (ranges.all()[i].lo <= rows && by_range[i]->replay != nullptr) by_range[i]->replay->capture(mode);
-  }
-};
-
 ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
                          Stopwatch* watch)
-    : context_(std::move(context)), checkpoint_(std::move(checkpoint)) {
+    : context_(std::move(context)), checkpoint_(std::move(checkpoint)), device_(context_->stream_device.get()) {
   const Options& options = context_->options;
   context_->first_time_work->set_loading();
   model_ = models.find(checkpoint_.architecture(), checkpoint_.path());
@@ -140,9 +75,15 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   check_context_fits(facts_);
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
   max_tokens_ = std::min(options.max_num_batched_tokens, facts_.config.context_length);
-  std::vector<TracedParam> forward_params, head_params;
-  traced_forward_ = trace("forward", model_.forward, forward_params);
-  traced_head_ = trace("head", model_.head, head_params);
+  const TracedModel traced{context_->ops, facts_, model_, *weights_, checkpoint_.is_gguf(), max_tokens_};
+  const TracedGraph forward = trace_graph(traced, "forward", model_.forward);
+  const TracedGraph head = trace_graph(traced, "head", model_.head);
+  traced_forward_ = forward.graph;
+  traced_head_ = head.graph;
+  if (options.evaluate_guards) {
+    forward_guards_ = evaluate_guards(traced, forward, model_.forward);
+    head_guards_ = evaluate_guards(traced, head, model_.head);
+  }
   forward_ranges_ = token_ranges(*traced_forward_, *context_, max_tokens_).ranges;
   head_ranges_ = {{1, max_logit_rows()}};
   Stopwatch unread;
@@ -150,11 +91,11 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   laps.lap("trace");
   if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") return;
   if (tune_sizes(*traced_forward_, *context_, forward_ranges_)) laps.lap("tune");
-  forward_ = compile_all(*traced_forward_, forward_params, forward_ranges_, laps);
-  head_ = compile_all(*traced_head_, head_params, head_ranges_, laps);
+  forward_ = compile_all(*traced_forward_, forward.params, forward_ranges_, laps);
+  head_ = compile_all(*traced_head_, head.params, head_ranges_, laps);
   checkpoint_.drop_pages();
-  dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens_));
-  if (captures_before_ready(options)) capture_programs();
+  dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens_, device_ != nullptr));
+  if (captures_before_ready(options) && device_ == nullptr) capture_programs();
   laps.lap("capture");
   check_piece_names("--eager-piece", options.eager_piece, records_);
   if (!options.expect_fusions.empty())
@@ -185,23 +126,8 @@ std::int64_t ModelRunner::max_logit_rows() const {
   return std::min(max_tokens_, std::max(context_->options.max_num_seqs, kRowsToScore));
 }
 
-std::shared_ptr<Graph> ModelRunner::trace(const char* name, const std::function<Values(Builder&)>& model_function,
-                                          std::vector<TracedParam>& params) {
-  auto graph = std::make_shared<Graph>(name, Stage::traced);
-  Trace trace(context_->ops, *graph);
-  TraceBuilder builder(facts_, model_, *weights_, checkpoint_.is_gguf(), trace);
-  trace.finish(model_function(builder));
-  params = builder.params();
-  for (const auto& input : graph->inputs())
-    if (!input->param && input->meta.is_tensor() && !input->meta.shape.empty())
-      if (const std::string symbol = input->meta.shape[0].symbol_name(); !symbol.empty())
-        graph->bounds[symbol] = {1, max_tokens_};
-  return graph;
-}
-
-std::unique_ptr<ModelRunner::CompiledModel> ModelRunner::compile_all(const Graph& traced,
-                                                                     const std::vector<TracedParam>& params,
-                                                                     std::vector<TokenRange> ranges, Stopwatch& watch) {
+std::unique_ptr<CompiledModel> ModelRunner::compile_all(const Graph& traced, const std::vector<TracedParam>& params,
+                                                        std::vector<TokenRange> ranges, Stopwatch& watch) {
   const PassRunnerOptions passes = pass_runner_options(context_->options);
   const bool is_forward = forward_ == nullptr;
   CompiledRanges compiled =
@@ -210,20 +136,21 @@ std::unique_ptr<ModelRunner::CompiledModel> ModelRunner::compile_all(const Graph
   watch.lap("compile");
   auto model = std::make_unique<CompiledModel>();
   model->ranges = RangeTable(compiled.ranges);
-  std::map<const void*, Program*> known;  // by Plan, or by graph where there are no Plans
+  std::map<const void*, ModelProgram*> known;  // by Plan, or by graph where there are no Plans
   for (std::size_t i = 0; i < compiled.ranges.size(); ++i) {
     const bool has_plan = !compiled.plans.empty();
-    Program*& program =
+    ModelProgram*& program =
         known[has_plan ? static_cast<const void*>(compiled.plans[i].get()) : compiled.records[i].split.get()];
     if (program == nullptr) {
-      model->programs.push_back(has_plan ? std::make_unique<Program>(compiled.plans[i], *context_)
-                                         : std::make_unique<Program>(compiled.records[i], *context_));
+      model->programs.push_back(has_plan ? std::make_unique<ModelProgram>(compiled.plans[i], *context_)
+                                         : std::make_unique<ModelProgram>(compiled.records[i], *context_));
       program = model->programs.back().get();
       program->record = range_count_ + i;
-      if (has_plan && context_->options.cudagraph_copy_inputs) program->stable = make_stable_inputs(*compiled.plans[i]);
+      if (has_plan && (context_->options.cudagraph_copy_inputs || device_ != nullptr))
+        program->stable = make_stable_inputs(*compiled.plans[i]);
+      cuda::StreamDevice* const device = has_plan ? device_ : nullptr;
       for (const TracedParam& param : params)
-        program->bind(param.name,
-                      param.keys.empty() ? weights_->rotary_table() : weights_->tensor(param.keys, param.role));
+        program->bind(param.name, device_weights_.tensor(device, *weights_, param));
     }
     model->by_range.push_back(program);
   }
@@ -235,9 +162,10 @@ std::unique_ptr<ModelRunner::CompiledModel> ModelRunner::compile_all(const Graph
 
 std::unique_ptr<StableInputs> ModelRunner::make_stable_inputs(const Plan& plan) const {
   const std::int64_t block = facts_.kv.block, blocks = (facts_.config.context_length + block - 1) / block;
-  const std::int64_t sequences = std::min(context_->options.max_num_seqs, max_tokens_);
+  // On a device one more makes up a captured size.
+  const std::int64_t sequences = std::min(context_->options.max_num_seqs, max_tokens_) + (device_ == nullptr ? 0 : 1);
   context_->first_time_work->begin(FirstTime::allocate, fmt::format("the inputs of plan {}", plan.name));
-  return std::make_unique<StableInputs>(plan, sequences, blocks);
+  return std::make_unique<StableInputs>(plan, sequences, blocks, device_);
 }
 
 void ModelRunner::capture_programs() {
@@ -247,7 +175,21 @@ void ModelRunner::capture_programs() {
   }
 }
 
-void ModelRunner::set_ready() { context_->first_time_work->set_ready(context_->options.forbid_lazy); }
+// On a device each size is captured with the addresses of its inputs, KV pages among them.
+void ModelRunner::capture_sizes() {
+  for (const CaptureDispatcher::Dispatch& capture : dispatcher_.captures()) {
+    ModelProgram& forward = forward_->program_for(capture.descriptor.num_tokens);
+    const PaddedStep step = empty_step(capture.descriptor.num_tokens, facts_.kv.block);
+    bind_step(forward, step.input());
+    forward.replay->capture_bound(capture.mode);
+  }
+}
+
+void ModelRunner::set_ready() {
+  const bool captures = captures_before_ready(context_->options) && forward_plan() != nullptr && !pages_.empty();
+  if (device_ != nullptr && captures) capture_sizes();
+  context_->first_time_work->set_ready(context_->options.forbid_lazy);
+}
 
 ReplayReport ModelRunner::replay_report() const {
   ReplayReport report{
@@ -262,6 +204,11 @@ ReplayReport ModelRunner::replay_report() const {
 
 std::int64_t ModelRunner::kv_bytes_per_page() const {
   return bytes_of(facts_.kv.dtype, kv_page_elements(facts_.kv)) * facts_.config.layer_count;
+}
+
+std::vector<GuardReport> ModelRunner::guard_reports() const {
+  if (!forward_guards_) return {};
+  return {forward_guards_->report(), head_guards_->report()};
 }
 
 MemoryUse ModelRunner::memory_use() const {
@@ -281,7 +228,8 @@ MemoryUse ModelRunner::memory_use() const {
 void ModelRunner::allocate_pages(std::int64_t pages) {
   pages_.clear();
   for (std::int64_t i = 0; i < facts_.config.layer_count; ++i)
-    pages_.push_back(Tensor::empty(Meta::pages(facts_.kv), pages));
+    pages_.push_back(device_ != nullptr && forward_plan() != nullptr ? device_->zeros(Meta::pages(facts_.kv), pages)
+                                                                     : Tensor::empty(Meta::pages(facts_.kv), pages));
   if (forward_ == nullptr) return;
   for (auto& program : forward_->programs)
     for (std::size_t i = 0; i < pages_.size(); ++i) program->bind("kv." + std::to_string(i), pages_[i]);
@@ -291,6 +239,12 @@ Tensor ModelRunner::step(const StepInput& input) {
   CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
   CHECK(static_cast<std::int64_t>(input.ids.size()) <= max_tokens_, "a step takes at most {} rows, but was given {}",
         max_tokens_, input.ids.size());
+  if (forward_guards_) {
+    const auto rows = static_cast<std::int64_t>(input.ids.size()), wanted = std::ssize(input.logit_rows);
+    const std::string tokens = tokens_symbol().symbol_name();
+    forward_guards_->check({{tokens, rows}});
+    if (wanted > 0) head_guards_->check({{tokens, rows}, {rows_symbol().symbol_name(), wanted}});
+  }
   return forward_ == nullptr ? step_eager(input) : step_compiled(input);
 }
 
@@ -301,22 +255,48 @@ void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<
               reinterpret_cast<std::byte*>(into.data()), width);
 }
 
-Tensor ModelRunner::step_compiled(const StepInput& input) {
+Tensor ModelRunner::run_step(const StepInput& input) {
   const auto rows = static_cast<std::int64_t>(input.ids.size());
-  Program& forward = forward_->program_for(rows);
   const bool is_decode = rows == batch_of(input.batch).sequences;  // one row each
-  const ReplayMode mode = dispatcher_.dispatch({.num_tokens = rows, .uniform_decode = is_decode}).mode;
+  const CaptureDispatcher::Dispatch found = dispatcher_.dispatch({.num_tokens = rows, .uniform_decode = is_decode});
+  const bool is_padded = device_ != nullptr && found.mode != ReplayMode::none;
+  const PaddedStep step(input, is_padded ? found.descriptor.num_tokens : rows, facts_.kv.block);
+  ModelProgram& forward = forward_->program_for(static_cast<std::int64_t>(step.input().ids.size()));
+  bind_step(forward, step.input());
+  forward.run(found.mode);
+  if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
+  ModelProgram& head = head_->program_for(static_cast<std::int64_t>(input.logit_rows.size()));
+  head.bind("rows", tensor_of(input.logit_rows));
+  const bool is_on_device = device_ != nullptr && head.replay != nullptr;
+  if (!is_on_device) {
+    head.bind("hidden", forward.result(0));
+    head.run(found.mode);
+    return head.result(0);
+  }
+  // Two counts decide what it launches, of tokens and of rows: it is not captured.
+  head.bind_in_place("hidden", forward.result(0));
+  head.run(ReplayMode::none);
+  return device_->download(head.result(0));
+}
+
+void ModelRunner::bind_step(ModelProgram& forward, const StepInput& input) const {
   forward.bind("ids", tensor_of(input.ids));
   forward.bind("positions", tensor_of(input.positions));
   forward.bind("slots", tensor_of(input.slots));
   forward.bind("batch", input.batch);
-  forward.run(mode);
-  if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
-  Program& head = head_->program_for(static_cast<std::int64_t>(input.logit_rows.size()));
-  head.bind("hidden", forward.result(0));
-  head.bind("rows", tensor_of(input.logit_rows));
-  head.run(mode);
-  return head.result(0);
+}
+
+// The places of a step's inputs are the next one's: nothing of it may still run then.
+Tensor ModelRunner::step_compiled(const StepInput& input) {
+  if (device_ == nullptr) return run_step(input);
+  try {
+    Tensor logits = run_step(input);
+    device_->synchronize();
+    return logits;
+  } catch (...) {
+    device_->settle();
+    throw;
+  }
 }
 
 Tensor ModelRunner::step_eager(const StepInput& input) {
@@ -357,7 +337,7 @@ std::vector<StoredPlans> ModelRunner::store_plans() const {
   std::vector<StoredPlans> stored;
   for (const auto& [traced, model] : {std::pair(&*traced_forward_, &*forward_), {&*traced_head_, &*head_}}) {
     std::vector<const Plan*> plans;
-    for (const Program* program : model->by_range) plans.push_back(program->plan());
+    for (const ModelProgram* program : model->by_range) plans.push_back(program->plan());
     stored.push_back(weft::store_plans(*traced, *context_, model->ranges.all(), plans));
   }
   return stored;

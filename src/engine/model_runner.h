@@ -13,21 +13,13 @@
 #include "compiler/pipeline.h"
 #include "compiler/plan_store.h"
 #include "compiler/verify_pieces.h"
-#include "engine/builders.h"
+#include "engine/model_program.h"
+#include "engine/step_input.h"
+#include "engine/traced_graph.h"
 #include "runtime/capture_dispatcher.h"
 #include "runtime/replay_report.h"
-#include "runtime/stable_inputs.h"
 
 namespace weft {
-
-// One step over the rows of all its sequences, one after another.
-struct StepInput {
-  std::span<const std::int64_t> ids;         // [rows]
-  std::span<const std::int64_t> positions;   // [rows]
-  std::span<const std::int64_t> slots;       // [rows]: page * block + place
-  Tensor batch;                              // tensor/batch.h
-  std::span<const std::int64_t> logit_rows;  // rows that want logits
-};
 
 // What a runner takes, in bytes.
 struct MemoryUse {
@@ -53,11 +45,13 @@ class ModelRunner {
   // The most rows a step gives logits of: a row of logits is as large as many rows of the hidden state.
   std::int64_t max_logit_rows() const;
 
-  // Makes `pages` zeroed KV pages for each layer; what was there is gone. Memory is taken when a page is first written.
+  // Makes `pages` zeroed KV pages for each layer; what was there is gone. Memory is taken when a page is first written,
+  // on a device at once.
   void allocate_pages(std::int64_t pages);
 
   // Runs one step of at most max_tokens() rows and gives the logits of the rows asked for, [n, vocabulary], valid
-  // until the next step.
+  // until the next step. Whatever was thrown, the next step may run; what this one wrote of its sequences' pages is
+  // undefined.
   Tensor step(const StepInput& input);
 
   // Row `row` of what step gave, as f32.
@@ -80,6 +74,8 @@ class ModelRunner {
   MemoryUse memory_use() const;
   // What was captured, and what was done for the first time.
   ReplayReport replay_report() const;
+  // Of the forward and the head, up to now; empty without --evaluate-guards.
+  std::vector<GuardReport> guard_reports() const;
   // Everything that steps need is there: with --forbid-lazy, whatever is still done for the first time is an error.
   void set_ready();
   // Called after every step of the Plans; for profiles. Null for none.
@@ -94,16 +90,15 @@ class ModelRunner {
   void set_linear_observer(LinearObserver observer);
 
  private:
-  struct Program;        // one Plan, bound to its params
-  struct CompiledModel;  // one graph for all its ranges
-  std::shared_ptr<Graph> trace(const char* name, const std::function<Values(Builder&)>& model_function,
-                               std::vector<TracedParam>& params);
   std::unique_ptr<CompiledModel> compile_all(const Graph& traced, const std::vector<TracedParam>& params,
                                              std::vector<TokenRange> ranges, Stopwatch& watch);
   // What --expect-fusions=all stands for.
   ExpectedFusions declared_fusions() const;
   std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
   void capture_programs();
+  void capture_sizes();
+  void bind_step(ModelProgram& forward, const StepInput& input) const;
+  Tensor run_step(const StepInput& input);
   Tensor step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
 
@@ -112,6 +107,8 @@ class ModelRunner {
   ModelFacts facts_;
   ModelDefinition model_;
   std::unique_ptr<Weights> weights_;
+  cuda::StreamDevice* device_;  // null: the host's processor
+  DeviceWeights device_weights_;
   std::int64_t max_tokens_ = 0;
   std::vector<Tensor> pages_;  // one of meta kv for each layer
   // The same in eager mode, where choices are made for them, too.
@@ -123,6 +120,7 @@ class ModelRunner {
   std::optional<CacheKey> forward_key_;  // none where Plans are not kept
   bool forward_was_found_ = false;
   std::shared_ptr<const Graph> traced_forward_, traced_head_;
+  std::optional<GuardEvaluation> forward_guards_, head_guards_;  // with --evaluate-guards
   LinearObserver linear_observer_;
 };
 

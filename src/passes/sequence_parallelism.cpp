@@ -10,6 +10,7 @@
 // graph from here on.
 
 #include "ir/rank_groups.h"
+#include "ir/replace_symbol.h"
 #include "passes/all.h"
 #include "passes/pattern_pass.h"
 
@@ -29,24 +30,6 @@ std::optional<std::string> why_not(const Graph& graph, const PassContext& contex
     return fmt::format("{} in [{}, {}] need not divide by the ranks; exact sizes (-cc.compile_sizes) may", rows,
                        range.lo, range.hi);
   return std::nullopt;
-}
-
-// The number in place of the symbol, everywhere.
-void replace_symbol(Graph& graph, const std::string& symbol, std::int64_t number) {
-  const std::map<std::string, Dim> replacements{{symbol, Dim(number)}};
-  const auto replace = [&](GraphValue& value) {
-    for (Shape* dims : {&value.meta.shape, &value.meta.strides})
-      for (Dim& dim : *dims) dim = dim.substitute(replacements);
-    if (!value.meta.strides.empty()) value.meta = Meta::strided(value.meta.dtype, value.meta.shape, value.meta.strides);
-  };
-  for (const auto& input : graph.inputs()) replace(*input);
-  for (const auto& node : graph.nodes()) {
-    Attributes attributes;
-    for (const auto& [name, value] : node->attributes.entries()) attributes.set(name, value.substitute(replacements));
-    node->attributes = std::move(attributes);
-    for (const auto& result : node->results) replace(*result);
-  }
-  graph.bounds.erase(symbol);
 }
 
 }  // namespace

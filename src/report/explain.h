@@ -8,6 +8,7 @@
 
 #include "base/effective_options.h"
 #include "base/json.h"
+#include "compiler/guard_evaluation.h"
 #include "compiler/pipeline.h"
 #include "compiler/plan_store.h"
 #include "report/start_times.h"
@@ -30,11 +31,12 @@ struct Explanation {
   StartTimes times;
   CacheUse cache;
   ReplayReport replay;
-  SizeTuning tuning;  // of exact sizes
+  SizeTuning tuning;                // of exact sizes
+  std::vector<GuardReport> guards;  // with --evaluate-guards
 };
 
 // Keys are stable, new ones may be added:
-//   weft model options passes nodes clones pieces ranges sizes memory cache replay timing_ms compile_ms
+//   weft model options passes nodes clones pieces ranges sizes memory cache replay guards timing_ms compile_ms
 Json explain_json(const Explanation& explanation);
 
 // The same for people: one line for what is the same in all layers.

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <map>
 
 #include "base/json.h"
@@ -32,8 +33,10 @@ Json options_section(const Explanation& explanation) {
 
 Json profit_json(const std::optional<Profit>& profit) {
   if (!profit) return nullptr;
-  return {{"bytes_before", profit->bytes_before},
-          {"bytes_after", profit->bytes_after},
+  return {{"bytes_before", profit->before.bytes},
+          {"bytes_after", profit->after.bytes},
+          {"instructions_before", std::llround(profit->before.instructions)},
+          {"instructions_after", std::llround(profit->after.instructions)},
           {"by", profit->measured.empty() ? "model" : "tuning"},
           {"measured", profit->measured.empty() ? Json(nullptr) : Json(profit->measured)}};
 }
@@ -146,6 +149,18 @@ Json pieces_section(const std::vector<CompileRecord>& records, const Options& op
   return {{"total", total}, {"unique", unique}, {"splitting", splitting}, {"list", list}};
 }
 
+Json size_captures_section(const ReplayReport::Capture& capture) {
+  Json sizes = Json::array();
+  for (const SizeCapture& size : capture.sizes) {
+    sizes.push_back({{"size", size.text},
+                     {"launches", size.cost.nodes},
+                     {"ms", size.milliseconds},
+                     {"device_bytes", size.cost.device_bytes}});
+    if (!size.failure.empty()) sizes.back()["failure"] = size.failure;
+  }
+  return sizes;
+}
+
 Json replay_section(const ReplayReport& report) {
   Json captures = Json::array(), first_time = Json::object();
   for (const ReplayReport::Capture& capture : report.captures)
@@ -153,13 +168,28 @@ Json replay_section(const ReplayReport& report) {
                         {"mode", replay_mode_text(capture.mode)},
                         {"stretches", capture.stretches},
                         {"captured_steps", capture.captured_steps},
-                        {"other_steps", capture.other_steps}});
+                        {"other_steps", capture.other_steps},
+                        {"sizes", size_captures_section(capture)}});
   for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
     first_time[std::string(first_time_text(static_cast<FirstTime>(i)))] = {
         {"before_ready", report.first_time[i].before_ready}, {"after_ready", report.first_time[i].after_ready}};
   return {{"mode", replay_mode_text(report.mode)},        {"sizes", report.sizes},
           {"capture", report.is_lazy ? "lazy" : "ready"}, {"captures", captures},
           {"capture_ms", report.capture_milliseconds},    {"first_time", first_time}};
+}
+
+Json guards_section(const std::vector<GuardReport>& reports) {
+  Json graphs = Json::array();
+  for (const GuardReport& report : reports) {
+    Json ranges = Json::object();
+    for (const auto& [symbol, range] : report.bounds) ranges[symbol] = {range.lo, range.hi};
+    graphs.push_back({{"graph", report.graph},
+                      {"ranges", ranges},
+                      {"branches", report.branches},
+                      {"unproved", report.unproved},
+                      {"sizes_traced_again", report.sizes}});
+  }
+  return graphs;
 }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
@@ -201,6 +231,7 @@ Json explain_json(const Explanation& explanation) {
             {"kv_cache", explanation.memory.kv_cache}}},
           {"cache", cache_section(explanation.cache)},
           {"replay", replay_section(explanation.replay)},
+          {"guards", guards_section(explanation.guards)},
           {"timing_ms", timing_json(explanation.times)},
           {"compile_ms", compile_json(explanation.times)}};
 }

@@ -1,4 +1,5 @@
 #include <cctype>
+#include <cmath>
 #include <map>
 
 #include <fmt/ranges.h>
@@ -45,13 +46,20 @@ std::string without_names(const std::string& reason) {
   return text;
 }
 
-// What a fusion bought, and who says so: ", tuned: 1.31x as fast as its parts, moves 9.4 MB less of 21.2 at 512 rows".
+// What a fusion bought, and who says so: ", tuned: 1.31x as fast as its parts, moves 9.4 MB less of 21.2 at 512 rows";
+// where it computes more or less than its parts, ", and 0.2 M instructions less of 1.4".
 std::string profit_text(const std::optional<Profit>& profit, TokenRange range) {
   if (!profit) return "";
-  const auto megabytes = [](std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
-  return fmt::format("{}{}, moves {:.2f} MB less of {:.2f} at {} rows", profit->measured.empty() ? "" : ", ",
-                     profit->measured, megabytes(profit->bytes_before - profit->bytes_after),
-                     megabytes(profit->bytes_before), range.hi);
+  const auto millions = [](auto count) { return static_cast<double>(count) / 1e6; };
+  const Work &before = profit->before, &after = profit->after;
+  std::string text =
+      fmt::format("{}{}, moves {:.2f} MB less of {:.2f} at {} rows", profit->measured.empty() ? "" : ", ",
+                  profit->measured, millions(before.bytes - after.bytes), millions(before.bytes), range.hi);
+  if (before.instructions != after.instructions)
+    text += fmt::format(", and {:.2f} M instructions {} of {:.2f}",
+                        std::abs(millions(before.instructions - after.instructions)),
+                        after.instructions < before.instructions ? "less" : "more", millions(before.instructions));
+  return text;
 }
 
 // What came of each pattern; near misses for one reason are told once, with the first of them.
@@ -109,6 +117,17 @@ std::string times_text(const StartTimes::Parts& parts) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+// What each size of a device's captures took.
+std::string size_captures_text(const ReplayReport::Capture& capture) {
+  std::string text = fmt::format("graphs of {}, {}:\n  {:<16}{:>10}{:>12}{:>14}\n", capture.plan,
+                                 replay_mode_text(capture.mode), "size", "launches", "ms", "device bytes");
+  for (const SizeCapture& size : capture.sizes)
+    text += size.failure.empty() ? fmt::format("  {:<16}{:>10}{:>12.3f}{:>14}\n", size.text, size.cost.nodes,
+                                               size.milliseconds, size.cost.device_bytes)
+                                 : fmt::format("  {:<16}not captured: {}\n", size.text, size.failure);
+  return text;
+}
+
 // "replay: FULL up to 512 tokens; forward FULL: 393 of 393 steps in 1 list; captured in 0.20 ms", and what was done
 // before and after ready.
 std::string replay_text(const ReplayReport& report) {
@@ -124,7 +143,10 @@ std::string replay_text(const ReplayReport& report) {
   for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
     work.push_back(fmt::format("{} {} and {}", first_time_text(static_cast<FirstTime>(i)),
                                report.first_time[i].before_ready, report.first_time[i].after_ready));
-  return text + fmt::format("\nfirst-time work before and after ready: {}\n", fmt::join(work, ", "));
+  text += fmt::format("\nfirst-time work before and after ready: {}\n", fmt::join(work, ", "));
+  for (const ReplayReport::Capture& capture : report.captures)
+    if (!capture.sizes.empty()) text += size_captures_text(capture);
+  return text;
 }
 
 std::string mebibytes(std::int64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20)); }
@@ -161,6 +183,7 @@ std::string explain_text(const Explanation& explanation) {
                       mebibytes(explanation.memory.weights), mebibytes(explanation.memory.activations_planned),
                       mebibytes(explanation.memory.kv_cache));
   text += replay_text(explanation.replay);
+  for (const GuardReport& report : explanation.guards) text += "guards: " + guard_report_text(report) + "\n";
   text += cache_text(explanation.cache);
   text += fmt::format("time: {:.1f} ms ({})\n", explanation.times.total, times_text(explanation.times.phases));
   if (!explanation.times.compile.empty()) text += fmt::format("compile: {}\n", times_text(explanation.times.compile));

@@ -17,6 +17,7 @@ struct BoundPlan {
   std::vector<Tensor> tensors;  // by slot; those of the arena stay undefined
   ThreadPool& threads;
   const RankGroups* groups = nullptr;
+  LaunchQueue* queue = nullptr;  // of the device that the memory is of; null for the host's
 
   // The first byte of a slot; null where nothing is bound.
   std::byte* base(std::size_t slot) const;

@@ -4,6 +4,7 @@
 // walked; a device with graphs of its own makes one of its launches.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -12,11 +13,21 @@
 
 namespace weft {
 
+// What it took to make a stretch ready for one run.
+struct CaptureCost {
+  std::int64_t nodes = 0;         // launches and host functions in a graph
+  std::int64_t device_bytes = 0;  // that the device has less of
+};
+
 // A captured stretch. It replays what stands in its list when it is replayed: sizes and addresses may have changed.
 class CapturedLaunches {
  public:
   virtual ~CapturedLaunches() = default;
   virtual void replay() = 0;
+  // Whether replay() needs to capture nothing for the sizes in the list. One that is walked never does.
+  virtual bool has_capture() const { return true; }
+  // Does what replay() needs, and launches nothing.
+  virtual CaptureCost prepare() { return {}; }
 };
 
 class Capturer {

@@ -27,16 +27,18 @@ LaunchList::LaunchList(const BoundPlan& bound, std::span<const std::string> symb
     const TensorView* const operands = views_.data() + views_.size();
     for (const std::vector<PlanView>* views : {&step.operands, &step.results})
       for (const PlanView& view : *views) add_view(view);
-    launches_.push_back({&step.kernel->run,
+    launches_.push_back({step.kernel,
                          {.operands = {operands, step.operands.size()},
                           .results = {operands + step.operands.size(), step.results.size()},
                           .attributes = step.attributes,
                           .scratch = bound.scratch(step),
                           .threads = bound.threads,
-                          .groups = bound.groups}});
+                          .groups = bound.groups,
+                          .queue = bound.queue}});
   }
   sort_addresses();
-  for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) rebind(slot);
+  for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) resolve_addresses(slot);
+  values_.resize(symbols_.size());
 }
 
 void LaunchList::add_view(const PlanView& from) {
@@ -89,10 +91,16 @@ void LaunchList::set_symbols(std::span<const std::int64_t> values) {
   for (const AffineSize& patch : affine_sizes_)
     *patch.target = patch.size.factor * values[patch.size.symbol] + patch.size.constant;
   for (const OtherSize& patch : other_sizes_) *patch.target = patch.size.value(values);
-  for (const std::size_t slot : moving_slots_) rebind(slot);
+  for (const std::size_t slot : moving_slots_) resolve_addresses(slot);
+  std::copy(values.begin(), values.end(), values_.begin());
 }
 
 void LaunchList::rebind(std::size_t slot) {
+  resolve_addresses(slot);
+  ++moves_;
+}
+
+void LaunchList::resolve_addresses(std::size_t slot) {
   std::byte* const base = bound_.base(slot);
   const bool has_pages = bound_.plan->slots[slot].meta.kind == MetaKind::kv;
   const std::int64_t pages = bound_.pages(slot);

@@ -31,18 +31,23 @@ class LaunchList {
   // Resolves the addresses that look into a slot, after another tensor was bound to it.
   void rebind(std::size_t slot);
 
-  // Runs the launches [first, last).
+  // The values that set_symbols was given last.
+  std::span<const std::int64_t> values() const { return values_; }
+  // Goes up with each rebind.
+  std::uint64_t moves() const { return moves_; }
+
+  // Runs the launches [first, last), or gives them to the queue of what is bound.
   void run(std::size_t first, std::size_t last) const {
-    for (std::size_t i = first; i < last; ++i) (*launches_[i].run)(launches_[i].call);
+    for (std::size_t i = first; i < last; ++i) run_in_order(*launches_[i].kernel, launches_[i].call);
   }
   // The same for one, and adds to `times` unless that is null.
   void run_one(std::size_t launch, LaunchTimes* times) const {
-    timed_launch(*launches_[launch].run, launches_[launch].call, times);
+    timed_launch(*launches_[launch].kernel, launches_[launch].call, times);
   }
 
  private:
   struct Launch {
-    const std::function<void(const KernelCall&)>* run;
+    const Kernel* kernel;
     KernelCall call;
   };
   struct AffineSize {
@@ -59,6 +64,7 @@ class LaunchList {
     std::uint32_t offset;
   };
 
+  void resolve_addresses(std::size_t slot);
   void add_view(const PlanView& from);
   void add_size(std::int64_t& target, const Dim& value);
   std::uint32_t add_offset(const Dim& value);
@@ -66,6 +72,8 @@ class LaunchList {
 
   const BoundPlan& bound_;
   std::vector<std::string> symbols_;
+  std::vector<std::int64_t> values_;
+  std::uint64_t moves_ = 0;
   std::vector<TensorView> views_;  // operands, then results, of each step in turn
   std::vector<Launch> launches_;
   std::vector<AffineSize> affine_sizes_;

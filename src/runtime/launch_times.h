@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "kernels/kernel.h"
+#include "kernels/launch_queue.h"
 
 namespace weft {
 
@@ -14,12 +14,11 @@ struct LaunchTimes {
   std::chrono::nanoseconds wall{0};  // from each call to its return, other threads' work and waiting for them in it
 };
 
-// Calls a kernel and adds to `times` unless that is null.
-inline void timed_launch(const std::function<void(const KernelCall&)>& run, const KernelCall& call,
-                         LaunchTimes* times) {
-  if (times == nullptr) return run(call);
+// Calls a kernel and adds to `times` unless that is null. With a queue it is the giving that takes the time.
+inline void timed_launch(const Kernel& kernel, const KernelCall& call, LaunchTimes* times) {
+  if (times == nullptr) return run_in_order(kernel, call);
   const auto start = std::chrono::steady_clock::now();
-  run(call);
+  run_in_order(kernel, call);
   times->wall += std::chrono::steady_clock::now() - start;
   ++times->launches;
 }

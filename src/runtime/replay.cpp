@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "runtime/cuda/stream_device.h"
 #include "runtime/step_by_step.h"
 
 namespace weft {
@@ -36,13 +37,18 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const Rank
   const Plan& planned = *bound_.plan;
   if (settings_.first_time_work != nullptr)
     settings_.first_time_work->begin(FirstTime::allocate, fmt::format("the arena of plan {}", planned.name));
-  bound_.arena = Storage::allocate(std::max<std::int64_t>(planned.arena_bytes, 64));
+  const std::int64_t bytes = std::max<std::int64_t>(planned.arena_bytes, 64);
+  bound_.arena = settings_.device == nullptr ? Storage::allocate(bytes) : settings_.device->allocate(bytes);
+  if (settings_.device != nullptr) bound_.queue = &settings_.device->queue();
   bound_.tensors.resize(planned.slots.size());
   unbound_ = planned.inputs.size();
   find_symbols();
 }
 
-Replay::~Replay() = default;
+// What is queued looks into the Plan and what is bound.
+Replay::~Replay() {
+  if (settings_.device != nullptr) settings_.device->settle();
+}
 
 void Replay::find_symbols() {
   const Plan& plan = *bound_.plan;
@@ -81,13 +87,15 @@ void Replay::bind(std::size_t index, Tensor tensor) {
 
 void Replay::capture(ReplayMode mode) {
   if (mode == ReplayMode::none || captured_[index_of(mode)]) return;
-  if (settings_.first_time_work != nullptr)
+  const bool is_whole = settings_.device == nullptr;  // not size by size
+  if (settings_.first_time_work != nullptr && is_whole)
     settings_.first_time_work->begin(FirstTime::capture,
                                      fmt::format("plan {}, {}", bound_.plan->name, replay_mode_text(mode)));
   Stopwatch watch;
   if (list_ == nullptr) list_ = std::make_unique<LaunchList>(bound_, symbols_);
   Captured captured{.stretches = cut_for_capture(*bound_.plan, mode), .launches = {}};
-  Capturer& capturer = settings_.capturer == nullptr ? host_ : *settings_.capturer;
+  Capturer& of_device = is_whole ? static_cast<Capturer&>(host_) : settings_.device->capturer();
+  Capturer& capturer = settings_.capturer == nullptr ? of_device : *settings_.capturer;
   for (const Stretch& stretch : captured.stretches) {
     captured.launches.push_back(stretch.is_captured ? capturer.capture(*list_, stretch.first, stretch.last) : nullptr);
     counts_.captures += stretch.is_captured ? 1 : 0;
@@ -95,9 +103,66 @@ void Replay::capture(ReplayMode mode) {
   captured_[index_of(mode)] = std::move(captured);
   const double milliseconds = watch.lap("capture");
   counts_.capture_milliseconds += milliseconds;
-  if (settings_.on_capture)
+  if (settings_.on_capture && is_whole)
     settings_.on_capture(fmt::format("{}: captured {} steps, {}, in {:.3f} ms", bound_.plan->name,
                                      bound_.plan->steps.size(), replay_mode_text(mode), milliseconds));
+}
+
+void Replay::capture_bound(ReplayMode mode) {
+  if (mode == ReplayMode::none) return;
+  read_symbols();
+  capture(mode);
+  resolve();
+  capture_sizes(mode);
+}
+
+// Whether the sizes of now can be replayed.
+bool Replay::capture_sizes(ReplayMode mode) {
+  if (settings_.device == nullptr) return true;
+  for (const SizeCapture& known : size_captures_)
+    if (!known.failure.empty() && known.mode == mode && known.values == values_) return false;
+  const Captured& captured = *captured_[index_of(mode)];
+  if (std::all_of(captured.launches.begin(), captured.launches.end(),
+                  [](const auto& launches) { return launches == nullptr || launches->has_capture(); }))
+    return true;
+  if (settings_.first_time_work != nullptr)
+    settings_.first_time_work->begin(
+        FirstTime::capture, fmt::format("plan {}, {}, {}", bound_.plan->name, replay_mode_text(mode), symbols_text()));
+  const SizeCapture& made = size_captures_.emplace_back(capture_stretches(mode));
+  counts_.capture_milliseconds += made.milliseconds;
+  const std::string what =
+      made.failure.empty()
+          ? fmt::format("captured {} launches, {}, {}, in {:.3f} ms, {} bytes of the device", made.cost.nodes,
+                        replay_mode_text(mode), made.text, made.milliseconds, made.cost.device_bytes)
+          : fmt::format("{}, {}, runs step by step, because it could not be captured: {}", replay_mode_text(mode),
+                        made.text, made.failure);
+  if (settings_.on_capture) settings_.on_capture(fmt::format("{}: {}", bound_.plan->name, what));
+  return made.failure.empty();
+}
+
+SizeCapture Replay::capture_stretches(ReplayMode mode) {
+  SizeCapture made{.mode = mode, .values = values_, .text = symbols_text(), .cost = {}, .failure = {}};
+  Stopwatch watch;
+  try {
+    for (const auto& launches : captured_[index_of(mode)]->launches) {
+      if (launches == nullptr) continue;
+      const CaptureCost cost = launches->prepare();
+      made.cost.nodes += cost.nodes;
+      made.cost.device_bytes += cost.device_bytes;
+    }
+  } catch (const DeviceError& error) {
+    if (settings_.device->is_broken()) throw;
+    made.failure = error.what();
+  }
+  made.milliseconds = watch.lap("capture");
+  return made;
+}
+
+std::string Replay::symbols_text() const {
+  std::string text;
+  for (std::size_t i = 0; i < symbols_.size(); ++i)
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", symbols_[i], values_[i]);
+  return text;
 }
 
 const std::vector<Stretch>& Replay::stretches(ReplayMode mode) const {
@@ -148,9 +213,13 @@ void Replay::run(ReplayMode mode) {
   if (std::find(values_.begin(), values_.end(), 0) != values_.end()) return;
   capture(mode);
   ++counts_.runs;
-  if (on_start) on_start();
+  if (on_start) {  // it reads what is bound
+    if (settings_.device != nullptr) settings_.device->synchronize();
+    on_start();
+  }
   if (mode == ReplayMode::none) return run_steps(0, bound_.plan->steps.size(), bindings(), observer);
   resolve();
+  if (!capture_sizes(mode)) return run_steps(0, bound_.plan->steps.size(), bindings(), observer);
   const Captured& captured = *captured_[index_of(mode)];
   if (settings_.check) return run_checked(captured);
   run_captured(captured, observer);
@@ -161,10 +230,21 @@ void Replay::run_checked(const Captured& captured) {
   const auto observed = [this](const StepObserver& observe) -> const StepObserver& {
     return observe ? observe : observer;
   };
+  const auto wait = [this] {
+    if (settings_.device != nullptr) settings_.device->synchronize();
+  };
+  wait();
   check_replay(bound_, symbols,
-               {.replay = [&](const StepObserver& observe) { run_captured(captured, observed(observe)); },
+               {.replay =
+                    [&](const StepObserver& observe) {
+                      run_captured(captured, observed(observe));
+                      wait();
+                    },
                 .step_by_step =
-                    [&](const StepObserver& observe) { run_steps(0, bound_.plan->steps.size(), symbols, observe); }});
+                    [&](const StepObserver& observe) {
+                      run_steps(0, bound_.plan->steps.size(), symbols, observe);
+                      wait();
+                    }});
 }
 
 void Replay::run_captured(const Captured& captured, const StepObserver& observe) {
@@ -177,7 +257,7 @@ void Replay::run_captured(const Captured& captured, const StepObserver& observe)
     } else {
       for (std::size_t step = stretch.first; step < stretch.last; ++step) {
         list_->run_one(step, launch_times);
-        if (observe) observe(step);
+        observe_step(step, observe);
       }
     }
   }
@@ -189,8 +269,15 @@ void Replay::run_steps(std::size_t first, std::size_t last, const Bindings& symb
     counts_.look_ups += static_cast<std::int64_t>(step.operands.size() + step.results.size());
     counts_.allocations += 2;
     run_step(bound_, i, symbols, launch_times);
-    if (observe) observe(i);
+    observe_step(i, observe);
   }
+}
+
+// An observer reads what the step left.
+void Replay::observe_step(std::size_t step, const StepObserver& observe) {
+  if (!observe) return;
+  if (settings_.device != nullptr) settings_.device->synchronize();
+  observe(step);
 }
 
 Tensor Replay::result(std::size_t index) const { return tensor(plan().results.at(index)); }

@@ -3,6 +3,9 @@
 // Runs a Plan over bound tensors. What may be captured is captured as launch lists (runtime/launch_list.h) and
 // replayed; a run with another token count only changes the sizes in them, and a bound tensor only the addresses that
 // look into it. Nothing is looked up by name and nothing allocated to replay.
+//
+// On a device (ReplaySettings::device) all bound tensors are the device's, or of memory that it shares with the host. A
+// run then only queues: results are there once the device was synchronized. Captures are graphs of one size each.
 
 #include <functional>
 #include <memory>
@@ -18,12 +21,27 @@
 
 namespace weft {
 
+namespace cuda {
+class StreamDevice;
+}
+
 struct ReplaySettings {
   // Runs everything that is captured a second time step by step, and compares every bit (runtime/check_replay.h).
   bool check = false;
   FirstTimeWork* first_time_work = nullptr;                 // counts captures and memory; null: nobody counts
-  Capturer* capturer = nullptr;                             // null: the CPU's
+  Capturer* capturer = nullptr;                             // null: the device's
+  cuda::StreamDevice* device = nullptr;                     // null: the CPU
   std::function<void(const std::string&)> on_capture = {};  // told what was captured and how long that took
+};
+
+// A capture that serves the runs of one size alone.
+struct SizeCapture {
+  ReplayMode mode = ReplayMode::none;  // simple
+  std::vector<std::int64_t> values;    // of the Plan's symbols
+  std::string text;                    // "s0 = 8"
+  double milliseconds = 0;
+  CaptureCost cost;     // of all stretches
+  std::string failure;  // of the device, for which it is not captured; runs of this size then go step by step
 };
 
 // Since the Replay was made.
@@ -54,6 +72,10 @@ class Replay {
 
   // Captures what `mode`, which is simple, captures; nothing when that was done. One capture serves every token count.
   void capture(ReplayMode mode);
+  // The same for a run over what is bound, whose sizes a device captures apart.
+  void capture_bound(ReplayMode mode);
+  // Those that were captured apart, in the order in which they were.
+  const std::vector<SizeCapture>& size_captures() const { return size_captures_; }
   // The stretches that `mode` runs in; none before it was captured.
   const std::vector<Stretch>& stretches(ReplayMode mode) const;
 
@@ -62,7 +84,8 @@ class Replay {
   // nothing.
   void run(ReplayMode mode = ReplayMode::full);
 
-  // Result `index` of the last run; a view of the arena or of a bound tensor, valid until the next run.
+  // Result `index` of the last run; a view of the arena or of a bound tensor, valid until the next run. A device's is
+  // there once that was synchronized.
   Tensor result(std::size_t index) const;
   // What a view of the Plan looks into, valid until a step writes over it: in the last run's sizes, for an observer in
   // this run's.
@@ -91,6 +114,10 @@ class Replay {
   void find_symbols();
   void read_symbols();
   void resolve();
+  std::string symbols_text() const;
+  bool capture_sizes(ReplayMode mode);
+  SizeCapture capture_stretches(ReplayMode mode);
+  void observe_step(std::size_t step, const StepObserver& observe);
   Bindings bindings() const;
   void run_captured(const Captured& captured, const StepObserver& observe);
   void run_checked(const Captured& captured);
@@ -109,6 +136,7 @@ class Replay {
 
   std::unique_ptr<LaunchList> list_;     // once something was captured
   std::optional<Captured> captured_[3];  // by simple mode
+  std::vector<SizeCapture> size_captures_;
   ReplayCounts counts_;
 };
 

@@ -20,7 +20,8 @@ struct ReplayReport {
     ReplayMode mode = ReplayMode::none;  // simple
     std::size_t stretches = 0;           // of steps, each captured as one
     std::size_t captured_steps = 0;
-    std::size_t other_steps = 0;  // resolved when they run
+    std::size_t other_steps = 0;     // resolved when they run
+    std::vector<SizeCapture> sizes;  // on a device, that were captured apart
   };
   std::vector<Capture> captures = {};
   double capture_milliseconds = 0;

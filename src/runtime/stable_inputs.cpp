@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "runtime/cuda/stream_device.h"
 #include "tensor/batch.h"
 
 namespace weft {
@@ -29,7 +30,8 @@ void copy_batch(const Batch& from, std::byte* to) {
 
 }  // namespace
 
-StableInputs::StableInputs(const Plan& plan, std::int64_t max_sequences, std::int64_t max_blocks) {
+StableInputs::StableInputs(const Plan& plan, std::int64_t max_sequences, std::int64_t max_blocks,
+                           cuda::StreamDevice* device) {
   for (const int slot : plan.inputs) {
     const PlanSlot& planned = plan.slots[static_cast<std::size_t>(slot)];
     Place& place = places_.emplace_back();
@@ -39,7 +41,8 @@ StableInputs::StableInputs(const Plan& plan, std::int64_t max_sequences, std::in
     const std::int64_t most =
         place.is_batch ? bytes_of_batch(max_sequences, max_blocks) : planned.meta.bytes().range(plan.bounds).hi;
     CHECK(most < INT64_MAX, "[{}] input {} has no upper bound", plan.name, planned.name);
-    place.storage = Storage::allocate(std::max<std::int64_t>(most, 1));
+    const std::int64_t bytes = std::max<std::int64_t>(most, 1);
+    place.storage = device == nullptr ? Storage::allocate(bytes) : device->allocate_host(bytes);
   }
 }
 

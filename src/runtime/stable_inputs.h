@@ -11,11 +11,17 @@
 
 namespace weft {
 
+namespace cuda {
+class StreamDevice;
+}
+
 class StableInputs {
  public:
   // Takes memory for every input at the upper bounds of its symbols; for a batch, of `max_sequences` with `max_blocks`
-  // pages each.
-  StableInputs(const Plan& plan, std::int64_t max_sequences, std::int64_t max_blocks);
+  // pages each. For a device it is memory that the host shares with it, and nothing may be queued there that reads what
+  // is put in another's place.
+  StableInputs(const Plan& plan, std::int64_t max_sequences, std::int64_t max_blocks,
+               cuda::StreamDevice* device = nullptr);
 
   // The same value in input `index`'s place, valid until the next one is put there. What is written over where it is
   // (donated inputs, KV pages) and params, which are bound once, come back as they are. InternalError for more than

@@ -22,7 +22,8 @@ void run_step(const BoundPlan& bound, std::size_t index, const Bindings& symbols
   std::vector<TensorView> operands, results;
   for (const PlanView& view : step.operands) operands.push_back(resolve_view(bound, view, symbols));
   for (const PlanView& view : step.results) results.push_back(resolve_view(bound, view, symbols));
-  timed_launch(step.kernel->run, {operands, results, step.attributes, bound.scratch(step), bound.threads, bound.groups},
+  timed_launch(*step.kernel,
+               {operands, results, step.attributes, bound.scratch(step), bound.threads, bound.groups, bound.queue},
                times);
 }
 

@@ -93,7 +93,7 @@ DeviceId device_from_text(const std::string& text) {
     const auto [end, error] = std::from_chars(first, last, index);
     if (error == std::errc() && end == last) return {row.type, index};
   }
-  fail_user("[device] must be cpu, cuda, cuda:N or fake-cuda, but is '{}'", text);
+  fail_user("[device] must be cpu, cuda, cuda:N, fake-cuda or fake-cuda:N, but is '{}'", text);
 }
 
 std::string cpu_features_text(CpuFeatures features) {

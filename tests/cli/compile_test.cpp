@@ -90,8 +90,18 @@ TEST_F(CompileVerb, WhatItMakesRunsAsTheModelDoes) {
   EXPECT_EQ(logits_of(artifact), logits_of(model_));
   EXPECT_EQ(breach_of_refusal(weft({"chat", artifact}), "[chat template] the model at " + model_), "");
   EXPECT_EQ(weft({"bench", "model", artifact, "-p", "4", "-n", "2", "-r", "1"}).status, 0);
-  expect_refused(weft({"explain", artifact}), "is an artifact");
   expect_refused(weft({"compile", artifact, "-o", folder_ / "n.weft"}), "is an artifact");
+}
+
+TEST_F(CompileVerb, WhatItMakesIsExplainedAsTheModelIs) {
+  const auto told_of = [&](const std::string& model) {
+    return nlohmann::ordered_json::parse(text_of(weft({"explain", model, "--json"})));
+  };
+  const nlohmann::ordered_json artifact = told_of(compile("m.weft")), model = told_of(model_);
+  for (const char* section : {"nodes", "clones", "pieces", "ranges"}) {
+    ASSERT_TRUE(model.contains(section)) << section;
+    EXPECT_EQ(artifact[section], model[section]) << section;
+  }
 }
 
 TEST_F(CompileVerb, AFolderIsAModelToo) {

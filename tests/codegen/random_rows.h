@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "codegen/row_program.h"
@@ -25,6 +26,8 @@ class RowBuffers {
   // Puts every output that may lie over an input there. How many there are.
   int lay_over();
   const void* const* data() const { return pointers_.data(); }
+  // Of a buffer, with the known bytes behind it.
+  std::span<std::byte> memory(std::size_t buffer) { return memory_[buffer]; }
   // Whether nothing was written behind a buffer.
   bool is_intact() const;
   // What a store wrote, row after row.

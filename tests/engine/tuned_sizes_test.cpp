@@ -11,7 +11,7 @@
 
 namespace weft::tuned_sizes_test {
 
-class TunedSizes : public testing::Test {
+class TunedSizes : public ::testing::Test {
  protected:
   // Whatever is not as by default is faster, for functions; of kernels the default.
   static double seconds(const TimedRun& run) {

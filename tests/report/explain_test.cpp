@@ -36,7 +36,7 @@ class ExplainTest : public testing::Test {
 
 TEST_F(ExplainTest, HasEveryKeyOfTheInterface) {
   for (const char* key : {"weft", "model", "options", "passes", "nodes", "clones", "pieces", "ranges", "memory",
-                          "cache", "replay", "timing_ms"})
+                          "cache", "replay", "guards", "timing_ms"})
     EXPECT_TRUE(json_.contains(key)) << key;
   EXPECT_EQ(json_["options"]["differences"][0]["reason"], "the machine has 2");
   EXPECT_EQ(json_["timing_ms"]["total"], 3.5);
@@ -58,6 +58,18 @@ TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
       std::string::npos)
       << text;
   EXPECT_NE(text.find("capture 3 and 4"), std::string::npos) << text;
+}
+
+TEST_F(ExplainTest, SaysWhichBranchesOnSizesWereDropped) {
+  EXPECT_EQ(json_["guards"].dump(), "[]") << "without --evaluate-guards";
+  explanation_.guards = {{.graph = "forward", .bounds = {{"s0", {1, 64}}}, .branches = 1, .sizes = 4}};
+  EXPECT_EQ(explain_json(explanation_)["guards"].dump(),
+            R"([{"graph":"forward","ranges":{"s0":[1,64]},"branches":1,"unproved":[],"sizes_traced_again":4}])");
+  const std::string text = explain_text(explanation_);
+  EXPECT_NE(text.find("\nguards: forward, s0 in [1, 64]: 1 branch on sizes, 0 of them not proved; the same graph for 4 "
+                      "sizes\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST_F(ExplainTest, GivesEachNodeItsChoicePerRangeWithTheRefusals) {
@@ -99,11 +111,13 @@ TEST_F(ExplainTest, TellsWhatBecameOfEachPattern) {
   EXPECT_NE(text.find("     1 x gelu_and_mul_per_token_group_quant_int8, moves 0.00 MB less of 0.01 at 8 rows\n"),
             std::string::npos)
       << text;
-  const nlohmann::ordered_json profit = {{"bytes_before", 8 * (128 * 4 + 2 * 64 * 4 + 64 + 8)},
-                                         {"bytes_after", 8 * (128 * 4 + 64 + 8)},
-                                         {"by", "model"},
-                                         {"measured", nullptr}};
-  EXPECT_EQ(patterns.at("gelu_and_mul_per_token_group_quant_int8")["profit"], profit);
+  const auto& profit = patterns.at("gelu_and_mul_per_token_group_quant_int8")["profit"];
+  EXPECT_EQ(profit["bytes_before"], 8 * (128 * 4 + 2 * 64 * 4 + 64 + 8));
+  EXPECT_EQ(profit["bytes_after"], 8 * (128 * 4 + 64 + 8));
+  EXPECT_GT(profit["instructions_before"], 0);
+  EXPECT_EQ(profit["instructions_after"], profit["instructions_before"]);
+  EXPECT_EQ(profit["by"], "model");
+  EXPECT_TRUE(profit["measured"].is_null());
   EXPECT_NE(text.find("     2 x not gelu_tanh_and_mul_per_token_group_quant_int8: %b: is also used by %o"),
             std::string::npos)
       << "told once for both: " << text;

@@ -92,12 +92,12 @@ TEST(CudaCapture, RefusesAHostThatWaitsInside) {
   Host host;
   const auto invalid = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, failed due to a previous error in capture: the host";
   EXPECT_ENDED(host, "cuStreamSynchronize: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", invalid,
-               [&] { host.driver.synchronise(host.stream); });
+               [&] { host.driver.synchronize(host.stream); });
   EXPECT_ENDED(host, "cuCtxSynchronize: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", invalid,
-               [&] { host.driver.synchronise_device(0); });
+               [&] { host.driver.synchronize_device(0); });
   const auto recorded = [&] {
     host.driver.record(host.fork, host.stream);
-    host.driver.synchronise(host.fork);
+    host.driver.synchronize(host.fork);
   };
   EXPECT_ENDED(host, "cuEventSynchronize: CUDA_ERROR_CAPTURED_EVENT", invalid, recorded);
   EXPECT_ENDED(host, "cuEventQuery: CUDA_ERROR_CAPTURED_EVENT", invalid, [&] {
@@ -105,13 +105,13 @@ TEST(CudaCapture, RefusesAHostThatWaitsInside) {
     host.driver.is_done(host.fork);
   });
   // A stream that is in no capture may be waited for.
-  const Owner graph(host.driver, host.capture([&] { host.driver.synchronise(host.other); }));
+  const Owner graph(host.driver, host.capture([&] { host.driver.synchronize(host.other); }));
 }
 
 TEST(CudaCapture, AnswersNothingElseOnceItIsInvalid) {
   Host host;
   host.driver.begin_capture(host.stream);
-  EXPECT_THROW(host.driver.synchronise(host.stream), CudaError);
+  EXPECT_THROW(host.driver.synchronize(host.stream), CudaError);
   expect_device_error([&] { host.devices.mix(host.stream, host.a, host.b); },
                       {"cuLaunchKernel: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "the host waits for a stream"});
   host.driver.abandon_capture(host.stream);
@@ -241,7 +241,7 @@ TEST(CudaCapture, SeesAKernelFailMeanwhile) {
   const Owner executable(host.driver, host.driver.instantiate(*graph));
   EXPECT_EQ(host.devices.read(host.a)[0], 1u);
   host.driver.launch(host.stream, *executable);
-  expect_device_error([&] { host.driver.synchronise(host.stream); }, {"CUDA_ERROR_LAUNCH_FAILED", "kernel fail"});
+  expect_device_error([&] { host.driver.synchronize(host.stream); }, {"CUDA_ERROR_LAUNCH_FAILED", "kernel fail"});
 }
 
 TEST(CudaCapture, RefusedCallsMakeItInvalid) {

@@ -65,7 +65,7 @@ TEST_F(CudaCurrentGuard, RestoresBothWhenSomethingThrows) {
       {
         const CurrentGuard guard(driver_, other);
         devices_.mix(other, buffer, buffer, "fail");
-        driver_.synchronise(other);
+        driver_.synchronize(other);
       },
       CudaError);
   expect_as_before();

@@ -143,6 +143,24 @@ Status update(ExecutableObject*, GraphObject*, GraphUpdateResult* result) {
   return Status::update_failure;
 }
 
+Status create_event(EventObject** event, unsigned flags) {
+  *event = place<EventObject>(1);
+  return note(fmt::format("event {}", flags));
+}
+Status elapsed_time(float* milliseconds, EventObject* from, EventObject* to) {
+  *milliseconds = 2.5f;
+  return note(fmt::format("time from {} to {}", index_of(from), index_of(to)));
+}
+Status allocate_host(void** address, std::size_t bytes, unsigned flags) {
+  *address = &places[2];
+  return note(fmt::format("host memory {} flags {}", bytes, flags));
+}
+Status release_host(void* address) { return note(fmt::format("release {}", address == &places[2])); }
+Status launch_host(StreamObject* stream, HostFunction function, void* data) {
+  function(data);
+  return note(fmt::format("host function on {}", index_of(stream)));
+}
+
 template <class Callable>
 void* address_of(Callable* callable) {
   return reinterpret_cast<void*>(callable);
@@ -173,6 +191,11 @@ std::map<std::string, void*> stand_ins() {
                                                   {"cuStreamEndCapture", address_of(end_capture)},
                                                   {"cuMemAllocAsync", address_of(allocate)},
                                                   {"cuMemcpyAsync", address_of(copy)},
+                                                  {"cuEventCreate", address_of(create_event)},
+                                                  {"cuEventElapsedTime", address_of(elapsed_time)},
+                                                  {"cuMemHostAlloc", address_of(allocate_host)},
+                                                  {"cuMemFreeHost", address_of(release_host)},
+                                                  {"cuLaunchHostFunc", address_of(launch_host)},
                                                   {"cuModuleLoadData", address_of(load_module)},
                                                   {"cuModuleGetFunction", address_of(module_function)},
                                                   {"cuFuncGetParamInfo", address_of(parameter_bytes)},
@@ -266,6 +289,20 @@ TEST_F(CudaDriverStandIns, ArePassedCallsAsTheDriverDeclaresThem) {
   EXPECT_THROW(driver->find_function(module, "mix", 4), CudaError);
 }
 
+TEST_F(CudaDriverStandIns, ArePassedWhatConcernsTheHost) {
+  const auto driver = open();
+  const Event plain = driver->create_event(0), timed = driver->create_event(0, true);
+  EXPECT_FLOAT_EQ(driver->milliseconds_between(plain, timed), 2.5f);
+  void* const memory = driver->allocate_host(0, 12);
+  driver->release_host(0, memory);
+  bool has_run = false;
+  driver->launch_host(
+      driver->default_stream(0), [](void* data) { *static_cast<bool*>(data) = true; }, &has_run);
+  EXPECT_TRUE(has_run);
+  EXPECT_EQ(calls.log, (std::vector<std::string>{"retain 40", "event 2", "event 0", "time from 1 to 1",
+                                                 "host memory 12 flags 3", "release true", "host function on -1"}));
+}
+
 TEST_F(CudaDriverStandIns, HaveTheirErrorsNamed) {
   const auto driver = open();
   ASSERT_NE(driver, nullptr) << problem_;
@@ -308,7 +345,7 @@ TEST_F(CudaDriverStandIns, GiveAnotherContextAfterAReset) {
   driver->reset(0);
   driver->create_stream(0);
   EXPECT_EQ(calls.log, (std::vector<std::string>{"reset 40", "release 40", "retain 40", "stream 1 on 0"}));
-  expect_device_error([&] { driver->synchronise(stream); }, {"its stream was destroyed"});
+  expect_device_error([&] { driver->synchronize(stream); }, {"its stream was destroyed"});
 }
 
 }  // namespace weft::cuda_driver_library_test

@@ -32,7 +32,7 @@ TEST(CudaDriver, RefusesWhatWasDestroyed) {
         driver.launch(stream, devices.function("mix"), {}, MixArguments{buffer, buffer, 1});
       },
       {"[fake-cuda:0] cuLaunchKernel", "its stream was destroyed"});
-  expect_device_error([&] { driver.synchronise(stream); }, {"cuStreamSynchronize", "its stream was destroyed"});
+  expect_device_error([&] { driver.synchronize(stream); }, {"cuStreamSynchronize", "its stream was destroyed"});
   expect_device_error([&] { driver.destroy(stream); }, {"cuStreamDestroy", "its stream was destroyed"});
   expect_device_error([&] { driver.destroy(driver.default_stream(0)); }, {"its stream cannot be destroyed"});
   const Event event = driver.create_event(0);
@@ -170,7 +170,7 @@ TEST(CudaDriver, KeepsWhatIsCurrentForEachThread) {
   int other = -1;
   std::thread([&] {
     other = driver.current_device();
-    driver.synchronise(driver.create_stream(0));
+    driver.synchronize(driver.create_stream(0));
   }).join();
   EXPECT_EQ(other, 0);
   EXPECT_EQ(driver.current_device(), 1);
@@ -228,7 +228,7 @@ TEST(CudaDriver, AFailingKernelBreaksItsDeviceUntilThatIsReset) {
   std::uint32_t* elsewhere = devices.buffer(5, 1);
   devices.mix(stream, buffer, buffer, "fail");
   expect_device_error(
-      [&] { driver.synchronise(stream); },
+      [&] { driver.synchronize(stream); },
       {"[fake-cuda:0] cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED", "kernel fail: thread 3 divided by zero"});
   // From then on every call says so, wherever it is made.
   expect_device_error([&] { driver.allocate(stream, 4); },
@@ -243,7 +243,7 @@ TEST(CudaDriver, AFailingKernelBreaksItsDeviceUntilThatIsReset) {
   driver.reset(0);
   EXPECT_EQ(driver.last_error(0), "");
   EXPECT_EQ(driver.memory(0).free, driver.memory(0).total);
-  expect_device_error([&] { driver.synchronise(stream); }, {"its stream was destroyed"});
+  expect_device_error([&] { driver.synchronize(stream); }, {"its stream was destroyed"});
   const Module module = driver.load_module(0, fake_image({90}));
   std::uint32_t* again = devices.buffer(7);
   driver.launch(driver.default_stream(0), driver.find_function(module, "mix", sizeof(MixArguments)), {},

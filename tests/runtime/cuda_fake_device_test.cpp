@@ -111,9 +111,9 @@ TEST(CudaFakeDevice, CatchesAHostThatDoesNotWait) {
     std::vector<std::uint32_t> result(TestDevices::kCount);
     devices.mix(stream, a, a);
     driver.copy(stream, result.data(), a, kBytes);
-    if (!is_forgotten) driver.synchronise(stream);
+    if (!is_forgotten) driver.synchronize(stream);
     const std::uint32_t seen = result[0];
-    driver.synchronise(stream);
+    driver.synchronize(stream);
     return seen == mixed(1, 1);
   });
 }
@@ -126,7 +126,7 @@ TEST(CudaFakeDevice, CatchesAHostThatChangesWhatIsStillToBeCopied) {
     std::uint32_t* a = devices.buffer(1);
     std::vector<std::uint32_t> values(TestDevices::kCount, 8);
     driver.copy(stream, a, values.data(), kBytes);
-    if (!is_forgotten) driver.synchronise(stream);
+    if (!is_forgotten) driver.synchronize(stream);
     values.assign(values.size(), 9);
     return devices.read(a)[0] == 8;
   });
@@ -163,13 +163,13 @@ TEST(CudaFakeDevice, CatchesWritesAfterReleaseAndBehindTheEnd) {
   auto* released = static_cast<std::uint32_t*>(driver.allocate(stream, kBytes));
   driver.release(stream, released);
   devices.mix(stream, released, a, "mix_unchecked");
-  expect_device_error([&] { driver.synchronise_device(0); },
+  expect_device_error([&] { driver.synchronize_device(0); },
                       {"CUDA_ERROR_ILLEGAL_ADDRESS", "something wrote to 96 bytes", "after they were released"});
   TestDevices others(1);
   void* small = others.driver().allocate(stream, kBytes - 4);
   others.driver().fill(stream, small, 0, kBytes - 4);
   others.mix(stream, static_cast<std::uint32_t*>(small), others.buffer(1), "mix_unchecked");
-  expect_device_error([&] { others.driver().synchronise_device(0); },
+  expect_device_error([&] { others.driver().synchronize_device(0); },
                       {"CUDA_ERROR_ILLEGAL_ADDRESS", "wrote behind the end of 92 bytes"});
 }
 
@@ -179,7 +179,7 @@ TEST(CudaFakeDevice, HoldsKernelsAndCopiesToTheMemoryTheyAreGiven) {
     const Stream stream = devices.driver().default_stream(0);
     return message_of<DeviceError>([&] {
       queue(devices, stream);
-      devices.driver().synchronise(stream);
+      devices.driver().synchronize(stream);
     });
   };
   const auto expect_part = [](const std::string& text, const char* part) {
@@ -220,7 +220,7 @@ TEST(CudaFakeDevice, TellsKernelsWhichMemoryTheyMayUse) {
   driver.allocate(stream, 32);
   const Owner module(driver, driver.load_module(0, fake_image({90})));
   driver.launch(stream, driver.find_function(*module, "look", 0), {}, std::span<const std::byte>());
-  driver.synchronise(stream);
+  driver.synchronize(stream);
   EXPECT_EQ(seen, std::vector<std::size_t>{32});
 }
 
@@ -249,7 +249,7 @@ TEST(CudaFakeDevice, WaitsForADefaultStreamWithAllThatJoinsIt) {
     std::uint32_t* a = devices.buffer(1);
     std::vector<std::uint32_t> result(TestDevices::kCount);
     driver.copy(joining, result.data(), a, kBytes);
-    driver.synchronise(driver.default_stream(0));
+    driver.synchronize(driver.default_stream(0));
     EXPECT_EQ(result[0], 1u) << seed;
   }
 }
@@ -274,7 +274,7 @@ TEST(CudaFakeDevice, AnEventStandsForWhatItsStreamWasGivenWhenRecorded) {
     std::vector<std::uint32_t> result(TestDevices::kCount);
     driver.copy(second, result.data(), a, kBytes);
     driver.record(event, second);
-    driver.synchronise(event);
+    driver.synchronize(event);
     EXPECT_EQ(result[0], mixed(1, 1)) << seed;
     driver.destroy(event);
     devices.mix(second, b, a);
@@ -320,7 +320,7 @@ TEST(CudaFakeDevice, IsUsedByConcurrentThreads) {
       for (int step = 0; step < 50; ++step) devices.mix(guard.stream(), memory, memory);
       std::vector<std::uint32_t> values(TestDevices::kCount);
       driver.copy(guard.stream(), values.data(), memory, kBytes);
-      driver.synchronise(guard.stream());
+      driver.synchronize(guard.stream());
       results[i] = values[0];
     });
   for (std::thread& thread : threads) thread.join();

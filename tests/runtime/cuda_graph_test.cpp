@@ -134,7 +134,7 @@ TEST(CudaGraph, GraphsShareThePoolOfMemoryAllocatedInThem) {
     host.driver.launch(host.stream, *first);
     host.driver.launch(host.stream, *second);
   }
-  host.driver.synchronise(host.stream);
+  host.driver.synchronize(host.stream);
   EXPECT_EQ(host.driver.graph_memory_bytes(0), kLarge);
   EXPECT_EQ(host.devices.read(host.a)[0], mixed(mixed(1, 0), 0));
   // What is held for graphs is not free for others, and a graph finds no memory where others took it.

@@ -150,7 +150,7 @@ class Execution {
     const Owner graph(driver_, driver_.end_capture(origin));
     const Owner executable(driver_, driver_.instantiate(*graph));
     driver_.launch(origin, *executable);
-    driver_.synchronise(origin);
+    driver_.synchronize(origin);
     return read();
   }
 
@@ -167,7 +167,7 @@ class Execution {
     driver_.record(events_[index], stream);
   }
   std::vector<std::uint32_t> read() {
-    for (int device = 0; device < driver_.device_count(); ++device) driver_.synchronise_device(device);
+    for (int device = 0; device < driver_.device_count(); ++device) driver_.synchronize_device(device);
     std::vector<std::uint32_t> values;
     for (std::size_t i = 0; i < kBuffers; ++i)
       values.push_back(devices_.read(buffers_[i], program_.device_of_buffer(i)).back());

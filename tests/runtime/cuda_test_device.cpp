@@ -48,7 +48,7 @@ std::uint32_t* TestDevices::buffer(std::uint32_t value, int device) {
   const std::vector<std::uint32_t> values(kCount, value);
   void* memory = driver_->allocate(guard.stream(), kBytes);
   driver_->copy(guard.stream(), memory, values.data(), kBytes);
-  driver_->synchronise_device(device);
+  driver_->synchronize_device(device);
   return static_cast<std::uint32_t*>(memory);
 }
 
@@ -59,10 +59,10 @@ void TestDevices::mix(cuda::Stream stream, std::uint32_t* to, const std::uint32_
 
 std::vector<std::uint32_t> TestDevices::read(const std::uint32_t* buffer, int device) {
   const cuda::CurrentGuard guard(*driver_, driver_->default_stream(device));
-  driver_->synchronise_device(device);
+  driver_->synchronize_device(device);
   std::vector<std::uint32_t> values(kCount);
   driver_->copy(guard.stream(), values.data(), buffer, kBytes);
-  driver_->synchronise_device(device);
+  driver_->synchronize_device(device);
   return values;
 }
 

@@ -51,20 +51,21 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   explanation.version = kVersion;
   explanation.model = arguments.model.name;
   Stopwatch& watch = call.watch;
-  watch.lap("options");
-  const auto context = open_context(call, &explanation.differences);
-  watch.lap("context");
-  Checkpoint checkpoint = arguments.model.open(call);
-  watch.lap("checkpoint");
+  auto [context, checkpoint] = open_model(call, arguments.model, &explanation.differences, &watch);
   ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
   if (!arguments.why_not.empty()) {
     USER_CHECK(runner.traced_forward() != nullptr, "[--why-not] there is no graph");
     say_why_not(arguments, *context, runner, call);
     return 0;
   }
+  if (context->stream_device != nullptr) {  // its captures are made once there are KV pages
+    runner.allocate_pages(1);
+    runner.set_ready();
+  }
   explanation.options = context->options;
   explanation.cache = runner.cache_use();
   explanation.replay = runner.replay_report();
+  explanation.guards = runner.guard_reports();
   const MemoryUse memory = runner.memory_use();
   explanation.memory = {.weights = memory.weights,
                         .activations_planned = memory.activations_planned,
@@ -85,7 +86,7 @@ VERB(explain) {
   verbs.add("explain",
             {"Say what the compiler did with a model, and why.", [](Flags& flags, VerbCall& call) -> VerbBody {
                auto arguments = std::make_shared<ExplainArguments>();
-               arguments->model.declare(flags);
+               arguments->model.declare_to_run(flags);
                flags.option("--why-not", arguments->why_not,
                             "Instead: where this pattern or fusion matches, and where it almost does; PATTERN@NODE "
                             "for one node.");

@@ -9,8 +9,10 @@
 #include "base/version.h"
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
+#include "kernels/cuda/code/device_code.h"
 #include "kernels/provider.h"
 #include "runtime/cuda/driver_library.h"
+#include "runtime/cuda/nvrtc.h"
 
 namespace weft {
 namespace {
@@ -57,9 +59,10 @@ std::string provider_text(const Json& facts) {
   return text;
 }
 
-// {devices: [{device, name, compute_capability, multiprocessors, memory_bytes}]}, and the reason where there are none.
+// {code: what architectures the program has kernels for, nvrtc: the run-time compiler that is there, devices: [{device,
+// name, compute_capability, multiprocessors, memory_bytes}]}, and the reason where there are none.
 Json cuda_facts() {
-  Json facts{{"devices", Json::array()}};
+  Json facts{{"code", cuda::device_code_text()}, {"nvrtc", cuda::nvrtc_text()}, {"devices", Json::array()}};
   std::string problem;
   const auto driver = cuda::open_cuda(problem);
   if (driver == nullptr) facts["reason"] = problem;
@@ -117,6 +120,8 @@ int print_info(bool as_json, VerbCall& call) {
            << fmt::format("{:<16}{} in use, host has {}\n", "features", cpu_features_text(device.features),
                           cpu_features_text(device.host))
            << fmt::format("{:<16}{}\n", "threads", device.threads);
+  call.out << fmt::format("{:<16}{}\n", "cuda code", info["cuda"]["code"].get<std::string>());
+  call.out << fmt::format("{:<16}{}\n", "nvrtc", info["cuda"]["nvrtc"].get<std::string>());
   for (const Json& found : info["cuda"]["devices"])
     call.out << fmt::format("{:<16}{}\n", "cuda", cuda_device_text(found));
   if (info["cuda"].contains("reason"))

@@ -79,9 +79,9 @@ MemoryCounts Driver::memory(int device) {
   return counts;
 }
 
-void Driver::synchronise_device(int device) {
+void Driver::synchronize_device(int device) {
   const OnDevice on_device(*this, device, "cuCtxSynchronize");
-  check(calls_->synchronise_device(), "cuCtxSynchronize", device);
+  check(calls_->synchronize_device(), "cuCtxSynchronize", device);
 }
 
 std::string Driver::last_error(int device) const {
@@ -170,17 +170,17 @@ void Driver::destroy(Stream stream) {
   check(calls_->destroy_stream(take(stream, kCall)), kCall, stream.device);
 }
 
-void Driver::synchronise(Stream stream) {
+void Driver::synchronize(Stream stream) {
   const OnDevice on_device(*this, stream.device, "cuStreamSynchronize");
-  check(calls_->synchronise_stream(find(stream, "cuStreamSynchronize")), "cuStreamSynchronize", stream.device);
+  check(calls_->synchronize_stream(find(stream, "cuStreamSynchronize")), "cuStreamSynchronize", stream.device);
 }
 
 // -- events
 
-Event Driver::create_event(int device) {
+Event Driver::create_event(int device, bool is_timed) {
   const OnDevice on_device(*this, device, "cuEventCreate");
   EventObject* event = nullptr;
-  check(calls_->create_event(event), "cuEventCreate", device);
+  check(calls_->create_event(is_timed, event), "cuEventCreate", device);
   return add(device, event);
 }
 
@@ -209,9 +209,18 @@ bool Driver::is_done(Event event) {
   return true;
 }
 
-void Driver::synchronise(Event event) {
+void Driver::synchronize(Event event) {
   const OnDevice on_device(*this, event.device, "cuEventSynchronize");
-  check(calls_->synchronise_event(find(event, "cuEventSynchronize")), "cuEventSynchronize", event.device);
+  check(calls_->synchronize_event(find(event, "cuEventSynchronize")), "cuEventSynchronize", event.device);
+}
+
+float Driver::milliseconds_between(Event from, Event to) {
+  constexpr const char* kCall = "cuEventElapsedTime";
+  const OnDevice on_device(*this, from.device, kCall);
+  if (from.device != to.device) refuse(kCall, from.device, "one of its events is of " + device_name(to.device));
+  float milliseconds = 0;
+  check(calls_->measure_time(find(from, kCall), find(to, kCall), milliseconds), kCall, from.device);
+  return milliseconds;
 }
 
 }  // namespace weft::cuda

@@ -75,7 +75,7 @@ class Driver {
   std::string device_name(int device) const;  // cuda:0
   MemoryCounts memory(int device);
   // Waits for everything that was queued there.
-  void synchronise_device(int device);
+  void synchronize_device(int device);
   // A kernel that fails takes its device with it: every call there answers the same error from then on. This is that
   // error's message, "" for a device that works.
   std::string last_error(int device) const;
@@ -95,10 +95,10 @@ class Driver {
   Stream create_stream(int device, bool joins_default = false);
   // Not while it captures. What was queued on it still runs.
   void destroy(Stream stream);
-  void synchronise(Stream stream);
+  void synchronize(Stream stream);
 
   // -- events
-  Event create_event(int device);
+  Event create_event(int device, bool is_timed = false);
   void destroy(Event event);
   // The event stands for what the stream was given so far. Both are of one device.
   void record(Event event, Stream stream);
@@ -106,7 +106,10 @@ class Driver {
   // The event may be of another device.
   void wait(Stream stream, Event event);
   bool is_done(Event event);
-  void synchronise(Event event);
+  void synchronize(Event event);
+  // Between two timed events, which were recorded and are reached. A fake device has no clock and counts a microsecond
+  // for each piece of work that it did.
+  float milliseconds_between(Event from, Event to);
 
   // -- memory
   // 256-byte aligned, contents undefined; null for 0 bytes. May be used by what is queued on the stream from now on, or
@@ -114,7 +117,11 @@ class Driver {
   void* allocate(Stream stream, std::size_t bytes);
   // What is queued on the stream from now on may not use it. Null is ignored.
   void release(Stream stream, void* address);
-  // The device that the memory is of; nothing for the host's.
+  // Memory of the host that every device uses, too; contents undefined, null for 0 bytes. Not in a capture.
+  void* allocate_host(int device, std::size_t bytes);
+  // Nothing queued may use it any more. Null is ignored.
+  void release_host(int device, void* address);
+  // The device that the memory is of; nothing for the host's but for what allocate_host gave.
   std::optional<int> device_of(const void* address);
   // Between memory of devices and the host. The host's must stay, and stay as it is, until the copy ran.
   void copy(Stream stream, void* to, const void* from, std::size_t bytes);
@@ -134,6 +141,8 @@ class Driver {
   void launch(Stream stream, Function function, const LaunchSize& size, const Arguments& arguments) {
     launch(stream, function, size, std::as_bytes(std::span(&arguments, 1)));
   }
+  // What `data` points to must stay until the function ran; in a capture, as long as what is made of the graph.
+  void launch_host(Stream stream, HostFunction function, void* data);
 
   // -- captured graphs
   // Until end_capture what is queued on the stream, and on streams that wait for events of it, is not run but kept.

@@ -23,6 +23,7 @@ enum class Status : int {
   invalid_image = 200,
   invalid_context = 201,  // of a device that is not current
   no_binary_for_gpu = 209,
+  invalid_handle = 400,
   illegal_state = 401,
   not_found = 500,
   not_ready = 600,
@@ -67,6 +68,9 @@ struct LaunchSize {
   bool operator==(const LaunchSize&) const = default;
 };
 
+// Runs on a thread of the driver; throws nothing and calls nothing of the driver.
+using HostFunction = void (*)(void* data);
+
 // Each backend has its own.
 struct StreamObject;
 struct EventObject;
@@ -88,23 +92,27 @@ class DriverCalls {
   virtual Status count_memory(MemoryCounts& counts) = 0;
   // Ends everything of the device, streams and memory included, and leaves it as if it was never used.
   virtual Status reset(int device) = 0;
-  virtual Status synchronise_device() = 0;
+  virtual Status synchronize_device() = 0;
 
   // `joins_default`: it waits for the device's default stream, and is waited for.
   virtual Status create_stream(bool joins_default, StreamObject*& stream) = 0;
   virtual Status default_stream(int device, StreamObject*& stream) = 0;
   virtual Status destroy_stream(StreamObject* stream) = 0;
-  virtual Status synchronise_stream(StreamObject* stream) = 0;
+  virtual Status synchronize_stream(StreamObject* stream) = 0;
 
-  virtual Status create_event(EventObject*& event) = 0;
+  virtual Status create_event(bool is_timed, EventObject*& event) = 0;
   virtual Status destroy_event(EventObject* event) = 0;
   virtual Status record_event(EventObject* event, StreamObject* stream) = 0;
   virtual Status wait_for_event(StreamObject* stream, EventObject* event) = 0;
   virtual Status query_event(EventObject* event) = 0;  // not_ready while it is not reached
-  virtual Status synchronise_event(EventObject* event) = 0;
+  virtual Status synchronize_event(EventObject* event) = 0;
+  // Between two timed events that were reached; invalid_handle for others, not_ready while one is not reached.
+  virtual Status measure_time(EventObject* from, EventObject* to, float& milliseconds) = 0;
 
   virtual Status allocate(StreamObject* stream, std::size_t bytes, void*& address) = 0;
   virtual Status release(StreamObject* stream, void* address) = 0;
+  virtual Status allocate_host(std::size_t bytes, void*& address) = 0;
+  virtual Status release_host(void* address) = 0;
   virtual Status find_device(const void* address, int& device) = 0;
   virtual Status copy(StreamObject* stream, void* to, const void* from, std::size_t bytes) = 0;
   virtual Status fill(StreamObject* stream, void* to, std::uint8_t value, std::size_t bytes) = 0;
@@ -116,6 +124,7 @@ class DriverCalls {
                                std::uint32_t shared_bytes, FunctionObject*& function) = 0;
   virtual Status launch(StreamObject* stream, FunctionObject* function, const LaunchSize& size,
                         std::span<const std::byte> arguments) = 0;
+  virtual Status launch_host(StreamObject* stream, HostFunction function, void* data) = 0;
 
   virtual Status begin_capture(StreamObject* stream) = 0;
   virtual Status end_capture(StreamObject* stream, GraphObject*& graph) = 0;

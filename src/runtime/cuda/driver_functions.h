@@ -58,8 +58,11 @@ struct GraphUpdateResult {  // CUgraphExecUpdateResultInfo
   FUNCTION(cuEventRecord, EventObject* event, StreamObject* stream)                                                  \
   FUNCTION(cuEventQuery, EventObject* event)                                                                         \
   FUNCTION(cuEventSynchronize, EventObject* event)                                                                   \
+  FUNCTION(cuEventElapsedTime, float* milliseconds, EventObject* from, EventObject* to)                              \
   FUNCTION(cuMemAllocAsync, DeviceAddress* address, std::size_t bytes, StreamObject* stream)                         \
   FUNCTION(cuMemFreeAsync, DeviceAddress address, StreamObject* stream)                                              \
+  FUNCTION(cuMemHostAlloc, void** address, std::size_t bytes, unsigned flags)                                        \
+  FUNCTION(cuMemFreeHost, void* address)                                                                             \
   FUNCTION(cuPointerGetAttribute, void* value, int attribute, DeviceAddress address)                                 \
   FUNCTION(cuMemcpyAsync, DeviceAddress to, DeviceAddress from, std::size_t bytes, StreamObject* stream)             \
   FUNCTION(cuMemsetD8Async, DeviceAddress to, unsigned char value, std::size_t bytes, StreamObject* stream)          \
@@ -70,6 +73,7 @@ struct GraphUpdateResult {  // CUgraphExecUpdateResultInfo
   FUNCTION(cuLaunchKernel, FunctionObject* function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,        \
            unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes, StreamObject* stream,  \
            void** parameters, void** extra)                                                                          \
+  FUNCTION(cuLaunchHostFunc, StreamObject* stream, HostFunction function, void* data)                                \
   FUNCTION(cuGraphInstantiateWithFlags, ExecutableObject** executable, GraphObject* graph, unsigned long long flags) \
   FUNCTION(cuGraphExecUpdate_v2, ExecutableObject* executable, GraphObject* graph, GraphUpdateResult* result)        \
   FUNCTION(cuGraphGetNodes, GraphObject* graph, NodeObject** nodes, std::size_t* count)                              \

@@ -19,7 +19,8 @@ constexpr int kPointerDeviceOrdinal = 9;
 constexpr int kPoolReleaseThreshold = 4;
 constexpr int kGraphMemoryReserved = 2;
 constexpr int kFunctionMaxDynamicSharedBytes = 8;
-constexpr unsigned kStreamJoinsDefault = 0, kStreamNonBlocking = 1, kEventDisableTiming = 2;
+constexpr unsigned kStreamJoinsDefault = 0, kStreamNonBlocking = 1, kEventDefault = 0, kEventDisableTiming = 2;
+constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 constexpr int kCaptureThreadLocal = 1;
 
 // What an executable graph's update was refused for, by its number.
@@ -55,7 +56,7 @@ class LibraryCalls : public DriverCalls {
   Status set_current(int device) override;
   Status count_memory(MemoryCounts& counts) override { return driver_.cuMemGetInfo_v2(&counts.free, &counts.total); }
   Status reset(int device) override;
-  Status synchronise_device() override { return driver_.cuCtxSynchronize(); }
+  Status synchronize_device() override { return driver_.cuCtxSynchronize(); }
 
   Status create_stream(bool joins_default, StreamObject*& stream) override {
     return driver_.cuStreamCreate(&stream, joins_default ? kStreamJoinsDefault : kStreamNonBlocking);
@@ -65,9 +66,11 @@ class LibraryCalls : public DriverCalls {
     return Status::success;
   }
   Status destroy_stream(StreamObject* stream) override { return driver_.cuStreamDestroy_v2(stream); }
-  Status synchronise_stream(StreamObject* stream) override { return driver_.cuStreamSynchronize(stream); }
+  Status synchronize_stream(StreamObject* stream) override { return driver_.cuStreamSynchronize(stream); }
 
-  Status create_event(EventObject*& event) override { return driver_.cuEventCreate(&event, kEventDisableTiming); }
+  Status create_event(bool is_timed, EventObject*& event) override {
+    return driver_.cuEventCreate(&event, is_timed ? kEventDefault : kEventDisableTiming);
+  }
   Status destroy_event(EventObject* event) override { return driver_.cuEventDestroy_v2(event); }
   Status record_event(EventObject* event, StreamObject* stream) override {
     return driver_.cuEventRecord(event, stream);
@@ -76,7 +79,10 @@ class LibraryCalls : public DriverCalls {
     return driver_.cuStreamWaitEvent(stream, event, 0);
   }
   Status query_event(EventObject* event) override { return driver_.cuEventQuery(event); }
-  Status synchronise_event(EventObject* event) override { return driver_.cuEventSynchronize(event); }
+  Status synchronize_event(EventObject* event) override { return driver_.cuEventSynchronize(event); }
+  Status measure_time(EventObject* from, EventObject* to, float& milliseconds) override {
+    return driver_.cuEventElapsedTime(&milliseconds, from, to);
+  }
 
   Status allocate(StreamObject* stream, std::size_t bytes, void*& address) override {
     DeviceAddress allocated = 0;
@@ -87,6 +93,10 @@ class LibraryCalls : public DriverCalls {
   Status release(StreamObject* stream, void* address) override {
     return driver_.cuMemFreeAsync(number_of(address), stream);
   }
+  Status allocate_host(std::size_t bytes, void*& address) override {
+    return driver_.cuMemHostAlloc(&address, bytes, kHostPortable | kHostMapped);
+  }
+  Status release_host(void* address) override { return driver_.cuMemFreeHost(address); }
   Status find_device(const void* address, int& device) override {
     return driver_.cuPointerGetAttribute(&device, kPointerDeviceOrdinal, number_of(address));
   }
@@ -103,6 +113,9 @@ class LibraryCalls : public DriverCalls {
                        std::uint32_t shared_bytes, FunctionObject*& function) override;
   Status launch(StreamObject* stream, FunctionObject* function, const LaunchSize& size,
                 std::span<const std::byte> arguments) override;
+  Status launch_host(StreamObject* stream, HostFunction function, void* data) override {
+    return driver_.cuLaunchHostFunc(stream, function, data);
+  }
 
   Status begin_capture(StreamObject* stream) override {
     return driver_.cuStreamBeginCapture_v2(stream, kCaptureThreadLocal);

@@ -21,6 +21,18 @@ void Driver::release(Stream stream, void* address) {
   if (address != nullptr) check(calls_->release(on, address), kCall, stream.device);
 }
 
+void* Driver::allocate_host(int device, std::size_t bytes) {
+  const OnDevice on_device(*this, device, "cuMemHostAlloc");
+  void* address = nullptr;
+  if (bytes > 0) check(calls_->allocate_host(bytes, address), "cuMemHostAlloc", device, bytes);
+  return address;
+}
+
+void Driver::release_host(int device, void* address) {
+  const OnDevice on_device(*this, device, "cuMemFreeHost");
+  if (address != nullptr) check(calls_->release_host(address), "cuMemFreeHost", device);
+}
+
 std::optional<int> Driver::device_of(const void* address) {
   const int asked_on = current_device();
   int device = 0;
@@ -84,6 +96,11 @@ void Driver::launch(Stream stream, Function function, const LaunchSize& size, st
   if (function.device != stream.device)
     refuse(kCall, stream.device, "its function is of " + device_name(function.device));
   check(calls_->launch(on, object, size, arguments), kCall, stream.device);
+}
+
+void Driver::launch_host(Stream stream, HostFunction function, void* data) {
+  constexpr const char* kCall = "cuLaunchHostFunc";
+  check(calls_->launch_host(find_current(stream, kCall), function, data), kCall, stream.device);
 }
 
 // -- captured graphs

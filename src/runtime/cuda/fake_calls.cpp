@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "base/error.h"
+
 namespace weft::cuda {
 namespace {
 
@@ -19,6 +21,7 @@ constexpr StatusName kStatusNames[] = {
     {Status::invalid_image, "CUDA_ERROR_INVALID_IMAGE, device kernel image is invalid"},
     {Status::invalid_context, "CUDA_ERROR_INVALID_CONTEXT, invalid device context"},
     {Status::no_binary_for_gpu, "CUDA_ERROR_NO_BINARY_FOR_GPU, no kernel image is available for the device"},
+    {Status::invalid_handle, "CUDA_ERROR_INVALID_HANDLE, invalid resource handle"},
     {Status::illegal_state, "CUDA_ERROR_ILLEGAL_STATE, the operation cannot be performed in the present state"},
     {Status::not_found, "CUDA_ERROR_NOT_FOUND, named symbol not found"},
     {Status::not_ready, "CUDA_ERROR_NOT_READY, device not ready"},
@@ -60,8 +63,14 @@ std::string FakeCalls::explain(Status status) {
   return words.empty() ? text : text + ": " + words;
 }
 
+// Host functions run under the lock.
+std::unique_lock<std::mutex> FakeCalls::lock_calls() {
+  CHECK(!thread_->is_in_host_function, "a host function called the driver");
+  return std::unique_lock(mutex_);
+}
+
 std::unique_lock<std::mutex> FakeCalls::begin_call() {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock = lock_calls();
   thread_->words.clear();
   return lock;
 }
@@ -129,7 +138,7 @@ Status FakeCalls::set_current(int device) {
 }
 
 Status FakeCalls::count_memory(MemoryCounts& counts) {
-  const std::lock_guard lock(mutex_);  // leaves the words of the call that asks what is free
+  const auto lock = lock_calls();  // leaves the words of the call that asks what is free
   int device = 0;
   if (const Status status = current_device(device); status != Status::success) return status;
   counts = {.free = free_bytes(device), .total = settings_.memory_bytes};
@@ -156,7 +165,7 @@ Status FakeCalls::reset(int device) {
   return Status::success;
 }
 
-Status FakeCalls::synchronise_device() {
+Status FakeCalls::synchronize_device() {
   const auto lock = begin_call();
   int device = 0;
   if (const Status status = current_device(device); status != Status::success) return status;
@@ -236,7 +245,7 @@ Status FakeCalls::run_until(const std::vector<WorkPointer>& works, int device) {
   return check_memory(device);
 }
 
-Status FakeCalls::synchronise_stream(StreamObject* stream) {
+Status FakeCalls::synchronize_stream(StreamObject* stream) {
   const auto lock = begin_call();
   if (const Status status = check_stream(stream); status != Status::success) return status;
   if (stream->capture != nullptr)
@@ -247,12 +256,13 @@ Status FakeCalls::synchronise_stream(StreamObject* stream) {
 
 // -- events
 
-Status FakeCalls::create_event(EventObject*& event) {
+Status FakeCalls::create_event(bool is_timed, EventObject*& event) {
   const auto lock = begin_call();
   int device = 0;
   if (const Status status = current_device(device); status != Status::success) return status;
   auto made = std::make_unique<EventObject>();
   made->device = device;
+  made->is_timed = is_timed;
   event = keep(device, std::move(made));
   return Status::success;
 }
@@ -302,12 +312,31 @@ Status FakeCalls::query_event(EventObject* event) {
   return is_done ? fault_of(event->device) : Status::not_ready;
 }
 
-Status FakeCalls::synchronise_event(EventObject* event) {
+Status FakeCalls::synchronize_event(EventObject* event) {
   const auto lock = begin_call();
   if (const Status fault = fault_of(event->device); fault != Status::success) return fault;
   if (event->capture != nullptr)
     return invalidate(*event->capture, Status::captured_event, "the host waits for an event of a capture");
   return run_until(event->works, event->device);
+}
+
+Status FakeCalls::measure_time(EventObject* from, EventObject* to, float& milliseconds) {
+  const auto lock = begin_call();
+  if (const Status fault = fault_of(from->device); fault != Status::success) return fault;
+  std::uint64_t done_at[2] = {};
+  for (const int end : {0, 1}) {
+    const EventObject& event = end == 0 ? *from : *to;
+    if (!event.is_timed) return answer(Status::invalid_handle, "an event was made without timing");
+    if (event.capture != nullptr) return answer(Status::invalid_handle, "an event was recorded in a capture");
+    if (event.works.empty()) return answer(Status::invalid_handle, "an event was never recorded");
+    for (const WorkPointer& work : event.works) {
+      if (!work->is_done) return Status::not_ready;
+      done_at[end] = std::max(done_at[end], work->done_at);
+    }
+  }
+  constexpr float kMillisecondsOfWork = 1e-3f;
+  milliseconds = (static_cast<float>(done_at[1]) - static_cast<float>(done_at[0])) * kMillisecondsOfWork;
+  return Status::success;
 }
 
 std::unique_ptr<Driver> open_fake_device(FakeSettings settings) {

@@ -2,13 +2,13 @@
 
 // The fake device's side of the driver's calls (runtime/cuda/fake_device.h says what it is for).
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "runtime/cuda/fake_device.h"
@@ -55,7 +55,7 @@ struct ExecutableObject {
 
 struct FakeCapture {
   StreamObject* origin = nullptr;
-  std::thread::id thread;
+  std::uint64_t thread = 0;  // its number, which no other thread ever has
   std::set<StreamObject*> members;
   GraphObject graph;
   std::string fault;  // why it is invalid
@@ -74,6 +74,7 @@ struct StreamObject {
 
 struct EventObject {
   int device = 0;
+  bool is_timed = false;
   std::vector<WorkPointer> works;
   std::shared_ptr<FakeCapture> capture;  // that it was recorded in
   std::vector<std::size_t> nodes;
@@ -101,22 +102,25 @@ class FakeCalls : public DriverCalls {
   Status set_current(int device) override;
   Status count_memory(MemoryCounts& counts) override;
   Status reset(int device) override;
-  Status synchronise_device() override;
+  Status synchronize_device() override;
 
   Status create_stream(bool joins_default, StreamObject*& stream) override;
   Status default_stream(int device, StreamObject*& stream) override;
   Status destroy_stream(StreamObject* stream) override;
-  Status synchronise_stream(StreamObject* stream) override;
+  Status synchronize_stream(StreamObject* stream) override;
 
-  Status create_event(EventObject*& event) override;
+  Status create_event(bool is_timed, EventObject*& event) override;
   Status destroy_event(EventObject* event) override;
   Status record_event(EventObject* event, StreamObject* stream) override;
   Status wait_for_event(StreamObject* stream, EventObject* event) override;
   Status query_event(EventObject* event) override;
-  Status synchronise_event(EventObject* event) override;
+  Status synchronize_event(EventObject* event) override;
+  Status measure_time(EventObject* from, EventObject* to, float& milliseconds) override;
 
   Status allocate(StreamObject* stream, std::size_t bytes, void*& address) override;
   Status release(StreamObject* stream, void* address) override;
+  Status allocate_host(std::size_t bytes, void*& address) override;
+  Status release_host(void* address) override;
   Status find_device(const void* address, int& device) override;
   Status copy(StreamObject* stream, void* to, const void* from, std::size_t bytes) override;
   Status fill(StreamObject* stream, void* to, std::uint8_t value, std::size_t bytes) override;
@@ -127,6 +131,7 @@ class FakeCalls : public DriverCalls {
                        std::uint32_t shared_bytes, FunctionObject*& function) override;
   Status launch(StreamObject* stream, FunctionObject* function, const LaunchSize& size,
                 std::span<const std::byte> arguments) override;
+  Status launch_host(StreamObject* stream, HostFunction function, void* data) override;
 
   Status begin_capture(StreamObject* stream) override;
   Status end_capture(StreamObject* stream, GraphObject*& graph) override;
@@ -144,13 +149,21 @@ class FakeCalls : public DriverCalls {
     StreamObject default_stream;
     Status fault = Status::success;  // what every call answers, once a kernel failed
     std::string fault_words;
-    std::size_t graph_bytes = 0;  // held for the memory of graphs
+    std::size_t graph_bytes = 0;       // held for the memory of graphs
+    std::size_t executable_bytes = 0;  // that executables take themselves
     std::uint64_t resets = 0;
   };
   struct Thread {
     std::optional<int> device;
     std::uint64_t resets = 0;  // that the device had when it became current
     std::string words;         // of the last call
+    bool is_in_host_function = false;
+    std::uint64_t number = new_number();
+
+    static std::uint64_t new_number() {
+      static std::atomic<std::uint64_t> last = 0;
+      return ++last;
+    }
   };
   struct GraphLaunch {
     int device;
@@ -161,6 +174,7 @@ class FakeCalls : public DriverCalls {
 
   // One at a time, and the words of the last one of its thread forgotten.
   std::unique_lock<std::mutex> begin_call();
+  std::unique_lock<std::mutex> lock_calls();
   Status answer(Status status, std::string words);
   // The device, or invalid_context on a thread that has none.
   Status current_device(int& device);
@@ -183,6 +197,7 @@ class FakeCalls : public DriverCalls {
   // fake_run.cpp
   void run(const FakeOperation& operation);
   Status run_checked(const FakeOperation& operation, std::string& words);
+  Status run_host(const FakeOperation& operation, std::string& words);
   void break_device(int device, Status status, const std::string& words);
   std::size_t free_bytes(int device) const;
 

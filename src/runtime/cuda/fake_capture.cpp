@@ -23,7 +23,7 @@ Status FakeCalls::refuse_in_capture(StreamObject* stream, const std::string& wor
 
 Status FakeCalls::refuse_while_capturing(const std::string& words) {
   for (const std::shared_ptr<FakeCapture>& capture : captures_)
-    if (capture->thread == std::this_thread::get_id()) return invalidate(*capture, Status::capture_unsupported, words);
+    if (capture->thread == thread_->number) return invalidate(*capture, Status::capture_unsupported, words);
   return Status::success;
 }
 
@@ -51,7 +51,7 @@ Status FakeCalls::begin_capture(StreamObject* stream) {
     return invalidate(*stream->capture, Status::illegal_state, "the stream is in a capture");
   auto capture = std::make_shared<FakeCapture>();
   capture->origin = stream;
-  capture->thread = std::this_thread::get_id();
+  capture->thread = thread_->number;
   capture->members = {stream};
   capture->graph.device = stream->device;
   capture->graph.memory = std::make_shared<FakeGraphMemory>(memory_);
@@ -115,7 +115,7 @@ Status FakeCalls::end_capture(StreamObject* stream, GraphObject*& graph) {
   if (capture == nullptr) return answer(Status::illegal_state, "the stream is in no capture");
   if (capture->origin != stream)
     return invalidate(*capture, Status::capture_unmatched, "it is ended on a stream that it was not begun on");
-  if (capture->thread != std::this_thread::get_id())
+  if (capture->thread != thread_->number)
     return invalidate(*capture, Status::capture_wrong_thread, "it is ended on a thread that did not begin it");
   const std::size_t reached = count_reached(capture->graph, stream->captured_after);
   leave(*capture);
@@ -142,7 +142,7 @@ Status FakeCalls::allocate_captured(StreamObject* stream, std::size_t bytes, voi
   const std::size_t held = devices_[static_cast<std::size_t>(stream->device)].graph_bytes;
   if (needed > held + free_bytes(stream->device))
     return invalidate(*stream->capture, Status::out_of_memory, "no memory for what a capture allocates");
-  void* const added = memory_.add(stream->device, bytes, true);
+  void* const added = memory_.add(stream->device, bytes, FakeMemory::Kind::graph);
   const Status status = enqueue(stream, {.kind = FakeOperation::Kind::allocate, .to = added, .bytes = bytes});
   if (status != Status::success) {
     memory_.remove(added);
@@ -185,6 +185,13 @@ Status FakeCalls::instantiate(GraphObject* graph, ExecutableObject*& executable)
   if (const Status fault = fault_of(graph->device); fault != Status::success) return fault;
   if (!graph->memory->addresses.empty() && graph->memory->executables > 0)
     return answer(Status::not_supported, "a graph that allocates memory has one executable at a time");
+  std::size_t& taken = devices_[static_cast<std::size_t>(graph->device)].executable_bytes;
+  const std::size_t bytes = graph->nodes.size() * settings_.node_bytes;
+  if (bytes > free_bytes(graph->device)) queue_.run_device(graph->device);
+  if (bytes > free_bytes(graph->device))
+    return answer(Status::out_of_memory,
+                  fmt::format("an executable of {} nodes takes {} bytes", graph->nodes.size(), bytes));
+  taken += bytes;
   auto made = std::make_unique<ExecutableObject>();
   made->device = graph->device;
   made->nodes = graph->nodes;
@@ -270,6 +277,8 @@ Status FakeCalls::hold_graph_memory(const StreamObject& stream, const Executable
 
 Status FakeCalls::destroy_executable(ExecutableObject* executable) {
   const auto lock = begin_call();
+  devices_[static_cast<std::size_t>(executable->device)].executable_bytes -=
+      executable->nodes.size() * settings_.node_bytes;
   return forget(executable);
 }
 

@@ -62,6 +62,7 @@ struct FakeSettings {
   std::uint64_t seed = 1;  // of the order
   int compute_capability = 90;
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
+  std::size_t node_bytes = 0;                       // of the device, for each node of an executable graph
   std::vector<FakeKernel> kernels = {};             // that modules define
 };
 

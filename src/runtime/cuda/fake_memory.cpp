@@ -18,18 +18,19 @@ constexpr std::size_t kMostReleased = std::size_t{64} << 20;
 constexpr int kNeverWritten = 0xcd, kReleased = 0xdd, kBehindTheEnd = 0xfb;
 
 bool holds_only(const std::byte* first, std::size_t bytes, int value) {
-  return std::all_of(first, first + bytes, [&](std::byte byte) { return static_cast<int>(byte) == value; });
+  // Each byte is the one behind it: megabytes are looked at in every wait.
+  return bytes == 0 || (static_cast<int>(*first) == value && std::memcmp(first, first + 1, bytes - 1) == 0);
 }
 
 }  // namespace
 
-void* FakeMemory::add(int device, std::size_t bytes, bool of_graph) {
+void* FakeMemory::add(int device, std::size_t bytes, Kind kind) {
   const std::size_t whole = (bytes + kBehind + kAlignment - 1) / kAlignment * kAlignment;
   auto* block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole));
   if (block == nullptr) fail_device("[memory] wanted {} bytes for a fake device, but the system has no more", bytes);
   std::memset(block, kNeverWritten, bytes);
   std::memset(block + bytes, kBehindTheEnd, kBehind);
-  regions_[reinterpret_cast<std::uintptr_t>(block)] = {{block, std::free}, bytes, device, of_graph, State::waiting};
+  regions_[reinterpret_cast<std::uintptr_t>(block)] = {{block, std::free}, bytes, device, kind, State::waiting};
   return block;
 }
 
@@ -45,7 +46,7 @@ void FakeMemory::end(void* address) {
   if (found == regions_.end()) return;
   std::memset(address, kReleased, found->second.bytes);
   found->second.state = State::released;
-  if (found->second.of_graph) return;  // its place is used again
+  if (found->second.kind == Kind::graph) return;  // its place is used again
   released_[++releases_] = found->first;
   released_bytes_ += found->second.bytes;
   while (released_bytes_ > kMostReleased && released_.size() > 1) drop_oldest();
@@ -87,6 +88,11 @@ std::size_t FakeMemory::size_of(const void* address) const {
   return found == regions_.end() ? 0 : found->second.bytes;
 }
 
+bool FakeMemory::is_of_host(const void* address) const {
+  const auto found = regions_.find(reinterpret_cast<std::uintptr_t>(address));
+  return found != regions_.end() && found->second.kind == Kind::host;
+}
+
 bool FakeMemory::is_in_bounds(const void* address, std::size_t bytes) const {
   const auto* found = find(address);
   if (found == nullptr) return true;
@@ -97,7 +103,7 @@ bool FakeMemory::is_in_bounds(const void* address, std::size_t bytes) const {
 std::string FakeMemory::fault(const void* address, std::size_t bytes, int device) const {
   const auto* found = find(address);
   if (found == nullptr) return fmt::format("{} bytes at {} are not the device's memory", bytes, address);
-  if (found->second.device != device)
+  if (found->second.device != device && found->second.kind != Kind::host)
     return fmt::format("{} bytes at {} are the memory of device {}, but it runs on device {}", bytes, address,
                        found->second.device, device);
   return copy_fault(address, bytes);
@@ -118,7 +124,8 @@ std::string FakeMemory::copy_fault(const void* address, std::size_t bytes) const
 std::vector<std::span<std::byte>> FakeMemory::usable(int device) const {
   std::vector<std::span<std::byte>> found;
   for (const auto& [address, region] : regions_)
-    if (region.device == device && region.state == State::usable) found.push_back({region.block.get(), region.bytes});
+    if ((region.device == device || region.kind == Kind::host) && region.state == State::usable)
+      found.push_back({region.block.get(), region.bytes});
   return found;
 }
 
@@ -138,7 +145,8 @@ std::string FakeMemory::spoiled(int device) const {
 std::size_t FakeMemory::used(int device) const {
   std::size_t bytes = 0;
   for (const auto& [address, region] : regions_)
-    if (region.device == device && region.state != State::released && !region.of_graph) bytes += region.bytes;
+    if (region.device == device && region.state != State::released && region.kind == Kind::device)
+      bytes += region.bytes;
   return bytes;
 }
 

@@ -15,8 +15,10 @@ namespace weft::cuda {
 
 class FakeMemory {
  public:
-  // 256-byte aligned. It may be used once begin() ran. A graph's is not counted: its owner says what graphs take.
-  void* add(int device, std::size_t bytes, bool of_graph = false);
+  enum class Kind : std::uint8_t { device, graph, host };
+  // 256-byte aligned. It may be used once begin() ran; every device may use the host's. A graph's and the host's are
+  // not counted: its owner says what graphs take.
+  void* add(int device, std::size_t bytes, Kind kind = Kind::device);
   // Contents become undefined, and may be used.
   void begin(void* address);
   // May not be used any more; the place stays for a while, so that a late use shows.
@@ -25,10 +27,12 @@ class FakeMemory {
   void remove_device(int device);
 
   bool is_known(const void* address) const { return find(address) != nullptr; }
-  // The device it was allocated on; -1 for the host's memory, and for what was released.
+  // The device it was allocated on; -1 for other memory of the host, and for what was released.
   int device_of(const void* address) const;
   // The size of the allocation that starts there; 0 for none.
   std::size_t size_of(const void* address) const;
+  // Whether add() made it as the host's.
+  bool is_of_host(const void* address) const;
   // Whether the bytes lie in no allocation, or in one and not beyond its end.
   bool is_in_bounds(const void* address, std::size_t bytes) const;
   // Why a kernel on `device` may not use the bytes; "" when it may. They must be device memory.
@@ -40,7 +44,7 @@ class FakeMemory {
   // What was written where nothing may be written; "" for nothing. Looks at all memory of the device.
   std::string spoiled(int device) const;
 
-  std::size_t used(int device) const;  // bytes that are not released, without those of graphs
+  std::size_t used(int device) const;  // bytes of the device itself that are not released, without those of graphs
 
  private:
   enum class State : std::uint8_t { waiting, usable, released };
@@ -48,7 +52,7 @@ class FakeMemory {
     std::shared_ptr<std::byte> block;
     std::size_t bytes = 0;
     int device = 0;
-    bool of_graph = false;
+    Kind kind = Kind::device;
     State state = State::waiting;
   };
   using Regions = std::map<std::uintptr_t, Region>;

@@ -64,6 +64,8 @@ Status FakeCalls::run_checked(const FakeOperation& operation, std::string& words
       if (!words.empty()) break;
       std::memset(operation.to, operation.value, operation.bytes);
       return Status::success;
+    case FakeOperation::Kind::host:
+      return run_host(operation, words);
     case FakeOperation::Kind::kernel:
       if (!operation.function->is_loaded) {
         words = "its module was unloaded before it ran";
@@ -83,10 +85,22 @@ Status FakeCalls::run_checked(const FakeOperation& operation, std::string& words
   return Status::illegal_address;
 }
 
+Status FakeCalls::run_host(const FakeOperation& operation, std::string& words) {
+  thread_->is_in_host_function = true;
+  try {
+    operation.host(operation.host_data);
+  } catch (const std::exception& fault) {
+    words = fmt::format("a host function threw: {}", fault.what());
+  }
+  thread_->is_in_host_function = false;
+  return words.empty() ? Status::success : Status::launch_failed;
+}
+
 // -- memory
 
 std::size_t FakeCalls::free_bytes(int device) const {
-  const std::size_t taken = memory_.used(device) + devices_[static_cast<std::size_t>(device)].graph_bytes;
+  const Device& of = devices_[static_cast<std::size_t>(device)];
+  const std::size_t taken = memory_.used(device) + of.graph_bytes + of.executable_bytes;
   return taken >= settings_.memory_bytes ? 0 : settings_.memory_bytes - taken;
 }
 
@@ -108,13 +122,38 @@ Status FakeCalls::allocate(StreamObject* stream, std::size_t bytes, void*& addre
 Status FakeCalls::release(StreamObject* stream, void* address) {
   const auto lock = begin_call();
   if (stream->capture != nullptr) return release_captured(stream, address);
-  if (memory_.size_of(address) == 0 || releasing_.contains(address))
+  if (memory_.size_of(address) == 0 || releasing_.contains(address) || memory_.is_of_host(address))
     return answer(Status::invalid_value, "nothing was allocated there, or it was released before");
   if (memory_.device_of(address) != stream->device)
     return answer(Status::invalid_value, "the memory is not of the stream's device");
   const Status status = enqueue(stream, {.kind = FakeOperation::Kind::release, .to = address});
   if (status == Status::success) releasing_.insert(address);
   return status;
+}
+
+Status FakeCalls::allocate_host(std::size_t bytes, void*& address) {
+  const auto lock = begin_call();
+  int device = 0;
+  if (const Status status = current_device(device); status != Status::success) return status;
+  if (const Status status = refuse_while_capturing("memory of the host is allocated in a capture");
+      status != Status::success)
+    return status;
+  address = memory_.add(device, bytes, FakeMemory::Kind::host);
+  releasing_.erase(address);
+  memory_.begin(address);
+  return Status::success;
+}
+
+Status FakeCalls::release_host(void* address) {
+  const auto lock = begin_call();
+  if (!memory_.is_of_host(address) || releasing_.contains(address))
+    return answer(Status::invalid_value, "no memory of the host was allocated there, or it was released before");
+  if (const Status status = refuse_while_capturing("memory of the host is released in a capture");
+      status != Status::success)
+    return status;
+  releasing_.insert(address);
+  memory_.end(address);
+  return Status::success;
 }
 
 Status FakeCalls::find_device(const void* address, int& device) {
@@ -205,6 +244,12 @@ Status FakeCalls::launch(StreamObject* stream, FunctionObject* function, const L
                           .function = function,
                           .size = size,
                           .arguments = {arguments.begin(), arguments.end()}});
+}
+
+Status FakeCalls::launch_host(StreamObject* stream, HostFunction function, void* data) {
+  const auto lock = begin_call();
+  if (function == nullptr) return refuse_in_capture(stream, "there is no host function to run");
+  return enqueue(stream, {.kind = FakeOperation::Kind::host, .host = function, .host_data = data});
 }
 
 }  // namespace weft::cuda

@@ -45,6 +45,7 @@ void FakeQueue::run(std::size_t index) {
   waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(index));
   run_(work->operation);
   finish(*work);
+  work->done_at = ++done_;
 }
 
 bool FakeQueue::run_one(const std::function<bool(const FakeWork&)>& is_wanted) {

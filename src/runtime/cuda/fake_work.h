@@ -17,13 +17,15 @@
 namespace weft::cuda {
 
 struct FakeOperation {
-  enum class Kind : std::uint8_t { nothing, kernel, copy, fill, allocate, release };
+  enum class Kind : std::uint8_t { nothing, kernel, host, copy, fill, allocate, release };
   Kind kind = Kind::nothing;
   int device = 0;
   const StreamObject* stream = nullptr;  // that it was queued on
   FunctionObject* function = nullptr;
   LaunchSize size = {};
   std::vector<std::byte> arguments = {};
+  HostFunction host = nullptr;
+  void* host_data = nullptr;
   void* to = nullptr;  // also what is allocated and released
   const void* from = nullptr;
   std::size_t bytes = 0;
@@ -35,6 +37,7 @@ struct FakeWork {
   FakeOperation operation;
   std::vector<std::shared_ptr<FakeWork>> after;
   bool is_done = false;
+  std::uint64_t done_at = 0;  // how much work was done by then
 };
 using WorkPointer = std::shared_ptr<FakeWork>;
 
@@ -64,6 +67,7 @@ class FakeQueue {
   const std::size_t steps_between_;  // calls, on average, that go by before some work is done unasked
   std::map<const StreamObject*, std::uint64_t> favours_;
   std::vector<WorkPointer> waiting_;  // in the order they came
+  std::uint64_t done_ = 0;
 };
 
 }  // namespace weft::cuda

@@ -1,0 +1,82 @@
+#include "engine/model_program.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "compiler/interpret.h"
+#include "compiler/replay_settings.h"
+#include "runtime/cuda/stream_device.h"
+
+namespace weft {
+namespace {
+
+ReplaySettings settings_of(const Context& context) {
+  ReplaySettings settings = replay_settings(context);
+  settings.device = context.stream_device.get();
+  return settings;
+}
+
+}  // namespace
+
+ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& context)
+    : replay(std::make_unique<Replay>(std::move(plan), *context.threads, nullptr, settings_of(context))) {
+  for (std::size_t i = 0; i < replay->plan().inputs.size(); ++i)
+    inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
+}
+
+ModelProgram::ModelProgram(const CompileRecord& record, const Context& context)
+    : graph(record.split), evaluator(std::make_unique<EagerEvaluator>(context, record.range)) {
+  for (std::size_t i = 0; i < graph->inputs().size(); ++i) inputs[graph->inputs()[i]->name] = i;
+  bound.resize(inputs.size());
+}
+
+void ModelProgram::bind(const std::string& name, Tensor tensor) {
+  bind_in_place(name, stable == nullptr ? std::move(tensor) : stable->place(inputs.at(name), tensor));
+}
+
+void ModelProgram::bind_in_place(const std::string& name, Tensor tensor) {
+  const std::size_t index = inputs.at(name);
+  if (replay != nullptr) {
+    replay->bind(index, std::move(tensor));
+  } else {
+    bound[index] = evaluator->value(std::move(tensor));
+  }
+}
+
+void ModelProgram::run(ReplayMode mode) {
+  if (replay != nullptr) return replay->run(mode);
+  results = run_graph(*graph, *evaluator, bound);
+  check_pages_stay();
+}
+
+// The next step reads what this one wrote over the pages that are bound.
+void ModelProgram::check_pages_stay() const {
+  for (const Value& result : results) {
+    const auto is_bound = [&](const Value& input) {
+      return input.present() && input.tensor().storage == result.tensor().storage;
+    };
+    USER_CHECK(result.meta().kind != MetaKind::kv || std::any_of(bound.begin(), bound.end(), is_bound),
+               "[{}] must write over its KV pages: clone_elimination cannot be skipped here", graph->name);
+  }
+}
+
+Tensor ModelProgram::result(std::size_t index) const {
+  return replay != nullptr ? replay->result(index) : contiguous(results[index].tensor());
+}
+
+void CompiledModel::capture(ReplayMode mode, std::int64_t rows) {
+  for (std::size_t i = 0; i < by_range.size(); ++i)
+    if (ranges.all()[i].lo <= rows && by_range[i]->replay != nullptr) by_range[i]->replay->capture(mode);
+}
+
+Tensor DeviceWeights::tensor(cuda::StreamDevice* device, Weights& weights, const TracedParam& param) {
+  const auto on_host = [&] {
+    return param.keys.empty() ? weights.rotary_table() : weights.tensor(param.keys, param.role);
+  };
+  if (device == nullptr) return on_host();
+  Tensor& copy = uploaded_[{param.keys, param.role}];
+  if (!copy.defined()) copy = device->upload(on_host());
+  return copy;
+}
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+#pragma once
+
+// What runs one graph of a model for a token range: its Plan, bound to the model's weights. On a device the weights are
+// there, and what changes from step to step is copied to places that both the device and the host can use.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/pipeline.h"
+#include "compiler/token_ranges.h"
+#include "engine/builders.h"
+#include "runtime/replay.h"
+#include "runtime/stable_inputs.h"
+
+namespace weft {
+
+struct ModelProgram {
+  std::map<std::string, std::size_t> inputs = {};  // by name: position among the graph's inputs
+  std::unique_ptr<Replay> replay = {};
+  std::unique_ptr<StableInputs> stable = {};  // with cc.cudagraph_copy_inputs, and on a device
+  std::size_t record = 0;                     // of what it was compiled, among the runner's
+
+  // Instead of a Plan where --compile-to stopped before there was one: the graph, run op by op.
+  std::shared_ptr<const Graph> graph = {};
+  std::unique_ptr<EagerEvaluator> evaluator = {};
+  Values bound = {}, results = {};
+
+  ModelProgram(std::shared_ptr<const Plan> plan, const Context& context);
+  ModelProgram(const CompileRecord& record, const Context& context);
+
+  // The tensor, or a copy of it where inputs have places of their own.
+  void bind(const std::string& name, Tensor tensor);
+  // A tensor that lies where the Plan's memory does and stays as it is until the run is over.
+  void bind_in_place(const std::string& name, Tensor tensor);
+  void run(ReplayMode mode);
+  const Plan* plan() const { return replay == nullptr ? nullptr : &replay->plan(); }
+  Tensor result(std::size_t index) const;
+
+ private:
+  void check_pages_stay() const;
+};
+
+// The programs of one graph for all its ranges.
+struct CompiledModel {
+  RangeTable ranges = {};
+  std::vector<ModelProgram*> by_range = {};  // ranges that share a Plan share a program
+  std::vector<std::unique_ptr<ModelProgram>> programs = {};
+
+  ModelProgram& program_for(std::int64_t rows) { return *by_range[ranges.of(rows)]; }
+  // What runs of 1 to `rows` rows need.
+  void capture(ReplayMode mode, std::int64_t rows);
+};
+
+// Copies of a model's weights in a device's memory, each made once.
+class DeviceWeights {
+ public:
+  // The weight itself where there is no device.
+  Tensor tensor(cuda::StreamDevice* device, Weights& weights, const TracedParam& param);
+
+ private:
+  std::map<std::pair<std::vector<std::string>, WeightRole>, Tensor> uploaded_;
+};
+
+}  // namespace weft

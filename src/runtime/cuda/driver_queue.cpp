@@ -1,0 +1,117 @@
+#include "runtime/cuda/driver_queue.h"
+
+#include "runtime/cuda/current_guard.h"
+
+namespace weft::cuda {
+
+namespace {
+
+void run_host_work(void* data) {
+  const auto& work = *static_cast<const DriverQueue::HostWork*>(data);
+  {
+    const std::lock_guard lock(work.failure.mutex);
+    if (work.failure.first != nullptr) return;
+  }
+  try {
+    work.function();
+  } catch (...) {
+    const std::lock_guard lock(work.failure.mutex);
+    work.failure.first = std::current_exception();
+  }
+}
+
+}  // namespace
+
+DriverQueue::DriverQueue(Driver& driver, Stream stream, std::vector<Module> modules)
+    : driver_(driver), stream_(stream), modules_(std::move(modules)) {}
+
+DriverQueue::~DriverQueue() { wait_for_device(); }
+
+// However the stream is: host functions that were queued must not run after this.
+void DriverQueue::wait_for_device() noexcept {
+  try {
+    driver_.synchronize_device(stream_.device);
+  } catch (const DeviceError&) {  // a broken device runs nothing more
+  }
+}
+
+Function DriverQueue::function_of(const std::string& kernel, std::size_t argument_bytes) {
+  const auto known = functions_.find(kernel);
+  if (known != functions_.end()) return known->second;
+  for (std::size_t i = 0; i < modules_.size(); ++i) {
+    try {
+      return functions_[kernel] = driver_.find_function(modules_[i], kernel, argument_bytes);
+    } catch (const CudaError& error) {
+      if (error.status() != Status::not_found || i + 1 == modules_.size()) throw;
+    }
+  }
+  fail_device("[{}] no code was loaded, and so no kernel {}", driver_.device_name(stream_.device), kernel);
+}
+
+void DriverQueue::launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) {
+  const CurrentGuard guard(driver_, stream_);
+  const Function function = function_of(kernel, arguments.size());
+  try {
+    driver_.launch(stream_, function, {.blocks = {shape.blocks, shape.block_rows, 1}, .threads = {shape.threads, 1, 1}},
+                   arguments);
+  } catch (const CudaError& error) {
+    throw CudaError(error.status(), fmt::format("{} (kernel {})", error.what(), kernel));
+  }
+  ++launches_;
+  if (captured_ == nullptr) return;
+  captured_->form += kernel + " ";
+  ++captured_->nodes;
+}
+
+void DriverQueue::run_on_host(const std::string& name, std::function<void()> function) {
+  const CurrentGuard guard(driver_, stream_);
+  auto& kept = captured_ == nullptr ? host_work_ : captured_->host_work;
+  kept.push_back(std::unique_ptr<HostWork>(new HostWork{std::move(function), failure_}));
+  try {
+    driver_.launch_host(stream_, &run_host_work, kept.back().get());
+  } catch (const CudaError& error) {
+    kept.pop_back();
+    throw CudaError(error.status(), fmt::format("{} (host function {})", error.what(), name));
+  }
+  if (captured_ == nullptr) return;
+  captured_->form += "host:" + name + " ";
+  ++captured_->nodes;
+}
+
+void DriverQueue::synchronize() {
+  std::exception_ptr of_device;
+  try {
+    const CurrentGuard guard(driver_, stream_);
+    driver_.synchronize(stream_);
+  } catch (const DeviceError&) {
+    of_device = std::current_exception();
+    wait_for_device();
+  }
+  host_work_.clear();
+  const std::exception_ptr of_host = std::exchange(failure_.first, nullptr);
+  if (of_host != nullptr) std::rethrow_exception(of_host);
+  if (of_device != nullptr) std::rethrow_exception(of_device);
+}
+
+DriverQueue::Recording DriverQueue::record(const std::function<void()>& give) {
+  CHECK(captured_ == nullptr, "what is given to a queue is captured once");
+  const CurrentGuard guard(driver_, stream_);
+  Given given;
+  CaptureScope capture(driver_, stream_);
+  captured_ = &given;
+  try {
+    give();
+  } catch (...) {
+    captured_ = nullptr;
+    throw;
+  }
+  captured_ = nullptr;
+  return {capture.end(), std::move(given)};
+}
+
+void DriverQueue::retire(Recording&& recording) {
+  for (std::unique_ptr<HostWork>& work : recording.given.host_work) host_work_.push_back(std::move(work));
+  recording.given.host_work.clear();
+}
+
+}  // namespace weft::cuda

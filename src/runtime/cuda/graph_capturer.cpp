@@ -1,0 +1,104 @@
+#include "runtime/cuda/graph_capturer.h"
+
+#include <algorithm>
+
+#include "runtime/cuda/current_guard.h"
+
+namespace weft::cuda {
+
+class GraphCapturer::Launches : public CapturedLaunches {
+ public:
+  Launches(GraphCapturer& capturer, const LaunchList& list, std::size_t first, std::size_t last)
+      : capturer_(capturer), list_(list), first_(first), last_(last) {}
+  // What was launched reads host functions' data to its end.
+  ~Launches() override {
+    for (auto& [values, entry] : entries_) capturer_.queue_.retire(std::move(entry.graph.recording));
+  }
+
+  bool has_capture() const override { return find() != entries_.end(); }
+
+  CaptureCost prepare() override {
+    const std::size_t before = capturer_.free_bytes();
+    const Entry& entry = current();
+    capturer_.executable_for(entry.graph);
+    const std::size_t after = capturer_.free_bytes();
+    return {.nodes = entry.graph.recording.given.nodes,
+            .device_bytes = before > after ? static_cast<std::int64_t>(before - after) : 0};
+  }
+
+  void replay() override { capturer_.launch(current().graph); }
+
+ private:
+  struct Entry {
+    Graph graph;
+    std::uint64_t moves;  // the list's when it was captured
+  };
+  using Entries = std::map<std::vector<std::int64_t>, Entry>;  // by values of the symbols
+
+  Entries::const_iterator find() const {
+    key_.assign(list_.values().begin(), list_.values().end());
+    return entries_.find(key_);
+  }
+
+  const Entry& current() {
+    const auto found = find();
+    if (found != entries_.end() && found->second.moves == list_.moves()) return found->second;
+    Entry captured = capture();
+    const auto place = entries_.find(key_);
+    if (place == entries_.end()) return entries_.emplace(key_, std::move(captured)).first->second;
+    capturer_.queue_.retire(std::move(place->second.graph.recording));
+    return place->second = std::move(captured);
+  }
+
+  Entry capture() {
+    return {capturer_.record([&] { list_.run(first_, last_); }), list_.moves()};
+  }
+
+  GraphCapturer& capturer_;
+  const LaunchList& list_;
+  const std::size_t first_, last_;
+  Entries entries_;
+  mutable std::vector<std::int64_t> key_;  // of the last look-up, so that none allocates
+};
+
+GraphCapturer::GraphCapturer(Driver& driver, Stream stream, DriverQueue& queue)
+    : driver_(driver), stream_(stream), queue_(queue) {}
+
+std::unique_ptr<CapturedLaunches> GraphCapturer::capture(const LaunchList& list, std::size_t first, std::size_t last) {
+  return std::make_unique<Launches>(*this, list, first, last);
+}
+
+GraphCapturer::Graph GraphCapturer::record(const std::function<void()>& give) {
+  Graph graph{++last_number_, queue_.record(give)};
+  ++counts_.captures;
+  return graph;
+}
+
+GraphCapturer::Executable& GraphCapturer::executable_for(const Graph& graph) {
+  std::vector<Executable>& known = executables_[graph.recording.given.form];
+  const auto holder = std::find_if(known.begin(), known.end(),
+                                   [&](const Executable& executable) { return executable.holds == graph.number; });
+  if (holder != known.end()) return *holder;
+  for (Executable& executable : known) {
+    if (!driver_.update(*executable.object, *graph.recording.graph)) {
+      ++counts_.refusals;
+      continue;
+    }
+    executable.holds = graph.number;
+    ++counts_.updates;
+    return executable;
+  }
+  Owner<ExecutableObject> made(driver_, driver_.instantiate(*graph.recording.graph));
+  ++counts_.executables;
+  return known.emplace_back(Executable{std::move(made), graph.number});
+}
+
+void GraphCapturer::launch(const Graph& graph) {
+  const CurrentGuard guard(driver_, stream_);
+  driver_.launch(stream_, *executable_for(graph).object);
+  ++counts_.launches;
+}
+
+std::size_t GraphCapturer::free_bytes() { return driver_.memory(stream_.device).free; }
+
+}  // namespace weft::cuda

@@ -1,0 +1,58 @@
+#pragma once
+
+// Stretches of a launch list as CUDA graphs. A graph holds the sizes and addresses of one run, so each value of the
+// list's symbols, such as a token count, has its own; one whose addresses moved is captured again. Graphs of the same
+// form, as those of equal pieces and of other sizes, share one executable, which is given the parameters of the graph
+// that is launched next where it holds another's.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/capture.h"
+#include "runtime/cuda/driver_queue.h"
+
+namespace weft::cuda {
+
+class GraphCapturer : public Capturer {
+ public:
+  // All must outlive the capturer, and it what it captures.
+  GraphCapturer(Driver& driver, Stream stream, DriverQueue& queue);
+
+  std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) override;
+
+  struct Counts {
+    std::int64_t captures = 0;     // graphs, those captured again included
+    std::int64_t executables = 0;  // that were made
+    std::int64_t updates = 0;      // executables given another graph's parameters
+    std::int64_t refusals = 0;     // updates that the driver refused
+    std::int64_t launches = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Graph {
+    std::uint64_t number;  // no other has it
+    DriverQueue::Recording recording;
+  };
+  struct Executable {
+    Owner<ExecutableObject> object;
+    std::uint64_t holds;  // number of the graph whose parameters it has
+  };
+  class Launches;
+
+  Graph record(const std::function<void()>& give);
+  Executable& executable_for(const Graph& graph);
+  void launch(const Graph& graph);
+  std::size_t free_bytes();
+
+  Driver& driver_;
+  const Stream stream_;
+  DriverQueue& queue_;
+  std::uint64_t last_number_ = 0;
+  std::map<std::string, std::vector<Executable>> executables_;  // by form
+  Counts counts_;
+};
+
+}  // namespace weft::cuda

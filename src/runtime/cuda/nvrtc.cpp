@@ -1,0 +1,211 @@
+#include "runtime/cuda/nvrtc.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/shared_library.h"
+
+namespace weft::cuda {
+namespace {
+
+// NVRTC has no standard library; device code needs this much of it.
+constexpr const char* kFixedWidths =
+    "#pragma once\nnamespace std {\n"
+    "using int8_t = signed char; using int16_t = short; using int32_t = int; using int64_t = long;\n"
+    "using uint8_t = unsigned char; using uint16_t = unsigned short; using uint32_t = unsigned;\n"
+    "using uint64_t = unsigned long; using uintptr_t = unsigned long;\n}\n";
+
+std::string nvrtc_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+// All that must be there; the first that is missing in `problem`.
+NvrtcFunctions find_nvrtc_functions(const FindSymbol& find, const std::string& library, std::string& problem) {
+  NvrtcFunctions functions;
+#define WEFT_NVRTC_FIND(symbol, ...)                                              \
+  functions.symbol = reinterpret_cast<decltype(functions.symbol)>(find(#symbol)); \
+  if (functions.symbol == nullptr && problem.empty()) problem = library + " has no " #symbol;
+  WEFT_NVRTC_FIND(nvrtcGetErrorString)
+  WEFT_NVRTC_FUNCTIONS(WEFT_NVRTC_FIND)
+#undef WEFT_NVRTC_FIND
+  return functions;
+}
+
+// The files of libnvrtc in a folder, the newest version first; the folder's own pattern where there is none.
+void add_folder(const std::filesystem::path& folder, std::vector<std::string>& places) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    // libnvrtc.so.13, and neither its builtins nor its alternative build.
+    if (name.starts_with("libnvrtc.so.") && name.find('.', 12) == std::string::npos)
+      found.push_back(entry.path().string());
+  }
+  std::sort(found.rbegin(), found.rend());
+  if (found.empty()) found.push_back((folder / "libnvrtc.so.*").string());
+  places.insert(places.end(), found.begin(), found.end());
+}
+
+// Sub-folders, in falling order of names.
+std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder, const std::string& front) {
+  std::vector<std::filesystem::path> found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().starts_with(front)) found.push_back(entry.path());
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+// Of a site-packages folder, under each of the names that the package has had.
+void add_packages(const std::filesystem::path& packages, std::vector<std::string>& places) {
+  for (const char* name : {"cu13", "cuda_nvrtc"})
+    if (std::filesystem::exists(packages / "nvidia" / name / "lib"))
+      add_folder(packages / "nvidia" / name / "lib", places);
+}
+
+// It asks the loader for its builtins by their name alone, which a folder that the loader does not know hides.
+void open_builtins(const std::string& library) {
+  const std::filesystem::path folder = std::filesystem::path(library).parent_path();
+  if (folder.empty()) return;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().starts_with("libnvrtc-builtins.so.")) {
+      std::string problem;
+      SharedLibrary::open(entry.path().string(), problem);
+    }
+}
+
+}  // namespace
+
+// A program object, for as long as it is needed.
+class Nvrtc::Program {
+ public:
+  Program(const Nvrtc& compiler, const NvrtcSource& source) : compiler_(compiler) {
+    std::vector<const char*> texts = {kFixedWidths}, names = {"cstdint"};
+    for (const auto& [name, text] : source.headers) {
+      names.push_back(name.c_str());
+      texts.push_back(text.c_str());
+    }
+    compiler.check(compiler.functions_.nvrtcCreateProgram(&program_, source.text.c_str(), source.name.c_str(),
+                                                          static_cast<int>(names.size()), texts.data(), names.data()),
+                   "nvrtcCreateProgram");
+  }
+  ~Program() { compiler_.functions_.nvrtcDestroyProgram(&program_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  NvrtcStatus compile(const std::vector<std::string>& options) {
+    std::vector<const char*> words;
+    for (const std::string& option : options) words.push_back(option.c_str());
+    return compiler_.functions_.nvrtcCompileProgram(program_, static_cast<int>(words.size()), words.data());
+  }
+
+  // What a pair of calls for size and text give.
+  std::string text(NvrtcStatus (*size)(NvrtcProgramObject*, std::size_t*),
+                   NvrtcStatus (*read)(NvrtcProgramObject*, char*), const char* call) const {
+    std::size_t bytes = 0;
+    compiler_.check(size(program_, &bytes), call);
+    std::string text(bytes, '\0');
+    compiler_.check(read(program_, text.data()), call);
+    return text;
+  }
+
+ private:
+  const Nvrtc& compiler_;
+  NvrtcProgramObject* program_ = nullptr;
+};
+
+void Nvrtc::check(NvrtcStatus status, const char* call) const {
+  if (status != NvrtcStatus::success)
+    fail_device("[nvrtc] {} of {}: {}", call, library_, functions_.nvrtcGetErrorString(status));
+}
+
+std::unique_ptr<Nvrtc> Nvrtc::open(const FindSymbol& find, const std::string& library, std::string& problem) {
+  problem.clear();
+  const NvrtcFunctions functions = find_nvrtc_functions(find, library, problem);
+  // An old one lacks functions: its version says more than their names.
+  int major = 0, minor = 0;
+  if (functions.nvrtcVersion != nullptr && functions.nvrtcVersion(&major, &minor) == NvrtcStatus::success &&
+      1000 * major + 10 * minor < kLeastNvrtcVersion)
+    problem = fmt::format("{} is of CUDA {}.{}", library, major, minor);
+  if (!problem.empty()) return nullptr;
+  int count = 0;
+  functions.nvrtcGetNumSupportedArchs(&count);
+  std::vector<int> supported(static_cast<std::size_t>(count));
+  functions.nvrtcGetSupportedArchs(supported.data());
+  return std::unique_ptr<Nvrtc>(new Nvrtc(functions, library, 1000 * major + 10 * minor, std::move(supported)));
+}
+
+std::unique_ptr<Nvrtc> Nvrtc::open(const std::vector<std::string>& places, std::string& problem) {
+  std::vector<std::string> unfit;
+  for (const std::string& place : places) {
+    std::string words;
+    open_builtins(place);
+    const auto library = SharedLibrary::open(place, words);
+    if (!library) {
+      if (words.find("No such file") == std::string::npos)
+        unfit.push_back(fmt::format("{} cannot be opened: {}", place, words));
+      continue;
+    }
+    const FindSymbol find = [&](const char* symbol) { return reinterpret_cast<void*>(library->find<void()>(symbol)); };
+    if (auto opened = open(find, place, words)) return opened;
+    unfit.push_back(words);
+  }
+  problem = fmt::format("libnvrtc of CUDA {} or newer was not found", nvrtc_version_text(kLeastNvrtcVersion));
+  if (!unfit.empty()) problem += fmt::format(": {}", fmt::join(unfit, "; "));
+  if (!places.empty()) problem += fmt::format("; looked for {}", fmt::join(places, ", "));
+  return nullptr;
+}
+
+std::string Nvrtc::compile(const NvrtcSource& source, int architecture, NvrtcCode code,
+                           const std::vector<std::string>& options) const {
+  if (std::find(supported_.begin(), supported_.end(), architecture) == supported_.end())
+    fail_user("[nvrtc] {} is wanted for sm_{}, but NVRTC {} compiles for sm_{}", source.name, architecture,
+              nvrtc_version_text(version_), fmt::join(supported_, ", "));
+  Program program(*this, source);
+  const bool is_ptx = code == NvrtcCode::ptx;
+  std::vector<std::string> all = {"--std=c++20", "--fmad=false",
+                                  fmt::format("--gpu-architecture={}_{}", is_ptx ? "compute" : "sm", architecture)};
+  all.insert(all.end(), options.begin(), options.end());
+  const NvrtcStatus status = program.compile(all);
+  if (status == NvrtcStatus::compilation)
+    fail_user("[nvrtc] {} does not compile for sm_{}: {}", source.name, architecture,
+              program.text(functions_.nvrtcGetProgramLogSize, functions_.nvrtcGetProgramLog, "nvrtcGetProgramLog"));
+  check(status, "nvrtcCompileProgram");
+  if (!is_ptx) return program.text(functions_.nvrtcGetCUBINSize, functions_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+  std::string text = program.text(functions_.nvrtcGetPTXSize, functions_.nvrtcGetPTX, "nvrtcGetPTX");
+  // It ends with a zero.
+  text.resize(text.find_last_not_of('\0') + 1);
+  return text;
+}
+
+std::vector<std::string> nvrtc_places(const EnvironmentLookup& environment) {
+  std::vector<std::string> places;
+  if (const auto home = environment("CUDA_HOME")) add_folder(std::filesystem::path(*home) / "lib64", places);
+  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) places.emplace_back(name);
+  add_folder("/usr/local/cuda/lib64", places);
+  std::filesystem::path cache;
+  if (const auto given = environment("XDG_CACHE_HOME"); given && !given->empty()) {
+    cache = *given;
+  } else if (const auto home = environment("HOME")) {
+    cache = std::filesystem::path(*home) / ".cache";
+  }
+  if (!cache.empty())
+    for (const std::filesystem::path& folder : folders_in(cache / "weft", "nvrtc-")) add_packages(folder, places);
+  if (const auto python = environment("VIRTUAL_ENV"))
+    for (const std::filesystem::path& folder : folders_in(std::filesystem::path(*python) / "lib", "python3"))
+      add_packages(folder / "site-packages", places);
+  return places;
+}
+
+std::string nvrtc_text() {
+  std::string problem;
+  const auto compiler = Nvrtc::open(nvrtc_places(process_environment()), problem);
+  if (compiler == nullptr) return "none: " + problem;
+  const std::vector<int>& all = compiler->architectures();
+  return fmt::format("{} of {}, for sm_{} to sm_{}", nvrtc_version_text(compiler->version()), compiler->library(),
+                     all.empty() ? 0 : all.front(), all.empty() ? 0 : all.back());
+}
+
+}  // namespace weft::cuda

@@ -1,0 +1,163 @@
+// Models on the fake device: their steps go through its stream, kernels of provider cuda into the emulator and the
+// others to the host, captured as graphs or not. Tokens and logits are the host's.
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "builtin/context.h"
+#include "builtin/cuda_device.h"
+#include "builtin/models.h"
+#include "tests/engine/tiny_model.h"
+#include "tests/thrown_message.h"
+
+namespace weft::fake_device_test {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+class FakeDeviceModel : public ::testing::Test {
+ protected:
+  FakeDeviceModel() : path_(write_tiny_model(folder_)) {}
+
+  std::shared_ptr<Context> context_of(const Settings& settings, const std::string& device = "fake-cuda") const {
+    Options options;
+    apply_environment(options, process_environment());
+    set_option(options, "device", device, "test");
+    set_option(options, "max-num-seqs", "4", "test");
+    for (const auto& [name, value] : settings) set_option(options, name, value, "test");
+    return make_context(options);
+  }
+  // On a fake device that does its work in another order for each seed.
+  std::unique_ptr<Engine> engine(const Settings& settings, cuda::FakeSettings fake = {}) const {
+    const auto context = context_of(settings);
+    context->stream_device = open_fake_cuda({DeviceType::fake_cuda, 0}, std::move(fake));
+    device_ = context->stream_device.get();
+    return std::make_unique<Engine>(context, Checkpoint::open(path_), make_model_registry());
+  }
+  std::unique_ptr<Engine> engine_on_host(const Settings& settings) const {
+    return std::make_unique<Engine>(context_of(settings, "cpu"), Checkpoint::open(path_), make_model_registry());
+  }
+
+  TemporaryFolder folder_;
+  std::string path_;
+  mutable cuda::StreamDevice* device_ = nullptr;  // of the engine that was made last
+};
+
+// The tokens of three prompts of unequal length that share steps.
+std::vector<std::vector<int>> generated(Engine& engine) {
+  std::vector<std::vector<int>> tokens(3);
+  std::map<int, std::size_t> places;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    places[engine.add(some_ids(3 + 5 * static_cast<int>(i), static_cast<int>(i)),
+                      {.temperature = 0, .max_tokens = 5, .ignore_end = true, .stop = {}})] = i;
+  while (!engine.is_idle())
+    for (const RequestEvent& event : engine.step()) tokens[places.at(event.request)].push_back(event.token);
+  return tokens;
+}
+
+TEST_F(FakeDeviceModel, GivesTheHostsTokensHoweverItsStepsAreCapturedAndItsWorkIsOrdered) {
+  const Settings settings{{"dtype", "bf16"}};
+  const auto wanted = generated(*engine_on_host(settings));
+  std::uint64_t seed = 0;
+  for (const char* mode : {"NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"})
+    for (const char* capture : {"ready", "lazy"}) {
+      Settings given{{"cc.cudagraph_mode", mode}, {"capture", capture}, {"cc.cudagraph_capture_sizes", "1,2,4,16,24"}};
+      given.insert(given.end(), settings.begin(), settings.end());
+      EXPECT_EQ(generated(*engine(given, {.seed = ++seed})), wanted) << mode << " " << capture << ", seed " << seed;
+    }
+}
+
+TEST_F(FakeDeviceModel, GivesTheSameLogitsCapturedAndNotAndPadded) {
+  for (const char* dtype : {"f32", "bf16"}) {
+    const Settings settings{{"dtype", dtype}, {"max-num-batched-tokens", "16"}};
+    const auto logits = [&](Settings given, std::uint64_t seed) {
+      given.insert(given.end(), settings.begin(), settings.end());
+      return all_logits(*engine(given, {.seed = seed}), some_ids(21));
+    };
+    const auto wanted = logits({{"cc.cudagraph_mode", "NONE"}}, 1);
+    EXPECT_EQ(logits({{"check-replay", ""}, {"forbid-lazy", ""}}, 2), wanted) << dtype;
+    EXPECT_EQ(logits({{"cc.cudagraph_capture_sizes", "3,7,16"}}, 3), wanted) << dtype;  // 21 tokens are 16 and 5
+  }
+}
+
+TEST_F(FakeDeviceModel, CapturesEachSizeBeforeItIsReadyAndReportsWhatThatTook) {
+  const auto engine =
+      this->engine({{"cc.cudagraph_mode", "FULL"}, {"cc.cudagraph_capture_sizes", "2,4,8"}, {"forbid-lazy", ""}});
+  const ReplayReport report = engine->runner().replay_report();
+  ASSERT_EQ(report.captures.size(), 1u);
+  const ReplayReport::Capture& forward = report.captures[0];
+  EXPECT_EQ(forward.plan, "forward");
+  ASSERT_EQ(forward.sizes.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(forward.sizes[i].text, fmt::format("s0 = {}", 8 >> i));  // the largest first
+    EXPECT_GE(forward.sizes[i].cost.nodes, static_cast<std::int64_t>(forward.captured_steps));
+    EXPECT_EQ(forward.sizes[i].failure, "");
+  }
+  cuda::GraphCapturer& capturer = device_->capturer();
+  EXPECT_EQ(capturer.counts().launches, 0);
+  generated(*engine);
+  EXPECT_GT(capturer.counts().launches, 0);
+  EXPECT_EQ(capturer.counts().captures, 3 * static_cast<std::int64_t>(forward.stretches));
+}
+
+TEST_F(FakeDeviceModel, SharesExecutablesBetweenEqualPieces) {
+  const auto engine = this->engine({{"cc.cudagraph_mode", "PIECEWISE"}, {"cc.cudagraph_capture_sizes", "4,8"}});
+  const cuda::GraphCapturer::Counts& counts = device_->capturer().counts();
+  // 2 sizes of the pieces before, between and behind the attention of 2 layers; sizes differ in numbers alone.
+  EXPECT_EQ(counts.captures, 6);
+  EXPECT_EQ(counts.executables, 3);
+}
+
+TEST_F(FakeDeviceModel, LaunchesKernelsAndCallsOnTheHostInOneStream) {
+  const auto engine = this->engine({});
+  const std::int64_t before = device_->queue().launches();
+  EXPECT_GT(before, 0);  // captured
+  EXPECT_EQ(generated(*engine), generated(*engine_on_host({})));
+}
+
+TEST_F(FakeDeviceModel, GoesOnWithoutACaptureForWhichThereIsNoMemory) {
+  const Settings settings{{"cc.cudagraph_capture_sizes", "4"}};
+  const auto engine = this->engine(settings, {.node_bytes = std::size_t{1} << 33});
+  const std::vector<SizeCapture> sizes = engine->runner().replay_report().captures.at(0).sizes;
+  ASSERT_EQ(sizes.size(), 1u);
+  for (const char* words : {"[fake-cuda:0] cuGraphInstantiate", "OUT_OF_MEMORY", "bytes free of"})
+    EXPECT_NE(sizes[0].failure.find(words), std::string::npos) << sizes[0].failure;
+  EXPECT_EQ(generated(*engine), generated(*engine_on_host(settings)));
+}
+
+TEST_F(FakeDeviceModel, TakesAFailedStepAgainWithAllItsRequests) {
+  for (const char* mode : {"NONE", "FULL"}) {
+    const auto engine = this->engine({{"cc.cudagraph_mode", mode}});
+    const SamplingParameters parameters{.temperature = 0, .max_tokens = 4, .ignore_end = true, .stop = {}};
+    std::vector<int> tokens;
+    engine->add(some_ids(5), parameters);
+    for (int step = 0; !engine->is_idle(); ++step) {
+      if (step % 2 == 1) {
+        device_->queue().run_on_host("a call", [] { fail_user("[a call] something is wrong"); });
+        EXPECT_EQ(message_of<UserError>([&] { engine->step(); }), "[a call] something is wrong");
+      }
+      for (const RequestEvent& event : engine->step()) tokens.push_back(event.token);
+    }
+    EXPECT_EQ(tokens, engine_on_host({})->generate(some_ids(5), parameters).tokens) << mode;
+  }
+}
+
+TEST_F(FakeDeviceModel, NamesTheCallWhereItsStreamIsGoneAndAnotherModelGoesOn) {
+  const auto first = engine({});
+  cuda::StreamDevice& device = *device_;
+  const auto second = engine({});
+  device.driver().destroy(device.stream());
+  first->add(some_ids(4), {.max_tokens = 2, .stop = {}});
+  const std::string message = message_of<DeviceError>([&] { first->step(); });
+  EXPECT_NE(message.find("[fake-cuda:0]"), std::string::npos) << message;
+  EXPECT_NE(message.find("its stream was destroyed"), std::string::npos) << message;
+  EXPECT_EQ(generated(*second), generated(*engine_on_host({})));
+}
+
+TEST_F(FakeDeviceModel, RunsAtOnceWhereNothingIsCompiled) {
+  const Settings eager{{"enforce-eager", ""}};
+  const auto engine = this->engine(eager);
+  EXPECT_EQ(generated(*engine), generated(*engine_on_host(eager)));
+  EXPECT_EQ(device_->queue().launches(), 0);
+}
+
+}  // namespace weft::fake_device_test

@@ -1,0 +1,295 @@
+// Replay on a device: the bits of the host whatever the order of work, graphs by size, and what goes wrong.
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "compiler/pipeline.h"
+#include "runtime/cuda/stream_device.h"
+#include "runtime/replay.h"
+#include "runtime/stable_inputs.h"
+#include "tensor/batch.h"
+#include "tests/runtime/cuda_test_device.h"
+#include "tests/small_layer.h"
+
+namespace weft::cuda_replay_test {
+
+constexpr int kMostRows = 8;
+constexpr std::size_t kMemoryBytes = std::size_t{1} << 22;
+
+std::unique_ptr<cuda::StreamDevice> open_device(cuda::FakeSettings settings = test_device_settings()) {
+  settings.memory_bytes = kMemoryBytes;
+  const std::vector<std::byte> image = cuda::fake_image({90});
+  const std::span<const std::byte> images[] = {image};
+  return std::make_unique<cuda::StreamDevice>(cuda::open_fake_device(std::move(settings)), 0, images);
+}
+
+std::string bytes_of_tensor(const Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.meta.bytes().number())};
+}
+
+class CudaReplay : public testing::Test {
+ protected:
+  CudaReplay() : context_(test_context()), traced_(small_layer(*context_)) {
+    plan_ = *compile(*traced_->clone(), *context_, {1, kMostRows}, {}).plan;
+    on_host_ = std::make_unique<Replay>(std::make_shared<const Plan>(plan_), *context_->threads);
+  }
+
+  std::unique_ptr<Replay> replay_on(cuda::StreamDevice& device, ReplaySettings settings = {}) const {
+    settings.device = &device;
+    return std::make_unique<Replay>(std::make_shared<const Plan>(plan_), *context_->threads, nullptr,
+                                    std::move(settings));
+  }
+
+  // What the host gives: the layer's output and its residual.
+  std::vector<std::string> wanted(int rows) const {
+    const std::vector<Tensor> inputs = layer_inputs(*traced_, rows).copies();
+    for (std::size_t i = 0; i < inputs.size(); ++i) on_host_->bind(i, inputs[i]);
+    on_host_->run();
+    return {bytes_of_tensor(on_host_->result(0)), bytes_of_tensor(on_host_->result(1))};
+  }
+  // The plan's steps by another kernel than before.
+  void replace(std::size_t step, std::function<void(const Kernel& before, const KernelCall&)> run) {
+    const Kernel* const before = plan_.steps[step].kernel;
+    kernels_.push_back(std::make_unique<Kernel>(*before));
+    kernels_.back()->launches = true;
+    kernels_.back()->run = [before, run](const KernelCall& call) { run(*before, call); };
+    plan_.steps[step].kernel = kernels_.back().get();
+  }
+  std::size_t step_of(const std::string& op) const {
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i)
+      if (plan_.steps[i].op == op) return i;
+    CHECK(false, "the plan has no step {}", op);
+  }
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<Graph> traced_;
+  Plan plan_;
+  std::unique_ptr<Replay> on_host_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+};
+
+// The layer's inputs on a device, always in the same places.
+class Places {
+ public:
+  Places(cuda::StreamDevice& device, const Graph& traced, const Plan& plan)
+      : device_(device), traced_(traced), stable_(plan, 1, kMostRows, &device) {
+    for (const Tensor& largest : layer_inputs(traced, kMostRows).tensors)
+      storages_.push_back(device.allocate_host(largest.storage->bytes()));
+  }
+
+  void bind(Replay& replay, int rows) {
+    const std::vector<Tensor> inputs = layer_inputs(traced_, rows).tensors;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      Tensor placed = stable_.place(i, inputs[i]);
+      if (placed.storage == inputs[i].storage) {  // written over, or a param
+        placed.storage = storages_[i];
+        std::memcpy(placed.data(), inputs[i].data(), static_cast<std::size_t>(inputs[i].storage->bytes()));
+      }
+      replay.bind(i, placed);
+    }
+  }
+  // Results of a run.
+  std::vector<std::string> run(Replay& replay, int rows, ReplayMode mode = ReplayMode::full) {
+    bind(replay, rows);
+    replay.run(mode);
+    return {bytes_of_tensor(device_.download(replay.result(0))), bytes_of_tensor(device_.download(replay.result(1)))};
+  }
+  // From now on an input lies elsewhere.
+  void move(std::size_t input) {
+    left_.push_back(storages_[input]);
+    storages_[input] = device_.allocate_host(left_.back()->bytes());
+  }
+
+ private:
+  cuda::StreamDevice& device_;
+  const Graph& traced_;
+  StableInputs stable_;
+  std::vector<std::shared_ptr<Storage>> storages_, left_;
+};
+
+TEST_F(CudaReplay, HasTheHostsBitsInEveryModeAndOrderOfWork) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const auto device = open_device(test_device_settings(seed));
+    Places places(*device, *traced_, plan_);
+    const auto replay = replay_on(*device);
+    for (const ReplayMode mode : {ReplayMode::none, ReplayMode::piecewise, ReplayMode::full})
+      for (const int rows : {1, kMostRows, 5, kMostRows})
+        EXPECT_EQ(places.run(*replay, rows, mode), wanted(rows)) << replay_mode_text(mode) << " seed " << seed;
+  }
+}
+
+TEST_F(CudaReplay, HasAGraphForEachSizeAndOneExecutable) {
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  std::vector<std::string> said;
+  const auto replay = replay_on(*device, {.on_capture = [&](const std::string& line) { said.push_back(line); }});
+  for (const int rows : {1, kMostRows, 5, kMostRows, 1}) EXPECT_EQ(places.run(*replay, rows), wanted(rows));
+  const cuda::GraphCapturer::Counts counts = device->capturer().counts();
+  EXPECT_EQ(counts.captures, 3);
+  EXPECT_EQ(counts.executables, 1);
+  EXPECT_EQ(counts.updates, 4);  // whenever the size changed
+  EXPECT_EQ(counts.refusals, 0);
+  EXPECT_EQ(counts.launches, 5);
+  ASSERT_EQ(replay->size_captures().size(), 3u);
+  EXPECT_EQ(replay->size_captures()[1].text, "s0 = 8");
+  EXPECT_EQ(replay->size_captures()[1].cost.nodes, static_cast<std::int64_t>(plan_.steps.size()));
+  ASSERT_EQ(said.size(), 3u);
+  EXPECT_EQ(said[0].find(fmt::format("layer: captured {} launches, FULL, s0 = 1, in ", plan_.steps.size())), 0u)
+      << said[0];
+}
+
+TEST_F(CudaReplay, SharesAnExecutableBetweenEqualPlans) {
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  const auto first = replay_on(*device), second = replay_on(*device);
+  for (int run = 0; run < 3; ++run) {
+    EXPECT_EQ(places.run(*first, 4), wanted(4));
+    EXPECT_EQ(places.run(*second, 4), wanted(4));
+  }
+  EXPECT_EQ(device->capturer().counts().captures, 2);
+  EXPECT_EQ(device->capturer().counts().executables, 1);
+  EXPECT_EQ(device->capturer().counts().updates, 5);
+}
+
+TEST_F(CudaReplay, CapturesAnewWhatMoved) {
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  const auto replay = replay_on(*device);
+  EXPECT_EQ(places.run(*replay, 3), wanted(3));
+  for (const std::size_t input : {std::size_t{0}, std::size_t{5}}) {  // x and the KV pages
+    places.move(input);
+    EXPECT_EQ(places.run(*replay, 3), wanted(3));
+    EXPECT_EQ(places.run(*replay, 3), wanted(3));
+  }
+  EXPECT_EQ(device->capturer().counts().captures, 3);
+  EXPECT_EQ(device->capturer().counts().executables, 1);
+  EXPECT_EQ(replay->size_captures().size(), 1u);
+}
+
+TEST_F(CudaReplay, CapturesBeforeItRunsAndNothingElseOnceThatIsForbidden) {
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  FirstTimeWork work;
+  const auto replay = replay_on(*device, {.first_time_work = &work});
+  for (const int rows : {kMostRows, 2}) {
+    places.bind(*replay, rows);
+    replay->capture_bound(ReplayMode::full);
+  }
+  EXPECT_EQ(work.counts(FirstTime::capture).before_ready, 2);
+  EXPECT_EQ(device->capturer().counts().launches, 0);
+  work.set_ready(true);
+  EXPECT_EQ(places.run(*replay, 2), wanted(2));
+  const std::string message = message_of<InternalError>([&] { places.run(*replay, 3); });
+  EXPECT_NE(message.find("plan layer, FULL, s0 = 3 wants to capture"), std::string::npos) << message;
+}
+
+TEST_F(CudaReplay, IsHeldAgainstItsStepsOneByOne) {
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  const auto replay = replay_on(*device, {.check = true});
+  for (const ReplayMode mode : {ReplayMode::piecewise, ReplayMode::full})
+    EXPECT_EQ(places.run(*replay, 6, mode), wanted(6));
+}
+
+TEST_F(CudaReplay, ShowsWhatAStepLeftToItsObserver) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const auto device = open_device(test_device_settings(seed));
+    Places places(*device, *traced_, plan_);
+    const auto replay = replay_on(*device);
+    std::string last;
+    replay->observer = [&](std::size_t step) {
+      if (step + 1 == plan_.steps.size()) last = bytes_of_tensor(replay->result(0));
+    };
+    bool is_ready = false, was_ready = false;
+    device->queue().run_on_host("what a run begins with", [&] { is_ready = true; });
+    replay->on_start = [&] { was_ready = is_ready; };
+    places.run(*replay, 4);
+    EXPECT_TRUE(was_ready) << seed;
+    EXPECT_EQ(last, wanted(4)[0]) << seed;
+  }
+}
+
+TEST_F(CudaReplay, RunsStepByStepWhereThereIsNoMemoryForACapture) {
+  cuda::FakeSettings settings = test_device_settings();
+  settings.node_bytes = kMemoryBytes;
+  const auto device = open_device(settings);
+  Places places(*device, *traced_, plan_);
+  std::vector<std::string> said;
+  const auto replay = replay_on(*device, {.on_capture = [&](const std::string& line) { said.push_back(line); }});
+  for (const int rows : {2, 2, 7}) EXPECT_EQ(places.run(*replay, rows), wanted(rows));
+  ASSERT_EQ(said.size(), 2u);  // each size is tried once
+  for (const char* words : {"layer: FULL, s0 = 2, runs step by step", "[fake-cuda:0] cuGraphInstantiate",
+                            "CUDA_ERROR_OUT_OF_MEMORY", "takes", "bytes free of 4194304"})
+    EXPECT_NE(said[0].find(words), std::string::npos) << words << " in: " << said[0];
+  EXPECT_EQ(replay->size_captures()[1].text, "s0 = 7");
+  EXPECT_NE(replay->size_captures()[1].failure, "");
+}
+
+TEST_F(CudaReplay, NamesAKernelThatFailsToLaunchAndGoesOn) {
+  replace(step_of("linear"), [](const Kernel& before, const KernelCall& call) {
+    if (call.operands[0].size[0] == 5) call.queue->launch("mix", {.threads = 2048}, std::vector<std::byte>(24));
+    queue_call(before, call);
+  });
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  const auto replay = replay_on(*device);
+  EXPECT_EQ(places.run(*replay, 4), wanted(4));
+  places.bind(*replay, 5);
+  expect_device_error([&] { replay->run(ReplayMode::full); }, {"cuLaunchKernel", "(kernel mix)"});
+  device->settle();
+  ASSERT_EQ(replay->size_captures().size(), 2u);  // it was not the capture's fault
+  EXPECT_NE(replay->size_captures()[1].failure.find("(kernel mix)"), std::string::npos);
+  EXPECT_EQ(places.run(*replay, 4), wanted(4));
+  EXPECT_EQ(places.run(*replay, 6), wanted(6));
+}
+
+TEST_F(CudaReplay, SaysWhichKernelBrokeTheDeviceAndAnotherDeviceGoesOn) {
+  const Kernel* const before = plan_.steps[step_of("linear")].kernel;
+  replace(step_of("linear"),
+          [](const Kernel&, const KernelCall& call) { call.queue->launch("fail", {}, std::vector<std::byte>(24)); });
+  const auto device = open_device(), other = open_device();
+  Places places(*device, *traced_, plan_);
+  const auto replay = replay_on(*device);
+  places.bind(*replay, 2);
+  replay->run(ReplayMode::full);
+  expect_device_error([&] { device->synchronize(); }, {"CUDA_ERROR_LAUNCH_FAILED", "kernel fail"});
+  EXPECT_TRUE(device->is_broken());
+  places.bind(*replay, 3);
+  expect_device_error([&] { replay->run(ReplayMode::full); }, {"kernel fail"});
+  EXPECT_EQ(replay->size_captures().size(), 1u);
+
+  plan_.steps[step_of("linear")].kernel = before;
+  Places elsewhere(*other, *traced_, plan_);
+  const auto sound = replay_on(*other);
+  EXPECT_EQ(elsewhere.run(*sound, 2), wanted(2));
+}
+
+TEST_F(CudaReplay, OfADestroyedStreamNamesTheCall) {
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  const auto replay = replay_on(*device);
+  EXPECT_EQ(places.run(*replay, 2), wanted(2));
+  device->driver().destroy(device->stream());
+  expect_device_error([&] { places.run(*replay, 2); }, {"[fake-cuda:0]", "its stream was destroyed"});
+}
+
+// Such as how many blocks there are for so many sequences.
+TEST_F(CudaReplay, LeavesOutOfItsGraphsWhatIsLaunchedWithABatchsNumbers) {
+  std::vector<std::int32_t> lengths;
+  replace(step_of("attention"), [&](const Kernel& before, const KernelCall& call) {
+    lengths.push_back(call.operands[2].as<const Batch>()->lengths[0]);
+    call.queue->run_on_host("attention", [] {});
+    queue_call(before, call);
+  });
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  const auto replay = replay_on(*device);
+  for (const int rows : {3, 3, 2, 3}) EXPECT_EQ(places.run(*replay, rows), wanted(rows));
+  EXPECT_EQ(lengths, (std::vector<std::int32_t>{3, 3, 2, 3}));
+  EXPECT_EQ(replay->stretches(ReplayMode::full).size(), 3u);
+  EXPECT_EQ(device->capturer().counts().captures, 4);  // 2 stretches at 2 sizes
+}
+
+}  // namespace weft::cuda_replay_test
