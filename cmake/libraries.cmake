@@ -14,9 +14,15 @@ find_library(WEFT_ZIP zip REQUIRED)
 
 add_library(weft_libraries INTERFACE)
 target_link_libraries(
-  weft_libraries
-  INTERFACE Threads::Threads fmt::fmt spdlog::spdlog simdjson::simdjson
-            $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11> ${WEFT_PCRE2} ${WEFT_UTF8PROC} ${WEFT_XXHASH} ${WEFT_ZIP} ${CMAKE_DL_LIBS})
+  weft_libraries INTERFACE Threads::Threads fmt::fmt spdlog::spdlog simdjson::simdjson ${CMAKE_DL_LIBS}
+                           $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:CLI11::CLI11>)
+# Installed, by name: another machine has them elsewhere.
+foreach(library IN ITEMS PCRE2:pcre2-8 UTF8PROC:utf8proc XXHASH:xxhash ZIP:zip)
+  string(REPLACE ":" ";" library ${library})
+  list(GET library 0 found)
+  list(GET library 1 name)
+  target_link_libraries(weft_libraries INTERFACE $<BUILD_INTERFACE:${WEFT_${found}}> $<INSTALL_INTERFACE:${name}>)
+endforeach()
 
 # The providers: the folders of src/kernels/. One that needs a library of its own has a library.cmake, which looks for
 # it and defines the target weft_library_<provider>, or sets provider_missing to what is wrong. A provider that misses

@@ -35,6 +35,15 @@ weft_collect_libraries(package_libraries weft_compile)
 install(TARGETS ${package_libraries} EXPORT weft-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft)
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_folder})
 
+# The archives hold what the headers of these versions made.
+set(WEFT_DEPENDENCIES "")
+foreach(package IN LISTS WEFT_PACKAGES)
+  if(${package}_VERSION)
+    string(APPEND WEFT_DEPENDENCIES "find_dependency(${package} ${${package}_VERSION} EXACT)\n")
+  else()
+    string(APPEND WEFT_DEPENDENCIES "find_dependency(${package})\n")
+  endif()
+endforeach()
 string(REGEX MATCH "^[0-9]+" WEFT_COMPILER_MAJOR ${CMAKE_CXX_COMPILER_VERSION})
 configure_package_config_file(cmake/weft-config.cmake.in ${WEFT_GENERATED}/weft-config.cmake
                               INSTALL_DESTINATION ${package_folder})

@@ -14,7 +14,7 @@ architectures="80 86 89 90 100 120"
 
 # What is fused is spelled so. Both kinds of mathematics. `size`: a tenth of the bytes; drivers for CUDA 12.4 and newer
 # read it.
-flags="-x cu -std=c++20 -O3 -fmad=false -I$root/src -DWEFT_HOUSE_KERNELS -fatbin --compress-mode=size"
+flags="-x cu -std=c++20 -O3 -fmad=false -DWEFT_HOUSE_KERNELS -fatbin --compress-mode=size"
 
 compile() {
   nvcc=$1 source=$2 fatbin=$3 dependencies=${4:-}
@@ -23,13 +23,13 @@ compile() {
     set -- "$@" -gencode "arch=compute_$architecture,code=sm_$architecture"
   done
   # shellcheck disable=SC2086  # flags are words
-  exec "$nvcc" $flags "$@" -gencode "arch=compute_$architecture,code=compute_$architecture" \
+  exec "$nvcc" $flags "-I$root/src" "$@" -gencode "arch=compute_$architecture,code=compute_$architecture" \
     ${dependencies:+-MD -MF "$dependencies"} "$source" -o "$fatbin"
 }
 
 compile_only() {
   # shellcheck disable=SC2086  # flags are words
-  exec "$1" $flags -gencode "arch=compute_$4,code=sm_$4" "$2" -o "$3"
+  exec "$1" $flags "-I$root/src" -gencode "arch=compute_$4,code=sm_$4" "$2" -o "$3"
 }
 
 table() {

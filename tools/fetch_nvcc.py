@@ -51,7 +51,11 @@ def fetch(tool, packages):
         if subprocess.run(command, stdout=sys.stderr).returncode != 0:
             print(f"fetch_nvcc: pip could not install {tool}; what needs it is skipped", file=sys.stderr)
             return
-        os.rename(whole, target)
+        try:
+            os.rename(whole, target)
+        except OSError:
+            if not target.exists():  # else somebody was faster
+                raise
 
 
 def main():
@@ -63,7 +67,7 @@ def main():
     # Beside that nvcc, or where the program looks for a toolkit.
     places = [pathlib.Path(installed).resolve().parents[1]] if has_release else []
     places.append(pathlib.Path("/usr/local/cuda"))
-    if not folder("nvrtc").exists() and not any(list(place.glob("lib64/libnvrtc.so.*")) for place in places):
+    if not folder("nvrtc").exists() and not any(list(place.glob("lib64/libnvrtc.so.1[23]*")) for place in places):
         wanted.append(("nvrtc", NVRTC_PACKAGES))
     if wanted and (platform.system() != "Linux" or platform.machine() != "x86_64"):
         print("fetch_nvcc: the packages are for Linux on x86-64; CUDA kernels are not compiled here", file=sys.stderr)

@@ -68,7 +68,7 @@ bool agrees(DType dtype, std::span<const std::byte> wanted, std::span<const std:
   if (std::memcmp(wanted.data() + i * size, came.data() + i * size, size) == 0) return true;
   const std::optional<float> number = number_at(dtype, wanted, i), other = number_at(dtype, came, i);
   if (number && (std::isnan(*number) || std::isnan(*other))) return std::isnan(*number) && std::isnan(*other);
-  if (!step) return false;
+  if (!step || (number && std::isinf(*number))) return false;
   if (size == 1) return is_within_a_step(dtype, element<std::uint8_t>(wanted, i), element<std::uint8_t>(came, i));
   return number && std::abs(*number - *other) <= std::abs(*number) * step->of_itself + step->at_least;
 }

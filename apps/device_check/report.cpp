@@ -119,8 +119,8 @@ std::string device_text(const Report& report) {
 }  // namespace
 
 bool is_good(const Report& report) {
-  const bool kernels_passed =
-      std::all_of(report.kernels.begin(), report.kernels.end(), [](const auto& one) { return one.failed.empty(); });
+  const bool kernels_passed = std::all_of(report.kernels.begin(), report.kernels.end(),
+                                          [](const auto& one) { return one.failed.empty() && one.absent == 0; });
   const auto none_failed = [](const std::vector<CheckedCase>& cases) {
     return std::none_of(cases.begin(), cases.end(), [](const auto& one) { return one.outcome == Outcome::failed; });
   };

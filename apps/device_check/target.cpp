@@ -53,13 +53,8 @@ std::optional<Function> Target::find(const std::string& kernel, std::size_t argu
   const std::pair key(kernel, argument_bytes);
   if (const auto known = functions_.find(key); known != functions_.end()) return known->second;
   std::optional<Function> found;
-  if (find_emulated_kernel(kernel) != nullptr) {
-    try {
-      found = driver_->find_function(module_of(kernel), kernel, argument_bytes);
-    } catch (const CudaError& error) {
-      if (error.status() != Status::not_found) throw;
-    }
-  }
+  if (find_emulated_kernel(kernel) != nullptr)
+    found = driver_->find_function(module_of(kernel), kernel, argument_bytes);
   functions_[key] = found;
   return found;
 }

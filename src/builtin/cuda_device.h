@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// A fake device that has the emulated kernels beside those of `settings`. UserError for another device than
-// fake-cuda:0.
+// A fake device that has the emulated kernels beside those of `settings`, and 16 GiB at least. UserError for another
+// device than fake-cuda:0.
 std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSettings settings);
 
 // DeviceError: what is missing to run on this GPU.

@@ -10,6 +10,8 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "base/shared_library.h"
 #include "codegen/llvm_interface.h"
 #include "codegen/llvm_library.h"
@@ -19,10 +21,11 @@ namespace {
 
 constexpr const char* kLibrary = "libweft_llvm.so";
 
-// The folders where the loader looks for the program's own libraries: a program that was built with an installed Weft
+// The folders where the loader looks for the libraries of what holds this code: what was built with an installed Weft
 // has its folder among them.
-std::vector<std::string> loader_folders() {
-  void* program = ::dlopen(nullptr, RTLD_LAZY);
+std::vector<std::string> loader_folders(const char* holder) {
+  void* program = ::dlopen(holder, RTLD_LAZY | RTLD_NOLOAD);
+  if (program == nullptr) program = ::dlopen(nullptr, RTLD_LAZY);
   Dl_serinfo counts{};
   if (program == nullptr || ::dlinfo(program, RTLD_DI_SERINFOSIZE, &counts) != 0) return {};
   std::vector<std::max_align_t> memory(counts.dls_size / sizeof(std::max_align_t) + 1);
@@ -32,6 +35,16 @@ std::vector<std::string> loader_folders() {
   std::vector<std::string> folders;
   for (const Dl_serpath& path : paths) folders.emplace_back(path.dls_name);
   return folders;
+}
+
+// Another Weft's library may lie there, too. It says of which build it is, in its text.
+bool is_of_this_build(const std::string& path) {
+  constexpr std::size_t kMostBytes = 64u << 20;
+  try {
+    return read_file(path, kMostBytes).find(kLlvmInterface) != std::string::npos;
+  } catch (const UserError&) {
+    return false;
+  }
 }
 
 // The path of the library; empty when there is none.
@@ -45,10 +58,10 @@ std::string find_library() {
   if (error) file = fs::canonical("/proc/self/exe", error);
   if (error) return "";
   const fs::path folder = file.parent_path();
-  std::vector<fs::path> folders{folder, folder.parent_path(), folder.parent_path() / "lib"};
-  for (std::string& other : loader_folders()) folders.emplace_back(std::move(other));
-  for (const fs::path& candidate : folders)
-    if (fs::exists(candidate / kLibrary, error)) return candidate / kLibrary;
+  for (const fs::path& own : {folder, folder.parent_path(), folder.parent_path() / "lib"})
+    if (fs::exists(own / kLibrary, error)) return own / kLibrary;
+  for (const fs::path other : loader_folders(here.dli_fname))
+    if (fs::exists(other / kLibrary, error) && is_of_this_build(other / kLibrary)) return other / kLibrary;
   return "";
 }
 

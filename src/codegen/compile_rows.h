@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// Whether the library lies where compile_rows looks for it: beside what holds this code, in the folder above it, and in
-// `lib` there. It is not opened.
+// Whether the library lies where compile_rows looks for it: beside what holds this code, in the folder above it, in
+// `lib` there, or, of this build, where the loader looks for libraries. It is not opened.
 bool can_compile_rows();
 // Its path; empty where it does not.
 const std::string& row_compiler_path();

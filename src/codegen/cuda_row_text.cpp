@@ -115,7 +115,7 @@ class CudaRowWriter {
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const RowBuffer& buffer = program_.buffers[i];
       const std::string type = fmt::format("{}{}", buffer.is_output ? "" : "const ", cuda_type_text(buffer.dtype));
-      const std::string row = buffer.numbers >= 0 ? fmt::format("*b{}", buffer.numbers)
+      const std::string row = buffer.numbers >= 0 ? fmt::format("static_cast<long long>(*b{})", buffer.numbers)
                               : parts == 1        ? "row"
                                                   : fmt::format("row / {}", parts);
       std::string place = fmt::format("{} * {} + {}", row, buffer.row_stride, buffer.begin);

@@ -79,6 +79,7 @@ bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
   while (static_cast<std::int64_t>(request.pages.size()) * block < tokens) {
     std::optional<std::int32_t> page = pool_.take();
     if (!page) {
+      if (requests_.empty()) return false;
       // The youngest gives its pages back, unless it is the one that asks.
       Request& youngest = *requests_.back();
       if (&youngest == &request || youngest.pages.empty()) return false;
@@ -219,7 +220,11 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
                                     const std::function<void(const std::string&)>& on_text) {
   CHECK(is_idle(), "generate runs one request alone");
   Generation result;
-  add(prompt, parameters);
+  struct Added {
+    Engine& engine;
+    int id;
+    ~Added() { engine.cancel(id); }  // nothing, once it is finished
+  } const added{*this, add(prompt, parameters)};
   auto start = std::chrono::steady_clock::now();
   while (!is_idle()) {
     for (RequestEvent& event : step()) {
@@ -247,6 +252,11 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
                runner_->vocabulary_size(), id);
   const std::int64_t logit_rows_at_once = runner_->max_logit_rows();
   Request request;
+  struct Lent {
+    KvPagePool& pool;
+    std::vector<std::int32_t>& pages;
+    ~Lent() { pool.give_back(pages); }
+  } const lent{pool_, request.pages};
   request.prompt = ids;
   CHECK(reserve_pages(request, request.token_count()), "the KV pages hold less than one sequence");
   std::size_t next = 0;
@@ -266,7 +276,6 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
       visit(rows[next++], row);
     }
   }
-  pool_.give_back(request.pages);
 }
 
 }  // namespace weft

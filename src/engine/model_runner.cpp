@@ -239,13 +239,17 @@ Tensor ModelRunner::step(const StepInput& input) {
   CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
   CHECK(static_cast<std::int64_t>(input.ids.size()) <= max_tokens_, "a step takes at most {} rows, but was given {}",
         max_tokens_, input.ids.size());
-  if (forward_guards_) {
-    const auto rows = static_cast<std::int64_t>(input.ids.size()), wanted = std::ssize(input.logit_rows);
-    const std::string tokens = tokens_symbol().symbol_name();
-    forward_guards_->check({{tokens, rows}});
-    if (wanted > 0) head_guards_->check({{tokens, rows}, {rows_symbol().symbol_name(), wanted}});
-  }
-  return forward_ == nullptr ? step_eager(input) : step_compiled(input);
+  if (forward_ != nullptr) return step_compiled(input);
+  check_guards(input);
+  return step_eager(input);
+}
+
+void ModelRunner::check_guards(const StepInput& input) {
+  if (!forward_guards_) return;
+  const auto rows = static_cast<std::int64_t>(input.ids.size()), wanted = std::ssize(input.logit_rows);
+  const std::string tokens = tokens_symbol().symbol_name();
+  forward_guards_->check({{tokens, rows}});
+  if (wanted > 0) head_guards_->check({{tokens, rows}, {rows_symbol().symbol_name(), wanted}});
 }
 
 void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const {
@@ -261,6 +265,7 @@ Tensor ModelRunner::run_step(const StepInput& input) {
   const CaptureDispatcher::Dispatch found = dispatcher_.dispatch({.num_tokens = rows, .uniform_decode = is_decode});
   const bool is_padded = device_ != nullptr && found.mode != ReplayMode::none;
   const PaddedStep step(input, is_padded ? found.descriptor.num_tokens : rows, facts_.kv.block);
+  check_guards(step.input());
   ModelProgram& forward = forward_->program_for(static_cast<std::int64_t>(step.input().ids.size()));
   bind_step(forward, step.input());
   forward.run(found.mode);

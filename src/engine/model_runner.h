@@ -97,6 +97,8 @@ class ModelRunner {
   std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
   void capture_programs();
   void capture_sizes();
+  // With --evaluate-guards, those of the sizes that run.
+  void check_guards(const StepInput& input);
   void bind_step(ModelProgram& forward, const StepInput& input) const;
   Tensor run_step(const StepInput& input);
   Tensor step_compiled(const StepInput& input);

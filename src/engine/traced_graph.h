@@ -13,7 +13,7 @@ struct TracedGraph {
   std::vector<SizeBranch> branches;
 };
 
-// What a graph is traced from. It must outlive what traces with it.
+// What a graph is traced from. All that it refers to must outlive what traces with it.
 struct TracedModel {
   const OpTable& ops;
   const ModelFacts& facts;

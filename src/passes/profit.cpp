@@ -46,9 +46,17 @@ class CostEvaluator : public MetaEvaluator {
   // What it gives, or of reductions what it takes.
   std::int64_t elements_of(const Values& operands, const Values& results) const {
     std::int64_t most = 0;
-    for (const Value& result : results) most = std::max(most, elements_at(result.meta(), rows_));
-    if (!operands.empty() && operands[0].present()) most = std::max(most, elements_at(operands[0].meta(), rows_));
+    for (const Value& result : results) {
+      const bool reduces = !operands.empty() && operands[0].present() && is_reduced(operands[0].meta(), result.meta());
+      most = std::max(most, elements_at(reduces ? operands[0].meta() : result.meta(), rows_));
+    }
     return most;
+  }
+
+  static bool is_reduced(const Meta& from, const Meta& to) {
+    return from.is_tensor() && to.is_tensor() &&
+           std::equal(from.shape.begin(), from.shape.end(), to.shape.begin(), to.shape.end(),
+                      [](const Dim& before, const Dim& after) { return after == before || after == Dim(1); });
   }
 
   const std::int64_t rows_;

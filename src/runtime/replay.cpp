@@ -128,6 +128,9 @@ bool Replay::capture_sizes(ReplayMode mode) {
   if (settings_.first_time_work != nullptr)
     settings_.first_time_work->begin(
         FirstTime::capture, fmt::format("plan {}, {}, {}", bound_.plan->name, replay_mode_text(mode), symbols_text()));
+  // Once more where a tensor has moved.
+  std::erase_if(size_captures_,
+                [&](const SizeCapture& known) { return known.mode == mode && known.values == values_; });
   const SizeCapture& made = size_captures_.emplace_back(capture_stretches(mode));
   counts_.capture_milliseconds += made.milliseconds;
   const std::string what =

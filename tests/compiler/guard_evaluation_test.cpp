@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "compiler/context.h"
 #include "ir/reading.h"
+#include "ops/mul.h"
 #include "ops/sigmoid.h"
 #include "ops/silu.h"
 #include "tests/test_context.h"
@@ -93,6 +94,22 @@ TEST_F(GuardEvaluationTest, CodeThatTellsASizeApartWithoutAskingIsFoundAtThatSiz
   EXPECT_NE(message.find("forward is another graph for s0 = 5 than for all sizes: wanted `"), std::string::npos)
       << message;
   EXPECT_NE(message.find("silu(%x)`, but is `"), std::string::npos) << message;
+  EXPECT_NE(message_of<InternalError>([&] { evaluation.check({{"s0", 5}}); }), "") << "found again when it comes again";
+}
+
+TEST_F(GuardEvaluationTest, CodeThatReadsAnotherWeightAtASizeIsFound) {
+  const auto read = [&](const Dim& rows) {
+    auto graph = std::make_shared<Graph>("forward", Stage::traced);
+    Trace trace(context_->ops, *graph);
+    const Value x = trace.input("x", Meta::tensor(DType::f32, {rows, 4}));
+    trace.finish({mul(x, trace.param("w", Meta::tensor(DType::f32, {4}), rows == Dim(5) ? "other" : "usual"))});
+    return graph;
+  };
+  const auto traced = read(Dim::symbol("s0"));
+  traced->bounds["s0"] = {1, 64};
+  GuardEvaluation evaluation(traced, {}, [&](const Bindings& sizes) { return read(sizes.at("s0")); });
+  evaluation.check({{"s0", 4}});
+  EXPECT_NE(message_of<InternalError>([&] { evaluation.check({{"s0", 5}}); }), "");
 }
 
 TEST_F(GuardEvaluationTest, ASizeOutOfItsRangeIsRefused) {

@@ -3,11 +3,14 @@
 
 #include "apps/device_check/device_check.h"
 
+#include <array>
+#include <limits>
 #include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/device_check/difference.h"
 #include "apps/device_check/program.h"
 #include "base/files.h"
 #include "tests/launch_recorder.h"
@@ -47,6 +50,21 @@ TEST(DeviceCheck, FindsEverySampleGoodInBothKindsOfMathematics) {
   }
   EXPECT_EQ(house, device);
   EXPECT_GE(house, 50);
+}
+
+TEST(DeviceCheck, TakesNoNumberForAnInfinity) {
+  const auto bytes_of = [](const std::array<float, 2>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  const RecordedBuffer wanted{.name = "result 0", .wanted = bytes_of({infinity, 1})};
+  for (const Bound bound : {Bound::bits, Bound::last_places, Bound::of_largest}) {
+    EXPECT_EQ(difference_of(wanted, bytes_of({infinity, 1}), bound, DType::f32), "");
+    for (const float other : {-5.0f, -infinity})
+      EXPECT_NE(difference_of(wanted, bytes_of({other, 1}), bound, DType::f32), "") << other;
+  }
+  EXPECT_EQ(difference_of(wanted, bytes_of({infinity, 1.0f + 0x1p-22f}), Bound::last_places, DType::f32), "");
 }
 
 TEST(DeviceCheck, FindsAWrongByteInAResult) {

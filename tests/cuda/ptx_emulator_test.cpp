@@ -1,5 +1,5 @@
 // Each CUDA kernel as nvcc made it beside the same kernel in the emulator, with the device's mathematics and the
-// house's: on the same numbers they write the same bytes, but for the sign and payload of NaN.
+// house's: on the same numbers, none of them a NaN, they write the same bytes.
 
 #include <cmath>
 #include <cstring>

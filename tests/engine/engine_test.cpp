@@ -69,6 +69,20 @@ TEST_F(EngineTest, LogitsDoNotDependOnBlockSizeChunkingThreadsOrTheCut) {
         << settings[0].first << "=" << settings[0].second;
 }
 
+// Pages and requests of what was thrown out of are there for the next.
+TEST_F(EngineTest, GoesOnAfterAnExceptionOfItsCaller) {
+  const auto engine = tiny_engine(path_);
+  const auto ids = some_ids(23);
+  const auto wanted = all_logits(*engine, ids);
+  const auto refuse = [](auto&&...) { throw std::runtime_error("no more"); };
+  for (int i = 0; i < 20; ++i) {  // more often than there are pages
+    EXPECT_THROW(engine->score(ids, {0, 5}, refuse), std::runtime_error);
+    EXPECT_THROW(engine->generate(ids, greedy(8), refuse), std::runtime_error);
+  }
+  EXPECT_TRUE(engine->is_idle());
+  EXPECT_EQ(all_logits(*engine, ids), wanted);
+}
+
 TEST_F(EngineTest, ReferenceKernelsGiveTheSameTokens) {
   const Settings reference{{"ir-op-priority.rms_norm", "native"},
                            {"ir-op-priority.fused_add_rms_norm", "native"},

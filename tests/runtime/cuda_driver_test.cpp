@@ -126,8 +126,9 @@ TEST(CudaDriver, NamesWhatIsWrongWithDeviceCode) {
   const std::byte garbage[3] = {};
   expect_device_error([&] { driver.load_module(0, garbage); }, {"CUDA_ERROR_INVALID_IMAGE", "asked 3 bytes"});
   expect_device_error([&] { driver.load_module(0, {}); }, {"wants an image, but is given 0 bytes"});
-  expect_device_error([&] { devices.function("mixx"); }, {"cuModuleGetFunction mixx: CUDA_ERROR_NOT_FOUND"});
   const Owner module(driver, driver.load_module(0, fake_image({80, 90})));
+  expect_device_error([&] { driver.find_function(*module, "mixx", sizeof(MixArguments)); },
+                      {"cuModuleGetFunction mixx: CUDA_ERROR_NOT_FOUND"});
   expect_device_error([&] { driver.find_function(*module, "mix", 8); },
                       {"it takes 24 bytes of arguments, but is to be given 8"});
 }

@@ -183,6 +183,10 @@ TEST_F(CudaReplay, CapturesBeforeItRunsAndNothingElseOnceThatIsForbidden) {
   EXPECT_EQ(places.run(*replay, 2), wanted(2));
   const std::string message = message_of<InternalError>([&] { places.run(*replay, 3); });
   EXPECT_NE(message.find("plan layer, FULL, s0 = 3 wants to capture"), std::string::npos) << message;
+  places.move(0);
+  EXPECT_NE(message_of<InternalError>([&] { places.run(*replay, 2); }).find("s0 = 2 wants to capture"),
+            std::string::npos)
+      << "what moved is captured anew";
 }
 
 TEST_F(CudaReplay, IsHeldAgainstItsStepsOneByOne) {

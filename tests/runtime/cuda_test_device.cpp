@@ -34,14 +34,18 @@ cuda::FakeSettings test_device_settings(std::uint64_t seed, int devices) {
 
 TestDevices::TestDevices(cuda::FakeSettings settings) {
   const int devices = settings.devices;
+  std::vector<std::string> kernels;
+  for (const cuda::FakeKernel& kernel : settings.kernels)
+    if (kernel.argument_bytes == sizeof(MixArguments)) kernels.push_back(kernel.name);
   driver_ = cuda::open_fake_device(std::move(settings));
-  for (int device = 0; device < devices; ++device)
-    modules_.push_back(driver_->load_module(device, cuda::fake_image({90})));
+  for (int device = 0; device < devices; ++device) {
+    const cuda::Module module = driver_->load_module(device, cuda::fake_image({90}));
+    for (const std::string& name : kernels)
+      functions_[{device, name}] = driver_->find_function(module, name, sizeof(MixArguments));
+  }
 }
 
-cuda::Function TestDevices::function(const std::string& name, int device) {
-  return driver_->find_function(modules_.at(static_cast<std::size_t>(device)), name, sizeof(MixArguments));
-}
+cuda::Function TestDevices::function(const std::string& name, int device) { return functions_.at({device, name}); }
 
 std::uint32_t* TestDevices::buffer(std::uint32_t value, int device) {
   const cuda::CurrentGuard guard(*driver_, driver_->default_stream(device));

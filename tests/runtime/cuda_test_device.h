@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +50,7 @@ class TestDevices {
 
  private:
   std::unique_ptr<cuda::Driver> driver_;
-  std::vector<cuda::Module> modules_;  // by device
+  std::map<std::pair<int, std::string>, cuda::Function> functions_;  // by device and name
 };
 
 // Fails the running test unless the call throws a DeviceError with all these words.

@@ -132,7 +132,8 @@ class Driver {
   Module load_module(int device, std::span<const std::byte> image);
   // With its functions. Nothing queued may use them any more.
   void destroy(Module module);
-  // A kernel that takes one plain struct of `argument_bytes`, and at most so much shared memory beside its own.
+  // A kernel that takes one plain struct of `argument_bytes`, and at most so much shared memory beside its own; not
+  // while the thread captures.
   Function find_function(Module module, const std::string& name, std::size_t argument_bytes,
                          std::uint32_t shared_bytes = 0);
   // The arguments are copied.

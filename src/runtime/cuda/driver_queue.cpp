@@ -51,6 +51,7 @@ Function DriverQueue::function_of(const std::string& kernel, std::size_t argumen
 void DriverQueue::launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) {
   const CurrentGuard guard(driver_, stream_);
   const Function function = function_of(kernel, arguments.size());
+  if (only_looks_up_) return;
   try {
     driver_.launch(stream_, function, {.blocks = {shape.blocks, shape.block_rows, 1}, .threads = {shape.threads, 1, 1}},
                    arguments);
@@ -64,6 +65,7 @@ void DriverQueue::launch(const std::string& kernel, const LaunchShape& shape, st
 }
 
 void DriverQueue::run_on_host(const std::string& name, std::function<void()> function) {
+  if (only_looks_up_) return;
   const CurrentGuard guard(driver_, stream_);
   auto& kept = captured_ == nullptr ? host_work_ : captured_->host_work;
   kept.push_back(std::unique_ptr<HostWork>(new HostWork{std::move(function), failure_}));
@@ -96,16 +98,20 @@ void DriverQueue::synchronize() {
 DriverQueue::Recording DriverQueue::record(const std::function<void()>& give) {
   CHECK(captured_ == nullptr, "what is given to a queue is captured once");
   const CurrentGuard guard(driver_, stream_);
+  struct Leave {
+    DriverQueue& queue;
+    ~Leave() {
+      queue.only_looks_up_ = false;
+      queue.captured_ = nullptr;
+    }
+  } const leave{*this};
+  only_looks_up_ = true;
+  give();
+  only_looks_up_ = false;
   Given given;
   CaptureScope capture(driver_, stream_);
   captured_ = &given;
-  try {
-    give();
-  } catch (...) {
-    captured_ = nullptr;
-    throw;
-  }
-  captured_ = nullptr;
+  give();
   return {capture.end(), std::move(given)};
 }
 

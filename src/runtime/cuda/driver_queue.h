@@ -47,7 +47,8 @@ class DriverQueue : public LaunchQueue {
     Owner<GraphObject> graph;
     Given given;
   };
-  // Captures what `give` gives to the queue. What is thrown inside ends the capture, and the queue goes on.
+  // Captures what `give` gives to the queue. It is called twice: code is looked up, and loaded by the driver, before
+  // the capture begins. What is thrown inside ends the capture, and the queue goes on.
   Recording record(const std::function<void()>& give);
   // Kernels that were launched, or captured, so far.
   std::int64_t launches() const { return launches_; }
@@ -64,6 +65,7 @@ class DriverQueue : public LaunchQueue {
   std::map<std::string, Function> functions_;
   Failure failure_;
   std::vector<std::unique_ptr<HostWork>> host_work_;  // that may still be to be done
+  bool only_looks_up_ = false;                        // what is given, before it is captured
   Given* captured_ = nullptr;                         // while something is captured
   std::int64_t launches_ = 0;
 };

@@ -212,6 +212,9 @@ Status FakeCalls::find_function(ModuleObject* module, const std::string& name, s
                                 std::uint32_t shared_bytes, FunctionObject*& function) {
   const auto lock = begin_call();
   if (const Status fault = fault_of(module->device); fault != Status::success) return fault;
+  // The driver may load the code only now.
+  if (const Status status = refuse_while_capturing("a function is looked up in a capture"); status != Status::success)
+    return status;
   const auto found = std::find_if(settings_.kernels.begin(), settings_.kernels.end(),
                                   [&](const FakeKernel& kernel) { return kernel.name == name; });
   if (found == settings_.kernels.end()) return Status::not_found;

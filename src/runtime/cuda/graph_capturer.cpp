@@ -15,7 +15,10 @@ class GraphCapturer::Launches : public CapturedLaunches {
     for (auto& [values, entry] : entries_) capturer_.queue_.retire(std::move(entry.graph.recording));
   }
 
-  bool has_capture() const override { return find() != entries_.end(); }
+  bool has_capture() const override {
+    const auto found = find();
+    return found != entries_.end() && found->second.moves == list_.moves();
+  }
 
   CaptureCost prepare() override {
     const std::size_t before = capturer_.free_bytes();

@@ -101,13 +101,20 @@ class Nvrtc::Program {
     return compiler_.functions_.nvrtcCompileProgram(program_, static_cast<int>(words.size()), words.data());
   }
 
-  // What a pair of calls for size and text give.
-  std::string text(NvrtcStatus (*size)(NvrtcProgramObject*, std::size_t*),
-                   NvrtcStatus (*read)(NvrtcProgramObject*, char*), const char* call) const {
-    std::size_t bytes = 0;
-    compiler_.check(size(program_, &bytes), call);
-    std::string text(bytes, '\0');
-    compiler_.check(read(program_, text.data()), call);
+  using Size = NvrtcStatus(NvrtcProgramObject*, std::size_t*);
+  using Read = NvrtcStatus(NvrtcProgramObject*, char*);
+  // What a pair of calls for size and contents give.
+  std::string bytes(Size* size, Read* read, const char* call) const {
+    std::size_t count = 0;
+    compiler_.check(size(program_, &count), call);
+    std::string contents(count, '\0');
+    compiler_.check(read(program_, contents.data()), call);
+    return contents;
+  }
+  // The same of a text, which ends with a zero.
+  std::string text(Size* size, Read* read, const char* call) const {
+    std::string text = bytes(size, read, call);
+    text.resize(text.find_last_not_of('\0') + 1);
     return text;
   }
 
@@ -173,27 +180,25 @@ std::string Nvrtc::compile(const NvrtcSource& source, int architecture, NvrtcCod
     fail_user("[nvrtc] {} does not compile for sm_{}: {}", source.name, architecture,
               program.text(functions_.nvrtcGetProgramLogSize, functions_.nvrtcGetProgramLog, "nvrtcGetProgramLog"));
   check(status, "nvrtcCompileProgram");
-  if (!is_ptx) return program.text(functions_.nvrtcGetCUBINSize, functions_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
-  std::string text = program.text(functions_.nvrtcGetPTXSize, functions_.nvrtcGetPTX, "nvrtcGetPTX");
-  // It ends with a zero.
-  text.resize(text.find_last_not_of('\0') + 1);
-  return text;
+  if (!is_ptx) return program.bytes(functions_.nvrtcGetCUBINSize, functions_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+  return program.text(functions_.nvrtcGetPTXSize, functions_.nvrtcGetPTX, "nvrtcGetPTX");
 }
 
 std::vector<std::string> nvrtc_places(const EnvironmentLookup& environment) {
   std::vector<std::string> places;
-  if (const auto home = environment("CUDA_HOME")) add_folder(std::filesystem::path(*home) / "lib64", places);
+  if (const auto home = environment("CUDA_HOME"); home && !home->empty())
+    add_folder(std::filesystem::path(*home) / "lib64", places);
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) places.emplace_back(name);
   add_folder("/usr/local/cuda/lib64", places);
   std::filesystem::path cache;
   if (const auto given = environment("XDG_CACHE_HOME"); given && !given->empty()) {
     cache = *given;
-  } else if (const auto home = environment("HOME")) {
+  } else if (const auto home = environment("HOME"); home && !home->empty()) {
     cache = std::filesystem::path(*home) / ".cache";
   }
   if (!cache.empty())
     for (const std::filesystem::path& folder : folders_in(cache / "weft", "nvrtc-")) add_packages(folder, places);
-  if (const auto python = environment("VIRTUAL_ENV"))
+  if (const auto python = environment("VIRTUAL_ENV"); python && !python->empty())
     for (const std::filesystem::path& folder : folders_in(std::filesystem::path(*python) / "lib", "python3"))
       add_packages(folder / "site-packages", places);
   return places;

@@ -47,6 +47,7 @@ class Decoder {
     program_.local_bytes = kernel_.local_bytes;
     program_.most_threads = kernel_.most_threads;
     program_.registers = static_cast<std::uint32_t>(kernel_.registers.size());
+    if (kernel_.statements.empty()) fail_user("[{}] {} has no instruction", module_, kernel_.name);
     program_.code.reserve(kernel_.statements.size());
     for (const Statement& statement : kernel_.statements) program_.code.push_back(instruction(statement));
     return std::move(program_);

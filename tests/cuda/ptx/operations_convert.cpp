@@ -32,10 +32,10 @@ void add_whole_of(Operations& table, const std::string& to) {
       table, "cvt.rn.f64." + to, +[](To x) { return static_cast<double>(x); });
 }
 
-// Held to what T has; NaN gives 0.
+// Held to what T has; NaN gives 0, of 64 bits the first bit alone.
 template <class T>
 T held(float x) {
-  if (x != x) return 0;
+  if (x != x) return sizeof(T) == 8 ? static_cast<T>(std::uint64_t{1} << 63) : T{0};
   const double wide = static_cast<double>(x);
   if (wide <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
   if (wide >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();

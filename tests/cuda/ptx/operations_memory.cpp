@@ -67,7 +67,8 @@ void pack(Warp& warp, const Instruction& one, std::uint32_t lanes) {
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     std::uint64_t word = 0;
-    for (std::size_t i = one.from.size(); i-- > 0;) word = word << bits | warp.values(one.from[i])[lane];
+    for (std::size_t i = one.from.size(); i-- > 0;)
+      word = word << bits | (warp.values(one.from[i])[lane] & ((std::uint64_t{1} << bits) - 1));
     warp.values(one.to[0])[lane] = word;
   }
 }

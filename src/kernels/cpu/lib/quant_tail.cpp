@@ -176,13 +176,10 @@ QuantTask with_results(QuantTask task, const RowRun& run) {
 
 Kernel quantized_rows_kernel(const std::string& front, const QuantTail& tail,
                              std::function<Verdict(const KernelRequest&)> supports, QuantizedRowRun run) {
-  const auto prepare = [run = std::move(run), tail, front](Kernel& kernel, const DeviceDescription& device) {
+  const auto prepare = [run = std::move(run), tail](Kernel& kernel, const DeviceDescription& device) {
     std::vector<DType> as_fast;  // in generated code
     if (tail.yields_f32) as_fast.push_back(DType::f32);
-    // Behind a sum of bf16 generated code wins with AVX2, too, by 1.06 to 2.6.
-    const bool sums = front == "fused_add_rms_norm";
-    if ((sums || tail.yields_bf16) && device.features >= (sums ? CpuFeatures::avx2 : CpuFeatures::avx512))
-      as_fast.push_back(DType::bf16);
+    if (tail.yields_bf16 && device.features >= CpuFeatures::avx512) as_fast.push_back(DType::bf16);
     kernel.yields = yields(0, as_fast);
     const QuantizedRowKernels* kernels =
         table_for(device, quantized_row_kernels_baseline, quantized_row_kernels_avx2, quantized_row_kernels_avx512);

@@ -23,7 +23,8 @@ struct QuantTail {
   // what rows leave of the results.
   QuantTask (*task)(const KernelCall&, std::size_t tensor, std::int64_t columns);
   std::int64_t group = 0;  // columns of one, where it is the op that says so
-  // Whether generated code does it as fast (bench/generated_bench): f32 on every instruction set, bf16 on AVX-512.
+  // Whether generated code does it as fast (bench/generated_bench), alone and behind other ops: f32 on every
+  // instruction set, bf16 on AVX-512.
   bool yields_f32 = false;
   bool yields_bf16 = false;
 

@@ -12,7 +12,7 @@ namespace weft::cuda {
 
 enum class Approximation : std::uint8_t { exact, upwards, downwards, scattered };
 
-// Of this thread of the host; the emulator sets it for a launch.
+// Of this thread of the host, for launches from now on; tests move it.
 inline thread_local Approximation current_approximation = Approximation::exact;
 
 // Denormals become 0 of their sign.
