@@ -23,7 +23,9 @@ constexpr std::size_t kElements = kRows * kColumns;
 // rms_norm of f32 rows, then codes of int8 per group.
 struct Chain {
   explicit Chain(std::uint64_t seed) : driver(open_emulated_device(seed)), stream(driver->create_stream(0)) {
-    module = driver->load_module(0, fake_image({90}));
+    const Module module = driver->load_module(0, fake_image({90}));
+    norm = driver->find_function(module, "rms_norm_f32_plain_house", sizeof(RmsNormArguments));
+    quant = driver->find_function(module, "per_token_group_quant_f32_i8_128", sizeof(PerTokenGroupQuantArguments));
     x = driver->allocate(stream, kElements * 4);
     normal = driver->allocate(stream, kElements * 4);
     codes = driver->allocate(stream, kElements);
@@ -34,8 +36,7 @@ struct Chain {
   void normalize(Stream on) {
     const RmsNormArguments arguments{
         .x = x, .output = normal, .epsilon = 1e-6f, .columns = kColumns, .variance_columns = kColumns};
-    const Function function = driver->find_function(module, "rms_norm_f32_plain_house", sizeof arguments);
-    driver->launch(on, function, {.blocks = {kRows, 1, 1}, .threads = {256, 1, 1}}, arguments);
+    driver->launch(on, norm, {.blocks = {kRows, 1, 1}, .threads = {256, 1, 1}}, arguments);
   }
   void quantize(Stream on) {
     PerTokenGroupQuantArguments arguments{.x = normal,
@@ -45,8 +46,7 @@ struct Chain {
                                           .columns = kColumns};
     const LaunchShape shape = plan_groups("per_token_group_quant", {.rows = kRows, .groups = kGroups, .lanes = 8},
                                           arguments.places, arguments.order);
-    const Function function = driver->find_function(module, "per_token_group_quant_f32_i8_128", sizeof arguments);
-    driver->launch(on, function, {.blocks = {shape.blocks, 1, 1}, .threads = {shape.threads, 1, 1}}, arguments);
+    driver->launch(on, quant, {.blocks = {shape.blocks, 1, 1}, .threads = {shape.threads, 1, 1}}, arguments);
   }
   std::vector<std::int8_t> codes_now() {
     std::vector<std::int8_t> now(kElements);
@@ -57,7 +57,7 @@ struct Chain {
 
   std::unique_ptr<Driver> driver;
   Stream stream;
-  Module module;
+  Function norm, quant;
   void *x, *normal, *codes, *scales;
 };
 
