@@ -32,8 +32,7 @@ void refuse_cuda(DeviceId device) {
     fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, code.reason());
   fail_device(
       "[--device] {} ({}) cannot run a model yet: there are no products for it, and what the host would compute in "
-      "their "
-      "place cannot read its memory; wanted cpu or fake-cuda",
+      "their place cannot read its memory; wanted cpu or fake-cuda",
       device_text(device), facts.name);
 }
 

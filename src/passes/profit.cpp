@@ -92,6 +92,8 @@ Work WorkModel::of_call(Call call) {
   evaluator.evaluate(*call.op, values, call.attributes, false);
   work.instructions = static_cast<double>(evaluator.elements()) / rates_.lanes;
   work.cycles = std::max(static_cast<double>(work.bytes) / rates_.bytes, work.instructions / rates_.instructions);
+  constexpr std::size_t kMost = 32;  // calls of a layer, and some
+  if (known_.size() == kMost) known_.erase(known_.begin());
   known_.push_back({std::move(call), work});
   return work;
 }

@@ -58,8 +58,8 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
     say_why_not(arguments, *context, runner, call);
     return 0;
   }
-  explanation.records = runner.records();   // compiled now where Plans were found
   if (context->stream_device != nullptr) {  // its captures are made once there are KV pages
+    runner.records();                       // compiled where Plans were found, which is not to be done after ready
     runner.allocate_pages(1);
     runner.set_ready();
   }
@@ -74,7 +74,8 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
                         .kv_cache = memory.kv_of_longest_sequence};
   watch.lap("report");
   const bool was_compiled = !explanation.cache.hit && context->stored_plans == nullptr;
-  explanation.times = start_times(watch, was_compiled ? explanation.records : std::vector<CompileRecord>());
+  explanation.times = start_times(watch, was_compiled ? runner.records() : std::vector<CompileRecord>());
+  explanation.records = runner.records();
   explanation.tuning = context->size_tuning;
   call.out << (arguments.json ? json_text(explain_json(explanation), 2) + "\n" : explain_text(explanation));
   return 0;
