@@ -3,9 +3,10 @@
 //   capture_bench [--benchmark_filter=.*] [--benchmark_repetitions=5]
 //
 //   guards      whether the arguments pass: eight tensors of two dims, one of which is a symbol in all of them
-//   call        the whole call of such a function whose one kernel does nothing; Values in, Values out
-//   program     what that call runs once it knows what to run, from tensors to tensors; the rest of the call is guards
-//               and dispatch
+//   dispatch    the whole call of a function of eight such tensors that does nothing and gives nothing: guards, and
+//               finding what to run
+//   call        the same with one kernel that does nothing; Values in, Values out
+//   program     what that call runs, from tensors to tensors; the rest of it beside `dispatch` is making its result
 //   matched     one op of a function with graph breaks, held against what was recorded: of calls of 100 ops whose
 //               results nobody wants, so that nothing else runs
 //   trace       the forward of a Llama of 32 layers to a graph, as models are traced
@@ -59,6 +60,15 @@ void guards(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(guards.hold(leaves));
 }
 BENCHMARK(guards);
+
+void dispatch(benchmark::State& state) {
+  const Bench bench;
+  auto compiled = compile(bench.context, [](Value, Value, Value, Value, Value, Value, Value, Value) {});
+  for (int i = 0; i < 8; ++i) compiled.mark_dynamic(i, 0, {"s0", 1, 512});
+  const std::vector<Value> v(8, bench.row());
+  for (auto _ : state) compiled(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
+}
+BENCHMARK(dispatch);
 
 void call(benchmark::State& state) {
   const Bench bench;

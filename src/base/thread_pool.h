@@ -3,9 +3,9 @@
 // A fixed set of worker threads that shares the chunks of a loop.
 //
 // Chunks are handed out dynamically: each thread walks its own contiguous share first (one long stream of weights) and
-// then takes chunks from the others, so a core that is busy elsewhere does not hold up the loop. The caller works too,
-// can finish every chunk itself, and never waits for a thread that has not started one. Idle workers spin briefly, then
-// sleep. Results must not depend on which thread runs a chunk; nothing here makes them.
+// then those of others, always taking an eighth of what is left, so a core that is busy elsewhere does not hold up the
+// loop. No chunk may wait for another. The caller works too and never waits for a thread that has taken nothing. Idle
+// workers spin briefly, then sleep. Results must not depend on which thread runs a chunk; nothing here makes them.
 
 #include <chrono>
 #include <cstdint>

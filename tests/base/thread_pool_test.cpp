@@ -69,12 +69,28 @@ TEST(ThreadPool, OneThreadNumberIsNeverUsedByTwoChunksAtOnce) {
   EXPECT_EQ(std::accumulate(per_thread.begin(), per_thread.end(), std::int64_t{0}), 500 * 30);
 }
 
-TEST(ThreadPool, CallerFinishesEverythingWhileAWorkerIsHeldUp) {
+TEST(ThreadPool, AllThatAHeldUpThreadHasNotTakenIsFinishedByOthers) {
   ThreadPool pool(2);
-  // Only one thread gets the blocking chunk; the other one must take all the rest, from both shares.
+  // Only one thread gets the blocking chunk, with what else it took of its share of 32, an eighth; the other one must
+  // take all the rest, from both shares.
+  constexpr int kTaken = 4;
   std::atomic<int> others{0};
   pool.run(64, [&](std::int64_t chunk, int) {
     if (chunk == 0) {
+      while (others.load() < 64 - kTaken) std::this_thread::yield();
+    } else {
+      ++others;
+    }
+  });
+  EXPECT_EQ(others.load(), 63);
+}
+
+TEST(ThreadPool, TheLastChunksOfAShareAreTakenOneByOne) {
+  ThreadPool pool(2);
+  // Chunk 25 is one of the last seven of its share, with which nothing else is taken: others finish all the rest.
+  std::atomic<int> others{0};
+  pool.run(64, [&](std::int64_t chunk, int) {
+    if (chunk == 25) {
       while (others.load() < 63) std::this_thread::yield();
     } else {
       ++others;

@@ -58,9 +58,7 @@ Dim panel_scratch_bytes(const Meta& weight, int threads);
 // Packs a plain weight's panel into `slot`.
 const std::byte* packed_panel(const PanelWeight& weight, std::int64_t index, std::byte* slot);
 
-// Calls body(panel, index, rows) for every panel and block of at most `row_limit` rows. A chunk is one panel, or
-// several when few rows make it short: 8 contiguous chunks a thread cost nothing against one, and leave something to
-// steal.
+// Calls body(panel, index, rows) for every panel and block of at most `row_limit` rows, each a chunk.
 template <class Body>
 void for_each_panel(const PanelWeight& weight, std::int64_t rows, std::int64_t row_limit,
                     std::span<std::byte> panel_scratch, ThreadPool& threads, const Body& body) {
@@ -80,14 +78,9 @@ void for_each_panel(const PanelWeight& weight, std::int64_t rows, std::int64_t r
     });
     return;
   }
-  constexpr std::int64_t kRowsOfShortChunk = 16;
-  const std::int64_t group = std::max<std::int64_t>(
-      1, std::min(panels / (threads.threads() * 8), kRowsOfShortChunk / std::min(rows, kRowsOfShortChunk)));
-  const std::int64_t groups = (panels + group - 1) / group;
-  threads.run(groups * row_blocks, [&](std::int64_t chunk, int) {
-    const std::int64_t first = chunk % groups * group;
-    for (std::int64_t p = first; p < std::min(panels, first + group); ++p)
-      body(weight.data + p * bytes, p, block(chunk / groups));
+  threads.run(panels * row_blocks, [&](std::int64_t chunk, int) {
+    const std::int64_t p = chunk % panels;
+    body(weight.data + p * bytes, p, block(chunk / panels));
   });
 }
 
