@@ -15,4 +15,11 @@ std::string message_of(Call&& call) {
   return "";
 }
 
+// The same without the file and line of the code that asked for it, which stand at the end: `... (at test.cpp:12)`.
+template <class Kind = UserError, class Call>
+std::string plain_message_of(Call&& call) {
+  const std::string message = message_of<Kind>(std::forward<Call>(call));
+  return message.substr(0, message.rfind(" (at "));
+}
+
 }  // namespace weft

@@ -123,6 +123,8 @@ std::string read_standard_input(const VerbCall& call, const std::string& what) {
 std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences) {
   OpenedContext opened = open_context(call.options);
   for (const std::string& note : opened.notes) call.err << "weft: " << note << "\n";
+  if (call.options.requested.contains("cc.dynamic_shapes_config.type"))
+    call.err << "weft: [cc.dynamic_shapes_config.type] has no effect in this run: no model branches on a size\n";
   if (differences != nullptr) *differences = std::move(opened.differences);
   return opened.context;
 }

@@ -40,7 +40,8 @@ class Compiler {
   // The options of the command line, by their fields: mode and backend are cc.mode and cc.backend. UserError as
   // open_context.
   explicit Compiler(Options options = environment_options())
-      : opened_(open_context(std::move(options))),
+      : requested_(std::move(options)),
+        opened_(open_context(requested_)),
         home_(*opened_.context, {1, opened_.context->options.max_num_batched_tokens}) {}
 
   const std::shared_ptr<Context>& context() const { return opened_.context; }
@@ -56,14 +57,28 @@ class Compiler {
     return value(Tensor::from_bytes(Meta::tensor(DType::f32, shape), numbers.data()));
   }
 
-  // capture/compile.h says what it gives.
+  // capture/compile.h says what it gives. UserError for an option that there is not.
   template <class Function>
-  auto compile(Function function, CompileOptions options = {},
-               std::source_location where = std::source_location::current()) {
-    return weft::compile(opened_.context, std::move(function), std::move(options), where);
+  auto compile(Function function, CompileOptions options = {}, CallSite where = CallSite::current()) {
+    const std::shared_ptr<Context> context = placed_at(where, [&] { return context_for(options); });
+    options.mode.clear();
+    options.backend.clear();
+    options.options.clear();
+    return weft::compile(context, std::move(function), std::move(options), where);
   }
 
  private:
+  std::shared_ptr<Context> context_for(const CompileOptions& wanted) const {
+    if (!wanted.wants_own_context()) return opened_.context;
+    const std::string source = "compile()";
+    Options options = requested_;
+    if (!wanted.mode.empty()) set_option(options, "cc.mode", wanted.mode, source);
+    if (!wanted.backend.empty()) set_option(options, "cc.backend", wanted.backend, source);
+    for (const auto& [name, text] : wanted.options) set_option(options, name, text, source);
+    return open_context(std::move(options)).context;
+  }
+
+  Options requested_;
   OpenedContext opened_;
   EagerEvaluator home_;
 };

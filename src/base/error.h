@@ -26,10 +26,19 @@ class Error : public std::runtime_error {
   virtual int exit_code() const noexcept = 0;
 };
 
+// May carry the file and line of the C++ code that asked for what cannot be done, at the end of the message.
 class UserError : public Error {
  public:
   using Error::Error;
   int exit_code() const noexcept override { return 2; }
+  const char* what() const noexcept override { return text_.empty() ? Error::what() : text_.c_str(); }
+
+  bool has_place() const { return !text_.empty(); }
+  // In the stead of any place before.
+  void set_place(const std::source_location& where);
+
+ private:
+  std::string text_;  // with the place
 };
 
 // Carries the file and line of the broken promise at the end of the message.
@@ -48,6 +57,17 @@ class DeviceError : public Error {
 template <class... Arguments>
 [[noreturn]] void fail_user(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   throw UserError(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+// Runs `body`; a UserError that says no place yet gets this one.
+template <class Body>
+decltype(auto) placed_at(const std::source_location& where, Body&& body) {
+  try {
+    return body();
+  } catch (UserError& error) {
+    if (!error.has_place()) error.set_place(where);
+    throw;
+  }
 }
 
 template <class... Arguments>

@@ -34,6 +34,10 @@ bool compiles(const Options& options) {
   return !options.enforce_eager && options.optimization_level > 0 && options.mode != "none";
 }
 
+DynamicShapes dynamic_shapes(const Options& options) {
+  return options.dynamic_shapes_type == "unbacked" ? DynamicShapes::unbacked : DynamicShapes::backed;
+}
+
 Tensor tensor_of(const Leaf& leaf) { return leaf.value->tensor(); }
 
 }  // namespace
@@ -45,6 +49,9 @@ CapturedFunction::CapturedFunction(std::shared_ptr<const Context> context, Compi
       name_(function_name(options_, where)),
       recorder_(*context_, name_, graph_name(options_), options_.fullgraph, options_.recompile_limit) {
   USER_CHECK(options_.recompile_limit >= 1, "[{}] recompile_limit must be at least 1", name_);
+  USER_CHECK(!options_.wants_own_context(),
+             "[{}] mode, backend and options of one function are for weft::Compiler; here they are the Context's",
+             name_);
   USER_CHECK(options_.check_retrace >= 0, "[{}] check_retrace must not be negative, but is {}", name_,
              options_.check_retrace);
 }
@@ -61,9 +68,10 @@ CapturedFunction::Turn::~Turn() {
   function_.mutex_.unlock();
 }
 
-void CapturedFunction::mark_dynamic(const std::string& argument, int dim, const DynamicDim& range) {
+void CapturedFunction::mark_dynamic(const std::string& argument, int dim, const DynamicDim& range,
+                                    DynamicShapes shapes) {
   USER_CHECK(entries_.empty(), "[{}] mark_dynamic must come before the first call", name_);
-  dynamic_dims_.mark(argument, dim, range);
+  dynamic_dims_.mark(argument, dim, range, shapes);
 }
 
 std::vector<std::string> CapturedFunction::guard_texts(std::size_t entry) const {
@@ -133,7 +141,9 @@ CapturedFunction::Outcome CapturedFunction::miss(std::span<const Leaf> leaves, F
     warn_of_limit();
     return run_op_by_op(leaves, run);
   }
-  const auto choices = dynamic_dims_.choices(leaves, names, options_.dynamic, context_->options.max_num_batched_tokens);
+  const Options& options = context_->options;
+  const auto choices = dynamic_dims_.choices(leaves, names, options_.dynamic, options.max_num_batched_tokens,
+                                             options_.dynamic_shapes.value_or(dynamic_shapes(options)));
   for (std::size_t i = 0; i + 1 < choices.size(); ++i) {
     try {
       return add_entry(choices[i], leaves, run, wants_results, true);
@@ -167,37 +177,13 @@ std::unique_ptr<CapturedFunction::Entry> CapturedFunction::begin_entry(const std
     std::replace(name.begin(), name.end(), '.', '_');
     input_names.push_back(std::move(name));
   }
-  for (const SymbolicDim& dim : dims) entry->tree.bounds[dim.symbol] = dim.bounds;
+  for (const SymbolicDim& dim : dims) {
+    entry->tree.bounds[dim.symbol] = dim.bounds;
+    if (dim.shapes == DynamicShapes::unbacked) entry->tree.unbacked.insert(dim.symbol);
+  }
   entry->tree.inputs = recorder_.inputs(metas, input_names);
   return entry;
 }
-
-namespace {
-
-// `is_whole`: nothing of the function runs again, so that all it is given has to be the same.
-GuardList make_guards(const RecordedTree& tree, const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,
-                      bool is_whole) {
-  GuardList guards;
-  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    const Leaf::Kind kind = leaves[leaf].kind;
-    if (!is_whole && kind > Leaf::Kind::count) continue;
-    guards.add_leaf(leaf, leaves[leaf]);
-    if (kind != Leaf::Kind::tensor) continue;
-    const Shape& shape = leaves[leaf].value->meta().shape;
-    for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-      const auto symbolic = std::find_if(
-          dims.begin(), dims.end(), [&](const SymbolicDim& known) { return known.leaf == leaf && known.dim == dim; });
-      if (symbolic == dims.end()) {
-        guards.add_size(leaf, dim, shape[dim].number());
-      } else {
-        guards.add_symbol(leaf, dim, symbolic->symbol, tree.bounds.at(symbolic->symbol));
-      }
-    }
-  }
-  return guards;
-}
-
-}  // namespace
 
 CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<SymbolicDim>& dims,
                                                       std::span<const Leaf> leaves, FunctionRun& run,
@@ -223,7 +209,7 @@ CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<Symbolic
   if (is_whole) {
     finish_whole(*entry, dims, leaves, sizes);
   } else {
-    entry->guards = make_guards(entry->tree, dims, leaves, false);
+    entry->guards = make_guards(entry->tree.bounds, dims, leaves, false);
   }
   const std::size_t index = entries_.size();
   entries_.push_back(std::move(entry));
@@ -252,7 +238,7 @@ void CapturedFunction::finish_whole(Entry& entry, const std::vector<SymbolicDim>
       checks.push_back(decision.condition);
     }
   }
-  entry.guards = make_guards(entry.tree, dims, leaves, true);
+  entry.guards = make_guards(entry.tree.bounds, dims, leaves, true);
   for (const DimCondition& check : checks) entry.guards.add_condition(check);
 
   Segment& segment = *entry.tree.starts.front();
@@ -327,6 +313,7 @@ Values CapturedFunction::whole_results(Entry& entry, std::span<const Leaf> leave
     made = segment.program->run(entry.taken);
   }
   std::vector<Tensor> results;
+  results.reserve(segment.ends_in.size());
   for (const int number : segment.ends_in) {
     if (!segment.wanted.contains(number)) {
       results.push_back(given(number));
@@ -340,10 +327,13 @@ Values CapturedFunction::whole_results(Entry& entry, std::span<const Leaf> leave
 }
 
 Values CapturedFunction::values_of(std::vector<Tensor> tensors, std::span<const Leaf> leaves) {
+  if (tensors.empty()) return {};
   const auto first =
       std::find_if(leaves.begin(), leaves.end(), [](const Leaf& leaf) { return leaf.kind == Leaf::Kind::tensor; });
+  Evaluator& home = first->value->home();
   Values values;
-  for (Tensor& tensor : tensors) values.push_back(first->value->home().value(std::move(tensor)));
+  values.reserve(tensors.size());
+  for (Tensor& tensor : tensors) values.push_back(home.value(std::move(tensor)));
   return values;
 }
 

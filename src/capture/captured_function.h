@@ -18,14 +18,23 @@ namespace weft {
 
 struct CompileOptions {
   std::string name = {};  // of the function in messages; empty for the place where it was compiled
+  // Other options than the Context's, for this function alone: cc.mode and cc.backend, and below any by its name as on
+  // the command line. Of weft::Compiler (include/weft/compile.h), which makes a Context for them; UserError elsewhere.
+  std::string mode = {}, backend = {};
   // Whether to ask what a value holds is an error, in the place of ending a graph.
   bool fullgraph = false;
   Dynamic dynamic = Dynamic::automatic;
+  // How rows that `dynamic` makes symbols may be branched on; the option cc.dynamic_shapes_config.type where nothing
+  // is said.
+  std::optional<DynamicShapes> dynamic_shapes = {};
   // How often it is compiled, and how many ways to go on there may be at one place.
   std::size_t recompile_limit = 8;
   // Every so many calls of a function without graph breaks its C++ code runs again, and must do to Values what it did
   // when it was traced; 0 for never.
   std::int64_t check_retrace = 0;
+  std::map<std::string, std::string> options = {};  // {{"cc.pass_config.fuse_act_quant", "false"}}
+
+  bool wants_own_context() const { return !mode.empty() || !backend.empty() || !options.empty(); }
 };
 
 // The function with the arguments of one call, as CapturedFunction sees it.
@@ -69,7 +78,7 @@ class CapturedFunction {
     CapturedFunction& function_;
   };
 
-  void mark_dynamic(const std::string& argument, int dim, const DynamicDim& range);
+  void mark_dynamic(const std::string& argument, int dim, const DynamicDim& range, DynamicShapes shapes);
 
   // What a call gives: the entry whose kept result it is, nothing for what FunctionRun::run gave last; and what to put
   // in the place of its Values, nothing where they are right as they are.

@@ -38,9 +38,46 @@ class CompiledFunction {
 
   // The arguments' Values are concrete and of one home, which is that of the result; or they are being traced, and then
   // the function is called as it is. UserError for a size out of the range it was marked with, a call from within the
-  // function, and for what the function does with Values that cannot be compiled; nothing is kept of that. Errors of
-  // the function itself come through.
-  Result operator()(const std::decay_t<Arguments>&... arguments) {
+  // function, and for what the function does with Values that cannot be compiled; nothing is kept of that. It names the
+  // line of the op or question it is about, else `site`. Errors of the function itself come through.
+  Result operator()(const std::decay_t<Arguments>&... arguments, CallSite site = CallSite::current()) {
+    return placed_at(site, [&]() -> Result { return call(arguments...); });
+  }
+
+  // Traces and compiles for arguments like these, so that a call finds it done. A function that asks what Values hold
+  // is run by it.
+  void prepare(const std::decay_t<Arguments>&... examples, CallSite site = CallSite::current()) {
+    placed_at(site, [&] {
+      const CapturedFunction::Turn turn(captured_);
+      Run run(*this, examples...);
+      captured_.prepare(run.leaves, run);
+    });
+  }
+
+  // Before the first call. `argument`: the number of the argument, from 0; within a larger one "2.0" is the first part
+  // of the third. UserError as DynamicDims::mark.
+  void mark_dynamic(int argument, int dim, const DynamicDim& range, CallSite site = CallSite::current()) {
+    mark_dynamic(std::to_string(argument), dim, range, site);
+  }
+  void mark_dynamic(const std::string& argument, int dim, const DynamicDim& range,
+                    CallSite site = CallSite::current()) {
+    placed_at(site, [&] { captured_.mark_dynamic(argument, dim, range, DynamicShapes::backed); });
+  }
+  // The same for a size that no branch depends on, but where its range decides alone (DynamicShapes::unbacked).
+  void mark_unbacked(int argument, int dim, const DynamicDim& range, CallSite site = CallSite::current()) {
+    mark_unbacked(std::to_string(argument), dim, range, site);
+  }
+  void mark_unbacked(const std::string& argument, int dim, const DynamicDim& range,
+                     CallSite site = CallSite::current()) {
+    placed_at(site, [&] { captured_.mark_dynamic(argument, dim, range, DynamicShapes::unbacked); });
+  }
+
+  const CapturedFunction& captured() const { return captured_; }
+
+ private:
+  using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, std::decay_t<Result>>;
+
+  Result call(const std::decay_t<Arguments>&... arguments) {
     const CapturedFunction::Turn turn(captured_);
     Run run(*this, arguments...);
     if (run.is_traced()) return function_(arguments...);
@@ -54,28 +91,6 @@ class CompiledFunction {
       return result;
     }
   }
-
-  // Traces and compiles for arguments like these, so that a call finds it done. A function that asks what Values hold
-  // is run by it.
-  void prepare(const std::decay_t<Arguments>&... examples) {
-    const CapturedFunction::Turn turn(captured_);
-    Run run(*this, examples...);
-    captured_.prepare(run.leaves, run);
-  }
-
-  // Before the first call. `argument`: the number of the argument, from 0; within a larger one "2.0" is the first part
-  // of the third. UserError as DynamicDims::mark.
-  void mark_dynamic(int argument, int dim, const DynamicDim& range) {
-    captured_.mark_dynamic(std::to_string(argument), dim, range);
-  }
-  void mark_dynamic(const std::string& argument, int dim, const DynamicDim& range) {
-    captured_.mark_dynamic(argument, dim, range);
-  }
-
-  const CapturedFunction& captured() const { return captured_; }
-
- private:
-  using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, std::decay_t<Result>>;
 
   struct Run final : FunctionRun {
     Run(CompiledFunction& compiled, const std::decay_t<Arguments>&... given) : compiled(compiled), arguments(given...) {

@@ -21,18 +21,19 @@ bool is_within(const std::vector<SymbolicDim>& dims, std::size_t leaf, std::size
 // The symbols of one choice, as they are handed out.
 class Symbols {
  public:
-  Symbols(std::vector<SymbolicDim> marked, std::span<const Leaf> leaves, std::int64_t usual_max)
-      : dims(std::move(marked)), usual_max_(usual_max) {
+  Symbols(std::vector<SymbolicDim> marked, std::span<const Leaf> leaves, std::int64_t usual_max, DynamicShapes shapes)
+      : dims(std::move(marked)), usual_max_(usual_max), shapes_(shapes) {
     for (const SymbolicDim& known : dims) by_size_.emplace((*shape_of(leaves[known.leaf]))[known.dim].number(), known);
   }
 
   void add(std::size_t leaf, std::size_t dim, std::int64_t size) {
     if (size == 0 || is_within(dims, leaf, dim)) return;
     const auto known = by_size_.find(size);
-    SymbolicDim symbolic{.leaf = leaf, .dim = dim};
+    SymbolicDim symbolic{.leaf = leaf, .dim = dim, .shapes = shapes_};
     if (known != by_size_.end()) {
       symbolic.symbol = known->second.symbol;
       symbolic.bounds = known->second.bounds;
+      symbolic.shapes = known->second.shapes;
     } else {
       symbolic.symbol = fresh_name();
       const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
@@ -54,19 +55,22 @@ class Symbols {
   }
 
   std::int64_t usual_max_;
+  DynamicShapes shapes_;
   std::map<std::int64_t, SymbolicDim> by_size_;
 };
 
 }  // namespace
 
-void DynamicDims::mark(const std::string& argument, int dim, const DynamicDim& range) {
+void DynamicDims::mark(const std::string& argument, int dim, const DynamicDim& range, DynamicShapes shapes) {
   Dim::symbol(range.name);  // refuses what is no name
   USER_CHECK(range.min >= 0 && range.min <= range.max, "[mark_dynamic] {} must have 0 <= min <= max, but is [{}, {}]",
              range.name, range.min, range.max);
-  const auto [known, is_new] = ranges_.emplace(range.name, range);
+  const auto [known, is_new] = ranges_.emplace(range.name, Range{range, shapes});
   USER_CHECK(is_new || (known->second.min == range.min && known->second.max == range.max),
              "[mark_dynamic] {} must have one range, but is given [{}, {}] and [{}, {}]", range.name, known->second.min,
              known->second.max, range.min, range.max);
+  USER_CHECK(known->second.shapes == shapes, "[mark_dynamic] {} must be backed or unbacked, but is marked as both",
+             range.name);
   for (const Mark& mark : marks_)
     USER_CHECK(mark.argument != argument || mark.dim != dim,
                "[mark_dynamic] dim {} of argument {} is marked already, as {}", dim, argument, mark.symbol);
@@ -86,12 +90,13 @@ std::vector<SymbolicDim> DynamicDims::marked(std::span<const Leaf> leaves, std::
         USER_CHECK(known.leaf != leaf || known.dim != static_cast<std::size_t>(dim),
                    "[mark_dynamic] dim {} of argument {} is marked twice, as {} and as {}", dim, mark.argument,
                    known.symbol, mark.symbol);
-      const DynamicDim& range = ranges_.at(mark.symbol);
+      const Range& range = ranges_.at(mark.symbol);
       dims.push_back({.leaf = leaf,
                       .dim = static_cast<std::size_t>(dim),
                       .symbol = mark.symbol,
                       .bounds = {std::max<std::int64_t>(range.min, 1), std::max<std::int64_t>(range.max, 1)},
-                      .is_marked = true});
+                      .is_marked = true,
+                      .shapes = range.shapes});
     }
   return dims;
 }
@@ -132,9 +137,9 @@ void DynamicDims::note(std::span<const Leaf> leaves) {
 
 std::vector<std::vector<SymbolicDim>> DynamicDims::choices(std::span<const Leaf> leaves,
                                                            std::span<const std::string> names, Dynamic dynamic,
-                                                           std::int64_t usual_max) const {
+                                                           std::int64_t usual_max, DynamicShapes shapes) const {
   const std::vector<SymbolicDim> always = marked(leaves, names);
-  Symbols symbols(always, leaves, usual_max);
+  Symbols symbols(always, leaves, usual_max, shapes);
   for (std::size_t leaf = 0; leaf < leaves.size() && dynamic != Dynamic::no; ++leaf) {
     const Shape* shape = shape_of(leaves[leaf]);
     if (shape == nullptr || shape->empty()) continue;

@@ -19,6 +19,11 @@ namespace weft {
 
 enum class Dynamic : std::uint8_t { no, yes, automatic };
 
+// How a size that is a symbol may be branched on (vLLM's dynamic_shapes_config.type). backed: the size of the call that
+// is traced decides, and what was decided becomes a range or a check, unless it is proved. unbacked: only what is
+// proved for the whole range is decided, all else is an error; so there is one entry for the range, without checks.
+enum class DynamicShapes : std::uint8_t { backed, unbacked };
+
 // What an author says of a size: min <= size <= max. Dims that are marked with the same name are of one size.
 struct DynamicDim {
   std::string name;
@@ -32,13 +37,14 @@ struct SymbolicDim {
   std::string symbol;
   Interval bounds;  // for which it is compiled; from 1, as what is empty is never compiled
   bool is_marked = false;
+  DynamicShapes shapes = DynamicShapes::backed;
 };
 
 class DynamicDims {
  public:
   // `argument` as LeafNamer names it; a negative dim counts from the end. UserError when min > max, min < 0, the name
-  // is no word, has other bounds already, or the place was marked before.
-  void mark(const std::string& argument, int dim, const DynamicDim& range);
+  // is no word, has other bounds or is backed otherwise already, or the place was marked before.
+  void mark(const std::string& argument, int dim, const DynamicDim& range, DynamicShapes shapes);
   bool has_marks() const { return !marks_.empty(); }
 
   // UserError where a marked dim is not there, is marked from both ends, leaves its range, or differs from another one
@@ -47,10 +53,10 @@ class DynamicDims {
   // Remembers the sizes of a call, for `automatic`.
   void note(std::span<const Leaf> leaves);
   // What may be symbolic in this call, the best choice first; the last one is what was marked alone. The others are to
-  // be tried, as not every function can be traced so. `usual_max` is the end of ranges that nobody gave, where it holds
-  // the size.
+  // be tried, as not every function can be traced so. Of ranges that nobody gave `usual_max` is the end, where it
+  // holds the size, and `shapes` says how they may be branched on.
   std::vector<std::vector<SymbolicDim>> choices(std::span<const Leaf> leaves, std::span<const std::string> names,
-                                                Dynamic dynamic, std::int64_t usual_max) const;
+                                                Dynamic dynamic, std::int64_t usual_max, DynamicShapes shapes) const;
 
  private:
   struct Mark {
@@ -61,7 +67,10 @@ class DynamicDims {
   std::vector<SymbolicDim> marked(std::span<const Leaf> leaves, std::span<const std::string> names) const;
 
   std::vector<Mark> marks_;
-  std::map<std::string, DynamicDim> ranges_;  // by name
+  struct Range : DynamicDim {
+    DynamicShapes shapes = DynamicShapes::backed;
+  };
+  std::map<std::string, Range> ranges_;       // by name
   std::map<std::size_t, std::int64_t> seen_;  // the rows of a leaf, when it came first
   std::set<std::size_t> changed_;             // leaves whose rows were others once
 };

@@ -249,4 +249,26 @@ Bindings GuardList::bindings(std::span<const Leaf> leaves) const {
   return bindings;
 }
 
+GuardList make_guards(const Bounds& bounds, std::span<const SymbolicDim> dims, std::span<const Leaf> leaves,
+                      bool is_whole) {
+  GuardList guards;
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    const Leaf::Kind kind = leaves[leaf].kind;
+    if (!is_whole && kind > Leaf::Kind::count) continue;
+    guards.add_leaf(leaf, leaves[leaf]);
+    if (kind != Leaf::Kind::tensor) continue;
+    const Shape& shape = leaves[leaf].value->meta().shape;
+    for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+      const auto symbolic = std::find_if(
+          dims.begin(), dims.end(), [&](const SymbolicDim& known) { return known.leaf == leaf && known.dim == dim; });
+      if (symbolic == dims.end()) {
+        guards.add_size(leaf, dim, shape[dim].number());
+      } else {
+        guards.add_symbol(leaf, dim, symbolic->symbol, bounds.at(symbolic->symbol));
+      }
+    }
+  }
+  return guards;
+}
+
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capture/arguments.h"
+#include "capture/dynamic_dims.h"
 #include "runtime/symbolic_size.h"
 
 namespace weft {
@@ -93,5 +94,10 @@ class GuardList {
   std::vector<std::string> texts_;            // wanted ones
   mutable std::vector<std::int64_t> values_;  // of the symbols, while a condition is tested
 };
+
+// What these arguments give: all that is known of them, but for the sizes in `dims`, which are symbols within `bounds`.
+// `is_whole`: nothing of the function runs again, so that numbers and texts have to be the same, too.
+GuardList make_guards(const Bounds& bounds, std::span<const SymbolicDim> dims, std::span<const Leaf> leaves,
+                      bool is_whole);
 
 }  // namespace weft

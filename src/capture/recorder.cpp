@@ -12,10 +12,6 @@
 namespace weft {
 namespace {
 
-std::string place_text(const Reading& reading) {
-  return fmt::format("{}:{}", reading.where.file_name(), reading.where.line());
-}
-
 bool is_same_memory(const Tensor& a, const Tensor& b) {
   return a.storage == b.storage && a.byte_offset == b.byte_offset;
 }
@@ -203,8 +199,11 @@ Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes
     for (const Value& operand : operands) numbers.push_back(number_of(operand));
     start_drafting(call_text(op, numbers, attributes));
   }
-  RecordedStep step{
-      .op = &op, .attributes = attributes, .maybe_inplace = inplace, .defaults = default_attributes(op, attributes)};
+  RecordedStep step{.op = &op,
+                    .attributes = attributes,
+                    .maybe_inplace = inplace,
+                    .site = std::exchange(site_, {}),
+                    .defaults = default_attributes(op, attributes)};
   for (const Value& operand : operands) step.operands.push_back(number_of(operand));
   check_one_device(op, operands);
   int number = static_cast<int>(values_.size());
@@ -242,9 +241,9 @@ Tensor Recorder::read(const Value& value, const Reading& reading) {
   check_running(reading.what);
   const int number = checked_number(value, reading.what);
   USER_CHECK(!fullgraph_,
-             "[{}] {} at {} asks what a value holds, which ends the graph there; with fullgraph there is one graph: "
-             "compute with ops instead, read behind the function, or leave fullgraph out",
-             function_, reading.what, place_text(reading));
+             "[{}] {} asks what a value holds, which ends the graph; with fullgraph there is one graph: compute "
+             "with ops instead, read behind the function, or leave fullgraph out",
+             function_, reading.what);
   if (purpose_ == Purpose::trace) throw Stopped();
   if (purpose_ == Purpose::check) start_drafting(reading.what);
   tree_->has_reads = true;
@@ -268,14 +267,36 @@ Tensor Recorder::read(const Value& value, const Reading& reading) {
 bool Recorder::decide(const DimCondition& condition, const Reading& reading) {
   check_running(reading.what);
   const Truth truth = condition.truth(tree_->bounds);
+  const std::string unbacked = truth == Truth::unknown ? unbacked_text({condition.left, condition.right}) : "";
+  USER_CHECK(unbacked.empty(),
+             "[{}] {} asks for {}, which is not the same for all of {}: an unbacked size decides nothing; narrow its "
+             "range, or mark it with mark_dynamic",
+             function_, reading.what, condition.text(), unbacked);
   const bool holds = truth == Truth::unknown ? condition.holds(sizes_) : truth == Truth::yes;
   decisions_.push_back({.condition = holds ? condition : condition.negated(), .is_proved = truth != Truth::unknown});
   return holds;
 }
 
+std::string Recorder::unbacked_text(std::initializer_list<Dim> sizes) const {
+  std::set<std::string> symbols;
+  for (const Dim& size : sizes) size.collect_symbols(symbols);
+  std::vector<std::string> ranges;
+  for (const std::string& symbol : symbols)
+    if (tree_->unbacked.contains(symbol)) {
+      const Interval& range = tree_->bounds.at(symbol);
+      ranges.push_back(fmt::format("{} in [{}, {}]", symbol, range.lo, range.hi));
+    }
+  return fmt::format("{}", fmt::join(ranges, ", "));
+}
+
 std::int64_t Recorder::settle(const Dim& size, const Reading& reading) {
   check_running(reading.what);
   if (size.is_number()) return size.number();
+  const std::string unbacked = unbacked_text({size});
+  USER_CHECK(unbacked.empty(),
+             "[{}] {} asks for the number that {} is, but it may be any of {}: an unbacked size has none; mark it with "
+             "mark_dynamic, and it is compiled number by number",
+             function_, reading.what, size.text(), unbacked);
   const std::int64_t number = size.evaluate(sizes_);
   decisions_.push_back({.condition = equal(size, number), .is_settled = true});
   return number;

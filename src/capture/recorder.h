@@ -17,8 +17,9 @@ namespace weft {
 
 // All that is known of what a function does under one set of guards.
 struct RecordedTree {
-  Values inputs;  // the arguments' tensors, in order
-  Bounds bounds;  // of the symbols in their sizes
+  Values inputs;                   // the arguments' tensors, in order
+  Bounds bounds;                   // of the symbols in their sizes
+  std::set<std::string> unbacked;  // symbols that nothing may be decided by but their bounds
   std::vector<std::unique_ptr<Segment>> starts;
   bool has_reads = false;     // whether what it does depends on what values hold
   std::string why_not_again;  // not empty: it does something else every time, and goes op by op from now on
@@ -69,6 +70,7 @@ class Recorder : public Evaluator {
   // All values of the run, by number.
   std::span<const Value> values() const { return values_; }
 
+  void called_from(const CallSite& site) override { site_ = site; }
   // Empty where the call has the attributes of the step that would come next; evaluate() knows.
   Attributes complete(const Op& op, const NamedAttributes& given) const override;
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
@@ -107,6 +109,8 @@ class Recorder : public Evaluator {
   void note_wanted();
   void compile_path();
   void log_break(const Segment& segment) const;
+  // The ranges of the symbols in them that are unbacked; empty when none is.
+  std::string unbacked_text(std::initializer_list<Dim> sizes) const;
 
   const Context& context_;
   std::string function_, graph_name_;
@@ -124,6 +128,7 @@ class Recorder : public Evaluator {
   std::vector<Tensor> tensors_;  // by number; undefined where it is not known
   std::vector<Decision> decisions_;
   std::vector<int> read_;  // numbers, whatever segment they are of
+  CallSite site_;          // of the call that comes
   struct Gone {
     int number;
     int before;  // values of smaller numbers were there already

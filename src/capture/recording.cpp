@@ -28,6 +28,7 @@ class GraphOfSteps {
       for (const Value& result : step.results) metas.push_back(result.meta());
       Node* node = built.graph->add_op(*step.op, std::move(operands), step.attributes, std::move(metas));
       node->maybe_inplace = step.maybe_inplace;
+      node->site = step.site;
       for (std::size_t i = 0; i < step.results.size(); ++i) known_[number_of(step.results[i])] = node->result(i);
     }
   }

@@ -25,6 +25,7 @@ struct RecordedStep {
   bool maybe_inplace = false;
   Tensor tensor;   // the one that was brought
   Values results;  // as they are handed out; their GraphValue's index is the number
+  CallSite site = {};
 
   // As bits, by place in the schema: attributes that are what the schema gives where none is given.
   std::uint64_t defaults = 0;

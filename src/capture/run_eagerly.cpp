@@ -1,5 +1,6 @@
 #include "capture/run_eagerly.h"
 
+#include "base/error.h"
 #include "capture/recorder.h"
 
 namespace weft {
@@ -9,7 +10,7 @@ Values run_eagerly(const Values& values, const std::function<Values(const Values
   for (const Value& value : values)
     if (value.present())
       if (auto* recorder = dynamic_cast<Recorder*>(&value.home()))
-        return recorder->run_eagerly(values, function, {"run_eagerly()", where});
+        return placed_at(where, [&] { return recorder->run_eagerly(values, function, {"run_eagerly()", where}); });
   return function(values);
 }
 

@@ -61,6 +61,7 @@ std::vector<Tensor> GraphProgram::run(std::span<const Tensor> inputs) {
   if (replay_ != nullptr) {
     for (std::size_t i = 0; i < inputs.size(); ++i) replay_->bind(i, inputs[i]);
     replay_->run(mode_);
+    results.reserve(compiled_.plan->results.size());
     for (std::size_t i = 0; i < compiled_.plan->results.size(); ++i) results.push_back(replay_->result(i));
     return results;
   }

@@ -62,6 +62,7 @@ struct Node {
   std::vector<int> results_in;  // result node of a piece: the input each result lives in, or -1
   NodeList::iterator position;  // in its graph's list; the result node has none
   int line = 0;                 // in the text it was parsed from; 0 when not parsed
+  CallSite site = {};           // of the typed op function that made it; line 0 when none did. For people
 
   GraphValue* result(std::size_t i = 0) const { return results[i].get(); }
   bool is(std::string_view op_name) const { return kind == NodeKind::op && name == op_name; }

@@ -163,13 +163,14 @@ Op OpDefinition::finish(const std::string& file_stem) && {
 void OpTable::add(Op op) {
   CHECK(is_name(op.name), "Op name '{}' is invalid: it must match [a-z_][a-z0-9_]*", op.name);
   std::string name = op.name;
-  const bool added = ops_.emplace(name, std::move(op)).second;
+  const auto [entry, added] = ops_.emplace(name, std::move(op));
   CHECK(added, "op {} is already registered", name);
+  by_name_.emplace(entry->first, &entry->second);
 }
 
 const Op* OpTable::find(std::string_view name) const {
-  auto found = ops_.find(name);
-  return found == ops_.end() ? nullptr : &found->second;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 const Op& OpTable::at(std::string_view name) const {
@@ -221,8 +222,10 @@ std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<cons
   return results;
 }
 
-Values call(const char* name, const Values& operands, const NamedAttributes& attributes, bool inplace,
-            Evaluator* home) {
+namespace {
+
+// The home of a call's Values; `home` where there is none among the operands.
+Evaluator& home_of(const char* name, const Values& operands, Evaluator* home) {
   for (const Value& operand : operands) {
     if (!operand.present()) continue;
     if (home == nullptr) home = &operand.home();
@@ -233,7 +236,12 @@ Values call(const char* name, const Values& operands, const NamedAttributes& att
         name);
   }
   CHECK(home != nullptr, "[{}] was called without any value and without an evaluator", name);
-  const Op& op = home->ops().at(name);
+  return *home;
+}
+
+Values call_at(Evaluator& home, const char* name, const Values& operands, const NamedAttributes& attributes,
+               bool inplace) {
+  const Op& op = home.ops().at(name);
   const std::vector<Parameter>& parameters = op.schema.parameters;
   const std::size_t tensors = op.schema.tensor_count();
   const bool variadic = tensors > 0 && parameters[tensors - 1].type == ParameterType::tensor_list;
@@ -243,7 +251,26 @@ Values call(const char* name, const Values& operands, const NamedAttributes& att
     USER_CHECK(operands[i].present() || parameters[std::min(i, tensors - 1)].optional, "[{}] {} must be given", name,
                parameters[std::min(i, tensors - 1)].name);
   CHECK(!inplace || op.allow_inplace, "[{}] has no maybe_inplace form", name);
-  return home->evaluate(op, operands, home->complete(op, attributes), inplace);
+  return home.evaluate(op, operands, home.complete(op, attributes), inplace);
+}
+
+}  // namespace
+
+Values call(const char* name, const Values& operands, const NamedAttributes& attributes, bool inplace,
+            Evaluator* home) {
+  return call_at(home_of(name, operands, home), name, operands, attributes, inplace);
+}
+
+Values call(CallSite site, const char* name, const Values& operands, const NamedAttributes& attributes, bool inplace,
+            Evaluator* home) {
+  try {
+    Evaluator& found = home_of(name, operands, home);
+    found.called_from(site);
+    return call_at(found, name, operands, attributes, inplace);
+  } catch (UserError& error) {
+    error.set_place(site);
+    throw;
+  }
 }
 
 OpTable make_op_table() {

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/sample.h"
@@ -115,6 +116,10 @@ class OpDefinition {
 
 class OpTable {
  public:
+  OpTable() = default;
+  OpTable(OpTable&&) = default;
+  OpTable& operator=(OpTable&&) = default;
+
   // InternalError when the name is taken or is not [a-z_][a-z0-9_]*.
   void add(Op op);
   const Op* find(std::string_view name) const;
@@ -125,6 +130,8 @@ class OpTable {
 
  private:
   std::map<std::string, Op, std::less<>> ops_;
+  // The same, found without a comparison at each branch; the names are those in ops_, which moves leave in place.
+  std::unordered_map<std::string_view, const Op*> by_name_;
 };
 
 // The attributes of a call in schema order: `given` by name, defaults for the rest. UserError on an unknown name, a
@@ -139,6 +146,9 @@ std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<cons
 // Mixing Values of different homes is an InternalError. `home` is needed only when no operand is a tensor.
 Values call(const char* op, const Values& operands, const NamedAttributes& attributes, bool maybe_inplace = false,
             Evaluator* home = nullptr);
+// The same for somebody who stands there: a UserError gets that place, in the stead of any within an op's meaning.
+Values call(CallSite site, const char* op, const Values& operands, const NamedAttributes& attributes,
+            bool maybe_inplace = false, Evaluator* home = nullptr);
 
 // One row per file of src/ops/, made by the build.
 struct OpEntry {
@@ -205,7 +215,8 @@ template <class Result, class... Parameters>
 void check_typed_function(OpDefinition& op, Result (*)(Parameters...)) {
   std::vector<ParameterType> types;
   auto add = [&]<class T>(std::type_identity<T>) {
-    if constexpr (!std::is_same_v<T, Evaluator&>) types.push_back(ParameterTypeOf<std::remove_cvref_t<T>>::type);
+    if constexpr (!std::is_same_v<T, Evaluator&> && !std::is_same_v<T, CallSite>)
+      types.push_back(ParameterTypeOf<std::remove_cvref_t<T>>::type);
   };
   (add(std::type_identity<Parameters>{}), ...);
   op.check_function(types);

@@ -19,16 +19,15 @@ double element(const Tensor& tensor, std::int64_t index) {
 // What the value holds, row-major.
 Tensor plain_tensor(const Value& value, const Reading& reading) {
   const Meta& meta = value.meta();
-  USER_CHECK(meta.is_tensor() && !is_block(meta.dtype) && meta.packed.empty(),
-             "[{}] wanted a plain tensor, but is {} ({}:{})", reading.what, meta.text(), reading.where.file_name(),
-             reading.where.line());
+  USER_CHECK(meta.is_tensor() && !is_block(meta.dtype) && meta.packed.empty(), "[{}] wanted a plain tensor, but is {}",
+             reading.what, meta.text());
   return contiguous(value.home().read(value, reading));
 }
 
 double only_element(const Value& value, const Reading& reading) {
   const Tensor tensor = plain_tensor(value, reading);
-  USER_CHECK(element_count(tensor.meta.shape) == Dim(1), "[{}] wanted one element, but is {} ({}:{})", reading.what,
-             tensor.meta.text(), reading.where.file_name(), reading.where.line());
+  USER_CHECK(element_count(tensor.meta.shape) == Dim(1), "[{}] wanted one element, but is {}", reading.what,
+             tensor.meta.text());
   return element(tensor, 0);
 }
 
@@ -40,17 +39,21 @@ std::vector<double> elements(const Tensor& tensor) {
 
 }  // namespace
 
-double item(const Value& value, std::source_location where) { return only_element(value, {"item()", where}); }
+double item(const Value& value, std::source_location where) {
+  return placed_at(where, [&] { return only_element(value, {"item()", where}); });
+}
 
-bool is_true(const Value& value, std::source_location where) { return only_element(value, {"is_true()", where}) != 0; }
+bool is_true(const Value& value, std::source_location where) {
+  return placed_at(where, [&] { return only_element(value, {"is_true()", where}) != 0; });
+}
 
 std::vector<double> numbers(const Value& value, std::source_location where) {
-  return elements(plain_tensor(value, {"numbers()", where}));
+  return placed_at(where, [&] { return elements(plain_tensor(value, {"numbers()", where})); });
 }
 
 std::string to_text(const Value& value, std::source_location where) {
   constexpr std::size_t kMostShown = 8;
-  const Tensor tensor = plain_tensor(value, {"to_text()", where});
+  const Tensor tensor = placed_at(where, [&] { return plain_tensor(value, {"to_text()", where}); });
   std::vector<double> all = elements(tensor);
   const bool is_cut = all.size() > kMostShown;
   all.resize(std::min(all.size(), kMostShown));
@@ -58,11 +61,11 @@ std::string to_text(const Value& value, std::source_location where) {
 }
 
 bool guard(const Value& value, const DimCondition& condition, std::source_location where) {
-  return value.home().decide(condition, {"guard()", where});
+  return placed_at(where, [&] { return value.home().decide(condition, {"guard()", where}); });
 }
 
 std::int64_t extent(const Value& value, int axis, std::source_location where) {
-  return value.home().settle(value.dim(axis), {"extent()", where});
+  return placed_at(where, [&] { return value.home().settle(value.dim(axis), {"extent()", where}); });
 }
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 #include "ir/trace.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "ir/meta_evaluator.h"
 
@@ -40,6 +42,7 @@ Values Trace::evaluate(const Op& op, const Values& operands, const Attributes& a
   Node* node = graph_.add_op(op, std::move(values), attributes, std::move(metas), before_);
   node->maybe_inplace = inplace;
   node->origin = origin_;
+  node->site = std::exchange(site_, {});
   Values results;
   for (const auto& result : node->results) results.push_back(of(result.get()));
   return results;
@@ -64,7 +67,10 @@ std::vector<Node*> inline_meaning(Graph& graph, Node* node, const OpTable& ops) 
         results.size(), node->results.size());
   std::vector<Node*> added;
   auto first = previous == nullptr ? graph.nodes().begin() : std::next(NodeList::const_iterator(previous->position));
-  for (auto it = first; it != NodeList::const_iterator(node->position); ++it) added.push_back(it->get());
+  for (auto it = first; it != NodeList::const_iterator(node->position); ++it) {
+    (*it)->site = node->site;
+    added.push_back(it->get());
+  }
   for (std::size_t i = 0; i < results.size(); ++i) {
     GraphValue* replacement = results[i].graph_value();
     if (replacement->name.empty()) replacement->name = node->results[i]->name;

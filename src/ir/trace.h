@@ -36,6 +36,7 @@ class Trace : public Evaluator {
   // Sets what the graph returns.
   void finish(const Values& results);
 
+  void called_from(const CallSite& site) override { site_ = site; }
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
   bool decide(const DimCondition& condition, const Reading& reading) override;
   // What was decided so far; comparisons of numbers are none.
@@ -45,6 +46,7 @@ class Trace : public Evaluator {
   Graph& graph_;
   const Node* before_;
   Origin origin_;
+  CallSite site_;  // of the call that comes
   std::vector<SizeBranch> branches_;
 };
 

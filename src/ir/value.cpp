@@ -67,21 +67,21 @@ Value Evaluator::value(Tensor tensor) {
 }
 
 Tensor Evaluator::read(const Value& value, const Reading& reading) {
-  USER_CHECK(value.has_data(), "[{}] wanted a value with data, but {} is known by its type alone here ({}:{})",
-             reading.what, value.meta().text(), reading.where.file_name(), reading.where.line());
+  USER_CHECK(value.has_data(), "[{}] wanted a value with data, but {} is known by its type alone here", reading.what,
+             value.meta().text());
   return value.tensor();
 }
 
 bool Evaluator::decide(const DimCondition& condition, const Reading& reading) {
   const Truth truth = condition.truth({});
-  USER_CHECK(truth != Truth::unknown, "[{}] wanted one answer for all sizes, but {} depends on them ({}:{})",
-             reading.what, condition.text(), reading.where.file_name(), reading.where.line());
+  USER_CHECK(truth != Truth::unknown, "[{}] wanted one answer for all sizes, but {} depends on them", reading.what,
+             condition.text());
   return truth == Truth::yes;
 }
 
 std::int64_t Evaluator::settle(const Dim& size, const Reading& reading) {
-  USER_CHECK(size.is_number(), "[{}] wanted a number, but the size is {}, which every run has its own of ({}:{})",
-             reading.what, size.text(), reading.where.file_name(), reading.where.line());
+  USER_CHECK(size.is_number(), "[{}] wanted a number, but the size is {}, which every run has its own of", reading.what,
+             size.text());
   return size.number();
 }
 

@@ -63,6 +63,10 @@ struct Reading {
   std::source_location where;
 };
 
+// Where a typed op function is called: its last argument, which callers leave to the default, so that errors name their
+// line.
+using CallSite = std::source_location;
+
 // What runs a call of an op on Values of its own.
 class Evaluator {
  public:
@@ -74,6 +78,8 @@ class Evaluator {
   const OpTable& ops() const { return ops_; }
   // The attributes of a call in schema order with every default, as complete_attributes in ir/op.h gives them.
   virtual Attributes complete(const Op& op, const NamedAttributes& given) const;
+  // Told before a call of a typed op function where that stands, for those that keep it.
+  virtual void called_from(const CallSite& /*site*/) {}
   // One call, checked and completed by `call` in ir/op.h: operands in schema order (absent optional ones are none),
   // every attribute present. `maybe_inplace` gives the op's donated arguments away.
   virtual Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) = 0;
@@ -97,6 +103,9 @@ struct Scalar {
   Scalar(double number) : value(number) {}  // NOLINT: a number is a Scalar
   explicit Scalar(Attribute attribute) : value(std::move(attribute)) {}
 };
+
+// A typed op function of one tensor, to choose among.
+using UnaryFunction = Value (*)(Value, CallSite);
 
 // The tag argument that gives arguments away: fused_add_rms_norm(maybe_inplace, x, residual, weight, epsilon).
 struct MaybeInplace {};

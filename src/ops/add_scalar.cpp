@@ -5,7 +5,9 @@
 
 namespace weft {
 
-Value add_scalar(Value x, Scalar value) { return call("add_scalar", {x}, {{"value", value.value}})[0]; }
+Value add_scalar(Value x, Scalar value, CallSite site) {
+  return call(site, "add_scalar", {x}, {{"value", value.value}})[0];
+}
 
 }  // namespace weft
 

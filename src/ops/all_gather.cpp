@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Value all_gather(Value x, std::int64_t dim, std::int64_t world_size, std::string group_name) {
-  return call("all_gather", {x}, rank_attributes(dim, world_size, group_name))[0];
+Value all_gather(Value x, std::int64_t dim, std::int64_t world_size, std::string group_name, CallSite site) {
+  return call(site, "all_gather", {x}, rank_attributes(dim, world_size, group_name))[0];
 }
 
 }  // namespace weft

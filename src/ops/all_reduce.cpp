@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Value all_reduce(Value x, std::int64_t world_size, std::string group_name) {
-  return call("all_reduce", {x}, {{"world_size", world_size}, {"group_name", group_name}})[0];
+Value all_reduce(Value x, std::int64_t world_size, std::string group_name, CallSite site) {
+  return call(site, "all_reduce", {x}, {{"world_size", world_size}, {"group_name", group_name}})[0];
 }
 
 }  // namespace weft

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-Value attention(Value query, Value kv, Value batch, Scalar scale) {
-  return call("attention", {query, kv, batch}, {{"scale", scale.value}})[0];
+Value attention(Value query, Value kv, Value batch, Scalar scale, CallSite site) {
+  return call(site, "attention", {query, kv, batch}, {{"scale", scale.value}})[0];
 }
 
 }  // namespace weft

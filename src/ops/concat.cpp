@@ -6,7 +6,9 @@
 
 namespace weft {
 
-Value concat(Values tensors, std::int64_t dim) { return call("concat", tensors, {{"dim", dim}})[0]; }
+Value concat(Values tensors, std::int64_t dim, CallSite site) {
+  return call(site, "concat", tensors, {{"dim", dim}})[0];
+}
 
 }  // namespace weft
 

@@ -5,10 +5,11 @@
 
 namespace weft {
 
-Value constant(Evaluator& evaluator, std::vector<double> values, std::optional<Shape> shape, DType dtype) {
+Value constant(Evaluator& evaluator, std::vector<double> values, std::optional<Shape> shape, DType dtype,
+               CallSite site) {
   AttributeList list(values.begin(), values.end());
   return call(
-      "constant", {},
+      site, "constant", {},
       {{"values", std::move(list)}, {"shape", shape ? Attribute::shape(*shape) : Attribute()}, {"dtype", dtype}}, false,
       &evaluator)[0];
 }

@@ -6,7 +6,9 @@
 
 namespace weft {
 
-Value div_scalar(Value x, Scalar value) { return call("div_scalar", {x}, {{"value", value.value}})[0]; }
+Value div_scalar(Value x, Scalar value, CallSite site) {
+  return call(site, "div_scalar", {x}, {{"value", value.value}})[0];
+}
 
 }  // namespace weft
 

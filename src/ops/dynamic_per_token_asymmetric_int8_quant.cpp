@@ -17,8 +17,8 @@
 
 namespace weft {
 
-std::tuple<Value, Value, Value> dynamic_per_token_asymmetric_int8_quant(Value x) {
-  Values results = call("dynamic_per_token_asymmetric_int8_quant", {x}, {});
+std::tuple<Value, Value, Value> dynamic_per_token_asymmetric_int8_quant(Value x, CallSite site) {
+  Values results = call(site, "dynamic_per_token_asymmetric_int8_quant", {x}, {});
   return {results[0], results[1], results[2]};
 }
 

@@ -10,8 +10,9 @@
 namespace weft {
 
 std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(Value x, Value scale_ub, std::optional<double> minimum_scale,
-                                                           std::string scale_by, std::string codes_by, DType dtype) {
-  Values results = call("dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
+                                                           std::string scale_by, std::string codes_by, DType dtype,
+                                                           CallSite site) {
+  Values results = call(site, "dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
                         token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype));
   return {results[0], results[1]};
 }

@@ -11,8 +11,8 @@
 
 namespace weft {
 
-std::pair<Value, Value> dynamic_per_token_scaled_int8_quant(Value x) {
-  Values results = call("dynamic_per_token_scaled_int8_quant", {x}, {});
+std::pair<Value, Value> dynamic_per_token_scaled_int8_quant(Value x, CallSite site) {
+  Values results = call(site, "dynamic_per_token_scaled_int8_quant", {x}, {});
   return {results[0], results[1]};
 }
 

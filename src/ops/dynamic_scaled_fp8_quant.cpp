@@ -8,8 +8,9 @@
 
 namespace weft {
 
-std::pair<Value, Value> dynamic_scaled_fp8_quant(Value x, Scalar minimum_scale, DType dtype) {
-  Values results = call("dynamic_scaled_fp8_quant", {x}, {{"minimum_scale", minimum_scale.value}, {"dtype", dtype}});
+std::pair<Value, Value> dynamic_scaled_fp8_quant(Value x, Scalar minimum_scale, DType dtype, CallSite site) {
+  Values results =
+      call(site, "dynamic_scaled_fp8_quant", {x}, {{"minimum_scale", minimum_scale.value}, {"dtype", dtype}});
   return {results[0], results[1]};
 }
 

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-Value embedding(Value ids, Value weight, DType dtype) {
-  return call("embedding", {ids, weight}, {{"dtype", dtype}})[0];
+Value embedding(Value ids, Value weight, DType dtype, CallSite site) {
+  return call(site, "embedding", {ids, weight}, {{"dtype", dtype}})[0];
 }
 
 }  // namespace weft

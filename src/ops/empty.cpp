@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Value empty(Evaluator& evaluator, Shape shape, DType dtype) {
-  return call("empty", {}, {{"shape", Attribute::shape(shape)}, {"dtype", dtype}}, false, &evaluator)[0];
+Value empty(Evaluator& evaluator, Shape shape, DType dtype, CallSite site) {
+  return call(site, "empty", {}, {{"shape", Attribute::shape(shape)}, {"dtype", dtype}}, false, &evaluator)[0];
 }
 
 }  // namespace weft

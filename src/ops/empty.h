@@ -5,6 +5,6 @@
 namespace weft {
 
 // Fresh memory whose contents are undefined.
-Value empty(Evaluator& evaluator, Shape shape, DType dtype);
+Value empty(Evaluator& evaluator, Shape shape, DType dtype, CallSite site = CallSite::current());
 
 }  // namespace weft

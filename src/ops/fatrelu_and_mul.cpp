@@ -8,8 +8,8 @@
 
 namespace weft {
 
-Value fatrelu_and_mul(Value x, Scalar threshold) {
-  return call("fatrelu_and_mul", {x}, {{"threshold", threshold.value}})[0];
+Value fatrelu_and_mul(Value x, Scalar threshold, CallSite site) {
+  return call(site, "fatrelu_and_mul", {x}, {{"threshold", threshold.value}})[0];
 }
 
 }  // namespace weft

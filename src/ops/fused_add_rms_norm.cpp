@@ -10,11 +10,11 @@
 namespace weft {
 namespace {
 
-std::pair<Value, Value> call_fused_add_rms_norm(bool inplace, const Value& x, const Value& x_residual,
+std::pair<Value, Value> call_fused_add_rms_norm(CallSite site, bool inplace, const Value& x, const Value& x_residual,
                                                 const Value& weight, Scalar epsilon,
                                                 std::optional<std::int64_t> variance_size,
                                                 const std::string& intermediate) {
-  Values results = call("fused_add_rms_norm", {x, x_residual, weight},
+  Values results = call(site, "fused_add_rms_norm", {x, x_residual, weight},
                         {{"epsilon", epsilon.value},
                          {"variance_size", variance_size ? Attribute(*variance_size) : Attribute()},
                          {"intermediate", EnumWord{intermediate}}},
@@ -25,19 +25,22 @@ std::pair<Value, Value> call_fused_add_rms_norm(bool inplace, const Value& x, co
 }  // namespace
 
 std::pair<Value, Value> fused_add_rms_norm(Value x, Value x_residual, Value weight, Scalar epsilon,
-                                           std::optional<std::int64_t> variance_size, std::string intermediate) {
-  return call_fused_add_rms_norm(false, x, x_residual, weight, epsilon, variance_size, intermediate);
+                                           std::optional<std::int64_t> variance_size, std::string intermediate,
+                                           CallSite site) {
+  return call_fused_add_rms_norm(site, false, x, x_residual, weight, epsilon, variance_size, intermediate);
 }
 
 std::pair<Value, Value> fused_add_rms_norm(MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon,
-                                           std::optional<std::int64_t> variance_size, std::string intermediate) {
-  return call_fused_add_rms_norm(true, x, x_residual, weight, epsilon, variance_size, intermediate);
+                                           std::optional<std::int64_t> variance_size, std::string intermediate,
+                                           CallSite site) {
+  return call_fused_add_rms_norm(site, true, x, x_residual, weight, epsilon, variance_size, intermediate);
 }
 
 }  // namespace weft
 
 OP(fused_add_rms_norm) {
-  using Typed = std::pair<Value, Value>(Value, Value, Value, Scalar, std::optional<std::int64_t>, std::string);
+  using Typed =
+      std::pair<Value, Value>(Value, Value, Value, Scalar, std::optional<std::int64_t>, std::string, CallSite);
   op.schema(
       "fused_add_rms_norm(Tensor x, Tensor x_residual, Tensor? weight, float epsilon, int? variance_size=None, "
       "str intermediate=f32) -> (Tensor, Tensor)");

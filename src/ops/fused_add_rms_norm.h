@@ -9,9 +9,9 @@ namespace weft {
 // The maybe_inplace form gives x and x_residual away; results 0 and 1 may live in them.
 std::pair<Value, Value> fused_add_rms_norm(Value x, Value x_residual, Value weight, Scalar epsilon,
                                            std::optional<std::int64_t> variance_size = std::nullopt,
-                                           std::string intermediate = "f32");
+                                           std::string intermediate = "f32", CallSite site = CallSite::current());
 std::pair<Value, Value> fused_add_rms_norm(MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon,
                                            std::optional<std::int64_t> variance_size = std::nullopt,
-                                           std::string intermediate = "f32");
+                                           std::string intermediate = "f32", CallSite site = CallSite::current());
 
 }  // namespace weft

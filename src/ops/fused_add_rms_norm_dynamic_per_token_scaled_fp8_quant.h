@@ -13,11 +13,11 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_fp8_
     Value x, Value x_residual, Value weight, Value scale_ub, Scalar epsilon,
     std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
     std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
-    std::string codes_by = "division", DType dtype = DType::f8e4m3);
+    std::string codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant(
     MaybeInplace, Value x, Value x_residual, Value weight, Value scale_ub, Scalar epsilon,
     std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
     std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
-    std::string codes_by = "division", DType dtype = DType::f8e4m3);
+    std::string codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 }  // namespace weft

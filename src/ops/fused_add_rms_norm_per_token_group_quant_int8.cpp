@@ -8,8 +8,9 @@ namespace {
 
 constexpr const char* kFusedGroupInt8 = "fused_add_rms_norm_per_token_group_quant_int8";
 
-std::tuple<Value, Value, Value> call_fused_with_group_int8(bool inplace, const Value& x, const Value& x_residual,
-                                                           const Value& weight, Scalar epsilon, std::int64_t group_size,
+std::tuple<Value, Value, Value> call_fused_with_group_int8(CallSite site, bool inplace, const Value& x,
+                                                           const Value& x_residual, const Value& weight, Scalar epsilon,
+                                                           std::int64_t group_size,
                                                            std::optional<std::int64_t> variance_size,
                                                            const std::string& intermediate, Scalar eps,
                                                            const std::string& rounding) {
@@ -17,7 +18,7 @@ std::tuple<Value, Value, Value> call_fused_with_group_int8(bool inplace, const V
   attributes.emplace_back("epsilon", epsilon.value);
   attributes.emplace_back("variance_size", variance_size ? Attribute(*variance_size) : Attribute());
   attributes.emplace_back("intermediate", EnumWord{intermediate});
-  Values results = call(kFusedGroupInt8, {x, x_residual, weight}, attributes, inplace);
+  Values results = call(site, kFusedGroupInt8, {x, x_residual, weight}, attributes, inplace);
   return {results[0], results[1], results[2]};
 }
 
@@ -27,23 +28,26 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(Va
                                                                               Scalar epsilon, std::int64_t group_size,
                                                                               std::optional<std::int64_t> variance_size,
                                                                               std::string intermediate, Scalar eps,
-                                                                              std::string rounding) {
-  return call_fused_with_group_int8(false, x, x_residual, weight, epsilon, group_size, variance_size, intermediate, eps,
-                                    rounding);
+                                                                              std::string rounding, CallSite site) {
+  return call_fused_with_group_int8(site, false, x, x_residual, weight, epsilon, group_size, variance_size,
+                                    intermediate, eps, rounding);
 }
 
-std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
-    MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon, std::int64_t group_size,
-    std::optional<std::int64_t> variance_size, std::string intermediate, Scalar eps, std::string rounding) {
-  return call_fused_with_group_int8(true, x, x_residual, weight, epsilon, group_size, variance_size, intermediate, eps,
-                                    rounding);
+std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(MaybeInplace, Value x, Value x_residual,
+                                                                              Value weight, Scalar epsilon,
+                                                                              std::int64_t group_size,
+                                                                              std::optional<std::int64_t> variance_size,
+                                                                              std::string intermediate, Scalar eps,
+                                                                              std::string rounding, CallSite site) {
+  return call_fused_with_group_int8(site, true, x, x_residual, weight, epsilon, group_size, variance_size, intermediate,
+                                    eps, rounding);
 }
 
 }  // namespace weft
 
 OP(fused_add_rms_norm_per_token_group_quant_int8) {
   using Typed = std::tuple<Value, Value, Value>(Value, Value, Value, Scalar, std::int64_t, std::optional<std::int64_t>,
-                                                std::string, Scalar, std::string);
+                                                std::string, Scalar, std::string, CallSite);
   op.schema(
       "fused_add_rms_norm_per_token_group_quant_int8(Tensor x, Tensor x_residual, Tensor? weight, float epsilon, int "
       "group_size, int? variance_size=None, str intermediate=f32, float eps=1e-10, str rounding=nearest) -> (Tensor, "

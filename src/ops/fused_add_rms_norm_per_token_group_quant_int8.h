@@ -12,10 +12,10 @@ namespace weft {
 std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
     Value x, Value x_residual, Value weight, Scalar epsilon, std::int64_t group_size,
     std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32", Scalar eps = 1e-10,
-    std::string rounding = "nearest");
+    std::string rounding = "nearest", CallSite site = CallSite::current());
 std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
     MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon, std::int64_t group_size,
     std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32", Scalar eps = 1e-10,
-    std::string rounding = "nearest");
+    std::string rounding = "nearest", CallSite site = CallSite::current());
 
 }  // namespace weft

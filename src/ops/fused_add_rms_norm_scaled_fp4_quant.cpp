@@ -5,11 +5,11 @@
 namespace weft {
 namespace {
 
-Values call_fused_with_nvfp4(bool inplace, const Value& x, const Value& x_residual, const Value& weight,
+Values call_fused_with_nvfp4(CallSite site, bool inplace, const Value& x, const Value& x_residual, const Value& weight,
                              const Value& global_scale, const Scalar& epsilon,
                              std::optional<std::int64_t> variance_size, const std::string& intermediate,
                              bool swizzled_scales) {
-  return call("fused_add_rms_norm_scaled_fp4_quant", {x, x_residual, weight, global_scale},
+  return call(site, "fused_add_rms_norm_scaled_fp4_quant", {x, x_residual, weight, global_scale},
               joined(joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}),
                      {{"swizzled_scales", swizzled_scales}}),
               inplace);
@@ -20,16 +20,18 @@ Values call_fused_with_nvfp4(bool inplace, const Value& x, const Value& x_residu
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(Value x, Value x_residual, Value weight,
                                                                     Value global_scale, Scalar epsilon,
                                                                     std::optional<std::int64_t> variance_size,
-                                                                    std::string intermediate, bool swizzled_scales) {
-  return triple_of(call_fused_with_nvfp4(false, x, x_residual, weight, global_scale, epsilon, variance_size,
+                                                                    std::string intermediate, bool swizzled_scales,
+                                                                    CallSite site) {
+  return triple_of(call_fused_with_nvfp4(site, false, x, x_residual, weight, global_scale, epsilon, variance_size,
                                          intermediate, swizzled_scales));
 }
 
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(MaybeInplace, Value x, Value x_residual,
                                                                     Value weight, Value global_scale, Scalar epsilon,
                                                                     std::optional<std::int64_t> variance_size,
-                                                                    std::string intermediate, bool swizzled_scales) {
-  return triple_of(call_fused_with_nvfp4(true, x, x_residual, weight, global_scale, epsilon, variance_size,
+                                                                    std::string intermediate, bool swizzled_scales,
+                                                                    CallSite site) {
+  return triple_of(call_fused_with_nvfp4(site, true, x, x_residual, weight, global_scale, epsilon, variance_size,
                                          intermediate, swizzled_scales));
 }
 
@@ -37,7 +39,7 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(MaybeInplace
 
 OP(fused_add_rms_norm_scaled_fp4_quant) {
   using Typed = std::tuple<Value, Value, Value>(Value, Value, Value, Value, Scalar, std::optional<std::int64_t>,
-                                                std::string, bool);
+                                                std::string, bool, CallSite);
   weft::define_fused_add_rms_norm_quant(op, "fused_add_rms_norm_scaled_fp4_quant", weft::nvfp4_tail());
   op.function(static_cast<Typed*>(&weft::fused_add_rms_norm_scaled_fp4_quant));
 }

@@ -13,10 +13,10 @@ namespace weft {
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(
     Value x, Value x_residual, Value weight, Value global_scale, Scalar epsilon,
     std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
-    bool swizzled_scales = true);
+    bool swizzled_scales = true, CallSite site = CallSite::current());
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(
     MaybeInplace, Value x, Value x_residual, Value weight, Value global_scale, Scalar epsilon,
     std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
-    bool swizzled_scales = true);
+    bool swizzled_scales = true, CallSite site = CallSite::current());
 
 }  // namespace weft

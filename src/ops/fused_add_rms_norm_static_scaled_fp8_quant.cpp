@@ -5,11 +5,11 @@
 namespace weft {
 namespace {
 
-Values call_fused_with_static_fp8(bool inplace, const Value& x, const Value& x_residual, const Value& weight,
-                                  const Value& scale, const Scalar& epsilon, std::optional<std::int64_t> variance_size,
-                                  const std::string& intermediate, const std::optional<Shape>& group_shape,
-                                  DType dtype) {
-  return call("fused_add_rms_norm_static_scaled_fp8_quant", {x, x_residual, weight, scale},
+Values call_fused_with_static_fp8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
+                                  const Value& weight, const Value& scale, const Scalar& epsilon,
+                                  std::optional<std::int64_t> variance_size, const std::string& intermediate,
+                                  const std::optional<Shape>& group_shape, DType dtype) {
+  return call(site, "fused_add_rms_norm_static_scaled_fp8_quant", {x, x_residual, weight, scale},
               joined(joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}),
                      {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}}),
               inplace);
@@ -17,29 +17,28 @@ Values call_fused_with_static_fp8(bool inplace, const Value& x, const Value& x_r
 
 }  // namespace
 
-std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(Value x, Value x_residual, Value weight, Value scale,
-                                                                   Scalar epsilon,
-                                                                   std::optional<std::int64_t> variance_size,
-                                                                   std::string intermediate,
-                                                                   std::optional<Shape> group_shape, DType dtype) {
-  return pair_of(call_fused_with_static_fp8(false, x, x_residual, weight, scale, epsilon, variance_size, intermediate,
-                                            group_shape, dtype));
+std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(
+    Value x, Value x_residual, Value weight, Value scale, Scalar epsilon, std::optional<std::int64_t> variance_size,
+    std::string intermediate, std::optional<Shape> group_shape, DType dtype, CallSite site) {
+  return pair_of(call_fused_with_static_fp8(site, false, x, x_residual, weight, scale, epsilon, variance_size,
+                                            intermediate, group_shape, dtype));
 }
 
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(MaybeInplace, Value x, Value x_residual,
                                                                    Value weight, Value scale, Scalar epsilon,
                                                                    std::optional<std::int64_t> variance_size,
                                                                    std::string intermediate,
-                                                                   std::optional<Shape> group_shape, DType dtype) {
-  return pair_of(call_fused_with_static_fp8(true, x, x_residual, weight, scale, epsilon, variance_size, intermediate,
-                                            group_shape, dtype));
+                                                                   std::optional<Shape> group_shape, DType dtype,
+                                                                   CallSite site) {
+  return pair_of(call_fused_with_static_fp8(site, true, x, x_residual, weight, scale, epsilon, variance_size,
+                                            intermediate, group_shape, dtype));
 }
 
 }  // namespace weft
 
 OP(fused_add_rms_norm_static_scaled_fp8_quant) {
   using Typed = std::pair<Value, Value>(Value, Value, Value, Value, Scalar, std::optional<std::int64_t>, std::string,
-                                        std::optional<Shape>, DType);
+                                        std::optional<Shape>, DType, CallSite);
   weft::define_fused_add_rms_norm_quant(op, "fused_add_rms_norm_static_scaled_fp8_quant", weft::static_fp8_tail());
   op.function(static_cast<Typed*>(&weft::fused_add_rms_norm_static_scaled_fp8_quant));
 }

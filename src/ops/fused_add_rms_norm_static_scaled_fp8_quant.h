@@ -10,10 +10,10 @@ namespace weft {
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(
     Value x, Value x_residual, Value weight, Value scale, Scalar epsilon,
     std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
-    std::optional<Shape> group_shape = std::nullopt, DType dtype = DType::f8e4m3);
+    std::optional<Shape> group_shape = std::nullopt, DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(
     MaybeInplace, Value x, Value x_residual, Value weight, Value scale, Scalar epsilon,
     std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
-    std::optional<Shape> group_shape = std::nullopt, DType dtype = DType::f8e4m3);
+    std::optional<Shape> group_shape = std::nullopt, DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 }  // namespace weft

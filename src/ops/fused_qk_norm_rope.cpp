@@ -18,8 +18,9 @@ Value normalized_heads(const Value& x, const Value& weight, std::int64_t head_si
 
 std::pair<Value, Value> fused_qk_norm_rope(Value positions, Value query, Value key, Value query_weight,
                                            Value key_weight, Value cos_sin_cache, Scalar epsilon,
-                                           std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style) {
-  Values results = call("fused_qk_norm_rope", {positions, query, key, query_weight, key_weight, cos_sin_cache},
+                                           std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style,
+                                           CallSite site) {
+  Values results = call(site, "fused_qk_norm_rope", {positions, query, key, query_weight, key_weight, cos_sin_cache},
                         {{"epsilon", epsilon.value},
                          {"head_size", head_size},
                          {"rotary_dim", rotary_dim},

@@ -7,9 +7,9 @@
 namespace weft {
 namespace {
 
-std::pair<Value, Value> call_norm_rope_update(bool inplace, const Values& tensors, const Scalar& epsilon,
+std::pair<Value, Value> call_norm_rope_update(CallSite site, bool inplace, const Values& tensors, const Scalar& epsilon,
                                               std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style) {
-  Values results = call("fused_qk_norm_rope_kv_cache_update", tensors,
+  Values results = call(site, "fused_qk_norm_rope_kv_cache_update", tensors,
                         {{"epsilon", epsilon.value},
                          {"head_size", head_size},
                          {"rotary_dim", rotary_dim},
@@ -24,8 +24,8 @@ std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(Value positions, Valu
                                                            Value query_weight, Value key_weight, Value cos_sin_cache,
                                                            Value kv, Value slots, Scalar epsilon,
                                                            std::int64_t head_size, std::int64_t rotary_dim,
-                                                           bool is_neox_style) {
-  return call_norm_rope_update(false,
+                                                           bool is_neox_style, CallSite site) {
+  return call_norm_rope_update(site, false,
                                {positions, query, key, value, query_weight, key_weight, cos_sin_cache, kv, slots},
                                epsilon, head_size, rotary_dim, is_neox_style);
 }
@@ -34,8 +34,9 @@ std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(MaybeInplace, Value p
                                                            Value value, Value query_weight, Value key_weight,
                                                            Value cos_sin_cache, Value kv, Value slots, Scalar epsilon,
                                                            std::int64_t head_size, std::int64_t rotary_dim,
-                                                           bool is_neox_style) {
-  return call_norm_rope_update(true, {positions, query, key, value, query_weight, key_weight, cos_sin_cache, kv, slots},
+                                                           bool is_neox_style, CallSite site) {
+  return call_norm_rope_update(site, true,
+                               {positions, query, key, value, query_weight, key_weight, cos_sin_cache, kv, slots},
                                epsilon, head_size, rotary_dim, is_neox_style);
 }
 
@@ -43,7 +44,7 @@ std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(MaybeInplace, Value p
 
 OP(fused_qk_norm_rope_kv_cache_update) {
   using Typed = std::pair<Value, Value>(Value, Value, Value, Value, Value, Value, Value, Value, Value, Scalar,
-                                        std::int64_t, std::int64_t, bool);
+                                        std::int64_t, std::int64_t, bool, CallSite);
   op.schema(
         "fused_qk_norm_rope_kv_cache_update(Tensor positions, Tensor query, Tensor key, Tensor value, Tensor? "
         "query_weight, Tensor? key_weight, Tensor cos_sin_cache, Tensor kv, Tensor slots, float epsilon, int "

@@ -12,11 +12,13 @@ std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(Value positions, Valu
                                                            Value query_weight, Value key_weight, Value cos_sin_cache,
                                                            Value kv, Value slots, Scalar epsilon,
                                                            std::int64_t head_size, std::int64_t rotary_dim,
-                                                           bool is_neox_style = true);
+                                                           bool is_neox_style = true,
+                                                           CallSite site = CallSite::current());
 std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(MaybeInplace, Value positions, Value query, Value key,
                                                            Value value, Value query_weight, Value key_weight,
                                                            Value cos_sin_cache, Value kv, Value slots, Scalar epsilon,
                                                            std::int64_t head_size, std::int64_t rotary_dim,
-                                                           bool is_neox_style = true);
+                                                           bool is_neox_style = true,
+                                                           CallSite site = CallSite::current());
 
 }  // namespace weft

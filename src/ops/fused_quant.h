@@ -131,7 +131,7 @@ inline std::string result_list(std::size_t count) {
 
 // <gate>_<tail>: the tail of the gate's result, which is rounded to the dtype of x (intermediate=input_dtype, exactly
 // the gate and the tail one after the other) or kept in f32 (intermediate=f32, as vLLM's fused kernels do).
-inline void define_gated_quant(OpDefinition& op, const char* name, Value (*gate)(Value), const QuantTail& tail) {
+inline void define_gated_quant(OpDefinition& op, const char* name, UnaryFunction gate, const QuantTail& tail) {
   const std::string required = tail.required.empty() ? "" : tail.required;
   const std::string schema = fmt::format("{}(Tensor x{}{}, str intermediate=input_dtype{}) -> {}", name, tail.tensors,
                                          required, tail.attributes, result_list(tail.results));
@@ -145,7 +145,8 @@ inline void define_gated_quant(OpDefinition& op, const char* name, Value (*gate)
   });
   op.means([gate, tail](Evaluator&, const Values& v, const Attributes& a) {
     const bool rounds = a.at("intermediate").word() == "input_dtype";
-    return tail.apply(gate(rounds ? v[0] : cast(v[0], DType::f32)), tail.has_tensor() ? v[1] : Value(), a);
+    return tail.apply(gate(rounds ? v[0] : cast(v[0], DType::f32), CallSite::current()),
+                      tail.has_tensor() ? v[1] : Value(), a);
   });
   add_tail_samples(op, tail, {{"x", {5, 384}}}, {});
   add_tail_samples(op, tail, {{"x", {1, 1152}}}, {{"intermediate", EnumWord{"f32"}}});

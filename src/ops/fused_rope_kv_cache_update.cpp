@@ -7,10 +7,10 @@
 namespace weft {
 namespace {
 
-std::pair<Value, Value> call_rope_update(bool inplace, const Values& tensors, std::int64_t head_size,
+std::pair<Value, Value> call_rope_update(CallSite site, bool inplace, const Values& tensors, std::int64_t head_size,
                                          std::int64_t rotary_dim, bool is_neox_style) {
   Values results =
-      call("fused_rope_kv_cache_update", tensors,
+      call(site, "fused_rope_kv_cache_update", tensors,
            {{"head_size", head_size}, {"rotary_dim", rotary_dim}, {"is_neox_style", is_neox_style}}, inplace);
   return {results[0], results[1]};
 }
@@ -19,23 +19,23 @@ std::pair<Value, Value> call_rope_update(bool inplace, const Values& tensors, st
 
 std::pair<Value, Value> fused_rope_kv_cache_update(Value positions, Value query, Value key, Value value,
                                                    Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
-                                                   std::int64_t rotary_dim, bool is_neox_style) {
-  return call_rope_update(false, {positions, query, key, value, cos_sin_cache, kv, slots}, head_size, rotary_dim,
+                                                   std::int64_t rotary_dim, bool is_neox_style, CallSite site) {
+  return call_rope_update(site, false, {positions, query, key, value, cos_sin_cache, kv, slots}, head_size, rotary_dim,
                           is_neox_style);
 }
 
 std::pair<Value, Value> fused_rope_kv_cache_update(MaybeInplace, Value positions, Value query, Value key, Value value,
                                                    Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
-                                                   std::int64_t rotary_dim, bool is_neox_style) {
-  return call_rope_update(true, {positions, query, key, value, cos_sin_cache, kv, slots}, head_size, rotary_dim,
+                                                   std::int64_t rotary_dim, bool is_neox_style, CallSite site) {
+  return call_rope_update(site, true, {positions, query, key, value, cos_sin_cache, kv, slots}, head_size, rotary_dim,
                           is_neox_style);
 }
 
 }  // namespace weft
 
 OP(fused_rope_kv_cache_update) {
-  using Typed =
-      std::pair<Value, Value>(Value, Value, Value, Value, Value, Value, Value, std::int64_t, std::int64_t, bool);
+  using Typed = std::pair<Value, Value>(Value, Value, Value, Value, Value, Value, Value, std::int64_t, std::int64_t,
+                                        bool, CallSite);
   op.schema(
         "fused_rope_kv_cache_update(Tensor positions, Tensor query, Tensor key, Tensor value, Tensor cos_sin_cache, "
         "Tensor kv, Tensor slots, int head_size, int rotary_dim, bool is_neox_style=True) -> (Tensor, Tensor)")

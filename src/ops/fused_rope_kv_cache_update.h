@@ -11,9 +11,11 @@ namespace weft {
 // The maybe_inplace form gives the pages away; the second result lives in them.
 std::pair<Value, Value> fused_rope_kv_cache_update(Value positions, Value query, Value key, Value value,
                                                    Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
-                                                   std::int64_t rotary_dim, bool is_neox_style = true);
+                                                   std::int64_t rotary_dim, bool is_neox_style = true,
+                                                   CallSite site = CallSite::current());
 std::pair<Value, Value> fused_rope_kv_cache_update(MaybeInplace, Value positions, Value query, Value key, Value value,
                                                    Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
-                                                   std::int64_t rotary_dim, bool is_neox_style = true);
+                                                   std::int64_t rotary_dim, bool is_neox_style = true,
+                                                   CallSite site = CallSite::current());
 
 }  // namespace weft

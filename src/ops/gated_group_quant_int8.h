@@ -10,15 +10,16 @@
 
 namespace weft {
 
-inline std::pair<Value, Value> call_gated_group_quant_int8(const char* op, const Value& x, std::int64_t group_size,
-                                                           Scalar eps, const std::string& rounding) {
-  Values results = call(op, {x}, int8_group_attributes(group_size, eps, rounding));
+inline std::pair<Value, Value> call_gated_group_quant_int8(CallSite site, const char* op, const Value& x,
+                                                           std::int64_t group_size, Scalar eps,
+                                                           const std::string& rounding) {
+  Values results = call(site, op, {x}, int8_group_attributes(group_size, eps, rounding));
   return {results[0], results[1]};
 }
 
-inline void define_gated_group_quant_int8(OpDefinition& op, const char* name, Value (*gate)(Value),
-                                          std::pair<Value, Value> (*function)(Value, std::int64_t, Scalar,
-                                                                              std::string)) {
+inline void define_gated_group_quant_int8(OpDefinition& op, const char* name, UnaryFunction gate,
+                                          std::pair<Value, Value> (*function)(Value, std::int64_t, Scalar, std::string,
+                                                                              CallSite)) {
   const std::string schema =
       fmt::format("{}(Tensor x, int group_size, float eps=1e-10, str rounding=nearest) -> (Tensor, Tensor)", name);
   op.schema(schema.c_str()).function(function);
@@ -27,7 +28,7 @@ inline void define_gated_group_quant_int8(OpDefinition& op, const char* name, Va
     check_int8_groups(request, name, request.operand(0).shape.back().number() / 2);
   });
   op.means([gate](Evaluator&, const Values& v, const Attributes& a) {
-    const auto [codes, scale] = quantized_int8_groups(gate(v[0]), a);
+    const auto [codes, scale] = quantized_int8_groups(gate(v[0], CallSite::current()), a);
     return Values{codes, scale};
   });
   op.sample({{"x", {5, 192}}}, {{"group_size", 32}});

@@ -10,6 +10,6 @@ namespace weft {
 std::pair<Value, Value> gelu_and_mul_dynamic_per_token_scaled_fp8_quant(
     Value x, Value scale_ub = {}, std::string intermediate = "input_dtype",
     std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
-    std::string codes_by = "division", DType dtype = DType::f8e4m3);
+    std::string codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -8,6 +8,7 @@ namespace weft {
 // (intermediate=input_dtype) or kept in f32 (intermediate=f32).
 //   x [..., 2 d] -> i8 [..., d], f32 [..., 1]
 std::pair<Value, Value> gelu_and_mul_dynamic_per_token_scaled_int8_quant(Value x,
-                                                                         std::string intermediate = "input_dtype");
+                                                                         std::string intermediate = "input_dtype",
+                                                                         CallSite site = CallSite::current());
 
 }  // namespace weft

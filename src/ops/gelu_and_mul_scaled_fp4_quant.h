@@ -9,6 +9,6 @@ namespace weft {
 //   x [..., 2 d], global_scale f32 [1] -> f4e2m1 [m, d], f8e4m3 scales of blocks of 16
 std::pair<Value, Value> gelu_and_mul_scaled_fp4_quant(Value x, Value global_scale,
                                                       std::string intermediate = "input_dtype",
-                                                      bool swizzled_scales = true);
+                                                      bool swizzled_scales = true, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -5,9 +5,10 @@
 
 namespace weft {
 
-std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant(Value x, std::string intermediate) {
-  return pair_of(
-      call("gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant", {x}, {{"intermediate", EnumWord{intermediate}}}));
+std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant(Value x, std::string intermediate,
+                                                                              CallSite site) {
+  return pair_of(call(site, "gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant", {x},
+                      {{"intermediate", EnumWord{intermediate}}}));
 }
 
 }  // namespace weft

@@ -6,8 +6,9 @@
 namespace weft {
 
 std::pair<Value, Value> gelu_tanh_and_mul_per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps,
-                                                                     std::string rounding) {
-  return call_gated_group_quant_int8("gelu_tanh_and_mul_per_token_group_quant_int8", x, group_size, eps, rounding);
+                                                                     std::string rounding, CallSite site) {
+  return call_gated_group_quant_int8(site, "gelu_tanh_and_mul_per_token_group_quant_int8", x, group_size, eps,
+                                     rounding);
 }
 
 }  // namespace weft

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-Value index_select(Value x, Value index, std::int64_t dim) {
-  return call("index_select", {x, index}, {{"dim", dim}})[0];
+Value index_select(Value x, Value index, std::int64_t dim, CallSite site) {
+  return call(site, "index_select", {x, index}, {{"dim", dim}})[0];
 }
 
 }  // namespace weft

@@ -6,7 +6,9 @@
 
 namespace weft {
 
-Value linear(Value x, Value weight, Value bias) { return call("linear", {x, weight, bias}, {})[0]; }
+Value linear(Value x, Value weight, Value bias, CallSite site) {
+  return call(site, "linear", {x, weight, bias}, {})[0];
+}
 
 }  // namespace weft
 

@@ -10,6 +10,6 @@ namespace weft {
 //   x f8 [M, K], scale f32 [M, ceil(K / columns)], weight like x [N, K],
 //   weight_scale f32 [ceil(N / rows), ceil(K / columns)], bias [N] -> dtype [M, N]
 Value linear_fp8_block(Value x, Value scale, Value weight, Value weight_scale, Value bias, Shape block,
-                       DType dtype = DType::f32);
+                       DType dtype = DType::f32, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -5,8 +5,8 @@
 
 namespace weft {
 
-Value linear_int8(Value x, Value scale, Value weight, DType dtype) {
-  return call("linear_int8", {x, scale, weight}, {{"dtype", dtype}})[0];
+Value linear_int8(Value x, Value scale, Value weight, DType dtype, CallSite site) {
+  return call(site, "linear_int8", {x, scale, weight}, {{"dtype", dtype}})[0];
 }
 
 }  // namespace weft

@@ -12,6 +12,6 @@ namespace weft {
 //   weight_global_scale f32 [1], bias [N] -> dtype [M, N]
 Value linear_nvfp4(Value x, Value scale, Value global_scale, Value weight, Value weight_scale,
                    Value weight_global_scale, Value bias = {}, bool swizzled_scales = true,
-                   std::string intermediate = "f32", DType dtype = DType::bf16);
+                   std::string intermediate = "f32", DType dtype = DType::bf16, CallSite site = CallSite::current());
 
 }  // namespace weft

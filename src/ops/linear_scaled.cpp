@@ -17,8 +17,8 @@ void check_scale(const Meta& scale, const Dim& rows, const char* parameter, bool
 
 }  // namespace
 
-Value linear_scaled(Value x, Value scale, Value weight, Value weight_scale, Value bias, DType dtype) {
-  return call("linear_scaled", {x, scale, weight, weight_scale, bias}, {{"dtype", dtype}})[0];
+Value linear_scaled(Value x, Value scale, Value weight, Value weight_scale, Value bias, DType dtype, CallSite site) {
+  return call(site, "linear_scaled", {x, scale, weight, weight_scale, bias}, {{"dtype", dtype}})[0];
 }
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value minimum(Value x, Value y) { return call("minimum", {x, y}, {})[0]; }
+Value minimum(Value x, Value y, CallSite site) { return call(site, "minimum", {x, y}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,7 +5,9 @@
 
 namespace weft {
 
-Value mul_scalar(Value x, Scalar value) { return call("mul_scalar", {x}, {{"value", value.value}})[0]; }
+Value mul_scalar(Value x, Scalar value, CallSite site) {
+  return call(site, "mul_scalar", {x}, {{"value", value.value}})[0];
+}
 
 }  // namespace weft
 

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Value mxfp4_dequantize(Value x, Value scale, DType dtype) {
-  return call("mxfp4_dequantize", {x, scale}, {{"dtype", dtype}})[0];
+Value mxfp4_dequantize(Value x, Value scale, DType dtype, CallSite site) {
+  return call(site, "mxfp4_dequantize", {x, scale}, {{"dtype", dtype}})[0];
 }
 
 }  // namespace weft

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-std::pair<Value, Value> mxfp4_quantize(Value x) {
-  Values results = call("mxfp4_quantize", {x}, {});
+std::pair<Value, Value> mxfp4_quantize(Value x, CallSite site) {
+  Values results = call(site, "mxfp4_quantize", {x}, {});
   return {results[0], results[1]};
 }
 

@@ -5,8 +5,8 @@
 
 namespace weft {
 
-Value mxfp8_dequantize(Value x, Value scale, bool swizzled_scales, DType dtype) {
-  return call("mxfp8_dequantize", {x, scale}, {{"swizzled_scales", swizzled_scales}, {"dtype", dtype}})[0];
+Value mxfp8_dequantize(Value x, Value scale, bool swizzled_scales, DType dtype, CallSite site) {
+  return call(site, "mxfp8_dequantize", {x, scale}, {{"swizzled_scales", swizzled_scales}, {"dtype", dtype}})[0];
 }
 
 }  // namespace weft

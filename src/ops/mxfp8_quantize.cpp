@@ -12,8 +12,8 @@
 
 namespace weft {
 
-std::pair<Value, Value> mxfp8_quantize(Value x, bool swizzled_scales) {
-  Values results = call("mxfp8_quantize", {x}, {{"swizzled_scales", swizzled_scales}});
+std::pair<Value, Value> mxfp8_quantize(Value x, bool swizzled_scales, CallSite site) {
+  Values results = call(site, "mxfp8_quantize", {x}, {{"swizzled_scales", swizzled_scales}});
   return {results[0], results[1]};
 }
 

@@ -61,8 +61,8 @@ Shape column_major_strides(const Shape& scales, bool tma_aligned) {
 std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_size, Scalar eps, bool use_ue8m0,
                                                   bool column_major_scales, bool tma_aligned_scales,
                                                   Scalar minimum_scale, Scalar ue8m0_minimum, std::string scale_by,
-                                                  bool short_last_group, DType dtype) {
-  Values results = call(kGroupFp8, {x},
+                                                  bool short_last_group, DType dtype, CallSite site) {
+  Values results = call(site, kGroupFp8, {x},
                         group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
                                              minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype));
   return {results[0], results[1]};

@@ -18,7 +18,8 @@ std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_si
                                                   bool use_ue8m0 = false, bool column_major_scales = false,
                                                   bool tma_aligned_scales = false, Scalar minimum_scale = 0.0,
                                                   Scalar ue8m0_minimum = 1e-10, std::string scale_by = "division",
-                                                  bool short_last_group = false, DType dtype = DType::f8e4m3);
+                                                  bool short_last_group = false, DType dtype = DType::f8e4m3,
+                                                  CallSite site = CallSite::current());
 
 // What ops share that end in this one: its attributes behind group_size, how a typed call states them, what they must
 // be where `op` quantizes rows of this shape (UserError otherwise), and the last step.

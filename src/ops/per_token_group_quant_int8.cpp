@@ -13,8 +13,9 @@
 
 namespace weft {
 
-std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps, std::string rounding) {
-  Values results = call("per_token_group_quant_int8", {x}, int8_group_attributes(group_size, eps, rounding));
+std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps, std::string rounding,
+                                                   CallSite site) {
+  Values results = call(site, "per_token_group_quant_int8", {x}, int8_group_attributes(group_size, eps, rounding));
   return {results[0], results[1]};
 }
 

@@ -9,7 +9,8 @@ namespace weft {
 // gives 0.
 //   x [..., d] -> i8 like x, f32 [..., d / group_size]
 std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps = 1e-10,
-                                                   std::string rounding = "nearest");
+                                                   std::string rounding = "nearest",
+                                                   CallSite site = CallSite::current());
 
 // What ops share that end in this one, with its attributes under the same names: how a typed call states them, what
 // they must be where `op` quantizes rows of `columns` made of its first operand (UserError otherwise), and the last

@@ -6,10 +6,10 @@
 
 namespace weft {
 
-Value reciprocal(Value x, std::optional<double> of_zero) {
+Value reciprocal(Value x, std::optional<double> of_zero, CallSite site) {
   Attribute instead;
   if (of_zero) instead = *of_zero;
-  return call("reciprocal", {x}, {{"of_zero", instead}})[0];
+  return call(site, "reciprocal", {x}, {{"of_zero", instead}})[0];
 }
 
 }  // namespace weft

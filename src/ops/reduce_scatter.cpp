@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Value reduce_scatter(Value x, std::int64_t dim, std::int64_t world_size, std::string group_name) {
-  return call("reduce_scatter", {x}, rank_attributes(dim, world_size, group_name))[0];
+Value reduce_scatter(Value x, std::int64_t dim, std::int64_t world_size, std::string group_name, CallSite site) {
+  return call(site, "reduce_scatter", {x}, rank_attributes(dim, world_size, group_name))[0];
 }
 
 }  // namespace weft

@@ -5,7 +5,9 @@
 
 namespace weft {
 
-Value replace_nan(Value x, Scalar value) { return call("replace_nan", {x}, {{"value", value.value}})[0]; }
+Value replace_nan(Value x, Scalar value, CallSite site) {
+  return call(site, "replace_nan", {x}, {{"value", value.value}})[0];
+}
 
 }  // namespace weft
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // x with `value` in place of every NaN.
-Value replace_nan(Value x, Scalar value);
+Value replace_nan(Value x, Scalar value, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -12,9 +12,9 @@
 
 namespace weft {
 
-Value rms_norm(Value x, Value weight, Scalar epsilon, std::optional<std::int64_t> variance_size) {
+Value rms_norm(Value x, Value weight, Scalar epsilon, std::optional<std::int64_t> variance_size, CallSite site) {
   return call(
-      "rms_norm", {x, weight},
+      site, "rms_norm", {x, weight},
       {{"epsilon", epsilon.value}, {"variance_size", variance_size ? Attribute(*variance_size) : Attribute()}})[0];
 }
 

@@ -9,6 +9,6 @@ namespace weft {
 std::pair<Value, Value> rms_norm_dynamic_per_token_scaled_fp8_quant(
     Value x, Value weight, Value scale_ub, Scalar epsilon, std::optional<std::int64_t> variance_size = std::nullopt,
     std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
-    std::string codes_by = "division", DType dtype = DType::f8e4m3);
+    std::string codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -11,6 +11,6 @@ std::pair<Value, Value> rms_norm_per_token_group_quant_fp8(
     std::optional<std::int64_t> variance_size = std::nullopt, Scalar eps = 1e-10, bool use_ue8m0 = false,
     bool column_major_scales = false, bool tma_aligned_scales = false, Scalar minimum_scale = 0.0,
     Scalar ue8m0_minimum = 1e-10, std::string scale_by = "division", bool short_last_group = false,
-    DType dtype = DType::f8e4m3);
+    DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -8,11 +8,11 @@ namespace weft {
 std::pair<Value, Value> rms_norm_per_token_group_quant_int8(Value x, Value weight, Scalar epsilon,
                                                             std::int64_t group_size,
                                                             std::optional<std::int64_t> variance_size, Scalar eps,
-                                                            std::string rounding) {
+                                                            std::string rounding, CallSite site) {
   auto attributes = int8_group_attributes(group_size, eps, rounding);
   attributes.emplace_back("epsilon", epsilon.value);
   attributes.emplace_back("variance_size", variance_size ? Attribute(*variance_size) : Attribute());
-  Values results = call("rms_norm_per_token_group_quant_int8", {x, weight}, attributes);
+  Values results = call(site, "rms_norm_per_token_group_quant_int8", {x, weight}, attributes);
   return {results[0], results[1]};
 }
 

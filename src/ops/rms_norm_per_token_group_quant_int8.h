@@ -9,6 +9,7 @@ namespace weft {
 std::pair<Value, Value> rms_norm_per_token_group_quant_int8(Value x, Value weight, Scalar epsilon,
                                                             std::int64_t group_size,
                                                             std::optional<std::int64_t> variance_size = std::nullopt,
-                                                            Scalar eps = 1e-10, std::string rounding = "nearest");
+                                                            Scalar eps = 1e-10, std::string rounding = "nearest",
+                                                            CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -5,8 +5,9 @@
 namespace weft {
 
 std::pair<Value, Value> rms_norm_scaled_fp4_quant(Value x, Value weight, Value global_scale, Scalar epsilon,
-                                                  std::optional<std::int64_t> variance_size, bool swizzled_scales) {
-  return pair_of(call("rms_norm_scaled_fp4_quant", {x, weight, global_scale},
+                                                  std::optional<std::int64_t> variance_size, bool swizzled_scales,
+                                                  CallSite site) {
+  return pair_of(call(site, "rms_norm_scaled_fp4_quant", {x, weight, global_scale},
                       joined(norm_attributes(epsilon, variance_size), {{"swizzled_scales", swizzled_scales}})));
 }
 

@@ -6,9 +6,9 @@ namespace weft {
 
 Value rms_norm_static_scaled_fp8_quant(Value x, Value weight, Value scale, Scalar epsilon,
                                        std::optional<std::int64_t> variance_size, std::optional<Shape> group_shape,
-                                       DType dtype) {
+                                       DType dtype, CallSite site) {
   return call(
-      "rms_norm_static_scaled_fp8_quant", {x, weight, scale},
+      site, "rms_norm_static_scaled_fp8_quant", {x, weight, scale},
       joined(norm_attributes(epsilon, variance_size),
              {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}}))[0];
 }

@@ -15,10 +15,10 @@
 namespace weft {
 namespace {
 
-std::pair<Value, Value> call_rotary(bool inplace, const Values& tensors, std::int64_t head_size,
+std::pair<Value, Value> call_rotary(CallSite site, bool inplace, const Values& tensors, std::int64_t head_size,
                                     std::int64_t rotary_dim, bool is_neox_style) {
   Values results =
-      call("rotary_embedding", tensors,
+      call(site, "rotary_embedding", tensors,
            {{"head_size", head_size}, {"rotary_dim", rotary_dim}, {"is_neox_style", is_neox_style}}, inplace);
   return {results[0], results[1]};
 }
@@ -67,19 +67,21 @@ void check_arguments(const OpRequest& request) {
 }  // namespace
 
 std::pair<Value, Value> rotary_embedding(Value positions, Value query, Value key, Value cos_sin_cache,
-                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style) {
-  return call_rotary(false, {positions, query, key, cos_sin_cache}, head_size, rotary_dim, is_neox_style);
+                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style,
+                                         CallSite site) {
+  return call_rotary(site, false, {positions, query, key, cos_sin_cache}, head_size, rotary_dim, is_neox_style);
 }
 
 std::pair<Value, Value> rotary_embedding(MaybeInplace, Value positions, Value query, Value key, Value cos_sin_cache,
-                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style) {
-  return call_rotary(true, {positions, query, key, cos_sin_cache}, head_size, rotary_dim, is_neox_style);
+                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style,
+                                         CallSite site) {
+  return call_rotary(site, true, {positions, query, key, cos_sin_cache}, head_size, rotary_dim, is_neox_style);
 }
 
 }  // namespace weft
 
 OP(rotary_embedding) {
-  using Typed = std::pair<Value, Value>(Value, Value, Value, Value, std::int64_t, std::int64_t, bool);
+  using Typed = std::pair<Value, Value>(Value, Value, Value, Value, std::int64_t, std::int64_t, bool, CallSite);
   op.schema(
       "rotary_embedding(Tensor positions, Tensor query, Tensor key, Tensor cos_sin_cache, int head_size, int "
       "rotary_dim, "

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-Value round_to_power_of_two(Value x, std::string rounding) {
-  return call("round_to_power_of_two", {x}, {{"rounding", EnumWord{rounding}}})[0];
+Value round_to_power_of_two(Value x, std::string rounding, CallSite site) {
+  return call(site, "round_to_power_of_two", {x}, {{"rounding", EnumWord{rounding}}})[0];
 }
 
 }  // namespace weft

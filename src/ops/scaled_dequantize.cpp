@@ -8,8 +8,9 @@
 
 namespace weft {
 
-Value scaled_dequantize(Value x, Value scale, Shape group_shape, DType dtype) {
-  return call("scaled_dequantize", {x, scale}, {{"group_shape", Attribute::shape(group_shape)}, {"dtype", dtype}})[0];
+Value scaled_dequantize(Value x, Value scale, Shape group_shape, DType dtype, CallSite site) {
+  return call(site, "scaled_dequantize", {x, scale},
+              {{"group_shape", Attribute::shape(group_shape)}, {"dtype", dtype}})[0];
 }
 
 }  // namespace weft

@@ -7,9 +7,9 @@
 namespace weft {
 
 Value scaled_fp4_dequant(Value x, Value scale, Value global_scale, bool swizzled_scales, bool divide_by_global_scale,
-                         DType dtype) {
+                         DType dtype, CallSite site) {
   return call(
-      "scaled_fp4_dequant", {x, scale, global_scale},
+      site, "scaled_fp4_dequant", {x, scale, global_scale},
       {{"swizzled_scales", swizzled_scales}, {"divide_by_global_scale", divide_by_global_scale}, {"dtype", dtype}})[0];
 }
 

@@ -13,8 +13,8 @@
 
 namespace weft {
 
-std::pair<Value, Value> scaled_fp4_quant(Value x, Value global_scale, bool swizzled_scales) {
-  Values results = call("scaled_fp4_quant", {x, global_scale}, {{"swizzled_scales", swizzled_scales}});
+std::pair<Value, Value> scaled_fp4_quant(Value x, Value global_scale, bool swizzled_scales, CallSite site) {
+  Values results = call(site, "scaled_fp4_quant", {x, global_scale}, {{"swizzled_scales", swizzled_scales}});
   return {results[0], results[1]};
 }
 

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value sigmoid(Value x) { return call("sigmoid", {x}, {})[0]; }
+Value sigmoid(Value x, CallSite site) { return call(site, "sigmoid", {x}, {})[0]; }
 
 }  // namespace weft
 

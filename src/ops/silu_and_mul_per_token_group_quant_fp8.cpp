@@ -9,9 +9,9 @@ std::pair<Value, Value> silu_and_mul_per_token_group_quant_fp8(Value x, std::int
                                                                std::string intermediate, Scalar eps, bool use_ue8m0,
                                                                bool column_major_scales, bool tma_aligned_scales,
                                                                Scalar minimum_scale, Scalar ue8m0_minimum,
-                                                               std::string scale_by, bool short_last_group,
-                                                               DType dtype) {
-  return pair_of(call("silu_and_mul_per_token_group_quant_fp8", {x},
+                                                               std::string scale_by, bool short_last_group, DType dtype,
+                                                               CallSite site) {
+  return pair_of(call(site, "silu_and_mul_per_token_group_quant_fp8", {x},
                       joined({{"intermediate", EnumWord{intermediate}}},
                              group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
                                                   minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype))));

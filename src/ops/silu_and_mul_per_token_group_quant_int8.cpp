@@ -6,8 +6,8 @@
 namespace weft {
 
 std::pair<Value, Value> silu_and_mul_per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps,
-                                                                std::string rounding) {
-  return call_gated_group_quant_int8("silu_and_mul_per_token_group_quant_int8", x, group_size, eps, rounding);
+                                                                std::string rounding, CallSite site) {
+  return call_gated_group_quant_int8(site, "silu_and_mul_per_token_group_quant_int8", x, group_size, eps, rounding);
 }
 
 }  // namespace weft

@@ -8,7 +8,7 @@ namespace weft {
 // (intermediate=input_dtype) or kept in f32 (intermediate=f32).
 //   x [..., 2 d], scale f32 [1] or groups of it -> dtype [..., d]
 Value silu_and_mul_static_scaled_fp8_quant(Value x, Value scale, std::string intermediate = "input_dtype",
-                                           std::optional<Shape> group_shape = std::nullopt,
-                                           DType dtype = DType::f8e4m3);
+                                           std::optional<Shape> group_shape = std::nullopt, DType dtype = DType::f8e4m3,
+                                           CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Value spread_blocks(Value x, Shape shape, Shape block) {
-  return call("spread_blocks", {x}, {{"shape", Attribute::shape(shape)}, {"block", Attribute::shape(block)}})[0];
+Value spread_blocks(Value x, Shape shape, Shape block, CallSite site) {
+  return call(site, "spread_blocks", {x}, {{"shape", Attribute::shape(shape)}, {"block", Attribute::shape(block)}})[0];
 }
 
 }  // namespace weft

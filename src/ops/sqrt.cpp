@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value sqrt(Value x) { return call("sqrt", {x}, {})[0]; }
+Value sqrt(Value x, CallSite site) { return call(site, "sqrt", {x}, {})[0]; }
 
 }  // namespace weft
 

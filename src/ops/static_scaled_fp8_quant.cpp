@@ -84,8 +84,8 @@ Value spread_scale(const Value& scale, const Shape& x, const Attribute& group_sh
 
 }  // namespace
 
-Value static_scaled_fp8_quant(Value x, Value scale, std::optional<Shape> group_shape, DType dtype) {
-  return call("static_scaled_fp8_quant", {x, scale},
+Value static_scaled_fp8_quant(Value x, Value scale, std::optional<Shape> group_shape, DType dtype, CallSite site) {
+  return call(site, "static_scaled_fp8_quant", {x, scale},
               {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}})[0];
 }
 

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-Value static_scaled_int8_quant(Value x, Value scale, Value zero_point) {
-  return call("static_scaled_int8_quant", {x, scale, zero_point}, {})[0];
+Value static_scaled_int8_quant(Value x, Value scale, Value zero_point, CallSite site) {
+  return call(site, "static_scaled_int8_quant", {x, scale, zero_point}, {})[0];
 }
 
 Value int8_codes(const Value& x, const Value& scale, const Value& zero_point) {

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-Value swigluoai_and_mul(Value x, Scalar alpha, Scalar limit) {
-  return call("swigluoai_and_mul", {x}, {{"alpha", alpha.value}, {"limit", limit.value}})[0];
+Value swigluoai_and_mul(Value x, Scalar alpha, Scalar limit, CallSite site) {
+  return call(site, "swigluoai_and_mul", {x}, {{"alpha", alpha.value}, {"limit", limit.value}})[0];
 }
 
 }  // namespace weft

@@ -8,7 +8,9 @@
 
 namespace weft {
 
-Value swiglustep_and_mul(Value x, Scalar limit) { return call("swiglustep_and_mul", {x}, {{"limit", limit.value}})[0]; }
+Value swiglustep_and_mul(Value x, Scalar limit, CallSite site) {
+  return call(site, "swiglustep_and_mul", {x}, {{"limit", limit.value}})[0];
+}
 
 }  // namespace weft
 

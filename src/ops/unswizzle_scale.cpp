@@ -5,8 +5,8 @@
 
 namespace weft {
 
-Value unswizzle_scale(Value x, Shape shape) {
-  return call("unswizzle_scale", {x}, {{"shape", Attribute::shape(shape)}})[0];
+Value unswizzle_scale(Value x, Shape shape, CallSite site) {
+  return call(site, "unswizzle_scale", {x}, {{"shape", Attribute::shape(shape)}})[0];
 }
 
 }  // namespace weft

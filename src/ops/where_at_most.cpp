@@ -20,8 +20,8 @@ void check_spreads_to_compared(const Meta& x, const Meta& value, const char* par
 
 }  // namespace
 
-Value where_at_most(Value x, Value then, Value otherwise, Scalar bound) {
-  return call("where_at_most", {x, then, otherwise}, {{"bound", bound.value}})[0];
+Value where_at_most(Value x, Value then, Value otherwise, Scalar bound, CallSite site) {
+  return call(site, "where_at_most", {x, then, otherwise}, {{"bound", bound.value}})[0];
 }
 
 }  // namespace weft

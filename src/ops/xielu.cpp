@@ -31,8 +31,8 @@ void check_xielu_alpha(const OpRequest& request, std::size_t operand, const char
 
 }  // namespace
 
-Value xielu(Value x, Value alpha_p, Value alpha_n, Scalar beta, Scalar eps) {
-  return call("xielu", {x, alpha_p, alpha_n}, {{"beta", beta.value}, {"eps", eps.value}})[0];
+Value xielu(Value x, Value alpha_p, Value alpha_n, Scalar beta, Scalar eps, CallSite site) {
+  return call(site, "xielu", {x, alpha_p, alpha_n}, {{"beta", beta.value}, {"eps", eps.value}})[0];
 }
 
 }  // namespace weft

@@ -16,7 +16,9 @@ namespace {
 using Positions = std::map<const Node*, int>;
 
 std::string shown(const Node& node) {
-  std::string text = node.line > 0 ? fmt::format("line {}, `", node.line) : "`";
+  std::string text = node.line > 0          ? fmt::format("line {}, `", node.line)
+                     : node.site.line() > 0 ? fmt::format("{}:{}, `", node.site.file_name(), node.site.line())
+                                            : "`";
   if (node.kind != NodeKind::result) return text + display_node(node) + "`";
   for (const GraphValue* value : node.operands) text += (value == node.operands[0] ? "return %" : ", %") + value->name;
   return text + "`";

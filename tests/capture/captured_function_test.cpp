@@ -67,11 +67,11 @@ TEST(CapturedFunction, ATensorThatIsGivenAwayMayNotBeGivenTwice) {
   auto compiled =
       compile(eager.context, [](Value x, Value r, Value w, Value y) { return add(normed(x, r, w), y); }, {.name = "f"});
   const Value x = eager.random({4, 8}), r = eager.random({4, 8}), w = eager.random({8});
-  EXPECT_EQ(message_of([&] { compiled(x, r, w, x); }),
+  EXPECT_EQ(plain_message_of([&] { compiled(x, r, w, x); }),
             "[compile] argument_0 is given away, but argument_3 shares memory with it");
   const Value both = eager.random({8, 8});
   const auto half = [&](std::int64_t start) { return slice(both, 0, start, start + 4); };
-  EXPECT_EQ(message_of([&] { compiled(half(0), half(4), w, r); }), "") << "halves do not meet";
+  EXPECT_EQ(plain_message_of([&] { compiled(half(0), half(4), w, r); }), "") << "halves do not meet";
 }
 
 TEST(CapturedFunction, AValueOfAnotherRunIsRefused) {
@@ -85,12 +85,12 @@ TEST(CapturedFunction, AValueOfAnotherRunIsRefused) {
   const Value x = eager.random({4, 8});
   first(x);
   auto returns = compile(eager.context, [&](Value) { return kept; }, {.name = "second"});
-  EXPECT_EQ(message_of([&] { returns(x); }),
+  EXPECT_EQ(plain_message_of([&] { returns(x); }),
             "[second] return wanted a value of this run, but was given one of another");
   auto uses = compile(eager.context, [&](Value y) { return add(y, kept); }, {.name = "third"});
   EXPECT_NE(message_of([&] { uses(x); }).find("[add] wanted values of one home"), std::string::npos);
   auto concrete = compile(eager.context, [&](Value) { return x; }, {.name = "fourth"});
-  EXPECT_EQ(message_of([&] { concrete(x); }),
+  EXPECT_EQ(plain_message_of([&] { concrete(x); }),
             "[fourth] return wanted a value of this run, but was given one of another");
 }
 
@@ -106,7 +106,8 @@ TEST(CapturedFunction, AValueOfARunUnderOtherGuardsIsRefused) {
                           {.name = "f"});
   const Value x = eager.random({4, 8});
   compiled(x, 1);
-  EXPECT_EQ(message_of([&] { compiled(x, 2); }), "[f] add wanted a value of this run, but was given one of another");
+  EXPECT_EQ(plain_message_of([&] { compiled(x, 2); }),
+            "[f] add wanted a value of this run, but was given one of another");
 }
 
 TEST(CapturedFunction, AValueOfARunThatIsOverIsRefused) {
@@ -123,11 +124,12 @@ TEST(CapturedFunction, AValueOfARunThatIsOverIsRefused) {
   compiled.mark_dynamic(0, 0, {"tokens", 1, 16});
   const auto expect_refused = [&] {
     constexpr const char* over = " wanted a value of this run, but was given one of a run that is over";
-    EXPECT_EQ(message_of([&] { silu(kept); }), std::string("[f] silu") + over);
-    EXPECT_EQ(message_of([&] { item(kept); }), std::string("[f] item()") + over);
-    EXPECT_EQ(message_of([&] { extent(kept, 0); }), std::string("[f] extent()") + over);
-    EXPECT_EQ(message_of([&] { guard(kept, kept.dim(0) > 4); }), std::string("[f] guard()") + over);
-    EXPECT_EQ(message_of([&] { kept.home().value(eager.random({2}).tensor()); }), std::string("[f] value()") + over);
+    EXPECT_EQ(plain_message_of([&] { silu(kept); }), std::string("[f] silu") + over);
+    EXPECT_EQ(plain_message_of([&] { item(kept); }), std::string("[f] item()") + over);
+    EXPECT_EQ(plain_message_of([&] { extent(kept, 0); }), std::string("[f] extent()") + over);
+    EXPECT_EQ(plain_message_of([&] { guard(kept, kept.dim(0) > 4); }), std::string("[f] guard()") + over);
+    EXPECT_EQ(plain_message_of([&] { kept.home().value(eager.random({2}).tensor()); }),
+              std::string("[f] value()") + over);
   };
   fails = true;
   EXPECT_THROW(compiled(eager.random({4, 8})), std::runtime_error);
@@ -142,7 +144,7 @@ TEST(CapturedFunction, TensorsOfTwoDevicesAreRefused) {
   auto compiled = compile(eager.context, [](Value x, Value y) { return add(x, y); });
   Tensor elsewhere = eager.random({4, 8}).tensor();
   elsewhere.meta.device = {DeviceType::fake_cuda, 0};
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(plain_message_of([&] {
               compiled(eager.random({4, 8}), eager.home.value(elsewhere));
             }),
             "[add] wanted tensors on one device, but they are on cpu and on fake-cuda:0");
@@ -154,7 +156,7 @@ TEST(CapturedFunction, MayNotCallItself) {
   auto compiled = compile(eager.context, [&](Value x) { return again ? again(x) : silu(x); }, {.name = "f"});
   again = [&](Value x) { return compiled(x); };
   const Value x = eager.random({4, 8});
-  EXPECT_EQ(message_of([&] { compiled(x); }),
+  EXPECT_EQ(plain_message_of([&] { compiled(x); }),
             "[f] is called from within itself: what is compiled calls the plain function instead");
   again = nullptr;
   EXPECT_TRUE(same_bits(compiled(x), silu(x)));
@@ -261,7 +263,7 @@ TEST(CapturedFunction, RetracingFindsWhatChangedBesideTheArguments) {
   compiled(x);
   compiled(x);
   EXPECT_EQ(
-      message_of([&] { compiled(x); }),
+      plain_message_of([&] { compiled(x); }),
       "[f] wanted a function that does the same in every call, but step 1 was mul_scalar(%1, value=2.0) and is now "
       "mul_scalar(%1, value=3.0): it reads something besides its arguments that has changed");
 }

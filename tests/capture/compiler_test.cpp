@@ -10,7 +10,10 @@ namespace weft::compiler_test {
 TEST(Compiler, ValuesAreMadeOfNumbers) {
   Compiler compiler;
   EXPECT_EQ(to_text(compiler.value({2, 2}, {1, 2, 3, 4})), "f32[2, 2] (1, 2, 3, 4)");
-  EXPECT_EQ(message_of([&] { compiler.value({2, 2}, {1, 2, 3}); }), "[value] wanted 4 numbers for [2, 2], but came 3");
+  EXPECT_EQ(plain_message_of([&] {
+              compiler.value({2, 2}, {1, 2, 3});
+            }),
+            "[value] wanted 4 numbers for [2, 2], but came 3");
 }
 
 // How often `silu` is compiled in three calls with these options.
@@ -44,6 +47,26 @@ TEST(Compiler, ModesAndLevelsSayWhetherAnythingIsCompiled) {
   Options eager_backend;
   eager_backend.backend = "eager";
   EXPECT_EQ(compiled_with(eager_backend), 1);
+}
+
+TEST(Compiler, OneFunctionMayHaveOptionsOfItsOwn) {
+  Options options;
+  options.disable_compile_cache = true;
+  Compiler compiler(std::move(options));
+  const auto function = [](Value x) { return silu(x); };
+  auto plain = compiler.compile(function);
+  auto eager = compiler.compile(function, {.mode = "none"});
+  auto other = compiler.compile(function, {.backend = "eager", .options = {{"cc.splitting_ops", "silu"}}});
+  const Value x = compiler.value({1, 3}, {-1, 0, 1});
+  for (auto* one : {&plain, &eager, &other}) EXPECT_EQ(numbers((*one)(x)), numbers(silu(x)));
+  EXPECT_EQ(plain.captured().counts().compiled, 1);
+  EXPECT_EQ(eager.captured().counts().compiled, 0);
+  EXPECT_EQ(other.captured().counts().compiled, 1);
+  const std::string said = message_of([&] { compiler.compile(function, {.mode = "fastest"}); });
+  EXPECT_NE(said.find("cc.mode"), std::string::npos) << said;
+  EXPECT_NE(said.find("compile()"), std::string::npos) << said;
+  EXPECT_EQ(plain_message_of([&] { compile(compiler.context(), function, {.name = "f", .mode = "none"}); }),
+            "[f] mode, backend and options of one function are for weft::Compiler; here they are the Context's");
 }
 
 }  // namespace weft::compiler_test

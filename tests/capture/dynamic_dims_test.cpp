@@ -235,7 +235,9 @@ TEST(DynamicDims, SizesOutsideTheRangeAreErrors) {
   compiled.mark_dynamic(0, 0, {"tokens", 2, 40});
   compiled.mark_dynamic(1, 0, {"tokens", 2, 40});
   const auto said = [&](std::int64_t rows, std::int64_t others) {
-    return message_of([&] { compiled(eager.random({rows, 16}), eager.random({others, 16}), eager.random({16, 16})); });
+    return plain_message_of([&] {
+      compiled(eager.random({rows, 16}), eager.random({others, 16}), eager.random({16, 16}));
+    });
   };
   EXPECT_EQ(said(41, 41), "[f] tokens must be in [2, 40], but dim 0 of argument 0 is 41");
   EXPECT_EQ(said(1, 1), "[f] tokens must be in [2, 40], but dim 0 of argument 0 is 1");
@@ -243,7 +245,7 @@ TEST(DynamicDims, SizesOutsideTheRangeAreErrors) {
   EXPECT_EQ(said(3, 3), "");
   EXPECT_EQ(said(3, 4), "[f] tokens must be one size, but is 3 in dim 0 of argument 0 and 4 in dim 0 of argument 1");
   EXPECT_EQ(said(41, 41), "[f] tokens must be in [2, 40], but dim 0 of argument 0 is 41");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(plain_message_of([&] {
               compiled.mark_dynamic(2, 0, {"width", 1, 2});
             }),
             "[f] mark_dynamic must come before the first call");
@@ -253,7 +255,7 @@ TEST(DynamicDims, RefusesRangesThatAreNone) {
   Eager eager;
   auto compiled = compile(eager.context, layer, {.name = "f"});
   const auto said = [&](int dim, const DynamicDim& range) {
-    return message_of([&] { compiled.mark_dynamic(0, dim, range); });
+    return plain_message_of([&] { compiled.mark_dynamic(0, dim, range); });
   };
   EXPECT_EQ(said(0, {"tokens", 5, 4}), "[mark_dynamic] tokens must have 0 <= min <= max, but is [5, 4]");
   EXPECT_EQ(said(0, {"tokens", -1, 4}), "[mark_dynamic] tokens must have 0 <= min <= max, but is [-1, 4]");
@@ -262,7 +264,7 @@ TEST(DynamicDims, RefusesRangesThatAreNone) {
   EXPECT_EQ(said(0, {"tokens", 1, 4}), "[mark_dynamic] dim 0 of argument 0 is marked already, as tokens");
   EXPECT_EQ(said(1, {"tokens", 1, 5}), "[mark_dynamic] tokens must have one range, but is given [1, 4] and [1, 5]");
   EXPECT_EQ(said(7, {"other", 1, 5}), "");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(plain_message_of([&] {
               compiled(eager.random({4, 16}), eager.random({4, 16}), eager.random({16, 16}));
             }),
             "[f] other must be dim 7 of argument 0, but there is no such tensor");
@@ -273,7 +275,7 @@ TEST(DynamicDims, ADimIsMarkedOnceFromWhicheverEndItIsCounted) {
   auto compiled = compile(eager.context, [](Value x) { return silu(x); });
   compiled.mark_dynamic(0, 0, {"a", 1, 64});
   compiled.mark_dynamic(0, -2, {"b", 1, 64});
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(plain_message_of([&] {
               compiled(eager.random({4, 8}));
             }),
             "[mark_dynamic] dim 0 of argument 0 is marked twice, as a and as b");
@@ -298,7 +300,7 @@ TEST(DynamicDims, WidthsCannotBeMarked) {
   Eager eager;
   auto compiled = compile(eager.context, [](Value x) { return silu(x); }, {.name = "f"});
   compiled.mark_dynamic(0, 1, {"width", 1, 64});
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(plain_message_of([&] {
               compiled(eager.random({4, 8}));
             }),
             "[f] only rows may be a symbol, which is dim 0 of what is computed, but dim 1 of %argument_0 is width");
@@ -312,6 +314,78 @@ TEST(DynamicDims, RowsThatAreNoSymbolCannotBeMarked) {
   EXPECT_NE(said.find("dim 0 of %reshape_0 is 2*tokens, but the rows are governed by tokens"), std::string::npos)
       << said;
   EXPECT_EQ(compiled.captured().entry_count(), 0u);
+}
+
+Value by_length(Value x) { return guard(x, x.dim(0) > 16) ? silu(x) : sigmoid(x); }
+
+TEST(UnbackedDims, OneEntryServesTheRangeAndNothingIsCheckedBesides) {
+  Eager eager;
+  auto compiled = compile(eager.context, by_length);
+  compiled.mark_unbacked(0, 0, {"tokens", 17, 40});
+  for (const std::int64_t rows : {17, 40, 18}) {
+    const Value x = eager.random({rows, 8});
+    EXPECT_TRUE(same_bits(compiled(x), by_length(x))) << rows;
+  }
+  const CaptureCounts& counts = compiled.captured().counts();
+  EXPECT_EQ(counts.compiled, 1);
+  EXPECT_EQ(counts.proved, 1);
+  EXPECT_EQ(counts.boundaries + counts.checks, 0);
+}
+
+TEST(UnbackedDims, ABranchThatTheRangeDoesNotDecideIsAnError) {
+  Eager eager;
+  auto compiled = compile(eager.context, by_length, {.name = "f"});
+  compiled.mark_unbacked(0, 0, {"tokens", 16, 40});
+  for (const std::int64_t rows : {16, 40}) {
+    const std::string said = message_of([&] { compiled(eager.random({rows, 8})); });
+    EXPECT_TRUE(
+        said.starts_with("[f] guard() asks for 16 < tokens, which is not the same for all of tokens in "
+                         "[16, 40]: an unbacked size decides nothing"))
+        << said;
+  }
+  EXPECT_EQ(compiled.captured().entry_count(), 0u);
+}
+
+TEST(UnbackedDims, NoneIsANumber) {
+  Eager eager;
+  auto compiled =
+      compile(eager.context, [](Value x) { return mul_scalar(x, static_cast<double>(extent(x, 0))); }, {.name = "f"});
+  compiled.mark_unbacked(0, 0, {"tokens", 1, 40});
+  const std::string said = message_of([&] { compiled(eager.random({3, 8})); });
+  EXPECT_TRUE(
+      said.starts_with("[f] extent() asks for the number that tokens is, but it may be any of tokens in "
+                       "[1, 40]"))
+      << said;
+}
+
+// Rows that nobody marked are symbols where that works, and numbers where it does not.
+TEST(UnbackedDims, RowsThatMayBeSymbolsAreCompiledSizeBySizeWhereTheyDecide) {
+  Eager eager;
+  Options options = eager.context->options;
+  for (const bool by_option : {false, true}) {
+    eager.context->options.dynamic_shapes_type = by_option ? "unbacked" : "backed";
+    CompileOptions wanted{.dynamic = Dynamic::yes};
+    if (!by_option) wanted.dynamic_shapes = DynamicShapes::unbacked;
+    auto branching = compile(eager.context, by_length, wanted);
+    auto straight = compile(eager.context, layer, wanted);
+    for (const std::int64_t rows : {3, 20, 5}) {
+      const auto [x, residual, weight] = inputs(eager, rows);
+      EXPECT_TRUE(same_bits(branching(x), by_length(x))) << rows;
+      EXPECT_TRUE(same_bits(straight(x, residual, weight), layer(x, residual, weight))) << rows;
+    }
+    EXPECT_EQ(branching.captured().counts().compiled, 3);
+    EXPECT_EQ(straight.captured().counts().compiled, 1);
+  }
+  eager.context->options = options;
+}
+
+TEST(UnbackedDims, OneNameIsBackedOrUnbacked) {
+  Eager eager;
+  auto compiled = compile(eager.context, layer, {.name = "f"});
+  compiled.mark_dynamic(0, 0, {"tokens", 1, 40});
+  EXPECT_TRUE(message_of([&] {
+                compiled.mark_unbacked(1, 0, {"tokens", 1, 40});
+              }).starts_with("[mark_dynamic] tokens must be backed or unbacked, but is marked as both"));
 }
 
 }  // namespace weft::dynamic_dims_test

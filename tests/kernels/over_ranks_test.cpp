@@ -121,7 +121,7 @@ TEST(OverRanks, ThreadsTakeOperandsThatAreNotContiguous) {
 
 std::string refusal(const std::function<Value(const Value&)>& op, const Meta& meta) {
   Interpreter interpreter(context());
-  return message_of([&] { op(interpreter.value(Tensor::empty(meta))); });
+  return plain_message_of([&] { op(interpreter.value(Tensor::empty(meta))); });
 }
 
 TEST(OverRanks, SayWhatTheyCannotDo) {

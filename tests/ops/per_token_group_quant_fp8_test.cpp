@@ -65,20 +65,20 @@ TEST_F(GroupQuantFp8, KeepsNanInItsGroupAlone) {
 
 TEST_F(GroupQuantFp8, RefusesGroupsThatDoNotFillARowByName) {
   const Value x = filled(DType::f32, {3, 576}, 1);
-  EXPECT_EQ(message_of([&] { per_token_group_quant_fp8(x, 128); }),
+  EXPECT_EQ(plain_message_of([&] { per_token_group_quant_fp8(x, 128); }),
             "[per_token_group_quant_fp8] rows must be whole groups of 128, but are [3, 576]");
-  EXPECT_EQ(message_of([&] { per_token_group_quant_fp8(x, 64, 1e-10, false, false, true); }),
+  EXPECT_EQ(plain_message_of([&] { per_token_group_quant_fp8(x, 64, 1e-10, false, false, true); }),
             "[per_token_group_quant_fp8] tma_aligned_scales are column-major: column_major_scales must be true, but is "
             "false");
 }
 
 TEST_F(GroupQuantFp8, RefusesOtherEightBitFloats) {
   const Value x = filled(DType::f32, {3, 64}, 1);
-  EXPECT_EQ(message_of([&] { dynamic_scaled_fp8_quant(x, 0.0, DType::f8e5m2); }),
+  EXPECT_EQ(plain_message_of([&] { dynamic_scaled_fp8_quant(x, 0.0, DType::f8e5m2); }),
             "[dynamic_scaled_fp8_quant] dtype must be f8e4m3 or f8e4m3fnuz, but is f8e5m2");
   const Value codes = filled(DType::f8e5m2, {3, 64}, 0), scale = filled(DType::f32, {3, 1}, 1);
   EXPECT_EQ(
-      message_of([&] {
+      plain_message_of([&] {
         linear_fp8_block(codes, scale, filled(DType::f8e5m2, {5, 64}, 0), filled(DType::f32, {1, 1}, 1), {}, {64, 64});
       }),
       "[linear_fp8_block] x must be f8e4m3 or f8e4m3fnuz, but is f8e5m2");
@@ -87,12 +87,12 @@ TEST_F(GroupQuantFp8, RefusesOtherEightBitFloats) {
 TEST_F(GroupQuantFp8, NamesTheScaleThatDoesNotFitItsBlocks) {
   const Value x = filled(DType::f8e4m3, {3, 576}, 0), weight = filled(DType::f8e4m3, {96, 576}, 0);
   const Value scale = filled(DType::f32, {3, 9}, 1);
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(plain_message_of([&] {
               linear_fp8_block(x, scale, weight, filled(DType::f32, {1, 9}, 1), {}, {64, 64});
             }),
             "[linear_fp8_block] weight_scale must be f32[2, 9], but is f32[1, 9]");
   const Value values = filled(DType::f32, {4, 64}, 1);
-  EXPECT_EQ(message_of([&] { static_scaled_fp8_quant(values, filled(DType::f32, {4}, 1)); }),
+  EXPECT_EQ(plain_message_of([&] { static_scaled_fp8_quant(values, filled(DType::f32, {4}, 1)); }),
             "[static_scaled_fp8_quant] a scale f32[4] needs a group_shape");
 }
 
