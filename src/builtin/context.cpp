@@ -26,9 +26,9 @@ std::vector<std::string> default_priorities(DeviceType device) {
     case DeviceType::cpu:
       return {"cpu"};
     case DeviceType::cuda:
-      return {"cuda"};
+      return {"cublaslt", "cuda"};
     case DeviceType::fake_cuda:
-      return {"cuda", "cpu"};  // the host stands in where there is no kernel: it can read the device's memory
+      return {"cublaslt", "cuda", "cpu"};  // the host stands in where there is no kernel: it can read its memory
   }
   return {};
 }
@@ -100,7 +100,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   context->passes = checked_passes(registrations, names_of(pipeline_passes()));
   context->patterns = make_pattern_table(context->ops, context->device.fp8);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);
-  if (device.type == DeviceType::fake_cuda) context->stream_device = open_fake_cuda(device, {});
+  if (device.type == DeviceType::fake_cuda) put_on_fake_cuda(*context, {}, {});
   for (auto& [pattern, origin, is_trusted] : parse_patterns(registrations, context->ops)) {
     for (const FusionPattern& known : context->patterns)
       USER_CHECK(known.pattern.name != pattern.name, "[pattern] {} is there already, as a pattern of the program ({})",

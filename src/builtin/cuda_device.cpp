@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "compiler/device_rows.h"
 #include "kernels/cuda/code/device_code.h"
+#include "runtime/cuda/cublaslt_host.h"
 #include "runtime/cuda/driver_library.h"
 
 namespace weft {
@@ -14,10 +16,23 @@ std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSe
   constexpr std::size_t kAtLeast = std::size_t{16} << 30;  // what there is of it is the host's
   settings.memory_bytes = std::max(settings.memory_bytes, kAtLeast);
   for (cuda::FakeKernel& kernel : emulated_kernels_of_device()) settings.kernels.push_back(std::move(kernel));
+  settings.kernels.push_back(cuda::host_product_kernel());
   const int capability = settings.compute_capability;
   const std::vector<std::byte> image = cuda::fake_image({capability});
   const std::span<const std::byte> images[] = {image};
-  return std::make_shared<cuda::StreamDevice>(cuda::open_fake_device(std::move(settings)), device.index, images);
+  auto opened = std::make_shared<cuda::StreamDevice>(cuda::open_fake_device(std::move(settings)), device.index, images);
+  cuda::CublasltLibrary library = cuda::cublaslt_on_host(opened->driver(), opened->stream());
+  opened->queue().add_library(kLibraryProduct,
+                              std::make_unique<cuda::CublasltProducts>(opened->driver(), std::move(library)));
+  return opened;
+}
+
+void put_on_fake_cuda(Context& context, cuda::FakeSettings settings, const std::vector<std::string>& nvrtc) {
+  std::string reason = "a fake device executes no PTX";
+  std::shared_ptr<const DeviceRows> rows;
+  if (settings.read_image) rows = DeviceRows::open(nvrtc, settings.compute_capability, cuda::NvrtcCode::ptx, reason);
+  context.stream_device = open_fake_cuda(context.device.id, std::move(settings));
+  context.generated->make_for_device(std::move(rows), std::move(reason));
 }
 
 void refuse_cuda(DeviceId device) {
@@ -30,9 +45,11 @@ void refuse_cuda(DeviceId device) {
   const cuda::DeviceFacts& facts = driver->facts(device.index);
   if (const Verdict code = cuda::has_device_code(facts.compute_capability); !code)
     fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, code.reason());
+  if (!cuda::open_cublaslt(cuda::cublaslt_places(process_environment()), problem))
+    fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, problem);
   fail_device(
-      "[--device] {} ({}) cannot run a model yet: there are no products for it, and what the host would compute in "
-      "their place cannot read its memory; wanted cpu or fake-cuda",
+      "[--device] {} ({}) cannot run a model yet: there are not kernels for every op, and what the host would compute "
+      "in their place cannot read its memory; wanted cpu or fake-cuda",
       device_text(device), facts.name);
 }
 

@@ -3,8 +3,11 @@
 // The devices that --device names besides the host's processor.
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "builtin/emulated_kernels.h"
+#include "compiler/context.h"
 #include "runtime/cuda/stream_device.h"
 #include "tensor/device.h"
 
@@ -13,6 +16,10 @@ namespace weft {
 // A fake device that has the emulated kernels beside those of `settings`, and 16 GiB at least. UserError for another
 // device than fake-cuda:0.
 std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSettings settings);
+
+// Opens it for a Context of that device. Row programs are made for it, too, where `settings` say what executes their
+// PTX (FakeSettings::read_image) and an NVRTC lies in one of `nvrtc`; explain says why not.
+void put_on_fake_cuda(Context& context, cuda::FakeSettings settings, const std::vector<std::string>& nvrtc);
 
 // DeviceError: what is missing to run on this GPU.
 [[noreturn]] void refuse_cuda(DeviceId device);

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "codegen/cuda_row_headers.h"
 
 namespace weft {
 namespace {
@@ -111,9 +112,14 @@ class CudaRowWriter {
     USER_CHECK(4 * (maxima + kCudaRowThreads) <= kMostSharedBytes,
                "[{}] maxima of groups take {} bytes of shared memory; every device has {}", program_.name(), 4 * maxima,
                kMostSharedBytes - 4 * kCudaRowThreads);
+    write_buffers();
+  }
+
+  void write_buffers() {
     const int parts = program_.tuning.parts;
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const RowBuffer& buffer = program_.buffers[i];
+      if (buffer.numbers >= 0) line("if (*b{0} < 0 || *b{0} >= {1}) __trap();", buffer.numbers, buffer.taken_from);
       const std::string type = fmt::format("{}{}", buffer.is_output ? "" : "const ", cuda_type_text(buffer.dtype));
       const std::string row = buffer.numbers >= 0 ? fmt::format("static_cast<long long>(*b{})", buffer.numbers)
                               : parts == 1        ? "row"
@@ -290,9 +296,10 @@ class CudaRowWriter {
 
 std::string cuda_row_prologue() { return kPrologue; }
 
-std::vector<std::string> cuda_row_headers() {
-  return {"codegen/row_math.h",  "tensor/bfloat16.h",       "tensor/float16.h",   "tensor/float8.h",
-          "tensor/float_bits.h", "tensor/float_rounding.h", "tensor/house_math.h"};
+std::vector<std::pair<std::string, std::string>> cuda_row_headers() {
+  std::vector<std::pair<std::string, std::string>> headers;
+  for (const auto& [name, text] : kCudaRowHeaders) headers.emplace_back(name, text);
+  return headers;
 }
 
 std::string cuda_row_text(const RowProgram& program) { return CudaRowWriter(program).run(); }

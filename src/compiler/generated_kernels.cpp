@@ -1,11 +1,15 @@
 #include "compiler/generated_kernels.h"
 
+#include <algorithm>
 #include <ostream>
 #include <utility>
 
 #include "base/error.h"
 #include "codegen/compile_rows.h"
+#include "codegen/cuda_row_text.h"
 #include "compiler/context.h"
+#include "compiler/device_rows.h"
+#include "runtime/cuda/stream_device.h"
 
 namespace weft {
 namespace {
@@ -16,6 +20,8 @@ struct Made {
   std::vector<std::byte> object = {};
   std::shared_ptr<const LoadedCode> code = nullptr;
   std::string problem = {};
+  std::vector<std::byte> image = {};
+  std::string image_problem = {};
 };
 
 CacheKey key_of(const RowProgram& program, const DeviceDescription& device) {
@@ -58,6 +64,23 @@ void make(Made& made, const Context& context) {
   if (!entry) context.cache->store(key, made.object);
 }
 
+void make_image(Made& made, const DeviceRows& rows, const Context& context) {
+  try {
+    const cuda::NvrtcSource source = rows.source(*made.program);
+    const CacheKey key = rows.key(source);
+    const auto entry = context.cache->find(key);
+    context.first_time_work->begin(entry ? FirstTime::load : FirstTime::compile, source.name);
+    if (entry) {
+      made.image.assign(entry->payload().begin(), entry->payload().end());
+    } else {
+      made.image = rows.compile(source);
+      context.cache->store(key, made.image);
+    }
+  } catch (const UserError& error) {
+    made.image_problem = error.what();
+  }
+}
+
 }  // namespace
 
 std::string GeneratedKernels::compile(std::span<const RowProgram* const> programs, const Context& context) {
@@ -69,26 +92,57 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
   }
   std::vector<Made> made;
   for (const auto& [name, program] : wanted) made.push_back({program});
-  context.threads->run(static_cast<std::int64_t>(made.size()),
-                       [&](std::int64_t i, int) { make(made[static_cast<std::size_t>(i)], context); });
+  context.threads->run(static_cast<std::int64_t>(made.size()), [&](std::int64_t i, int) {
+    Made& one = made[static_cast<std::size_t>(i)];
+    make(one, context);
+    if (one.problem.empty() && device_rows_ != nullptr) make_image(one, *device_rows_, context);
+  });
   for (const Made& one : made)
     if (!one.problem.empty()) return one.problem;
   for (Made& one : made) {
-    const GeneratedFunction function = function_of(*one.program);
-    entries_[function.name] = {
-        {function, std::move(one.object)},
-        std::make_unique<const Kernel>(generated_kernel(function, std::move(one.code), context.device.threads))};
+    if (!one.image_problem.empty()) without_image_[one.program->kernel_name()] = one.image_problem;
+    add({function_of(*one.program), std::move(one.object), std::move(one.image)}, std::move(one.code), context);
   }
   return "";
 }
 
 void GeneratedKernels::load(const GeneratedFunction& function, std::span<const std::byte> code,
-                            const Context& context) {
+                            std::span<const std::byte> image, const Context& context) {
   const std::lock_guard guard(lock_);
   if (entries_.count(function.name) != 0) return;
-  auto kernel =
-      std::make_unique<const Kernel>(generated_kernel(function, LoadedCode::load(code), context.device.threads));
-  entries_[function.name] = {{function, {code.begin(), code.end()}}, std::move(kernel)};
+  add({function, {code.begin(), code.end()}, {image.begin(), image.end()}}, LoadedCode::load(code), context);
+}
+
+void GeneratedKernels::add(GeneratedObject object, std::shared_ptr<const LoadedCode> code, const Context& context) {
+  Kernel kernel = generated_kernel(object.function, std::move(code), context.device.threads);
+  if (device_rows_ != nullptr && !object.image.empty()) {
+    CHECK(context.stream_device != nullptr, "{} has code for a device, and there is none", object.function.name);
+    context.stream_device->load(object.image);
+    kernel = launched_kernel(object.function, kCudaRowThreads, kernel);
+  }
+  const std::string name = object.function.name;
+  entries_[name] = {std::move(object), std::make_unique<const Kernel>(std::move(kernel))};
+}
+
+void GeneratedKernels::make_for_device(std::shared_ptr<const DeviceRows> rows, std::string reason) {
+  const std::lock_guard guard(lock_);
+  CHECK(entries_.empty(), "{} functions were made before their device was known", entries_.size());
+  device_rows_ = std::move(rows);
+  host_reason_ = std::move(reason);
+}
+
+std::string GeneratedKernels::device_text() const {
+  const std::lock_guard guard(lock_);
+  if (device_rows_ == nullptr && host_reason_.empty()) return "";
+  if (device_rows_ == nullptr)
+    return fmt::format("0 of {} functions are launched; the host runs them in the order of the stream: {}",
+                       entries_.size(), host_reason_);
+  const auto has_image = [](const auto& entry) { return !entry.second.object.image.empty(); };
+  std::string text =
+      fmt::format("{} of {} functions are launched, {}", std::count_if(entries_.begin(), entries_.end(), has_image),
+                  entries_.size(), device_rows_->text());
+  for (const auto& [name, reason] : without_image_) text += fmt::format("; the host runs {}: {}", name, reason);
+  return text;
 }
 
 const Kernel* GeneratedKernels::find(const std::string& name) const {

@@ -13,6 +13,7 @@
 #include "base/options_text.h"
 #include "base/text.h"
 #include "codegen/compile_rows.h"
+#include "compiler/device_rows.h"
 #include "compiler/pieces.h"
 #include "ir/print.h"
 #include "kernels/provider.h"
@@ -83,6 +84,8 @@ std::vector<std::byte> bytes_of(std::span<const Plan* const> by_range, const Gen
     for (const int over : object.function.over) writer.number(std::int32_t{over});
     writer.count(object.code.size());
     writer.raw(object.code);
+    writer.count(object.image.size());
+    writer.raw(object.image);
   }
   writer.count(plans.size());
   for (const Plan* plan : plans) {
@@ -111,7 +114,8 @@ std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> byt
     }
     for (std::size_t results = reader.count(); results > 0; --results)
       function.over.push_back(reader.number<std::int32_t>());
-    context.generated->load(function, reader.raw(reader.count()), context);
+    const std::span<const std::byte> code = reader.raw(reader.count());
+    context.generated->load(function, code, reader.raw(reader.count()), context);
   }
   const auto find_kernel = [&](const std::string& op, const std::string& provider) -> const Kernel* {
     if (const Kernel* kernel = provider == "native" ? context.generated->find(op) : nullptr) return kernel;
@@ -169,6 +173,7 @@ std::vector<CacheFactor> content_factors(const Graph& traced, const Context& con
                                    {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
                                    {"device", device_text(context.device)},
                                    {"options", code_options_text(options_of_content(context.options))}};
+  if (const DeviceRows* rows = context.generated->device_rows()) factors.push_back({"device_rows", rows->text()});
   for (CacheFactor& factor : graph_factors(traced, context, ranges)) factors.push_back(std::move(factor));
   return factors;
 }

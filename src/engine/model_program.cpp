@@ -37,7 +37,7 @@ void ModelProgram::bind(const std::string& name, Tensor tensor) {
 void ModelProgram::bind_in_place(const std::string& name, Tensor tensor) {
   const std::size_t index = inputs.at(name);
   if (replay != nullptr) {
-    replay->bind(index, std::move(tensor));
+    replay->bind(index, tensor);
   } else {
     bound[index] = evaluator->value(std::move(tensor));
   }

@@ -25,10 +25,16 @@ DType dtype_named(const std::string& text) {
   return *dtype;
 }
 
-ModelFacts make_facts(const Options& options, const ModelConfig& config) {
+// A GGUF file names no dtype of the residual stream.
+DType default_dtype(const Checkpoint& checkpoint, DeviceType device) {
+  return checkpoint.is_gguf() && device != DeviceType::cpu ? DType::bf16 : checkpoint.config().dtype;
+}
+
+ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, DeviceType device) {
+  const ModelConfig& config = checkpoint.config();
   ModelFacts facts;
   facts.config = config;
-  facts.dtype = options.dtype == "auto" ? config.dtype : dtype_named(options.dtype);
+  facts.dtype = options.dtype == "auto" ? default_dtype(checkpoint, device) : dtype_named(options.dtype);
   facts.fast = options.activation_precision == "fast";
   const DType pages = facts.fast ? DType::f16 : DType::f32;
   facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
@@ -69,7 +75,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   const Options& options = context_->options;
   context_->first_time_work->set_loading();
   model_ = models.find(checkpoint_.architecture(), checkpoint_.path());
-  facts_ = make_facts(options, checkpoint_.config());
+  facts_ = make_facts(options, checkpoint_, context_->device.id.type);
   if (model_.check) model_.check(facts_.config);
   model_.check_weights(checkpoint_, facts_.config);
   check_context_fits(facts_);

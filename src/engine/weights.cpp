@@ -49,7 +49,7 @@ bool Weights::can_merge(const std::vector<std::string>& keys) const {
   const auto fits = [&](const std::string& key) {
     if (is_quantized(key) != is_quantized(keys[0])) return false;
     if (config == nullptr)
-      return stored_meta(key, WeightRole::linear).dtype == stored_meta(keys[0], WeightRole::linear).dtype;
+      return plain_meta({key}, WeightRole::linear).dtype == plain_meta({keys[0]}, WeightRole::linear).dtype;
     const QuantizedNames first = quantized_names(*config, keys[0]), names = quantized_names(*config, key);
     const auto agrees = [&](std::string QuantizedNames::*member) {
       return (names.*member).empty() || number_in(checkpoint_, names.*member) == number_in(checkpoint_, first.*member);
@@ -80,6 +80,10 @@ void Weights::drop_pages(const std::string& key) const {
   if (const TensorEntry* entry = checkpoint_.find(name)) checkpoint_.drop_pages(*entry);
 }
 
+bool Weights::is_expanded(WeightRole role) const {
+  return role == WeightRole::linear && context_.device.id.type != DeviceType::cpu;
+}
+
 Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) const {
   Meta meta = stored_meta(keys[0], role);
   for (std::size_t i = 1; i < keys.size(); ++i) {
@@ -89,6 +93,7 @@ Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) 
                meta.text(), next.text());
     meta.shape[0] = meta.shape[0] + next.shape[0];
   }
+  if (is_expanded(role)) meta.dtype = facts_.dtype;
   return meta;
 }
 
@@ -216,7 +221,8 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   if (const Packing* packing = packing_for(plain, role)) return pack(*packing, keys, role);
   // A small one is copied, too: the system maps far more of the file around it than it holds.
   constexpr std::int64_t kSmallBytes = 1 << 20;
-  const bool stays_mapped = keys.size() == 1 && plain.bytes().number() > kSmallBytes;
+  const bool stays_mapped =
+      keys.size() == 1 && plain.bytes().number() > kSmallBytes && stored_meta(keys[0], role).dtype == plain.dtype;
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);
 }
 
@@ -247,14 +253,29 @@ Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, W
   Tensor merged{.meta = plain, .storage = room(plain.bytes().number())};
   std::byte* at = merged.data();
   for (const std::string& key : keys) {
-    Tensor part = stored(key, role);
-    if (part.meta.dtype != plain.dtype) part = converted(part, plain.dtype);
-    const std::int64_t bytes = part.meta.bytes().number();
-    std::memcpy(at, part.data(), static_cast<std::size_t>(bytes));
+    const Tensor part = stored(key, role);
+    const std::int64_t bytes = Meta::tensor(plain.dtype, part.meta.shape).bytes().number();
+    if (part.meta.dtype == plain.dtype) {
+      std::memcpy(at, part.data(), static_cast<std::size_t>(bytes));
+    } else {
+      convert(part, plain.dtype, at);
+    }
     at += bytes;
     drop_pages(key);
   }
   return merged;
+}
+
+// Contiguous elements of one dtype as another, on all threads.
+void Weights::convert(const Tensor& part, DType dtype, std::byte* to) const {
+  constexpr std::int64_t kChunk = std::int64_t{1} << 18;  // elements; whole blocks
+  const DType from = part.meta.dtype;
+  const std::int64_t count = element_count(part.meta.shape).number();
+  context_.threads->run((count + kChunk - 1) / kChunk, [&](std::int64_t chunk, int) {
+    const std::int64_t first = chunk * kChunk;
+    convert_row(from, part.data() + bytes_of(from, first), dtype, to + bytes_of(dtype, first),
+                std::min(kChunk, count - first));
+  });
 }
 
 const Tensor& Weights::rotary_table() {

@@ -2,7 +2,8 @@
 
 // The weights of a model as its kernels read them: rows of merged weights one after another, packed as the device's
 // kernels want, in one mapping in the order of execution. Each is loaded once; pages of the file that were packed are
-// dropped. Those of a dummy checkpoint are zeros, packed or not, and take no memory.
+// dropped. Those of a dummy checkpoint are zeros, packed or not, and take no memory. For a GPU, whose libraries
+// multiply matrices of one dtype, weights of linear layers become numbers of the model's dtype, blocks among them.
 
 #include <map>
 #include <memory>
@@ -39,6 +40,7 @@ class Weights {
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;
   void drop_pages(const std::string& key) const;
+  bool is_expanded(WeightRole role) const;
   Meta plain_meta(const std::vector<std::string>& keys, WeightRole role) const;
   Meta row_scale_meta(const std::vector<std::string>& keys) const;
   Tensor row_scales(const std::vector<std::string>& keys) const;
@@ -50,6 +52,7 @@ class Weights {
   std::shared_ptr<Storage> room(std::int64_t bytes);
   Tensor pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role);
   Tensor merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role);
+  void convert(const Tensor& part, DType dtype, std::byte* to) const;
 
   const Context& context_;
   Checkpoint checkpoint_;

@@ -41,6 +41,10 @@ class HostCall {
 
 }  // namespace
 
+void LaunchQueue::call_library(const std::string& function, std::span<const std::byte>) {
+  fail_device("[{}] no library that has it was opened for this queue", function);
+}
+
 void queue_call(const Kernel& kernel, const KernelCall& call) {
   CHECK(call.queue != nullptr, "a call of {}@{} has no queue", kernel.op, kernel.provider);
   if (kernel.launches) {

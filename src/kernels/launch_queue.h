@@ -1,7 +1,7 @@
 #pragma once
 
-// What a device other than the host's processor is given to do: launches of its own kernels, and calls of kernels that
-// the host runs in its place. One queue runs all of it in the order in which it came.
+// What a device other than the host's processor is given to do: launches of its own kernels, work of its libraries, and
+// calls of kernels that the host runs in its place. One queue runs all of it in the order in which it came.
 
 #include <cstddef>
 #include <functional>
@@ -22,6 +22,9 @@ class LaunchQueue {
   // Runs `function` on some thread of the host. It gives the queue nothing. What it throws is thrown by what waits for
   // the queue; host functions behind it are left out until then.
   virtual void run_on_host(const std::string& name, std::function<void()> function) = 0;
+  // Has a library of the device do what its function of that name does, which takes one plain struct; the bytes are
+  // copied. What the library refuses is a DeviceError at once, as it is where the queue has no such library.
+  virtual void call_library(const std::string& function, std::span<const std::byte> arguments);
 };
 
 // Gives a call to its queue, which it must have: a kernel that launches does so now; of another the host runs it when

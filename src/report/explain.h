@@ -29,6 +29,7 @@ struct Explanation {
     std::int64_t kv_cache = 0;              // pages for one sequence of the longest length
   } memory;                                 // bytes
   StartTimes times;
+  std::string device_functions;  // GeneratedKernels::device_text
   CacheUse cache;
   ReplayReport replay;
   SizeTuning tuning;                // of exact sizes
@@ -36,7 +37,8 @@ struct Explanation {
 };
 
 // Keys are stable, new ones may be added:
-//   weft model options passes nodes clones pieces ranges sizes memory cache replay guards timing_ms compile_ms
+//   weft model options passes nodes clones pieces ranges sizes memory device_functions cache replay guards timing_ms
+//   compile_ms
 Json explain_json(const Explanation& explanation);
 
 // The same for people: one line for what is the same in all layers.

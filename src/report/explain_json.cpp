@@ -229,6 +229,7 @@ Json explain_json(const Explanation& explanation) {
             {"activations_planned", explanation.memory.activations_planned},
             {"activations_measured", explanation.memory.activations_measured},
             {"kv_cache", explanation.memory.kv_cache}}},
+          {"device_functions", text_or_null(explanation.device_functions)},
           {"cache", cache_section(explanation.cache)},
           {"replay", replay_section(explanation.replay)},
           {"guards", guards_section(explanation.guards)},

@@ -182,6 +182,8 @@ std::string explain_text(const Explanation& explanation) {
   text += fmt::format("\nmemory: weights {}, activations {}, KV pages for the longest sequence {}\n",
                       mebibytes(explanation.memory.weights), mebibytes(explanation.memory.activations_planned),
                       mebibytes(explanation.memory.kv_cache));
+  if (!explanation.device_functions.empty())
+    text += fmt::format("generated for the device: {}\n", explanation.device_functions);
   text += replay_text(explanation.replay);
   for (const GuardReport& report : explanation.guards) text += "guards: " + guard_report_text(report) + "\n";
   text += cache_text(explanation.cache);

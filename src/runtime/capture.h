@@ -28,6 +28,8 @@ class CapturedLaunches {
   virtual bool has_capture() const { return true; }
   // Does what replay() needs, and launches nothing.
   virtual CaptureCost prepare() { return {}; }
+  // Drops what prepare() made for the sizes in the list, which are not to be replayed.
+  virtual void forget() {}
 };
 
 class Capturer {

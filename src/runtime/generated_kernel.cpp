@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <span>
 
 #include "base/error.h"
+#include "kernels/launch_queue.h"
 #include "kernels/row_chunks.h"
 
 namespace weft {
@@ -55,10 +58,28 @@ void run_function(const GeneratedFunction& function, RowCode* code, const Kernel
   });
 }
 
+// Of the function in an object file or an image: names of kernels that share it go on behind a dot.
+std::string symbol_of(const GeneratedFunction& function) { return function.name.substr(0, function.name.find('.')); }
+
+void launch_function(const std::string& symbol, const GeneratedFunction& function, int block_threads,
+                     const KernelCall& call) {
+  BufferList arguments;
+  for (const TensorView& view : call.operands) arguments.add(view.data);
+  for (const TensorView& view : call.results) arguments.add(view.data);
+  arguments.add(nullptr);  // the first row, 0
+  const std::int64_t rows = call.results[0].size[0] * function.parts;
+  CHECK(rows <= std::numeric_limits<std::int32_t>::max(), "{} has {} rows, more than a launch has blocks",
+        function.name, rows);
+  if (rows == 0) return;
+  call.queue->launch(symbol,
+                     {.blocks = static_cast<std::uint32_t>(rows), .threads = static_cast<std::uint32_t>(block_threads)},
+                     std::as_bytes(std::span(arguments.data).first(arguments.count)));
+}
+
 }  // namespace
 
 Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads) {
-  auto* entry = code->find<RowCode>(function.name.substr(0, function.name.find('.')));
+  auto* entry = code->find<RowCode>(symbol_of(function));
   Kernel kernel;
   kernel.op = function.name;
   kernel.provider = "native";
@@ -72,6 +93,19 @@ Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const
   kernel.run = [function, entry, code = std::move(code)](const KernelCall& call) {
     CHECK(call.operands.size() + call.results.size() < kMostFunctionBuffers, "{} has too many buffers", function.name);
     run_function(function, entry, call);
+  };
+  return kernel;
+}
+
+Kernel launched_kernel(const GeneratedFunction& function, int block_threads, const Kernel& on_host) {
+  Kernel kernel = on_host;
+  kernel.note = "a block for each row, generated";
+  kernel.may_lie_over.clear();
+  kernel.launches = true;
+  kernel.run = [function, symbol = symbol_of(function), block_threads, host = on_host.run](const KernelCall& call) {
+    if (call.queue == nullptr) return host(call);
+    CHECK(call.operands.size() + call.results.size() < kMostFunctionBuffers, "{} has too many buffers", function.name);
+    launch_function(symbol, function, block_threads, call);
   };
   return kernel;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-// A generated function as a kernel: rows are handed out to threads in chunks, each thread with scratch of its own.
+// A generated function as a kernel: of the host, where rows are handed out to threads in chunks, each thread with
+// scratch of its own; or of a device, which has a block for each row.
 
 #include <memory>
 #include <string>
@@ -32,5 +33,11 @@ struct GeneratedFunction {
 // The kernel `name`@native for calls whose results have one row each for a row of the function. It keeps the code
 // alive.
 Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads);
+
+// The same kernel where the call's queue (kernels/launch_queue.h) has code of the function: calls that have a queue
+// launch it there, under the function's symbol, with a block of so many threads for each row; the others run as
+// `on_host` does. The code takes the addresses of operands and results, then a first row, which is 0, and holds row
+// numbers to their tables itself. It is not for results that lie over operands.
+Kernel launched_kernel(const GeneratedFunction& function, int block_threads, const Kernel& on_host);
 
 }  // namespace weft

@@ -70,7 +70,7 @@ void Replay::find_symbols() {
   read_.resize(symbols_.size());
 }
 
-void Replay::bind(std::size_t index, Tensor tensor) {
+void Replay::bind(std::size_t index, const Tensor& tensor) {
   const Plan& plan = *bound_.plan;
   CHECK(index < plan.inputs.size(), "plan {} has {} inputs", plan.name, plan.inputs.size());
   const auto slot = static_cast<std::size_t>(plan.inputs[index]);
@@ -80,7 +80,7 @@ void Replay::bind(std::size_t index, Tensor tensor) {
   Tensor& bound = bound_.tensors[slot];
   const bool is_first = !bound.defined();
   const bool has_moved = is_first || bound.data() != tensor.data();
-  bound = std::move(tensor);
+  bound = tensor;  // into the memory of the type that was there
   if (is_first) --unbound_;
   if (has_moved && list_ != nullptr) list_->rebind(slot);
 }
@@ -156,6 +156,8 @@ SizeCapture Replay::capture_stretches(ReplayMode mode) {
   } catch (const DeviceError& error) {
     if (settings_.device->is_broken()) throw;
     made.failure = error.what();
+    for (const auto& launches : captured_[index_of(mode)]->launches)
+      if (launches != nullptr) launches->forget();
   }
   made.milliseconds = watch.lap("capture");
   return made;
@@ -196,6 +198,7 @@ void Replay::read_symbols() {
           symbol_bounds_[i].hi, read_[i]);
   values_.swap(read_);
   is_resolved_ = false;
+  results_.clear();
 }
 
 void Replay::resolve() {
@@ -283,24 +286,33 @@ void Replay::observe_step(std::size_t step, const StepObserver& observe) {
   observe(step);
 }
 
-Tensor Replay::result(std::size_t index) const { return tensor(plan().results.at(index)); }
+Tensor Replay::result(std::size_t index) const {
+  if (results_.empty()) {
+    const Bindings symbols = bindings();
+    for (const PlanView& view : plan().results) results_.push_back(resolved(view, symbols));
+  }
+  return in_memory(results_.at(index), plan().results[index]);
+}
 
-Tensor Replay::tensor(const PlanView& view) const {
-  const auto slot = static_cast<std::size_t>(view.slot);
-  const Bindings symbols = bindings();
+Tensor Replay::tensor(const PlanView& view) const { return in_memory(resolved(view, bindings()), view); }
+
+// Its type and its offset from where its slot begins.
+Tensor Replay::resolved(const PlanView& view, const Bindings& symbols) {
   Tensor tensor;
   tensor.meta = view.meta;
   for (Dim& dim : tensor.meta.shape) dim = dim.evaluate(symbols);
   for (Dim& dim : tensor.meta.strides) dim = dim.evaluate(symbols);
-  const std::int64_t offset = view.byte_offset.evaluate(symbols);
-  if (plan().slots[slot].kind == SlotKind::arena) {
-    tensor.storage = bound_.arena;
-    tensor.byte_offset = plan().slots[slot].offset + offset;
-  } else {
-    tensor.storage = bound_.tensors[slot].storage;
-    tensor.byte_offset = bound_.tensors[slot].byte_offset + offset;
-  }
+  tensor.byte_offset = view.byte_offset.evaluate(symbols);
   return tensor;
+}
+
+Tensor Replay::in_memory(Tensor resolved, const PlanView& view) const {
+  const auto slot = static_cast<std::size_t>(view.slot);
+  const PlanSlot& planned = plan().slots[slot];
+  const bool is_bound = planned.kind != SlotKind::arena;
+  resolved.storage = is_bound ? bound_.tensors[slot].storage : bound_.arena;
+  resolved.byte_offset += is_bound ? bound_.tensors[slot].byte_offset : planned.offset;
+  return resolved;
 }
 
 }  // namespace weft

@@ -68,7 +68,7 @@ class Replay {
 
   // Gives input `index` (position among the graph's inputs) its tensor. It stays until bound again. UserError when the
   // type does not fit: `[forward] input kv_3 must be kv[..], but is ..`.
-  void bind(std::size_t index, Tensor tensor);
+  void bind(std::size_t index, const Tensor& tensor);
 
   // Captures what `mode`, which is simple, captures; nothing when that was done. One capture serves every token count.
   void capture(ReplayMode mode);
@@ -119,6 +119,8 @@ class Replay {
   SizeCapture capture_stretches(ReplayMode mode);
   void observe_step(std::size_t step, const StepObserver& observe);
   Bindings bindings() const;
+  static Tensor resolved(const PlanView& view, const Bindings& symbols);
+  Tensor in_memory(Tensor resolved, const PlanView& view) const;
   void run_captured(const Captured& captured, const StepObserver& observe);
   void run_checked(const Captured& captured);
   void run_steps(std::size_t first, std::size_t last, const Bindings& symbols, const StepObserver& observe);
@@ -133,6 +135,9 @@ class Replay {
   std::vector<SymbolSource> symbol_sources_;
   std::vector<std::int64_t> values_, read_;  // of the symbols, in the last run and as they are read
   bool is_resolved_ = false;                 // whether the list's sizes are those of values_
+
+  // Types and offsets within slots, in the last run's sizes; none where nobody has asked since these changed.
+  mutable std::vector<Tensor> results_;
 
   std::unique_ptr<LaunchList> list_;     // once something was captured
   std::optional<Captured> captured_[3];  // by simple mode

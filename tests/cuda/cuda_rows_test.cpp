@@ -2,15 +2,14 @@
 // machine's processor.
 
 #include <cstdio>
-#include <filesystem>
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "codegen/compile_rows.h"
 #include "codegen/cuda_row_text.h"
+#include "codegen/row_tuning.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/loaded_code.h"
 #include "tests/codegen/random_rows.h"
@@ -34,12 +33,9 @@ class CudaRows : public testing::Test {
 
   // PTX of all programs.
   std::string compiled(const std::vector<RowProgram>& programs, int architecture) const {
-    cuda::NvrtcSource source{.name = "rows.cu", .text = cuda_row_prologue()};
+    cuda::NvrtcSource source{.name = "rows.cu", .text = cuda_row_prologue(), .headers = cuda_row_headers()};
     for (const RowProgram& program : programs) source.text += cuda_row_text(program);
-    for (const std::string& name : cuda_row_headers())
-      source.headers.emplace_back(
-          name, read_file((std::filesystem::path(WEFT_SOURCE_ROOT) / "src" / name).string(), 1u << 20));
-    return compiler_->compile(source, architecture, cuda::NvrtcCode::ptx, {"--device-as-default-execution-space"});
+    return compiler_->compile(source, architecture, cuda::NvrtcCode::ptx, {kCudaRowOption});
   }
 
   std::unique_ptr<cuda::Nvrtc> compiler_;
@@ -63,9 +59,11 @@ void run_by_processor(const RowProgram& program, RowBuffers& buffers) {
   buffers.run(LoadedCode::load(object)->find<RowFunction>(program.name()));
 }
 
-void run_by_interpreter(const RowProgram& program, ptx::Interpreter& interpreter, RowBuffers& buffers) {
+// `blocks` rows, or parts of rows, from `first` on.
+void run_by_interpreter(const RowProgram& program, ptx::Interpreter& interpreter, RowBuffers& buffers,
+                        std::int64_t first = 0, std::uint32_t blocks = kRows) {
   std::vector<const void*> arguments(buffers.data(), buffers.data() + program.buffers.size());
-  arguments.push_back(nullptr);  // the first row, 0
+  arguments.push_back(reinterpret_cast<const void*>(first));
   cuda::MemoryMap memory;
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const std::span<std::byte> all = buffers.memory(i);
@@ -73,7 +71,7 @@ void run_by_interpreter(const RowProgram& program, ptx::Interpreter& interpreter
     program.buffers[i].is_output ? memory.allow_writing(name, all.data(), all.size())
                                  : memory.allow_reading(name, all.data(), all.size());
   }
-  interpreter.run(program.name(), {.blocks = kRows, .threads = kCudaRowThreads}, arguments.data(),
+  interpreter.run(program.name(), {.blocks = blocks, .threads = kCudaRowThreads}, arguments.data(),
                   arguments.size() * sizeof(void*), memory);
 }
 
@@ -86,6 +84,73 @@ TEST_F(CudaRows, HaveTheBitsOfMachineCode) {
     run_by_interpreter(program, interpreter, came);
     ASSERT_EQ(difference(program, wanted, came), "") << cuda_row_text(program);
     ASSERT_TRUE(came.is_intact()) << program.text();
+  }
+}
+
+TEST_F(CudaRows, BeginAtAnyRow) {
+  const std::vector<RowProgram> programs = random_programs(6, false, 29);
+  ptx::Interpreter interpreter(compiled(programs, 90), "rows.ptx");
+  for (const RowProgram& program : programs) {
+    RowBuffers wanted(program, kRows, 5), came(program, kRows, 5), last(program, kRows, 5);
+    run_by_processor(program, wanted);
+    run_by_interpreter(program, interpreter, last, kRows - 1, 1);
+    EXPECT_NE(difference(program, wanted, last), "") << "one row is not all of them";
+    run_by_interpreter(program, interpreter, came, 1, kRows - 1);
+    run_by_interpreter(program, interpreter, came, 0, 1);
+    ASSERT_EQ(difference(program, wanted, came), "") << cuda_row_text(program);
+    ASSERT_TRUE(came.is_intact()) << program.text();
+  }
+}
+
+TEST_F(CudaRows, AreComputedInParts) {
+  std::mt19937 random(31);
+  std::vector<RowProgram> whole, in_parts;
+  while (in_parts.size() < 8) {
+    const RowProgram program = random_rows(random, false);
+    const int parts = in_parts.size() % 2 == 0 ? 2 : 3;
+    const auto tuned = tuned_program(program, {.parts = parts});
+    if (!tuned) continue;
+    whole.push_back(program);
+    in_parts.push_back(*tuned);
+  }
+  ptx::Interpreter interpreter(compiled(in_parts, 90), "parts.ptx");
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    RowBuffers wanted(whole[i], kRows, 7), came(whole[i], kRows, 7);
+    run_by_processor(whole[i], wanted);
+    const auto blocks = static_cast<std::uint32_t>(kRows * in_parts[i].tuning.parts);
+    run_by_interpreter(in_parts[i], interpreter, came, 1, blocks - 1);
+    run_by_interpreter(in_parts[i], interpreter, came, 0, 1);
+    ASSERT_EQ(difference(whole[i], wanted, came), "") << cuda_row_text(in_parts[i]);
+    ASSERT_TRUE(came.is_intact()) << in_parts[i].text();
+  }
+}
+
+// Rows of buffer 1 that buffer 0 numbers, doubled.
+RowProgram taken_row() {
+  RowProgram program;
+  program.columns = 32;
+  program.buffers = {{.dtype = DType::i64, .row_stride = 1},
+                     {.dtype = DType::f32, .row_stride = 32, .numbers = 0, .taken_from = 4},
+                     {.dtype = DType::f32, .is_output = true, .row_stride = 32}};
+  const int loaded = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 1});
+  const int twice = program.add({.op = RowOp::add, .a = loaded, .b = loaded});
+  program.stores = {{.buffer = 2, .value = twice, .domain = RowDomain::element}};
+  program.finish();
+  return program;
+}
+
+TEST_F(CudaRows, StopWhereATableHasNoSuchRow) {
+  const RowProgram program = taken_row();
+  ptx::Interpreter interpreter(compiled({program}, 90), "taken.ptx");
+  for (const std::int64_t number : {0, 3, 4, -1}) {
+    RowBuffers buffers(program, kRows, 3);
+    for (int row = 0; row < kRows; ++row) reinterpret_cast<std::int64_t*>(buffers.memory(0).data())[row] = number;
+    const std::string message = message_of<DeviceError>([&] { run_by_interpreter(program, interpreter, buffers); });
+    if (number >= 0 && number < 4) {
+      EXPECT_EQ(message, "");
+    } else {
+      EXPECT_NE(message.find("stops the launch"), std::string::npos) << number << ": " << message;
+    }
   }
 }
 

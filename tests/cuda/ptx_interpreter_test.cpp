@@ -57,6 +57,8 @@ TEST(PtxInterpreter, GivesWhatSingleInstructionsGive) {
       {"shr.s32 %r2, %r1, 40;", 0x80000000, 0xffffffff},
       {"shr.u32 %r2, %r1, 4;", 0x80000000, 0x08000000},
       {"mul.hi.u32 %r2, %r1, %r1;", 0xffffffff, 0xfffffffe},
+      {"{ .reg .b64 x; cvt.s64.s32 x, %r1; mul.hi.s64 x, x, 3; cvt.u32.u64 %r2, x; }", 0xffffffff, 0xffffffff},
+      {"{ .reg .b64 x; cvt.s64.s32 x, %r1; mul.hi.u64 x, x, 3; cvt.u32.u64 %r2, x; }", 0xffffffff, 2},
       {"mul.lo.s32 %r2, %r1, -3;", 7, 0xffffffeb},
       {"mad.lo.s32 %r2, %r1, %r1, 1;", 0xffffffff, 2},
       {"div.s32 %r2, %r1, -1;", 0x80000000, 0x80000000},

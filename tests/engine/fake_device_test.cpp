@@ -1,5 +1,5 @@
-// Models on the fake device: their steps go through its stream, kernels of provider cuda into the emulator and the
-// others to the host, captured as graphs or not. Tokens and logits are the host's.
+// Models on the fake device: their steps go through its stream, kernels of provider cuda into the emulator, products to
+// what stands in for cuBLASLt and other calls to the host, captured as graphs or not. Tokens are the host's.
 
 #include <gtest/gtest.h>
 
@@ -33,8 +33,11 @@ class FakeDeviceModel : public ::testing::Test {
     device_ = context->stream_device.get();
     return std::make_unique<Engine>(context, Checkpoint::open(path_), make_model_registry());
   }
+  // With the numbers that a GPU is given: weights of blocks are expanded, and activations not quantized.
   std::unique_ptr<Engine> engine_on_host(const Settings& settings) const {
-    return std::make_unique<Engine>(context_of(settings, "cpu"), Checkpoint::open(path_), make_model_registry());
+    Settings all = {{"dtype", "bf16"}, {"activation-precision", "exact"}, {"kv-cache-dtype", "f16"}};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return std::make_unique<Engine>(context_of(all, "cpu"), Checkpoint::open(path_), make_model_registry());
   }
 
   TemporaryFolder folder_;
@@ -107,11 +110,28 @@ TEST_F(FakeDeviceModel, SharesExecutablesBetweenEqualPieces) {
   EXPECT_EQ(counts.executables, 3);
 }
 
-TEST_F(FakeDeviceModel, LaunchesKernelsAndCallsOnTheHostInOneStream) {
+TEST_F(FakeDeviceModel, LaunchesKernelsAndCallsLibrariesInOneStream) {
   const auto engine = this->engine({});
-  const std::int64_t before = device_->queue().launches();
-  EXPECT_GT(before, 0);  // captured
+  EXPECT_GT(device_->queue().launches(), 0);  // captured
+  EXPECT_GT(device_->queue().library_calls(), 0);
   EXPECT_EQ(generated(*engine), generated(*engine_on_host({})));
+}
+
+// Also where the file has blocks, f32 and f16: two layers with four products each, and the head.
+TEST_F(FakeDeviceModel, MultipliesByTheLibraryInTheDtypeOfTheModel) {
+  for (const char* dtype : {"auto", "f16", "f32"}) {
+    const auto engine = this->engine({{"dtype", dtype}});
+    const DType wanted = dtype == std::string("auto") ? DType::bf16 : *dtype_from_text(dtype);
+    int products = 0;
+    for (const Plan* plan : {engine->runner().forward_plan(), engine->runner().head_plan()})
+      for (const PlanStep& step : plan->steps) {
+        if (step.kernel == nullptr || step.kernel->op.find("linear") == std::string::npos) continue;
+        EXPECT_EQ(step.kernel->op + "@" + step.kernel->provider, "linear@cublaslt");
+        EXPECT_EQ(plan->slots[static_cast<std::size_t>(step.operands[1].slot)].meta.dtype, wanted) << dtype;
+        ++products;
+      }
+    EXPECT_EQ(products, 9) << dtype;
+  }
 }
 
 TEST_F(FakeDeviceModel, GoesOnWithoutACaptureForWhichThereIsNoMemory) {

@@ -60,6 +60,15 @@ TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
   EXPECT_NE(text.find("capture 3 and 4"), std::string::npos) << text;
 }
 
+TEST_F(ExplainTest, SaysWhoRunsGeneratedFunctionsOnADevice) {
+  EXPECT_TRUE(json_["device_functions"].is_null()) << "there is no device";
+  explanation_.device_functions = "2 of 2 functions are launched, PTX of NVRTC 13.0 for sm_90";
+  EXPECT_EQ(explain_json(explanation_)["device_functions"], explanation_.device_functions);
+  const std::string text = explain_text(explanation_);
+  EXPECT_NE(text.find("\ngenerated for the device: " + explanation_.device_functions + "\n"), std::string::npos)
+      << text;
+}
+
 TEST_F(ExplainTest, SaysWhichBranchesOnSizesWereDropped) {
   EXPECT_EQ(json_["guards"].dump(), "[]") << "without --evaluate-guards";
   explanation_.guards = {{.graph = "forward", .bounds = {{"s0", {1, 64}}}, .branches = 1, .sizes = 4}};

@@ -186,6 +186,78 @@ TEST(CudaGraph, DestroyedGraphsFinishWhatWasLaunched) {
   }
 }
 
+// Two nodes, whose executable takes 2 x 1000 bytes when it is made, and 2 x 4000 more where it is launched.
+class LaunchMemory {
+ public:
+  explicit LaunchMemory(std::size_t memory_bytes = std::size_t{1} << 20) : devices_(settings(memory_bytes)) {
+    const CurrentGuard guard(driver, stream);
+    driver.begin_capture(stream);
+    devices_.mix(stream, a_, b_);
+    devices_.mix(stream, b_, a_);
+    graph_ = driver.end_capture(stream);
+  }
+  ExecutableGraph executable() { return driver.instantiate(graph_); }
+  std::size_t taken() { return driver.memory(0).total - driver.memory(0).free - 2 * kBytes; }
+  std::uint32_t first_of_a() { return devices_.read(a_)[0]; }
+
+ private:
+  static FakeSettings settings(std::size_t memory_bytes) {
+    FakeSettings settings = test_device_settings();
+    settings.memory_bytes = memory_bytes;
+    settings.node_bytes = 1000;
+    settings.uploaded_node_bytes = 4000;
+    return settings;
+  }
+  TestDevices devices_;
+  std::uint32_t* a_ = devices_.buffer(1);
+  std::uint32_t* b_ = devices_.buffer(2);
+  CapturedGraph graph_ = {};
+
+ public:
+  Driver& driver = devices_.driver();
+  const Stream stream = driver.create_stream(0);
+};
+
+TEST(CudaGraph, TakesForItsFirstLaunchWhatAnUploadTakesBefore) {
+  LaunchMemory host;
+  const CurrentGuard guard(host.driver, host.stream);
+  const ExecutableGraph lazy = host.executable();
+  EXPECT_EQ(host.taken(), 2000u);
+  host.driver.launch(host.stream, lazy);
+  EXPECT_EQ(host.taken(), 10000u);
+  host.driver.destroy(lazy);
+  EXPECT_EQ(host.taken(), 0u);
+  const ExecutableGraph uploaded = host.executable();
+  host.driver.upload(host.stream, uploaded);
+  EXPECT_EQ(host.taken(), 10000u);
+  for (int launch = 0; launch < 2; ++launch) host.driver.launch(host.stream, uploaded);
+  EXPECT_EQ(host.taken(), 10000u);
+  host.driver.destroy(uploaded);
+  EXPECT_EQ(host.taken(), 0u);
+  std::uint32_t a = 1, b = 2;
+  for (int launch = 0; launch < 3; ++launch) {
+    a = mixed(a, b);
+    b = mixed(b, a);
+  }
+  EXPECT_EQ(host.first_of_a(), a);
+}
+
+TEST(CudaGraph, IsNotUploadedWhereThereIsNoMemoryAndNotInACapture) {
+  LaunchMemory full(8192);
+  const CurrentGuard guard(full.driver, full.stream);
+  const ExecutableGraph executable = full.executable();
+  for (const bool uploads : {true, false})
+    expect_device_error(
+        [&] { uploads ? full.driver.upload(full.stream, executable) : full.driver.launch(full.stream, executable); },
+        {uploads ? "cuGraphUpload" : "cuGraphLaunch", "CUDA_ERROR_OUT_OF_MEMORY", "2 nodes takes 8000 bytes"});
+  LaunchMemory host;
+  const CurrentGuard other(host.driver, host.stream);
+  const ExecutableGraph fits = host.executable();
+  host.driver.begin_capture(host.stream);
+  expect_device_error([&] { host.driver.upload(host.stream, fits); }, {"cuGraphUpload", "in a capture"});
+  host.driver.abandon_capture(host.stream);
+}
+
 TEST(CudaGraph, AGraphOfAnotherDeviceIsRefused) {
   TestDevices devices(1, 2);
   Driver& driver = devices.driver();
@@ -196,6 +268,8 @@ TEST(CudaGraph, AGraphOfAnotherDeviceIsRefused) {
   const CurrentGuard guard(driver, other);
   expect_device_error([&] { driver.launch(other, *executable); },
                       {"[fake-cuda:1] cuGraphLaunch: its graph is of fake-cuda:0"});
+  expect_device_error([&] { driver.upload(other, *executable); },
+                      {"[fake-cuda:1] cuGraphUpload: its graph is of fake-cuda:0"});
 }
 
 }  // namespace weft::cuda_graph_test

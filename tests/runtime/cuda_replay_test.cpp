@@ -231,6 +231,70 @@ TEST_F(CudaReplay, RunsStepByStepWhereThereIsNoMemoryForACapture) {
   EXPECT_NE(replay->size_captures()[1].failure, "");
 }
 
+std::size_t free_bytes(cuda::StreamDevice& device) {
+  device.synchronize();
+  return device.driver().memory(0).free;
+}
+
+TEST_F(CudaReplay, GivesBackItsExecutablesWithTheLastThatSharesThem) {
+  cuda::FakeSettings settings = test_device_settings();
+  settings.node_bytes = 1024;
+  const auto device = open_device(settings);
+  Places places(*device, *traced_, plan_);
+  const std::size_t before = free_bytes(*device);
+  auto first = replay_on(*device), second = replay_on(*device);
+  const std::size_t without_graphs = free_bytes(*device);
+  EXPECT_EQ(places.run(*first, 4), wanted(4));
+  EXPECT_EQ(places.run(*second, 4), wanted(4));
+  EXPECT_EQ(device->capturer().counts().executables, 1);
+  const std::size_t arena = (before - without_graphs) / 2, executable = without_graphs - free_bytes(*device);
+  EXPECT_EQ(executable, 1024 * plan_.steps.size());
+  first.reset();
+  EXPECT_EQ(free_bytes(*device), before - arena - executable);
+  EXPECT_EQ(places.run(*second, 4), wanted(4));
+  second.reset();
+  EXPECT_EQ(free_bytes(*device), before);
+  const auto third = replay_on(*device);
+  EXPECT_EQ(places.run(*third, 4), wanted(4));
+  EXPECT_EQ(device->capturer().counts().executables, 2);
+}
+
+TEST_F(CudaReplay, GivesBackWhatACaptureThatFailsHadTaken) {
+  int tried = 0;
+  // From no memory for the first piece to enough for all of them.
+  for (std::size_t node_bytes = std::size_t{1} << 21; node_bytes > 1024; node_bytes -= node_bytes / 8) {
+    cuda::FakeSettings settings = test_device_settings();
+    settings.node_bytes = node_bytes;
+    const auto device = open_device(settings);
+    Places places(*device, *traced_, plan_);
+    const auto replay = replay_on(*device);
+    const std::size_t before = free_bytes(*device);
+    places.bind(*replay, 4);
+    replay->capture_bound(ReplayMode::piecewise);
+    if (replay->size_captures().at(0).failure.empty()) break;
+    EXPECT_EQ(free_bytes(*device), before) << node_bytes;
+    tried += device->capturer().counts().executables > 0 ? 1 : 0;
+    EXPECT_EQ(places.run(*replay, 4, ReplayMode::piecewise), wanted(4));
+  }
+  EXPECT_GT(tried, 0) << "some had an executable of the first piece";
+}
+
+TEST_F(CudaReplay, TakesNothingForItsFirstLaunchOnceItIsCaptured) {
+  cuda::FakeSettings settings = test_device_settings();
+  settings.uploaded_node_bytes = 2048;
+  const auto device = open_device(settings);
+  Places places(*device, *traced_, plan_);
+  const auto replay = replay_on(*device);
+  places.bind(*replay, 4);
+  const std::size_t before = free_bytes(*device);
+  replay->capture_bound(ReplayMode::full);
+  const std::size_t captured = free_bytes(*device);
+  EXPECT_EQ(before - captured, 2048 * plan_.steps.size());
+  EXPECT_EQ(replay->size_captures().at(0).cost.device_bytes, static_cast<std::int64_t>(before - captured));
+  EXPECT_EQ(places.run(*replay, 4), wanted(4));
+  EXPECT_EQ(free_bytes(*device), captured);
+}
+
 TEST_F(CudaReplay, NamesAKernelThatFailsToLaunchAndGoesOn) {
   replace(step_of("linear"), [](const Kernel& before, const KernelCall& call) {
     if (call.operands[0].size[0] == 5) call.queue->launch("mix", {.threads = 2048}, std::vector<std::byte>(24));

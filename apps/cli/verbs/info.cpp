@@ -11,6 +11,7 @@
 #include "codegen/compile_rows.h"
 #include "kernels/cuda/code/device_code.h"
 #include "kernels/provider.h"
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/driver_library.h"
 #include "runtime/cuda/nvrtc.h"
 
@@ -59,10 +60,13 @@ std::string provider_text(const Json& facts) {
   return text;
 }
 
-// {code: what architectures the program has kernels for, nvrtc: the run-time compiler that is there, devices: [{device,
-// name, compute_capability, multiprocessors, memory_bytes}]}, and the reason where there are none.
+// {code: what architectures the program has kernels for, nvrtc and cublaslt: the libraries that are there, devices:
+// [{device, name, compute_capability, multiprocessors, memory_bytes}]}, and the reason where there are none.
 Json cuda_facts() {
-  Json facts{{"code", cuda::device_code_text()}, {"nvrtc", cuda::nvrtc_text()}, {"devices", Json::array()}};
+  Json facts{{"code", cuda::device_code_text()},
+             {"nvrtc", cuda::nvrtc_text()},
+             {"cublaslt", cuda::cublaslt_text()},
+             {"devices", Json::array()}};
   std::string problem;
   const auto driver = cuda::open_cuda(problem);
   if (driver == nullptr) facts["reason"] = problem;
@@ -121,7 +125,8 @@ int print_info(bool as_json, VerbCall& call) {
                           cpu_features_text(device.host))
            << fmt::format("{:<16}{}\n", "threads", device.threads);
   call.out << fmt::format("{:<16}{}\n", "cuda code", info["cuda"]["code"].get<std::string>());
-  call.out << fmt::format("{:<16}{}\n", "nvrtc", info["cuda"]["nvrtc"].get<std::string>());
+  for (const char* library : {"nvrtc", "cublaslt"})
+    call.out << fmt::format("{:<16}{}\n", library, info["cuda"][library].get<std::string>());
   for (const Json& found : info["cuda"]["devices"])
     call.out << fmt::format("{:<16}{}\n", "cuda", cuda_device_text(found));
   if (info["cuda"].contains("reason"))

@@ -96,6 +96,8 @@ class Driver {
   // Not while it captures. What was queued on it still runs.
   void destroy(Stream stream);
   void synchronize(Stream stream);
+  // What the driver itself calls the stream, for a library that queues work there; `call` stands in messages.
+  StreamObject* object_of(Stream stream, const char* call) { return find_current(stream, call); }
 
   // -- events
   Event create_event(int device, bool is_timed = false);
@@ -163,6 +165,8 @@ class Driver {
   // Gives what was launched from now on the nodes' parameters of another graph of the same form; or the reason why not,
   // and nothing is changed.
   Verdict update(ExecutableGraph executable, CapturedGraph graph);
+  // Gives the device what launches of the executable need, which its first launch would else do. Not into a capture.
+  void upload(Stream stream, ExecutableGraph executable);
   // Launches of one executable run one after another, whatever their streams. Not into a capture.
   void launch(Stream stream, ExecutableGraph executable);
   // What was launched still runs.
@@ -191,6 +195,7 @@ class Driver {
   template <class Object>
   Object* take(Handle<Object> handle, const char* call);
   StreamObject* find_current(Stream stream, const char* call);
+  ExecutableObject* find_for(Stream stream, ExecutableGraph executable, const char* call);
   // Without a question whether the stream still lives.
   void restore(int device, Stream stream) noexcept;
   template <class Object>

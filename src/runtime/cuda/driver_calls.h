@@ -134,6 +134,7 @@ class DriverCalls {
   virtual Status instantiate(GraphObject* graph, ExecutableObject*& executable) = 0;
   // update_failure, and why in `refusal`, where the graphs differ in what may not change.
   virtual Status update(ExecutableObject* executable, GraphObject* graph, std::string& refusal) = 0;
+  virtual Status upload_graph(StreamObject* stream, ExecutableObject* executable) = 0;
   virtual Status launch_graph(StreamObject* stream, ExecutableObject* executable) = 0;
   virtual Status destroy_executable(ExecutableObject* executable) = 0;
   virtual Status count_graph_memory(int device, std::size_t& bytes) = 0;

@@ -77,6 +77,7 @@ struct GraphUpdateResult {  // CUgraphExecUpdateResultInfo
   FUNCTION(cuGraphInstantiateWithFlags, ExecutableObject** executable, GraphObject* graph, unsigned long long flags) \
   FUNCTION(cuGraphExecUpdate_v2, ExecutableObject* executable, GraphObject* graph, GraphUpdateResult* result)        \
   FUNCTION(cuGraphGetNodes, GraphObject* graph, NodeObject** nodes, std::size_t* count)                              \
+  FUNCTION(cuGraphUpload, ExecutableObject* executable, StreamObject* stream)                                        \
   FUNCTION(cuGraphLaunch, ExecutableObject* executable, StreamObject* stream)                                        \
   FUNCTION(cuGraphDestroy, GraphObject* graph)                                                                       \
   FUNCTION(cuGraphExecDestroy, ExecutableObject* executable)

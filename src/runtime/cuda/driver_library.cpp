@@ -137,6 +137,9 @@ class LibraryCalls : public DriverCalls {
     return driver_.cuGraphInstantiateWithFlags(&executable, graph, 0);
   }
   Status update(ExecutableObject* executable, GraphObject* graph, std::string& refusal) override;
+  Status upload_graph(StreamObject* stream, ExecutableObject* executable) override {
+    return driver_.cuGraphUpload(executable, stream);
+  }
   Status launch_graph(StreamObject* stream, ExecutableObject* executable) override {
     return driver_.cuGraphLaunch(executable, stream);
   }

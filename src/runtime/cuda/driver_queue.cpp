@@ -59,9 +59,19 @@ void DriverQueue::launch(const std::string& kernel, const LaunchShape& shape, st
     throw CudaError(error.status(), fmt::format("{} (kernel {})", error.what(), kernel));
   }
   ++launches_;
-  if (captured_ == nullptr) return;
-  captured_->form += kernel + " ";
-  ++captured_->nodes;
+  if (captured_ != nullptr) captured_->form += kernel + " ";
+}
+
+void DriverQueue::call_library(const std::string& function, std::span<const std::byte> arguments) {
+  const auto found = libraries_.find(function);
+  if (found == libraries_.end())
+    fail_device("[{}] no library that has {} was opened", driver_.device_name(stream_.device), function);
+  const CurrentGuard guard(driver_, stream_);
+  if (captured_ == nullptr) found->second->prepare(stream_, arguments);
+  if (only_looks_up_) return;
+  found->second->call(stream_, arguments);
+  ++library_calls_;
+  if (captured_ != nullptr) captured_->form += function + " ";
 }
 
 void DriverQueue::run_on_host(const std::string& name, std::function<void()> function) {
@@ -75,9 +85,7 @@ void DriverQueue::run_on_host(const std::string& name, std::function<void()> fun
     kept.pop_back();
     throw CudaError(error.status(), fmt::format("{} (host function {})", error.what(), name));
   }
-  if (captured_ == nullptr) return;
-  captured_->form += "host:" + name + " ";
-  ++captured_->nodes;
+  if (captured_ != nullptr) captured_->form += "host:" + name + " ";
 }
 
 void DriverQueue::synchronize() {
@@ -112,7 +120,9 @@ DriverQueue::Recording DriverQueue::record(const std::function<void()>& give) {
   CaptureScope capture(driver_, stream_);
   captured_ = &given;
   give();
-  return {capture.end(), std::move(given)};
+  Owner<GraphObject> graph = capture.end();
+  given.nodes = static_cast<std::int64_t>(driver_.node_count(*graph));  // a library's call is as many as it likes
+  return {std::move(graph), std::move(given)};
 }
 
 void DriverQueue::retire(Recording&& recording) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/launch_queue.h"
+#include "runtime/cuda/device_library.h"
 #include "runtime/cuda/driver.h"
 
 namespace weft::cuda {
@@ -20,11 +21,18 @@ class DriverQueue : public LaunchQueue {
  public:
   // `modules` define the kernels; the driver and all of it must outlive the queue.
   DriverQueue(Driver& driver, Stream stream, std::vector<Module> modules);
+  // One more of them.
+  void add(Module module) { modules_.push_back(module); }
   // Waits; errors of what was queued are dropped.
   ~DriverQueue() override;
 
   void launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) override;
   void run_on_host(const std::string& name, std::function<void()> function) override;
+  void call_library(const std::string& function, std::span<const std::byte> arguments) override;
+  // What does the calls of that function. It goes before the queue does, when nothing queued is left.
+  void add_library(const std::string& function, std::unique_ptr<DeviceLibrary> library) {
+    libraries_[function] = std::move(library);
+  }
 
   // Waits for all that was queued. Throws what the first failed host function threw, or a DeviceError.
   void synchronize();
@@ -52,6 +60,8 @@ class DriverQueue : public LaunchQueue {
   Recording record(const std::function<void()>& give);
   // Kernels that were launched, or captured, so far.
   std::int64_t launches() const { return launches_; }
+  // The same of calls of libraries.
+  std::int64_t library_calls() const { return library_calls_; }
   // Keeps what a recording's last launches still need until the queue was waited for.
   void retire(Recording&& recording);
 
@@ -61,13 +71,14 @@ class DriverQueue : public LaunchQueue {
 
   Driver& driver_;
   const Stream stream_;
-  const std::vector<Module> modules_;
+  std::vector<Module> modules_;
   std::map<std::string, Function> functions_;
   Failure failure_;
   std::vector<std::unique_ptr<HostWork>> host_work_;  // that may still be to be done
   bool only_looks_up_ = false;                        // what is given, before it is captured
   Given* captured_ = nullptr;                         // while something is captured
-  std::int64_t launches_ = 0;
+  std::int64_t launches_ = 0, library_calls_ = 0;
+  std::map<std::string, std::unique_ptr<DeviceLibrary>> libraries_;  // by function
 };
 
 }  // namespace weft::cuda

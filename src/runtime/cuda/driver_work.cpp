@@ -161,13 +161,23 @@ Verdict Driver::update(ExecutableGraph executable, CapturedGraph graph) {
   return Verdict::yes();
 }
 
+ExecutableObject* Driver::find_for(Stream stream, ExecutableGraph executable, const char* call) {
+  ExecutableObject* const object = find(executable, call);
+  if (executable.device != stream.device)
+    refuse(call, stream.device, "its graph is of " + device_name(executable.device));
+  return object;
+}
+
+void Driver::upload(Stream stream, ExecutableGraph executable) {
+  constexpr const char* kCall = "cuGraphUpload";
+  StreamObject* on = find_current(stream, kCall);
+  check(calls_->upload_graph(on, find_for(stream, executable, kCall)), kCall, stream.device);
+}
+
 void Driver::launch(Stream stream, ExecutableGraph executable) {
   constexpr const char* kCall = "cuGraphLaunch";
   StreamObject* on = find_current(stream, kCall);
-  ExecutableObject* object = find(executable, kCall);
-  if (executable.device != stream.device)
-    refuse(kCall, stream.device, "its graph is of " + device_name(executable.device));
-  check(calls_->launch_graph(on, object), kCall, stream.device);
+  check(calls_->launch_graph(on, find_for(stream, executable, kCall)), kCall, stream.device);
 }
 
 void Driver::destroy(ExecutableGraph executable) {

@@ -49,7 +49,9 @@ struct ExecutableObject {
   int device = 0;
   std::vector<GraphObject::Node> nodes;
   std::shared_ptr<FakeGraphMemory> memory;
-  WorkPointer last;  // of its launches
+  WorkPointer last;       // of its launches
+  std::size_t bytes = 0;  // that it takes itself
+  bool is_uploaded = false;
   ~ExecutableObject() { --memory->executables; }
 };
 
@@ -88,6 +90,7 @@ struct FunctionObject {
 
 struct ModuleObject {
   int device = 0;
+  std::vector<FakeKernel> kernels;  // of an image that was read; of a fake one none, which has those of the settings
   std::vector<std::shared_ptr<FunctionObject>> functions;
 };
 
@@ -140,6 +143,7 @@ class FakeCalls : public DriverCalls {
   Status count_nodes(GraphObject* graph, std::size_t& count) override;
   Status instantiate(GraphObject* graph, ExecutableObject*& executable) override;
   Status update(ExecutableObject* executable, GraphObject* graph, std::string& refusal) override;
+  Status upload_graph(StreamObject* stream, ExecutableObject* executable) override;
   Status launch_graph(StreamObject* stream, ExecutableObject* executable) override;
   Status destroy_executable(ExecutableObject* executable) override;
   Status count_graph_memory(int device, std::size_t& bytes) override;
@@ -195,6 +199,7 @@ class FakeCalls : public DriverCalls {
   Status check_memory(int device);
 
   // fake_run.cpp
+  Status read_image(std::span<const std::byte> image, std::vector<FakeKernel>& kernels);
   void run(const FakeOperation& operation);
   Status run_checked(const FakeOperation& operation, std::string& words);
   Status run_host(const FakeOperation& operation, std::string& words);
@@ -212,6 +217,8 @@ class FakeCalls : public DriverCalls {
   Status allocate_captured(StreamObject* stream, std::size_t bytes, void*& address);
   Status release_captured(StreamObject* stream, void* address);
   Status wait_for_captured(StreamObject* stream, EventObject* event);
+  Status take_executable_memory(ExecutableObject& executable, std::size_t bytes_of_node);
+  Status upload(ExecutableObject& executable);
   Status hold_graph_memory(const StreamObject& stream, const ExecutableObject& executable);
 
   const FakeSettings settings_;

@@ -185,18 +185,13 @@ Status FakeCalls::instantiate(GraphObject* graph, ExecutableObject*& executable)
   if (const Status fault = fault_of(graph->device); fault != Status::success) return fault;
   if (!graph->memory->addresses.empty() && graph->memory->executables > 0)
     return answer(Status::not_supported, "a graph that allocates memory has one executable at a time");
-  std::size_t& taken = devices_[static_cast<std::size_t>(graph->device)].executable_bytes;
-  const std::size_t bytes = graph->nodes.size() * settings_.node_bytes;
-  if (bytes > free_bytes(graph->device)) queue_.run_device(graph->device);
-  if (bytes > free_bytes(graph->device))
-    return answer(Status::out_of_memory,
-                  fmt::format("an executable of {} nodes takes {} bytes", graph->nodes.size(), bytes));
-  taken += bytes;
   auto made = std::make_unique<ExecutableObject>();
   made->device = graph->device;
   made->nodes = graph->nodes;
   made->memory = graph->memory;
   ++made->memory->executables;
+  if (const Status status = take_executable_memory(*made, settings_.node_bytes); status != Status::success)
+    return status;
   executable = keep(graph->device, std::move(made));
   return Status::success;
 }
@@ -228,12 +223,39 @@ Status FakeCalls::update(ExecutableObject* executable, GraphObject* graph, std::
   return Status::success;
 }
 
+Status FakeCalls::take_executable_memory(ExecutableObject& executable, std::size_t bytes_of_node) {
+  const std::size_t bytes = executable.nodes.size() * bytes_of_node;
+  if (bytes > free_bytes(executable.device)) queue_.run_device(executable.device);
+  if (bytes > free_bytes(executable.device))
+    return answer(Status::out_of_memory,
+                  fmt::format("an executable of {} nodes takes {} bytes", executable.nodes.size(), bytes));
+  devices_[static_cast<std::size_t>(executable.device)].executable_bytes += bytes;
+  executable.bytes += bytes;
+  return Status::success;
+}
+
+Status FakeCalls::upload(ExecutableObject& executable) {
+  if (executable.is_uploaded) return Status::success;
+  const Status status = take_executable_memory(executable, settings_.uploaded_node_bytes);
+  executable.is_uploaded = status == Status::success;
+  return status;
+}
+
+Status FakeCalls::upload_graph(StreamObject* stream, ExecutableObject* executable) {
+  const auto lock = begin_call();
+  if (const Status status = check_stream(stream); status != Status::success) return status;
+  if (stream->capture != nullptr)
+    return invalidate(*stream->capture, Status::not_supported, "a graph is uploaded in a capture");
+  return upload(*executable);
+}
+
 Status FakeCalls::launch_graph(StreamObject* stream, ExecutableObject* executable) {
   const auto lock = begin_call();
   if (const Status status = check_stream(stream); status != Status::success) return status;
   if (stream->capture != nullptr)
     return invalidate(*stream->capture, Status::not_supported, "a graph is launched into a capture");
   if (const Status status = check_default_stream(*stream); status != Status::success) return status;
+  if (const Status status = upload(*executable); status != Status::success) return status;
   if (const Status status = hold_graph_memory(*stream, *executable); status != Status::success) return status;
   std::vector<WorkPointer> before = order_of(*stream);
   if (executable->last != nullptr) before.push_back(executable->last);
@@ -277,8 +299,7 @@ Status FakeCalls::hold_graph_memory(const StreamObject& stream, const Executable
 
 Status FakeCalls::destroy_executable(ExecutableObject* executable) {
   const auto lock = begin_call();
-  devices_[static_cast<std::size_t>(executable->device)].executable_bytes -=
-      executable->nodes.size() * settings_.node_bytes;
+  devices_[static_cast<std::size_t>(executable->device)].executable_bytes -= executable->bytes;
   return forget(executable);
 }
 

@@ -57,13 +57,19 @@ struct FakeKernel {
   std::uint32_t threads_per_block = 1024;  // at most
 };
 
+// The kernels of an image that some compiler made; none where it is no such image. What it throws says what is wrong
+// with one.
+using ReadImage = std::function<std::vector<FakeKernel>(std::span<const std::byte> image)>;
+
 struct FakeSettings {
   int devices = 1;
   std::uint64_t seed = 1;  // of the order
   int compute_capability = 90;
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
   std::size_t node_bytes = 0;                       // of the device, for each node of an executable graph
-  std::vector<FakeKernel> kernels = {};             // that modules define
+  std::size_t uploaded_node_bytes = 0;              // more, once it was uploaded or launched
+  std::vector<FakeKernel> kernels = {};             // that modules of fake_image define
+  ReadImage read_image = {};                        // what executes other images; they are refused where it is null
 };
 
 std::unique_ptr<Driver> open_fake_device(FakeSettings settings);

@@ -184,19 +184,31 @@ std::vector<std::byte> fake_image(const std::vector<int>& compute_capabilities) 
   return {bytes.begin(), bytes.end()};
 }
 
+Status FakeCalls::read_image(std::span<const std::byte> image, std::vector<FakeKernel>& kernels) {
+  if (!settings_.read_image) return Status::invalid_image;
+  try {
+    kernels = settings_.read_image(image);
+  } catch (const std::exception& fault) {
+    return answer(Status::invalid_image, fault.what());
+  }
+  return kernels.empty() ? Status::invalid_image : Status::success;
+}
+
 Status FakeCalls::load_module(std::span<const std::byte> image, ModuleObject*& module) {
   const auto lock = begin_call();
   int device = 0;
   if (const Status status = current_device(device); status != Status::success) return status;
   if (const Status status = refuse_while_capturing("device code is loaded in a capture"); status != Status::success)
     return status;
-  const std::string text(reinterpret_cast<const char*>(image.data()), image.size());
-  if (!text.starts_with(kImagePrefix)) return Status::invalid_image;
-  if (text.find(fmt::format(" {} ", settings_.compute_capability)) == std::string::npos)
-    return answer(Status::no_binary_for_gpu, fmt::format("the device is {}.{}", settings_.compute_capability / 10,
-                                                         settings_.compute_capability % 10));
   auto made = std::make_unique<ModuleObject>();
   made->device = device;
+  const std::string text(reinterpret_cast<const char*>(image.data()), image.size());
+  if (!text.starts_with(kImagePrefix)) {
+    if (const Status status = read_image(image, made->kernels); status != Status::success) return status;
+  } else if (text.find(fmt::format(" {} ", settings_.compute_capability)) == std::string::npos) {
+    return answer(Status::no_binary_for_gpu, fmt::format("the device is {}.{}", settings_.compute_capability / 10,
+                                                         settings_.compute_capability % 10));
+  }
   module = keep(device, std::move(made));
   return Status::success;
 }
@@ -215,9 +227,10 @@ Status FakeCalls::find_function(ModuleObject* module, const std::string& name, s
   // The driver may load the code only now.
   if (const Status status = refuse_while_capturing("a function is looked up in a capture"); status != Status::success)
     return status;
-  const auto found = std::find_if(settings_.kernels.begin(), settings_.kernels.end(),
-                                  [&](const FakeKernel& kernel) { return kernel.name == name; });
-  if (found == settings_.kernels.end()) return Status::not_found;
+  const std::vector<FakeKernel>& kernels = module->kernels.empty() ? settings_.kernels : module->kernels;
+  const auto found =
+      std::find_if(kernels.begin(), kernels.end(), [&](const FakeKernel& kernel) { return kernel.name == name; });
+  if (found == kernels.end()) return Status::not_found;
   if (found->argument_bytes != argument_bytes)
     return answer(Status::invalid_value, fmt::format("it takes {} bytes of arguments, but is to be given {}",
                                                      found->argument_bytes, argument_bytes));

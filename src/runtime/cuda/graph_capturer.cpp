@@ -31,6 +31,13 @@ class GraphCapturer::Launches : public CapturedLaunches {
 
   void replay() override { capturer_.launch(current().graph); }
 
+  void forget() override {
+    const auto found = find();
+    if (found == entries_.end()) return;
+    capturer_.queue_.retire(std::move(entries_.at(key_).graph.recording));
+    entries_.erase(found);
+  }
+
  private:
   struct Entry {
     Graph graph;
@@ -72,13 +79,17 @@ std::unique_ptr<CapturedLaunches> GraphCapturer::capture(const LaunchList& list,
 }
 
 GraphCapturer::Graph GraphCapturer::record(const std::function<void()>& give) {
-  Graph graph{++last_number_, queue_.record(give)};
+  Graph graph{++last_number_, queue_.record(give), nullptr};
+  std::erase_if(forms_, [](const auto& known) { return known.second.expired(); });
+  std::weak_ptr<Executables>& known = forms_[graph.recording.given.form];
+  graph.executables = known.lock();
+  if (graph.executables == nullptr) known = graph.executables = std::make_shared<Executables>();
   ++counts_.captures;
   return graph;
 }
 
 GraphCapturer::Executable& GraphCapturer::executable_for(const Graph& graph) {
-  std::vector<Executable>& known = executables_[graph.recording.given.form];
+  Executables& known = *graph.executables;
   const auto holder = std::find_if(known.begin(), known.end(),
                                    [&](const Executable& executable) { return executable.holds == graph.number; });
   if (holder != known.end()) return *holder;
@@ -92,6 +103,8 @@ GraphCapturer::Executable& GraphCapturer::executable_for(const Graph& graph) {
     return executable;
   }
   Owner<ExecutableObject> made(driver_, driver_.instantiate(*graph.recording.graph));
+  const CurrentGuard guard(driver_, stream_);
+  driver_.upload(stream_, *made);
   ++counts_.executables;
   return known.emplace_back(Executable{std::move(made), graph.number});
 }

@@ -3,10 +3,12 @@
 // Stretches of a launch list as CUDA graphs. A graph holds the sizes and addresses of one run, so each value of the
 // list's symbols, such as a token count, has its own; one whose addresses moved is captured again. Graphs of the same
 // form, as those of equal pieces and of other sizes, share one executable, which is given the parameters of the graph
-// that is launched next where it holds another's.
+// that is launched next where it holds another's. It is the device's from the capture on, and gone with the last of
+// them.
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,13 +34,15 @@ class GraphCapturer : public Capturer {
   const Counts& counts() const { return counts_; }
 
  private:
-  struct Graph {
-    std::uint64_t number;  // no other has it
-    DriverQueue::Recording recording;
-  };
   struct Executable {
     Owner<ExecutableObject> object;
     std::uint64_t holds;  // number of the graph whose parameters it has
+  };
+  using Executables = std::vector<Executable>;  // of one form
+  struct Graph {
+    std::uint64_t number;  // no other has it
+    DriverQueue::Recording recording;
+    std::shared_ptr<Executables> executables;
   };
   class Launches;
 
@@ -51,7 +55,7 @@ class GraphCapturer : public Capturer {
   const Stream stream_;
   DriverQueue& queue_;
   std::uint64_t last_number_ = 0;
-  std::map<std::string, std::vector<Executable>> executables_;  // by form
+  std::map<std::string, std::weak_ptr<Executables>> forms_;
   Counts counts_;
 };
 

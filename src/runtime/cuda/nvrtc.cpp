@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/shared_library.h"
+#include "runtime/cuda/library_places.h"
 
 namespace weft::cuda {
 namespace {
@@ -18,8 +19,6 @@ constexpr const char* kFixedWidths =
     "using uint8_t = unsigned char; using uint16_t = unsigned short; using uint32_t = unsigned;\n"
     "using uint64_t = unsigned long; using uintptr_t = unsigned long;\n}\n";
 
-std::string nvrtc_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
-
 // All that must be there; the first that is missing in `problem`.
 NvrtcFunctions find_nvrtc_functions(const FindSymbol& find, const std::string& library, std::string& problem) {
   NvrtcFunctions functions;
@@ -30,38 +29,6 @@ NvrtcFunctions find_nvrtc_functions(const FindSymbol& find, const std::string& l
   WEFT_NVRTC_FUNCTIONS(WEFT_NVRTC_FIND)
 #undef WEFT_NVRTC_FIND
   return functions;
-}
-
-// The files of libnvrtc in a folder, the newest version first; the folder's own pattern where there is none.
-void add_folder(const std::filesystem::path& folder, std::vector<std::string>& places) {
-  std::vector<std::string> found;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    // libnvrtc.so.13, and neither its builtins nor its alternative build.
-    if (name.starts_with("libnvrtc.so.") && name.find('.', 12) == std::string::npos)
-      found.push_back(entry.path().string());
-  }
-  std::sort(found.rbegin(), found.rend());
-  if (found.empty()) found.push_back((folder / "libnvrtc.so.*").string());
-  places.insert(places.end(), found.begin(), found.end());
-}
-
-// Sub-folders, in falling order of names.
-std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder, const std::string& front) {
-  std::vector<std::filesystem::path> found;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-    if (entry.path().filename().string().starts_with(front)) found.push_back(entry.path());
-  std::sort(found.rbegin(), found.rend());
-  return found;
-}
-
-// Of a site-packages folder, under each of the names that the package has had.
-void add_packages(const std::filesystem::path& packages, std::vector<std::string>& places) {
-  for (const char* name : {"cu13", "cuda_nvrtc"})
-    if (std::filesystem::exists(packages / "nvidia" / name / "lib"))
-      add_folder(packages / "nvidia" / name / "lib", places);
 }
 
 // It asks the loader for its builtins by their name alone, which a folder that the loader does not know hides.
@@ -77,6 +44,8 @@ void open_builtins(const std::string& library) {
 }
 
 }  // namespace
+
+std::string nvrtc_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 // A program object, for as long as it is needed.
 class Nvrtc::Program {
@@ -145,24 +114,15 @@ std::unique_ptr<Nvrtc> Nvrtc::open(const FindSymbol& find, const std::string& li
 }
 
 std::unique_ptr<Nvrtc> Nvrtc::open(const std::vector<std::string>& places, std::string& problem) {
-  std::vector<std::string> unfit;
-  for (const std::string& place : places) {
-    std::string words;
-    open_builtins(place);
-    const auto library = SharedLibrary::open(place, words);
-    if (!library) {
-      if (words.find("No such file") == std::string::npos)
-        unfit.push_back(fmt::format("{} cannot be opened: {}", place, words));
-      continue;
-    }
-    const FindSymbol find = [&](const char* symbol) { return reinterpret_cast<void*>(library->find<void()>(symbol)); };
-    if (auto opened = open(find, place, words)) return opened;
-    unfit.push_back(words);
-  }
-  problem = fmt::format("libnvrtc of CUDA {} or newer was not found", nvrtc_version_text(kLeastNvrtcVersion));
-  if (!unfit.empty()) problem += fmt::format(": {}", fmt::join(unfit, "; "));
-  if (!places.empty()) problem += fmt::format("; looked for {}", fmt::join(places, ", "));
-  return nullptr;
+  std::unique_ptr<Nvrtc> opened;
+  problem = open_first(
+      places, fmt::format("libnvrtc of CUDA {} or newer", nvrtc_version_text(kLeastNvrtcVersion)),
+      [&](const FindSymbol& find, const std::string& place, std::string& why) {
+        opened = open(find, place, why);
+        return opened != nullptr;
+      },
+      open_builtins);
+  return opened;
 }
 
 std::string Nvrtc::compile(const NvrtcSource& source, int architecture, NvrtcCode code,
@@ -185,23 +145,7 @@ std::string Nvrtc::compile(const NvrtcSource& source, int architecture, NvrtcCod
 }
 
 std::vector<std::string> nvrtc_places(const EnvironmentLookup& environment) {
-  std::vector<std::string> places;
-  if (const auto home = environment("CUDA_HOME"); home && !home->empty())
-    add_folder(std::filesystem::path(*home) / "lib64", places);
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) places.emplace_back(name);
-  add_folder("/usr/local/cuda/lib64", places);
-  std::filesystem::path cache;
-  if (const auto given = environment("XDG_CACHE_HOME"); given && !given->empty()) {
-    cache = *given;
-  } else if (const auto home = environment("HOME"); home && !home->empty()) {
-    cache = std::filesystem::path(*home) / ".cache";
-  }
-  if (!cache.empty())
-    for (const std::filesystem::path& folder : folders_in(cache / "weft", "nvrtc-")) add_packages(folder, places);
-  if (const auto python = environment("VIRTUAL_ENV"); python && !python->empty())
-    for (const std::filesystem::path& folder : folders_in(std::filesystem::path(*python) / "lib", "python3"))
-      add_packages(folder / "site-packages", places);
-  return places;
+  return library_places({.front = "libnvrtc.so.", .packages = {"cu13", "cuda_nvrtc"}, .cache = "nvrtc-"}, environment);
 }
 
 std::string nvrtc_text() {

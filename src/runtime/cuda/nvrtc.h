@@ -57,6 +57,9 @@ class Nvrtc {
   std::vector<int> supported_;
 };
 
+// 13.0 of 13000.
+std::string nvrtc_version_text(int version);
+
 // Where an NVRTC may lie, best first: the toolkit of CUDA_HOME, what the loader knows, /usr/local/cuda, the cache
 // (tools/fetch_nvcc.py), and the package nvidia-cuda-nvrtc in the Python of VIRTUAL_ENV. Folders that are not there are
 // named too.

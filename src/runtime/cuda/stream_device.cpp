@@ -47,6 +47,11 @@ StreamDevice::StreamDevice(std::unique_ptr<Driver> driver, int device, Images im
 
 StreamDevice::~StreamDevice() = default;
 
+void StreamDevice::load(std::span<const std::byte> image) {
+  parts_->modules.push_back(parts_->driver->load_module(parts_->stream.device, image));
+  queue_->add(parts_->modules.back());
+}
+
 void StreamDevice::settle() noexcept {
   try {
     synchronize();

@@ -21,6 +21,9 @@ class StreamDevice {
   StreamDevice(const StreamDevice&) = delete;
   StreamDevice& operator=(const StreamDevice&) = delete;
 
+  // More kernels for the queue, for as long as this lives. Not in a capture; DeviceError as above.
+  void load(std::span<const std::byte> image);
+
   Driver& driver() { return *parts_->driver; }
   Stream stream() const { return parts_->stream; }
   DriverQueue& queue() { return *queue_; }

@@ -151,6 +151,13 @@ void add_integer_operations(Operations& table) {
   add_wide<std::int16_t, std::int32_t>(table, "s16");
   add_wide<std::uint32_t, std::uint64_t>(table, "u32");
   add_wide<std::int32_t, std::int64_t>(table, "s32");
+  add(
+      table, "mul.hi.s64",
+      +[](std::int64_t x, std::int64_t y) { return static_cast<std::int64_t>((__int128{x} * y) >> 64); });
+  add(
+      table, "mul.hi.u64", +[](std::uint64_t x, std::uint64_t y) {
+        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(x) * y) >> 64);
+      });
   add_shifts<std::uint16_t>(table, "16");
   add_shifts<std::uint32_t>(table, "32");
   add_shifts<std::uint64_t>(table, "64");

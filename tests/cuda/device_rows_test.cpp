@@ -1,0 +1,252 @@
+// Row programs on a device: their CUDA C++ compiled by NVRTC, loaded by the driver and launched through the queue of a
+// call, on a fake device whose kernels the PTX interpreter executes. The bits of the host's code.
+
+#include "compiler/device_rows.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "builtin/context.h"
+#include "builtin/cuda_device.h"
+#include "cache/cache_files.h"
+#include "codegen/compile_rows.h"
+#include "compiler/plan_store.h"
+#include "ir/parse.h"
+#include "runtime/cuda/stream_device.h"
+#include "runtime/replay.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/cuda/ptx_images.h"
+#include "tests/small_layer.h"
+#include "tests/thrown_message.h"
+
+namespace weft::device_rows_test {
+
+constexpr int kMostRows = 6;
+constexpr TokenRange kRange{1, kMostRows};
+
+// A norm with its residual, a rotation by a table, an activation, quantizations.
+constexpr const char* kLayer = R"(
+graph layer(%x: f32[s0, 96], %r: f32[s0, 96], %positions: i64[s0], param %norm: f32[96],
+    param %table: f32[8, 16], param %up: f32[128, 96]) stage=traced {
+  %h, %s = fused_add_rms_norm(%x, %r, %norm, epsilon=1e-05)
+  %q = slice(%h, dim=1, start=0, end=64)
+  %k = slice(%h, dim=1, start=64, end=96)
+  %q1, %k1 = rotary_embedding(%positions, %q, %k, %table, head_size=16, rotary_dim=16)
+  %u = linear(%h, %up)
+  %g = silu_and_mul(%u)
+  %c, %f = per_token_group_quant_int8(%g, group_size=32)
+  return %s, %q1, %k1, %c, %f
+}
+)";
+
+std::shared_ptr<Context> context_of(const std::string& device) {
+  Options options;
+  options.device = device;
+  options.threads = 2;
+  auto context = make_context(std::move(options));
+  // What generated code computes goes there, so that host and device compute the same things in the same way.
+  for (const auto& [name, op] : context->ops.all())
+    if (!op.is_primitive() && name != "linear") context->priorities.set(name, {"native"});
+  context->priorities.set("linear", {"cpu"});
+  return context;
+}
+
+std::vector<std::string> nvrtc_of_this_machine() { return cuda::nvrtc_places(process_environment()); }
+
+std::shared_ptr<Context> device_context(std::uint64_t seed = 1,
+                                        const std::vector<std::string>& nvrtc = nvrtc_of_this_machine()) {
+  auto context = context_of("fake-cuda");
+  put_on_fake_cuda(*context, {.seed = seed, .read_image = &kernels_of_ptx}, nvrtc);
+  return context;
+}
+
+std::vector<const Kernel*> generated_kernels(const Plan& plan, const Context& context) {
+  std::vector<const Kernel*> kernels;
+  for (const PlanStep& step : plan.steps)
+    if (context.generated->find(step.op) == step.kernel) kernels.push_back(step.kernel);
+  return kernels;
+}
+
+using Bytes = std::vector<std::string>;
+Bytes bytes_of(const std::vector<Tensor>& tensors) {
+  Bytes bytes;
+  for (const Tensor& tensor : tensors)
+    bytes.emplace_back(reinterpret_cast<const char*>(tensor.data()),
+                       static_cast<std::size_t>(tensor.meta.bytes().number()));
+  return bytes;
+}
+
+// A graph's Plan, and what it gives on a Context's device, or the host without one.
+class Layer {
+ public:
+  explicit Layer(std::shared_ptr<Context> context, const std::string& text = kLayer)
+      : context_(std::move(context)), graph_(parse_graph(text, context_->ops)) {
+    graph_->bounds[graph_->governing_symbol()] = {kRange.lo, kRange.hi};
+    plan_ = find_or_compile(*graph_, *context_, {kRange}, {}, nullptr).plans.at(0);
+    ReplaySettings settings;
+    settings.device = context_->stream_device.get();
+    replay_ = std::make_unique<Replay>(plan_, *context_->threads, nullptr, settings);
+  }
+
+  const Plan& plan() const { return *plan_; }
+  Context& context() const { return *context_; }
+
+  Bytes run(int rows, ReplayMode mode = ReplayMode::full) {
+    cuda::StreamDevice* const device = context_->stream_device.get();
+    const std::vector<Tensor> inputs = layer_inputs(*graph_, rows).tensors;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      replay_->bind(i, device == nullptr ? inputs[i] : device->upload(inputs[i]));
+    replay_->run(mode);
+    std::vector<Tensor> results;
+    for (std::size_t i = 0; i < graph_->results().size(); ++i)
+      results.push_back(device == nullptr ? contiguous(replay_->result(i)) : device->download(replay_->result(i)));
+    return bytes_of(results);
+  }
+
+ private:
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<Graph> graph_;
+  std::shared_ptr<const Plan> plan_;
+  std::unique_ptr<Replay> replay_;
+};
+
+class LaunchedRows : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+    std::string problem;
+    if (cuda::Nvrtc::open(nvrtc_of_this_machine(), problem) != nullptr) return;
+    std::printf("count: launches of row programs are not run: %s\n", problem.c_str());
+    GTEST_SKIP() << problem;
+  }
+};
+
+TEST_F(LaunchedRows, HaveTheHostsBitsInEveryModeAndOrderOfWork) {
+  Layer on_host(context_of("cpu"));
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    Layer on_device(device_context(seed));
+    for (const ReplayMode mode : {ReplayMode::none, ReplayMode::full})
+      for (const int rows : {1, kMostRows, 1})
+        EXPECT_EQ(on_device.run(rows, mode), on_host.run(rows)) << replay_mode_text(mode) << ", seed " << seed;
+  }
+}
+
+TEST_F(LaunchedRows, AreNodesOfACapture) {
+  Layer on_device(device_context());
+  const std::size_t functions = generated_kernels(on_device.plan(), on_device.context()).size();
+  EXPECT_GE(functions, 3u);
+  cuda::StreamDevice& device = *on_device.context().stream_device;
+  on_device.run(2);
+  EXPECT_EQ(device.queue().launches(), static_cast<std::int64_t>(functions)) << "captured, each once";
+  EXPECT_EQ(device.capturer().counts().captures, 1);
+  on_device.run(2, ReplayMode::none);
+  EXPECT_EQ(device.queue().launches(), static_cast<std::int64_t>(2 * functions));
+  EXPECT_EQ(on_device.context().generated->device_text().find(
+                fmt::format("{0} of {0} functions are launched, PTX of NVRTC ", on_device.context().generated->size())),
+            0u)
+      << on_device.context().generated->device_text();
+}
+
+// Levels read again what an output in its place would have replaced.
+TEST_F(LaunchedRows, LeaveTheirArgumentsAsTheyAre) {
+  Layer on_device(device_context()), on_host(context_of("cpu"));
+  const auto may_lie_over = [](const Kernel* kernel) {
+    return std::any_of(kernel->may_lie_over.begin(), kernel->may_lie_over.end(), [](int over) { return over >= 0; });
+  };
+  const auto of_host = generated_kernels(on_host.plan(), on_host.context());
+  EXPECT_TRUE(std::any_of(of_host.begin(), of_host.end(), may_lie_over));
+  for (const Kernel* kernel : generated_kernels(on_device.plan(), on_device.context())) {
+    EXPECT_TRUE(kernel->launches) << kernel->op;
+    EXPECT_FALSE(may_lie_over(kernel)) << kernel->op;
+  }
+}
+
+TEST_F(LaunchedRows, AreKeptInTheCompileCacheAsFunctionsAndWithPlans) {
+  const TemporaryFolder folder;
+  const auto layer = [&] {
+    auto context = device_context();
+    context->cache = std::make_unique<CompileCache>(CompileCacheSettings{.root = folder / "cache"});
+    return Layer(context);
+  };
+  const auto work = [](const Layer& made, FirstTime kind) {
+    return made.context().first_time_work->counts(kind).before_ready;
+  };
+  Layer compiled = layer();
+  const auto functions = static_cast<std::int64_t>(compiled.context().generated->size());
+  EXPECT_EQ(work(compiled, FirstTime::compile), 1 + 2 * functions) << "the graph; functions for host and device";
+  Layer of_plan = layer();
+  EXPECT_EQ(work(of_plan, FirstTime::compile), 0);
+  EXPECT_EQ(of_plan.context().generated->device_text(), compiled.context().generated->device_text());
+  EXPECT_EQ(of_plan.run(3), compiled.run(3));
+  std::filesystem::remove_all(entry_folder(folder / "cache", "plans"));
+  Layer of_functions = layer();
+  EXPECT_EQ(work(of_functions, FirstTime::compile), 1) << "the graph";
+  EXPECT_EQ(work(of_functions, FirstTime::load), 2 * functions);
+  EXPECT_EQ(of_functions.run(3), compiled.run(3));
+}
+
+TEST_F(LaunchedRows, StayWithTheHostWhereADeviceHasNoRoom) {
+  const char* const text = R"(
+graph wide(%x: f32[s0, 524288]) stage=traced {
+  %c, %f = per_token_group_quant_int8(%x, group_size=32)
+  return %c, %f
+}
+)";
+  Layer on_device(device_context(), text), on_host(context_of("cpu"), text);
+  EXPECT_EQ(on_device.run(1), on_host.run(1));
+  const std::string said = on_device.context().generated->device_text();
+  EXPECT_EQ(said.find("0 of 1 functions are launched, PTX of NVRTC "), 0u) << said;
+  EXPECT_NE(said.find("; the host runs rows_"), std::string::npos) << said;
+  EXPECT_NE(said.find("maxima of groups take 65536 bytes of shared memory"), std::string::npos) << said;
+}
+
+TEST_F(LaunchedRows, NeedAnArchitectureThatNvrtcKnows) {
+  std::string problem;
+  EXPECT_EQ(DeviceRows::open(nvrtc_of_this_machine(), 35, cuda::NvrtcCode::ptx, problem), nullptr);
+  EXPECT_EQ(problem.find("the device is sm_35, but NVRTC "), 0u) << problem;
+}
+
+class RowsOfTheHost : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  }
+};
+
+TEST_F(RowsOfTheHost, RunInTheStreamsOrderWhereThereIsNoNvrtc) {
+  Layer without(device_context(1, {"/nowhere/libnvrtc.so.13"})), on_host(context_of("cpu"));
+  for (const int rows : {1, kMostRows}) EXPECT_EQ(without.run(rows), on_host.run(rows));
+  EXPECT_EQ(
+      without.context().generated->device_text(),
+      fmt::format("0 of {} functions are launched; the host runs them in the order of the stream: libnvrtc of CUDA "
+                  "12.0 or newer was not found; looked for /nowhere/libnvrtc.so.13",
+                  without.context().generated->size()));
+  EXPECT_EQ(without.context().stream_device->queue().launches(), 0);
+}
+
+TEST_F(RowsOfTheHost, RunInTheStreamsOrderWhereNothingExecutesPtx) {
+  Layer plain(context_of("fake-cuda")), on_host(context_of("cpu"));
+  EXPECT_EQ(plain.run(2), on_host.run(2));
+  EXPECT_NE(plain.context().generated->device_text().find("in the order of the stream: a fake device executes no PTX"),
+            std::string::npos)
+      << plain.context().generated->device_text();
+}
+
+TEST(ImagesOfAFakeDevice, AreRefusedWhereNothingExecutesThem) {
+  const std::string ptx = ".version 8.0\n.target sm_90\n.address_size 64\n";
+  const auto image = std::as_bytes(std::span(ptx));
+  const auto plain = open_fake_cuda({DeviceType::fake_cuda, 0}, {});
+  EXPECT_NE(message_of<DeviceError>([&] { plain->load(image); }).find("INVALID_IMAGE"), std::string::npos);
+  const auto reads = open_fake_cuda({DeviceType::fake_cuda, 0}, {.read_image = &kernels_of_ptx});
+  EXPECT_NE(message_of<DeviceError>([&] { reads->load(image); }).find("INVALID_IMAGE"), std::string::npos)
+      << "no kernel is in it";
+  const std::string no_ptx = "neither PTX nor machine code";
+  EXPECT_NE(message_of<DeviceError>([&] { reads->load(std::as_bytes(std::span(no_ptx))); }).find("the image"),
+            std::string::npos);
+}
+
+}  // namespace weft::device_rows_test

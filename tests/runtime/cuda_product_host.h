@@ -1,0 +1,40 @@
+#pragma once
+
+// A stream of a fake device with cuBLASLt, and products in its memory.
+
+#include <memory>
+#include <string>
+
+#include "kernels/library_product.h"
+#include "runtime/cuda/cublaslt.h"
+#include "runtime/cuda/driver_queue.h"
+
+namespace weft {
+
+struct ProductHost {
+  explicit ProductHost(std::uint64_t seed = 1, std::size_t workspace_bytes = 1 << 16,
+                       std::size_t memory_bytes = 1 << 22, int capability = 90);
+  // With what a test has made of the library.
+  void ready();
+  // Memory of the host and the device, with other numbers for each seed.
+  std::byte* matrix(DType dtype, std::int64_t count, int seed);
+  // Rows of x are 16 elements further apart than long.
+  LibraryProduct product(DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t depth, bool has_bias);
+  void call(const LibraryProduct& product);
+  // What the call throws.
+  std::string refusal(const LibraryProduct& product);
+
+  std::unique_ptr<cuda::Driver> driver;
+  cuda::Stream stream;
+  std::unique_ptr<cuda::DriverQueue> queue;
+  cuda::CublasltLibrary library;  // the host's stand-in, until a test changes it
+  std::size_t workspace_bytes;
+};
+
+// Element `i` of such a matrix.
+float product_element(std::int64_t i, int seed);
+
+// Fails the running test unless the result is that of sums in double.
+void expect_product(const LibraryProduct& product, double tolerance);
+
+}  // namespace weft
