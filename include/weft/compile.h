@@ -45,7 +45,7 @@ class Compiler {
         home_(*opened_.context, {1, opened_.context->options.max_num_batched_tokens}) {}
 
   const std::shared_ptr<Context>& context() const { return opened_.context; }
-  // Sentences about the options, for whoever gave them.
+  // Sentences about the options, for whoever gave them, those of single functions included.
   const std::vector<std::string>& notes() const { return opened_.notes; }
 
   Value value(Tensor tensor) { return home_.value(std::move(tensor)); }
@@ -57,7 +57,8 @@ class Compiler {
     return value(Tensor::from_bytes(Meta::tensor(DType::f32, shape), numbers.data()));
   }
 
-  // capture/compile.h says what it gives. UserError for an option that there is not.
+  // capture/compile.h says what it gives. UserError for an option that there is not. A function's own options hold for
+  // what is compiled; calls that run op by op, as with mode none, are computed as the Compiler's.
   template <class Function>
   auto compile(Function function, CompileOptions options = {}, CallSite where = CallSite::current()) {
     const std::shared_ptr<Context> context = placed_at(where, [&] { return context_for(options); });
@@ -68,19 +69,24 @@ class Compiler {
   }
 
  private:
-  std::shared_ptr<Context> context_for(const CompileOptions& wanted) const {
+  std::shared_ptr<Context> context_for(const CompileOptions& wanted) {
     if (!wanted.wants_own_context()) return opened_.context;
     const std::string source = "compile()";
     Options options = requested_;
     if (!wanted.mode.empty()) set_option(options, "cc.mode", wanted.mode, source);
     if (!wanted.backend.empty()) set_option(options, "cc.backend", wanted.backend, source);
     for (const auto& [name, text] : wanted.options) set_option(options, name, text, source);
-    return open_context(std::move(options)).context;
+    for (const auto& [known, context] : others_)
+      if (known == options) return context;
+    OpenedContext opened = open_context(options);
+    opened_.notes.insert(opened_.notes.end(), opened.notes.begin(), opened.notes.end());
+    return others_.emplace_back(std::move(options), opened.context).second;
   }
 
   Options requested_;
   OpenedContext opened_;
   EagerEvaluator home_;
+  std::vector<std::pair<Options, std::shared_ptr<Context>>> others_;  // of functions with options of their own
 };
 
 }  // namespace weft

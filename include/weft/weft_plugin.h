@@ -194,7 +194,7 @@ struct weft_host {
 
   /* Calls body(context, chunk, thread) once for each chunk in [0, chunks), on several threads, and returns when all are
    * done: WEFT_OK, or the status of the lowest chunk that failed. A result must not depend on which thread runs a chunk
-   * nor on how many there are. */
+   * nor on how many there are, and no chunk may wait for another. */
   weft_status (*parallel)(const weft_threads* threads, int64_t chunks, weft_chunk_function body, void* context);
   int32_t (*thread_count)(const weft_threads* threads);
 

@@ -41,8 +41,8 @@ class ThreadPool {
   }
 
   // Every run from now on that threads share, and that no exception ends, adds to `times`; null, as at first: nobody
-  // measures, which costs a run one comparison. A run of one chunk, or within a chunk, is the caller's alone and adds
-  // nothing. Not while a run goes on.
+  // measures, which costs two comparisons a claim. A run of one chunk, or within a chunk, is the caller's alone and
+  // adds nothing. Not while a run goes on.
   void measure(RunTimes* times);
 
  private:

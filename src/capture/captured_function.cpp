@@ -210,6 +210,10 @@ CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<Symbolic
     finish_whole(*entry, dims, leaves, sizes);
   } else {
     entry->guards = make_guards(entry->tree.bounds, dims, leaves, false);
+    // Another way may branch on them. It runs in every call, so the call's sizes may answer where nobody asked for
+    // proof.
+    for (const SymbolicDim& dim : dims)
+      if (!dim.is_marked) entry->tree.unbacked.erase(dim.symbol);
   }
   const std::size_t index = entries_.size();
   entries_.push_back(std::move(entry));

@@ -39,7 +39,8 @@ class CompiledFunction {
   // The arguments' Values are concrete and of one home, which is that of the result; or they are being traced, and then
   // the function is called as it is. UserError for a size out of the range it was marked with, a call from within the
   // function, and for what the function does with Values that cannot be compiled; nothing is kept of that. It names the
-  // line of the op or question it is about, else `site`. Errors of the function itself come through.
+  // line of the op or question it is about, else `site`; through a std::function that is a line of the library's.
+  // Errors of the function itself come through, a UserError without a line with `site`.
   Result operator()(const std::decay_t<Arguments>&... arguments, CallSite site = CallSite::current()) {
     return placed_at(site, [&]() -> Result { return call(arguments...); });
   }
@@ -155,12 +156,32 @@ struct CompiledOf<std::function<Result(Arguments...)>> {
   using type = CompiledFunction<Result, Arguments...>;
 };
 
-// `function` is anything with one call operator. Nothing is traced before the first call or prepare().
+// Typed op functions take their caller's place behind their arguments, which is no argument of what is compiled.
+template <class Result, class Argument>
+std::function<Result(Argument)> without_site(Result (*op)(Argument, CallSite)) {
+  return [op](Argument a) { return op(std::move(a), CallSite::current()); };
+}
+template <class Result, class First, class Second>
+std::function<Result(First, Second)> without_site(Result (*op)(First, Second, CallSite)) {
+  return [op](First a, Second b) { return op(std::move(a), std::move(b), CallSite::current()); };
+}
+template <class Result, class First, class Second, class Third>
+std::function<Result(First, Second, Third)> without_site(Result (*op)(First, Second, Third, CallSite)) {
+  return [op](First a, Second b, Third c) { return op(std::move(a), std::move(b), std::move(c), CallSite::current()); };
+}
+template <class Function>
+auto without_site(Function function) {
+  return std::function(std::move(function));
+}
+
+// `function` is anything with one call operator, or a function. Nothing is traced before the first call or prepare().
 template <class Function>
 auto compile(std::shared_ptr<const Context> context, Function function, CompileOptions options = {},
-             std::source_location where = std::source_location::current()) {
-  using Plain = decltype(std::function(function));
-  return typename CompiledOf<Plain>::type(std::move(context), Plain(std::move(function)), std::move(options), where);
+             CallSite where = CallSite::current()) {
+  auto plain = without_site(std::move(function));
+  return placed_at(where, [&] {
+    return typename CompiledOf<decltype(plain)>::type(std::move(context), std::move(plain), std::move(options), where);
+  });
 }
 
 }  // namespace weft

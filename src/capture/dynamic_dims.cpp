@@ -65,15 +65,15 @@ void DynamicDims::mark(const std::string& argument, int dim, const DynamicDim& r
   Dim::symbol(range.name);  // refuses what is no name
   USER_CHECK(range.min >= 0 && range.min <= range.max, "[mark_dynamic] {} must have 0 <= min <= max, but is [{}, {}]",
              range.name, range.min, range.max);
+  for (const Mark& mark : marks_)
+    USER_CHECK(mark.argument != argument || mark.dim != dim,
+               "[mark_dynamic] dim {} of argument {} is marked already, as {}", dim, argument, mark.symbol);
   const auto [known, is_new] = ranges_.emplace(range.name, Range{range, shapes});
   USER_CHECK(is_new || (known->second.min == range.min && known->second.max == range.max),
              "[mark_dynamic] {} must have one range, but is given [{}, {}] and [{}, {}]", range.name, known->second.min,
              known->second.max, range.min, range.max);
   USER_CHECK(known->second.shapes == shapes, "[mark_dynamic] {} must be backed or unbacked, but is marked as both",
              range.name);
-  for (const Mark& mark : marks_)
-    USER_CHECK(mark.argument != argument || mark.dim != dim,
-               "[mark_dynamic] dim {} of argument {} is marked already, as {}", dim, argument, mark.symbol);
   marks_.push_back({argument, dim, range.name});
 }
 

@@ -9,15 +9,22 @@
 #include "codegen/cuda_row_text.h"
 
 namespace weft {
+
 std::unique_ptr<const DeviceRows> DeviceRows::open(const std::vector<std::string>& places, int architecture,
                                                    cuda::NvrtcCode code, std::string& problem) {
-  auto compiler = cuda::Nvrtc::open(places, problem);
-  if (compiler == nullptr) return nullptr;
-  const std::vector<int>& known = compiler->architectures();
-  if (std::find(known.begin(), known.end(), architecture) != known.end())
-    return std::unique_ptr<const DeviceRows>(new DeviceRows(std::move(compiler), architecture, code));
-  problem = fmt::format("the device is sm_{}, but NVRTC {} ({}) compiles for sm_{}", architecture,
-                        cuda::nvrtc_version_text(compiler->version()), compiler->library(), fmt::join(known, ", "));
+  std::string unfit;
+  for (const std::string& place : places) {
+    auto compiler = cuda::Nvrtc::open(std::vector{place}, problem);
+    if (compiler == nullptr) continue;
+    const std::vector<int>& known = compiler->architectures();
+    if (std::find(known.begin(), known.end(), architecture) != known.end())
+      return std::unique_ptr<const DeviceRows>(new DeviceRows(std::move(compiler), architecture, code));
+    if (unfit.empty())
+      unfit = fmt::format("the device is sm_{}, but NVRTC {} ({}) compiles for sm_{}", architecture,
+                          cuda::nvrtc_version_text(compiler->version()), compiler->library(), fmt::join(known, ", "));
+  }
+  problem = unfit;
+  if (unfit.empty()) cuda::Nvrtc::open(places, problem);  // which tells of all places
   return nullptr;
 }
 
@@ -31,12 +38,14 @@ CacheKey DeviceRows::key(const cuda::NvrtcSource& source) const {
   std::string headers;
   for (const auto& [name, text] : source.headers) headers += name + "\n" + text;
   return {"device_rows",
-          {{"code", text()}, {"headers", hash_bytes(headers).hex()}, {"source", hash_bytes(source.text).hex()}}};
+          {{"code", text()},
+           {"recipe", hash_bytes(cuda::Nvrtc::recipe(architecture_, code_, {kCudaRowOption})).hex()},
+           {"headers", hash_bytes(headers).hex()},
+           {"source", hash_bytes(source.text).hex()}}};
 }
 
 std::vector<std::byte> DeviceRows::compile(const cuda::NvrtcSource& source) const {
-  std::string image = compiler_->compile(source, architecture_, code_, {kCudaRowOption});
-  if (code_ == cuda::NvrtcCode::ptx) image += '\0';  // by which the driver finds the end of a text
+  const std::string image = compiler_->compile(source, architecture_, code_, {kCudaRowOption});
   const auto bytes = std::as_bytes(std::span(image));
   return {bytes.begin(), bytes.end()};
 }

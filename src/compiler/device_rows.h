@@ -15,8 +15,8 @@ namespace weft {
 
 class DeviceRows {
  public:
-  // By the first NVRTC of `places` (nvrtc_places), for an architecture, 90 for sm_90. Null, and in `problem` why, where
-  // there is none or it does not know the architecture.
+  // By the first NVRTC of `places` (nvrtc_places) that knows the architecture, 90 for sm_90. Null, and in `problem`
+  // why, where there is none.
   static std::unique_ptr<const DeviceRows> open(const std::vector<std::string>& places, int architecture,
                                                 cuda::NvrtcCode code, std::string& problem);
 
@@ -24,8 +24,8 @@ class DeviceRows {
   cuda::NvrtcSource source(const RowProgram& program) const;
   // What an image of it is made of, and by what.
   CacheKey key(const cuda::NvrtcSource& source) const;
-  // The image (Driver::load_module). UserError with the compiler's log where the source does not compile. For several
-  // threads.
+  // The image (Driver::load_module). UserError with the compiler's log where the source does not compile, DeviceError
+  // where the compiler fails. For several threads.
   std::vector<std::byte> compile(const cuda::NvrtcSource& source) const;
   // PTX of NVRTC 13.0 for sm_90
   std::string text() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/meaning.h"
 #include "ir/meta_evaluator.h"
 
 namespace weft {
@@ -72,12 +73,12 @@ const EagerEvaluator::KnownCall& EagerEvaluator::prepare(const Op& op, const Val
 }
 
 Values EagerEvaluator::evaluate_by_reference(const Op& op, const Values& operands, const Attributes& attributes) {
-  if (by_reference_) return op.meaning(*this, operands, attributes);
+  if (by_reference_) return run_meaning(op, *this, operands, attributes);
   if (reference_ == nullptr) reference_.reset(new EagerEvaluator(context_, range_, true));
   Values there, results;
   for (const Value& operand : operands)
     there.push_back(operand.present() ? reference_->value(operand.tensor()) : Value());
-  for (const Value& result : op.meaning(*reference_, there, attributes)) results.push_back(value(result.tensor()));
+  for (const Value& result : run_meaning(op, *reference_, there, attributes)) results.push_back(value(result.tensor()));
   return results;
 }
 
@@ -87,7 +88,7 @@ Values EagerEvaluator::evaluate(const Op& op, const Values& operands, const Attr
   if (inplace) check_given_away(op, operands);
   if (op.is_view) return {value(run_view(op, operands[0].tensor(), attributes, call.results[0]))};
   if (known.by_reference) return evaluate_by_reference(op, operands, attributes);
-  if (call.kernel == nullptr) return op.meaning(*this, operands, attributes);
+  if (call.kernel == nullptr) return run_meaning(op, *this, operands, attributes);
   Values values;
   for (Tensor& tensor : run_call(call, operands, attributes, inplace, pool_, *context_.threads, &context_.groups))
     values.push_back(value(std::move(tensor)));

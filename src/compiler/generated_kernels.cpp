@@ -22,6 +22,7 @@ struct Made {
   std::string problem = {};
   std::vector<std::byte> image = {};
   std::string image_problem = {};
+  bool may_pass = false;  // the problem, as it is none of the program's
 };
 
 CacheKey key_of(const RowProgram& program, const DeviceDescription& device) {
@@ -78,6 +79,9 @@ void make_image(Made& made, const DeviceRows& rows, const Context& context) {
     }
   } catch (const UserError& error) {
     made.image_problem = error.what();
+  } catch (const DeviceError& error) {  // of the compiler: no device is asked here
+    made.image_problem = error.what();
+    made.may_pass = true;
   }
 }
 
@@ -101,6 +105,7 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
     if (!one.problem.empty()) return one.problem;
   for (Made& one : made) {
     if (!one.image_problem.empty()) without_image_[one.program->kernel_name()] = one.image_problem;
+    lacks_images_ = lacks_images_ || one.may_pass;
     add({function_of(*one.program), std::move(one.object), std::move(one.image)}, std::move(one.code), context);
   }
   return "";
@@ -110,6 +115,7 @@ void GeneratedKernels::load(const GeneratedFunction& function, std::span<const s
                             std::span<const std::byte> image, const Context& context) {
   const std::lock_guard guard(lock_);
   if (entries_.count(function.name) != 0) return;
+  if (device_rows_ != nullptr && image.empty()) without_image_[function.name] = "its Plan was kept without device code";
   add({function, {code.begin(), code.end()}, {image.begin(), image.end()}}, LoadedCode::load(code), context);
 }
 
@@ -133,7 +139,7 @@ void GeneratedKernels::make_for_device(std::shared_ptr<const DeviceRows> rows, s
 
 std::string GeneratedKernels::device_text() const {
   const std::lock_guard guard(lock_);
-  if (device_rows_ == nullptr && host_reason_.empty()) return "";
+  if (entries_.empty() || (device_rows_ == nullptr && host_reason_.empty())) return "";
   if (device_rows_ == nullptr)
     return fmt::format("0 of {} functions are launched; the host runs them in the order of the stream: {}",
                        entries_.size(), host_reason_);
@@ -143,6 +149,11 @@ std::string GeneratedKernels::device_text() const {
                   entries_.size(), device_rows_->text());
   for (const auto& [name, reason] : without_image_) text += fmt::format("; the host runs {}: {}", name, reason);
   return text;
+}
+
+bool GeneratedKernels::lacks_images() const {
+  const std::lock_guard guard(lock_);
+  return lacks_images_;
 }
 
 const Kernel* GeneratedKernels::find(const std::string& name) const {

@@ -45,6 +45,9 @@ class GeneratedKernels {
   // Who runs what of the functions on the Context's device, and why; "" where nothing was said of one.
   std::string device_text() const;
 
+  // Whether a function has no image for a reason that may be gone the next time.
+  bool lacks_images() const;
+
   // Null where it is not here. Lives as long as this.
   const Kernel* find(const std::string& name) const;
   // InternalError where it is not here. Valid as long as this lives.
@@ -68,7 +71,8 @@ class GeneratedKernels {
   std::map<std::string, Entry> entries_;  // by name
   bool has_failed_ = false;
   std::shared_ptr<const DeviceRows> device_rows_;
-  std::string host_reason_;                           // why there are none
+  std::string host_reason_;  // why there are none
+  bool lacks_images_ = false;
   std::map<std::string, std::string> without_image_;  // functions that the device has not, and why
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "compiler/run_kernel.h"
+#include "ir/meaning.h"
 #include "ir/meta_evaluator.h"
 
 namespace weft {
@@ -49,7 +50,7 @@ Values run_node(const Graph& graph, const Node& node, Evaluator& evaluator, cons
 }  // namespace
 
 Values Interpreter::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool) {
-  if (!op.is_primitive()) return op.meaning(*this, operands, attributes);
+  if (!op.is_primitive()) return run_meaning(op, *this, operands, attributes);
   const std::vector<Meta> results = infer_results(op, ops(), operand_metas(operands), attributes);
   if (op.is_view) return {value(run_view(op, operands[0].tensor(), attributes, results[0]))};
   Values values;

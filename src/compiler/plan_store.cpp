@@ -303,7 +303,7 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
   CompiledRanges compiled = compile_ranges(traced, context, std::move(ranges), options);
   const std::vector<const Plan*> plans = plans_by_range(compiled);
   // Plans without the code that their key has are nobody's.
-  if (generates == generates_code(context) && is_of_this_program(plans))
+  if (generates == generates_code(context) && !context.generated->lacks_images() && is_of_this_program(plans))
     context.cache->store(*key, bytes_of(plans, *context.generated));
   return compiled;
 }

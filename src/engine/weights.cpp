@@ -241,12 +241,15 @@ std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
 }
 
 Tensor Weights::pack(const Packing& packing, const std::vector<std::string>& keys, WeightRole role) {
+  const Meta plain = plain_meta(keys, role);
   std::vector<Tensor> parts;
   for (const std::string& key : keys) parts.push_back(stored(key, role));
+  const auto is_plain = [&](const Tensor& part) { return part.meta.dtype == plain.dtype; };
+  if (!std::all_of(parts.begin(), parts.end(), is_plain)) parts = {merge(plain, keys, role)};
   const auto drop_read = [&] {
     for (const std::string& key : keys) drop_pages(key);
   };
-  return pack_weight(packing, parts, *context_.threads, drop_read, room(packing.bytes(plain_meta(keys, role))));
+  return pack_weight(packing, parts, *context_.threads, drop_read, room(packing.bytes(plain)));
 }
 
 Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, WeightRole role) {

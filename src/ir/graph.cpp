@@ -152,6 +152,7 @@ std::shared_ptr<Graph> Graph::clone() const {
     twin->provider = node->provider;
     twin->writes = node->writes;
     twin->line = node->line;
+    twin->site = node->site;
     std::vector<Meta> metas;
     for (const auto& result : node->results) metas.push_back(result->meta);
     Node* added = copy->add_node(std::move(twin), std::move(metas));

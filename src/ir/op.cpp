@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "ir/meaning.h"
 #include "ir/meta_evaluator.h"
 
 namespace weft {
@@ -218,7 +219,7 @@ std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<cons
   Values values;
   for (const std::optional<Meta>& meta : operands) values.push_back(meta ? Value::of_meta(evaluator, *meta) : Value());
   std::vector<Meta> results;
-  for (const Value& value : op.meaning(evaluator, values, attributes)) results.push_back(value.meta());
+  for (const Value& value : run_meaning(op, evaluator, values, attributes)) results.push_back(value.meta());
   return results;
 }
 
@@ -258,7 +259,9 @@ Values call_at(Evaluator& home, const char* name, const Values& operands, const 
 
 Values call(const char* name, const Values& operands, const NamedAttributes& attributes, bool inplace,
             Evaluator* home) {
-  return call_at(home_of(name, operands, home), name, operands, attributes, inplace);
+  Evaluator& found = home_of(name, operands, home);
+  found.called_from({});
+  return call_at(found, name, operands, attributes, inplace);
 }
 
 Values call(CallSite site, const char* name, const Values& operands, const NamedAttributes& attributes, bool inplace,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ir/meaning.h"
 #include "ir/meta_evaluator.h"
 
 namespace weft {
@@ -62,7 +63,7 @@ std::vector<Node*> inline_meaning(Graph& graph, Node* node, const OpTable& ops) 
   Values operands;
   for (GraphValue* operand : node->operands) operands.push_back(trace.of(operand));
   const Node* previous = node->position == graph.nodes().begin() ? nullptr : std::prev(node->position)->get();
-  const Values results = node->op->meaning(trace, operands, node->attributes);
+  const Values results = run_meaning(*node->op, trace, operands, node->attributes);
   CHECK(results.size() == node->results.size(), "the meaning of {} gives {} results instead of {}", node->name,
         results.size(), node->results.size());
   std::vector<Node*> added;

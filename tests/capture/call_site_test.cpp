@@ -36,6 +36,14 @@ TEST(CallSite, AnOpThatDoesNotFitNamesItsLineNotThatOfItsMeaning) {
   expect_at(message_of([&] { compiled(x, weight); }), line);
 }
 
+TEST(CallSite, ACallWithoutOneNamesNone) {
+  Eager eager;
+  const Value x = eager.random({4, 8}), weight = eager.random({7});
+  const std::string said = message_of([&] { call("rms_norm", {x, weight}, {{"epsilon", 1e-5}}); });
+  EXPECT_NE(said.find("rms_norm"), std::string::npos) << said;
+  EXPECT_EQ(said.find("(at "), std::string::npos) << said;
+}
+
 TEST(CallSite, WhatIsUsedAfterItWasGivenAwayNamesBothLines) {
   Eager eager;
   const int line = __LINE__ + 2;

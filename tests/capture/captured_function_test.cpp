@@ -296,7 +296,7 @@ TEST(CapturedFunction, RetracingFindsAnotherTensorAndAnotherEnd) {
 TEST(CapturedFunction, OptionsAreChecked) {
   Eager eager;
   const auto said = [&](CompileOptions options) {
-    return message_of([&] {
+    return plain_message_of([&] {
       compile(
           eager.context, [](Value x) { return x; }, options);
     });

@@ -49,6 +49,15 @@ TEST(Compiler, ModesAndLevelsSayWhetherAnythingIsCompiled) {
   EXPECT_EQ(compiled_with(eager_backend), 1);
 }
 
+TEST(Compiler, CompilesAnOpByItsName) {
+  Compiler compiler;
+  const Value x = compiler.value({1, 3}, {-1, 0, 1});
+  auto one = compiler.compile(silu);
+  auto two = compiler.compile(add);
+  EXPECT_EQ(numbers(one(x)), numbers(silu(x)));
+  EXPECT_EQ(numbers(two(x, x)), numbers(add(x, x)));
+}
+
 TEST(Compiler, OneFunctionMayHaveOptionsOfItsOwn) {
   Options options;
   options.disable_compile_cache = true;
@@ -56,15 +65,22 @@ TEST(Compiler, OneFunctionMayHaveOptionsOfItsOwn) {
   const auto function = [](Value x) { return silu(x); };
   auto plain = compiler.compile(function);
   auto eager = compiler.compile(function, {.mode = "none"});
-  auto other = compiler.compile(function, {.backend = "eager", .options = {{"cc.splitting_ops", "silu"}}});
+  auto other = compiler.compile(function, {.backend = "eager"});
+  auto stopped = compiler.compile(function, {.options = {{"enforce-eager", "true"}}});
   const Value x = compiler.value({1, 3}, {-1, 0, 1});
-  for (auto* one : {&plain, &eager, &other}) EXPECT_EQ(numbers((*one)(x)), numbers(silu(x)));
+  for (auto* one : {&plain, &eager, &other, &stopped}) EXPECT_EQ(numbers((*one)(x)), numbers(silu(x)));
   EXPECT_EQ(plain.captured().counts().compiled, 1);
   EXPECT_EQ(eager.captured().counts().compiled, 0);
   EXPECT_EQ(other.captured().counts().compiled, 1);
+  EXPECT_EQ(stopped.captured().counts().compiled, 0);
   const std::string said = message_of([&] { compiler.compile(function, {.mode = "fastest"}); });
   EXPECT_NE(said.find("cc.mode"), std::string::npos) << said;
   EXPECT_NE(said.find("compile()"), std::string::npos) << said;
+  EXPECT_NE(message_of([&] { compiler.compile(function, {.backend = "fastest"}); }).find("cc.backend"),
+            std::string::npos);
+  const std::string unknown = message_of([&] { compiler.compile(function, {.options = {{"no-such", "1"}}}); });
+  EXPECT_NE(unknown.find("no-such"), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find("compiler_test.cpp:"), std::string::npos) << unknown;
   EXPECT_EQ(plain_message_of([&] { compile(compiler.context(), function, {.name = "f", .mode = "none"}); }),
             "[f] mode, backend and options of one function are for weft::Compiler; here they are the Context's");
 }

@@ -379,6 +379,20 @@ TEST(UnbackedDims, RowsThatMayBeSymbolsAreCompiledSizeBySizeWhereTheyDecide) {
   eager.context->options = options;
 }
 
+// What follows a question runs in every call, so the call's own size may answer.
+TEST(UnbackedDims, RowsThatNobodyMarkedDecideBehindAGraphBreak) {
+  Eager eager;
+  const auto function = [](Value x) { return item(sum(sum(x, 0), 1)) > 0 ? silu(x) : by_length(x); };
+  auto compiled =
+      compile(eager.context, function, {.dynamic = Dynamic::yes, .dynamic_shapes = DynamicShapes::unbacked});
+  for (const double factor : {1.0, -1.0}) {
+    for (const std::int64_t rows : {3, 20}) {
+      const Value x = mul_scalar(silu(eager.random({rows, 8})), factor);
+      EXPECT_TRUE(same_bits(compiled(x), function(x))) << rows << " " << factor;
+    }
+  }
+}
+
 TEST(UnbackedDims, OneNameIsBackedOrUnbacked) {
   Eager eager;
   auto compiled = compile(eager.context, layer, {.name = "f"});

@@ -82,6 +82,17 @@ TEST_F(FakeDeviceModel, GivesTheSameLogitsCapturedAndNotAndPadded) {
   }
 }
 
+// Kernels of the host that stand in take weights packed, of numbers of the model's dtype as a GPU has them.
+TEST_F(FakeDeviceModel, KernelsOfTheHostPackWhatTheWeightsWereExpandedTo) {
+  const auto wanted = generated(*engine_on_host({}));
+  for (const Settings& given : std::vector<Settings>{{{"ir-op-priority.linear", "cpu"}}, {{"batch-invariant", ""}}})
+    for (const char* mode : {"NONE", "FULL"}) {
+      Settings all{{"dtype", "bf16"}, {"cc.cudagraph_mode", mode}};
+      all.insert(all.end(), given.begin(), given.end());
+      EXPECT_EQ(generated(*engine(all)), wanted) << given[0].first << " " << mode;
+    }
+}
+
 TEST_F(FakeDeviceModel, CapturesEachSizeBeforeItIsReadyAndReportsWhatThatTook) {
   const auto engine =
       this->engine({{"cc.cudagraph_mode", "FULL"}, {"cc.cudagraph_capture_sizes", "2,4,8"}, {"forbid-lazy", ""}});

@@ -81,10 +81,10 @@ TEST(CublasltProducts, AreCapturedAndReadWhatIsThereAtEachLaunch) {
 
 TEST(CublasltProducts, MultiplyCodesOfEightBitsWithTheirScales) {
   ProductHost host;
-  LibraryProduct product = host.product(DType::f8e4m3, 5, 24, 32, false);
+  LibraryProduct product = host.product(DType::f8e4m3, 5, 48, 32, false);
   product.result_dtype = DType::bf16;
-  product.result = host.matrix(DType::bf16, 5 * 24, 4);
-  product.bias = host.matrix(DType::bf16, 24, 3);
+  product.result = host.matrix(DType::bf16, 5 * 48, 4);
+  product.bias = host.matrix(DType::bf16, 48, 3);
   product.x_scale = reinterpret_cast<const float*>(host.matrix(DType::f32, 1, 7));
   product.weight_scale = reinterpret_cast<const float*>(host.matrix(DType::f32, 1, 8));
   host.ready();
@@ -92,17 +92,20 @@ TEST(CublasltProducts, MultiplyCodesOfEightBitsWithTheirScales) {
   host.queue->synchronize();
   expect_product(product, 4e-3);
 
+  LibraryProduct thin = product;
+  thin.columns = 24;  // of 48
+  EXPECT_NE(host.refusal(thin).find("NOT_SUPPORTED"), std::string::npos);
   LibraryProduct narrow = product;
   narrow.depth = 24;  // of 32
   const std::string refusal = host.refusal(narrow);
   for (const char* words : {"[fake-cuda:0] cublasLtMatmulAlgoGetHeuristic of the host's stand-in",
-                            "CUBLAS_STATUS_NOT_SUPPORTED", "f8e4m3[5, 24] (rows 48 apart)", "f8e4m3[24, 24]",
-                            "bf16[5, 24], with a bias, scaled", "a workspace of 65536 bytes"})
+                            "CUBLAS_STATUS_NOT_SUPPORTED", "f8e4m3[5, 24] (rows 48 apart)", "f8e4m3[48, 24]",
+                            "bf16[5, 48], with a bias, scaled", "a workspace of 65536 bytes"})
     EXPECT_NE(refusal.find(words), std::string::npos) << refusal;
   ProductHost old(1, 1 << 16, 1 << 22, 80);
-  LibraryProduct plain = old.product(DType::f8e4m3, 5, 24, 32, false);
+  LibraryProduct plain = old.product(DType::f8e4m3, 5, 48, 32, false);
   plain.result_dtype = DType::bf16;
-  plain.result = old.matrix(DType::bf16, 5 * 24, 4);
+  plain.result = old.matrix(DType::bf16, 5 * 48, 4);
   old.ready();
   EXPECT_NE(old.refusal(plain).find("NOT_SUPPORTED"), std::string::npos);
 }

@@ -11,6 +11,9 @@ namespace {
 
 // Where rows of codes begin, and the result's: the library's tensor cores read and write so much at once.
 constexpr std::int64_t kVectorBytes = 16;
+// What the library wants the columns of both matrices of codes to be a multiple of ("M must be divisible by 16", which
+// are the weight's rows, and so K).
+constexpr std::int64_t kTile = 16;
 
 Verdict has_whole_rows(const Meta& meta, const char* name) {
   const std::int64_t columns = meta.shape.back().number();
@@ -29,6 +32,9 @@ Verdict supports(const KernelRequest& request) {
   if (const Verdict matrices = takes_matrices(x, weight, request.operands[4], result); !matrices) return matrices;
   if (request.operands[4] && !is_sixteen_bits(result.dtype))
     return Verdict::no(fmt::format("takes a bias of bf16 or f16, not {}", request.operands[4]->text()));
+  for (const Dim& extent : weight.shape)
+    if (extent.number() % kTile != 0)
+      return Verdict::no(fmt::format("takes a weight in whole tiles of {}, not {}", kTile, weight.text()));
   if (const Verdict whole = has_whole_rows(x, "x"); !whole) return whole;
   if (const Verdict whole = has_whole_rows(weight, "the weight"); !whole) return whole;
   return has_whole_rows(result, "the result");

@@ -115,12 +115,13 @@ std::optional<LibraryProduct> read_product(const MatmulDescObject& desc, const M
   if (*dtype == DType::f8e4m3) {
     // 16 bytes wherever a column of the library's matrices begins, on GPUs from 8.9 on; a bias of 16 bits.
     constexpr int kLeastForCodes = 89;
-    const bool fits = capability >= kLeastForCodes && is_whole(product.depth, *dtype) && is_whole(a.leading, *dtype) &&
-                      is_whole(b.leading, *dtype) && is_whole(product.columns, *result) &&
-                      is_whole(d.leading, *result) && *result != DType::f8e4m3 &&
+    constexpr std::int64_t kTile = 16;  // of a weight's rows and columns
+    const bool fits = capability >= kLeastForCodes && product.depth % kTile == 0 && product.columns % kTile == 0 &&
+                      is_whole(a.leading, *dtype) && is_whole(b.leading, *dtype) &&
+                      is_whole(product.columns, *result) && is_whole(d.leading, *result) && *result != DType::f8e4m3 &&
                       (product.bias == nullptr || *result != DType::f32);
     if (!fits) return std::nullopt;
-    if (product.x_scale == nullptr || product.weight_scale == nullptr) product.x_scale = product.weight_scale = nullptr;
+    if ((product.x_scale == nullptr) != (product.weight_scale == nullptr)) return std::nullopt;  // never asked for
   } else if (*result != *dtype || product.x_scale != nullptr || product.weight_scale != nullptr) {
     return std::nullopt;
   }

@@ -43,6 +43,14 @@ void open_builtins(const std::string& library) {
     }
 }
 
+std::vector<std::string> all_options(int architecture, NvrtcCode code, const std::vector<std::string>& options) {
+  std::vector<std::string> all = {
+      "--std=c++20", "--fmad=false",
+      fmt::format("--gpu-architecture={}_{}", code == NvrtcCode::ptx ? "compute" : "sm", architecture)};
+  all.insert(all.end(), options.begin(), options.end());
+  return all;
+}
+
 }  // namespace
 
 std::string nvrtc_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
@@ -132,16 +140,21 @@ std::string Nvrtc::compile(const NvrtcSource& source, int architecture, NvrtcCod
               nvrtc_version_text(version_), fmt::join(supported_, ", "));
   Program program(*this, source);
   const bool is_ptx = code == NvrtcCode::ptx;
-  std::vector<std::string> all = {"--std=c++20", "--fmad=false",
-                                  fmt::format("--gpu-architecture={}_{}", is_ptx ? "compute" : "sm", architecture)};
-  all.insert(all.end(), options.begin(), options.end());
-  const NvrtcStatus status = program.compile(all);
+  const NvrtcStatus status = program.compile(all_options(architecture, code, options));
+  const auto log = [&] {
+    return program.text(functions_.nvrtcGetProgramLogSize, functions_.nvrtcGetProgramLog, "nvrtcGetProgramLog");
+  };
   if (status == NvrtcStatus::compilation)
-    fail_user("[nvrtc] {} does not compile for sm_{}: {}", source.name, architecture,
-              program.text(functions_.nvrtcGetProgramLogSize, functions_.nvrtcGetProgramLog, "nvrtcGetProgramLog"));
-  check(status, "nvrtcCompileProgram");
+    fail_user("[nvrtc] {} does not compile for sm_{}: {}", source.name, architecture, log());
+  if (status != NvrtcStatus::success)
+    fail_device("[nvrtc] nvrtcCompileProgram of {} for {}: {}: {}", library_, source.name,
+                functions_.nvrtcGetErrorString(status), log());
   if (!is_ptx) return program.bytes(functions_.nvrtcGetCUBINSize, functions_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
   return program.text(functions_.nvrtcGetPTXSize, functions_.nvrtcGetPTX, "nvrtcGetPTX");
+}
+
+std::string Nvrtc::recipe(int architecture, NvrtcCode code, const std::vector<std::string>& options) {
+  return fmt::format("{}\n{}", fmt::join(all_options(architecture, code, options), " "), kFixedWidths);
 }
 
 std::vector<std::string> nvrtc_places(const EnvironmentLookup& environment) {
