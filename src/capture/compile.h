@@ -157,17 +157,17 @@ struct CompiledOf<std::function<Result(Arguments...)>> {
 };
 
 // Typed op functions take their caller's place behind their arguments, which is no argument of what is compiled.
-template <class Result, class Argument>
-std::function<Result(Argument)> without_site(Result (*op)(Argument, CallSite)) {
-  return [op](Argument a) { return op(std::move(a), CallSite::current()); };
-}
-template <class Result, class First, class Second>
-std::function<Result(First, Second)> without_site(Result (*op)(First, Second, CallSite)) {
-  return [op](First a, Second b) { return op(std::move(a), std::move(b), CallSite::current()); };
-}
-template <class Result, class First, class Second, class Third>
-std::function<Result(First, Second, Third)> without_site(Result (*op)(First, Second, Third, CallSite)) {
-  return [op](First a, Second b, Third c) { return op(std::move(a), std::move(b), std::move(c), CallSite::current()); };
+template <class Result, class... Parameters>
+requires(std::is_same_v<std::tuple_element_t<sizeof...(Parameters) - 1, std::tuple<Parameters...>>,
+                        CallSite>) auto without_site(Result (*op)(Parameters...)) {
+  return [op]<std::size_t... place>(std::index_sequence<place...>) {
+    using All = std::tuple<Parameters...>;
+    return std::function<Result(std::tuple_element_t<place, All>...)>(
+        [op](std::tuple_element_t<place, All>... arguments) {
+          return op(std::move(arguments)..., CallSite::current());
+        });
+  }
+  (std::make_index_sequence<sizeof...(Parameters) - 1>());
 }
 template <class Function>
 auto without_site(Function function) {

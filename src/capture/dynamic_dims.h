@@ -64,12 +64,12 @@ class DynamicDims {
     int dim = 0;
     std::string symbol;
   };
-  std::vector<SymbolicDim> marked(std::span<const Leaf> leaves, std::span<const std::string> names) const;
-
-  std::vector<Mark> marks_;
   struct Range : DynamicDim {
     DynamicShapes shapes = DynamicShapes::backed;
   };
+  std::vector<SymbolicDim> marked(std::span<const Leaf> leaves, std::span<const std::string> names) const;
+
+  std::vector<Mark> marks_;
   std::map<std::string, Range> ranges_;       // by name
   std::map<std::size_t, std::int64_t> seen_;  // the rows of a leaf, when it came first
   std::set<std::size_t> changed_;             // leaves whose rows were others once

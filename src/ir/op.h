@@ -143,7 +143,7 @@ std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<cons
                                 const Attributes& attributes);
 
 // Calls an op on Values: finds their home, completes the attributes, checks the operands, and hands over to the home.
-// Mixing Values of different homes is an InternalError. `home` is needed only when no operand is a tensor.
+// Mixing Values of different homes is a UserError. `home` is needed only when no operand is a tensor.
 Values call(const char* op, const Values& operands, const NamedAttributes& attributes, bool maybe_inplace = false,
             Evaluator* home = nullptr);
 // The same for somebody who stands there: a UserError gets that place, in the stead of any within an op's meaning.

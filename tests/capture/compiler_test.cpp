@@ -54,6 +54,8 @@ TEST(Compiler, CompilesAnOpByItsName) {
   const Value x = compiler.value({1, 3}, {-1, 0, 1});
   auto one = compiler.compile(silu);
   auto two = compiler.compile(add);
+  auto three = compiler.compile(linear);
+  EXPECT_EQ(numbers(three(x, x, Value())), numbers(linear(x, x)));
   EXPECT_EQ(numbers(one(x)), numbers(silu(x)));
   EXPECT_EQ(numbers(two(x, x)), numbers(add(x, x)));
 }

@@ -41,8 +41,8 @@ class Nvrtc {
 
   // The code for one architecture, 90 for sm_90. Sums and products are not contracted unless `options` say so.
   // UserError with the compiler's log where the source does not compile, and where it does not know the architecture;
-  // the functions may be called from several threads.
-  // DeviceError, also with the log, where it fails for another reason, such as a part of it that is missing.
+  // DeviceError, also with the log, where it fails for another reason, such as a part of it that is missing. For
+  // several threads.
   std::string compile(const NvrtcSource& source, int architecture, NvrtcCode code,
                       const std::vector<std::string>& options = {}) const;
   // What such a compilation is made with besides source, headers and version; for keys.
