@@ -46,6 +46,7 @@ CapturedFunction::CapturedFunction(std::shared_ptr<const Context> context, Compi
                                    std::source_location where)
     : context_(std::move(context)),
       options_(std::move(options)),
+      compiles_(compiles(context_->options)),
       name_(function_name(options_, where)),
       recorder_(*context_, name_, graph_name(options_), options_.fullgraph, options_.recompile_limit) {
   USER_CHECK(options_.recompile_limit >= 1, "[{}] recompile_limit must be at least 1", name_);
@@ -57,14 +58,14 @@ CapturedFunction::CapturedFunction(std::shared_ptr<const Context> context, Compi
 }
 
 CapturedFunction::Turn::Turn(CapturedFunction& function) : function_(function) {
-  USER_CHECK(function.owner_.load() != std::this_thread::get_id(),
+  USER_CHECK(function.owner_.load(std::memory_order_relaxed) != std::this_thread::get_id(),
              "[{}] is called from within itself: what is compiled calls the plain function instead", function.name_);
   function.mutex_.lock();
-  function.owner_ = std::this_thread::get_id();
+  function.owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
 }
 
 CapturedFunction::Turn::~Turn() {
-  function_.owner_ = std::thread::id();
+  function_.owner_.store(std::thread::id(), std::memory_order_relaxed);
   function_.mutex_.unlock();
 }
 
@@ -86,13 +87,13 @@ std::size_t CapturedFunction::find(std::span<const Leaf> leaves) const {
 
 CapturedFunction::Outcome CapturedFunction::call(std::span<const Leaf> leaves, FunctionRun& run) {
   ++counts_.calls;
-  if (!compiles(context_->options)) return run_op_by_op(leaves, run);
+  if (!compiles_) return run_op_by_op(leaves, run);
   const std::size_t entry = find(leaves);
   return entry < entries_.size() ? use(entry, leaves, run) : miss(leaves, run, true);
 }
 
 void CapturedFunction::prepare(std::span<const Leaf> leaves, FunctionRun& run) {
-  if (compiles(context_->options) && find(leaves) == entries_.size()) miss(leaves, run, false);
+  if (compiles_ && find(leaves) == entries_.size()) miss(leaves, run, false);
 }
 
 CapturedFunction::Outcome CapturedFunction::run_op_by_op(std::span<const Leaf> leaves, FunctionRun& run) {

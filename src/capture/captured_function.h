@@ -127,6 +127,7 @@ class CapturedFunction {
 
   std::shared_ptr<const Context> context_;
   CompileOptions options_;
+  bool compiles_;  // or runs op by op, by the Context's options
   std::string name_;
   DynamicDims dynamic_dims_;
   Recorder recorder_;
@@ -138,7 +139,7 @@ class CapturedFunction {
   CaptureCounts counts_;
 
   std::mutex mutex_;
-  std::atomic<std::thread::id> owner_;
+  std::atomic<std::thread::id> owner_;  // relaxed: only the thread that set it ever finds itself here
 };
 
 }  // namespace weft

@@ -68,6 +68,7 @@ void GuardList::add_leaf(std::size_t leaf, const Leaf& example) {
 
 void GuardList::add_size(std::size_t leaf, std::size_t dim, std::int64_t size) {
   add(Kind::size, leaf, size);
+  guards_.back().hi = size;
   guards_.back().dim = static_cast<std::uint8_t>(dim);
 }
 
@@ -99,20 +100,13 @@ bool GuardList::condition_holds(const Condition& condition, std::span<const Leaf
       .holds({});
 }
 
-bool GuardList::holds(const Guard& guard, std::span<const Leaf> leaves, const Leaf& leaf, const Meta* meta) const {
+// Small, so that the loop over the guards has the kinds that every tensor has in it.
+inline bool GuardList::holds(const Guard& guard, std::span<const Leaf> leaves, const Leaf& leaf,
+                             const Meta* meta) const {
   switch (guard.kind) {
-    case Kind::absent:
-      return leaf.kind == Leaf::Kind::absent;
     case Kind::type:
       return meta != nullptr && type_word(*meta) == guard.lo;
-    case Kind::packed:
-      return meta->packed == examples_[static_cast<std::size_t>(guard.lo)].packed;
-    case Kind::kv:
-      return meta->kv == examples_[static_cast<std::size_t>(guard.lo)].kv;
-    case Kind::stride:
-      return meta->strides[guard.dim].constant() == guard.lo;
     case Kind::size:
-      return meta->shape[guard.dim].constant() == guard.lo;
     case Kind::interval: {
       const std::int64_t size = meta->shape[guard.dim].constant();
       return size >= guard.lo && size <= guard.hi;
@@ -123,12 +117,30 @@ bool GuardList::holds(const Guard& guard, std::span<const Leaf> leaves, const Le
     case Kind::integer:
     case Kind::real:
       return leaf.number == guard.lo;
-    case Kind::text:
-      return leaf.text == texts_[static_cast<std::size_t>(guard.lo)];
-    case Kind::condition:
-      return condition_holds(conditions_[static_cast<std::size_t>(guard.lo)], leaves);
+    default:
+      return holds_rarer(guard, leaves, leaf, meta);
   }
-  return false;
+}
+
+bool GuardList::holds_rarer(const Guard& guard, std::span<const Leaf> leaves, const Leaf& leaf,
+                            const Meta* meta) const {
+  const auto index = static_cast<std::size_t>(guard.lo);
+  switch (guard.kind) {
+    case Kind::absent:
+      return leaf.kind == Leaf::Kind::absent;
+    case Kind::packed:
+      return meta->packed == examples_[index].packed;
+    case Kind::kv:
+      return meta->kv == examples_[index].kv;
+    case Kind::stride:
+      return meta->strides[guard.dim].constant() == guard.lo;
+    case Kind::text:
+      return leaf.text == texts_[index];
+    case Kind::condition:
+      return condition_holds(conditions_[index], leaves);
+    default:
+      CHECK(false, "a guard of kind {} has no test", static_cast<int>(guard.kind));
+  }
 }
 
 std::size_t GuardList::first_that_fails(std::span<const Leaf> leaves) const {

@@ -62,7 +62,7 @@ class GuardList {
     std::uint32_t leaf = 0;
     std::uint32_t other_leaf = 0;  // same: where the symbol stood first
     std::uint8_t other_dim = 0;
-    std::int64_t lo = 0;  // the number wanted; of an interval its ends; of others an index
+    std::int64_t lo = 0;  // the number wanted; of a size and an interval its ends; of others an index
     std::int64_t hi = 0;
   };
   struct Symbol {
@@ -82,6 +82,7 @@ class GuardList {
   std::size_t first_that_fails(std::span<const Leaf> leaves) const;
   // `leaf` is the guard's, `meta` its type where it is a tensor.
   bool holds(const Guard& guard, std::span<const Leaf> leaves, const Leaf& leaf, const Meta* meta) const;
+  bool holds_rarer(const Guard& guard, std::span<const Leaf> leaves, const Leaf& leaf, const Meta* meta) const;
   bool condition_holds(const Condition& condition, std::span<const Leaf> leaves) const;
   std::string subject(const Guard& guard, std::span<const std::string> names) const;
   std::string wanted(const Guard& guard, std::span<const std::string> names) const;

@@ -171,29 +171,30 @@ const Values& Recorder::accept(const RecordedStep& step) {
   return step.results;
 }
 
-Attributes Recorder::complete(const Op& op, const NamedAttributes& given) const {
-  has_attributes_of_ = nullptr;
-  if (tree_ != nullptr && segment_ != nullptr && position_ < segment_->steps.size())
-    if (const RecordedStep& next = segment_->steps[position_]; next.op == &op && next.would_have(given)) {
-      has_attributes_of_ = &next;
-      return {};
-    }
-  return Evaluator::complete(op, given);
+const Values* Recorder::repeated(const char* op, const Operands& operands, const GivenAttributes& given, bool inplace) {
+  if (tree_ == nullptr || segment_ == nullptr || position_ == segment_->steps.size()) return nullptr;
+  const RecordedStep& next = segment_->steps[position_];
+  if (next.op == nullptr || next.op->name != op || next.maybe_inplace != inplace ||
+      next.operands.size() != operands.size())
+    return nullptr;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    // Numbers begin anew under other guards, so it is the value itself that tells.
+    const int number = next.operands[i];
+    const GraphValue* wanted = number < 0 ? nullptr : values_[static_cast<std::size_t>(number)].graph_value();
+    if (operands[i].graph_value() != wanted || operands[i].present() != (number >= 0)) return nullptr;
+  }
+  return next.would_have(given) ? &accept(next) : nullptr;
 }
 
-Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& completed, bool inplace) {
-  const RecordedStep* const alike = std::exchange(has_attributes_of_, nullptr);
+Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
   check_running(op.name);
   for (const Value& operand : operands)
     if (operand.present()) checked_number(operand, op.name);
   if (segment_ != nullptr) {
-    const RecordedStep* known = next_known([&](const RecordedStep& step) {
-      return step.is_call(op, operands, inplace) &&
-             (&step == alike || step.has_attributes(alike != nullptr ? alike->attributes : completed));
-    });
+    const RecordedStep* known = next_known(
+        [&](const RecordedStep& step) { return step.is_call(op, operands, inplace) && step.attributes == attributes; });
     if (known != nullptr) return accept(*known);
   }
-  const Attributes attributes = alike != nullptr ? alike->attributes : completed;
   if (segment_ != nullptr) {
     std::vector<int> numbers;
     for (const Value& operand : operands) numbers.push_back(number_of(operand));

@@ -71,8 +71,9 @@ class Recorder : public Evaluator {
   std::span<const Value> values() const { return values_; }
 
   void called_from(const CallSite& site) override { site_ = site; }
-  // Empty where the call has the attributes of the step that would come next; evaluate() knows.
-  Attributes complete(const Op& op, const NamedAttributes& given) const override;
+  // Where the call is the step that comes next: it was checked and completed when it was recorded.
+  const Values* repeated(const char* op, const Operands& operands, const GivenAttributes& given,
+                         bool maybe_inplace) override;
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
   Value value(Tensor tensor) override;
   Tensor read(const Value& value, const Reading& reading) override;
@@ -134,14 +135,13 @@ class Recorder : public Evaluator {
     int before;  // values of smaller numbers were there already
     Tensor tensor;
   };
-  std::vector<Gone> gone_;                                   // what segments that ran may have written over
-  std::vector<Segment*> path_;                               // that ended
-  std::vector<std::unique_ptr<Segment>>* ways_ = nullptr;    // where the segment stands that is gone along
-  Segment* segment_ = nullptr;                               // known so far; null while drafting
-  std::size_t position_ = 0;                                 // of the next step in it
-  mutable const RecordedStep* has_attributes_of_ = nullptr;  // the call between complete() and evaluate()
-  Segment* draft_ = nullptr;                                 // new; null while going along a known one
-  std::unique_ptr<Segment> fresh_;                           // the first that is new, with those that follow it
+  std::vector<Gone> gone_;                                 // what segments that ran may have written over
+  std::vector<Segment*> path_;                             // that ended
+  std::vector<std::unique_ptr<Segment>>* ways_ = nullptr;  // where the segment stands that is gone along
+  Segment* segment_ = nullptr;                             // known so far; null while drafting
+  std::size_t position_ = 0;                               // of the next step in it
+  Segment* draft_ = nullptr;                               // new; null while going along a known one
+  std::unique_ptr<Segment> fresh_;                         // the first that is new, with those that follow it
   std::vector<std::unique_ptr<Segment>>* fresh_belongs_to_ = nullptr;
   std::string why_not_again_;  // the tree's, once the run is finished: one that fails says nothing of the others
 };

@@ -85,14 +85,7 @@ bool RecordedStep::is_call(const Op& called, const Values& given, bool inplace) 
   return true;
 }
 
-bool RecordedStep::has_attributes(const Attributes& complete) const {
-  // Both are in the order of the schema, so names need no look.
-  const NamedAttributes &known = attributes.entries(), &now = complete.entries();
-  return std::equal(known.begin(), known.end(), now.begin(), now.end(),
-                    [](const auto& a, const auto& b) { return a.second == b.second; });
-}
-
-bool RecordedStep::would_have(const NamedAttributes& given) const {
+bool RecordedStep::would_have(const GivenAttributes& given) const {
   const NamedAttributes& known = attributes.entries();
   std::size_t found = 0;
   for (std::size_t i = 0; i < known.size(); ++i) {

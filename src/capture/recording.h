@@ -31,9 +31,8 @@ struct RecordedStep {
   std::uint64_t defaults = 0;
 
   bool is_call(const Op& called, const Values& given, bool inplace) const;
-  bool has_attributes(const Attributes& complete) const;
   // Whether these, completed, would be the attributes; false also where that takes a closer look.
-  bool would_have(const NamedAttributes& given) const;
+  bool would_have(const GivenAttributes& given) const;
 };
 
 // What code knows of a value that it holds: its number, or -1 for none.

@@ -264,12 +264,16 @@ Values call(const char* name, const Values& operands, const NamedAttributes& att
   return call_at(found, name, operands, attributes, inplace);
 }
 
-Values call(CallSite site, const char* name, const Values& operands, const NamedAttributes& attributes, bool inplace,
-            Evaluator* home) {
+Results call(CallSite site, const char* name, const Operands& operands, const GivenAttributes& attributes, bool inplace,
+             Evaluator* home) {
+  const auto first = std::find_if(operands.begin(), operands.end(), [](const Value& value) { return value.present(); });
+  if (first != operands.end())
+    if (const Values* known = first->home().repeated(name, operands, attributes, inplace)) return Results(*known);
   try {
-    Evaluator& found = home_of(name, operands, home);
+    const Values given(operands.begin(), operands.end());
+    Evaluator& found = home_of(name, given, home);
     found.called_from(site);
-    return call_at(found, name, operands, attributes, inplace);
+    return Results(call_at(found, name, given, {attributes.begin(), attributes.end()}, inplace));
   } catch (UserError& error) {
     error.set_place(site);
     throw;

@@ -146,9 +146,22 @@ std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<cons
 // Mixing Values of different homes is a UserError. `home` is needed only when no operand is a tensor.
 Values call(const char* op, const Values& operands, const NamedAttributes& attributes, bool maybe_inplace = false,
             Evaluator* home = nullptr);
+// What a call of a typed op function gives, to be taken at once: where its home knew it, it is still the home's.
+class Results {
+ public:
+  explicit Results(const Values& known) : known_(&known) {}
+  explicit Results(Values&& made) : made_(std::move(made)) {}
+
+  Value operator[](std::size_t index) && { return known_ != nullptr ? (*known_)[index] : std::move(made_[index]); }
+  operator Values() && { return known_ != nullptr ? *known_ : std::move(made_); }  // NOLINT: they are Values
+
+ private:
+  const Values* known_ = nullptr;
+  Values made_;
+};
 // The same for somebody who stands there: a UserError gets that place, in the stead of any within an op's meaning.
-Values call(CallSite site, const char* op, const Values& operands, const NamedAttributes& attributes,
-            bool maybe_inplace = false, Evaluator* home = nullptr);
+Results call(CallSite site, const char* op, const Operands& operands, const GivenAttributes& attributes,
+             bool maybe_inplace = false, Evaluator* home = nullptr);
 
 // One row per file of src/ops/, made by the build.
 struct OpEntry {

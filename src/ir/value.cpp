@@ -8,6 +8,7 @@ namespace weft {
 Value Value::traced(Evaluator& home, GraphValue* graph_value) {
   Value value;
   value.home_ = &home;
+  value.meta_ = &graph_value->meta;
   value.traced_ = graph_value;
   return value;
 }
@@ -16,14 +17,14 @@ Value Value::concrete(Evaluator& home, Tensor tensor) {
   Value value;
   value.home_ = &home;
   value.tensor_ = std::make_shared<const Tensor>(std::move(tensor));
+  value.meta_ = &value.tensor_->meta;
   return value;
 }
 
 Value Value::of_meta(Evaluator& home, Meta meta) {
-  Value value;
-  value.home_ = &home;
-  value.meta_ = std::make_shared<const Meta>(std::move(meta));
-  return value;
+  Tensor tensor;
+  tensor.meta = std::move(meta);
+  return concrete(home, std::move(tensor));
 }
 
 Value Value::of_pattern(Evaluator& home, int number) {
@@ -33,21 +34,15 @@ Value Value::of_pattern(Evaluator& home, int number) {
   return value;
 }
 
-Evaluator& Value::home() const {
-  CHECK(home_ != nullptr, "an absent value has no home");
-  return *home_;
-}
+Evaluator& Value::refuse_home() const { CHECK(false, "an absent value has no home"); }
 
-const Meta& Value::meta() const {
-  if (traced_ != nullptr) return traced_->meta;
-  if (tensor_ != nullptr) return tensor_->meta;
-  CHECK(number_ < 0, "a value of a pattern has no type before a match");
-  CHECK(meta_ != nullptr, "an absent value has no type");
-  return *meta_;
+const Meta& Value::refuse_meta() const {
+  CHECK(!present(), "a value of a pattern has no type before a match");
+  CHECK(false, "an absent value has no type");
 }
 
 const Tensor& Value::tensor() const {
-  CHECK(tensor_ != nullptr, "a value of type {} holds no data", present() ? meta().text() : "none");
+  CHECK(has_data(), "a value of type {} holds no data", present() ? meta().text() : "none");
   return *tensor_;
 }
 

@@ -5,6 +5,7 @@
 // call does with it, is decided by its home Evaluator: a Trace appends nodes, the eager evaluator runs kernels, the
 // interpreter runs meanings, the meta evaluator infers types. Code over Values never branches on the mode.
 
+#include <initializer_list>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -32,13 +33,13 @@ class Value {
 
   bool present() const { return home_ != nullptr; }
   // InternalError when absent; the meta also when this is a value of a pattern.
-  Evaluator& home() const;
-  const Meta& meta() const;
+  Evaluator& home() const { return home_ != nullptr ? *home_ : refuse_home(); }
+  const Meta& meta() const { return meta_ != nullptr ? *meta_ : refuse_meta(); }
   // Null unless traced.
   GraphValue* graph_value() const { return traced_; }
   // -1 unless of a pattern.
   int pattern_number() const { return number_; }
-  bool has_data() const { return tensor_ != nullptr; }
+  bool has_data() const { return tensor_ != nullptr && tensor_->defined(); }
   // InternalError unless concrete.
   const Tensor& tensor() const;
 
@@ -48,11 +49,14 @@ class Value {
   DType dtype() const { return meta().dtype; }
 
  private:
+  [[noreturn]] Evaluator& refuse_home() const;
+  [[noreturn]] const Meta& refuse_meta() const;
+
   Evaluator* home_ = nullptr;
+  const Meta* meta_ = nullptr;  // the graph value's, or the tensor's; null where there is none
   GraphValue* traced_ = nullptr;
   int number_ = -1;
-  std::shared_ptr<const Tensor> tensor_;
-  std::shared_ptr<const Meta> meta_;
+  std::shared_ptr<const Tensor> tensor_;  // without memory where the type is all that is known
 };
 
 using Values = std::vector<Value>;
@@ -67,6 +71,19 @@ struct Reading {
 // line.
 using CallSite = std::source_location;
 
+// What a typed op function hands on, looked at where it stands: nothing is copied unless somebody keeps it. For the
+// length of the call.
+class Operands : public std::span<const Value> {
+ public:
+  Operands(std::initializer_list<Value> values) : span(values.begin(), values.size()) {}
+  Operands(const Values& values) : span(values) {}  // NOLINT: any row of Values are operands
+};
+class GivenAttributes : public std::span<const NamedAttributes::value_type> {
+ public:
+  GivenAttributes(std::initializer_list<NamedAttributes::value_type> given) : span(given.begin(), given.size()) {}
+  GivenAttributes(const NamedAttributes& given) : span(given) {}  // NOLINT: as above
+};
+
 // What runs a call of an op on Values of its own.
 class Evaluator {
  public:
@@ -78,6 +95,12 @@ class Evaluator {
   const OpTable& ops() const { return ops_; }
   // The attributes of a call in schema order with every default, as complete_attributes in ir/op.h gives them.
   virtual Attributes complete(const Op& op, const NamedAttributes& given) const;
+  // What the call of a typed op function gives, where it is known without a look at the op: a function that does again
+  // what it did. Null where it is not. It stays as long as the home's run.
+  virtual const Values* repeated(const char* /*op*/, const Operands& /*operands*/, const GivenAttributes& /*given*/,
+                                 bool /*maybe_inplace*/) {
+    return nullptr;
+  }
   // Told before a call of a typed op function where that stands, for those that keep it.
   virtual void called_from(const CallSite& /*site*/) {}
   // One call, checked and completed by `call` in ir/op.h: operands in schema order (absent optional ones are none),
