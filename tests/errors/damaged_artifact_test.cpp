@@ -41,7 +41,7 @@ TEST_F(DamagedArtifact, CutShortIsRefused) {
 // be others.
 TEST_F(DamagedArtifact, OfOneChangedBitIsRefusedOrTheSame) {
   DamageCount count;
-  constexpr std::size_t kStep = 7;  // every bit of a byte gets its turn
+  constexpr std::size_t kStep = 7 * kDamageStep;
   for (std::size_t at = 0; at < good_.size(); at += kStep) {
     std::string bytes = good_;
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at % 8)));

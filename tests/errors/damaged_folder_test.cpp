@@ -93,7 +93,7 @@ TEST_F(DamagedFolder, IsRefusedOrStillWorksWithAnyByteOfAHeaderFlipped) {
     const std::string good = read_bytes(file(name));
     const std::size_t size = name == std::string("model.safetensors") ? header_size(good) : good.size();
     DamageCount flips;
-    for (std::size_t at = 0; at < size; ++at) {
+    for (std::size_t at = 0; at < size; at += kDamageStep) {
       std::string bytes = good;
       bytes[at] = static_cast<char>(bytes[at] ^ (1 << at % 8));
       flips.add(run_with(name, bytes), fmt::format("{}: bit {} of byte {}", name, at % 8, at));

@@ -60,16 +60,17 @@ TEST_F(DamagedGguf, IsRefusedWhereverItIsCut) {
 TEST_F(DamagedGguf, IsRefusedOrStillWorksWithABitOfAnyByteOfItsHeaderFlipped) {
   constexpr std::size_t kMagicVersionAndCounts = 24;
   DamageCount flips;
-  for (std::size_t at = 0; at < file_.header_size(); ++at)
-    for (std::size_t bit = 0; bit < 8; ++bit) {
-      if (at >= kMagicVersionAndCounts && bit != at % 8) continue;
-      std::string bytes = good_;
-      bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-      flips.add(run(bytes), fmt::format("bit {} of byte {}", bit, at));
-      if (HasFailure()) return;
-    }
+  const auto flip = [&](std::size_t at, std::size_t bit) {
+    std::string bytes = good_;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+    flips.add(run(bytes), fmt::format("bit {} of byte {}", bit, at));
+  };
+  for (std::size_t at = 0; at < kMagicVersionAndCounts && !HasFailure(); ++at)
+    for (std::size_t bit = 0; bit < 8; ++bit) flip(at, bit);
+  for (std::size_t at = kMagicVersionAndCounts; at < file_.header_size() && !HasFailure(); at += kDamageStep)
+    flip(at, at % 8);
   flips.print("flipped bits of the header");
-  EXPECT_EQ(static_cast<std::size_t>(flips.runs()), file_.header_size() + 7 * kMagicVersionAndCounts);
+  EXPECT_GE(static_cast<std::size_t>(flips.runs()), 7 * kMagicVersionAndCounts + file_.header_size() / kDamageStep);
   EXPECT_GT(flips.refused(), flips.runs() / 2);
 }
 
