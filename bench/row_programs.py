@@ -5,14 +5,15 @@
 
 `weft bench functions` times them (of MODEL, or without one of every op's sample in f32 and bf16); llvm-mca says how many
 cycles the loops of their machine code take at least if nothing waits for anything: for each loop its block throughput
-times its turns. A function whose row then takes longer than its share of the copy is bound by computing, else by
-memory. Wanted of those bound by memory: 75 % of the copy's speed; of the others: at most 15 % longer than the limit,
+times its turns, along the shortest way through a row (others are for numbers out of the ordinary). A function whose row
+then takes longer than its share of the copy is bound by computing, else by memory. Wanted of those bound by memory: 75 % of the copy's speed; of the others: at most 15 % longer than the limit,
 measured over rows in a core's own cache. Sorted by how far they are from that.
 
 Wants llvm-objdump and llvm-mca of LLVM 19, as Debian's package llvm-19 has them.
 """
 
 import argparse
+import heapq
 import json
 import pathlib
 import re
@@ -82,20 +83,44 @@ class Function:
         return max(1, -(-(int(compare[1], 0) - value) // step))
 
     def limit(self, mcpu):
-        """Cycles that a row takes at least by the ports it issues to; None where a loop has a form we do not read."""
+        """Cycles that a row takes at least by the ports it issues to, on the shortest way from the head of the loop over
+        rows back to it; None where a loop has a form we do not read."""
         loops = self.loops()
         if not loops:
             return None
-        rows, inner = loops[-1], loops[:-1]
-        cycles, taken = 0.0, set()
-        for first, last in inner:
-            turns = self.turns(first, last)
-            if turns is None or any(i in taken for i in range(first, last + 1)):
-                return None
-            taken |= set(range(first, last + 1))
-            cycles += turns * throughput([self.code[i][1] for i in range(first, last + 1)], mcpu)
-        rest = [self.code[i][1] for i in range(rows[0], rows[1] + 1) if i not in taken]
-        return cycles + throughput(rest, mcpu)
+        head = loops[-1][0]
+        inner = {first: last for first, last in loops if first != head}
+        if any(a < b <= c for a, c in inner.items() for b in inner):
+            return None
+        index = {address: i for i, (address, _) in enumerate(self.code)}
+        found, costs = [(0.0, head, True)], {}
+        while found:
+            cost, at, begins = heapq.heappop(found)
+            if at == head and not begins:
+                return cost
+            if at in costs:
+                continue
+            costs[at] = cost
+            if at in inner:
+                turns = self.turns(at, inner[at])
+                if turns is None:
+                    return None
+                lines = [self.code[i][1] for i in range(at, inner[at] + 1)]
+                heapq.heappush(found, (cost + turns * throughput(lines, mcpu), inner[at] + 1, False))
+                continue
+            lines, end = [], at
+            while end < len(self.code) and (end == at or end not in inner) and not self.code[end][1].startswith("j"):
+                lines.append(self.code[end][1])
+                end += 1
+            if end == len(self.code):
+                continue  # the way out
+            jump = re.match(r"(j\w+) 0x([0-9a-f]+)$", self.code[end][1])
+            cost += throughput(lines + [self.code[end][1]] * bool(jump), mcpu)
+            if jump:
+                heapq.heappush(found, (cost, index[int(jump[2], 16)], False))
+            if not jump or jump[1] != "jmp":
+                heapq.heappush(found, (cost, end + bool(jump), False))
+        return None
 
 
 def same_register(one, other):

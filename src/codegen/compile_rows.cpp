@@ -105,7 +105,7 @@ const std::string& row_compiler_path() {
 bool can_compile_rows() { return !row_compiler_path().empty(); }
 
 std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem,
-                                    const std::string& dump_folder) {
+                                    const std::string& dump_folder, const std::string& graph) {
   const RowCompiler& compiler = row_compiler();
   std::vector<std::byte> object;
   if (!compiler.problem.empty()) {
@@ -114,7 +114,7 @@ std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures featu
     std::error_code ignored;
     const std::string folder =
         dump_folder.empty() ? std::filesystem::temp_directory_path(ignored).string() : dump_folder;
-    if (!compiler.compile({program, features, folder}, object, problem)) object.clear();
+    if (!compiler.compile({program, features, folder, graph}, object, problem)) object.clear();
   }
   return object;
 }

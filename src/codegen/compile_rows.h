@@ -20,9 +20,10 @@ const std::string& row_compiler_path();
 
 // An object file (codegen/llvm_library.h) that defines the program's function, for a device of these features;
 // `problem` stays empty. Where the library cannot be opened, or LLVM refuses, `problem` says so. Where LLVM ends the
-// process, the program's text is left in `dump_folder`, or in that of temporary files. Thread-safe.
+// process, the program's text is left in `dump_folder`, or in that of temporary files, and beside it `graph`, the text
+// of the graph it was made from. Thread-safe.
 std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem,
-                                    const std::string& dump_folder = "");
+                                    const std::string& dump_folder = "", const std::string& graph = "");
 
 // What the object is made by, besides the program and the features: a hash of the sources of the emitter and its
 // mathematics, and the version of LLVM that the library was built with. For keys; nothing is opened.

@@ -20,6 +20,7 @@
 //   load(buffer, index, offset, count)      `count` elements at column index + offset, zeros behind them
 //   store(store, index, offset, codes, count)   where the RowStore has them
 //   store_pairs(store, index, offset, first, second, count)   the same, each code of `second` behind one of `first`
+//   store_two_pairs(store, index, offset, codes)   the same of four vectors of codes of a byte: a pair, and the next
 //   load_pairs(buffer, index, offset)       2 * lanes() elements: the even ones and the odd ones
 //   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
 //   prefetch_next(buffer, index, offset)    what lies there in the next row
@@ -32,6 +33,8 @@
 //   first_lanes(vector, count, rest)        `rest` in the lanes behind
 //   sum(vectors)                            the tree of house mathematics over 64 floats
 //   larger(a, b), largest(vectors)          of what has no sign
+//
+// One that kTakesShortWays has more: short_ways.h.
 
 #include <algorithm>
 #include <map>
@@ -41,8 +44,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "codegen/heaviest_level.h"
+#include "codegen/emit_prefetches.h"
+#include "codegen/emit_value.h"
+#include "codegen/level_work.h"
 #include "codegen/row_program.h"
+#include "codegen/short_ways.h"
 #include "tensor/house_math.h"
 
 namespace weft {
@@ -50,7 +56,10 @@ namespace weft {
 template <class Builder>
 class RowEmitter {
  public:
-  RowEmitter(const RowProgram& program, Builder& builder) : program_(program), builder_(builder) {}
+  RowEmitter(const RowProgram& program, Builder& builder) : program_(program), builder_(builder) {
+    if constexpr (Builder::kTakesShortWays)
+      if (builder.takes_short_ways()) ways_ = find_short_ways(program);
+  }
 
   void run() {
     builder_.begin(program_);
@@ -65,64 +74,80 @@ class RowEmitter {
   using Index = typename Builder::Index;
   using Variable = typename Builder::Variable;
 
-  struct Reduction {
-    int value;
-    std::vector<Variable> partial;  // 64 floats
-  };
-
   const RowValue& value_at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
-
-  // What a loop of this level does, over the groups or over the columns.
-  struct Work {
-    RowDomain domain;
-    std::vector<RowStore> stores;
-    std::vector<int> kept;
-    std::vector<int> maxima;  // of groups
-    std::vector<Reduction> reductions;
-    bool by_groups = false;
-    bool is_empty() const { return stores.empty() && kept.empty() && maxima.empty() && reductions.empty(); }
-  };
-
-  Work work_of_level(RowDomain domain) {
-    Work work{.domain = domain};
-    const auto takes = [&](int id) {
-      work.by_groups = work.by_groups || (domain == RowDomain::element && value_at(id).needs_group);
-    };
-    for (const RowStore& store : program_.stores) {
-      if (store.domain != domain || value_at(store.value).level != level_) continue;
-      work.stores.push_back(store);
-      takes(store.value);
-    }
-    for (int id = 0; id < static_cast<int>(program_.values.size()); ++id) {
-      const RowValue& value = value_at(id);
-      if (value.slot >= 0 && value.level == level_ && value.domain == domain && value.op != RowOp::group_max) {
-        work.kept.push_back(id);
-        takes(id);
-      }
-      if (!is_reduction(value.op) || value.level - 1 != level_ || domain != RowDomain::element) continue;
-      value.op == RowOp::group_max ? work.maxima.push_back(id) : work.reductions.push_back({id, {}});
-      takes(value.a);
-    }
-    work.by_groups = work.by_groups || !work.maxima.empty();
-    return work;
-  }
 
   void emit_level() {
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
       if (value_at(id).domain <= RowDomain::row && value_at(id).level == level_) one(id);
     for (const RowDomain domain : {RowDomain::group, RowDomain::element})
-      if (Work work = work_of_level(domain); !work.is_empty()) emit_loop(work);
+      if (const LevelWork work = work_of_level(program_, level_, domain); !work.is_empty()) emit_loop(work);
   }
 
-  void emit_loop(Work& work) {
+  void emit_loop(const LevelWork& work) {
     domain_ = work.domain;
-    for (Reduction& reduction : work.reductions) {
+    partial_.clear();
+    for (const int id : work.reductions) {
       const Value start = builder_.splat(builder_.constant(kNothing, false));
-      for (int i = 0; i < kHouseSumLanes / builder_.lanes(); ++i) reduction.partial.push_back(builder_.variable(start));
+      for (int i = 0; i < kHouseSumLanes / builder_.lanes(); ++i) partial_[id].push_back(builder_.variable(start));
     }
+    emit_turns_of_ways(work);
+    for (auto& [id, variables] : partial_) {
+      std::vector<Value> partial;
+      for (Variable& variable : variables) partial.push_back(builder_.get(variable));
+      const bool is_sum = value_at(id).op == RowOp::row_sum;
+      for (std::size_t i = 0; is_sum && comes_in_pairs() && i < partial.size(); i += 2)
+        std::tie(partial[i], partial[i + 1]) = builder_.joined_pairs(partial[i], partial[i + 1]);
+      ones_[id] = is_sum ? builder_.sum(partial) : builder_.largest(partial);
+    }
+  }
+
+  // A loop over the columns in fewer steps, and where it turns out that those were not enough, again in all of them.
+  void emit_turns_of_ways(const LevelWork& work) {
+    if constexpr (Builder::kTakesShortWays) {
+      if (ways_ && domain_ == RowDomain::element && level_ == ways_->level) {
+        if (ways_->early >= 0)
+          emit_turns({.kept = {{ways_->early, value_at(ways_->v).slot}}, .by_groups = work.by_groups});
+        largest_ = builder_.variable(builder_.splat(builder_.constant(kNothing, false)));
+        watched_ = builder_.pairs_variable();
+        is_short_ = true;
+        emit_turns(work);
+        is_short_ = false;
+        is_ordinary_ = builder_.are_ordinary(largest_, watched_);
+        if (ways_->roundings.empty()) return;
+        builder_.begin_if(is_ordinary_);
+        builder_.begin_else();
+        emit_turns(work);
+        return builder_.end_if();
+      }
+      if (ways_ && ways_->is_ordinary_f8 && domain_ == RowDomain::element && level_ == ways_->level + 1) {
+        builder_.begin_if(is_ordinary_);
+        is_short_ = true;
+        emit_turns(work);
+        is_short_ = false;
+        builder_.begin_else();
+        emit_turns(work);
+        return builder_.end_if();
+      }
+    }
+    emit_turns(work);
+  }
+
+  // Vectors of 8 lanes that give a whole vector of codes of a byte; wider ones fill one by two.
+  static constexpr std::int64_t kTwoPairs = 4;
+  bool stores_bytes(const LevelWork& work) const {
+    return builder_.lanes() * kTwoPairs == kPairedColumns &&
+           std::any_of(work.stores.begin(), work.stores.end(),
+                       [&](const RowStore& store) { return is_of_bytes(store); });
+  }
+  bool is_of_bytes(const RowStore& store) const {
+    return dtype_info(program_.buffers[static_cast<std::size_t>(store.buffer)].dtype).block_bytes == 1;
+  }
+  bool comes_in_pairs() const { return program_.in_pairs && domain_ == RowDomain::element; }
+
+  void emit_turns(const LevelWork& work) {
     const std::int64_t columns = domain_ == RowDomain::group ? program_.columns / program_.group : program_.columns;
-    const bool in_pairs = program_.in_pairs && domain_ == RowDomain::element;
-    const std::int64_t block = work.by_groups ? program_.group : (in_pairs ? 2 : 1) * builder_.lanes();
+    const std::int64_t together = comes_in_pairs() ? (stores_bytes(work) ? kTwoPairs : 2) : 1;
+    const std::int64_t block = work.by_groups ? program_.group : together * builder_.lanes();
     const std::int64_t wanted = work.reductions.empty() ? 4 * builder_.lanes() : kHouseSumLanes;
     const bool alone = domain_ == RowDomain::group || (work.by_groups && work.reductions.empty());
     const std::int64_t step = (alone ? block : std::lcm(block, wanted)) * program_.tuning.unroll;
@@ -135,28 +160,20 @@ class RowEmitter {
       emit_columns(work, builder_.at(0), whole, block);
     }
     if (whole < columns) emit_columns(work, builder_.at(whole), columns - whole, block);
-    for (Reduction& reduction : work.reductions) {
-      std::vector<Value> partial;
-      for (Variable& variable : reduction.partial) partial.push_back(builder_.get(variable));
-      const bool is_sum = value_at(reduction.value).op == RowOp::row_sum;
-      for (std::size_t i = 0; is_sum && in_pairs && i < partial.size(); i += 2)
-        std::tie(partial[i], partial[i + 1]) = builder_.joined_pairs(partial[i], partial[i + 1]);
-      ones_[reduction.value] = is_sum ? builder_.sum(partial) : builder_.largest(partial);
-    }
   }
 
   // What reductions begin with, and what they take from lanes beyond the row. Partial sums that began with 0 are never
   // -0, so that another 0 changes no bit; of what has no sign nothing is smaller.
   static constexpr float kNothing = 0.0f;
 
-  void emit_columns(Work& work, Index column, std::int64_t count, std::int64_t block) {
-    if (domain_ == RowDomain::element) prefetch(column, count);
+  void emit_columns(const LevelWork& work, Index column, std::int64_t count, std::int64_t block) {
+    if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count);
     for (std::int64_t offset = 0; offset < count; offset += block)
       emit_block(work, column, offset, std::min(block, count - offset));
   }
 
   // `count` columns from column + offset on: one group, or at most one vector or one pair.
-  void emit_block(Work& work, Index column, std::int64_t offset, std::int64_t count) {
+  void emit_block(const LevelWork& work, Index column, std::int64_t offset, std::int64_t count) {
     column_ = column;
     offset_ = offset;
     count_ = count;
@@ -167,15 +184,12 @@ class RowEmitter {
     const int vectors = vectors_of_block();
     for (const RowStore& store : work.stores) read_overwritten(store, vectors);
     for (const RowStore& store : work.stores) {
-      if (is_second_of_pair(work, store)) continue;
-      if (program_.in_pairs && domain_ == RowDomain::element) {
-        for (int i = 0; i < vectors; i += 2) {
-          const Value even = vector_code_for(store, i), odd = vector_code_for(store, i + 1);
-          builder_.store_pairs(store, column_, offset_ + i * lanes, even, odd, lanes);
-        }
+      if (work.is_second_of_pair(store)) continue;
+      if (comes_in_pairs()) {
+        emit_store_of_pairs(store, vectors);
         continue;
       }
-      const RowStore* second = second_of_pair(work, store);
+      const RowStore* second = work.second_of_pair(store);
       for (int i = 0; i < vectors; ++i) {
         const std::int64_t offset = offset_ + i * lanes;
         const Value first = vector_code_for(store, i);
@@ -186,49 +200,63 @@ class RowEmitter {
         }
       }
     }
-    for (int id : work.kept)
-      for (int i = 0; i < vectors; ++i)
-        builder_.store_slot(value_at(id).slot, column_, offset_ + i * lanes, vector(id, i));
-    for (int id : work.maxima) {
-      std::vector<Value> terms;
-      for (int i = 0; i < vectors; ++i) terms.push_back(vector(value_at(id).a, i));
-      builder_.store_one_of_slot(value_at(id).slot, column_, offset_, program_.group, builder_.largest(terms));
-    }
-    for (Reduction& reduction : work.reductions) {
+    for (const auto [id, slot] : work.kept)
+      for (int i = 0; i < vectors; ++i) builder_.store_slot(slot, column_, offset_ + i * lanes, vector(id, i));
+    for (int id : work.maxima) emit_maximum(id, vectors);
+    for (auto& [id, variables] : partial_) {
       for (int i = 0; i < vectors; ++i) {
-        Value term = vector(value_at(reduction.value).a, i);
+        Value term = vector(value_at(id).a, i);
         if (lanes_of(i) < lanes) term = builder_.first_lanes(term, lanes_of(i), kNothing);
-        const std::size_t at = static_cast<std::size_t>(offset_ / lanes + i) % reduction.partial.size();
-        Variable& partial = reduction.partial[at];
+        Variable& partial = variables[static_cast<std::size_t>(offset_ / lanes + i) % variables.size()];
         const Value before = builder_.get(partial);
-        const bool is_sum = value_at(reduction.value).op == RowOp::row_sum;
+        const bool is_sum = value_at(id).op == RowOp::row_sum;
         builder_.set(partial, is_sum ? builder_.binary(RowOp::add, before, term) : builder_.larger(before, term));
       }
     }
   }
 
-  // Levels one after another wait for memory when they begin to read and to write, which others would have time for:
-  // the first fetches what later ones write, the heaviest what the first reads of the next row. With two levels it
-  // costs more in the caches, a fifth of rms_norm in f32, than it brings beyond them, where those reach the copy
-  // without.
-  void prefetch(Index column, std::int64_t count) {
-    constexpr std::int64_t kCacheLine = 64;  // bytes
-    if (program_.levels < 3) return;
-    const auto lines = [&](int buffer, auto fetch) {
-      const RowBuffer& at = program_.buffers[static_cast<std::size_t>(buffer)];
-      const std::int64_t columns = kCacheLine / dtype_info(at.dtype).block_bytes;
-      for (std::int64_t offset = 0; offset < count; offset += columns)
-        if (at.row_stride > 0 && at.numbers < 0) fetch(offset);
-    };
-    if (level_ == 0)
-      for (const RowStore& store : program_.stores)
-        if (store.domain == RowDomain::element && value_at(store.value).level > 0 && store.placement == RowPlacement())
-          lines(store.buffer, [&](std::int64_t offset) { builder_.prefetch_store(store, column, offset); });
-    if (level_ == heaviest_level(program_))
-      for (const RowValue& value : program_.values)
-        if (value.op == RowOp::load && value.domain == RowDomain::element &&
-            program_.buffers[static_cast<std::size_t>(value.buffer)].placement == RowPlacement())
-          lines(value.buffer, [&](std::int64_t offset) { builder_.prefetch_next(value.buffer, column, offset); });
+  void emit_store_of_pairs(const RowStore& store, int vectors) {
+    const bool in_twos = is_of_bytes(store) && vectors % kTwoPairs == 0;
+    for (int i = 0; i < vectors; i += in_twos ? kTwoPairs : 2) {
+      const std::int64_t offset = offset_ + i * builder_.lanes();
+      if constexpr (Builder::kTakesShortWays) {
+        if (const int id = value_at(store.value).a; is_ordinary_f8(store)) {
+          builder_.store_ordinary_f8e4m3(store, column_, offset,
+                                         {vector(id, i), vector(id, i + 1), vector(id, i + 2), vector(id, i + 3)});
+          continue;
+        }
+      }
+      const Value even = vector_code_for(store, i), odd = vector_code_for(store, i + 1);
+      if (in_twos) {
+        builder_.store_two_pairs(store, column_, offset,
+                                 {even, odd, vector_code_for(store, i + 2), vector_code_for(store, i + 3)});
+      } else {
+        builder_.store_pairs(store, column_, offset, even, odd, builder_.lanes());
+      }
+    }
+  }
+  // In a loop that takes short ways.
+  bool is_ordinary_f8(const RowStore& store) const {
+    const RowValue& value = value_at(store.value);
+    return is_short_ && value.op == RowOp::convert && value.is_plain && value.dtype == DType::f8e4m3 &&
+           value_at(value.a).op == RowOp::short_quotient &&
+           program_.buffers[static_cast<std::size_t>(store.buffer)].dtype == value.dtype;
+  }
+
+  void emit_maximum(int id, int vectors) {
+    std::vector<Value> terms;
+    for (int i = 0; i < vectors; ++i) terms.push_back(vector(value_at(id).a, i));
+    if constexpr (Builder::kTakesShortWays) {
+      if (is_short_) {
+        for (std::size_t i = 1; i < terms.size(); ++i) terms[0] = builder_.larger(terms[0], terms[i]);
+        terms.resize(1);
+        builder_.set(largest_, builder_.larger(builder_.get(largest_), terms[0]));
+        for (const int w : ways_->watched)
+          for (int i = 0; i < vectors; i += 2)
+            builder_.watch_pairs(watched_, value_at(w).buffer, column_, offset_ + i * builder_.lanes());
+      }
+    }
+    builder_.store_one_of_slot(value_at(id).slot, column_, offset_, program_.group, builder_.largest(terms));
   }
 
   // What lies where a store may write is read before anything is written.
@@ -237,21 +265,6 @@ class RowEmitter {
     if (over < 0) return;
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
       for (int i = 0; i < vectors && value_at(id).op == RowOp::load && value_at(id).buffer == over; ++i) vector(id, i);
-  }
-
-  // Two stores that fill every other place each are one of pairs.
-  static bool is_pair(const RowStore& first, const RowStore& second) {
-    return first.buffer == second.buffer && first.placement == second.placement && first.placement.stride == 2 &&
-           second.offset == first.offset + 1;
-  }
-  static const RowStore* second_of_pair(const Work& work, const RowStore& first) {
-    for (const RowStore& store : work.stores)
-      if (is_pair(first, store)) return &store;
-    return nullptr;
-  }
-  static bool is_second_of_pair(const Work& work, const RowStore& second) {
-    return std::any_of(work.stores.begin(), work.stores.end(),
-                       [&](const RowStore& store) { return is_pair(store, second); });
   }
 
   int vectors_of_block() const { return static_cast<int>((count_ + builder_.lanes() - 1) / builder_.lanes()); }
@@ -305,6 +318,10 @@ class RowEmitter {
       made = builder_.load_slot(value.slot, column_, offset);
     } else if (value.op == RowOp::load) {
       made = decoded(value.buffer, code(id, i));
+    } else if (is_short_ && level_ == ways_->level && id == ways_->early) {
+      made = builder_.load_slot(value_at(ways_->v).slot, column_, offset);
+    } else if (is_short_ && level_ == ways_->level && ways_->roundings.count(id) != 0) {
+      if constexpr (Builder::kTakesShortWays) made = builder_.short_bf16(ways_->roundings.at(id), vector(value.a, i));
     } else if (value.op == RowOp::convert) {
       made = builder_.decode(value.dtype, code(id, i));
     } else {
@@ -318,7 +335,7 @@ class RowEmitter {
     if (const auto known = codes_.find({id, i}); known != codes_.end()) return known->second;
     const RowValue& value = value_at(id);
     Value made{};
-    if (value.op == RowOp::load && program_.in_pairs && domain_ == RowDomain::element) {
+    if (value.op == RowOp::load && comes_in_pairs()) {
       const int even = i / 2 * 2;
       std::tie(codes_[{id, even}], codes_[{id, even + 1}]) =
           builder_.load_pairs(value.buffer, column_, offset_ + even * builder_.lanes());
@@ -326,14 +343,10 @@ class RowEmitter {
     } else if (value.op == RowOp::load) {
       made = builder_.load(value.buffer, column_, offset_ + i * builder_.lanes(), lanes_of(i));
     } else {
-      made = encoded(value, vector(value.a, i));
+      made = emit_codes(builder_, value, vector(value.a, i));
     }
     codes_[{id, i}] = made;
     return made;
-  }
-
-  Value encoded(const RowValue& convert, Value floats) {
-    return convert.is_plain ? builder_.encode_plain(convert.dtype, floats) : builder_.encode(convert.dtype, floats);
   }
 
   Value decoded(int buffer, Value codes) {
@@ -355,32 +368,7 @@ class RowEmitter {
 
   template <class Operand>
   Value compute(const RowValue& value, Operand operand) {
-    switch (value.op) {
-      case RowOp::constant:
-        return builder_.constant(value.number, value.is_wide);
-      case RowOp::convert:
-        return builder_.decode(value.dtype, encoded(value, operand(value.a)));
-      case RowOp::replace_nan:
-        return builder_.binary(value.op, operand(value.a), builder_.constant(value.number, false));
-      case RowOp::replace_zero: {
-        const Value a = operand(value.a), b = operand(value.b);
-        return builder_.replace_zero(a, static_cast<float>(value.number), b);
-      }
-      case RowOp::select_at_most: {
-        const Value a = operand(value.a), b = operand(value.b), c = operand(value.c);
-        return builder_.select_at_most(a, static_cast<float>(value.number), b, c);
-      }
-      case RowOp::quotient:
-      case RowOp::short_quotient: {
-        const Value a = operand(value.a), b = operand(value.b), c = operand(value.c);
-        return builder_.ternary(value.op, a, b, c);
-      }
-      default:
-        break;
-    }
-    const Value a = operand(value.a);
-    return row_op_operands(value.op) == 1 ? builder_.unary(value.op, a)
-                                          : builder_.binary(value.op, a, operand(value.b));
+    return emit_value(builder_, value, operand);
   }
 
   const RowProgram& program_;
@@ -388,6 +376,12 @@ class RowEmitter {
   int level_ = 0;
   RowDomain domain_ = RowDomain::element;  // of the loop at hand
   std::map<int, Value> ones_;
+  std::map<int, std::vector<Variable>> partial_;  // 64 floats, by reduction of rows
+  // short_ways.h
+  std::optional<ShortWays> ways_;
+  bool is_short_ = false;  // whether the loop at hand takes them
+  Variable largest_{}, watched_{};
+  Value is_ordinary_{};
   // The block at hand.
   Index column_{};
   std::int64_t offset_ = 0;

@@ -17,7 +17,8 @@ namespace weft {
 struct LlvmRequest {
   const RowProgram& program;  // finished
   CpuFeatures features = CpuFeatures::baseline;
-  std::string dump_folder;  // for the text of the program, if it is the last that LLVM sees
+  std::string dump_folder;  // for the two texts, if the program is the last that LLVM sees
+  std::string graph = {};   // the text of the graph that it was made from; "" where there is none
 };
 
 // A relocatable ELF object that defines a RowFunction of the program's name. On failure false, and why. Where LLVM ends

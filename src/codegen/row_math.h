@@ -107,22 +107,46 @@ static inline std::uint16_t encode_plain_bf16(float a) {
   const std::uint32_t bits = bits_of_float(a);
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
+// The bf16 nearest to `a`, ties to even, where |a| is 0 or in [2^-126, 2^111): Veltkamp's splitting. Of less than
+// 2^-126 it gives a number of the same sign that is at most 2^-126; from 2^111 on NaN, as of a NaN.
+static inline float row_split_bf16(float a) {
+  const float far = a * 65537.0f;
+  return far - (far - a);
+}
+// The same where `a` has at most 16 significant bits, as a product of two bf16, but for the sign of 0: of a number
+// m * 2^e, m < 2^16, the sum of m * 2^16 and m is rounded to a multiple of 2^8, of which m * 2^16 is one.
+static inline float row_product_bf16(float a) {
+#ifdef WEFT_FUSES_MULTIPLY_ADD
+  return __builtin_fmaf(a, -65536.0f, a * 65537.0f);
+#else
+  return row_split_bf16(a);
+#endif
+}
+// The same where `a` is not in the middle of two bf16; infinite from 2^128 on.
+static inline float row_half_up_bf16(float a) { return float_of_bits((bits_of_float(a) + 0x8000u) & 0xffff0000u); }
 static inline std::uint8_t encode_f8e4m3(float a) { return f32_to_f8e4m3(a); }
 static inline std::uint8_t encode_f8e4m3fnuz(float a) { return f32_to_f8e4m3fnuz(a); }
 static inline std::uint8_t encode_f8e5m2(float a) { return f32_to_f8e5m2(a); }
-// Of |a| below 464 or NaN. The sum with 2^20 times the power of two below |a|, or with 2^14 below 2^-6, has the
-// multiple of the code's last place in its low bits, and beside it 56, as the biases of both exponents want it modulo
-// 128; the exponent comes from the power. The kernels' way is the same (kernels/cpu/lib/fp8_tail.h).
-static inline std::uint8_t encode_plain_f8e4m3(float a) {
-  const std::uint32_t bits = bits_of_float(a), magnitude = bits & kFloatMagnitude, exponent = bits & kFloatInfinity;
+// The low 7 bits are the code of a number in [0, 464). The sum with 2^20 times the power of two below it, or with 2^14
+// below 2^-6, has the multiple of the code's last place in its low bits, and beside it 56, as the biases of both
+// exponents want it modulo 128; the exponent comes from the power. The kernels' way is the same
+// (kernels/cpu/lib/fp8_tail.h).
+static inline std::uint32_t ordinary_f8e4m3(float magnitude) {
+  const std::uint32_t exponent = bits_of_float(magnitude) & kFloatInfinity;
   constexpr std::uint32_t kLeast = 0x3c800000u;  // 2^-6
   const std::uint32_t power = exponent > kLeast ? exponent : kLeast;
 #ifdef WEFT_FUSES_MULTIPLY_ADD
-  const float sum = __builtin_fmaf(float_of_bits(power), 0x1.00007p+20f, float_of_bits(magnitude));
+  const float sum = __builtin_fmaf(float_of_bits(power), 0x1.00007p+20f, magnitude);
 #else
-  const float sum = float_of_bits(power) * 0x1.00007p+20f + float_of_bits(magnitude);
+  const float sum = float_of_bits(power) * 0x1.00007p+20f + magnitude;
 #endif
-  const std::uint32_t code = magnitude > kFloatInfinity ? 0x7fu : bits_of_float(sum) + (power >> 20);
+  return bits_of_float(sum) + (power >> 20);
+}
+// Of |a| below 464 or NaN. Comparing integers that have no sign as if they had one takes one step less.
+static inline std::uint8_t encode_plain_f8e4m3(float a) {
+  const std::uint32_t bits = bits_of_float(a), magnitude = bits & kFloatMagnitude;
+  const bool is_nan = static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(kFloatInfinity);
+  const std::uint32_t code = is_nan ? 0x7fu : ordinary_f8e4m3(float_of_bits(magnitude));
   return static_cast<std::uint8_t>((code & 0x7fu) | (bits >> 24 & 0x80u));
 }
 static inline float decode_f16(std::uint16_t code) { return f16_to_f32(code); }

@@ -59,9 +59,6 @@ const RowOpFacts& facts_of(RowOp op) { return kRowOps[static_cast<std::size_t>(o
 // What is computed again in a later level rather than kept in scratch: loading a float takes as long.
 constexpr int kRecomputedCost = 2;
 
-// Lanes of two of the widest vectors.
-constexpr std::int64_t kPairOfVectors = 32;
-
 std::string_view row_domain_text(RowDomain domain) {
   constexpr std::string_view kTexts[] = {"const", "row", "group", "elem"};
   return kTexts[static_cast<std::size_t>(domain)];
@@ -115,12 +112,12 @@ bool lies_plainly(const RowBuffer& buffer, std::int64_t columns) {
 // than a vector that is made narrower. All elements that are read and written have to be no wider, and lie in whole
 // pairs of vectors.
 bool comes_in_pairs(const RowProgram& program) {
-  bool has_bf16 = false, fits = program.columns % kPairOfVectors == 0 && program.group % kPairOfVectors == 0;
+  bool has_bf16 = false, fits = program.columns % kPairedColumns == 0 && program.group % kPairedColumns == 0;
   const auto look_at = [&](RowDomain domain, DType dtype, const RowPlacement& placement) {
     if (domain != RowDomain::element) return;
     has_bf16 = has_bf16 || dtype == DType::bf16;
     fits = fits && (dtype == DType::bf16 || dtype_info(dtype).block_bytes == 1) && placement.stride == 1 &&
-           placement.run % kPairOfVectors == 0;
+           placement.run % kPairedColumns == 0;
   };
   const auto buffer = [&](int id) -> const RowBuffer& { return program.buffers[static_cast<std::size_t>(id)]; };
   for (const RowValue& value : program.values)

@@ -136,6 +136,9 @@ struct RowTuning {
 // parts, a row for each part.
 using RowFunction = void(void* const* buffers, std::int64_t row_begin, std::int64_t row_end, std::int64_t row_count);
 
+// Lanes of two of the widest vectors: programs whose columns come in pairs have whole ones of so many.
+inline constexpr std::int64_t kPairedColumns = 32;
+
 // What the names of all functions begin with.
 inline constexpr std::string_view kRowFunctionPrefix = "rows_";
 

@@ -1,5 +1,6 @@
 #include "codegen/row_text.h"
 
+#include <array>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -37,6 +38,7 @@ class TextBuilder {
     std::int64_t number = 0;
   };
   using Variable = std::string;
+  static constexpr bool kTakesShortWays = false;
 
   explicit TextBuilder(int lanes) : lanes_(lanes) {}
   std::string take() { return std::move(text_); }
@@ -126,6 +128,11 @@ class TextBuilder {
                    const Value& second, int count) {
     line("store_pairs(b{} + {}, {}, {}, {});", store.buffer, place_text(store.placement, index, offset, store.offset),
          first.text, second.text, count);
+  }
+  void store_two_pairs(const RowStore& store, const Index& index, std::int64_t offset,
+                       const std::array<Value, 4>& codes) {
+    store_pairs(store, index, offset, codes[0], codes[1], lanes_);
+    store_pairs(store, index, offset + 2 * lanes_, codes[2], codes[3], lanes_);
   }
   std::pair<Value, Value> load_pairs(int buffer, const Index& index, std::int64_t offset) {
     const RowPlacement& placement = program_->buffers[static_cast<std::size_t>(buffer)].placement;

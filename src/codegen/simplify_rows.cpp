@@ -14,6 +14,7 @@ class Simplification {
   explicit Simplification(RowProgram& program) : program_(program) {}
 
   void run() {
+    leave_out_repeated_conversions();
     count_uses();
     for (RowValue& value : program_.values) find_silu(value);
     for (RowValue& value : program_.values) find_short_silu(value);
@@ -27,6 +28,20 @@ class Simplification {
   RowValue& at(int id) { return program_.values[static_cast<std::size_t>(id)]; }
   bool is(int id, RowOp op) { return id >= 0 && at(id).op == op; }
   bool is_constant(int id, double number) { return is(id, RowOp::constant) && at(id).number == number; }
+
+  // What has been rounded to a dtype is one of its numbers, and a NaN the one it makes of all.
+  void leave_out_repeated_conversions() {
+    std::vector<int> same(program_.values.size());  // which value stands for it
+    for (int id = 0; id < static_cast<int>(same.size()); ++id) {
+      RowValue& value = at(id);
+      for (int* operand : {&value.a, &value.b, &value.c})
+        if (*operand >= 0) *operand = same[static_cast<std::size_t>(*operand)];
+      const bool is_repeated =
+          value.op == RowOp::convert && is(value.a, RowOp::convert) && at(value.a).dtype == value.dtype;
+      same[static_cast<std::size_t>(id)] = is_repeated ? value.a : id;
+    }
+    for (RowStore& store : program_.stores) store.value = same[static_cast<std::size_t>(store.value)];
+  }
 
   void count_uses() {
     uses_.assign(program_.values.size(), 0);

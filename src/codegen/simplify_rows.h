@@ -4,6 +4,7 @@
 //
 //   x / (1 + exp(-x))                    a divisor of its own, in fewer steps
 //   the same, of bf16 and rounded to it  a divisor that is only as exact as bf16 needs it
+//   a conversion of the same conversion  once
 //   round(x) as bf16                     fewer steps where no NaN can carry
 //   x / scale as codes, by the largest   products with the reciprocal, and no limits where the quotient keeps them
 //   limits and rounding before codes     a conversion in fewer steps

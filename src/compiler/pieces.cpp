@@ -79,13 +79,15 @@ PieceSchedules generate_pieces(const Graph& split, const Context& context, Token
     if (is_eager_piece(context.options, split.name, name)) code.schedule = schedule_as_written(*code.graph);
   if (context.options.require_codegen) refuse_what_is_left(split, schedules);
   std::vector<const RowProgram*> programs;
+  std::vector<const Graph*> graphs;
   for (auto& [name, code] : schedules)
     for (RowRegion& region : code.schedule.regions) {
       region.program = context.size_tuning.tuned(region.program, range);
       programs.push_back(&region.program);
+      graphs.push_back(code.graph.get());
     }
   if (programs.empty()) return schedules;
-  const std::string problem = context.generated->compile(programs, context);
+  const std::string problem = context.generated->compile(programs, context, graphs);
   if (problem.empty()) return schedules;
   USER_CHECK(!context.options.require_codegen, "[--require-codegen] no code can be generated: {}", problem);
   context.generated->warn_once(std::cerr, problem);

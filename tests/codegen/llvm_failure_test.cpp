@@ -2,16 +2,22 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include "base/files.h"
 #include "base/shared_library.h"
 #include "codegen/compile_rows.h"
 #include "codegen/llvm_library.h"
+#include "compiler/context.h"
+#include "compiler/generated_kernels.h"
+#include "ir/parse.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/test_context.h"
 
 namespace weft::llvm_failure_test {
 
@@ -21,12 +27,14 @@ constexpr bool kSanitizerTakesSignals = true;
 constexpr bool kSanitizerTakesSignals = false;
 #endif
 
-RowProgram doubled() {
+// x + x, or x so many times.
+RowProgram doubled(int times = 2) {
   RowProgram program;
   program.columns = 8;
   program.buffers = {{.dtype = DType::f32, .row_stride = 8}, {.dtype = DType::f32, .is_output = true, .row_stride = 8}};
   const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
-  const int sum = program.add({.op = RowOp::add, .domain = RowDomain::element, .a = x, .b = x});
+  int sum = x;
+  for (int i = 1; i < times; ++i) sum = program.add({.op = RowOp::add, .domain = RowDomain::element, .a = sum, .b = x});
   program.stores.push_back({.buffer = 1, .value = sum});
   program.finish();
   return program;
@@ -39,7 +47,7 @@ void break_compiler(LlvmBreak how, const std::string& folder, bool in_a_worker) 
   LlvmBreaker* breaker = library ? library->find<LlvmBreaker>(kLlvmBreakSymbol) : nullptr;
   if (breaker == nullptr) std::_Exit(1);
   const RowProgram program = doubled();
-  const auto call = [&] { breaker({program, CpuFeatures::baseline, folder}, how); };
+  const auto call = [&] { breaker({program, CpuFeatures::baseline, folder, "graph g() {}\n"}, how); };
   if (in_a_worker) {
     std::thread(call).join();
   } else {
@@ -81,23 +89,26 @@ class LlvmFailure : public testing::TestWithParam<LlvmBreak> {
 };
 using LlvmFailureDeathTest = LlvmFailure;
 
-TEST_P(LlvmFailureDeathTest, LeavesTheProgramAndStatus3) {
+TEST_P(LlvmFailureDeathTest, LeavesTheProgramItsGraphAndStatus3) {
   for (const bool in_a_worker : {false, true}) {
     const ParentFolder folder;
     EXPECT_EXIT(break_compiler(GetParam(), folder.path(), in_a_worker), testing::ExitedWithCode(3),
-                "LLVM cannot go on with rows_.*: .*; its row program is in " + folder.path() + "/rows_.*");
+                "LLVM cannot go on with rows_.*: .*; its row program is in " + folder.path() +
+                    "/rows_.*\\.rows; the graph it was made from is in " + folder.path() + "/rows_.*\\.graph");
     int files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
       ++files;
-      EXPECT_EQ(read_file(entry.path(), 1 << 20), doubled().text());
+      const bool is_graph = entry.path().extension() == ".graph";
+      EXPECT_EQ(read_file(entry.path(), 1 << 20), is_graph ? "graph g() {}\n" : doubled().text());
     }
-    EXPECT_EQ(files, 1);
+    EXPECT_EQ(files, 2);
   }
 }
 
-TEST_P(LlvmFailureDeathTest, SaysTheProgramWhereNoFileCanBe) {
+TEST_P(LlvmFailureDeathTest, SaysBothWhereNoFileCanBe) {
   EXPECT_EXIT(break_compiler(GetParam(), "/nonexistent", false), testing::ExitedWithCode(3),
-              "could not be written to /nonexistent/rows_.*:\nrows columns=8");
+              "could not be written to /nonexistent/rows_[^\n]*\\.rows:\nrows columns=8(.|\n)*"
+              "could not be written to /nonexistent/rows_[^\n]*\\.graph:\ngraph g");
 }
 
 std::string name_of(const testing::TestParamInfo<LlvmBreak>& instance) {
@@ -109,6 +120,50 @@ INSTANTIATE_TEST_SUITE_P(Every, LlvmFailureDeathTest,
                          testing::Values(LlvmBreak::fatal_error, LlvmBreak::bad_address, LlvmBreak::stack_overflow,
                                          LlvmBreak::abort),
                          name_of);
+
+// A program whose values wait for one another in too long a chain for the thread that compiles it, as those of a
+// model's pieces are compiled.
+void generate_on_a_small_stack(const std::string& folder) {
+  constexpr std::size_t kStackBytes = std::size_t{128} << 10;
+  constexpr int kChain = 5000;
+  const auto context = test_context("host", 1);
+  context->options.debug_dump_path = folder;
+  if (row_compiler_text().empty()) std::_Exit(1);  // opened here, where there is stack
+  const auto graph =
+      parse_graph("graph doubles(%x: f32[s0, 8]) stage=lowered where s0 in [1, 8] {\n  return %x\n}\n", context->ops);
+  const RowProgram program = doubled(kChain);
+  std::function<void()> work = [&] {
+    const RowProgram* programs[] = {&program};
+    const Graph* graphs[] = {graph.get()};
+    context->generated->compile(programs, *context, graphs);
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread;
+  const auto call = [](void* function) -> void* {
+    (*static_cast<std::function<void()>*>(function))();
+    return nullptr;
+  };
+  if (pthread_create(&thread, &attributes, call, &work) != 0) std::_Exit(1);
+  pthread_join(thread, nullptr);
+  std::_Exit(0);
+}
+
+TEST(LlvmFailureOfAPieceDeathTest, LeavesItsGraph) {
+  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  if (kSanitizerTakesSignals) GTEST_SKIP() << "a sanitizer looks at the stack itself";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const ParentFolder folder;
+  EXPECT_EXIT(generate_on_a_small_stack(folder.path()), testing::ExitedWithCode(3), "the graph it was made from is in");
+  int graphs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    if (entry.path().extension() == ".graph") {
+      ++graphs;
+      EXPECT_EQ(read_file(entry.path(), 1 << 20).rfind("graph doubles(%x: f32[s0, 8])", 0), 0u);
+    }
+  EXPECT_EQ(graphs, 1);
+}
 
 // What happens outside LLVM is not LLVM's, although it was there before.
 TEST(AfterLlvmDeathTest, AbortIsAbort) {

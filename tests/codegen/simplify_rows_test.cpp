@@ -66,6 +66,33 @@ TEST(SimplifyRows, KeepsADivisorThatIsUsedOtherwise) {
   EXPECT_EQ(other.simplified().find("silu"), std::string::npos);
 }
 
+TEST(SimplifyRows, ConvertsOnce) {
+  OneInput rows(DType::bf16);
+  const int once = rows.convert(rows.add({.op = RowOp::neg, .a = 0}));
+  rows.store(rows.convert(rows.convert(once)));
+  rows.store(rows.convert(rows.convert(once, DType::f16)));
+  EXPECT_EQ(rows.simplified(),
+            "  v0 elem = load 0\n  v1 elem = neg v0\n  v2 elem = convert v1 bf16\n  v3 elem = convert v2 f16\n"
+            "  v4 elem = convert v3 bf16\n");
+}
+
+// Which needs that each number of a dtype is its own code's, and that it has one code of NaN for those it makes.
+TEST(SimplifyRows, WhatWasConvertedHasItsCode) {
+  const auto check = [](auto encode, auto decode, std::uint32_t codes) {
+    for (std::uint32_t code = 0; code < codes; ++code) {
+      const auto made = encode(decode(static_cast<decltype(encode(0.0f))>(code)));
+      ASSERT_EQ(encode(decode(made)), made) << code;
+    }
+  };
+  check(encode_bf16, decode_bf16, 0x10000);
+  check(encode_f16, decode_f16, 0x10000);
+  check(encode_i8, decode_i8, 0x100);
+  check(encode_u8, decode_u8, 0x100);
+  check(encode_f8e4m3, decode_f8e4m3, 0x100);
+  check(encode_f8e4m3fnuz, decode_f8e4m3fnuz, 0x100);
+  check(encode_f8e5m2, decode_f8e5m2, 0x100);
+}
+
 TEST(SimplifyRows, NeedsLessOfSiluThatIsRoundedToBfloat) {
   for (const bool is_kept : {false, true}) {
     OneInput rows(DType::bf16);

@@ -53,7 +53,7 @@ int run_out_of_stack(volatile int* depth) {
 
 extern "C" __attribute__((visibility("default"))) void weft_llvm_break(const weft::LlvmRequest& request,
                                                                        weft::LlvmBreak how) {
-  const weft::LastWords words(request.program, request.dump_folder);
+  const weft::LastWords words(request);
   switch (how) {
     case weft::LlvmBreak::fatal_error:
       return weft::select_what_there_is_not();

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include <fmt/core.h>
+#include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
@@ -103,6 +104,13 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
     LlvmBuilder builder(module.get(), vector_lanes(request.features), request.features >= CpuFeatures::avx2);
     RowEmitter<LlvmBuilder>(request.program, builder).run();
   }
+  // LLVM compiles operations of operands that do not fit them, to something.
+  if (LLVMVerifyFunction(LLVMGetNamedFunction(module.get(), request.program.name().c_str()), LLVMReturnStatusAction)) {
+    char* reason = nullptr;
+    LLVMVerifyModule(module.get(), LLVMReturnStatusAction, &reason);
+    problem = taken(reason);
+    return false;
+  }
 
   LLVMTargetRef llvm_target = nullptr;
   char* message = nullptr;
@@ -145,7 +153,7 @@ WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vect
   using namespace weft;
   static const bool once = (initialize(), true);
   static_cast<void>(once);
-  const LastWords words(request.program, request.dump_folder);
+  const LastWords words(request);
   bool is_made = false;
   // No exception leaves: the caller is another library.
   try {

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 #include <string_view>
 
@@ -60,14 +61,16 @@ void LastWords::end(const Words& words, std::string_view reason) {
   // What several threads come to at once, one says.
   static std::atomic_flag is_ending;
   while (is_ending.test_and_set()) ::pause();
-  const bool is_kept = write_new_file(words.path.c_str(), words.text);
-  for (const std::string_view part :
-       {std::string_view("weft: [codegen] LLVM cannot go on with "), std::string_view(words.function),
-        std::string_view(": "), reason, std::string_view("; its row program "),
-        is_kept ? std::string_view("is in ") : std::string_view("could not be written to "),
-        std::string_view(words.path), is_kept ? std::string_view("\n") : std::string_view(":\n"),
-        is_kept ? std::string_view() : std::string_view(words.text)})
-    write_all(STDERR_FILENO, part);
+  const auto say = [](std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) write_all(STDERR_FILENO, part);
+  };
+  say({"weft: [codegen] LLVM cannot go on with ", words.function, ": ", reason});
+  for (const File& file : words.files) {
+    const bool is_kept = write_new_file(file.path.c_str(), file.text);
+    say({"; ", file.what, is_kept ? " is in " : " could not be written to ", file.path});
+    if (!is_kept) say({":\n", file.text});
+  }
+  say({"\n"});
   ::_exit(3);
 }
 
@@ -97,11 +100,11 @@ void LastWords::install_handlers() {
   for (std::size_t i = 0; i < kCaught.size(); ++i) ::sigaction(kCaught[i].signal, &action, &previous_actions[i]);
 }
 
-LastWords::LastWords(const RowProgram& program, const std::string& folder)
-    : stack_(std::make_unique_for_overwrite<std::byte[]>(kStackBytes)) {
-  words_.function = program.name();
-  words_.text = program.text();
-  words_.path = fmt::format("{}/{}-{}.rows", folder, words_.function, ::getpid());
+LastWords::LastWords(const LlvmRequest& request) : stack_(std::make_unique_for_overwrite<std::byte[]>(kStackBytes)) {
+  words_.function = request.program.name();
+  const std::string path = fmt::format("{}/{}-{}", request.dump_folder, words_.function, ::getpid());
+  words_.files.push_back({"its row program", path + ".rows", request.program.text()});
+  if (!request.graph.empty()) words_.files.push_back({"the graph it was made from", path + ".graph", request.graph});
   const stack_t stack = {.ss_sp = stack_.get(), .ss_flags = 0, .ss_size = kStackBytes};
   ::sigaltstack(&stack, &previous_stack_);
   {

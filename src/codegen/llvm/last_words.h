@@ -2,7 +2,8 @@
 
 // What a fatal error inside LLVM leaves behind: LLVM ends the process, as it would by a signal where it crashes, and
 // what it was compiling would be lost. Between the constructor and the destructor of LastWords such an end, in this
-// thread, is status 3 instead, after the row program is in a file and a line on standard error says where, and why.
+// thread, is status 3 instead, after the row program and the graph it was made from are in files and a line on standard
+// error says where, and why.
 //
 // A crash of another thread stays what it was.
 
@@ -10,23 +11,30 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <signal.h>
 
-#include "codegen/row_program.h"
+#include "codegen/llvm_library.h"
 
 namespace weft {
 
 class LastWords {
  public:
-  // The file is made in the folder when it comes to that; where it cannot be, the program goes to standard error.
-  LastWords(const RowProgram& program, const std::string& folder);
+  // The files are made in the request's folder when it comes to that; where they cannot be, standard error gets what
+  // they would hold.
+  explicit LastWords(const LlvmRequest& request);
   ~LastWords();
   LastWords(const LastWords&) = delete;
 
  private:
+  struct File {
+    std::string_view what;
+    std::string path, text;
+  };
   struct Words {
-    std::string function, text, path;
+    std::string function;
+    std::vector<File> files;
   };
   [[noreturn]] static void end(const Words& words, std::string_view reason);
   static void on_fatal_error(const char* reason);

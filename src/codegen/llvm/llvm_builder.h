@@ -3,6 +3,7 @@
 // The Builder (codegen/emit.h) that makes LLVM's intermediate code, through LLVM's C interface. Arithmetic carries no
 // fast-math flag: each operation rounds where the row program has it.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <llvm-c/Core.h>
 
 #include "codegen/row_program.h"
+#include "codegen/short_ways.h"
 
 namespace weft {
 
@@ -51,6 +53,7 @@ class LlvmBuilder {
   Value load(int buffer, Index index, std::int64_t offset, int count);
   void store(const RowStore& store, Index index, std::int64_t offset, Value codes, int count);
   void store_pairs(const RowStore& store, Index index, std::int64_t offset, Value first, Value second, int count);
+  void store_two_pairs(const RowStore& store, Index index, std::int64_t offset, const std::array<Value, 4>& codes);
   std::pair<Value, Value> load_pairs(int buffer, Index index, std::int64_t offset);
   std::pair<Value, Value> joined_pairs(Value even, Value odd);
   void prefetch_next(int buffer, Index index, std::int64_t offset);
@@ -71,11 +74,28 @@ class LlvmBuilder {
   Value larger(Value a, Value b);
   Value largest(const std::vector<Value>& vectors);
 
+  // Short ways are those of AVX2: with wider vectors rounding takes fewer steps as it is.
+  static constexpr bool kTakesShortWays = true;
+  bool takes_short_ways() const { return lanes_ == 8; }
+  Value short_bf16(ShortRounding rounding, Value floats);
+  void store_ordinary_f8e4m3(const RowStore& store, Index index, std::int64_t offset,
+                             const std::array<Value, 4>& floats);
+  Variable pairs_variable();
+  void watch_pairs(Variable variable, int buffer, Index index, std::int64_t offset);
+  Value are_ordinary(Variable largest, Variable watched);
+  void begin_if(Value truth);
+  void begin_else();
+  void end_if();
+
  private:
   struct Loop {
     LLVMBasicBlockRef head, exit;
     LLVMValueRef index;
     std::int64_t step;
+  };
+
+  struct Branch {
+    LLVMBasicBlockRef otherwise, after;
   };
 
   Value encode_plain_bf16(Value floats);
@@ -107,6 +127,15 @@ class LlvmBuilder {
   LLVMValueRef slot_address(int slot, Index index, std::int64_t offset, std::int64_t divisor = 1);
   // Codes of `even` and `odd` in turn, as halves of integers of twice their width.
   LLVMValueRef words_of_pairs(LLVMValueRef even, LLVMValueRef odd, unsigned bits);
+  // 16 elements of 16 bits: the low halves of `even` and `odd` words in turn; the high halves.
+  LLVMValueRef low_halves(LLVMValueRef even, LLVMValueRef odd);
+  LLVMValueRef high_halves(LLVMValueRef even, LLVMValueRef odd);
+  // 32 codes of two vectors of 16 elements whose low bytes they are; bytes with the signs of 32 elements.
+  LLVMValueRef bytes_of(LLVMValueRef first, LLVMValueRef second, unsigned bits);
+  LLVMValueRef word_vector(unsigned number);
+  // Codes that come of words.
+  bool is_of_words(LLVMValueRef codes) const;
+  void store_bytes(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef bytes);
   LLVMValueRef half(LLVMValueRef vector, unsigned from, unsigned width);
   // Lanes of a and b, numbered one after another.
   LLVMValueRef shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<int>& lanes);
@@ -127,6 +156,7 @@ class LlvmBuilder {
   std::vector<LLVMValueRef> rows_;  // by buffer: where this row begins
   LLVMValueRef scratch_ = nullptr;
   std::vector<Loop> loops_;
+  std::vector<Branch> branches_;
 };
 
 }  // namespace weft

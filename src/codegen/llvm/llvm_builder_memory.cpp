@@ -127,10 +127,6 @@ void LlvmBuilder::store_pairs(const RowStore& store, Index index, std::int64_t o
 
 LLVMValueRef LlvmBuilder::words_of_pairs(LLVMValueRef even, LLVMValueRef odd, unsigned bits) {
   const auto count = static_cast<unsigned>(lanes_);
-  // Codes that were loaded are of shorter words.
-  const auto is_of_words = [&](LLVMValueRef codes) {
-    return LLVMIsATruncInst(codes) != nullptr && LLVMTypeOf(LLVMGetOperand(codes, 0)) == words_;
-  };
   if (bits == 8 && lanes_ == 16 && is_of_words(even) && is_of_words(odd)) {
     // Of 32-bit words, which are made narrower together: an intrinsic, or both would be on their own before.
     const LLVMValueRef high = LLVMBuildShl(builder_, LLVMGetOperand(odd, 0), splat(LLVMConstInt(word_, 8, false)), "");

@@ -50,6 +50,24 @@ WEFT_EXPORT Words weft_to_plain_f8e4m3_v(Floats a) {
   return y.vector();
 }
 
+// As a short way takes them (codegen/short_ways.h).
+WEFT_EXPORT Words weft_ordinary_f8e4m3_v(Floats a) {
+  const FloatLanes x = FloatLanes::of(a);
+  WordLanes y;
+  WEFT_EACH_LANE y.lane[i] = ordinary_f8e4m3(x.lane[i]);
+  return y.vector();
+}
+#define WEFT_EXPORT_SHORT(op)                       \
+  WEFT_EXPORT Floats weft_##op##_v(Floats a) {      \
+    const FloatLanes x = FloatLanes::of(a);         \
+    FloatLanes y;                                   \
+    WEFT_EACH_LANE y.lane[i] = row_##op(x.lane[i]); \
+    return y.vector();                              \
+  }
+WEFT_EXPORT_SHORT(split_bf16)
+WEFT_EXPORT_SHORT(product_bf16)
+WEFT_EXPORT_SHORT(half_up_bf16)
+
 WEFT_EXPORT Floats weft_select_at_most_v(Floats a, Floats number, Floats b, Floats c) {
   return select_at_most(a, number, b, c);
 }

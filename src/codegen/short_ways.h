@@ -1,0 +1,156 @@
+#pragma once
+
+// Where codes of groups may be made in fewer steps of ordinary numbers alone:
+//
+//   v = bf16(bf16(a) * w)     rounded in ways (row_math.h) that are right but for what is tiny or huge
+//   m = group_max |v|
+//   codes of v / scale(m)     without a thought of NaN
+//
+// A row finds out while it makes v whether it may: m is at most 2^64, so that nothing was huge, infinite or NaN on the
+// way, and w is below 2^65. Else v is made again as elsewhere. What roundings get wrong is tiny: bf16(a) below 2^-125,
+// and then v below 2^-59, there as elsewhere. The largest of such a group is not seen, since the scale is made of no
+// less than 2^-58; and v / scale, which is then at most 2^-16, has the code of 0 with its sign (scales: simplify_rows).
+//
+// A Builder (emit.h) that kTakesShortWays, where takes_short_ways() says so, has for them
+//
+//   short_bf16(rounding, floats)            floats again
+//   store_ordinary_f8e4m3(store, index, offset, floats)   of four vectors, as store_two_pairs stores codes
+//   pairs_variable()                        for the largest magnitudes among pairs of bf16,
+//   watch_pairs(variable, buffer, index, offset)   which it is of those of load_pairs, too
+//   are_ordinary(largest, watched)          whether floats are at most 2^64 and pairs below 2^65
+//   begin_if(truth), begin_else(), end_if()
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "codegen/level_work.h"
+
+namespace weft {
+
+enum class ShortRounding : std::uint8_t {
+  split,    // of any number
+  product,  // of a product of two bf16, without regard to the sign of 0
+  half_up,  // of x by bf16_silu_divisor x, which is never in the middle of two bf16
+};
+
+struct ShortWays {
+  int level = 0;     // that makes v and m; codes come in the next
+  int maximum = -1;  // m
+  int v = -1;
+  std::map<int, ShortRounding> roundings;  // by conversion to bf16: `v`, if it is one, and its factor
+  // A value that is made for the whole row first, where v will lie; -1 for none. Chains of operations then are short
+  // enough for a processor to begin the next before one ends.
+  int early = -1;
+  std::vector<int> watched;     // loads, `w`
+  bool is_ordinary_f8 = false;  // whether codes are taken in fewer steps, too
+};
+
+class ShortWaysFinder {
+ public:
+  explicit ShortWaysFinder(const RowProgram& program) : program_(program), users_(program.values.size()) {
+    for (int id = 0; id < static_cast<int>(program.values.size()); ++id)
+      for (const int operand : {at(id).a, at(id).b, at(id).c})
+        if (operand >= 0) users_[static_cast<std::size_t>(operand)].push_back(id);
+    // A store is a user of no number.
+    for (const RowStore& store : program.stores) users_[static_cast<std::size_t>(store.value)].push_back(-1);
+  }
+
+  // Nothing where there is no such way, or several.
+  std::optional<ShortWays> find() const {
+    if (!program_.in_pairs) return std::nullopt;
+    std::optional<ShortWays> found;
+    for (int id = 0; id < static_cast<int>(program_.values.size()); ++id) {
+      if (at(id).op != RowOp::group_max) continue;
+      if (found) return std::nullopt;
+      found = ways_by(id);
+      if (!found) return std::nullopt;
+    }
+    return found;
+  }
+
+ private:
+  static constexpr double kLeastOfScales = 0x1p-58;
+
+  const RowValue& at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
+  const std::vector<int>& users(int id) const { return users_[static_cast<std::size_t>(id)]; }
+  bool is(int id, RowOp op) const { return id >= 0 && at(id).op == op; }
+  bool is_bf16(int id) const { return is(id, RowOp::convert) && at(id).dtype == DType::bf16; }
+  bool loads_bf16(int id) const {
+    return is(id, RowOp::load) && at(id).domain == RowDomain::element &&
+           program_.buffers[static_cast<std::size_t>(at(id).buffer)].dtype == DType::bf16;
+  }
+
+  std::optional<ShortWays> ways_by(int maximum) const {
+    const int magnitude = at(maximum).a;
+    if (!is(magnitude, RowOp::abs) || users(magnitude).size() != 1) return std::nullopt;
+    const int v = at(magnitude).a;
+    ShortWays ways{.level = at(maximum).level - 1, .maximum = maximum, .v = v};
+    const LevelWork work = work_of_level(program_, ways.level, RowDomain::element);
+    if (!work.stores.empty() || !work.reductions.empty()) return std::nullopt;
+    if (!hides_the_least(maximum) || !is_for_codes(v, magnitude, ways)) return std::nullopt;
+    if (loads_bf16(v) && work.kept.empty() && ways.is_ordinary_f8) return ways;
+    if (!is_bf16(v) || at(v).level != ways.level || work.kept != std::vector<LevelWork::Kept>{{v, at(v).slot}})
+      return std::nullopt;
+    ways.roundings[v] = ShortRounding::split;
+    if (is(at(v).a, RowOp::mul)) {
+      const RowValue& product = at(at(v).a);
+      for (const auto& [factor, w] : {std::pair(product.a, product.b), std::pair(product.b, product.a)}) {
+        if (!is_bf16(factor) || !loads_bf16(w) || users(factor).size() != 1 || users(at(v).a).size() != 1) continue;
+        if (at(factor).level != ways.level || at(factor).domain != RowDomain::element) continue;
+        ways.watched.push_back(w);
+        if (!ways.is_ordinary_f8) ways.roundings[v] = ShortRounding::product;
+        round_factor(factor, ways);
+        break;
+      }
+    }
+    return ways;
+  }
+
+  void round_factor(int factor, ShortWays& ways) const {
+    ways.roundings[factor] = ShortRounding::split;
+    const RowValue& quotient = at(at(factor).a);
+    if (quotient.op != RowOp::div || !is(quotient.b, RowOp::bf16_silu_divisor)) return;
+    if (at(quotient.b).a != quotient.a || users(quotient.b).size() != 1) return;
+    ways.roundings[factor] = ShortRounding::half_up;
+    ways.early = quotient.b;
+  }
+
+  // Whether nothing tells maxima below 2^-59 from one another.
+  bool hides_the_least(int id) const {
+    while (users(id).size() == 1 && users(id)[0] >= 0) {
+      id = users(id)[0];
+      const RowValue& value = at(id);
+      if (!is(value.b, RowOp::constant)) return false;
+      const double number = at(value.b).number;
+      if (value.op == RowOp::at_least) return number >= kLeastOfScales;
+      const bool is_less =
+          (value.op == RowOp::div && number >= 1) || (value.op == RowOp::mul && number > 0 && number <= 1);
+      if (!is_less) return false;
+    }
+    return false;
+  }
+
+  // Whether v is there for quotients of which codes are made, and for its magnitude.
+  bool is_for_codes(int v, int magnitude, ShortWays& ways) const {
+    bool has_codes = false;
+    for (const int user : users(v)) {
+      if (user == magnitude) continue;
+      if (!is(user, RowOp::short_quotient) || at(user).a != v || users(user).size() != 1) return false;
+      const int code = users(user)[0];
+      if (!is(code, RowOp::convert) || !at(code).is_plain) return false;
+      ways.is_ordinary_f8 = ways.is_ordinary_f8 || at(code).dtype == DType::f8e4m3;
+      has_codes = true;
+    }
+    return has_codes;
+  }
+
+  const RowProgram& program_;
+  std::vector<std::vector<int>> users_;  // by value
+};
+
+// Of a finished program.
+inline std::optional<ShortWays> find_short_ways(const RowProgram& program) { return ShortWaysFinder(program).find(); }
+
+}  // namespace weft
