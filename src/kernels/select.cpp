@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "kernels/packing.h"
 
 namespace weft {
 namespace {
@@ -75,7 +76,6 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
       candidate.kernel = kernel;
     }
     candidates.push_back(std::move(candidate));
-    return provider != "native";  // which takes every call
   };
 
   const auto named = priorities.user().find(op);
@@ -86,14 +86,12 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
   };
   const std::vector<std::string> all = priorities.list(op);
   const auto first_default = std::find_if_not(all.begin(), all.end(), is_named);
-  for (auto provider = all.begin(); provider != first_default; ++provider)
-    if (!add(*provider, nullptr)) return candidates;
+  for (auto provider = all.begin(); provider != first_default; ++provider) add(*provider, nullptr);
   // A measurement is for one range of rows: with it, too, the batch would choose the kernel.
   if (const auto tuned = priorities.tuned().find(op); tuned != priorities.tuned().end() && !batch_invariant)
     for (const auto& [provider, calls] : tuned->second)
       if (!is_named(provider)) add(provider, &calls);
-  for (auto provider = first_default; provider != all.end(); ++provider)
-    if (!add(*provider, nullptr, true)) break;
+  for (auto provider = first_default; provider != all.end(); ++provider) add(*provider, nullptr, true);
   return candidates;
 }
 
@@ -117,7 +115,9 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
     if (!candidate.refusal.empty()) {
       refuse(candidate.refusal);
     } else if (kernel == nullptr) {
-      return candidate;
+      const Verdict verdict = none_is_packed(request);
+      if (verdict) return candidate;
+      refuse(verdict.reason());
     } else if (request.range.lo < kernel->rows.lo || request.range.hi > kernel->rows.hi) {
       refuse(rows_reason(kernel->rows, request.range));
     } else if (const Verdict verdict = kernel->supports(request); !verdict) {
@@ -128,7 +128,7 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
       return candidate;
     }
   }
-  CHECK(false, "a list of candidates does not end with native");
+  CHECK(false, "no provider takes the call");
   return candidates.back();
 }
 

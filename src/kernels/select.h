@@ -59,7 +59,7 @@ class PriorityLists {
 struct Candidate {
   std::string provider;
   // Null where `refusal` says why not, for `native`, and for `reference` where that is the op's meaning; those two take
-  // every call.
+  // every call of plain tensors: what an op means knows no packing.
   const Kernel* kernel = nullptr;
   std::string refusal = {};
   // Where measurements put it: a candidate for these calls alone. Owned by the PriorityLists.
@@ -70,7 +70,7 @@ struct Candidate {
   const TunedCall* tuned_for(const KernelRequest& request) const;
 };
 
-// Ends with `native`. `op` is the op's name. The PriorityLists must outlive it unchanged.
+// `native` is among them; what stands behind it is for packed tensors. `op` is the op's name. The PriorityLists must outlive it unchanged.
 std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,
                                        const std::string& op, bool batch_invariant);
 

@@ -69,6 +69,18 @@ TEST_F(EngineTest, LogitsDoNotDependOnBlockSizeChunkingThreadsOrTheCut) {
         << settings[0].first << "=" << settings[0].second;
 }
 
+// The embedding is the head, too, and laid out for the head's kernels, which the meaning of an embedding cannot read.
+TEST_F(EngineTest, AMeaningReadsNoPackedWeight) {
+  const auto ids = some_ids(9);
+  const auto expected = all_logits(*tiny_engine(path_), ids);
+  for (const char* provider : {"native", "reference"})
+    for (const char* is_eager : {"false", "true"})
+      EXPECT_EQ(
+          all_logits(*tiny_engine(path_, {{"ir-op-priority.embedding", provider}, {"enforce-eager", is_eager}}), ids),
+          expected)
+          << provider << ", " << is_eager;
+}
+
 // Pages and requests of what was thrown out of are there for the next.
 TEST_F(EngineTest, GoesOnAfterAnExceptionOfItsCaller) {
   const auto engine = tiny_engine(path_);
