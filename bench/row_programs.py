@@ -6,8 +6,9 @@
 `weft bench functions` times them (of MODEL, or without one of every op's sample in f32 and bf16); llvm-mca says how many
 cycles the loops of their machine code take at least if nothing waits for anything: for each loop its block throughput
 times its turns, along the shortest way through a row (others are for numbers out of the ordinary). A function whose row
-then takes longer than its share of the copy is bound by computing, else by memory. Wanted of those bound by memory: 75 % of the copy's speed; of the others: at most 15 % longer than the limit,
-measured over rows in a core's own cache. Sorted by how far they are from that.
+then takes longer than its share of the copy is bound by computing, else by memory. Wanted of those bound by memory:
+75 % of the copy's speed; of the others: at most 15 % longer than the limit, measured over rows in a core's own cache.
+Sorted by how far they are from that.
 
 Wants llvm-objdump and llvm-mca of LLVM 19, as Debian's package llvm-19 has them.
 """
@@ -109,10 +110,11 @@ class Function:
                 heapq.heappush(found, (cost + turns * throughput(lines, mcpu), inner[at] + 1, False))
                 continue
             lines, end = [], at
-            while end < len(self.code) and (end == at or end not in inner) and not self.code[end][1].startswith("j"):
+            is_end = lambda i: i == len(self.code) or self.code[i][1].startswith("ret")
+            while not is_end(end) and (end == at or end not in inner) and not self.code[end][1].startswith("j"):
                 lines.append(self.code[end][1])
                 end += 1
-            if end == len(self.code):
+            if is_end(end):
                 continue  # the way out
             jump = re.match(r"(j\w+) 0x([0-9a-f]+)$", self.code[end][1])
             cost += throughput(lines + [self.code[end][1]] * bool(jump), mcpu)

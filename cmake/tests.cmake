@@ -113,6 +113,9 @@ function(weft_suite name folder label sources)
       add_dependencies(test_cuda cuda_ptx)
     endif()
   endif()
+  if(name STREQUAL "engine")
+    target_link_libraries(test_engine PRIVATE test_support_cuda)  # which executes PTX
+  endif()
   # A program of plain C cannot load what a sanitizer is built into.
   if(name STREQUAL "capi" AND NOT WEFT_SANITIZE)
     add_dependencies(test_${name} weft_shared)

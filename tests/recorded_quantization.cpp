@@ -82,15 +82,15 @@ class Recorded {
   Evaluator& home_;
 };
 
-using Results = std::vector<Tensor>;
+using Tensors = std::vector<Tensor>;
 
-Results tensors(const Values& values) {
-  Results results;
+Tensors tensors(const Values& values) {
+  Tensors results;
   for (const Value& value : values) results.push_back(value.tensor());
   return results;
 }
 
-Results tensors(const std::pair<Value, Value>& values) { return tensors(Values{values.first, values.second}); }
+Tensors tensors(const std::pair<Value, Value>& values) { return tensors(Values{values.first, values.second}); }
 
 // The bytes of a result as the record has them: of another dtype, or in another shape.
 Tensor in_bytes(const Value& value, const Meta& recorded) {
@@ -144,7 +144,7 @@ std::pair<Value, Value> quant_fp8(const Value& x, const Value& scale, const Valu
   return dynamic_scaled_fp8_quant(x, least);
 }
 
-Results quant_fp8(const Recorded& r) {
+Tensors quant_fp8(const Recorded& r) {
   auto [codes, scale] = quant_fp8(r.value("x"), r.value_or_none("scale"), r.value_or_none("scale_ub"), r.attributes);
   // The layer pads the rows of codes behind the op.
   if (const std::int64_t rows = r.attributes.value("num_token_padding", std::int64_t{0}); rows > 0) {
@@ -155,7 +155,7 @@ Results quant_fp8(const Recorded& r) {
   return {codes.tensor(), reshape(scale, r.wanted("scale").shape).tensor()};
 }
 
-Results scaled_int8_quant(const Recorded& r) {
+Tensors scaled_int8_quant(const Recorded& r) {
   if (!r.attributes.at("dynamic").get<bool>())
     return {static_scaled_int8_quant(r.value("x"), r.value("scale"), r.value_or_none("zero_point")).tensor()};
   if (r.attributes.at("symmetric").get<bool>()) return tensors(dynamic_per_token_scaled_int8_quant(r.value("x")));
@@ -169,29 +169,29 @@ Shape group_shape(const Recorded& r) {
 
 DType wanted_dtype(const Recorded& r) { return r.wanted("0").dtype; }
 
-Results quantized_mxfp8(const Recorded& r) {
+Tensors quantized_mxfp8(const Recorded& r) {
   const bool swizzled = r.attributes.at("scale_layout") != "row-major";
   const auto [codes, scale] = mxfp8_quantize(r.value("x"), swizzled);
   return {codes.tensor(), in_bytes(scale, r.wanted("scale"))};
 }
 
-Results quantized_mxfp4(const Recorded& r) {
+Tensors quantized_mxfp4(const Recorded& r) {
   const auto [codes, scale] = mxfp4_quantize(r.value("x"));
   return {in_bytes(codes, r.wanted("codes")), in_bytes(scale, r.wanted("scale"))};
 }
 
-Results quantized_nvfp4(const Recorded& r) {
+Tensors quantized_nvfp4(const Recorded& r) {
   const auto [codes, scale] = scaled_fp4_quant(r.value("x"), r.value("global_scale"), false);
   return {cast(codes, DType::f32).tensor(), cast(scale, DType::f32).tensor()};
 }
 
-Results nvfp4_there_and_back(const Recorded& r) {
+Tensors nvfp4_there_and_back(const Recorded& r) {
   const Value global_scale = r.value("global_scale");
   const auto [codes, scale] = scaled_fp4_quant(r.value("x"), global_scale, false);
   return {scaled_fp4_dequant(codes, scale, global_scale, false, true, wanted_dtype(r)).tensor()};
 }
 
-Results nvfp4_linear(const Recorded& r) {
+Tensors nvfp4_linear(const Recorded& r) {
   const Value global_scale = r.value("input_global_scale");
   const auto [codes, scale] = scaled_fp4_quant(r.value("x"), global_scale, false);
   return {linear_nvfp4(codes, scale, global_scale, r.fp4("codes"), r.value("scale"), r.value("weight_global_scale"), {},
@@ -199,20 +199,20 @@ Results nvfp4_linear(const Recorded& r) {
               .tensor()};
 }
 
-Results swizzled(const Recorded& r) { return {in_bytes(swizzle_scale(r.value("scale")), r.wanted("0"))}; }
+Tensors swizzled(const Recorded& r) { return {in_bytes(swizzle_scale(r.value("scale")), r.wanted("0"))}; }
 
-Results unswizzled(const Recorded& r) {
+Tensors unswizzled(const Recorded& r) {
   const Shape shape = r.wanted("0").shape;
   Tensor scale = r.tensor("scale");
   scale.meta.shape = {1, align(shape[0], 128), align(shape[1], 4)};
   return {unswizzle_scale(r.value(scale), shape).tensor()};
 }
 
-Results block_linear(const Recorded& r) {
+Tensors block_linear(const Recorded& r) {
   const Shape block{r.attributes.at("block_n").get<std::int64_t>(), r.attributes.at("block_k").get<std::int64_t>()};
   const Value y = linear_fp8_block(r.value("a_codes"), r.value("a_scale"), r.value("b_codes"), r.value("b_scale"), {},
                                    block, r.wanted("native").dtype);
-  return Results(r.call_.wanted.size(), y.tensor());
+  return Tensors(r.call_.wanted.size(), y.tensor());
 }
 
 // An activation or a norm, and the quantization of what it gives. vLLM's kernels for norms round in between, too.
@@ -262,7 +262,7 @@ Fused fused_kernel(const Recorded& r) {
   return {norm, by_token, token_fp8_attributes(std::nullopt, "reciprocal", "division", DType::f8e4m3)};
 }
 
-Results run_fused(const Recorded& r, Fused fused) {
+Tensors run_fused(const Recorded& r, Fused fused) {
   Values operands = {r.value("x")};
   if (fused.front == "fused_add_rms_norm") operands.push_back(r.value("x_residual"));
   if (fused.front != "silu_and_mul") {
@@ -272,14 +272,14 @@ Results run_fused(const Recorded& r, Fused fused) {
   const bool is_static = fused.tail == "static_scaled_fp8_quant";
   if (is_static) operands.push_back(r.value("scale"));
   if (fused.tail == "dynamic_per_token_scaled_fp8_quant") operands.push_back(r.value_or_none("scale_ub"));
-  Results results = tensors(call((fused.front + "_" + fused.tail).c_str(), operands, fused.attributes));
+  Tensors results = tensors(call((fused.front + "_" + fused.tail).c_str(), operands, fused.attributes));
   if (is_static) results.insert(results.begin() + 1, r.tensor("scale"));
   if (r.call_.wanted.back().first == "intermediate") results.push_back(silu_and_mul(r.value("x")).tensor());
   return results;
 }
 
 // The product is rounded once, and the scales are packed.
-Results packed_silu_quantization(const Recorded& r) {
+Tensors packed_silu_quantization(const Recorded& r) {
   const Value x = r.value("x");
   const Value y = cast(silu_and_mul(cast(x, DType::f32)), x.dtype());
   const auto [codes, scale] =
@@ -287,7 +287,7 @@ Results packed_silu_quantization(const Recorded& r) {
   return tensors(Values{codes, pack_scales(cast(scale, DType::f8e8m0))});
 }
 
-using Runner = Results (*)(const Recorded&);
+using Runner = Tensors (*)(const Recorded&);
 
 const std::map<std::string_view, Runner>& runners() {
   static const std::map<std::string_view, Runner> kRunners = {
@@ -296,7 +296,7 @@ const std::map<std::string_view, Runner>& runners() {
       {"scaled_quantize", [](const Recorded& r) { return tensors(scaled_quantize(r.value("x"), group_shape(r))); }},
       {"scaled_dequantize",
        [](const Recorded& r) {
-         return Results{
+         return Tensors{
              scaled_dequantize(r.value("codes"), r.value("scale"), group_shape(r), wanted_dtype(r)).tensor()};
        }},
       // The baseline of the Helion kernel divides as the CUDA kernel does; Triton's multiplies.
@@ -317,13 +317,13 @@ const std::map<std::string_view, Runner>& runners() {
       {"scaled_int8_quant", scaled_int8_quant},
       {"mxfp8_quantize", quantized_mxfp8},
       {"mxfp8_dequantize",
-       [](const Recorded& r) { return Results{mxfp8_dequantize(r.value("codes"), r.powers("scale")).tensor()}; }},
+       [](const Recorded& r) { return Tensors{mxfp8_dequantize(r.value("codes"), r.powers("scale")).tensor()}; }},
       {"mxfp4_quantize", quantized_mxfp4},
       {"nvfp4_quantize", quantized_nvfp4},
       {"nvfp4_quant_dequant", nvfp4_there_and_back},
       {"nvfp4_dequantize",
        [](const Recorded& r) {
-         return Results{scaled_fp4_dequant(r.fp4("codes"), r.value("scale"), r.value("global_scale"), false, false,
+         return Tensors{scaled_fp4_dequant(r.fp4("codes"), r.value("scale"), r.value("global_scale"), false, false,
                                            wanted_dtype(r))
                             .tensor()};
        }},
@@ -331,9 +331,9 @@ const std::map<std::string_view, Runner>& runners() {
       {"cast_to_fp4",
        [](const Recorded& r) {
          // torch.sign takes the sign of a zero.
-         return Results{cast(cast(add_scalar(r.value("x"), 0.0), DType::f4e2m1), wanted_dtype(r)).tensor()};
+         return Tensors{cast(cast(add_scalar(r.value("x"), 0.0), DType::f4e2m1), wanted_dtype(r)).tensor()};
        }},
-      {"fp4_unpack", [](const Recorded& r) { return Results{cast(r.fp4("codes"), wanted_dtype(r)).tensor()}; }},
+      {"fp4_unpack", [](const Recorded& r) { return Tensors{cast(r.fp4("codes"), wanted_dtype(r)).tensor()}; }},
       {"swizzle_scale", swizzled},
       {"unswizzle_scale", unswizzled},
       {"w8a8_block_linear", block_linear},
@@ -348,7 +348,7 @@ const std::map<std::string_view, Runner>& runners() {
 
 }  // namespace
 
-std::optional<Results> run_recorded_quantization(const RecordedCall& recorded, Evaluator& home) {
+std::optional<Tensors> run_recorded_quantization(const RecordedCall& recorded, Evaluator& home) {
   if (recorded.op.find(" + ") != std::string::npos) {
     const Recorded r(recorded, home);
     return run_fused(r, fused_of_two_layers(r));

@@ -76,6 +76,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   const std::string ceiling = options.cpu_features == "host" ? "" : options.cpu_features;
   context->device = describe_cpu(ceiling, static_cast<int>(options.threads));
   context->device.id = device;
+  if (device.type == DeviceType::fake_cuda) describe_fake_cuda(context->device, {});
   for (const std::string& path : options.patterns) {
     Registrations file("--patterns " + path);
     file.register_patterns(read_file(path, kMaxPatternBytes));
@@ -94,6 +95,10 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
     context->check_priority(op, providers);
     context->priorities.set(op, providers);
   }
+  USER_CHECK(
+      options.tuned.empty() || device.type == DeviceType::cpu,
+      "[--tuned] {} was measured by the host's clock, which says nothing of what {} does later: wanted --device cpu",
+      options.tuned, device_text(device));
   if (!options.tuned.empty())
     apply_tuning(read_tuning(options.tuned, fingerprint_of(context->device)), context->ops, context->priorities);
   context->log = Log(options.logs, std::cerr);

@@ -22,17 +22,26 @@ std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSe
   const std::span<const std::byte> images[] = {image};
   auto opened = std::make_shared<cuda::StreamDevice>(cuda::open_fake_device(std::move(settings)), device.index, images);
   cuda::CublasltLibrary library = cuda::cublaslt_on_host(opened->driver(), opened->stream());
-  opened->queue().add_library(kLibraryProduct,
-                              std::make_unique<cuda::CublasltProducts>(opened->driver(), std::move(library)));
+  opened->queue().add_library(kLibraryProduct, std::make_unique<cuda::CublasltProducts>(
+                                                   opened->driver(), opened->stream(), std::move(library)));
   return opened;
 }
 
+void describe_fake_cuda(DeviceDescription& device, const cuda::FakeSettings& settings) {
+  device.compute_capability = settings.compute_capability;
+  device.cublaslt = static_cast<int>(cuda::kStandInVersion);
+}
+
 void put_on_fake_cuda(Context& context, cuda::FakeSettings settings, const std::vector<std::string>& nvrtc) {
-  std::string reason = "a fake device executes no PTX";
   std::shared_ptr<const DeviceRows> rows;
-  if (settings.read_image) rows = DeviceRows::open(nvrtc, settings.compute_capability, cuda::NvrtcCode::ptx, reason);
+  if (settings.read_image)
+    rows = std::make_shared<const DeviceRows>(nvrtc, settings.compute_capability, cuda::NvrtcCode::ptx);
+  if (context.device.compute_capability != settings.compute_capability) {
+    describe_fake_cuda(context.device, settings);
+    context.kernels.prepare(context.device);
+  }
   context.stream_device = open_fake_cuda(context.device.id, std::move(settings));
-  context.generated->make_for_device(std::move(rows), std::move(reason));
+  context.generated->make_for_device(std::move(rows), "a fake device executes no PTX");
 }
 
 void refuse_cuda(DeviceId device) {
@@ -45,7 +54,7 @@ void refuse_cuda(DeviceId device) {
   const cuda::DeviceFacts& facts = driver->facts(device.index);
   if (const Verdict code = cuda::has_device_code(facts.compute_capability); !code)
     fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, code.reason());
-  if (!cuda::open_cublaslt(cuda::cublaslt_places(process_environment()), problem))
+  if (!cuda::open_cublaslt(cuda::cublaslt_places(process_environment()), facts.driver_version, problem))
     fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, problem);
   fail_device(
       "[--device] {} ({}) cannot run a model yet: there are not kernels for every op, and what the host would compute "

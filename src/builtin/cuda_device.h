@@ -17,8 +17,13 @@ namespace weft {
 // device than fake-cuda:0.
 std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSettings settings);
 
-// Opens it for a Context of that device. Row programs are made for it, too, where `settings` say what executes their
-// PTX (FakeSettings::read_image) and an NVRTC lies in one of `nvrtc`; explain says why not.
+// What kernels are asked about: its GPU, and cuBLASLt as the host stands in for it.
+void describe_fake_cuda(DeviceDescription& device, const cuda::FakeSettings& settings);
+
+// Opens it for a Context of that device, whose kernels are asked anew where its GPU is another than that of the
+// default settings, which make_context describes. Where `settings` say what executes PTX (FakeSettings::read_image) row
+// programs are launched there: those that an NVRTC in one of `nvrtc` compiles, and of which there are images already.
+// explain says of the others why not.
 void put_on_fake_cuda(Context& context, cuda::FakeSettings settings, const std::vector<std::string>& nvrtc);
 
 // DeviceError: what is missing to run on this GPU.

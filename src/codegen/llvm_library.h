@@ -22,7 +22,8 @@ struct LlvmRequest {
 };
 
 // A relocatable ELF object that defines a RowFunction of the program's name. On failure false, and why. Where LLVM ends
-// the process or crashes, the status is 3, and standard error says which file has the program. Thread-safe.
+// the process or crashes, the status is 3, and standard error says which files have the program and its graph.
+// Thread-safe.
 using LlvmCompile = bool(const LlvmRequest& request, std::vector<std::byte>& object, std::string& problem);
 
 // Ends the process as LLVM would; for tests.

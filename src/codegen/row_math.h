@@ -108,7 +108,7 @@ static inline std::uint16_t encode_plain_bf16(float a) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 // The bf16 nearest to `a`, ties to even, where |a| is 0 or in [2^-126, 2^111): Veltkamp's splitting. Of less than
-// 2^-126 it gives a number of the same sign that is at most 2^-126; from 2^111 on NaN, as of a NaN.
+// 2^-126 it gives a number of the same sign that is at most 2^-126; from 2^112 on NaN, as of a NaN.
 static inline float row_split_bf16(float a) {
   const float far = a * 65537.0f;
   return far - (far - a);
@@ -122,7 +122,8 @@ static inline float row_product_bf16(float a) {
   return row_split_bf16(a);
 #endif
 }
-// The same where `a` is not in the middle of two bf16; infinite from 2^128 on.
+// The bf16 nearest to `a` where that is not in the middle of two; infinite where it is nearer to 2^128. Of NaN that
+// have nothing in their lower halves the same NaN; others may become numbers.
 static inline float row_half_up_bf16(float a) { return float_of_bits((bits_of_float(a) + 0x8000u) & 0xffff0000u); }
 static inline std::uint8_t encode_f8e4m3(float a) { return f32_to_f8e4m3(a); }
 static inline std::uint8_t encode_f8e4m3fnuz(float a) { return f32_to_f8e4m3fnuz(a); }

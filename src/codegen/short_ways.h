@@ -7,9 +7,10 @@
 //   codes of v / scale(m)     without a thought of NaN
 //
 // A row finds out while it makes v whether it may: m is at most 2^64, so that nothing was huge, infinite or NaN on the
-// way, and w is below 2^65. Else v is made again as elsewhere. What roundings get wrong is tiny: bf16(a) below 2^-125,
-// and then v below 2^-59, there as elsewhere. The largest of such a group is not seen, since the scale is made of no
-// less than 2^-58; and v / scale, which is then at most 2^-16, has the code of 0 with its sign (scales: simplify_rows).
+// way, and w is below 2^65. Else v is made again as elsewhere. What roundings get wrong is tiny, a tiny quotient of
+// silu in the middle of two bf16 as well: bf16(a) below 2^-125, and then v below 2^-59, there as elsewhere. The largest
+// of such a group is not seen, since the scale is made of no less than 2^-58; and v / scale, which is then at most
+// 2^-16, has the code of 0 with its sign (scales: simplify_rows).
 //
 // A Builder (emit.h) that kTakesShortWays, where takes_short_ways() says so, has for them
 //
@@ -32,7 +33,7 @@ namespace weft {
 enum class ShortRounding : std::uint8_t {
   split,    // of any number
   product,  // of a product of two bf16, without regard to the sign of 0
-  half_up,  // of x by bf16_silu_divisor x, which is never in the middle of two bf16
+  half_up,  // of x by bf16_silu_divisor x, which is never in the middle of two bf16 but where it is tiny
 };
 
 struct ShortWays {

@@ -9,6 +9,7 @@
 #include "codegen/cuda_row_text.h"
 #include "compiler/context.h"
 #include "compiler/device_rows.h"
+#include "ir/print.h"
 #include "runtime/cuda/stream_device.h"
 
 namespace weft {
@@ -17,12 +18,13 @@ namespace {
 // A function on its way.
 struct Made {
   const RowProgram* program;
+  const Graph* graph = nullptr;  // that it was made from, where that is known
   std::vector<std::byte> object = {};
   std::shared_ptr<const LoadedCode> code = nullptr;
   std::string problem = {};
   std::vector<std::byte> image = {};
   std::string image_problem = {};
-  bool may_pass = false;  // the problem, as it is none of the program's
+  bool may_pass = false;  // what keeps it from an image, as it is none of the program's
 };
 
 CacheKey key_of(const RowProgram& program, const DeviceDescription& device) {
@@ -54,7 +56,8 @@ void make(Made& made, const Context& context) {
   if (entry) {
     made.object.assign(entry->payload().begin(), entry->payload().end());
   } else {
-    made.object = compile_rows(*made.program, context.device.features, made.problem, context.options.debug_dump_path);
+    made.object = compile_rows(*made.program, context.device.features, made.problem, context.options.debug_dump_path,
+                               made.graph == nullptr ? "" : display(*made.graph));
   }
   if (!made.problem.empty()) return;
   try {
@@ -65,18 +68,20 @@ void make(Made& made, const Context& context) {
   if (!entry) context.cache->store(key, made.object);
 }
 
-void make_image(Made& made, const DeviceRows& rows, const Context& context) {
+void make_image(Made& made, const DeviceRows& rows, std::span<const std::string> compilers, const Context& context) {
   try {
     const cuda::NvrtcSource source = rows.source(*made.program);
-    const CacheKey key = rows.key(source);
-    const auto entry = context.cache->find(key);
-    context.first_time_work->begin(entry ? FirstTime::load : FirstTime::compile, source.name);
-    if (entry) {
-      made.image.assign(entry->payload().begin(), entry->payload().end());
-    } else {
-      made.image = rows.compile(source);
-      context.cache->store(key, made.image);
-    }
+    for (const std::string& compiler : compilers)
+      if (const auto entry = context.cache->find(rows.key(source, compiler))) {
+        context.first_time_work->begin(FirstTime::load, source.name);
+        made.image.assign(entry->payload().begin(), entry->payload().end());
+        return;
+      }
+    made.may_pass = !rows.problem().empty();
+    if (made.may_pass) return;
+    context.first_time_work->begin(FirstTime::compile, source.name);
+    made.image = rows.compile(source);
+    context.cache->store(rows.key(source, compilers.front()), made.image);
   } catch (const UserError& error) {
     made.image_problem = error.what();
   } catch (const DeviceError& error) {  // of the compiler: no device is asked here
@@ -87,19 +92,23 @@ void make_image(Made& made, const DeviceRows& rows, const Context& context) {
 
 }  // namespace
 
-std::string GeneratedKernels::compile(std::span<const RowProgram* const> programs, const Context& context) {
+std::string GeneratedKernels::compile(std::span<const RowProgram* const> programs, const Context& context,
+                                      std::span<const Graph* const> graphs) {
   const std::lock_guard guard(lock_);
-  std::map<std::string, const RowProgram*> wanted;
-  for (const RowProgram* program : programs) {
-    std::string name = program->kernel_name();
-    if (entries_.count(name) == 0) wanted.emplace(std::move(name), program);
+  std::map<std::string, Made> wanted;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    std::string name = programs[i]->kernel_name();
+    if (entries_.count(name) == 0)
+      wanted.emplace(std::move(name), Made{.program = programs[i], .graph = graphs.empty() ? nullptr : graphs[i]});
   }
   std::vector<Made> made;
-  for (const auto& [name, program] : wanted) made.push_back({program});
+  for (auto& [name, one] : wanted) made.push_back(std::move(one));
+  std::vector<std::string> compilers;
+  if (device_rows_ != nullptr && !made.empty()) compilers = device_rows_->compilers(*context.cache);
   context.threads->run(static_cast<std::int64_t>(made.size()), [&](std::int64_t i, int) {
     Made& one = made[static_cast<std::size_t>(i)];
     make(one, context);
-    if (one.problem.empty() && device_rows_ != nullptr) make_image(one, *device_rows_, context);
+    if (one.problem.empty() && device_rows_ != nullptr) make_image(one, *device_rows_, compilers, context);
   });
   for (const Made& one : made)
     if (!one.problem.empty()) return one.problem;
@@ -120,13 +129,19 @@ void GeneratedKernels::load(const GeneratedFunction& function, std::span<const s
 }
 
 void GeneratedKernels::add(GeneratedObject object, std::shared_ptr<const LoadedCode> code, const Context& context) {
+  const std::string name = object.function.name;
   Kernel kernel = generated_kernel(object.function, std::move(code), context.device.threads);
   if (device_rows_ != nullptr && !object.image.empty()) {
-    CHECK(context.stream_device != nullptr, "{} has code for a device, and there is none", object.function.name);
-    context.stream_device->load(object.image);
-    kernel = launched_kernel(object.function, kCudaRowThreads, kernel);
+    CHECK(context.stream_device != nullptr, "{} has code for a device, and there is none", name);
+    try {
+      context.stream_device->load(object.image, symbol_of(object.function));
+      kernel = launched_kernel(object.function, kCudaRowThreads, kernel);
+    } catch (const DeviceError& error) {  // a driver that is older than the compiler; another one may come
+      object.image.clear();
+      without_image_[name] = error.what();
+      lacks_images_ = true;
+    }
   }
-  const std::string name = object.function.name;
   entries_[name] = {std::move(object), std::make_unique<const Kernel>(std::move(kernel))};
 }
 
@@ -137,18 +152,18 @@ void GeneratedKernels::make_for_device(std::shared_ptr<const DeviceRows> rows, s
   host_reason_ = std::move(reason);
 }
 
-std::string GeneratedKernels::device_text() const {
+std::optional<DeviceFunctions> GeneratedKernels::device_functions() const {
   const std::lock_guard guard(lock_);
-  if (entries_.empty() || (device_rows_ == nullptr && host_reason_.empty())) return "";
-  if (device_rows_ == nullptr)
-    return fmt::format("0 of {} functions are launched; the host runs them in the order of the stream: {}",
-                       entries_.size(), host_reason_);
+  if (entries_.empty() || (device_rows_ == nullptr && host_reason_.empty())) return std::nullopt;
+  DeviceFunctions said{.functions = entries_.size(), .reason = host_reason_};
+  if (device_rows_ == nullptr) return said;
   const auto has_image = [](const auto& entry) { return !entry.second.object.image.empty(); };
-  std::string text =
-      fmt::format("{} of {} functions are launched, {}", std::count_if(entries_.begin(), entries_.end(), has_image),
-                  entries_.size(), device_rows_->text());
-  for (const auto& [name, reason] : without_image_) text += fmt::format("; the host runs {}: {}", name, reason);
-  return text;
+  said.launched = static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), has_image));
+  said.code = device_rows_->code_text();
+  said.compiler = device_rows_->compiler_text();
+  said.reason = device_rows_->problem();
+  said.on_host.assign(without_image_.begin(), without_image_.end());
+  return said;
 }
 
 bool GeneratedKernels::lacks_images() const {

@@ -31,7 +31,11 @@ std::string priorities_text(const PriorityLists& priorities) {
 }
 
 std::string device_text(const DeviceDescription& device) {
-  return fmt::format("{} {} threads {}", cpu_features_text(device.features), device.threads, dtype_text(device.fp8));
+  std::string text =
+      fmt::format("{} {} threads {}", cpu_features_text(device.features), device.threads, dtype_text(device.fp8));
+  if (device.id.type != DeviceType::cpu)
+    text += fmt::format(" sm_{} cublaslt {}", device.compute_capability, device.cublaslt);
+  return text;
 }
 
 std::string ranges_text(std::span<const TokenRange> ranges) {
@@ -173,7 +177,8 @@ std::vector<CacheFactor> content_factors(const Graph& traced, const Context& con
                                    {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
                                    {"device", device_text(context.device)},
                                    {"options", code_options_text(options_of_content(context.options))}};
-  if (const DeviceRows* rows = context.generated->device_rows()) factors.push_back({"device_rows", rows->text()});
+  if (const DeviceRows* rows = context.generated->device_rows())
+    factors.push_back({"device_rows", fmt::format("{} by {}", rows->code_text(), rows->compiler_text())});
   for (CacheFactor& factor : graph_factors(traced, context, ranges)) factors.push_back(std::move(factor));
   return factors;
 }

@@ -9,9 +9,8 @@
 namespace weft {
 namespace {
 
-// A copy with storage of its own; KV pages keep their layout.
-Tensor copied(const Tensor& tensor, StoragePool& pool) {
-  if (tensor.meta.is_tensor() && !tensor.meta.is_contiguous()) return contiguous(tensor);
+// A copy with storage of its own, in the same layout.
+Tensor moved(const Tensor& tensor, StoragePool& pool) {
   Tensor copy;
   copy.meta = tensor.meta;
   const std::int64_t bytes = tensor.meta.is_tensor() && tensor.meta.packed.empty()
@@ -22,8 +21,20 @@ Tensor copied(const Tensor& tensor, StoragePool& pool) {
   return copy;
 }
 
+// A contiguous copy; KV pages keep their layout.
+Tensor copied(const Tensor& tensor, StoragePool& pool) {
+  return tensor.meta.is_tensor() && !tensor.meta.is_contiguous() ? contiguous(tensor) : moved(tensor, pool);
+}
+
 bool writes(const Kernel& kernel, int operand) {
   return std::find(kernel.writes.begin(), kernel.writes.end(), operand) != kernel.writes.end();
+}
+
+// A kernel of a device reads vectors of 16 bytes; lower copies such views likewise.
+bool can_read(const Kernel& kernel, const Tensor& tensor) {
+  constexpr std::uintptr_t kVectorBytes = 16;
+  return !kernel.launches || !tensor.meta.is_tensor() || !tensor.meta.packed.empty() || is_block(tensor.meta.dtype) ||
+         reinterpret_cast<std::uintptr_t>(tensor.data()) % kVectorBytes == 0;
 }
 
 TensorView view_without_address(const Meta& meta) {
@@ -94,15 +105,22 @@ std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> op
                              bool give_away, StoragePool& pool, ThreadPool& threads, const RankGroups* groups) {
   std::vector<Tensor> results(call.results.size());
   std::vector<TensorView> inputs = call.operand_views, outputs = call.result_views;
+  std::vector<Tensor> copies(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].present()) continue;
     const Tensor& given = operands[i].tensor();
-    if (call.written[i] < 0) {
+    const bool is_read = can_read(*call.kernel, given);
+    if (call.written[i] < 0 && is_read) {
       set_address(inputs[i], given);
       continue;
     }
+    if (call.written[i] < 0) {
+      copies[i] = moved(given, pool);  // the kernel was chosen for the layout
+      inputs[i] = copies[i].view();
+      continue;
+    }
     const auto result = static_cast<std::size_t>(call.written[i]);
-    results[result] = give_away && given.meta == call.results[result] ? given : copied(given, pool);
+    results[result] = give_away && is_read && given.meta == call.results[result] ? given : copied(given, pool);
     set_address(inputs[i], results[result]);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {

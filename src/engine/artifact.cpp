@@ -17,6 +17,7 @@
 #include "engine/artifact_manifest.h"
 #include "engine/open_checkpoint.h"
 #include "ir/print.h"
+#include "runtime/cuda/stream_device.h"
 
 namespace weft {
 namespace {
@@ -81,6 +82,14 @@ std::vector<Member> members_of(ModelRunner& runner, std::vector<StoredPlans>& gr
   return members;
 }
 
+// What code of the device in the Plans is made for.
+std::string gpu_of(const Context& context) {
+  return context.stream_device == nullptr ? ""
+                                          : fmt::format("sm_{}", context.stream_device->facts().compute_capability);
+}
+
+std::string gpu_text(const std::string& gpu) { return gpu.empty() ? "no GPU" : "a GPU of " + quote(gpu); }
+
 // How the files of two checkpoints differ; "" where they do not.
 std::string difference_of(const std::vector<CheckpointFile>& wanted, const std::vector<CheckpointFile>& found) {
   if (wanted.size() != found.size()) return fmt::format("{} files, but there are {}", wanted.size(), found.size());
@@ -120,6 +129,7 @@ ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelRunner& r
                             .features = cpu_features_text(context.device.features),
                             .threads = context.device.threads,
                             .fp8 = std::string(dtype_text(context.device.fp8)),
+                            .gpu = gpu_of(context),
                             .options = code_options(context.options),
                             .architecture = checkpoint.architecture(),
                             .model = is_builtin(settings.model) ? settings.model : "",
@@ -241,6 +251,8 @@ void Artifact::check(const Context& context, const Checkpoint& checkpoint) const
   for (std::size_t i = 0; i < here.size(); ++i)
     USER_CHECK(manifest_.options[i] == here[i], "[{}] was compiled with --{} {}, but here it is {}", where,
                here[i].first, quote(manifest_.options[i].second), quote(here[i].second));
+  USER_CHECK(manifest_.gpu == gpu_of(context), "[{}] was compiled for {}, but here is {}", where,
+             gpu_text(manifest_.gpu), gpu_text(gpu_of(context)));
   const std::string difference = difference_of(manifest_.files, checkpoint.files());
   USER_CHECK(difference.empty(), "[{}] was compiled for {}, in {}", where, difference, quote(checkpoint.path(), 1000));
 }

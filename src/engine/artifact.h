@@ -23,7 +23,7 @@
 namespace weft {
 
 // Raised when the members or the manifest change their meaning.
-inline constexpr std::int64_t kArtifactFormat = 1;
+inline constexpr std::int64_t kArtifactFormat = 2;
 
 struct ArtifactMember {
   std::string name;
@@ -39,6 +39,7 @@ struct ArtifactManifest {
   std::string features;  // of the device
   std::int64_t threads = 0;
   std::string fp8;
+  std::string gpu;                                           // sm_90; "" where Plans run on the host
   std::vector<std::pair<std::string, std::string>> options;  // that change code, but for those of the device
   std::string architecture;
   std::string model;       // the built-in name; "" where it was none

@@ -83,19 +83,21 @@ Json manifest_json(const ArtifactManifest& manifest) {
     for (const CacheFactor& factor : graph.made_from) factors[factor.name] = factor.value;
     graphs.push_back({{"name", graph.graph}, {"made_from", factors}, {"functions", graph.functions}});
   }
-  return {{"format", kArtifactFormat},
-          {"weft", manifest.weft},
-          {"build", manifest.build},
-          {"emitter", manifest.emitter},
-          {"llvm", manifest.llvm},
-          {"device", {{"features", manifest.features}, {"threads", manifest.threads}, {"fp8", manifest.fp8}}},
-          {"options", options},
-          {"architecture", manifest.architecture},
-          {"model", manifest.model},
-          {"checkpoint", manifest.checkpoint},
-          {"files", files_json(manifest.files)},
-          {"graphs", graphs},
-          {"members", files_json(manifest.members)}};
+  return {
+      {"format", kArtifactFormat},
+      {"weft", manifest.weft},
+      {"build", manifest.build},
+      {"emitter", manifest.emitter},
+      {"llvm", manifest.llvm},
+      {"device",
+       {{"features", manifest.features}, {"threads", manifest.threads}, {"fp8", manifest.fp8}, {"gpu", manifest.gpu}}},
+      {"options", options},
+      {"architecture", manifest.architecture},
+      {"model", manifest.model},
+      {"checkpoint", manifest.checkpoint},
+      {"files", files_json(manifest.files)},
+      {"graphs", graphs},
+      {"members", files_json(manifest.members)}};
 }
 
 ArtifactManifest parse_manifest(std::string_view text, const std::string& where) {
@@ -113,6 +115,7 @@ ArtifactManifest parse_manifest(std::string_view text, const std::string& where)
   manifest.features = device.at("features").text();
   manifest.threads = device.at("threads").number();
   manifest.fp8 = device.at("fp8").text();
+  manifest.gpu = device.at("gpu").text();
   top.at("options").each_pair(
       [&](const std::string& name, const std::string& value) { manifest.options.emplace_back(name, value); });
   manifest.architecture = top.at("architecture").text();

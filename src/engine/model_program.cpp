@@ -74,9 +74,17 @@ Tensor DeviceWeights::tensor(cuda::StreamDevice* device, Weights& weights, const
     return param.keys.empty() ? weights.rotary_table() : weights.tensor(param.keys, param.role);
   };
   if (device == nullptr) return on_host();
-  Tensor& copy = uploaded_[{param.keys, param.role}];
-  if (!copy.defined()) copy = device->upload(on_host());
-  return copy;
+  const auto known = uploaded_.find({param.keys, param.role});
+  if (known != uploaded_.end()) return known->second;
+  Tensor copy = device->upload(on_host());
+  weights.forget(param.keys);
+  return uploaded_.emplace(std::pair(param.keys, param.role), std::move(copy)).first->second;
+}
+
+std::int64_t DeviceWeights::bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& [param, copy] : uploaded_) bytes += copy.storage->bytes();
+  return bytes;
 }
 
 }  // namespace weft

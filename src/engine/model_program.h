@@ -53,11 +53,12 @@ struct CompiledModel {
   void capture(ReplayMode mode, std::int64_t rows);
 };
 
-// Copies of a model's weights in a device's memory, each made once.
+// Copies of a model's weights in a device's memory, each made once; the host's are given back.
 class DeviceWeights {
  public:
   // The weight itself where there is no device.
   Tensor tensor(cuda::StreamDevice* device, Weights& weights, const TracedParam& param);
+  std::int64_t bytes() const;
 
  private:
   std::map<std::pair<std::vector<std::string>, WeightRole>, Tensor> uploaded_;

@@ -36,6 +36,7 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, Devi
   facts.config = config;
   facts.dtype = options.dtype == "auto" ? default_dtype(checkpoint, device) : dtype_named(options.dtype);
   facts.fast = options.activation_precision == "fast";
+  facts.scales_by_group = device != DeviceType::cpu;
   const DType pages = facts.fast ? DType::f16 : DType::f32;
   facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
               .block = options.block_size,
@@ -218,7 +219,8 @@ std::vector<GuardReport> ModelRunner::guard_reports() const {
 }
 
 MemoryUse ModelRunner::memory_use() const {
-  MemoryUse use{.weights = weights_->loaded_bytes()};
+  MemoryUse use{.weights = weights_->loaded_bytes() + device_weights_.bytes(),
+                .weights_of_device = device_weights_.bytes()};
   for (const CompiledModel* model : {forward_.get(), head_.get()})
     for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i) {
       const Replay* replay = model->programs[i]->replay.get();

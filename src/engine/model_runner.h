@@ -24,6 +24,7 @@ namespace weft {
 // What a runner takes, in bytes.
 struct MemoryUse {
   std::int64_t weights = 0;
+  std::int64_t weights_of_device = 0;  // among them: in its memory and not in the host's
   std::int64_t activations_planned = 0;
   std::int64_t activations_allocated = 0;
   std::int64_t kv_of_longest_sequence = 0;

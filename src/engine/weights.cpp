@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "io/quantized_weight.h"
+#include "ir/meta_evaluator.h"
+#include "nn/linear.h"
 #include "nn/rope.h"
 #include "tensor/convert.h"
 
@@ -30,6 +32,26 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
+// Types alone; keeps those of the call that came last.
+class LastCall : public MetaEvaluator {
+ public:
+  using MetaEvaluator::MetaEvaluator;
+  Values evaluate(const Op& called, const Values& given, const Attributes& complete, bool maybe_inplace) override {
+    Values made = MetaEvaluator::evaluate(called, given, complete, maybe_inplace);
+    op = called.name;
+    operands = operand_metas(given);
+    attributes = complete;
+    results.clear();
+    for (const Value& value : made) results.push_back(value.meta());
+    return made;
+  }
+
+  std::string op;
+  std::vector<std::optional<Meta>> operands;
+  std::vector<Meta> results;
+  Attributes attributes;
+};
+
 }  // namespace
 
 Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts)
@@ -40,14 +62,39 @@ bool Weights::is_quantized(const std::string& key) const {
 }
 
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
-  const bool computes_over_codes = facts_.fast && is_quantized(keys[0]);
+  const bool computes_over_codes = facts_.fast && is_quantized(keys[0]) && (!is_on_gpu() || multiplies_codes(keys));
   return computes_over_codes ? &*facts_.config.quantization : nullptr;
+}
+
+bool Weights::is_on_gpu() const { return context_.device.id.type != DeviceType::cpu; }
+
+// Whether some kernel of the device takes the product of the linear layer over codes, which is its last call, whatever
+// the count of its rows. What the host would compute in its place does not count.
+bool Weights::multiplies_codes(const std::vector<std::string>& keys) const {
+  const QuantizationConfig& config = *facts_.config.quantization;
+  LastCall layer(context_.ops);
+  const Meta codes = plain_meta({quantized_names(config, keys[0]).codes}, WeightRole::codes);
+  nn::linear_over_codes(Value::of_meta(layer, Meta::tensor(facts_.dtype, {tokens_symbol(), codes.shape[1]})), keys,
+                        config, facts_.scales_by_group, [&](const char*, const auto& of, WeightRole role) {
+                          return Value::of_meta(layer, meta(of, role));
+                        });
+  for (const Candidate& candidate :
+       list_candidates(context_.kernels, context_.priorities, layer.op, context_.options.batch_invariant)) {
+    if (candidate.provider == "native" || candidate.provider == "reference") return false;
+    const Kernel* const kernel = candidate.kernel;
+    if (kernel != nullptr && kernel->launches &&
+        kernel->supports({layer.operands, layer.results, layer.attributes, kernel->rows}))
+      return true;
+  }
+  return false;
 }
 
 bool Weights::can_merge(const std::vector<std::string>& keys) const {
   const QuantizationConfig* config = quantization(keys);
   const auto fits = [&](const std::string& key) {
     if (is_quantized(key) != is_quantized(keys[0])) return false;
+    // One scale of x goes with one of a weight, which merged weights have not: each by itself has a product of codes.
+    if ((quantization({key}) == nullptr) != (config == nullptr)) return false;
     if (config == nullptr)
       return plain_meta({key}, WeightRole::linear).dtype == plain_meta({keys[0]}, WeightRole::linear).dtype;
     const QuantizedNames first = quantized_names(*config, keys[0]), names = quantized_names(*config, key);
@@ -80,9 +127,7 @@ void Weights::drop_pages(const std::string& key) const {
   if (const TensorEntry* entry = checkpoint_.find(name)) checkpoint_.drop_pages(*entry);
 }
 
-bool Weights::is_expanded(WeightRole role) const {
-  return role == WeightRole::linear && context_.device.id.type != DeviceType::cpu;
-}
+bool Weights::is_expanded(WeightRole role) const { return role == WeightRole::linear && is_on_gpu(); }
 
 Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) const {
   Meta meta = stored_meta(keys[0], role);
@@ -109,9 +154,33 @@ void Weights::check_whole_blocks(const std::vector<std::string>& keys) const {
   }
 }
 
-// "X.weight_scale" holds one scale of all rows of X.weight, or one for each.
+// In whole steps of four a row on a GPU, as its products read them.
+Meta Weights::block_scale_meta(const std::vector<std::string>& keys) const {
+  const Meta meta = plain_meta(keys, WeightRole::scale);
+  return is_on_gpu() ? Meta::strided(DType::f32, meta.shape, {align(meta.shape[1], 4), 1})
+                     : Meta::tensor(DType::f32, meta.shape);
+}
+
+Tensor Weights::block_scales(const std::vector<std::string>& keys) {
+  Tensor scales{.meta = block_scale_meta(keys)};
+  const std::int64_t columns = scales.meta.shape[1].number(), apart = scales.meta.full_strides()[0].number();
+  scales.storage = room(scales.meta.shape[0].number() * bytes_of(DType::f32, apart));
+  auto* row = scales.as<float>();
+  for (const std::string& key : keys) {
+    const Tensor& part = checkpoint_.tensor(key);
+    for (std::int64_t i = 0; i < part.meta.shape[0].number(); ++i, row += apart)
+      convert_row(part.meta.dtype, part.data() + bytes_of(part.meta.dtype, i * columns), DType::f32,
+                  reinterpret_cast<std::byte*>(row), columns);
+    drop_pages(key);
+  }
+  return scales;
+}
+
+// "X.weight_scale" holds one scale of all rows of X.weight, or one for each. Beside one for each row of x a GPU's
+// products want one for each row of the weight, too.
 Meta Weights::row_scale_meta(const std::vector<std::string>& keys) const {
-  const bool is_one = keys.size() == 1 && element_count(checkpoint_.tensor(keys[0]).meta.shape) == Dim(1);
+  const bool is_spread = is_on_gpu() && !facts_.config.quantization->static_input;
+  const bool is_one = keys.size() == 1 && element_count(checkpoint_.tensor(keys[0]).meta.shape) == Dim(1) && !is_spread;
   if (is_one) return Meta::tensor(DType::f32, {1});
   Dim rows = 0;
   for (const std::string& key : keys) rows = rows + checkpoint_.tensor(weight_of_scale(key)).meta.shape[0];
@@ -165,14 +234,15 @@ const Packing* Weights::packing_for(const Meta& plain, WeightRole role) const {
   return nullptr;
 }
 
-Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) {
+Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const {
   using enum WeightRole;
   if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
   if (role == row_scale) return row_scale_meta(keys);
+  if (role == scale) return block_scale_meta(keys);
   if (role == codes) check_whole_blocks(keys);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
-  if (role == scale || role == one_plus) meta.dtype = DType::f32;
+  if (role == one_plus) meta.dtype = DType::f32;
   if (const Packing* packing = packing_for(meta, role)) meta.packed = packing->name;
   return meta;
 }
@@ -183,12 +253,21 @@ Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
   return loaded;
 }
 
+void Weights::forget(const std::vector<std::string>& keys) {
+  if (keys.empty()) {
+    rotary_table_ = {};
+  } else {
+    loaded_.erase(joined(keys));
+    for (const std::string& key : keys) drop_pages(key);
+  }
+}
+
 // Whatever zeros are read, merged, converted or packed as, they are zeros.
 Tensor Weights::dummy(const std::vector<std::string>& keys, WeightRole role) {
   Tensor tensor{.meta = meta(keys, role)};
   std::int64_t bytes = 0;
   if (tensor.meta.packed.empty()) {
-    bytes = tensor.meta.bytes().number();
+    bytes = whole_cache_lines(tensor.meta.bytes().number());  // rows of scales of blocks may be made up
   } else {
     const Meta plain = plain_meta(keys, role);
     bytes = packing_for(plain, role)->bytes(plain);
@@ -208,15 +287,12 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
   }
   if (checkpoint_.is_dummy()) return dummy(keys, role);
   if (role == row_scale) return row_scales(keys);
+  if (role == scale) return block_scales(keys);
   CHECK(keys.size() == 1 || (role != vector && role != one_plus), "vectors are not merged");
   if (role == one_plus) return sum_with_one(keys[0]);
   Meta plain = plain_meta(keys, role);
   if (role == vector && plain.dtype != facts_.dtype) {
     return converted(checkpoint_.tensor(keys[0]), facts_.dtype);
-  }
-  if (role == scale) {
-    plain.dtype = DType::f32;
-    return merge(plain, keys, role);
   }
   if (const Packing* packing = packing_for(plain, role)) return pack(*packing, keys, role);
   // A small one is copied, too: the system maps far more of the file around it than it holds.
@@ -227,10 +303,11 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
 }
 
 // Small ones lie one after another in mappings that are large enough for huge pages: a page of 4 KB costs as much to
-// come by as packing it does, and reading weights at that size looks up twenty times as many addresses.
+// come by as packing it does, and reading weights at that size looks up twenty times as many addresses. What goes to a
+// GPU is forgotten one by one.
 std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
   constexpr std::int64_t kBlockBytes = 32 << 20, kLine = 64;
-  if (bytes > kBlockBytes / 4) return Storage::allocate(bytes);
+  if (bytes > kBlockBytes / 4 || is_on_gpu()) return Storage::allocate(bytes);
   if (block_ == nullptr || bytes > block_->bytes() - block_used_) {
     block_ = Storage::allocate(kBlockBytes);
     block_used_ = 0;

@@ -70,7 +70,8 @@ struct Candidate {
   const TunedCall* tuned_for(const KernelRequest& request) const;
 };
 
-// `native` is among them; what stands behind it is for packed tensors. `op` is the op's name. The PriorityLists must outlive it unchanged.
+// `native` is among them; what stands behind it is for packed tensors. `op` is the op's name. The PriorityLists must
+// outlive it unchanged.
 std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,
                                        const std::string& op, bool batch_invariant);
 
@@ -80,10 +81,12 @@ enum class GeneratedExtent : std::uint8_t { nothing, parts, whole };
 using GeneratedCheck = std::function<GeneratedExtent(const std::string& op, const KernelRequest& request)>;
 
 // The first candidate that supports the call, and does not yield it to code that `is_generated` says there is. Those
-// before it go to `refused`, if given, with their reasons.
+// before it go to `refused`, if given, with their reasons. `as_launched`, if given, is what kernels of a device are
+// asked for in its place: the call after copies that are made for them.
 const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
                         std::vector<Refusal>* refused = nullptr,
-                        const std::function<bool(const KernelRequest&)>& is_generated = {});
+                        const std::function<bool(const KernelRequest&)>& is_generated = {},
+                        const KernelRequest* as_launched = nullptr);
 
 // Chooses for many calls; what may run an op is listed once. The registry and the PriorityLists must outlive it
 // unchanged.
@@ -96,7 +99,7 @@ class KernelSelector {
         priorities_(priorities),
         batch_invariant_(batch_invariant),
         is_generated_(std::move(is_generated)) {}
-  Choice select(const std::string& op, const KernelRequest& request);
+  Choice select(const std::string& op, const KernelRequest& request, const KernelRequest* as_launched = nullptr);
 
  private:
   const KernelRegistry& registry_;

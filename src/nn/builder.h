@@ -28,6 +28,8 @@ struct ModelFacts {
   DType dtype = DType::f32;  // of the residual stream
   bool fast = true;          // quantized activations before quantized weights
   KvLayout kv;
+  // Scales of groups of activations lie as a GPU's products read them: those of one group of all rows side by side.
+  bool scales_by_group = false;
 };
 
 class Builder {

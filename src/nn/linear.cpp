@@ -23,16 +23,15 @@ constexpr std::int64_t kGroup = 32;  // ggml's block: one scale for 32 elements
 // The params of one quantized linear layer.
 class QuantizedParams {
  public:
-  QuantizedParams(Builder& builder, const std::string& name, const std::vector<std::string>& keys,
-                  const QuantizationConfig& config)
-      : builder_(builder), name_(name) {
+  QuantizedParams(const std::vector<std::string>& keys, const QuantizationConfig& config, const WeightOf& weight)
+      : weight_(weight) {
     for (const std::string& key : keys) names_.push_back(quantized_names(config, key));
   }
 
   Value get(const char* suffix, std::string QuantizedNames::*member, WeightRole role) const {
     std::vector<std::string> keys;
     for (const QuantizedNames& names : names_) keys.push_back(names.*member);
-    return builder_.weight(name_ + suffix, keys, role);
+    return weight_(suffix, keys, role);
   }
   Value codes() const { return get("", &QuantizedNames::codes, WeightRole::codes); }
   Value scale(WeightRole role) const { return get(".scale", &QuantizedNames::scale, role); }
@@ -40,8 +39,7 @@ class QuantizedParams {
   Value global_scale() const { return get(".global_scale", &QuantizedNames::global_scale, WeightRole::reciprocal); }
 
  private:
-  Builder& builder_;
-  const std::string& name_;
+  const WeightOf& weight_;
   std::vector<QuantizedNames> names_;
 };
 
@@ -58,9 +56,15 @@ Value scaled_linear(const Value& x, const QuantizedParams& params, const Quantiz
   return linear_scaled(codes, scale, params.codes(), params.scale(WeightRole::row_scale), {}, x.dtype());
 }
 
-Value quantized_linear(const Value& x, const QuantizedParams& params, const QuantizationConfig& config) {
+}  // namespace
+
+Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, const QuantizationConfig& config,
+                        bool scales_by_group, const WeightOf& weight) {
+  const QuantizedParams params(keys, config, weight);
   if (config.scheme == QuantizationScheme::block) {
-    const auto [codes, scale] = per_token_group_quant_fp8(x, config.block_columns);
+    constexpr double kLeast = 1e-10;
+    const auto [codes, scale] =
+        per_token_group_quant_fp8(x, config.block_columns, kLeast, false, scales_by_group, scales_by_group);
     return linear_fp8_block(codes, scale, params.codes(), params.scale(WeightRole::scale), {},
                             {config.block_rows, config.block_columns}, x.dtype());
   }
@@ -74,12 +78,12 @@ Value quantized_linear(const Value& x, const QuantizedParams& params, const Quan
   return scaled_linear(x, params, config);
 }
 
-}  // namespace
-
 Value linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys) {
   builder.linear_input(keys, x);
   if (const QuantizationConfig* config = builder.quantization(keys))
-    return quantized_linear(x, QuantizedParams(builder, name, keys, *config), *config);
+    return linear_over_codes(
+        x, keys, *config, builder.facts.scales_by_group,
+        [&](const char* suffix, const auto& of, WeightRole role) { return builder.weight(name + suffix, of, role); });
   const Value weight = builder.weight(name, keys, WeightRole::linear);
   if (!is_block(weight.dtype()) || !builder.facts.fast) return weft::linear(x, weight);
   const auto [codes, scale] = per_token_group_quant_int8(x, kGroup);

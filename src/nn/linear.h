@@ -9,6 +9,7 @@
 //   int8             dynamic_per_token_scaled_int8_quant, linear_scaled
 //   NVFP4            scaled_fp4_quant, linear_nvfp4
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,5 +23,11 @@ Value linear(Builder& builder, const Value& x, const std::string& name, const st
 // The same for several weights over one input, their results one after another along the last dim. Where the weights
 // are of one type their rows are merged and it is one product.
 Value merged_linear(Builder& builder, const Value& x, const std::string& name, const std::vector<std::string>& keys);
+
+// What `linear` writes out for weights of codes. `weight` gives the layer's weights, named by what stands behind the
+// layer's name: "" the codes, ".scale", ".input_scale", ".global_scale".
+using WeightOf = std::function<Value(const char* suffix, const std::vector<std::string>& keys, WeightRole role)>;
+Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, const QuantizationConfig& config,
+                        bool scales_by_group, const WeightOf& weight);
 
 }  // namespace weft::nn

@@ -62,5 +62,10 @@ OP(linear_fp8_block) {
              {"weight", {200, 256}, DType::f8e4m3fnuz},
              {"weight_scale", {2, 2}, DType::f32, Fill::codes}},
             {{"block", Attribute::shape({128, 128})}});
+  op.sample({{"x", {6, 272}, DType::f8e4m3},
+             {"scale", {6, 3}, DType::f32, Fill::codes},
+             {"weight", {160, 272}, DType::f8e4m3},
+             {"weight_scale", {2, 3}, DType::f32, Fill::codes}},
+            {{"block", Attribute::shape({128, 128})}, {"dtype", DType::bf16}});
   tolerate_free_order(op);
 }

@@ -54,6 +54,10 @@ OP(linear_scaled) {
                {"weight_scale", {1}, DType::f32, Fill::codes}},
               {{"dtype", DType::bf16}});
   }
+  op.sample({{"x", {6, 64}, DType::f8e4m3, Fill::codes},
+             {"scale", {6, 1}, DType::f32, Fill::codes},
+             {"weight", {48, 64}, DType::f8e4m3, Fill::codes},
+             {"weight_scale", {48, 1}, DType::f32, Fill::codes}});
   op.sample({{"x", {3, 64}, DType::f8e4m3fnuz},
              {"scale", {}, DType::f32, Fill::codes},
              {"weight", {40, 64}, DType::f8e4m3fnuz},

@@ -1,8 +1,9 @@
 // clone_elimination: %c = clone(%x)  %y = f@cpu.inplace(&%c)   ->   %y = f@cpu.inplace(&%x)
 //
 // A copy stays only if the old value may still be read (by name, through a view that meets it, or by the caller), if
-// the graph does not own the storage (an input that was not donated), or if it changes the layout. A copy of KV pages
-// that must stay is an error: it would double the cache.
+// the graph does not own the storage (an input that was not donated), if it changes the layout, or if a launched kernel
+// reads it that could not read the view it is of (passes/vector_places.h). A copy of KV pages that must stay is an
+// error: it would double the cache.
 
 #include <algorithm>
 
@@ -10,6 +11,7 @@
 #include "ir/alias.h"
 #include "ir/print.h"
 #include "passes/all.h"
+#include "passes/vector_places.h"
 
 namespace weft {
 namespace {
@@ -53,11 +55,31 @@ bool is_returned(GraphValue* value) {
   return std::any_of(all.begin(), all.end(), [](const GraphValue* alias) { return is_result(*alias); });
 }
 
+// The launched kernel that reads the copy of a view, or what a kernel wrote over it, and could not read the view
+// itself; "" for none.
+std::string reader_of_vectors(Node* clone, const KernelRegistry& kernels) {
+  if (!may_begin_between_vectors(*clone->operands[0])) return "";
+  std::vector<GraphValue*> there{clone->result()};
+  for (std::size_t i = 0; i < there.size(); ++i)
+    for (const GraphValue* alias : aliases(there[i]))
+      for (const Use& use : alias->uses) {
+        const Kernel* kernel = kernels.find(use.node->name, use.node->provider);
+        if (kernel != nullptr && kernel->launches) return use.node->name + "@" + use.node->provider;
+        if (use.node->op == nullptr || !writes_operand(use)) continue;
+        for (const Donation& donation : use.node->op->donates)
+          if (donation.argument == static_cast<int>(use.operand))
+            there.push_back(use.node->result(static_cast<std::size_t>(donation.result)));
+      }
+  return "";
+}
+
 // Why the copy must stay; "" when it may go.
-std::string reason_to_keep(Node* clone, const Positions& positions) {
+std::string reason_to_keep(Node* clone, const Positions& positions, const KernelRegistry& kernels) {
   GraphValue* original = clone->operands[0];
   GraphValue* copy = clone->result();
   if (!(original->meta == copy->meta)) return "it changes the layout";
+  if (const std::string reader = reader_of_vectors(clone, kernels); !reader.empty())
+    return fmt::format("%{} begins between the vectors of 16 bytes that {} reads", original->name, reader);
   GraphValue* root = storage_root(original);
   const bool foreign = home_of(original)->producer == nullptr && !home_of(original)->donated;
   // Another copy of the same value may have gone already, and its writer now writes over the original.
@@ -77,14 +99,14 @@ std::string reason_to_keep(Node* clone, const Positions& positions) {
 
 }  // namespace
 
-PassResult clone_elimination(Graph& graph, PassContext&) {
+PassResult clone_elimination(Graph& graph, PassContext& context) {
   const Positions positions = node_positions(graph);
   PassResult result;
   int removed = 0;
   for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
     Node* node = (it++)->get();
     if (!node->is("clone")) continue;
-    const std::string reason = reason_to_keep(node, positions);
+    const std::string reason = reason_to_keep(node, positions, context.kernels);
     if (!reason.empty()) {
       USER_CHECK(node->result()->meta.kind != MetaKind::kv,
                  "[{}] a copy of the KV pages %{} would have to stay, since {}", graph.name, node->operands[0]->name,

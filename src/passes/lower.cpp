@@ -8,7 +8,8 @@
 // stays until pieces are compiled, and so does a primitive. `reference` does the same with reference kernels alone. A
 // primitive of a meaning that `native` put there is native itself where a function can be generated for it, unless the
 // user named who computes it: so the meaning becomes one function. A kernel that writes over arguments gets clones of
-// them; clone_elimination removes those that nobody needs.
+// them; clone_elimination removes those that nobody needs. A kernel that is launched gets clones of what may lie where
+// it could not read it (passes/vector_places.h).
 
 #include "passes/lower.h"
 
@@ -19,6 +20,7 @@
 #include "ir/print.h"
 #include "ir/trace.h"
 #include "passes/all.h"
+#include "passes/vector_places.h"
 
 namespace weft {
 namespace {
@@ -89,6 +91,8 @@ class Lowering {
     if (kernel == nullptr) return;
     node->writes = kernel->writes;
     for (int index : kernel->writes) insert_clone(node, static_cast<std::size_t>(index));
+    for (std::size_t i = 0; kernel->launches && i < node->operands.size(); ++i)
+      if (node->operands[i] != nullptr && may_begin_between_vectors(*node->operands[i])) insert_clone(node, i);
   }
 
   // Such a meaning need not be written out before pieces are compiled: equal ones then do it once.
@@ -107,7 +111,16 @@ class Lowering {
         context_.priorities.user().count(node.name) == 0)
       return {.provider = meant_by, .reason = "a part of what native computes"};
     const RequestOf request(node);
-    return selector_.select(node.name, request.with(node, context_.range));
+    const auto is_odd = [](const GraphValue* operand) {
+      return operand != nullptr && may_begin_between_vectors(*operand);
+    };
+    if (std::none_of(node.operands.begin(), node.operands.end(), is_odd))
+      return selector_.select(node.name, request.with(node, context_.range));
+    RequestOf as_launched = request;
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      if (is_odd(node.operands[i])) as_launched.operands[i]->strides.clear();  // a copy is contiguous
+    const KernelRequest launched = as_launched.with(node, context_.range);
+    return selector_.select(node.name, request.with(node, context_.range), &launched);
   }
 
   void insert_clone(Node* node, std::size_t index) {

@@ -2,12 +2,14 @@
 
 // What the compiler did with one model and why, from one record: `weft explain` as text and as JSON.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/effective_options.h"
 #include "base/json.h"
+#include "compiler/device_functions.h"
 #include "compiler/guard_evaluation.h"
 #include "compiler/pipeline.h"
 #include "compiler/plan_store.h"
@@ -29,7 +31,7 @@ struct Explanation {
     std::int64_t kv_cache = 0;              // pages for one sequence of the longest length
   } memory;                                 // bytes
   StartTimes times;
-  std::string device_functions;  // GeneratedKernels::device_text
+  std::optional<DeviceFunctions> device_functions;  // GeneratedKernels::device_functions
   CacheUse cache;
   ReplayReport replay;
   SizeTuning tuning;                // of exact sizes

@@ -207,6 +207,15 @@ Json cache_section(const CacheUse& cache) {
           {"first_difference", difference}};
 }
 
+Json device_functions_section(const std::optional<DeviceFunctions>& said) {
+  if (!said) return nullptr;
+  Json on_host = Json::array();
+  for (const auto& [function, reason] : said->on_host) on_host.push_back({{"function", function}, {"reason", reason}});
+  return {{"functions", said->functions},         {"launched", said->launched},
+          {"code", text_or_null(said->code)},     {"compiler", text_or_null(said->compiler)},
+          {"reason", text_or_null(said->reason)}, {"on_host", on_host}};
+}
+
 }  // namespace
 
 Json explain_json(const Explanation& explanation) {
@@ -229,7 +238,7 @@ Json explain_json(const Explanation& explanation) {
             {"activations_planned", explanation.memory.activations_planned},
             {"activations_measured", explanation.memory.activations_measured},
             {"kv_cache", explanation.memory.kv_cache}}},
-          {"device_functions", text_or_null(explanation.device_functions)},
+          {"device_functions", device_functions_section(explanation.device_functions)},
           {"cache", cache_section(explanation.cache)},
           {"replay", replay_section(explanation.replay)},
           {"guards", guards_section(explanation.guards)},

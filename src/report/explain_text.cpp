@@ -162,6 +162,17 @@ std::string cache_text(const CacheUse& cache) {
   return fmt::format("compile cache: plans compiled and stored{}\n", why);
 }
 
+std::string device_functions_text(const DeviceFunctions& said) {
+  std::string text =
+      fmt::format("generated for the device: {} of {} functions are launched", said.launched, said.functions);
+  if (!said.code.empty()) text += ", " + said.code;
+  if (!said.compiler.empty()) text += " of " + said.compiler;
+  for (const auto& [function, reason] : said.on_host) text += fmt::format("; the host runs {}: {}", function, reason);
+  if (said.launched + said.on_host.size() < said.functions)
+    text += fmt::format("; the host runs the others in the order of the stream: {}", said.reason);
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string explain_text(const Explanation& explanation) {
@@ -182,8 +193,7 @@ std::string explain_text(const Explanation& explanation) {
   text += fmt::format("\nmemory: weights {}, activations {}, KV pages for the longest sequence {}\n",
                       mebibytes(explanation.memory.weights), mebibytes(explanation.memory.activations_planned),
                       mebibytes(explanation.memory.kv_cache));
-  if (!explanation.device_functions.empty())
-    text += fmt::format("generated for the device: {}\n", explanation.device_functions);
+  if (explanation.device_functions) text += device_functions_text(*explanation.device_functions);
   text += replay_text(explanation.replay);
   for (const GuardReport& report : explanation.guards) text += "guards: " + guard_report_text(report) + "\n";
   text += cache_text(explanation.cache);

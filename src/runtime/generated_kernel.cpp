@@ -58,9 +58,6 @@ void run_function(const GeneratedFunction& function, RowCode* code, const Kernel
   });
 }
 
-// Of the function in an object file or an image: names of kernels that share it go on behind a dot.
-std::string symbol_of(const GeneratedFunction& function) { return function.name.substr(0, function.name.find('.')); }
-
 void launch_function(const std::string& symbol, const GeneratedFunction& function, int block_threads,
                      const KernelCall& call) {
   BufferList arguments;
@@ -77,6 +74,8 @@ void launch_function(const std::string& symbol, const GeneratedFunction& functio
 }
 
 }  // namespace
+
+std::string symbol_of(const GeneratedFunction& function) { return function.name.substr(0, function.name.find('.')); }
 
 Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads) {
   auto* entry = code->find<RowCode>(symbol_of(function));

@@ -30,6 +30,9 @@ struct GeneratedFunction {
   std::vector<int> over = {};  // Kernel::may_lie_over
 };
 
+// Its name in an object file or an image: the names of kernels that share one go on behind a dot.
+std::string symbol_of(const GeneratedFunction& function);
+
 // The kernel `name`@native for calls whose results have one row each for a row of the function. It keeps the code
 // alive.
 Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads);

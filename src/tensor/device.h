@@ -33,6 +33,8 @@ struct DeviceDescription {
   CpuFeatures features = CpuFeatures::baseline;  // the level in use: min(host, ceiling)
   int threads = 1;                               // worker threads, the caller included
   DType fp8 = DType::f8e4m3;                     // the 8-bit float that it wants: f8e4m3 or f8e4m3fnuz
+  int compute_capability = 0;                    // of a GPU, real or fake: 90 for 9.0
+  int cublaslt = 0;                              // the version of its cuBLASLt: 120903 for 12.9.3; 0 for none
 };
 
 // Reads the host's features and applies the ceiling WEFT_CPU_FEATURES=baseline|avx2|avx512|vnni|bf16 given as text

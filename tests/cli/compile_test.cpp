@@ -160,6 +160,17 @@ TEST_F(CompileVerb, ItsOptionsAreTakenUnlessOthersAreGiven) {
   EXPECT_EQ(complete(artifact, {"-cc.cudagraph_mode=NONE"}).status, 0);  // changes no code
 }
 
+TEST_F(CompileVerb, ForAGpuItSaysWhichAndRunsOnThatAlone) {
+  const Words device{"--device", "fake-cuda"};
+  const std::string artifact = compile("gpu.weft", device);
+  const std::string shown = text_of(weft({"compile", "--inspect", artifact, "--json"}));
+  EXPECT_EQ(nlohmann::json::parse(shown)["device"]["gpu"], "sm_90");
+  EXPECT_EQ(text_of(complete(artifact)), text_of(complete(model_, device)));
+  expect_refused(complete(artifact, {"--device", "cpu"}), "with --device \"fake-cuda\", but here it is \"cpu\"");
+  expect_refused(complete(with(artifact, "/device/gpu", "sm_80")),
+                 "was compiled for a GPU of \"sm_80\", but here is a GPU of \"sm_90\"");
+}
+
 TEST_F(CompileVerb, AnotherDeviceOrBuildIsRefusedWithTheDifference) {
   const std::string artifact = compile("m.weft");
   ProgramRun run = run_weft({"complete", artifact, "-p", "abc", "-t", "2"});
@@ -170,7 +181,9 @@ TEST_F(CompileVerb, AnotherDeviceOrBuildIsRefusedWithTheDifference) {
   expect_refused(complete(with(artifact, "/build", "0123")), "was compiled by build \"0123\"");
   expect_refused(complete(with(artifact, "/files/0/xxh3_128", "12")), "manifest.json");
   expect_refused(complete(with(artifact, "/files/0/bytes", -1)), "must be a count, but is \"-1\"");
-  expect_refused(complete(with(artifact, "/format", 2)), "it is of format 2");
+  expect_refused(complete(with(artifact, "/device/gpu", "sm_90")),
+                 "was compiled for a GPU of \"sm_90\", but here is no GPU");
+  expect_refused(complete(with(artifact, "/format", 1)), "it is of format 1");
   expect_refused(complete(with(artifact, "/options/cc.mode", "other")), "\"other\"");
   expect_refused(complete(with(artifact, "/options", nlohmann::json::object())), "has 0 options, but there are");
   expect_refused(complete(with(artifact, "/graphs/0/made_from/ranges", "1-9 ")), "with ranges \"1-9 \"");

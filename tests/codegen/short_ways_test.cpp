@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -18,7 +19,20 @@
 
 namespace weft::short_ways_test {
 
-enum class Change : std::uint8_t { none, stored_value, stored_maximum, other_use, no_least, small_least, two_maxima };
+enum class Change : std::uint8_t {
+  none,
+  stored_value,
+  stored_operand,
+  summed_operand,
+  stored_maximum,
+  other_use,
+  raised_maximum,
+  small_least,
+  two_maxima,
+};
+constexpr Change kChanges[] = {Change::stored_value,   Change::stored_operand, Change::summed_operand,
+                               Change::stored_maximum, Change::other_use,      Change::raised_maximum,
+                               Change::small_least,    Change::two_maxima};
 enum class Made : std::uint8_t { of_rows, by_silu, as_read };
 
 struct Case {
@@ -39,22 +53,12 @@ class Coded {
     int v = x;
     if (wanted.made == Made::of_rows) v = bf16(binary(RowOp::mul, bf16(binary(RowOp::mul, x, s)), w));
     if (wanted.made == Made::by_silu) v = bf16(binary(RowOp::mul, bf16(silu(x)), w));
-    const int maximum = unary(RowOp::group_max, unary(RowOp::abs, v));
-    const double limit = wanted.codes == DType::i8 ? 127 : 448;
-    int least = maximum;
-    if (wanted.change != Change::no_least)
-      least = binary(RowOp::at_least, maximum, constant(wanted.change == Change::small_least ? 0x1p-60 : 1e-10));
-    const int scale = binary(RowOp::div, least, constant(limit));
-    int code = binary(RowOp::div, v, scale);
-    code = binary(RowOp::at_most, binary(RowOp::at_least, code, constant(-limit)), constant(limit));
-    if (wanted.codes == DType::i8) code = unary(RowOp::round, code);
-    store(program.add({.op = RowOp::convert, .a = code, .dtype = wanted.codes}), wanted.codes, RowDomain::element);
-    store(scale, DType::f32, RowDomain::group);
+    const int scale = store_codes(v, wanted);
     if (wanted.change == Change::stored_value) store(v, DType::bf16, RowDomain::element);
-    if (wanted.change == Change::stored_maximum) store(maximum, DType::f32, RowDomain::group);
-    if (wanted.change == Change::other_use) store(bf16(unary(RowOp::neg, v)), DType::bf16, RowDomain::element);
-    if (wanted.change == Change::two_maxima)
-      store(unary(RowOp::group_max, unary(RowOp::abs, w)), DType::f32, RowDomain::group);
+    if (wanted.change == Change::stored_operand) store(bf16(unary(RowOp::neg, x)), DType::bf16, RowDomain::element);
+    if (wanted.change == Change::summed_operand) store(unary(RowOp::row_sum, x), DType::f32, RowDomain::row);
+    if (wanted.change == Change::other_use) store(bf16(binary(RowOp::mul, v, scale)), DType::bf16, RowDomain::element);
+    if (wanted.change == Change::two_maxima) store_codes(w, wanted);
     simplify_rows(program);
     program.finish();
   }
@@ -76,6 +80,26 @@ class Coded {
   void store(int value, DType dtype, RowDomain domain) {
     program.stores.push_back({buffer(dtype, true, domain), value, domain});
   }
+  // Gives the scale.
+  int store_codes(int v, const Case& wanted) {
+    const int maximum = unary(RowOp::group_max, unary(RowOp::abs, v));
+    if (wanted.change == Change::stored_maximum) store(maximum, DType::f32, RowDomain::group);
+    const double limit = wanted.codes == DType::i8 ? 127 : 448;
+    const int scale = binary(RowOp::div, least_of(maximum, wanted.change), constant(limit));
+    int code = binary(RowOp::div, v, scale);
+    code = binary(RowOp::at_most, binary(RowOp::at_least, code, constant(-limit)), constant(limit));
+    if (wanted.codes == DType::i8) code = unary(RowOp::round, code);
+    store(program.add({.op = RowOp::convert, .a = code, .dtype = wanted.codes}), wanted.codes, RowDomain::element);
+    store(scale, DType::f32, RowDomain::group);
+    return scale;
+  }
+  int least_of(int maximum, Change change) {
+    if (change == Change::raised_maximum) maximum = binary(RowOp::mul, maximum, constant(2));
+    if (change != Change::small_least) return binary(RowOp::at_least, maximum, constant(1e-10));
+    // The factors make the scale one that codes have a short quotient by.
+    maximum = binary(RowOp::mul, maximum, constant(0x1p-20));
+    return binary(RowOp::mul, binary(RowOp::at_least, maximum, constant(0x1p-60)), constant(0x1p26));
+  }
   int unary(RowOp op, int a) { return program.add({.op = op, .a = a}); }
   int binary(RowOp op, int a, int b) { return program.add({.op = op, .a = a, .b = b}); }
   int constant(double number) { return program.add({.op = RowOp::constant, .number = number}); }
@@ -85,6 +109,11 @@ class Coded {
     return binary(RowOp::div, x, binary(RowOp::add, power, constant(1)));
   }
 };
+
+// Of two maxima each is to be one that alone has a short way: with it nothing may be kept but its own value.
+Case changed(Change change) {
+  return {.made = change == Change::two_maxima ? Made::as_read : Made::of_rows, .change = change};
+}
 
 TEST(ShortWays, AreThereForCodesOfGroups) {
   for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
@@ -101,9 +130,15 @@ TEST(ShortWays, AreThereForCodesOfGroups) {
 }
 
 TEST(ShortWays, AreNotWhereSomethingElseTellsTinyNumbersApart) {
-  for (const Change change : {Change::stored_value, Change::stored_maximum, Change::other_use, Change::no_least,
-                              Change::small_least, Change::two_maxima})
-    EXPECT_FALSE(find_short_ways(Coded({.change = change}).program)) << static_cast<int>(change);
+  for (const Change change : kChanges) {
+    const Coded coded(changed(change));
+    EXPECT_FALSE(find_short_ways(coded.program)) << static_cast<int>(change);
+    const auto is_quotient = [](const RowValue& value) { return value.op == RowOp::short_quotient; };
+    EXPECT_EQ(std::count_if(coded.program.values.begin(), coded.program.values.end(), is_quotient),
+              change == Change::two_maxima ? 2 : 1)
+        << "others have no short way for another reason: " << static_cast<int>(change);
+    EXPECT_TRUE(coded.program.in_pairs);
+  }
 }
 
 TEST(ShortWays, SplittingRoundsToBfloat) {
@@ -176,48 +211,89 @@ std::shared_ptr<const LoadedCode> compiled(const RowProgram& program, CpuFeature
   return LoadedCode::load(object);
 }
 
-TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
-  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
-  if (describe_cpu("", 1).features < CpuFeatures::avx2) GTEST_SKIP() << "short ways are those of AVX2";
-  constexpr std::int64_t kRows = 1500;
-  std::uint32_t seed = 1;
-  for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
-    for (const DType codes : {DType::i8, DType::f8e4m3})
-      for (const std::int64_t group : {32, 128}) {
-        const Coded coded({.made = made, .codes = codes, .group = group});
-        const auto plain = compiled(coded.program, CpuFeatures::baseline);
-        const auto code = compiled(coded.program, CpuFeatures::avx2);
-        RowBuffers wanted(coded.program, kRows, 3), came(coded.program, kRows, 3);
-        Inputs(++seed).fill(wanted, coded.program, kRows);
-        Inputs(seed).fill(came, coded.program, kRows);
-        wanted.run(plain->find<RowFunction>(coded.program.name()));
-        came.run(code->find<RowFunction>(coded.program.name()));
-        EXPECT_EQ(difference(coded.program, wanted, came), "") << static_cast<int>(made) << " " << group;
-        EXPECT_TRUE(came.is_intact());
-      }
+const char* missing() {
+  if (!can_compile_rows()) return "libweft_llvm.so was not built";
+  return describe_cpu("", 1).features < CpuFeatures::avx2 ? "short ways are those of AVX2" : nullptr;
 }
 
-// A group's scale shows its largest value: that of a single operand, of every one in turn.
-TEST(ShortWays, NoQuotientOfSiluIsInTheMiddleOfTwoBfloats) {
-  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
-  if (describe_cpu("", 1).features < CpuFeatures::avx2) GTEST_SKIP() << "short ways are those of AVX2";
-  const Coded coded({.made = Made::by_silu, .codes = DType::i8});
-  const std::int64_t groups = coded.program.columns / coded.program.group, rows = 0x10000 / groups;
-  RowBuffers wanted(coded.program, rows, 3), came(coded.program, rows, 3);
-  for (RowBuffers* buffers : {&wanted, &came}) {
-    auto* x = reinterpret_cast<std::uint16_t*>(buffers->memory(0).data());
-    auto* w = reinterpret_cast<std::uint16_t*>(buffers->memory(1).data());
-    std::fill_n(x, rows * coded.program.columns, std::uint16_t{0});
-    std::fill_n(w, rows * coded.program.columns, std::uint16_t{0x3f80});
-    for (std::int64_t code = 0; code < 0x10000; ++code) {
-      const bool is_finite = (code & 0x7fff) < 0x7f80;  // others would make their row one of the long way
-      x[code * coded.program.group] = static_cast<std::uint16_t>(is_finite ? code : 0);
-    }
-  }
+// `fill` makes what is read.
+template <typename Fill>
+void expect_same_bits(const Case& wanted_case, std::int64_t rows, const Fill& fill) {
+  const Coded coded(wanted_case);
   const auto plain = compiled(coded.program, CpuFeatures::baseline), code = compiled(coded.program, CpuFeatures::avx2);
+  RowBuffers wanted(coded.program, rows, 3), came(coded.program, rows, 3);
+  for (RowBuffers* buffers : {&wanted, &came}) fill(*buffers, coded.program);
   wanted.run(plain->find<RowFunction>(coded.program.name()));
   came.run(code->find<RowFunction>(coded.program.name()));
-  EXPECT_EQ(difference(coded.program, wanted, came), "");
+  EXPECT_EQ(difference(coded.program, wanted, came), "")
+      << static_cast<int>(wanted_case.made) << " " << wanted_case.group << " " << static_cast<int>(wanted_case.change);
+  EXPECT_TRUE(came.is_intact());
+}
+
+TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
+  if (const char* why = missing()) GTEST_SKIP() << why;
+  constexpr std::int64_t kRows = 1500;
+  std::uint32_t seed = 1;
+  const auto compare = [&](const Case& wanted) {
+    ++seed;
+    expect_same_bits(wanted, kRows, [&](RowBuffers& buffers, const RowProgram& program) {
+      Inputs(seed).fill(buffers, program, kRows);
+    });
+  };
+  for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
+    for (const DType codes : {DType::i8, DType::f8e4m3})
+      for (const std::int64_t group : {32, 128}) compare({.made = made, .codes = codes, .group = group});
+  for (const Change change : kChanges) compare(changed(change));
+}
+
+// A group's scale shows its largest value: that of a single operand, of every one in turn. With a large weight those of
+// small quotients are above the least that scales are made of.
+TEST(ShortWays, NoQuotientOfSiluIsInTheMiddleOfTwoBfloatsButTinyOnes) {
+  if (const char* why = missing()) GTEST_SKIP() << why;
+  constexpr Case kCase{.made = Made::by_silu, .codes = DType::i8};
+  constexpr float kLargest = 0x1p64f;  // of a row that takes short ways
+  for (const float weight : {1.0f, kLargest}) {
+    const auto fill = [weight](RowBuffers& buffers, const RowProgram& program) {
+      auto* x = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
+      auto* w = reinterpret_cast<std::uint16_t*>(buffers.memory(1).data());
+      std::fill_n(x, 0x10000 * program.group, std::uint16_t{0});
+      std::fill_n(w, 0x10000 * program.group, f32_to_bf16(weight));
+      for (std::uint32_t code = 0; code < 0x10000; ++code) {
+        const double number = bf16_to_f32(static_cast<std::uint16_t>(code));
+        const bool is_short = std::abs(number / (1 + std::exp(-number))) * weight <= kLargest;
+        if (is_short) x[code * program.group] = static_cast<std::uint16_t>(code);
+      }
+    };
+    expect_same_bits(kCase, 0x10000 / (Coded(kCase).program.columns / kCase.group), fill);
+  }
+}
+
+// Nor where even the largest weight leaves a quotient below what scales show.
+TEST(ShortWays, QuotientsOfSiluRoundHalfUp) {
+  if (const char* why = missing()) GTEST_SKIP() << why;
+  constexpr std::int64_t kColumns = 128, kRows = 0x10000 / kColumns;
+  RowProgram program;
+  program.columns = kColumns;
+  program.buffers = {{.dtype = DType::bf16, .row_stride = kColumns},
+                     {.dtype = DType::f32, .is_output = true, .row_stride = kColumns}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  const int divisor = program.add({.op = RowOp::bf16_silu_divisor, .a = x});
+  program.stores.push_back({1, program.add({.op = RowOp::div, .a = x, .b = divisor}), RowDomain::element});
+  program.finish();
+  RowBuffers buffers(program, kRows, 3);
+  auto* codes = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
+  std::iota(codes, codes + 0x10000, std::uint16_t{0});
+  buffers.run(compiled(program, CpuFeatures::avx2)->find<RowFunction>(program.name()));
+  for (const float quotient : buffers.stored(0)) {
+    const float came = row_half_up_bf16(quotient), wanted = bf16_to_f32(f32_to_bf16(quotient));
+    if (std::isnan(quotient)) {
+      ASSERT_TRUE(std::isnan(came));
+    } else if (quotient != 0 && std::abs(quotient) < 0x1p-126f) {
+      ASSERT_LE(std::abs(came), 0x1p-126f) << quotient;
+    } else {
+      ASSERT_EQ(came, wanted) << quotient;
+    }
+  }
 }
 
 }  // namespace weft::short_ways_test

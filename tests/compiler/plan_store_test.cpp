@@ -132,6 +132,17 @@ TEST_F(PlanStore, WhatElseTheCompilerReadsIsInTheKey) {
     const auto context = open(change);
     EXPECT_NE(key_of(*context), key);
   }
+  const auto on_gpu = [&](int capability, int cublaslt) {
+    return key_of(*open([&](Context& context) {
+      context.device.id = {DeviceType::fake_cuda, 0};
+      context.device.compute_capability = capability;
+      context.device.cublaslt = cublaslt;
+    }));
+  };
+  EXPECT_EQ(on_gpu(90, 120903), on_gpu(90, 120903));
+  EXPECT_NE(on_gpu(90, 120903), on_gpu(100, 120903));
+  EXPECT_NE(on_gpu(90, 120903), on_gpu(90, 130000));
+  EXPECT_NE(on_gpu(90, 120903), key);
   const auto context = open();
   auto traced = small_layer(*context);
   EXPECT_NE(*plans_key(*traced, *context, std::vector<TokenRange>{{1, 64}}, {}), key);

@@ -125,6 +125,37 @@ TEST_F(CudaRows, AreComputedInParts) {
   }
 }
 
+// Every element with the sum of its row, and that with the largest of those: two reductions, of which each thread needs
+// both.
+RowProgram reduced_twice() {
+  RowProgram program;
+  program.columns = 96;
+  program.buffers = {{.dtype = DType::f32, .row_stride = 96},
+                     {.dtype = DType::f32, .is_output = true, .row_stride = 96},
+                     {.dtype = DType::f32, .is_output = true, .row_stride = 96}};
+  const auto element = RowDomain::element, row = RowDomain::row;
+  const int loaded = program.add({.op = RowOp::load, .domain = element, .buffer = 0});
+  const int sum = program.add({.op = RowOp::row_sum, .domain = row, .a = loaded});
+  const int summed = program.add({.op = RowOp::add, .domain = element, .a = loaded, .b = sum});
+  const int without_sign = program.add({.op = RowOp::abs, .domain = element, .a = summed});
+  const int largest = program.add({.op = RowOp::row_max, .domain = row, .a = without_sign});
+  const int result = program.add({.op = RowOp::add, .domain = element, .a = summed, .b = largest});
+  program.stores = {{.buffer = 1, .value = summed, .domain = element},
+                    {.buffer = 2, .value = result, .domain = element}};
+  program.finish();
+  return program;
+}
+
+TEST_F(CudaRows, ReduceARowTwice) {
+  const RowProgram program = reduced_twice();
+  EXPECT_EQ(program.levels, 3);
+  ptx::Interpreter interpreter(compiled({program}, 90), "twice.ptx");
+  RowBuffers wanted(program, kRows, 3), came(program, kRows, 3);
+  run_by_processor(program, wanted);
+  run_by_interpreter(program, interpreter, came);
+  EXPECT_EQ(difference(program, wanted, came), "") << cuda_row_text(program);
+}
+
 // Rows of buffer 1 that buffer 0 numbers, doubled.
 RowProgram taken_row() {
   RowProgram program;

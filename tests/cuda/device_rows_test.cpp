@@ -56,11 +56,13 @@ std::shared_ptr<Context> context_of(const std::string& device) {
 }
 
 std::vector<std::string> nvrtc_of_this_machine() { return cuda::nvrtc_places(process_environment()); }
+const std::vector<std::string> kNoNvrtc = {"/nowhere/libnvrtc.so.13"};
 
 std::shared_ptr<Context> device_context(std::uint64_t seed = 1,
-                                        const std::vector<std::string>& nvrtc = nvrtc_of_this_machine()) {
+                                        const std::vector<std::string>& nvrtc = nvrtc_of_this_machine(),
+                                        int capability = 90) {
   auto context = context_of("fake-cuda");
-  put_on_fake_cuda(*context, {.seed = seed, .read_image = &kernels_of_ptx}, nvrtc);
+  put_on_fake_cuda(*context, {.seed = seed, .compute_capability = capability, .read_image = &kernels_of_ptx}, nvrtc);
   return context;
 }
 
@@ -114,6 +116,12 @@ class Layer {
   std::unique_ptr<Replay> replay_;
 };
 
+DeviceFunctions functions_of(const Layer& layer) {
+  const auto said = layer.context().generated->device_functions();
+  EXPECT_TRUE(said.has_value());
+  return said.value_or(DeviceFunctions());
+}
+
 class LaunchedRows : public testing::Test {
  protected:
   void SetUp() override {
@@ -145,10 +153,12 @@ TEST_F(LaunchedRows, AreNodesOfACapture) {
   EXPECT_EQ(device.capturer().counts().captures, 1);
   on_device.run(2, ReplayMode::none);
   EXPECT_EQ(device.queue().launches(), static_cast<std::int64_t>(2 * functions));
-  EXPECT_EQ(on_device.context().generated->device_text().find(
-                fmt::format("{0} of {0} functions are launched, PTX of NVRTC ", on_device.context().generated->size())),
-            0u)
-      << on_device.context().generated->device_text();
+  const DeviceFunctions said = functions_of(on_device);
+  EXPECT_EQ(said.functions, on_device.context().generated->size());
+  EXPECT_EQ(said.launched, said.functions);
+  EXPECT_EQ(said.code, "PTX for sm_90");
+  EXPECT_EQ(said.compiler.find("NVRTC "), 0u) << said.compiler;
+  EXPECT_EQ(said.reason, "");
 }
 
 // Levels read again what an output in its place would have replaced.
@@ -167,8 +177,8 @@ TEST_F(LaunchedRows, LeaveTheirArgumentsAsTheyAre) {
 
 TEST_F(LaunchedRows, AreKeptInTheCompileCacheAsFunctionsAndWithPlans) {
   const TemporaryFolder folder;
-  const auto layer = [&] {
-    auto context = device_context();
+  const auto layer = [&](const std::vector<std::string>& nvrtc = nvrtc_of_this_machine()) {
+    auto context = device_context(1, nvrtc);
     context->cache = std::make_unique<CompileCache>(CompileCacheSettings{.root = folder / "cache"});
     return Layer(context);
   };
@@ -180,13 +190,32 @@ TEST_F(LaunchedRows, AreKeptInTheCompileCacheAsFunctionsAndWithPlans) {
   EXPECT_EQ(work(compiled, FirstTime::compile), 1 + 2 * functions) << "the graph; functions for host and device";
   Layer of_plan = layer();
   EXPECT_EQ(work(of_plan, FirstTime::compile), 0);
-  EXPECT_EQ(of_plan.context().generated->device_text(), compiled.context().generated->device_text());
+  EXPECT_EQ(functions_of(of_plan).launched, functions_of(compiled).launched);
   EXPECT_EQ(of_plan.run(3), compiled.run(3));
   std::filesystem::remove_all(entry_folder(folder / "cache", "plans"));
   Layer of_functions = layer();
   EXPECT_EQ(work(of_functions, FirstTime::compile), 1) << "the graph";
   EXPECT_EQ(work(of_functions, FirstTime::load), 2 * functions);
   EXPECT_EQ(of_functions.run(3), compiled.run(3));
+  Layer without_nvrtc = layer(kNoNvrtc);
+  EXPECT_EQ(work(without_nvrtc, FirstTime::compile), 1) << "the graph";
+  EXPECT_EQ(functions_of(without_nvrtc).launched, static_cast<std::size_t>(functions)) << "by what NVRTC left there";
+  EXPECT_EQ(without_nvrtc.run(3), compiled.run(3));
+}
+
+TEST_F(LaunchedRows, OfTheCacheAreForOneArchitecture) {
+  const TemporaryFolder folder;
+  const auto layer = [&](const std::vector<std::string>& nvrtc, int capability) {
+    auto context = device_context(1, nvrtc, capability);
+    context->cache = std::make_unique<CompileCache>(CompileCacheSettings{.root = folder / "cache"});
+    return Layer(context);
+  };
+  EXPECT_GT(functions_of(layer(nvrtc_of_this_machine(), 90)).launched, 0u);
+  for (int i = 0; i < 2; ++i) {  // Plans without images are not kept
+    Layer other = layer(kNoNvrtc, 80);
+    EXPECT_EQ(functions_of(other).launched, 0u);
+    EXPECT_EQ(other.context().first_time_work->counts(FirstTime::compile).before_ready, 1) << "the graph";
+  }
 }
 
 TEST_F(LaunchedRows, StayWithTheHostWhereADeviceHasNoRoom) {
@@ -198,16 +227,35 @@ graph wide(%x: f32[s0, 524288]) stage=traced {
 )";
   Layer on_device(device_context(), text), on_host(context_of("cpu"), text);
   EXPECT_EQ(on_device.run(1), on_host.run(1));
-  const std::string said = on_device.context().generated->device_text();
-  EXPECT_EQ(said.find("0 of 1 functions are launched, PTX of NVRTC "), 0u) << said;
-  EXPECT_NE(said.find("; the host runs rows_"), std::string::npos) << said;
-  EXPECT_NE(said.find("maxima of groups take 65536 bytes of shared memory"), std::string::npos) << said;
+  const DeviceFunctions said = functions_of(on_device);
+  EXPECT_EQ(said.functions, 1u);
+  EXPECT_EQ(said.launched, 0u);
+  ASSERT_EQ(said.on_host.size(), 1u);
+  EXPECT_EQ(said.on_host[0].first.find("rows_"), 0u);
+  EXPECT_NE(said.on_host[0].second.find("maxima of groups take 65536 bytes of shared memory"), std::string::npos);
+}
+
+// As a driver that is older than NVRTC does; of the fourth image on.
+TEST_F(LaunchedRows, StayWithTheHostWhereTheDriverRefusesTheirImage) {
+  auto context = context_of("fake-cuda");
+  const auto read = [count = 0](std::span<const std::byte> image) mutable {
+    if (++count > 3) throw std::runtime_error("Unsupported .version 9.1; current version is '9.0'");
+    return kernels_of_ptx(image);
+  };
+  put_on_fake_cuda(*context, {.compute_capability = 90, .read_image = read}, nvrtc_of_this_machine());
+  Layer on_device(context), on_host(context_of("cpu"));
+  for (const int rows : {1, kMostRows}) EXPECT_EQ(on_device.run(rows), on_host.run(rows));
+  const DeviceFunctions said = functions_of(on_device);
+  EXPECT_EQ(said.launched, 3u);
+  ASSERT_EQ(said.on_host.size(), said.functions - 3);
+  EXPECT_NE(said.on_host[0].second.find("Unsupported .version 9.1"), std::string::npos) << said.on_host[0].second;
+  EXPECT_TRUE(context->generated->lacks_images());
 }
 
 TEST_F(LaunchedRows, NeedAnArchitectureThatNvrtcKnows) {
-  std::string problem;
-  EXPECT_EQ(DeviceRows::open(nvrtc_of_this_machine(), 35, cuda::NvrtcCode::ptx, problem), nullptr);
-  EXPECT_EQ(problem.find("the device is sm_35, but NVRTC "), 0u) << problem;
+  const DeviceRows rows(nvrtc_of_this_machine(), 35, cuda::NvrtcCode::ptx);
+  EXPECT_EQ(rows.problem().find("the device is sm_35, but NVRTC "), 0u) << rows.problem();
+  EXPECT_EQ(rows.compiler_text(), "");
 }
 
 class RowsOfTheHost : public testing::Test {
@@ -218,35 +266,49 @@ class RowsOfTheHost : public testing::Test {
 };
 
 TEST_F(RowsOfTheHost, RunInTheStreamsOrderWhereThereIsNoNvrtc) {
-  Layer without(device_context(1, {"/nowhere/libnvrtc.so.13"})), on_host(context_of("cpu"));
+  Layer without(device_context(1, kNoNvrtc)), on_host(context_of("cpu"));
   for (const int rows : {1, kMostRows}) EXPECT_EQ(without.run(rows), on_host.run(rows));
-  EXPECT_EQ(
-      without.context().generated->device_text(),
-      fmt::format("0 of {} functions are launched; the host runs them in the order of the stream: libnvrtc of CUDA "
-                  "12.0 or newer was not found; looked for /nowhere/libnvrtc.so.13",
-                  without.context().generated->size()));
+  const DeviceFunctions said = functions_of(without);
+  EXPECT_EQ(said.functions, without.context().generated->size());
+  EXPECT_EQ(said.launched, 0u);
+  EXPECT_EQ(said.compiler, "");
+  EXPECT_EQ(said.reason, "libnvrtc of CUDA 12.0 or newer was not found; looked for /nowhere/libnvrtc.so.13");
   EXPECT_EQ(without.context().stream_device->queue().launches(), 0);
 }
 
 TEST_F(RowsOfTheHost, RunInTheStreamsOrderWhereNothingExecutesPtx) {
   Layer plain(context_of("fake-cuda")), on_host(context_of("cpu"));
   EXPECT_EQ(plain.run(2), on_host.run(2));
-  EXPECT_NE(plain.context().generated->device_text().find("in the order of the stream: a fake device executes no PTX"),
-            std::string::npos)
-      << plain.context().generated->device_text();
+  EXPECT_EQ(functions_of(plain).reason, "a fake device executes no PTX");
+  EXPECT_EQ(functions_of(plain).code, "");
+}
+
+// What a device says to an image.
+std::string refusal_of(cuda::StreamDevice& device, const std::string& image) {
+  return message_of<DeviceError>([&] { device.load(std::as_bytes(std::span(image)), "nothing"); });
 }
 
 TEST(ImagesOfAFakeDevice, AreRefusedWhereNothingExecutesThem) {
   const std::string ptx = ".version 8.0\n.target sm_90\n.address_size 64\n";
-  const auto image = std::as_bytes(std::span(ptx));
   const auto plain = open_fake_cuda({DeviceType::fake_cuda, 0}, {});
-  EXPECT_NE(message_of<DeviceError>([&] { plain->load(image); }).find("INVALID_IMAGE"), std::string::npos);
+  EXPECT_NE(refusal_of(*plain, ptx).find("INVALID_IMAGE"), std::string::npos);
   const auto reads = open_fake_cuda({DeviceType::fake_cuda, 0}, {.read_image = &kernels_of_ptx});
-  EXPECT_NE(message_of<DeviceError>([&] { reads->load(image); }).find("INVALID_IMAGE"), std::string::npos)
-      << "no kernel is in it";
-  const std::string no_ptx = "neither PTX nor machine code";
-  EXPECT_NE(message_of<DeviceError>([&] { reads->load(std::as_bytes(std::span(no_ptx))); }).find("the image"),
-            std::string::npos);
+  EXPECT_NE(refusal_of(*reads, ptx).find("INVALID_IMAGE"), std::string::npos) << "no kernel is in it";
+  EXPECT_NE(refusal_of(*reads, "neither PTX nor machine code").find("the image"), std::string::npos);
+}
+
+TEST(ImagesOfAFakeDevice, AreRefusedWhereTheDeviceIsOlder) {
+  const auto ptx = [](int architecture) {
+    return fmt::format(".version 8.0\n.target sm_{}\n.address_size 64\n.visible .entry nothing()\n{{\n ret;\n}}\n",
+                       architecture);
+  };
+  const auto device =
+      open_fake_cuda({DeviceType::fake_cuda, 0}, {.compute_capability = 89, .read_image = &kernels_of_ptx});
+  EXPECT_EQ(refusal_of(*device, ptx(80)), "");
+  EXPECT_EQ(refusal_of(*device, ptx(89)), "");
+  const std::string said = refusal_of(*device, ptx(90));
+  for (const char* words : {"CUDA_ERROR_INVALID_PTX", "the image is PTX for sm_90, the device is sm_89"})
+    EXPECT_NE(said.find(words), std::string::npos) << said;
 }
 
 }  // namespace weft::device_rows_test

@@ -19,18 +19,18 @@ void interpret(ptx::Interpreter& interpreter, const std::string& kernel, const c
 
 }  // namespace
 
-std::vector<cuda::FakeKernel> kernels_of_ptx(std::span<const std::byte> image) {
+cuda::FakeImage kernels_of_ptx(std::span<const std::byte> image) {
   std::string text(reinterpret_cast<const char*>(image.data()), image.size());
   text.resize(text.find('\0') == std::string::npos ? text.size() : text.find('\0'));
   const auto interpreter = std::make_shared<ptx::Interpreter>(std::move(text), "the image");
-  std::vector<cuda::FakeKernel> kernels;
+  cuda::FakeImage read{.architecture = interpreter->architecture()};
   for (const std::string& name : interpreter->kernels())
-    kernels.push_back(
+    read.kernels.push_back(
         {.name = name,
          .argument_bytes = interpreter->program(name).argument_bytes,
          .run = [interpreter, name](const cuda::FakeLaunch& launch) { interpret(*interpreter, name, launch); },
          .threads_per_block = interpreter->program(name).most_threads});
-  return kernels;
+  return read;
 }
 
 }  // namespace weft

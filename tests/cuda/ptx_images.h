@@ -11,6 +11,6 @@
 namespace weft {
 
 // FakeSettings::read_image. Each launch may touch the device's memory and no other.
-std::vector<cuda::FakeKernel> kernels_of_ptx(std::span<const std::byte> image);
+cuda::FakeImage kernels_of_ptx(std::span<const std::byte> image);
 
 }  // namespace weft

@@ -61,12 +61,32 @@ TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
 }
 
 TEST_F(ExplainTest, SaysWhoRunsGeneratedFunctionsOnADevice) {
-  EXPECT_TRUE(json_["device_functions"].is_null()) << "there is no device";
-  explanation_.device_functions = "2 of 2 functions are launched, PTX of NVRTC 13.0 for sm_90";
-  EXPECT_EQ(explain_json(explanation_)["device_functions"], explanation_.device_functions);
-  const std::string text = explain_text(explanation_);
-  EXPECT_NE(text.find("\ngenerated for the device: " + explanation_.device_functions + "\n"), std::string::npos)
-      << text;
+  EXPECT_TRUE(json_.at("device_functions").is_null()) << "there is no device";
+  explanation_.device_functions = DeviceFunctions{.functions = 3,
+                                                  .launched = 2,
+                                                  .code = "PTX for sm_90",
+                                                  .compiler = "NVRTC 13.0",
+                                                  .on_host = {{"rows_1", "it is too wide"}}};
+  EXPECT_EQ(explain_json(explanation_)["device_functions"].dump(),
+            R"({"functions":3,"launched":2,"code":"PTX for sm_90","compiler":"NVRTC 13.0","reason":null,)"
+            R"("on_host":[{"function":"rows_1","reason":"it is too wide"}]})");
+  EXPECT_NE(
+      explain_text(explanation_)
+          .find("\ngenerated for the device: 2 of 3 functions are launched, PTX for sm_90 of NVRTC 13.0; the host "
+                "runs rows_1: it is too wide\n"),
+      std::string::npos)
+      << explain_text(explanation_);
+  explanation_.device_functions->reason = "there is no NVRTC";  // which all that is left did without
+  EXPECT_EQ(explain_text(explanation_).find("the others"), std::string::npos);
+  explanation_.device_functions = DeviceFunctions{.functions = 3, .reason = "there is no NVRTC"};
+  EXPECT_EQ(explain_json(explanation_)["device_functions"].dump(),
+            R"({"functions":3,"launched":0,"code":null,"compiler":null,"reason":"there is no NVRTC","on_host":[]})");
+  EXPECT_NE(
+      explain_text(explanation_)
+          .find("\ngenerated for the device: 0 of 3 functions are launched; the host runs the others in the order "
+                "of the stream: there is no NVRTC\n"),
+      std::string::npos)
+      << explain_text(explanation_);
 }
 
 TEST_F(ExplainTest, SaysWhichBranchesOnSizesWereDropped) {

@@ -87,6 +87,7 @@ TEST(CublasltProducts, MultiplyCodesOfEightBitsWithTheirScales) {
   product.bias = host.matrix(DType::bf16, 48, 3);
   product.x_scale = reinterpret_cast<const float*>(host.matrix(DType::f32, 1, 7));
   product.weight_scale = reinterpret_cast<const float*>(host.matrix(DType::f32, 1, 8));
+  product.scales = ProductScales::whole;
   host.ready();
   host.call(product);
   host.queue->synchronize();

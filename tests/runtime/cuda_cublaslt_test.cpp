@@ -108,13 +108,13 @@ class CublasltStandIns : public testing::Test {
     calls = {};
     made = 0;
   }
-  std::optional<CublasltLibrary> open() {
+  std::optional<CublasltLibrary> open(int driver_version = 0) {
     return open_cublaslt(
         [&](const char* symbol) {
           const auto found = symbols_.find(symbol);
           return found == symbols_.end() ? nullptr : found->second;
         },
-        "a library", problem_);
+        "a library", driver_version, problem_);
   }
 
   std::map<std::string, void*> symbols_ = {{"cublasLtGetVersion", address_of(version)},
@@ -138,10 +138,12 @@ class CublasltStandIns : public testing::Test {
 class CublasltRefusals : public CublasltStandIns {};
 
 TEST_F(CublasltRefusals, SaysWhereItLookedForWhatIsMissing) {
-  EXPECT_FALSE(open_cublaslt({"/nowhere/libcublasLt.so.13", "libcublasLt_that_is_not_there.so.12"}, problem_));
+  EXPECT_FALSE(open_cublaslt({"/nowhere/libcublasLt.so.13", "libcublasLt_that_is_not_there.so.12"}, 0, problem_));
   EXPECT_EQ(problem_,
             "libcublasLt of CUDA 12 or 13 was not found; looked for /nowhere/libcublasLt.so.13, "
             "libcublasLt_that_is_not_there.so.12");
+  EXPECT_FALSE(open_cublaslt({"/nowhere/libcublasLt.so.13"}, 12040, problem_));
+  EXPECT_EQ(problem_, "libcublasLt of CUDA 12 was not found; looked for /nowhere/libcublasLt.so.13");
 }
 
 TEST_F(CublasltRefusals, SaysWhatIsWrongWithWhatItFound) {
@@ -152,7 +154,7 @@ TEST_F(CublasltRefusals, SaysWhatIsWrongWithWhatItFound) {
     return std::nullopt;
   });
   EXPECT_EQ(places.at(0), "/nowhere/lib64/libcublasLt.so.*");
-  EXPECT_FALSE(open_cublaslt({"libm.so.6", folder.path() + "/libcublasLt.so.13"}, problem_));
+  EXPECT_FALSE(open_cublaslt({"libm.so.6", folder.path() + "/libcublasLt.so.13"}, 13000, problem_));
   EXPECT_NE(
       problem_.find("libm.so.6 has no cublasLtGetVersion; " + folder.path() + "/libcublasLt.so.13 cannot be opened: "),
       std::string::npos)
@@ -173,6 +175,18 @@ TEST_F(CublasltRefusals, NamesTheVersionThatIsAnother) {
     EXPECT_FALSE(open());
     EXPECT_EQ(problem_, fmt::format("a library is version {}", text));
   }
+}
+
+// A driver runs libraries of its own major version, whichever the minor is, and of older ones.
+TEST_F(CublasltRefusals, NamesBothWhereTheDriverIsTooOldForIt) {
+  calls.version = 130102;
+  EXPECT_FALSE(open(12080));
+  EXPECT_EQ(problem_, "a library is version 13.1.2, and the driver is for CUDA 12.8");
+  EXPECT_TRUE(open(13000)) << problem_;
+  EXPECT_TRUE(open(0)) << problem_;  // no driver to ask
+  calls.version = 120903;
+  EXPECT_TRUE(open(12000)) << problem_;
+  EXPECT_TRUE(open(13010)) << problem_;
 }
 
 // The numbers are those of cublasLt.h and library_types.h.
@@ -210,6 +224,7 @@ TEST_F(CublasltStandIns, AreCalledAsTheLibraryDeclares) {
   product.dtype = DType::f8e4m3;
   product.bias = nullptr;
   product.x_scale = product.weight_scale = reinterpret_cast<const float*>(product.result);
+  product.scales = ProductScales::whole;
   host.call(product);
   const std::string scale = fmt::format(" = {} (8 bytes)", address(product.x_scale));
   ASSERT_GT(calls.log.size(), 2u);
@@ -217,6 +232,24 @@ TEST_F(CublasltStandIns, AreCalledAsTheLibraryDeclares) {
   EXPECT_EQ(calls.log[1 + 3], "MatrixLayoutCreate 8: 28 of 64x48, 64 apart");
   EXPECT_EQ(calls.log[calls.log.size() - 3], "MatmulDescSetAttribute 17" + scale);
   EXPECT_EQ(calls.log[calls.log.size() - 2], "MatmulDescSetAttribute 18" + scale);
+}
+
+TEST_F(CublasltStandIns, AreToldHowScalesLie) {
+  ProductHost host(1, 4096);
+  host.library = *open();
+  host.ready();
+  const auto modes_of = [&](ProductScales scales) {
+    calls.log.clear();
+    host.call(host.scaled(scales, 4, 32, 128));
+    std::vector<std::string> modes;
+    for (const std::string& line : calls.log)
+      if (line.starts_with("MatmulDescSetAttribute 3") && line[24] != ' ') modes.push_back(line.substr(23));
+    return modes;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(modes_of(ProductScales::whole), Lines());
+  EXPECT_EQ(modes_of(ProductScales::rows), (Lines{"31 = 3 (4 bytes)", "32 = 3 (4 bytes)"}));
+  EXPECT_EQ(modes_of(ProductScales::blocks), (Lines{"31 = 5 (4 bytes)", "32 = 4 (4 bytes)"}));
 }
 
 TEST_F(CublasltStandIns, MayFindNoWay) {
@@ -241,7 +274,7 @@ TEST_F(CublasltStandIns, MayFindNoWay) {
 // What the library itself says to these descriptions; the products need a GPU.
 TEST(CublasltLibraryOfThisMachine, TakesTheDescriptions) {
   std::string problem;
-  const auto library = open_cublaslt(cublaslt_places(process_environment()), problem);
+  const auto library = open_cublaslt(cublaslt_places(process_environment()), 0, problem);
   if (!library) GTEST_SKIP() << problem;
   const CublasltFunctions& all = library->functions;
   const auto expect_taken = [&](CublasStatus status) {
@@ -254,6 +287,11 @@ TEST(CublasltLibraryOfThisMachine, TakesTheDescriptions) {
   const void* const nothing = nullptr;
   for (const int attribute : {kDescBias, kDescScaleA, kDescScaleB})
     expect_taken(all.cublasLtMatmulDescSetAttribute(desc, attribute, &nothing, sizeof nothing));
+  if (refusal_of_scales(ProductScales::blocks, 90, library->version).empty())
+    for (const auto& [a, b] : {std::pair(kScaleOuter, kScaleOuter), {kScaleBlocks128, kScaleGroups128}}) {
+      expect_taken(all.cublasLtMatmulDescSetAttribute(desc, kDescScaleModeA, &a, sizeof a));
+      expect_taken(all.cublasLtMatmulDescSetAttribute(desc, kDescScaleModeB, &b, sizeof b));
+    }
   expect_taken(all.cublasLtMatmulDescDestroy(desc));
   for (const std::int32_t type : {kReal32, kReal16, kRealBfloat16, kRealE4m3}) {
     MatrixLayoutObject* layout = nullptr;

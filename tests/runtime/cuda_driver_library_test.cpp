@@ -263,6 +263,7 @@ TEST_F(CudaDriverStandIns, DescribeDevicesWithoutAContext) {
   EXPECT_EQ(driver->device_count(), 2);
   EXPECT_EQ(driver->facts(1).name, "second");
   EXPECT_EQ(driver->facts(1).compute_capability, 90);
+  EXPECT_EQ(driver->facts(1).driver_version, 13000);
   EXPECT_EQ(driver->facts(1).multiprocessors, 132);
   EXPECT_EQ(driver->facts(1).shared_bytes, 232448);
   EXPECT_EQ(driver->facts(1).memory_bytes, 1000);

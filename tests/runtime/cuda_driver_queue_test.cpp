@@ -13,7 +13,8 @@ using namespace weft::cuda;
 struct QueueHost {
   explicit QueueHost(std::uint64_t seed = 1)
       : driver(open_fake_device(test_device_settings(seed))), stream(driver->create_stream(0)) {
-    queue = std::make_unique<DriverQueue>(*driver, stream, std::vector{driver->load_module(0, fake_image({90}))});
+    modules = {driver->load_module(0, fake_image({90}))};
+    queue = std::make_unique<DriverQueue>(*driver, stream, modules);
     for (std::uint32_t** buffer : {&a, &b}) {
       *buffer = static_cast<std::uint32_t*>(driver->allocate_host(0, TestDevices::kBytes));
       std::fill_n(*buffer, TestDevices::kCount, 1u);
@@ -31,6 +32,7 @@ struct QueueHost {
 
   std::unique_ptr<Driver> driver;
   Stream stream;
+  std::vector<Module> modules;
   std::unique_ptr<DriverQueue> queue;
   std::uint32_t *a = nullptr, *b = nullptr;
 };
@@ -77,6 +79,17 @@ TEST(DriverQueue, NamesTheKernelThatItCannotLaunch) {
   host.launch("mix", host.a, host.b);
   host.queue->synchronize();
   EXPECT_EQ(host.a[0], mixed(1, 1));
+}
+
+TEST(DriverQueue, LooksForAKernelWhereItWasToldAndNowhereElse) {
+  QueueHost host;
+  const Module own = host.driver->load_module(0, fake_image({90}));
+  host.queue->add(own, "mix");
+  host.driver->destroy(host.modules[0]);  // where it would be looked for else
+  host.launch("mix", host.a, host.b);
+  host.queue->synchronize();
+  EXPECT_EQ(host.a[0], mixed(1, 1));
+  expect_device_error([&] { host.launch("fail", host.a, host.b); }, {"its module was destroyed"});
 }
 
 TEST(DriverQueue, CapturesWhatItIsGivenAndRunsNoneOfIt) {

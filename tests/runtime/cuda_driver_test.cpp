@@ -122,7 +122,8 @@ TEST(CudaDriver, NamesWhatIsWrongWithDeviceCode) {
       [&] {
         driver.load_module(0, fake_image({80, 120}));
       },
-      {"[fake-cuda:0] cuModuleLoadData: CUDA_ERROR_NO_BINARY_FOR_GPU", "the device is 9.0"});
+      {"[fake-cuda:0] cuModuleLoadData: CUDA_ERROR_NO_BINARY_FOR_GPU",
+       "the image is for sm_80, sm_120, the device is sm_90"});
   const std::byte garbage[3] = {};
   expect_device_error([&] { driver.load_module(0, garbage); }, {"CUDA_ERROR_INVALID_IMAGE", "asked 3 bytes"});
   expect_device_error([&] { driver.load_module(0, {}); }, {"wants an image, but is given 0 bytes"});

@@ -96,9 +96,10 @@ class Places {
     replay.run(mode);
     return {bytes_of_tensor(device_.download(replay.result(0))), bytes_of_tensor(device_.download(replay.result(1)))};
   }
-  // From now on an input lies elsewhere.
+  // From now on an input lies elsewhere, and where it lay is nothing of use.
   void move(std::size_t input) {
     left_.push_back(storages_[input]);
+    std::memset(left_.back()->data(), 0xff, static_cast<std::size_t>(left_.back()->bytes()));
     storages_[input] = device_.allocate_host(left_.back()->bytes());
   }
 

@@ -40,8 +40,8 @@ std::size_t function_count(const ArtifactManifest& manifest) {
 std::string manifest_text(const ArtifactManifest& manifest) {
   std::string text = fmt::format("weft          {}, build {}\ncode          LLVM {}, emitter {}\n", manifest.weft,
                                  manifest.build, manifest.llvm, manifest.emitter);
-  text += fmt::format("device        {}, {} threads, {}\narchitecture  {}\n", manifest.features, manifest.threads,
-                      manifest.fp8, manifest.architecture);
+  text += fmt::format("device        {}, {} threads, {}{}\narchitecture  {}\n", manifest.features, manifest.threads,
+                      manifest.fp8, manifest.gpu.empty() ? "" : ", " + manifest.gpu, manifest.architecture);
   text += fmt::format("checkpoint    {}{}\n", quote(manifest.checkpoint),
                       manifest.model.empty() ? "" : fmt::format(" ({})", quote(manifest.model)));
   for (const CheckpointFile& file : manifest.files)

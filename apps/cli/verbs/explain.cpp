@@ -64,7 +64,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
     runner.set_ready();
   }
   explanation.options = context->options;
-  explanation.device_functions = context->generated->device_text();
+  explanation.device_functions = context->generated->device_functions();
   explanation.cache = runner.cache_use();
   explanation.replay = runner.replay_report();
   explanation.guards = runner.guard_reports();

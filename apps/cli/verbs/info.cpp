@@ -63,12 +63,13 @@ std::string provider_text(const Json& facts) {
 // {code: what architectures the program has kernels for, nvrtc and cublaslt: the libraries that are there, devices:
 // [{device, name, compute_capability, multiprocessors, memory_bytes}]}, and the reason where there are none.
 Json cuda_facts() {
-  Json facts{{"code", cuda::device_code_text()},
-             {"nvrtc", cuda::nvrtc_text()},
-             {"cublaslt", cuda::cublaslt_text()},
-             {"devices", Json::array()}};
   std::string problem;
   const auto driver = cuda::open_cuda(problem);
+  const int driver_version = driver == nullptr ? 0 : driver->facts(0).driver_version;
+  Json facts{{"code", cuda::device_code_text()},
+             {"nvrtc", cuda::nvrtc_text()},
+             {"cublaslt", cuda::cublaslt_text(driver_version)},
+             {"devices", Json::array()}};
   if (driver == nullptr) facts["reason"] = problem;
   for (int device = 0; driver != nullptr && device < driver->device_count(); ++device) {
     const cuda::DeviceFacts& found = driver->facts(device);

@@ -1,5 +1,4 @@
-// linear_scaled by cuBLASLt, of fp8 codes with one scale on each side. Scales of rows and columns are not the library's
-// on every GPU.
+// linear_scaled by cuBLASLt, of fp8 codes: with one scale on each side, or on both one for each row.
 
 #include <fmt/core.h>
 
@@ -9,41 +8,41 @@
 namespace weft::cublaslt {
 namespace {
 
-// Where rows of codes begin, and the result's: the library's tensor cores read and write so much at once.
-constexpr std::int64_t kVectorBytes = 16;
-// What the library wants the columns of both matrices of codes to be a multiple of ("M must be divisible by 16", which
-// are the weight's rows, and so K).
-constexpr std::int64_t kTile = 16;
+// [] and [1]. A side of a single row is that, too, and may as well have one scale for each row.
+bool is_one(const Meta& scale) { return element_count(scale.shape) == Dim(1); }
 
-Verdict has_whole_rows(const Meta& meta, const char* name) {
-  const std::int64_t columns = meta.shape.back().number();
-  const std::int64_t stride = meta.is_contiguous() ? columns : meta.strides[0].number();
-  if (bytes_of(meta.dtype, columns) % kVectorBytes == 0 && bytes_of(meta.dtype, stride) % kVectorBytes == 0)
-    return Verdict::yes();
-  return Verdict::no(fmt::format("rows of {} are no multiples of {} bytes: {}", name, kVectorBytes, meta.text()));
+ProductScales scales_of(bool is_one_of_x, bool is_one_of_weight) {
+  return is_one_of_x && is_one_of_weight ? ProductScales::whole : ProductScales::rows;
 }
 
-Verdict supports(const KernelRequest& request) {
-  const Meta &x = *request.operands[0], &weight = *request.operands[2], &result = request.results[0];
-  if (x.dtype != DType::f8e4m3) return Verdict::no(fmt::format("takes f8e4m3, not {}", x.text()));
-  for (const std::size_t scale : {1, 3})
-    if (!(element_count(request.operands[scale]->shape) == Dim(1)))
-      return Verdict::no(fmt::format("takes one scale for all, not {}", request.operands[scale]->text()));
-  if (const Verdict matrices = takes_matrices(x, weight, request.operands[4], result); !matrices) return matrices;
-  if (request.operands[4] && !is_sixteen_bits(result.dtype))
-    return Verdict::no(fmt::format("takes a bias of bf16 or f16, not {}", request.operands[4]->text()));
-  for (const Dim& extent : weight.shape)
-    if (extent.number() % kTile != 0)
-      return Verdict::no(fmt::format("takes a weight in whole tiles of {}, not {}", kTile, weight.text()));
-  if (const Verdict whole = has_whole_rows(x, "x"); !whole) return whole;
-  if (const Verdict whole = has_whole_rows(weight, "the weight"); !whole) return whole;
-  return has_whole_rows(result, "the result");
+Verdict takes_scales(const Meta& x_scale, const Meta& weight_scale, const Dim& rows) {
+  const bool is_mixed = is_one(weight_scale) || (is_one(x_scale) && !(rows == Dim(1)));
+  if (is_one(x_scale) && is_one(weight_scale)) return Verdict::yes();
+  if (is_mixed)
+    return Verdict::no(fmt::format("takes one scale on each side, or one for each row, not {} and {}", x_scale.text(),
+                                   weight_scale.text()));
+  for (const Meta* scale : {&x_scale, &weight_scale})
+    if (!scale->is_contiguous()) return Verdict::no(fmt::format("wants scales side by side, not {}", scale->text()));
+  return Verdict::yes();
+}
+
+Verdict supports(const DeviceDescription& device, const KernelRequest& request) {
+  const Meta &x = *request.operands[0], &weight = *request.operands[2];
+  const Meta &x_scale = *request.operands[1], &weight_scale = *request.operands[3];
+  const std::optional<Meta>& bias = request.operands[4];
+  if (const Verdict codes = takes_codes(x, weight, bias, request.results[0]); !codes) return codes;
+  if (const Verdict scales = takes_scales(x_scale, weight_scale, x.shape[0]); !scales) return scales;
+  const ProductScales scales = scales_of(is_one(x_scale), is_one(weight_scale));
+  if (scales == ProductScales::rows && bias) return Verdict::no("takes no bias beside scales of rows");
+  return multiplies_codes(device, scales);
 }
 
 void run(const KernelCall& call) {
+  const TensorView &x_scale = call.operands[1], &weight_scale = call.operands[3];
   LibraryProduct product = product_of(call.operands[0], call.operands[2], call.operands[4], call.results[0]);
-  product.x_scale = call.operands[1].as<const float>();
-  product.weight_scale = call.operands[3].as<const float>();
+  product.x_scale = x_scale.as<const float>();
+  product.weight_scale = weight_scale.as<const float>();
+  product.scales = scales_of(x_scale.elements() == 1, weight_scale.elements() == 1);
   run_product(product, call);
 }
 
@@ -52,12 +51,16 @@ void run(const KernelCall& call) {
 
 KERNELS(cublaslt, linear_scaled) {
   using namespace weft::cublaslt;
-  registry.add({.op = "linear_scaled",
-                .provider = "cublaslt",
-                .supported = runs_on_gpus,
-                .supports = supports,
-                .batch_invariant = false,
-                .launches = true,
-                .run = run,
-                .note = "cublasLtMatmul of fp8 codes, scaled as a whole; on fake-cuda the host in its place"});
+  registry.add(
+      {.op = "linear_scaled",
+       .provider = "cublaslt",
+       .supported = [](const DeviceDescription& device) { return multiplies_codes(device, ProductScales::whole); },
+       .prepare =
+           [](Kernel& kernel, const DeviceDescription& device) {
+             kernel.supports = [device](const KernelRequest& request) { return supports(device, request); };
+           },
+       .batch_invariant = false,
+       .launches = true,
+       .run = run,
+       .note = "cublasLtMatmul of fp8 codes, scaled as a whole or by rows; on fake-cuda the host in its place"});
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The entry points and numbers of libcublasLt that Weft uses, as its public interface declares them since CUDA 12.0.
-// Matrices of the library lie column by column.
+// The entry points and numbers of libcublasLt that Weft uses, as its public interface declares them since CUDA 12.0,
+// or as said. Matrices of the library lie column by column.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +17,7 @@ enum class CublasStatus : int {
   alloc_failed = 3,
   invalid_value = 7,
   execution_failed = 13,
+  internal_error = 14,
   not_supported = 15,
 };
 
@@ -27,8 +28,14 @@ constexpr std::int32_t kNotTransposed = 0, kTransposed = 1;                     
 constexpr std::uint32_t kEpilogueDefault = 1, kEpilogueBias = 4;                           // cublasLtEpilogue_t
 constexpr int kDescTransposeA = 3, kDescTransposeB = 4, kDescEpilogue = 7, kDescBias = 8;  // 4, 4, 4, 8 bytes
 constexpr int kDescScaleA = 17, kDescScaleB = 18;                                          // 8 bytes
-constexpr int kPreferenceWorkspaceBytes = 1;                                               // 8 bytes
-constexpr int kPreferenceReductions = 3;                                                   // 4 bytes
+constexpr int kDescScaleModeA = 31, kDescScaleModeB = 32;                                  // 4 bytes, since 12.8
+// cublasLtMatmulMatrixScale_t. Of a matrix transposed, [depth, count], all in f32: one scale; since 12.9, and on
+// compute capability 9.0 alone, one for each of its `count`; [groups][count] for groups of 128 along the depth, `count`
+// being a multiple of 4; or [ceil(count / 128)][groups, made up to a multiple of 4] for blocks of 128 x 128. Blocks of
+// one matrix go with groups of the other. The last two begin at multiples of 16 bytes.
+constexpr std::int32_t kScaleWhole = 0, kScaleOuter = 3, kScaleGroups128 = 4, kScaleBlocks128 = 5;
+constexpr int kPreferenceWorkspaceBytes = 1;  // 8 bytes
+constexpr int kPreferenceReductions = 3;      // 4 bytes
 constexpr int kPreferenceAlignmentA = 5, kPreferenceAlignmentB = 6, kPreferenceAlignmentC = 7,
               kPreferenceAlignmentD = 8;           // 4 bytes
 constexpr std::uint32_t kReduceInComputeType = 2;  // cublasLtReductionScheme_t

@@ -40,13 +40,26 @@ namespace {
 constexpr const char* kKernel = "cublaslt_host_product";
 constexpr std::size_t kVectorBytes = 16;
 constexpr std::size_t kWorkspaceAlignment = 256;
-constexpr std::size_t kStandInVersion = 130000;
+constexpr std::size_t kModesVersion = 120800;  // of the first library that has attributes of scales
 
 struct HostProductArguments {
   LibraryProduct product;
   std::byte* workspace;
   std::size_t workspace_bytes;
 };
+
+std::int64_t whole_blocks(std::int64_t count) { return (count + kScaleBlock - 1) / kScaleBlock; }
+
+std::int64_t x_scale_count(const LibraryProduct& product) {
+  if (product.scales == ProductScales::blocks) return whole_blocks(product.depth) * product.rows;
+  return product.scales == ProductScales::rows ? product.rows : 1;
+}
+
+std::int64_t weight_scale_count(const LibraryProduct& product) {
+  if (product.scales == ProductScales::blocks)
+    return whole_blocks(product.columns) * whole_scale_steps(whole_blocks(product.depth));
+  return product.scales == ProductScales::rows ? product.columns : 1;
+}
 
 void run_product(const FakeLaunch& launch) {
   const auto& [product, workspace, workspace_bytes] = launch.arguments<HostProductArguments>();
@@ -60,8 +73,8 @@ void run_product(const FakeLaunch& launch) {
   look(product.weight, product.dtype, product.columns, product.depth, product.weight_stride);
   look(product.bias, product.result_dtype, 1, product.columns, product.columns);
   look(product.result, product.result_dtype, product.rows, product.columns, product.result_stride);
-  for (const float* scale : {product.x_scale, product.weight_scale})
-    if (scale != nullptr) launch.elements(scale, 1);
+  look(reinterpret_cast<const std::byte*>(product.x_scale), DType::f32, 1, x_scale_count(product), 0);
+  look(reinterpret_cast<const std::byte*>(product.weight_scale), DType::f32, 1, weight_scale_count(product), 0);
   const std::span<std::byte> room = launch.elements(workspace, workspace_bytes);
   multiply_on_host(product, {reinterpret_cast<float*>(room.data()), room.size() / sizeof(float)});
 }
@@ -85,19 +98,50 @@ bool is_whole(std::int64_t elements, DType dtype) {
   return bytes_of(dtype, elements) % static_cast<std::int64_t>(kVectorBytes) == 0;
 }
 
+// What is set of scales; nothing where the library has no such pair of modes.
+std::optional<ProductScales> scales_of(const MatmulDescObject& desc) {
+  const bool has_a = desc.get<const float*>(kDescScaleA, nullptr) != nullptr;
+  const bool has_b = desc.get<const float*>(kDescScaleB, nullptr) != nullptr;
+  const std::pair modes(desc.get(kDescScaleModeA, kScaleWhole), desc.get(kDescScaleModeB, kScaleWhole));
+  if (has_a != has_b) return std::nullopt;  // never asked for
+  if (modes == std::pair(kScaleWhole, kScaleWhole)) return has_a ? ProductScales::whole : ProductScales::none;
+  if (has_a && modes == std::pair(kScaleOuter, kScaleOuter)) return ProductScales::rows;
+  if (has_a && modes == std::pair(kScaleBlocks128, kScaleGroups128)) return ProductScales::blocks;
+  return std::nullopt;
+}
+
+// 16 bytes wherever a column of the library's matrices begins, weights in whole tiles, a bias of 16 bits; with scales
+// of blocks rows in whole steps.
+bool takes_codes(const LibraryProduct& product, int capability, std::size_t version) {
+  constexpr std::int64_t kTile = 16;  // of a weight's rows and columns
+  return refusal_of_scales(product.scales, capability, version).empty() && product.depth % kTile == 0 &&
+         product.columns % kTile == 0 && is_whole(product.x_stride, product.dtype) &&
+         is_whole(product.weight_stride, product.dtype) && is_whole(product.columns, product.result_dtype) &&
+         is_whole(product.result_stride, product.result_dtype) && product.result_dtype != DType::f8e4m3 &&
+         (product.bias == nullptr || product.result_dtype != DType::f32) &&
+         (product.scales != ProductScales::blocks || product.rows % kScaleStep == 0);
+}
+
+// The library that stands in: what it knows, and on which GPU.
+struct Standing {
+  int capability;
+  std::size_t version;
+};
+
 // All of a product but its addresses; nothing, and the status, where the library would refuse it.
 std::optional<LibraryProduct> read_product(const MatmulDescObject& desc, const MatrixLayoutObject& a,
-                                           const MatrixLayoutObject& b, const MatrixLayoutObject& d, int capability,
-                                           CublasStatus& status) {
+                                           const MatrixLayoutObject& b, const MatrixLayoutObject& d,
+                                           const Standing& standing, CublasStatus& status) {
   status = CublasStatus::invalid_value;
   for (const MatrixLayoutObject* layout : {&a, &b, &d})
     if (layout->leading < static_cast<std::int64_t>(layout->rows)) return std::nullopt;
   if (a.rows != b.rows || d.rows != a.columns || d.columns != b.columns) return std::nullopt;
   status = CublasStatus::not_supported;
   const auto dtype = dtype_of(a.type), result = dtype_of(d.type);
+  const auto scales = scales_of(desc);
   const auto epilogue = desc.get(kDescEpilogue, kEpilogueDefault);
   const bool is_known = desc.compute_type == kCompute32 && desc.scale_type == kReal32 && a.type == b.type && dtype &&
-                        result && desc.get(kDescTransposeA, kNotTransposed) == kTransposed &&
+                        result && scales && desc.get(kDescTransposeA, kNotTransposed) == kTransposed &&
                         desc.get(kDescTransposeB, kNotTransposed) == kNotTransposed &&
                         (epilogue == kEpilogueDefault || epilogue == kEpilogueBias);
   if (!is_known || a.rows == 0 || a.columns == 0 || b.columns == 0) return std::nullopt;
@@ -110,21 +154,12 @@ std::optional<LibraryProduct> read_product(const MatmulDescObject& desc, const M
                          .weight_stride = a.leading,
                          .result_stride = d.leading,
                          .dtype = *dtype,
-                         .result_dtype = *result};
+                         .result_dtype = *result,
+                         .scales = *scales};
   if (epilogue == kEpilogueBias) product.bias = desc.get<const std::byte*>(kDescBias, nullptr);
-  if (*dtype == DType::f8e4m3) {
-    // 16 bytes wherever a column of the library's matrices begins, on GPUs from 8.9 on; a bias of 16 bits.
-    constexpr int kLeastForCodes = 89;
-    constexpr std::int64_t kTile = 16;  // of a weight's rows and columns
-    const bool fits = capability >= kLeastForCodes && product.depth % kTile == 0 && product.columns % kTile == 0 &&
-                      is_whole(a.leading, *dtype) && is_whole(b.leading, *dtype) &&
-                      is_whole(product.columns, *result) && is_whole(d.leading, *result) && *result != DType::f8e4m3 &&
-                      (product.bias == nullptr || *result != DType::f32);
-    if (!fits) return std::nullopt;
-    if ((product.x_scale == nullptr) != (product.weight_scale == nullptr)) return std::nullopt;  // never asked for
-  } else if (*result != *dtype || product.x_scale != nullptr || product.weight_scale != nullptr) {
-    return std::nullopt;
-  }
+  const bool is_taken = *dtype == DType::f8e4m3 ? takes_codes(product, standing.capability, standing.version)
+                                                : *result == *dtype && *scales == ProductScales::none;
+  if (!is_taken) return std::nullopt;
   const bool lacks_bias = epilogue == kEpilogueBias && product.bias == nullptr;
   status = lacks_bias ? CublasStatus::invalid_value : CublasStatus::success;
   if (lacks_bias) return std::nullopt;
@@ -133,8 +168,9 @@ std::optional<LibraryProduct> read_product(const MatmulDescObject& desc, const M
 
 class StandIn {
  public:
-  StandIn(Driver& driver, Stream stream) : driver_(driver), stream_(stream) {
-    module_ = driver.load_module(stream.device, fake_image({capability()}));
+  StandIn(Driver& driver, Stream stream, std::size_t version)
+      : driver_(driver), stream_(stream), standing_{driver.facts(stream.device).compute_capability, version} {
+    module_ = driver.load_module(stream.device, fake_image({standing_.capability}));
     function_ = driver.find_function(module_, kKernel, sizeof(HostProductArguments));
   }
   ~StandIn() {
@@ -146,13 +182,15 @@ class StandIn {
   StandIn(const StandIn&) = delete;
   StandIn& operator=(const StandIn&) = delete;
 
+  // Not in a capture: cuBLASLt of CUDA 13.3 then asks the driver what no capture allows, and says internal_error.
   // The algorithm is how many rows are widened at a time, and the alignment that was promised of each matrix.
   CublasStatus find_algorithm(const MatmulDescObject& desc, const MatrixLayoutObject& a, const MatrixLayoutObject& b,
                               const MatrixLayoutObject& d, const MatmulPreferenceObject& preference,
                               MatmulHeuristic& found, int& count) const {
     count = 0;
+    if (driver_.is_capturing(stream_)) return CublasStatus::internal_error;
     CublasStatus status;
-    const auto product = read_product(desc, a, b, d, capability(), status);
+    const auto product = read_product(desc, a, b, d, standing_, status);
     if (!product) return status;
     const std::size_t row_bytes = static_cast<std::size_t>(product->depth) * sizeof(float);
     const std::size_t rows = std::min(static_cast<std::size_t>(product->rows), preference.workspace_bytes / row_bytes);
@@ -170,7 +208,7 @@ class StandIn {
                         const MatrixLayoutObject& b, const MatrixLayoutObject& d, const MatmulAlgorithm& algorithm,
                         std::byte* workspace, std::size_t workspace_bytes, StreamObject* stream) const {
     CublasStatus status;
-    auto product = read_product(desc, a, b, d, capability(), status);
+    auto product = read_product(desc, a, b, d, standing_, status);
     if (!product) return status;
     const auto is_aligned = [](const void* address, std::uint64_t bytes) {
       return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
@@ -178,6 +216,9 @@ class StandIn {
     const std::byte* const matrices[] = {addresses.x, addresses.weight, addresses.result};
     for (const std::byte* address : matrices)
       if (address == nullptr || !is_aligned(address, algorithm.data[1])) return CublasStatus::invalid_value;
+    if (product->scales == ProductScales::blocks &&
+        !(is_aligned(product->x_scale, kVectorBytes) && is_aligned(product->weight_scale, kVectorBytes)))
+      return CublasStatus::invalid_value;
     const std::size_t needed = algorithm.data[0];
     if (workspace == nullptr || !is_aligned(workspace, kVectorBytes) || workspace_bytes < needed ||
         stream != driver_.object_of(stream_, kLibraryProduct))
@@ -195,10 +236,9 @@ class StandIn {
   }
 
  private:
-  int capability() const { return driver_.facts(stream_.device).compute_capability; }
-
   Driver& driver_;
   const Stream stream_;
+  const Standing standing_;
   Module module_;
   Function function_;
 };
@@ -215,6 +255,8 @@ const char* name_of(CublasStatus status) {
       return "CUBLAS_STATUS_INVALID_VALUE";
     case CublasStatus::execution_failed:
       return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CublasStatus::internal_error:
+      return "CUBLAS_STATUS_INTERNAL_ERROR";
     case CublasStatus::not_supported:
       return "CUBLAS_STATUS_NOT_SUPPORTED";
   }
@@ -228,7 +270,7 @@ CublasStatus destroy(Object* object) {
 }
 
 // Attributes of a description that the stand-in knows, and how large they are.
-bool is_attribute(int attribute, std::size_t bytes) {
+bool is_attribute(int attribute, std::size_t bytes, std::size_t version) {
   switch (attribute) {
     case kDescTransposeA:
     case kDescTransposeB:
@@ -238,6 +280,9 @@ bool is_attribute(int attribute, std::size_t bytes) {
     case kDescScaleA:
     case kDescScaleB:
       return bytes == sizeof(void*);
+    case kDescScaleModeA:
+    case kDescScaleModeB:
+      return bytes == sizeof(std::int32_t) && version >= kModesVersion;
     default:
       return false;
   }
@@ -257,14 +302,15 @@ CublasStatus set_preference(MatmulPreferenceObject* preference, int attribute, c
   return CublasStatus::success;
 }
 
-void describe(CublasltFunctions& all) {
+void describe(CublasltFunctions& all, std::size_t version) {
   all.cublasLtMatmulDescCreate = [](MatmulDescObject** desc, std::int32_t compute_type, std::int32_t scale_type) {
     *desc = new MatmulDescObject{compute_type, scale_type, {}};
     return CublasStatus::success;
   };
   all.cublasLtMatmulDescDestroy = destroy<MatmulDescObject>;
-  all.cublasLtMatmulDescSetAttribute = [](MatmulDescObject* desc, int attribute, const void* value, std::size_t bytes) {
-    if (!is_attribute(attribute, bytes)) return CublasStatus::invalid_value;
+  all.cublasLtMatmulDescSetAttribute = [version](MatmulDescObject* desc, int attribute, const void* value,
+                                                 std::size_t bytes) {
+    if (!is_attribute(attribute, bytes, version)) return CublasStatus::invalid_value;
     const auto* first = static_cast<const std::byte*>(value);
     desc->attributes[attribute].assign(first, first + bytes);
     return CublasStatus::success;
@@ -289,12 +335,12 @@ FakeKernel host_product_kernel() {
   return {.name = kKernel, .argument_bytes = sizeof(HostProductArguments), .run = run_product};
 }
 
-CublasltLibrary cublaslt_on_host(Driver& driver, Stream stream) {
-  const auto stand_in = std::make_shared<StandIn>(driver, stream);
-  CublasltLibrary library{.functions = {}, .place = "the host's stand-in", .version = kStandInVersion};
+CublasltLibrary cublaslt_on_host(Driver& driver, Stream stream, std::size_t version) {
+  const auto stand_in = std::make_shared<StandIn>(driver, stream, version);
+  CublasltLibrary library{.functions = {}, .place = "the host's stand-in", .version = version};
   CublasltFunctions& all = library.functions;
-  describe(all);
-  all.cublasLtGetVersion = [] { return kStandInVersion; };
+  describe(all, version);
+  all.cublasLtGetVersion = [version] { return version; };
   all.cublasLtGetStatusName = name_of;
   all.cublasLtGetStatusString = [](CublasStatus) { return "said by the host in its place"; };
   all.cublasLtCreate = [](CublasltObject** object) {

@@ -11,8 +11,11 @@ namespace weft::cuda {
 // The kernel that computes products; among those of the fake device (FakeSettings::kernels).
 FakeKernel host_product_kernel();
 
-// Stands in for the library on this stream of a fake device, which has the kernel. Driver and stream must outlive it.
-// Of what the library takes it knows the products that CublasltProducts states, and refuses all else as not supported.
-CublasltLibrary cublaslt_on_host(Driver& driver, Stream stream);
+inline constexpr std::size_t kStandInVersion = 130000;
+
+// Stands in for the library of that version on this stream of a fake device, which has the kernel. Driver and stream
+// must outlive it. Of what the library takes it knows the products that CublasltProducts states, as far as that version
+// has them for the device's compute capability, and refuses all else as not supported.
+CublasltLibrary cublaslt_on_host(Driver& driver, Stream stream, std::size_t version = kStandInVersion);
 
 }  // namespace weft::cuda

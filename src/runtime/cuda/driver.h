@@ -138,6 +138,9 @@ class Driver {
   // while the thread captures.
   Function find_function(Module module, const std::string& name, std::size_t argument_bytes,
                          std::uint32_t shared_bytes = 0);
+  // The same, or nothing where the module has no kernel of that name.
+  std::optional<Function> look_up_function(Module module, const std::string& name, std::size_t argument_bytes,
+                                           std::uint32_t shared_bytes = 0);
   // The arguments are copied.
   void launch(Stream stream, Function function, const LaunchSize& size, std::span<const std::byte> arguments);
   template <KernelArguments Arguments>

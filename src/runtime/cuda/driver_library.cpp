@@ -161,6 +161,7 @@ Status LibraryCalls::read_facts(int device, DeviceFacts& facts) {
   if (const Status status = driver_.cuDeviceGetName(name, sizeof(name), number); status != Status::success)
     return status;
   facts.name = name;
+  if (const Status status = driver_.cuDriverGetVersion(&facts.driver_version); status != Status::success) return status;
   std::size_t bytes = 0;
   if (const Status status = driver_.cuDeviceTotalMem_v2(&bytes, number); status != Status::success) return status;
   facts.memory_bytes = static_cast<std::int64_t>(bytes);

@@ -38,14 +38,14 @@ void DriverQueue::wait_for_device() noexcept {
 Function DriverQueue::function_of(const std::string& kernel, std::size_t argument_bytes) {
   const auto known = functions_.find(kernel);
   if (known != functions_.end()) return known->second;
-  for (std::size_t i = 0; i < modules_.size(); ++i) {
-    try {
-      return functions_[kernel] = driver_.find_function(modules_[i], kernel, argument_bytes);
-    } catch (const CudaError& error) {
-      if (error.status() != Status::not_found || i + 1 == modules_.size()) throw;
-    }
-  }
-  fail_device("[{}] no code was loaded, and so no kernel {}", driver_.device_name(stream_.device), kernel);
+  const auto own = module_of_kernel_.find(kernel);
+  if (own != module_of_kernel_.end())
+    return functions_[kernel] = driver_.find_function(own->second, kernel, argument_bytes);
+  for (const Module module : modules_)
+    if (const auto found = driver_.look_up_function(module, kernel, argument_bytes)) return functions_[kernel] = *found;
+  throw CudaError(Status::not_found, fmt::format("[{}] cuModuleGetFunction {}: CUDA_ERROR_NOT_FOUND in each of the {} "
+                                                 "modules that were loaded",
+                                                 driver_.device_name(stream_.device), kernel, modules_.size()));
 }
 
 void DriverQueue::launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) {
@@ -111,6 +111,7 @@ DriverQueue::Recording DriverQueue::record(const std::function<void()>& give) {
     ~Leave() {
       queue.only_looks_up_ = false;
       queue.captured_ = nullptr;
+      for (const auto& [function, library] : queue.libraries_) library->expect_no_more();
     }
   } const leave{*this};
   only_looks_up_ = true;

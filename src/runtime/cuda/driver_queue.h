@@ -19,10 +19,10 @@ namespace weft::cuda {
 
 class DriverQueue : public LaunchQueue {
  public:
-  // `modules` define the kernels; the driver and all of it must outlive the queue.
+  // `modules` define the kernels, which are looked for in each; the driver and all of it must outlive the queue.
   DriverQueue(Driver& driver, Stream stream, std::vector<Module> modules);
-  // One more of them.
-  void add(Module module) { modules_.push_back(module); }
+  // One more of them, of which it is known that it has this kernel. It is looked for there and nowhere else.
+  void add(Module module, const std::string& kernel) { module_of_kernel_.emplace(kernel, module); }
   // Waits; errors of what was queued are dropped.
   ~DriverQueue() override;
 
@@ -72,6 +72,7 @@ class DriverQueue : public LaunchQueue {
   Driver& driver_;
   const Stream stream_;
   std::vector<Module> modules_;
+  std::map<std::string, Module> module_of_kernel_;
   std::map<std::string, Function> functions_;
   Failure failure_;
   std::vector<std::unique_ptr<HostWork>> host_work_;  // that may still be to be done

@@ -76,17 +76,25 @@ void Driver::destroy(Module module) {
   check(calls_->unload_module(object), "cuModuleUnload", module.device);
 }
 
-Function Driver::find_function(Module module, const std::string& name, std::size_t argument_bytes,
-                               std::uint32_t shared_bytes) {
+std::optional<Function> Driver::look_up_function(Module module, const std::string& name, std::size_t argument_bytes,
+                                                 std::uint32_t shared_bytes) {
   const std::string call = "cuModuleGetFunction " + name;
   const OnDevice on_device(*this, module.device, call.c_str());
   FunctionObject* object = nullptr;
-  check(calls_->find_function(find(module, call.c_str()), name, argument_bytes, shared_bytes, object), call.c_str(),
-        module.device);
+  const Status status = calls_->find_function(find(module, call.c_str()), name, argument_bytes, shared_bytes, object);
+  if (status == Status::not_found) return std::nullopt;
+  check(status, call.c_str(), module.device);
   const Function function = add(module.device, object);
   const std::lock_guard lock(mutex_);
   module_of_function_[function.number] = module.number;
   return function;
+}
+
+Function Driver::find_function(Module module, const std::string& name, std::size_t argument_bytes,
+                               std::uint32_t shared_bytes) {
+  const std::optional<Function> found = look_up_function(module, name, argument_bytes, shared_bytes);
+  if (!found) check(Status::not_found, ("cuModuleGetFunction " + name).c_str(), module.device);
+  return *found;
 }
 
 void Driver::launch(Stream stream, Function function, const LaunchSize& size, std::span<const std::byte> arguments) {

@@ -21,6 +21,7 @@ constexpr StatusName kStatusNames[] = {
     {Status::invalid_image, "CUDA_ERROR_INVALID_IMAGE, device kernel image is invalid"},
     {Status::invalid_context, "CUDA_ERROR_INVALID_CONTEXT, invalid device context"},
     {Status::no_binary_for_gpu, "CUDA_ERROR_NO_BINARY_FOR_GPU, no kernel image is available for the device"},
+    {Status::invalid_ptx, "CUDA_ERROR_INVALID_PTX, a PTX JIT compilation failed"},
     {Status::invalid_handle, "CUDA_ERROR_INVALID_HANDLE, invalid resource handle"},
     {Status::illegal_state, "CUDA_ERROR_ILLEGAL_STATE, the operation cannot be performed in the present state"},
     {Status::not_found, "CUDA_ERROR_NOT_FOUND, named symbol not found"},

@@ -200,6 +200,9 @@ class FakeCalls : public DriverCalls {
 
   // fake_run.cpp
   Status read_image(std::span<const std::byte> image, std::vector<FakeKernel>& kernels);
+  // Whether the device takes what was made for another architecture.
+  Status check_architecture(const FakeImage& image);
+  Status read_fake_image(const std::string& text);
   void run(const FakeOperation& operation);
   Status run_checked(const FakeOperation& operation, std::string& words);
   Status run_host(const FakeOperation& operation, std::string& words);

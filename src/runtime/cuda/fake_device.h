@@ -57,9 +57,15 @@ struct FakeKernel {
   std::uint32_t threads_per_block = 1024;  // at most
 };
 
-// The kernels of an image that some compiler made; none where it is no such image. What it throws says what is wrong
-// with one.
-using ReadImage = std::function<std::vector<FakeKernel>(std::span<const std::byte> image)>;
+// What some compiler made for an architecture: PTX, which newer devices take as well, or machine code, which those of
+// the same major number take.
+struct FakeImage {
+  int architecture = 0;  // 90 for sm_90
+  bool is_ptx = true;
+  std::vector<FakeKernel> kernels = {};  // none: it is no image
+};
+// What it throws says what is wrong with an image.
+using ReadImage = std::function<FakeImage(std::span<const std::byte> image)>;
 
 struct FakeSettings {
   int devices = 1;
@@ -69,7 +75,7 @@ struct FakeSettings {
   std::size_t node_bytes = 0;                       // of the device, for each node of an executable graph
   std::size_t uploaded_node_bytes = 0;              // more, once it was uploaded or launched
   std::vector<FakeKernel> kernels = {};             // that modules of fake_image define
-  ReadImage read_image = {};                        // what executes other images; they are refused where it is null
+  ReadImage read_image = {};                        // what executes other images; all are refused where it is null
 };
 
 std::unique_ptr<Driver> open_fake_device(FakeSettings settings);

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include "runtime/cuda/fake_calls.h"
 
@@ -179,19 +178,42 @@ Status FakeCalls::fill(StreamObject* stream, void* to, std::uint8_t value, std::
 // -- code
 
 std::vector<std::byte> fake_image(const std::vector<int>& compute_capabilities) {
-  const std::string text = fmt::format("{} {} ", kImagePrefix, fmt::join(compute_capabilities, " "));
+  std::string text(kImagePrefix);
+  for (const int capability : compute_capabilities) text += fmt::format(" sm_{},", capability);
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
 
 Status FakeCalls::read_image(std::span<const std::byte> image, std::vector<FakeKernel>& kernels) {
   if (!settings_.read_image) return Status::invalid_image;
+  FakeImage read;
   try {
-    kernels = settings_.read_image(image);
+    read = settings_.read_image(image);
   } catch (const std::exception& fault) {
     return answer(Status::invalid_image, fault.what());
   }
-  return kernels.empty() ? Status::invalid_image : Status::success;
+  if (read.kernels.empty()) return Status::invalid_image;
+  kernels = std::move(read.kernels);
+  return check_architecture(read);
+}
+
+Status FakeCalls::check_architecture(const FakeImage& image) {
+  const int device = settings_.compute_capability;
+  if (image.is_ptx && image.architecture > device)
+    return answer(Status::invalid_ptx,
+                  fmt::format("the image is PTX for sm_{}, the device is sm_{}", image.architecture, device));
+  if (!image.is_ptx && (image.architecture > device || image.architecture / 10 != device / 10))
+    return answer(Status::no_binary_for_gpu,
+                  fmt::format("the image is machine code for sm_{}, the device is sm_{}", image.architecture, device));
+  return Status::success;
+}
+
+// "weft fake image: sm_80, sm_90,"
+Status FakeCalls::read_fake_image(const std::string& text) {
+  const std::string device = fmt::format(" sm_{},", settings_.compute_capability);
+  if (text.find(device) != std::string::npos) return Status::success;
+  return answer(Status::no_binary_for_gpu, fmt::format("the image is for{} the device is sm_{}",
+                                                       text.substr(kImagePrefix.size()), settings_.compute_capability));
 }
 
 Status FakeCalls::load_module(std::span<const std::byte> image, ModuleObject*& module) {
@@ -203,12 +225,8 @@ Status FakeCalls::load_module(std::span<const std::byte> image, ModuleObject*& m
   auto made = std::make_unique<ModuleObject>();
   made->device = device;
   const std::string text(reinterpret_cast<const char*>(image.data()), image.size());
-  if (!text.starts_with(kImagePrefix)) {
-    if (const Status status = read_image(image, made->kernels); status != Status::success) return status;
-  } else if (text.find(fmt::format(" {} ", settings_.compute_capability)) == std::string::npos) {
-    return answer(Status::no_binary_for_gpu, fmt::format("the device is {}.{}", settings_.compute_capability / 10,
-                                                         settings_.compute_capability % 10));
-  }
+  const Status status = text.starts_with(kImagePrefix) ? read_fake_image(text) : read_image(image, made->kernels);
+  if (status != Status::success) return status;
   module = keep(device, std::move(made));
   return Status::success;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/kernel.h"
 #include "runtime/cuda/current_guard.h"
 
 namespace weft::cuda {
@@ -47,9 +48,9 @@ StreamDevice::StreamDevice(std::unique_ptr<Driver> driver, int device, Images im
 
 StreamDevice::~StreamDevice() = default;
 
-void StreamDevice::load(std::span<const std::byte> image) {
+void StreamDevice::load(std::span<const std::byte> image, const std::string& kernel) {
   parts_->modules.push_back(parts_->driver->load_module(parts_->stream.device, image));
-  queue_->add(parts_->modules.back());
+  queue_->add(parts_->modules.back(), kernel);
 }
 
 void StreamDevice::settle() noexcept {
@@ -78,7 +79,8 @@ Tensor StreamDevice::upload(const Tensor& tensor) {
   const std::int64_t bytes = tensor.meta.is_tensor() && tensor.meta.packed.empty() && tensor.meta.is_contiguous()
                                  ? tensor.meta.bytes().number()
                                  : tensor.storage->bytes() - tensor.byte_offset;
-  Tensor copy{.meta = tensor.meta, .storage = allocate(bytes)};
+  // Whole lines, as in the arena: the library reads scales of blocks in steps of four, of the last row, too.
+  Tensor copy{.meta = tensor.meta, .storage = allocate(whole_cache_lines(bytes))};
   {
     const CurrentGuard guard(*parts_->driver, parts_->stream);
     parts_->driver->copy(parts_->stream, copy.data(), tensor.data(), static_cast<std::size_t>(bytes));

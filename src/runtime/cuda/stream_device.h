@@ -21,10 +21,11 @@ class StreamDevice {
   StreamDevice(const StreamDevice&) = delete;
   StreamDevice& operator=(const StreamDevice&) = delete;
 
-  // More kernels for the queue, for as long as this lives. Not in a capture; DeviceError as above.
-  void load(std::span<const std::byte> image);
+  // An image of one more kernel for the queue, for as long as this lives. Not in a capture; DeviceError as above.
+  void load(std::span<const std::byte> image, const std::string& kernel);
 
   Driver& driver() { return *parts_->driver; }
+  const DeviceFacts& facts() const { return parts_->driver->facts(parts_->stream.device); }
   Stream stream() const { return parts_->stream; }
   DriverQueue& queue() { return *queue_; }
   GraphCapturer& capturer() { return *capturer_; }

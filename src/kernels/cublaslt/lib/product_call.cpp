@@ -8,10 +8,47 @@
 #include "kernels/strided.h"
 
 namespace weft::cublaslt {
+namespace {
+
+// Where rows of codes begin, and the result's: the library's tensor cores read and write so much at once.
+constexpr std::int64_t kVectorBytes = 16;
+// What the library wants the columns of both matrices of codes to be a multiple of ("M must be divisible by 16", which
+// are the weight's rows, and so K).
+constexpr std::int64_t kTile = 16;
+
+Verdict has_whole_rows(const Meta& meta, const char* name) {
+  const std::int64_t columns = meta.shape.back().number();
+  const std::int64_t stride = meta.is_contiguous() ? columns : meta.strides[0].number();
+  if (bytes_of(meta.dtype, columns) % kVectorBytes == 0 && bytes_of(meta.dtype, stride) % kVectorBytes == 0)
+    return Verdict::yes();
+  return Verdict::no(fmt::format("rows of {} are no multiples of {} bytes: {}", name, kVectorBytes, meta.text()));
+}
+
+}  // namespace
 
 Verdict runs_on_gpus(const DeviceDescription& device) {
   if (device.id.type != DeviceType::cpu) return Verdict::yes();
   return Verdict::no(fmt::format("runs on cuda and fake-cuda, and the device is {}", device_text(device.id)));
+}
+
+Verdict multiplies_codes(const DeviceDescription& device, ProductScales scales) {
+  if (const Verdict runs = runs_on_gpus(device); !runs) return runs;
+  const std::string refusal =
+      refusal_of_scales(scales, device.compute_capability, static_cast<std::size_t>(device.cublaslt));
+  return refusal.empty() ? Verdict::yes() : Verdict::no(refusal);
+}
+
+Verdict takes_codes(const Meta& x, const Meta& weight, const std::optional<Meta>& bias, const Meta& result) {
+  if (x.dtype != DType::f8e4m3) return Verdict::no(fmt::format("takes f8e4m3, not {}", x.text()));
+  if (const Verdict matrices = takes_matrices(x, weight, bias, result); !matrices) return matrices;
+  if (bias && !is_sixteen_bits(result.dtype))
+    return Verdict::no(fmt::format("takes a bias of bf16 or f16, not {}", bias->text()));
+  for (const Dim& extent : weight.shape)
+    if (extent.number() % kTile != 0)
+      return Verdict::no(fmt::format("takes a weight in whole tiles of {}, not {}", kTile, weight.text()));
+  if (const Verdict whole = has_whole_rows(x, "x"); !whole) return whole;
+  if (const Verdict whole = has_whole_rows(weight, "the weight"); !whole) return whole;
+  return has_whole_rows(result, "the result");
 }
 
 Verdict takes_matrices(const Meta& x, const Meta& weight, const std::optional<Meta>& bias, const Meta& result) {
