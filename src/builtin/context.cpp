@@ -72,11 +72,13 @@ void open_cache(Context& context) {
 std::shared_ptr<Context> make_context(Options options, Registrations registrations) {
   auto context = std::make_shared<Context>();
   const DeviceId device = device_from_text(options.device);
-  if (device.type == DeviceType::cuda) refuse_cuda(device);
+  std::optional<Gpu> gpu;
+  if (device.type == DeviceType::cuda) gpu = open_gpu(device);
   const std::string ceiling = options.cpu_features == "host" ? "" : options.cpu_features;
   context->device = describe_cpu(ceiling, static_cast<int>(options.threads));
   context->device.id = device;
   if (device.type == DeviceType::fake_cuda) describe_fake_cuda(context->device, {});
+  if (gpu) describe_gpu(context->device, *gpu);
   for (const std::string& path : options.patterns) {
     Registrations file("--patterns " + path);
     file.register_patterns(read_file(path, kMaxPatternBytes));
@@ -106,6 +108,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   context->patterns = make_pattern_table(context->ops, context->device.fp8);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);
   if (device.type == DeviceType::fake_cuda) put_on_fake_cuda(*context, {}, {});
+  if (gpu) put_on_gpu(*context, std::move(*gpu));
   for (auto& [pattern, origin, is_trusted] : parse_patterns(registrations, context->ops)) {
     for (const FusionPattern& known : context->patterns)
       USER_CHECK(known.pattern.name != pattern.name, "[pattern] {} is there already, as a pattern of the program ({})",

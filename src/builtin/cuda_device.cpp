@@ -44,9 +44,9 @@ void put_on_fake_cuda(Context& context, cuda::FakeSettings settings, const std::
   context.generated->make_for_device(std::move(rows), "a fake device executes no PTX");
 }
 
-void refuse_cuda(DeviceId device) {
+Gpu open_gpu(DeviceId device) {
   std::string problem;
-  const auto driver = cuda::open_cuda(problem);
+  std::unique_ptr<cuda::Driver> driver = cuda::open_cuda(problem);
   if (driver == nullptr) fail_device("[--device] {} cannot be used: {}", device_text(device), problem);
   if (device.index >= driver->device_count())
     fail_device("[--device] {} is not there: the CUDA driver has {} devices", device_text(device),
@@ -54,12 +54,28 @@ void refuse_cuda(DeviceId device) {
   const cuda::DeviceFacts& facts = driver->facts(device.index);
   if (const Verdict code = cuda::has_device_code(facts.compute_capability); !code)
     fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, code.reason());
-  if (!cuda::open_cublaslt(cuda::cublaslt_places(process_environment()), facts.driver_version, problem))
-    fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, problem);
-  fail_device(
-      "[--device] {} ({}) cannot run a model yet: there are not kernels for every op, and what the host would compute "
-      "in their place cannot read its memory; wanted cpu or fake-cuda",
-      device_text(device), facts.name);
+  auto library = cuda::open_cublaslt(cuda::cublaslt_places(process_environment()), facts.driver_version, problem);
+  if (!library) fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, problem);
+  return {std::move(driver), std::move(*library)};
+}
+
+void describe_gpu(DeviceDescription& device, const Gpu& gpu) {
+  device.compute_capability = gpu.driver->facts(device.id.index).compute_capability;
+  device.cublaslt = static_cast<int>(gpu.library.version);
+}
+
+void put_on_gpu(Context& context, Gpu gpu) {
+  const DeviceDescription& device = context.device;
+  std::vector<std::span<const std::byte>> images;
+  for (const cuda::DeviceCode& code : cuda::device_code()) images.push_back(code.image);
+  context.stream_device = std::make_shared<cuda::StreamDevice>(std::move(gpu.driver), device.id.index, images);
+  cuda::StreamDevice& opened = *context.stream_device;
+  opened.queue().add_library(kLibraryProduct, std::make_unique<cuda::CublasltProducts>(opened.driver(), opened.stream(),
+                                                                                       std::move(gpu.library)));
+  context.generated->make_for_device(
+      std::make_shared<const DeviceRows>(cuda::nvrtc_places(process_environment()), device.compute_capability,
+                                         cuda::NvrtcCode::machine_code),
+      "");
 }
 
 }  // namespace weft

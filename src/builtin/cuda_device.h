@@ -8,6 +8,7 @@
 
 #include "builtin/emulated_kernels.h"
 #include "compiler/context.h"
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/stream_device.h"
 #include "tensor/device.h"
 
@@ -26,7 +27,17 @@ void describe_fake_cuda(DeviceDescription& device, const cuda::FakeSettings& set
 // explain says of the others why not.
 void put_on_fake_cuda(Context& context, cuda::FakeSettings settings, const std::vector<std::string>& nvrtc);
 
-// DeviceError: what is missing to run on this GPU.
-[[noreturn]] void refuse_cuda(DeviceId device);
+// A GPU that the program has code for, and the library that multiplies there.
+struct Gpu {
+  std::unique_ptr<cuda::Driver> driver;
+  cuda::CublasltLibrary library;
+};
+// DeviceError: what is missing to run on it.
+Gpu open_gpu(DeviceId device);
+// What kernels are asked about.
+void describe_gpu(DeviceDescription& device, const Gpu& gpu);
+// For a Context of that device. Row programs are made for it where NVRTC is there. No host's kernel can read its memory
+// (Replay refuses a Plan that has one).
+void put_on_gpu(Context& context, Gpu gpu);
 
 }  // namespace weft

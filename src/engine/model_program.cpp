@@ -24,8 +24,17 @@ ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& cont
     inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
 }
 
+void check_host_reads(const Context& context, const char* option) {
+  const cuda::StreamDevice* const device = context.stream_device.get();
+  USER_CHECK(
+      device == nullptr || device->facts().host_reads_memory,
+      "[{}] runs ops one by one on the host, which cannot read the memory of {}: leave it out, or take --device cpu",
+      option, device_text(context.device.id));
+}
+
 ModelProgram::ModelProgram(const CompileRecord& record, const Context& context)
     : graph(record.split), evaluator(std::make_unique<EagerEvaluator>(context, record.range)) {
+  check_host_reads(context, "--compile-to");
   for (std::size_t i = 0; i < graph->inputs().size(); ++i) inputs[graph->inputs()[i]->name] = i;
   bound.resize(inputs.size());
 }

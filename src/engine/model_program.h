@@ -16,6 +16,9 @@
 
 namespace weft {
 
+// UserError on a device whose memory the host cannot read, where `option` has ops run one by one.
+void check_host_reads(const Context& context, const char* option);
+
 struct ModelProgram {
   std::map<std::string, std::size_t> inputs = {};  // by name: position among the graph's inputs
   std::unique_ptr<Replay> replay = {};

@@ -96,7 +96,10 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   laps.lap("trace");
-  if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") return;
+  if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") {
+    check_host_reads(*context_, "--enforce-eager");
+    return;
+  }
   if (tune_sizes(*traced_forward_, *context_, forward_ranges_)) laps.lap("tune");
   forward_ = compile_all(*traced_forward_, forward.params, forward_ranges_, laps);
   head_ = compile_all(*traced_head_, head.params, head_ranges_, laps);

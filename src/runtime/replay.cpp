@@ -29,12 +29,25 @@ std::size_t index_of(ReplayMode mode) {
   return static_cast<std::size_t>(mode);
 }
 
+void check_is_launched(const Plan& plan, const cuda::StreamDevice& device) {
+  if (device.facts().host_reads_memory) return;
+  for (const PlanStep& step : plan.steps)
+    if (!step.kernel->launches)
+      fail_device(
+          "[{}] %{} of {} is computed by {}@{}, a kernel of the host, which cannot read the device's memory: wanted a "
+          "kernel of the device, or generated code, which takes NVRTC",
+          device.facts().name,
+          step.results.empty() ? "" : plan.slots[static_cast<std::size_t>(step.results[0].slot)].name, plan.name,
+          step.op, step.kernel->provider);
+}
+
 }  // namespace
 
 Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const RankGroups* groups, ReplaySettings settings)
     : bound_{.plan = std::move(plan), .arena = {}, .tensors = {}, .threads = threads, .groups = groups},
       settings_(std::move(settings)) {
   const Plan& planned = *bound_.plan;
+  if (settings_.device != nullptr) check_is_launched(planned, *settings_.device);
   if (settings_.first_time_work != nullptr)
     settings_.first_time_work->begin(FirstTime::allocate, fmt::format("the arena of plan {}", planned.name));
   const std::int64_t bytes = std::max<std::int64_t>(planned.arena_bytes, 64);

@@ -29,7 +29,7 @@ TEST(CudaDevice, IsNamedByInfoWithItsKernels) {
   const std::string line = fake.out.substr(provider, fake.out.find('\n', provider) - provider);
   EXPECT_NE(line.find(" 0 refused"), std::string::npos) << line;
   const ProgramRun cpu = run_weft({"info"});
-  EXPECT_NE(cpu.out.find("runs on fake-cuda, and the device is cpu"), std::string::npos) << cpu.out;
+  EXPECT_NE(cpu.out.find("runs on cuda and fake-cuda, and the device is cpu"), std::string::npos) << cpu.out;
 }
 
 }  // namespace weft::cuda_device_test

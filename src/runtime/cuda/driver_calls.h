@@ -56,6 +56,7 @@ struct DeviceFacts {
   std::int64_t memory_bytes = 0;      // of the device
   std::int64_t level_two_bytes = 0;   // of its cache
   bool allocates_in_streams = false;  // without which allocate fails
+  bool host_reads_memory = false;     // as a fake device's, unless it hides it
 };
 
 struct MemoryCounts {

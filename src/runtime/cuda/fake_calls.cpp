@@ -65,15 +65,14 @@ std::string FakeCalls::explain(Status status) {
 }
 
 // Host functions run under the lock.
-std::unique_lock<std::mutex> FakeCalls::lock_calls() {
+FakeCalls::Call FakeCalls::lock_calls() {
   CHECK(!thread_->is_in_host_function, "a host function called the driver");
-  return std::unique_lock(mutex_);
+  return Call(*this);
 }
 
-std::unique_lock<std::mutex> FakeCalls::begin_call() {
-  std::unique_lock lock = lock_calls();
+FakeCalls::Call FakeCalls::begin_call() {
   thread_->words.clear();
-  return lock;
+  return lock_calls();
 }
 
 Status FakeCalls::answer(Status status, std::string words) {
@@ -126,7 +125,8 @@ Status FakeCalls::read_facts(int device, DeviceFacts& facts) {
            .shared_bytes = 227 << 10,
            .memory_bytes = static_cast<std::int64_t>(settings_.memory_bytes),
            .level_two_bytes = 50 << 20,
-           .allocates_in_streams = true};
+           .allocates_in_streams = true,
+           .host_reads_memory = !settings_.hides_memory};
   return Status::success;
 }
 

@@ -176,9 +176,21 @@ class FakeCalls : public DriverCalls {
     WorkPointer end;
   };
 
-  // One at a time, and the words of the last one of its thread forgotten.
-  std::unique_lock<std::mutex> begin_call();
-  std::unique_lock<std::mutex> lock_calls();
+  // Of a call: one at a time, and memory can be reached.
+  class Call {
+   public:
+    explicit Call(FakeCalls& calls) : lock_(calls.mutex_), memory_(calls.memory_) { memory_.show(); }
+    ~Call() { memory_.hide(); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    const std::lock_guard<std::mutex> lock_;
+    FakeMemory& memory_;
+  };
+  // The words of the last one of its thread are forgotten.
+  Call begin_call();
+  Call lock_calls();
   Status answer(Status status, std::string words);
   // The device, or invalid_context on a thread that has none.
   Status current_device(int& device);
@@ -226,7 +238,7 @@ class FakeCalls : public DriverCalls {
 
   const FakeSettings settings_;
   std::mutex mutex_;
-  FakeMemory memory_;
+  FakeMemory memory_{settings_.hides_memory};
   FakeQueue queue_;
   std::vector<Device> devices_;
   std::map<const void*, std::pair<int, std::shared_ptr<void>>> objects_;  // with their device

@@ -74,8 +74,11 @@ struct FakeSettings {
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
   std::size_t node_bytes = 0;                       // of the device, for each node of an executable graph
   std::size_t uploaded_node_bytes = 0;              // more, once it was uploaded or launched
-  std::vector<FakeKernel> kernels = {};             // that modules of fake_image define
-  ReadImage read_image = {};                        // what executes other images; all are refused where it is null
+  // Of every device, outside the driver's calls, as a GPU's is: what reads or writes it there, or in a host function,
+  // ends the process with SIGSEGV.
+  bool hides_memory = false;
+  std::vector<FakeKernel> kernels = {};  // that modules of fake_image define
+  ReadImage read_image = {};             // what executes other images; all are refused where it is null
 };
 
 std::unique_ptr<Driver> open_fake_device(FakeSettings settings);

@@ -5,13 +5,14 @@
 #include <cstring>
 
 #include <fmt/core.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
 
 namespace weft::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kAlignment = 256, kPage = 4096;
 constexpr std::size_t kBehind = 256;  // bytes behind an allocation's end that nobody may write
 constexpr std::size_t kMostReleased = std::size_t{64} << 20;
 // As bytes, halves and floats: small garbage, large garbage, and large garbage again.
@@ -24,14 +25,36 @@ bool holds_only(const std::byte* first, std::size_t bytes, int value) {
 
 }  // namespace
 
+// With what lies behind; pages are what can be hidden.
+std::size_t FakeMemory::whole_bytes(std::size_t bytes) const {
+  const std::size_t unit = is_hidden_ ? kPage : kAlignment;
+  return (bytes + kBehind + unit - 1) / unit * unit;
+}
+
 void* FakeMemory::add(int device, std::size_t bytes, Kind kind) {
-  const std::size_t whole = (bytes + kBehind + kAlignment - 1) / kAlignment * kAlignment;
-  auto* block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole));
-  if (block == nullptr) fail_device("[memory] wanted {} bytes for a fake device, but the system has no more", bytes);
+  const std::size_t whole = whole_bytes(bytes);
+  void* const pages = is_hidden_ ? mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                 : std::aligned_alloc(kAlignment, whole);
+  if (pages == nullptr || pages == MAP_FAILED)
+    fail_device("[memory] wanted {} bytes for a fake device, but the system has no more", bytes);
+  auto* const block = static_cast<std::byte*>(pages);
   std::memset(block, kNeverWritten, bytes);
   std::memset(block + bytes, kBehindTheEnd, kBehind);
-  regions_[reinterpret_cast<std::uintptr_t>(block)] = {{block, std::free}, bytes, device, kind, State::waiting};
+  const auto give_back = [is_hidden = is_hidden_, whole](std::byte* memory) {
+    is_hidden ? static_cast<void>(munmap(memory, whole)) : std::free(memory);
+  };
+  regions_[reinterpret_cast<std::uintptr_t>(block)] = {{block, give_back}, bytes, device, kind, State::waiting};
   return block;
+}
+
+void FakeMemory::protect(bool shown) {
+  if (!is_hidden_) return;
+  for (const auto& [address, region] : regions_) {
+    if (region.kind == Kind::host) continue;
+    const int access = shown ? PROT_READ | PROT_WRITE : PROT_NONE;
+    CHECK(mprotect(region.block.get(), whole_bytes(region.bytes), access) == 0, "mprotect of {} bytes: {}",
+          whole_bytes(region.bytes), system_error_text());
+  }
 }
 
 void FakeMemory::begin(void* address) {

@@ -16,6 +16,10 @@ namespace weft::cuda {
 class FakeMemory {
  public:
   enum class Kind : std::uint8_t { device, graph, host };
+  // `is_hidden`: but for the host's it can be reached while it is shown, and not otherwise.
+  explicit FakeMemory(bool is_hidden) : is_hidden_(is_hidden) {}
+  void show() { protect(true); }
+  void hide() { protect(false); }
   // 256-byte aligned. It may be used once begin() ran; every device may use the host's. A graph's and the host's are
   // not counted: its owner says what graphs take.
   void* add(int device, std::size_t bytes, Kind kind = Kind::device);
@@ -59,6 +63,10 @@ class FakeMemory {
 
   const Regions::value_type* find(const void* address) const;
   void drop_oldest();
+  void protect(bool shown);
+  std::size_t whole_bytes(std::size_t bytes) const;
+
+  bool is_hidden_;
 
   Regions regions_;                                   // by address
   std::map<std::uint64_t, std::uintptr_t> released_;  // in the order of release

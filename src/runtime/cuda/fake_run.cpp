@@ -86,11 +86,13 @@ Status FakeCalls::run_checked(const FakeOperation& operation, std::string& words
 
 Status FakeCalls::run_host(const FakeOperation& operation, std::string& words) {
   thread_->is_in_host_function = true;
+  memory_.hide();
   try {
     operation.host(operation.host_data);
   } catch (const std::exception& fault) {
     words = fmt::format("a host function threw: {}", fault.what());
   }
+  memory_.show();
   thread_->is_in_host_function = false;
   return words.empty() ? Status::success : Status::launch_failed;
 }

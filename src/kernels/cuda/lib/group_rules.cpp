@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "kernels/cuda/code/device_code.h"
 
 namespace weft::cuda {
 namespace {
@@ -18,7 +19,8 @@ Verdict supported(const DeviceDescription& device) {
   return Verdict::no("the emulator runs on x86-64 alone");
 #endif
   if (device.id.type == DeviceType::fake_cuda) return Verdict::yes();
-  return Verdict::no(fmt::format("runs on fake-cuda, and the device is {}", device_text(device.id)));
+  if (device.id.type == DeviceType::cuda) return has_device_code(device.compute_capability);
+  return Verdict::no(fmt::format("runs on cuda and fake-cuda, and the device is {}", device_text(device.id)));
 }
 
 Verdict float_matrix(const std::optional<Meta>& meta, const char* name) {

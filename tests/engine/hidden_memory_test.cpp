@@ -1,0 +1,71 @@
+// A model on a device whose memory the host cannot reach, as a GPU's: whatever is computed there, or copied, is queued.
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "builtin/context.h"
+#include "builtin/cuda_device.h"
+#include "builtin/models.h"
+#include "tests/engine/tiny_model.h"
+#include "tests/thrown_message.h"
+
+namespace weft::hidden_memory_test {
+
+std::unique_ptr<Engine> engine(const std::string& path, bool hides,
+                               const std::vector<std::pair<std::string, std::string>>& settings) {
+  Options options;
+  apply_environment(options, process_environment());
+  set_option(options, "device", "fake-cuda", "test");
+  for (const auto& [name, value] : settings) set_option(options, name, value, "test");
+  const auto context = make_context(options);
+  cuda::FakeSettings fake;
+  fake.hides_memory = hides;
+  put_on_fake_cuda(*context, std::move(fake), {});
+  return std::make_unique<Engine>(context, Checkpoint::open(path), make_model_registry());
+}
+
+std::vector<int> generated(Engine& engine) {
+  engine.add(some_ids(9), {.max_tokens = 6, .ignore_end = true});
+  std::vector<int> tokens;
+  while (!engine.is_idle())
+    for (const RequestEvent& event : engine.step()) tokens.push_back(event.token);
+  return tokens;
+}
+
+TEST(HiddenMemory, IsReachedByQueuedWorkAlone) {
+  const TemporaryFolder folder;
+  const std::string path = write_tiny_model(folder);
+  for (const char* mode : {"NONE", "FULL"}) {
+    const std::vector<std::pair<std::string, std::string>> settings{{"cc.cudagraph_mode", mode}};
+    const auto hidden = engine(path, true, settings), open = engine(path, false, settings);
+    EXPECT_EQ(all_logits(*hidden, some_ids(5)), all_logits(*open, some_ids(5))) << mode;
+    EXPECT_EQ(generated(*hidden), generated(*open)) << mode;
+  }
+}
+
+TEST(HiddenMemory, IsNotForKernelsOfTheHost) {
+  const TemporaryFolder folder;
+  const std::string path = write_tiny_model(folder);
+  const auto message = [&](const std::pair<std::string, std::string>& setting) {
+    return message_of<Error>([&] { engine(path, true, {setting}); });
+  };
+  const std::string of_host = message({"ir-op-priority.rms_norm", "cpu"});
+  EXPECT_NE(of_host.find("rms_norm@cpu, a kernel of the host, which cannot read the device's memory"),
+            std::string::npos)
+      << of_host;
+  const std::string eager = message({"enforce-eager", "true"});
+  EXPECT_NE(eager.find("[--enforce-eager] runs ops one by one on the host, which cannot read"), std::string::npos)
+      << eager;
+}
+
+TEST(HiddenMemoryDeathTest, EndsWhoeverReachesForIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  cuda::FakeSettings fake;
+  fake.hides_memory = true;
+  const auto device = open_fake_cuda({DeviceType::fake_cuda, 0}, std::move(fake));
+  const Tensor there = device->upload(Tensor::empty(Meta::tensor(DType::f32, {4})));
+  EXPECT_EQ(device->download(there).as<float>()[3], 0);
+  EXPECT_DEATH(static_cast<void>(*static_cast<volatile float*>(there.as<float>())), "");
+}
+
+}  // namespace weft::hidden_memory_test
