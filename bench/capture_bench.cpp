@@ -24,6 +24,8 @@
 #include "ir/reading.h"
 #include "ir/trace.h"
 #include "ops/add.h"
+#include "ops/fused_add_rms_norm.h"
+#include "ops/reshape.h"
 #include "ops/rms_norm.h"
 
 namespace weft {
@@ -96,13 +98,13 @@ void program(benchmark::State& state) {
 }
 BENCHMARK(program);
 
-void matched(benchmark::State& state, const char* op) {
+template <class Call>
+void matched(benchmark::State& state, Call call) {
   const Bench bench;
   constexpr int kOps = 100;
-  const bool is_norm = std::string_view(op) == "rms_norm";
-  auto compiled = compile(bench.context, [is_norm](Value x) {
+  auto compiled = compile(bench.context, [call](Value x) {
     benchmark::DoNotOptimize(item(x));
-    for (int i = 0; i < kOps; ++i) benchmark::DoNotOptimize(is_norm ? rms_norm(x, {}, 1e-5) : add(x, x));
+    for (int i = 0; i < kOps; ++i) benchmark::DoNotOptimize(call(x));
     return x;
   });
   const Value x = bench.row();
@@ -110,8 +112,11 @@ void matched(benchmark::State& state, const char* op) {
   const auto kPerOp = benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert;
   state.counters["op"] = benchmark::Counter(kOps, kPerOp);
 }
-BENCHMARK_CAPTURE(matched, add, "add");
-BENCHMARK_CAPTURE(matched, rms_norm, "rms_norm");
+BENCHMARK_CAPTURE(matched, add, [](const Value& x) { return add(x, x); });
+BENCHMARK_CAPTURE(matched, rms_norm, [](const Value& x) { return rms_norm(x, {}, 1e-5); });
+// A list for an attribute; three attributes, one of them a text, and two results.
+BENCHMARK_CAPTURE(matched, reshape, [](const Value& x) { return reshape(x, {1, 1}); });
+BENCHMARK_CAPTURE(matched, fused_add_rms_norm, [](const Value& x) { return fused_add_rms_norm(x, x, {}, 1e-5); });
 
 constexpr const char* kLlama = R"({
   "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 4096,
