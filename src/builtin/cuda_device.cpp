@@ -9,6 +9,14 @@
 #include "runtime/cuda/driver_library.h"
 
 namespace weft {
+namespace {
+
+void add_products(cuda::StreamDevice& device, cuda::CublasltLibrary library) {
+  device.queue().add_library(
+      kLibraryProduct, std::make_unique<cuda::CublasltProducts>(device.driver(), device.stream(), std::move(library)));
+}
+
+}  // namespace
 
 std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSettings settings) {
   USER_CHECK(device == DeviceId({DeviceType::fake_cuda, 0}),
@@ -21,9 +29,7 @@ std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSe
   const std::vector<std::byte> image = cuda::fake_image({capability});
   const std::span<const std::byte> images[] = {image};
   auto opened = std::make_shared<cuda::StreamDevice>(cuda::open_fake_device(std::move(settings)), device.index, images);
-  cuda::CublasltLibrary library = cuda::cublaslt_on_host(opened->driver(), opened->stream());
-  opened->queue().add_library(kLibraryProduct, std::make_unique<cuda::CublasltProducts>(
-                                                   opened->driver(), opened->stream(), std::move(library)));
+  add_products(*opened, cuda::cublaslt_on_host(opened->driver(), opened->stream()));
   return opened;
 }
 
@@ -69,9 +75,7 @@ void put_on_gpu(Context& context, Gpu gpu) {
   std::vector<std::span<const std::byte>> images;
   for (const cuda::DeviceCode& code : cuda::device_code()) images.push_back(code.image);
   context.stream_device = std::make_shared<cuda::StreamDevice>(std::move(gpu.driver), device.id.index, images);
-  cuda::StreamDevice& opened = *context.stream_device;
-  opened.queue().add_library(kLibraryProduct, std::make_unique<cuda::CublasltProducts>(opened.driver(), opened.stream(),
-                                                                                       std::move(gpu.library)));
+  add_products(*context.stream_device, std::move(gpu.library));
   context.generated->make_for_device(
       std::make_shared<const DeviceRows>(cuda::nvrtc_places(process_environment()), device.compute_capability,
                                          cuda::NvrtcCode::machine_code),

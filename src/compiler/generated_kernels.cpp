@@ -24,7 +24,7 @@ struct Made {
   std::string problem = {};
   std::vector<std::byte> image = {};
   std::string image_problem = {};
-  bool may_pass = false;  // what keeps it from an image, as it is none of the program's
+  bool may_come = false;  // an image, another time: what it lacks is none of the program's
 };
 
 CacheKey key_of(const RowProgram& program, const DeviceDescription& device) {
@@ -77,8 +77,8 @@ void make_image(Made& made, const DeviceRows& rows, std::span<const std::string>
         made.image.assign(entry->payload().begin(), entry->payload().end());
         return;
       }
-    made.may_pass = !rows.problem().empty();
-    if (made.may_pass) return;
+    made.may_come = !rows.problem().empty();
+    if (made.may_come) return;
     context.first_time_work->begin(FirstTime::compile, source.name);
     made.image = rows.compile(source);
     context.cache->store(rows.key(source, compilers.front()), made.image);
@@ -86,7 +86,7 @@ void make_image(Made& made, const DeviceRows& rows, std::span<const std::string>
     made.image_problem = error.what();
   } catch (const DeviceError& error) {  // of the compiler: no device is asked here
     made.image_problem = error.what();
-    made.may_pass = true;
+    made.may_come = true;
   }
 }
 
@@ -114,7 +114,7 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
     if (!one.problem.empty()) return one.problem;
   for (Made& one : made) {
     if (!one.image_problem.empty()) without_image_[one.program->kernel_name()] = one.image_problem;
-    lacks_images_ = lacks_images_ || one.may_pass;
+    lacks_images_ = lacks_images_ || one.may_come;
     add({function_of(*one.program), std::move(one.object), std::move(one.image)}, std::move(one.code), context);
   }
   return "";

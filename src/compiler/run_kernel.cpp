@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "passes/vector_places.h"
 #include "tensor/footprint.h"
 
 namespace weft {
@@ -32,8 +33,7 @@ bool writes(const Kernel& kernel, int operand) {
 
 // A kernel of a device reads vectors of 16 bytes; lower copies such views likewise.
 bool can_read(const Kernel& kernel, const Tensor& tensor) {
-  constexpr std::uintptr_t kVectorBytes = 16;
-  return !kernel.launches || !tensor.meta.is_tensor() || !tensor.meta.packed.empty() || is_block(tensor.meta.dtype) ||
+  return !kernel.launches || !may_begin_anywhere(tensor.meta) ||
          reinterpret_cast<std::uintptr_t>(tensor.data()) % kVectorBytes == 0;
 }
 

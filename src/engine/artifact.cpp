@@ -17,7 +17,6 @@
 #include "engine/artifact_manifest.h"
 #include "engine/open_checkpoint.h"
 #include "ir/print.h"
-#include "runtime/cuda/stream_device.h"
 
 namespace weft {
 namespace {
@@ -84,8 +83,7 @@ std::vector<Member> members_of(ModelRunner& runner, std::vector<StoredPlans>& gr
 
 // What code of the device in the Plans is made for.
 std::string gpu_of(const Context& context) {
-  return context.stream_device == nullptr ? ""
-                                          : fmt::format("sm_{}", context.stream_device->facts().compute_capability);
+  return context.stream_device == nullptr ? "" : fmt::format("sm_{}", context.device.compute_capability);
 }
 
 std::string gpu_text(const std::string& gpu) { return gpu.empty() ? "no GPU" : "a GPU of " + quote(gpu); }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "io/quantized_weight.h"
 #include "ir/meta_evaluator.h"
+#include "kernels/library_product.h"
 #include "nn/linear.h"
 #include "nn/rope.h"
 #include "tensor/convert.h"
@@ -154,10 +155,10 @@ void Weights::check_whole_blocks(const std::vector<std::string>& keys) const {
   }
 }
 
-// In whole steps of four a row on a GPU, as its products read them.
+// In whole steps a row on a GPU, as its products read them.
 Meta Weights::block_scale_meta(const std::vector<std::string>& keys) const {
   const Meta meta = plain_meta(keys, WeightRole::scale);
-  return is_on_gpu() ? Meta::strided(DType::f32, meta.shape, {align(meta.shape[1], 4), 1})
+  return is_on_gpu() ? Meta::strided(DType::f32, meta.shape, {align(meta.shape[1], kScaleStep), 1})
                      : Meta::tensor(DType::f32, meta.shape);
 }
 

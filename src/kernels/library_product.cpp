@@ -32,7 +32,7 @@ float scaled_product(const LibraryProduct& product, const float* x, const float*
     case ProductScales::rows:
       return product.x_scale[row] * product.weight_scale[column] * product_of_rows(x, weight, product.depth);
     case ProductScales::blocks: {
-      const std::int64_t groups = (product.depth + kScaleBlock - 1) / kScaleBlock;
+      const std::int64_t groups = scale_blocks(product.depth);
       const float* const x_scale = product.x_scale + row;
       const float* const weight_scale = product.weight_scale + column / kScaleBlock * whole_scale_steps(groups);
       float sum = 0;

@@ -44,6 +44,7 @@ struct LibraryProduct {
 // The function of the library, as a queue knows it; its argument is a LibraryProduct.
 inline constexpr const char* kLibraryProduct = "cublasLtMatmul";
 
+constexpr std::int64_t scale_blocks(std::int64_t count) { return (count + kScaleBlock - 1) / kScaleBlock; }
 constexpr std::int64_t whole_scale_steps(std::int64_t count) {
   return (count + kScaleStep - 1) / kScaleStep * kScaleStep;
 }

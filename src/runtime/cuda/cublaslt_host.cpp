@@ -48,16 +48,14 @@ struct HostProductArguments {
   std::size_t workspace_bytes;
 };
 
-std::int64_t whole_blocks(std::int64_t count) { return (count + kScaleBlock - 1) / kScaleBlock; }
-
 std::int64_t x_scale_count(const LibraryProduct& product) {
-  if (product.scales == ProductScales::blocks) return whole_blocks(product.depth) * product.rows;
+  if (product.scales == ProductScales::blocks) return scale_blocks(product.depth) * product.rows;
   return product.scales == ProductScales::rows ? product.rows : 1;
 }
 
 std::int64_t weight_scale_count(const LibraryProduct& product) {
   if (product.scales == ProductScales::blocks)
-    return whole_blocks(product.columns) * whole_scale_steps(whole_blocks(product.depth));
+    return scale_blocks(product.columns) * whole_scale_steps(scale_blocks(product.depth));
   return product.scales == ProductScales::rows ? product.columns : 1;
 }
 

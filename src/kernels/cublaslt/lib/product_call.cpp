@@ -10,7 +10,7 @@
 namespace weft::cublaslt {
 namespace {
 
-// Where rows of codes begin, and the result's: the library's tensor cores read and write so much at once.
+// Where rows of codes begin: the library's tensor cores read and write so much at once.
 constexpr std::int64_t kVectorBytes = 16;
 // What the library wants the columns of both matrices of codes to be a multiple of ("M must be divisible by 16", which
 // are the weight's rows, and so K).
@@ -47,8 +47,7 @@ Verdict takes_codes(const Meta& x, const Meta& weight, const std::optional<Meta>
     if (extent.number() % kTile != 0)
       return Verdict::no(fmt::format("takes a weight in whole tiles of {}, not {}", kTile, weight.text()));
   if (const Verdict whole = has_whole_rows(x, "x"); !whole) return whole;
-  if (const Verdict whole = has_whole_rows(weight, "the weight"); !whole) return whole;
-  return has_whole_rows(result, "the result");
+  return has_whole_rows(weight, "the weight");  // the result has them, being contiguous and of whole tiles
 }
 
 Verdict takes_matrices(const Meta& x, const Meta& weight, const std::optional<Meta>& bias, const Meta& result) {

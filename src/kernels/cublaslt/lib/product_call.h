@@ -14,8 +14,8 @@ Verdict runs_on_gpus(const DeviceDescription& device);
 // Whether its GPU and its library multiply codes of fp8 with such scales.
 Verdict multiplies_codes(const DeviceDescription& device, ProductScales scales);
 
-// What the library wants of matrices of fp8 codes beyond takes_matrices: whole tiles of the weight, rows of all three
-// that begin at multiples of what tensor cores read at once, a bias of 16 bits.
+// What the library wants of matrices of fp8 codes beyond takes_matrices: whole tiles of the weight, rows that begin
+// at multiples of what tensor cores read at once, a bias of 16 bits.
 Verdict takes_codes(const Meta& x, const Meta& weight, const std::optional<Meta>& bias, const Meta& result);
 
 inline bool is_sixteen_bits(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
