@@ -1,6 +1,7 @@
 // Views that begin between the vectors that kernels of a device read: the bits that a copy gives, compiled and not, and
 // a copy that says why it stays.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -122,28 +123,36 @@ TEST_F(OddViews, AreCopiedWhereNothingIsCompiled) {
 TEST_F(OddViews, WhoseLayoutAKernelWantsAreNotCopiedIntoAnother) {
   const auto product = [](int start) {
     return fmt::format(R"(
-graph g(%x: f32[s0, 128], param %w: f32[1024]) stage=traced {{
-  %rows = slice(%w, dim=0, start={}, end={})
-  %a = reshape(%rows, shape=[3, 256])
+graph g(%x: f32[s0, 128], param %w: f32[32768]) stage=traced {{
+  %rows = slice(%w, dim=0, start=0, end=2048)
+  %a = reshape(%rows, shape=[8, 256])
   %q, %s = per_token_group_quant_fp8(%a, group_size=128, column_major_scales=true, tma_aligned_scales=true)
-  %b = reshape(%w, shape=[4, 256])
+  %b = reshape(%w, shape=[128, 256])
   %wq, %ws = per_token_group_quant_fp8(%b, group_size=128)
   %blocks = slice(%ws, dim=0, start=0, end=1)
-  %q1 = slice(%q, dim=0, start={}, end=3)
-  %s1 = slice(%s, dim=0, start={}, end=3)
+  %q1 = slice(%q, dim=0, start={}, end={})
+  %s1 = slice(%s, dim=0, start={}, end={})
   %y = linear_fp8_block(%q1, %s1, %wq, %blocks, none, block=[128, 128], dtype=f32)
   return %y, %x
 }}
 )",
-                       256, 1024, start, start);
+                       start, start + 7, start, start + 7);
+  };
+  const auto provider = [&](int start) {
+    const auto plan = compile(*parsed(product(start)), *context_, kRange, {}).plan;
+    const auto step = std::find_if(plan->steps.begin(), plan->steps.end(),
+                                   [](const PlanStep& one) { return one.op == "linear_fp8_block"; });
+    return step == plan->steps.end() ? "" : step->kernel->provider;
   };
   context_->priorities.set("linear_fp8_block", {"reference"});
   const std::vector<std::string> wanted = {run(product(0), 0), run(product(1), 0)};
   context_->priorities.set("linear_fp8_block", {"cublaslt"});
+  EXPECT_EQ(provider(0), "cublaslt");
+  EXPECT_NE(provider(1), "cublaslt");
   for (const int start : {0, 1}) {
     const auto& expected = wanted[static_cast<std::size_t>(start)];
-    EXPECT_LT(difference(run(product(start), 0), expected), 1e-5) << start;
-    EXPECT_LT(difference(eager(product(start), 0), expected), 1e-5) << start;
+    EXPECT_LT(difference(run(product(start), 0), expected), 1e-2) << start;
+    EXPECT_LT(difference(eager(product(start), 0), expected), 1e-2) << start;
   }
 }
 
