@@ -90,10 +90,10 @@ bool RecordedStep::would_have(const GivenAttributes& given) const {
   std::size_t found = 0;
   for (std::size_t i = 0; i < known.size(); ++i) {
     // Callers mostly name them in the order of the schema.
-    const auto is_it = [&](const auto& entry) { return entry.first == known[i].first; };
+    const auto is_it = [&](const GivenAttribute& entry) { return entry.name == known[i].first; };
     const auto entry = found < given.size() && is_it(given[found]) ? given.begin() + static_cast<std::ptrdiff_t>(found)
                                                                    : std::find_if(given.begin(), given.end(), is_it);
-    if (entry == given.end() ? (defaults >> i & 1) == 0 : !(entry->second == known[i].second)) return false;
+    if (entry == given.end() ? (defaults >> i & 1) == 0 : !(entry->value == known[i].second)) return false;
     found += entry == given.end() ? 0 : 1;
   }
   return found == given.size();

@@ -273,7 +273,7 @@ Results call(CallSite site, const char* name, const Operands& operands, const Gi
     const Values given(operands.begin(), operands.end());
     Evaluator& found = home_of(name, given, home);
     found.called_from(site);
-    return Results(call_at(found, name, given, {attributes.begin(), attributes.end()}, inplace));
+    return Results(call_at(found, name, given, attributes.named(), inplace));
   } catch (UserError& error) {
     error.set_place(site);
     throw;

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
@@ -154,6 +155,10 @@ class Results {
 
   Value operator[](std::size_t index) && { return known_ != nullptr ? (*known_)[index] : std::move(made_[index]); }
   operator Values() && { return known_ != nullptr ? *known_ : std::move(made_); }  // NOLINT: they are Values
+  operator std::pair<Value, Value>() && { return {std::move(*this)[0], std::move(*this)[1]}; }  // NOLINT: of two
+  operator std::tuple<Value, Value, Value>() && {                                               // NOLINT: of three
+    return {std::move(*this)[0], std::move(*this)[1], std::move(*this)[2]};
+  }
 
  private:
   const Values* known_ = nullptr;

@@ -53,6 +53,13 @@ const Dim& Value::dim(int axis) const {
   return shape[static_cast<std::size_t>(index)];
 }
 
+NamedAttributes GivenAttributes::named() const {
+  NamedAttributes all;
+  all.reserve(size());
+  for (const GivenAttribute& given : *this) all.emplace_back(given.name, given.value.attribute());
+  return all;
+}
+
 Attributes Evaluator::complete(const Op& op, const NamedAttributes& given) const {
   return complete_attributes(op.schema, given);
 }

@@ -78,10 +78,13 @@ class Operands : public std::span<const Value> {
   Operands(std::initializer_list<Value> values) : span(values.begin(), values.size()) {}
   Operands(const Values& values) : span(values) {}  // NOLINT: any row of Values are operands
 };
-class GivenAttributes : public std::span<const NamedAttributes::value_type> {
+class GivenAttributes : public std::span<const GivenAttribute> {
  public:
-  GivenAttributes(std::initializer_list<NamedAttributes::value_type> given) : span(given.begin(), given.size()) {}
-  GivenAttributes(const NamedAttributes& given) : span(given) {}  // NOLINT: as above
+  GivenAttributes(std::initializer_list<GivenAttribute> given) : span(given.begin(), given.size()) {}
+  template <std::size_t kCount>
+  GivenAttributes(const std::array<GivenAttribute, kCount>& given) : span(given) {}  // NOLINT: as above
+
+  NamedAttributes named() const;  // copies that stay
 };
 
 // What runs a call of an op on Values of its own.

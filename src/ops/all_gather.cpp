@@ -20,9 +20,9 @@ OP(all_gather) {
     shape[axis] = shape[axis] * Dim(ranks);
     return std::vector<Meta>{Meta::tensor(request.operand(0).dtype, std::move(shape))};
   });
-  op.sample({{"x", {4, 64}}}, rank_attributes(0, 1, "tp"));
-  op.sample({{"x", {2, 128}}}, rank_attributes(0, 1, "tp"));
-  op.sample({{"x", {4, 32}, DType::f8e4m3}}, rank_attributes(0, 1, "tp"));
-  op.sample({{"x", {3, 6}, DType::f4e2m1}}, rank_attributes(0, 1, "tp"));
-  op.sample({{"x", {2, 3, 5}}}, rank_attributes(-1, 1, "tp:0"));
+  op.sample({{"x", {4, 64}}}, {{"dim", 0}, {"world_size", 1}, {"group_name", "tp"}});
+  op.sample({{"x", {2, 128}}}, {{"dim", 0}, {"world_size", 1}, {"group_name", "tp"}});
+  op.sample({{"x", {4, 32}, DType::f8e4m3}}, {{"dim", 0}, {"world_size", 1}, {"group_name", "tp"}});
+  op.sample({{"x", {3, 6}, DType::f4e2m1}}, {{"dim", 0}, {"world_size", 1}, {"group_name", "tp"}});
+  op.sample({{"x", {2, 3, 5}}}, {{"dim", -1}, {"world_size", 1}, {"group_name", "tp:0"}});
 }

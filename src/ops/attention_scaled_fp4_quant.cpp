@@ -6,8 +6,8 @@ namespace weft {
 
 std::pair<Value, Value> attention_scaled_fp4_quant(Value query, Value kv, Value batch, Value global_scale, Scalar scale,
                                                    bool swizzled_scales, CallSite site) {
-  return pair_of(call(site, "attention_scaled_fp4_quant", {query, kv, batch, global_scale},
-                      {{"scale", scale.value}, {"swizzled_scales", swizzled_scales}}));
+  return call(site, "attention_scaled_fp4_quant", {query, kv, batch, global_scale},
+              {{"scale", scale.value}, {"swizzled_scales", swizzled_scales}});
 }
 
 }  // namespace weft

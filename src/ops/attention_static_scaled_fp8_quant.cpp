@@ -7,9 +7,7 @@ namespace weft {
 Value attention_static_scaled_fp8_quant(Value query, Value kv, Value batch, Value output_scale, Scalar scale,
                                         std::optional<Shape> group_shape, DType dtype, CallSite site) {
   return call(site, "attention_static_scaled_fp8_quant", {query, kv, batch, output_scale},
-              {{"scale", scale.value},
-               {"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()},
-               {"dtype", dtype}})[0];
+              {{"scale", scale.value}, {"group_shape", group_shape}, {"dtype", dtype}})[0];
 }
 
 }  // namespace weft

@@ -6,8 +6,7 @@
 namespace weft {
 
 Value clamp(Value x, std::optional<double> min, std::optional<double> max, CallSite site) {
-  const auto bound = [](std::optional<double> value) { return value ? Attribute(*value) : Attribute(); };
-  return call(site, "clamp", {x}, {{"min", bound(min)}, {"max", bound(max)}})[0];
+  return call(site, "clamp", {x}, {{"min", min}, {"max", max}})[0];
 }
 
 }  // namespace weft

@@ -8,10 +8,8 @@ namespace weft {
 Value constant(Evaluator& evaluator, std::vector<double> values, std::optional<Shape> shape, DType dtype,
                CallSite site) {
   AttributeList list(values.begin(), values.end());
-  return call(
-      site, "constant", {},
-      {{"values", std::move(list)}, {"shape", shape ? Attribute::shape(*shape) : Attribute()}, {"dtype", dtype}}, false,
-      &evaluator)[0];
+  return call(site, "constant", {}, {{"values", Attribute(std::move(list))}, {"shape", shape}, {"dtype", dtype}}, false,
+              &evaluator)[0];
 }
 
 }  // namespace weft

@@ -18,8 +18,7 @@
 namespace weft {
 
 std::tuple<Value, Value, Value> dynamic_per_token_asymmetric_int8_quant(Value x, CallSite site) {
-  Values results = call(site, "dynamic_per_token_asymmetric_int8_quant", {x}, {});
-  return {results[0], results[1], results[2]};
+  return call(site, "dynamic_per_token_asymmetric_int8_quant", {x}, {});
 }
 
 }  // namespace weft

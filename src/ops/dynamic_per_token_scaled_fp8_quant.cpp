@@ -12,16 +12,16 @@ namespace weft {
 std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(Value x, Value scale_ub, std::optional<double> minimum_scale,
                                                            std::string scale_by, std::string codes_by, DType dtype,
                                                            CallSite site) {
-  Values results = call(site, "dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
-                        token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype));
-  return {results[0], results[1]};
+  return call(site, "dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
+              token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype));
 }
 
-NamedAttributes token_fp8_attributes(std::optional<double> minimum_scale, const std::string& scale_by,
-                                     const std::string& codes_by, DType dtype) {
-  NamedAttributes attributes = {{"scale_by", EnumWord{scale_by}}, {"codes_by", EnumWord{codes_by}}, {"dtype", dtype}};
-  if (minimum_scale) attributes.emplace_back("minimum_scale", *minimum_scale);
-  return attributes;
+std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, const std::string& scale_by,
+                                                   const std::string& codes_by, DType dtype) {
+  return {{{"minimum_scale", minimum_scale},
+           {"scale_by", WordView{scale_by}},
+           {"codes_by", WordView{codes_by}},
+           {"dtype", dtype}}};
 }
 
 void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale_ub) {

@@ -16,8 +16,8 @@ std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(
 // operand's number) must be (UserError otherwise), and the last step.
 inline constexpr const char* kTokenFp8Attributes =
     "float? minimum_scale=None, str scale_by=division, str codes_by=division, ScalarType dtype=f8e4m3";
-NamedAttributes token_fp8_attributes(std::optional<double> minimum_scale, const std::string& scale_by,
-                                     const std::string& codes_by, DType dtype);
+std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, const std::string& scale_by,
+                                                   const std::string& codes_by, DType dtype);
 void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale_ub);
 std::pair<Value, Value> quantized_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes);
 

@@ -12,8 +12,7 @@
 namespace weft {
 
 std::pair<Value, Value> dynamic_per_token_scaled_int8_quant(Value x, CallSite site) {
-  Values results = call(site, "dynamic_per_token_scaled_int8_quant", {x}, {});
-  return {results[0], results[1]};
+  return call(site, "dynamic_per_token_scaled_int8_quant", {x}, {});
 }
 
 }  // namespace weft

@@ -9,9 +9,7 @@
 namespace weft {
 
 std::pair<Value, Value> dynamic_scaled_fp8_quant(Value x, Scalar minimum_scale, DType dtype, CallSite site) {
-  Values results =
-      call(site, "dynamic_scaled_fp8_quant", {x}, {{"minimum_scale", minimum_scale.value}, {"dtype", dtype}});
-  return {results[0], results[1]};
+  return call(site, "dynamic_scaled_fp8_quant", {x}, {{"minimum_scale", minimum_scale.value}, {"dtype", dtype}});
 }
 
 }  // namespace weft

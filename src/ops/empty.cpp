@@ -5,7 +5,7 @@
 namespace weft {
 
 Value empty(Evaluator& evaluator, Shape shape, DType dtype, CallSite site) {
-  return call(site, "empty", {}, {{"shape", Attribute::shape(shape)}, {"dtype", dtype}}, false, &evaluator)[0];
+  return call(site, "empty", {}, {{"shape", shape}, {"dtype", dtype}}, false, &evaluator)[0];
 }
 
 }  // namespace weft

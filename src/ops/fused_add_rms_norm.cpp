@@ -14,12 +14,9 @@ std::pair<Value, Value> call_fused_add_rms_norm(CallSite site, bool inplace, con
                                                 const Value& weight, Scalar epsilon,
                                                 std::optional<std::int64_t> variance_size,
                                                 const std::string& intermediate) {
-  Values results = call(site, "fused_add_rms_norm", {x, x_residual, weight},
-                        {{"epsilon", epsilon.value},
-                         {"variance_size", variance_size ? Attribute(*variance_size) : Attribute()},
-                         {"intermediate", EnumWord{intermediate}}},
-                        inplace);
-  return {results[0], results[1]};
+  return call(site, "fused_add_rms_norm", {x, x_residual, weight},
+              {{"epsilon", epsilon.value}, {"variance_size", variance_size}, {"intermediate", WordView{intermediate}}},
+              inplace);
 }
 
 }  // namespace

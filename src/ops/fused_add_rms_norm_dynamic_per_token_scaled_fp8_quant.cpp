@@ -5,13 +5,13 @@
 namespace weft {
 namespace {
 
-Values call_fused_with_token_fp8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
-                                 const Value& weight, const Value& scale_ub, const Scalar& epsilon,
-                                 std::optional<std::int64_t> variance_size, const std::string& intermediate,
-                                 std::optional<double> minimum_scale, const std::string& scale_by,
-                                 const std::string& codes_by, DType dtype) {
+Results call_fused_with_token_fp8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
+                                  const Value& weight, const Value& scale_ub, const Scalar& epsilon,
+                                  std::optional<std::int64_t> variance_size, const std::string& intermediate,
+                                  std::optional<double> minimum_scale, const std::string& scale_by,
+                                  const std::string& codes_by, DType dtype) {
   return call(site, "fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant", {x, x_residual, weight, scale_ub},
-              joined(joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}),
+              joined(norm_attributes(epsilon, variance_size), intermediate_attribute(intermediate),
                      token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype)),
               inplace);
 }
@@ -22,16 +22,16 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_fp8_
     Value x, Value x_residual, Value weight, Value scale_ub, Scalar epsilon, std::optional<std::int64_t> variance_size,
     std::string intermediate, std::optional<double> minimum_scale, std::string scale_by, std::string codes_by,
     DType dtype, CallSite site) {
-  return triple_of(call_fused_with_token_fp8(site, false, x, x_residual, weight, scale_ub, epsilon, variance_size,
-                                             intermediate, minimum_scale, scale_by, codes_by, dtype));
+  return call_fused_with_token_fp8(site, false, x, x_residual, weight, scale_ub, epsilon, variance_size, intermediate,
+                                   minimum_scale, scale_by, codes_by, dtype);
 }
 
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant(
     MaybeInplace, Value x, Value x_residual, Value weight, Value scale_ub, Scalar epsilon,
     std::optional<std::int64_t> variance_size, std::string intermediate, std::optional<double> minimum_scale,
     std::string scale_by, std::string codes_by, DType dtype, CallSite site) {
-  return triple_of(call_fused_with_token_fp8(site, true, x, x_residual, weight, scale_ub, epsilon, variance_size,
-                                             intermediate, minimum_scale, scale_by, codes_by, dtype));
+  return call_fused_with_token_fp8(site, true, x, x_residual, weight, scale_ub, epsilon, variance_size, intermediate,
+                                   minimum_scale, scale_by, codes_by, dtype);
 }
 
 }  // namespace weft

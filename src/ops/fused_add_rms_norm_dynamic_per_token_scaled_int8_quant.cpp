@@ -5,11 +5,11 @@
 namespace weft {
 namespace {
 
-Values call_fused_with_token_int8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
-                                  const Value& weight, const Scalar& epsilon, std::optional<std::int64_t> variance_size,
-                                  const std::string& intermediate) {
+Results call_fused_with_token_int8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
+                                   const Value& weight, const Scalar& epsilon,
+                                   std::optional<std::int64_t> variance_size, const std::string& intermediate) {
   return call(site, "fused_add_rms_norm_dynamic_per_token_scaled_int8_quant", {x, x_residual, weight},
-              joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}), inplace);
+              joined(norm_attributes(epsilon, variance_size), intermediate_attribute(intermediate)), inplace);
 }
 
 }  // namespace
@@ -17,14 +17,13 @@ Values call_fused_with_token_int8(CallSite site, bool inplace, const Value& x, c
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_int8_quant(
     Value x, Value x_residual, Value weight, Scalar epsilon, std::optional<std::int64_t> variance_size,
     std::string intermediate, CallSite site) {
-  return triple_of(
-      call_fused_with_token_int8(site, false, x, x_residual, weight, epsilon, variance_size, intermediate));
+  return call_fused_with_token_int8(site, false, x, x_residual, weight, epsilon, variance_size, intermediate);
 }
 
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_int8_quant(
     MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon, std::optional<std::int64_t> variance_size,
     std::string intermediate, CallSite site) {
-  return triple_of(call_fused_with_token_int8(site, true, x, x_residual, weight, epsilon, variance_size, intermediate));
+  return call_fused_with_token_int8(site, true, x, x_residual, weight, epsilon, variance_size, intermediate);
 }
 
 }  // namespace weft

@@ -5,14 +5,14 @@
 namespace weft {
 namespace {
 
-Values call_fused_with_group_fp8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
-                                 const Value& weight, const Scalar& epsilon, std::int64_t group_size,
-                                 std::optional<std::int64_t> variance_size, const std::string& intermediate,
-                                 const Scalar& eps, bool use_ue8m0, bool column_major_scales, bool tma_aligned_scales,
-                                 const Scalar& minimum_scale, const Scalar& ue8m0_minimum, const std::string& scale_by,
-                                 bool short_last_group, DType dtype) {
+Results call_fused_with_group_fp8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
+                                  const Value& weight, const Scalar& epsilon, std::int64_t group_size,
+                                  std::optional<std::int64_t> variance_size, const std::string& intermediate,
+                                  const Scalar& eps, bool use_ue8m0, bool column_major_scales, bool tma_aligned_scales,
+                                  const Scalar& minimum_scale, const Scalar& ue8m0_minimum, const std::string& scale_by,
+                                  bool short_last_group, DType dtype) {
   return call(site, "fused_add_rms_norm_per_token_group_quant_fp8", {x, x_residual, weight},
-              joined(joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}),
+              joined(norm_attributes(epsilon, variance_size), intermediate_attribute(intermediate),
                      group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
                                           minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype)),
               inplace);
@@ -25,9 +25,9 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_fp8(
     std::optional<std::int64_t> variance_size, std::string intermediate, Scalar eps, bool use_ue8m0,
     bool column_major_scales, bool tma_aligned_scales, Scalar minimum_scale, Scalar ue8m0_minimum, std::string scale_by,
     bool short_last_group, DType dtype, CallSite site) {
-  return triple_of(call_fused_with_group_fp8(site, false, x, x_residual, weight, epsilon, group_size, variance_size,
-                                             intermediate, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
-                                             minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype));
+  return call_fused_with_group_fp8(site, false, x, x_residual, weight, epsilon, group_size, variance_size, intermediate,
+                                   eps, use_ue8m0, column_major_scales, tma_aligned_scales, minimum_scale,
+                                   ue8m0_minimum, scale_by, short_last_group, dtype);
 }
 
 std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_fp8(
@@ -35,9 +35,9 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_fp8(
     std::optional<std::int64_t> variance_size, std::string intermediate, Scalar eps, bool use_ue8m0,
     bool column_major_scales, bool tma_aligned_scales, Scalar minimum_scale, Scalar ue8m0_minimum, std::string scale_by,
     bool short_last_group, DType dtype, CallSite site) {
-  return triple_of(call_fused_with_group_fp8(site, true, x, x_residual, weight, epsilon, group_size, variance_size,
-                                             intermediate, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
-                                             minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype));
+  return call_fused_with_group_fp8(site, true, x, x_residual, weight, epsilon, group_size, variance_size, intermediate,
+                                   eps, use_ue8m0, column_major_scales, tma_aligned_scales, minimum_scale,
+                                   ue8m0_minimum, scale_by, short_last_group, dtype);
 }
 
 }  // namespace weft

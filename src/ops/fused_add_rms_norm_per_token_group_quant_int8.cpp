@@ -1,6 +1,7 @@
 #include "ops/fused_add_rms_norm_per_token_group_quant_int8.h"
 
 #include "base/error.h"
+#include "ops/fused_quant.h"
 #include "ops/per_token_group_quant_int8.h"
 
 namespace weft {
@@ -14,12 +15,10 @@ std::tuple<Value, Value, Value> call_fused_with_group_int8(CallSite site, bool i
                                                            std::optional<std::int64_t> variance_size,
                                                            const std::string& intermediate, Scalar eps,
                                                            const std::string& rounding) {
-  auto attributes = int8_group_attributes(group_size, eps, rounding);
-  attributes.emplace_back("epsilon", epsilon.value);
-  attributes.emplace_back("variance_size", variance_size ? Attribute(*variance_size) : Attribute());
-  attributes.emplace_back("intermediate", EnumWord{intermediate});
-  Values results = call(site, kFusedGroupInt8, {x, x_residual, weight}, attributes, inplace);
-  return {results[0], results[1], results[2]};
+  return call(site, kFusedGroupInt8, {x, x_residual, weight},
+              joined(int8_group_attributes(group_size, eps, rounding), norm_attributes(epsilon, variance_size),
+                     intermediate_attribute(intermediate)),
+              inplace);
 }
 
 }  // namespace

@@ -5,13 +5,13 @@
 namespace weft {
 namespace {
 
-Values call_fused_with_nvfp4(CallSite site, bool inplace, const Value& x, const Value& x_residual, const Value& weight,
-                             const Value& global_scale, const Scalar& epsilon,
-                             std::optional<std::int64_t> variance_size, const std::string& intermediate,
-                             bool swizzled_scales) {
+Results call_fused_with_nvfp4(CallSite site, bool inplace, const Value& x, const Value& x_residual, const Value& weight,
+                              const Value& global_scale, const Scalar& epsilon,
+                              std::optional<std::int64_t> variance_size, const std::string& intermediate,
+                              bool swizzled_scales) {
   return call(site, "fused_add_rms_norm_scaled_fp4_quant", {x, x_residual, weight, global_scale},
-              joined(joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}),
-                     {{"swizzled_scales", swizzled_scales}}),
+              joined(norm_attributes(epsilon, variance_size), intermediate_attribute(intermediate),
+                     fp4_attributes(swizzled_scales)),
               inplace);
 }
 
@@ -22,8 +22,8 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(Value x, Val
                                                                     std::optional<std::int64_t> variance_size,
                                                                     std::string intermediate, bool swizzled_scales,
                                                                     CallSite site) {
-  return triple_of(call_fused_with_nvfp4(site, false, x, x_residual, weight, global_scale, epsilon, variance_size,
-                                         intermediate, swizzled_scales));
+  return call_fused_with_nvfp4(site, false, x, x_residual, weight, global_scale, epsilon, variance_size, intermediate,
+                               swizzled_scales);
 }
 
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(MaybeInplace, Value x, Value x_residual,
@@ -31,8 +31,8 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(MaybeInplace
                                                                     std::optional<std::int64_t> variance_size,
                                                                     std::string intermediate, bool swizzled_scales,
                                                                     CallSite site) {
-  return triple_of(call_fused_with_nvfp4(site, true, x, x_residual, weight, global_scale, epsilon, variance_size,
-                                         intermediate, swizzled_scales));
+  return call_fused_with_nvfp4(site, true, x, x_residual, weight, global_scale, epsilon, variance_size, intermediate,
+                               swizzled_scales);
 }
 
 }  // namespace weft

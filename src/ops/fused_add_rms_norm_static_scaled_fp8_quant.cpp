@@ -5,13 +5,13 @@
 namespace weft {
 namespace {
 
-Values call_fused_with_static_fp8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
-                                  const Value& weight, const Value& scale, const Scalar& epsilon,
-                                  std::optional<std::int64_t> variance_size, const std::string& intermediate,
-                                  const std::optional<Shape>& group_shape, DType dtype) {
+Results call_fused_with_static_fp8(CallSite site, bool inplace, const Value& x, const Value& x_residual,
+                                   const Value& weight, const Value& scale, const Scalar& epsilon,
+                                   std::optional<std::int64_t> variance_size, const std::string& intermediate,
+                                   const std::optional<Shape>& group_shape, DType dtype) {
   return call(site, "fused_add_rms_norm_static_scaled_fp8_quant", {x, x_residual, weight, scale},
-              joined(joined(norm_attributes(epsilon, variance_size), {{"intermediate", EnumWord{intermediate}}}),
-                     {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}}),
+              joined(norm_attributes(epsilon, variance_size), intermediate_attribute(intermediate),
+                     static_fp8_attributes(group_shape, dtype)),
               inplace);
 }
 
@@ -20,8 +20,8 @@ Values call_fused_with_static_fp8(CallSite site, bool inplace, const Value& x, c
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(
     Value x, Value x_residual, Value weight, Value scale, Scalar epsilon, std::optional<std::int64_t> variance_size,
     std::string intermediate, std::optional<Shape> group_shape, DType dtype, CallSite site) {
-  return pair_of(call_fused_with_static_fp8(site, false, x, x_residual, weight, scale, epsilon, variance_size,
-                                            intermediate, group_shape, dtype));
+  return call_fused_with_static_fp8(site, false, x, x_residual, weight, scale, epsilon, variance_size, intermediate,
+                                    group_shape, dtype);
 }
 
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(MaybeInplace, Value x, Value x_residual,
@@ -30,8 +30,8 @@ std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(MaybeInplace,
                                                                    std::string intermediate,
                                                                    std::optional<Shape> group_shape, DType dtype,
                                                                    CallSite site) {
-  return pair_of(call_fused_with_static_fp8(site, true, x, x_residual, weight, scale, epsilon, variance_size,
-                                            intermediate, group_shape, dtype));
+  return call_fused_with_static_fp8(site, true, x, x_residual, weight, scale, epsilon, variance_size, intermediate,
+                                    group_shape, dtype);
 }
 
 }  // namespace weft

@@ -20,12 +20,11 @@ std::pair<Value, Value> fused_qk_norm_rope(Value positions, Value query, Value k
                                            Value key_weight, Value cos_sin_cache, Scalar epsilon,
                                            std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style,
                                            CallSite site) {
-  Values results = call(site, "fused_qk_norm_rope", {positions, query, key, query_weight, key_weight, cos_sin_cache},
-                        {{"epsilon", epsilon.value},
-                         {"head_size", head_size},
-                         {"rotary_dim", rotary_dim},
-                         {"is_neox_style", is_neox_style}});
-  return {results[0], results[1]};
+  return call(site, "fused_qk_norm_rope", {positions, query, key, query_weight, key_weight, cos_sin_cache},
+              {{"epsilon", epsilon.value},
+               {"head_size", head_size},
+               {"rotary_dim", rotary_dim},
+               {"is_neox_style", is_neox_style}});
 }
 
 }  // namespace weft

@@ -97,18 +97,18 @@ inline QuantTail nvfp4_tail() {
           .samples = {{{"swizzled_scales", false}}, {}}};
 }
 
-inline NamedAttributes joined(NamedAttributes front, NamedAttributes tail) {
-  front.insert(front.end(), tail.begin(), tail.end());
-  return front;
+// What several ops' typed functions hand on; it looks at the arguments where they stand.
+inline std::array<GivenAttribute, 2> norm_attributes(const Scalar& epsilon, std::optional<std::int64_t> variance_size) {
+  return {{{"epsilon", epsilon.value}, {"variance_size", variance_size}}};
 }
-
-inline NamedAttributes norm_attributes(const Scalar& epsilon, std::optional<std::int64_t> variance_size) {
-  return {{"epsilon", epsilon.value}, {"variance_size", variance_size ? Attribute(*variance_size) : Attribute()}};
+inline std::array<GivenAttribute, 1> intermediate_attribute(const std::string& intermediate) {
+  return {{{"intermediate", WordView{intermediate}}}};
 }
-
-inline std::pair<Value, Value> pair_of(const Values& results) { return {results.at(0), results.at(1)}; }
-inline std::tuple<Value, Value, Value> triple_of(const Values& results) {
-  return {results.at(0), results.at(1), results.at(2)};
+inline std::array<GivenAttribute, 2> static_fp8_attributes(const std::optional<Shape>& group_shape, DType dtype) {
+  return {{{"group_shape", group_shape}, {"dtype", dtype}}};
+}
+inline std::array<GivenAttribute, 1> fp4_attributes(bool swizzled_scales) {
+  return {{{"swizzled_scales", swizzled_scales}}};
 }
 
 // The tail's part of an op: its samples (the front's tensors and attributes given) and tolerances, which are none.
@@ -117,7 +117,9 @@ inline void add_tail_samples(OpDefinition& op, const QuantTail& tail, const std:
   for (const NamedAttributes& own : tail.samples) {
     std::vector<SampleTensor> all = tensors;
     all.insert(all.end(), tail.sample_tensors.begin(), tail.sample_tensors.end());
-    op.sample(std::move(all), joined(attributes, own));
+    NamedAttributes both = attributes;
+    both.insert(both.end(), own.begin(), own.end());
+    op.sample(std::move(all), std::move(both));
   }
   for (DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz, DType::f4e2m1, DType::i8, DType::f32}) op.tolerance(dtype, {});
 }

@@ -13,8 +13,7 @@ namespace weft {
 inline std::pair<Value, Value> call_gated_group_quant_int8(CallSite site, const char* op, const Value& x,
                                                            std::int64_t group_size, Scalar eps,
                                                            const std::string& rounding) {
-  Values results = call(site, op, {x}, int8_group_attributes(group_size, eps, rounding));
-  return {results[0], results[1]};
+  return call(site, op, {x}, int8_group_attributes(group_size, eps, rounding));
 }
 
 inline void define_gated_group_quant_int8(OpDefinition& op, const char* name, UnaryFunction gate,

@@ -11,10 +11,10 @@ std::pair<Value, Value> gelu_and_mul_per_token_group_quant_fp8(Value x, std::int
                                                                Scalar minimum_scale, Scalar ue8m0_minimum,
                                                                std::string scale_by, bool short_last_group, DType dtype,
                                                                CallSite site) {
-  return pair_of(call(site, "gelu_and_mul_per_token_group_quant_fp8", {x},
-                      joined({{"intermediate", EnumWord{intermediate}}},
-                             group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
-                                                  minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype))));
+  return call(site, "gelu_and_mul_per_token_group_quant_fp8", {x},
+              joined(intermediate_attribute(intermediate),
+                     group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
+                                          minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype)));
 }
 
 }  // namespace weft

@@ -19,7 +19,7 @@ namespace weft {
 
 Value gelu_and_mul_sparse(Value x, double std_multiplier, std::string approximate, CallSite site) {
   return call(site, "gelu_and_mul_sparse", {x},
-              {{"std_multiplier", std_multiplier}, {"approximate", EnumWord{std::move(approximate)}}})[0];
+              {{"std_multiplier", std_multiplier}, {"approximate", WordView{approximate}}})[0];
 }
 
 }  // namespace weft

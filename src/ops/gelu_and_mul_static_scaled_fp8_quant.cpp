@@ -7,10 +7,8 @@ namespace weft {
 
 Value gelu_and_mul_static_scaled_fp8_quant(Value x, Value scale, std::string intermediate,
                                            std::optional<Shape> group_shape, DType dtype, CallSite site) {
-  return call(
-      site, "gelu_and_mul_static_scaled_fp8_quant", {x, scale},
-      joined({{"intermediate", EnumWord{intermediate}}},
-             {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}}))[0];
+  return call(site, "gelu_and_mul_static_scaled_fp8_quant", {x, scale},
+              joined(intermediate_attribute(intermediate), static_fp8_attributes(group_shape, dtype)))[0];
 }
 
 }  // namespace weft

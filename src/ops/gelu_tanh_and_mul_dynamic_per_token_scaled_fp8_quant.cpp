@@ -10,9 +10,9 @@ std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant(Val
                                                                              std::optional<double> minimum_scale,
                                                                              std::string scale_by, std::string codes_by,
                                                                              DType dtype, CallSite site) {
-  return pair_of(call(site, "gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
-                      joined({{"intermediate", EnumWord{intermediate}}},
-                             token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype))));
+  return call(
+      site, "gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
+      joined(intermediate_attribute(intermediate), token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype)));
 }
 
 }  // namespace weft

@@ -7,8 +7,8 @@ namespace weft {
 
 std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant(Value x, std::string intermediate,
                                                                               CallSite site) {
-  return pair_of(call(site, "gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant", {x},
-                      {{"intermediate", EnumWord{intermediate}}}));
+  return call(site, "gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant", {x},
+              {{"intermediate", WordView{intermediate}}});
 }
 
 }  // namespace weft

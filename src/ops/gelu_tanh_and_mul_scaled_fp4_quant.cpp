@@ -7,8 +7,8 @@ namespace weft {
 
 std::pair<Value, Value> gelu_tanh_and_mul_scaled_fp4_quant(Value x, Value global_scale, std::string intermediate,
                                                            bool swizzled_scales, CallSite site) {
-  return pair_of(call(site, "gelu_tanh_and_mul_scaled_fp4_quant", {x, global_scale},
-                      joined({{"intermediate", EnumWord{intermediate}}}, {{"swizzled_scales", swizzled_scales}})));
+  return call(site, "gelu_tanh_and_mul_scaled_fp4_quant", {x, global_scale},
+              joined(intermediate_attribute(intermediate), fp4_attributes(swizzled_scales)));
 }
 
 }  // namespace weft

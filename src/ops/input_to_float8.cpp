@@ -9,8 +9,7 @@
 namespace weft {
 
 std::pair<Value, Value> input_to_float8(Value x, DType dtype, CallSite site) {
-  Values results = call(site, "input_to_float8", {x}, {{"dtype", dtype}});
-  return {results[0], results[1]};
+  return call(site, "input_to_float8", {x}, {{"dtype", dtype}});
 }
 
 }  // namespace weft

@@ -18,7 +18,7 @@ void check_scale(const Meta& scale, const Shape& wanted, const char* parameter) 
 Value linear_fp8_block(Value x, Value scale, Value weight, Value weight_scale, Value bias, Shape block, DType dtype,
                        CallSite site) {
   return call(site, "linear_fp8_block", {x, scale, weight, weight_scale, bias},
-              {{"block", Attribute::shape(block)}, {"dtype", dtype}})[0];
+              {{"block", block}, {"dtype", dtype}})[0];
 }
 
 }  // namespace weft

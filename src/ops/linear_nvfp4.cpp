@@ -27,7 +27,7 @@ Value linear_nvfp4(Value x, Value scale, Value global_scale, Value weight, Value
                    Value weight_global_scale, Value bias, bool swizzled_scales, std::string intermediate, DType dtype,
                    CallSite site) {
   return call(site, "linear_nvfp4", {x, scale, global_scale, weight, weight_scale, weight_global_scale, bias},
-              {{"swizzled_scales", swizzled_scales}, {"intermediate", EnumWord{intermediate}}, {"dtype", dtype}})[0];
+              {{"swizzled_scales", swizzled_scales}, {"intermediate", WordView{intermediate}}, {"dtype", dtype}})[0];
 }
 
 }  // namespace weft

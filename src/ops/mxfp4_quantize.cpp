@@ -10,10 +10,7 @@
 
 namespace weft {
 
-std::pair<Value, Value> mxfp4_quantize(Value x, CallSite site) {
-  Values results = call(site, "mxfp4_quantize", {x}, {});
-  return {results[0], results[1]};
-}
+std::pair<Value, Value> mxfp4_quantize(Value x, CallSite site) { return call(site, "mxfp4_quantize", {x}, {}); }
 
 }  // namespace weft
 

@@ -13,8 +13,7 @@
 namespace weft {
 
 std::pair<Value, Value> mxfp8_quantize(Value x, bool swizzled_scales, CallSite site) {
-  Values results = call(site, "mxfp8_quantize", {x}, {{"swizzled_scales", swizzled_scales}});
-  return {results[0], results[1]};
+  return call(site, "mxfp8_quantize", {x}, {{"swizzled_scales", swizzled_scales}});
 }
 
 }  // namespace weft

@@ -55,8 +55,9 @@ inline std::vector<Meta> part_of_ranks(const OpRequest& request, const char* op)
   return {Meta::tensor(request.operand(0).dtype, std::move(shape))};
 }
 
-inline NamedAttributes rank_attributes(std::int64_t dim, std::int64_t world_size, const std::string& group_name) {
-  return {{"dim", dim}, {"world_size", world_size}, {"group_name", group_name}};
+inline std::array<GivenAttribute, 3> rank_attributes(std::int64_t dim, std::int64_t world_size,
+                                                     const std::string& group_name) {
+  return {{{"dim", dim}, {"world_size", world_size}, {"group_name", group_name}}};
 }
 
 }  // namespace weft

@@ -27,10 +27,10 @@ inline constexpr const char* kGroupFp8Attributes =
     "float eps=1e-10, bool use_ue8m0=False, bool column_major_scales=False, bool tma_aligned_scales=False, float "
     "minimum_scale=0.0, float ue8m0_minimum=1e-10, str scale_by=division, bool short_last_group=False, ScalarType "
     "dtype=f8e4m3";
-NamedAttributes group_fp8_attributes(std::int64_t group_size, const Scalar& eps, bool use_ue8m0,
-                                     bool column_major_scales, bool tma_aligned_scales, const Scalar& minimum_scale,
-                                     const Scalar& ue8m0_minimum, const std::string& scale_by, bool short_last_group,
-                                     DType dtype);
+std::array<GivenAttribute, 10> group_fp8_attributes(std::int64_t group_size, const Scalar& eps, bool use_ue8m0,
+                                                    bool column_major_scales, bool tma_aligned_scales,
+                                                    const Scalar& minimum_scale, const Scalar& ue8m0_minimum,
+                                                    const std::string& scale_by, bool short_last_group, DType dtype);
 void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape);
 std::pair<Value, Value> quantized_group_fp8(const Value& x, const Attributes& attributes);
 

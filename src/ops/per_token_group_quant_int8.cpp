@@ -15,12 +15,12 @@ namespace weft {
 
 std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps, std::string rounding,
                                                    CallSite site) {
-  Values results = call(site, "per_token_group_quant_int8", {x}, int8_group_attributes(group_size, eps, rounding));
-  return {results[0], results[1]};
+  return call(site, "per_token_group_quant_int8", {x}, int8_group_attributes(group_size, eps, rounding));
 }
 
-NamedAttributes int8_group_attributes(std::int64_t group_size, Scalar eps, const std::string& rounding) {
-  return {{"group_size", group_size}, {"eps", eps.value}, {"rounding", EnumWord{rounding}}};
+std::array<GivenAttribute, 3> int8_group_attributes(std::int64_t group_size, const Scalar& eps,
+                                                    const std::string& rounding) {
+  return {{{"group_size", group_size}, {"eps", eps.value}, {"rounding", WordView{rounding}}}};
 }
 
 void check_int8_groups(const OpRequest& request, const char* op, const Dim& columns) {

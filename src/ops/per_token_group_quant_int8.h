@@ -15,7 +15,8 @@ std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_s
 // What ops share that end in this one, with its attributes under the same names: how a typed call states them, what
 // they must be where `op` quantizes rows of `columns` made of its first operand (UserError otherwise), and the last
 // step.
-NamedAttributes int8_group_attributes(std::int64_t group_size, Scalar eps, const std::string& rounding);
+std::array<GivenAttribute, 3> int8_group_attributes(std::int64_t group_size, const Scalar& eps,
+                                                    const std::string& rounding);
 void check_int8_groups(const OpRequest& request, const char* op, const Dim& columns);
 std::pair<Value, Value> quantized_int8_groups(const Value& x, const Attributes& attributes);
 

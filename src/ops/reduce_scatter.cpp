@@ -18,6 +18,6 @@ OP(reduce_scatter) {
     require_summable(request, "reduce_scatter");
     return part_of_ranks(request, "reduce_scatter");
   });
-  op.sample({{"x", {4, 64}}}, rank_attributes(0, 1, "tp"));
-  op.sample({{"x", {2, 3, 5}}}, rank_attributes(-1, 1, "tp:0"));
+  op.sample({{"x", {4, 64}}}, {{"dim", 0}, {"world_size", 1}, {"group_name", "tp"}});
+  op.sample({{"x", {2, 3, 5}}}, {{"dim", -1}, {"world_size", 1}, {"group_name", "tp:0"}});
 }

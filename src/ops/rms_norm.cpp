@@ -13,9 +13,7 @@
 namespace weft {
 
 Value rms_norm(Value x, Value weight, Scalar epsilon, std::optional<std::int64_t> variance_size, CallSite site) {
-  return call(
-      site, "rms_norm", {x, weight},
-      {{"epsilon", epsilon.value}, {"variance_size", variance_size ? Attribute(*variance_size) : Attribute()}})[0];
+  return call(site, "rms_norm", {x, weight}, {{"epsilon", epsilon.value}, {"variance_size", variance_size}})[0];
 }
 
 Value normalized_rows(const Value& rows, const Value& weight, Scalar epsilon, const Attribute& variance_size,

@@ -7,8 +7,8 @@ namespace weft {
 std::pair<Value, Value> rms_norm_dynamic_per_token_scaled_int8_quant(Value x, Value weight, Scalar epsilon,
                                                                      std::optional<std::int64_t> variance_size,
                                                                      CallSite site) {
-  return pair_of(
-      call(site, "rms_norm_dynamic_per_token_scaled_int8_quant", {x, weight}, norm_attributes(epsilon, variance_size)));
+  return call(site, "rms_norm_dynamic_per_token_scaled_int8_quant", {x, weight},
+              norm_attributes(epsilon, variance_size));
 }
 
 }  // namespace weft

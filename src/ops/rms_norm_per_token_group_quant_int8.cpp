@@ -1,6 +1,7 @@
 #include "ops/rms_norm_per_token_group_quant_int8.h"
 
 #include "base/error.h"
+#include "ops/fused_quant.h"
 #include "ops/per_token_group_quant_int8.h"
 
 namespace weft {
@@ -9,11 +10,8 @@ std::pair<Value, Value> rms_norm_per_token_group_quant_int8(Value x, Value weigh
                                                             std::int64_t group_size,
                                                             std::optional<std::int64_t> variance_size, Scalar eps,
                                                             std::string rounding, CallSite site) {
-  auto attributes = int8_group_attributes(group_size, eps, rounding);
-  attributes.emplace_back("epsilon", epsilon.value);
-  attributes.emplace_back("variance_size", variance_size ? Attribute(*variance_size) : Attribute());
-  Values results = call(site, "rms_norm_per_token_group_quant_int8", {x, weight}, attributes);
-  return {results[0], results[1]};
+  return call(site, "rms_norm_per_token_group_quant_int8", {x, weight},
+              joined(int8_group_attributes(group_size, eps, rounding), norm_attributes(epsilon, variance_size)));
 }
 
 }  // namespace weft

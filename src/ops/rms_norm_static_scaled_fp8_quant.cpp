@@ -7,10 +7,8 @@ namespace weft {
 Value rms_norm_static_scaled_fp8_quant(Value x, Value weight, Value scale, Scalar epsilon,
                                        std::optional<std::int64_t> variance_size, std::optional<Shape> group_shape,
                                        DType dtype, CallSite site) {
-  return call(
-      site, "rms_norm_static_scaled_fp8_quant", {x, weight, scale},
-      joined(norm_attributes(epsilon, variance_size),
-             {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}}))[0];
+  return call(site, "rms_norm_static_scaled_fp8_quant", {x, weight, scale},
+              joined(norm_attributes(epsilon, variance_size), static_fp8_attributes(group_shape, dtype)))[0];
 }
 
 }  // namespace weft

@@ -17,10 +17,8 @@ namespace {
 
 std::pair<Value, Value> call_rotary(CallSite site, bool inplace, const Values& tensors, std::int64_t head_size,
                                     std::int64_t rotary_dim, bool is_neox_style) {
-  Values results =
-      call(site, "rotary_embedding", tensors,
-           {{"head_size", head_size}, {"rotary_dim", rotary_dim}, {"is_neox_style", is_neox_style}}, inplace);
-  return {results[0], results[1]};
+  return call(site, "rotary_embedding", tensors,
+              {{"head_size", head_size}, {"rotary_dim", rotary_dim}, {"is_neox_style", is_neox_style}}, inplace);
 }
 
 // x [s0, heads * head_size]; cos, sin [s0, 1, rotary_dim / 2].

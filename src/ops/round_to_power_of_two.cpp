@@ -7,7 +7,7 @@
 namespace weft {
 
 Value round_to_power_of_two(Value x, std::string rounding, CallSite site) {
-  return call(site, "round_to_power_of_two", {x}, {{"rounding", EnumWord{rounding}}})[0];
+  return call(site, "round_to_power_of_two", {x}, {{"rounding", WordView{rounding}}})[0];
 }
 
 }  // namespace weft

@@ -9,8 +9,7 @@
 namespace weft {
 
 Value scaled_dequantize(Value x, Value scale, Shape group_shape, DType dtype, CallSite site) {
-  return call(site, "scaled_dequantize", {x, scale},
-              {{"group_shape", Attribute::shape(group_shape)}, {"dtype", dtype}})[0];
+  return call(site, "scaled_dequantize", {x, scale}, {{"group_shape", group_shape}, {"dtype", dtype}})[0];
 }
 
 }  // namespace weft

@@ -14,8 +14,7 @@
 namespace weft {
 
 std::pair<Value, Value> scaled_fp4_quant(Value x, Value global_scale, bool swizzled_scales, CallSite site) {
-  Values results = call(site, "scaled_fp4_quant", {x, global_scale}, {{"swizzled_scales", swizzled_scales}});
-  return {results[0], results[1]};
+  return call(site, "scaled_fp4_quant", {x, global_scale}, {{"swizzled_scales", swizzled_scales}});
 }
 
 void check_fp4(const OpRequest& request, const char* op, const Shape& shape, std::size_t global_scale) {

@@ -32,9 +32,7 @@ Shape blocked_shape(const Meta& x, const Shape& group_shape) {
 }  // namespace
 
 std::pair<Value, Value> scaled_quantize(Value x, Shape group_shape, DType dtype, CallSite site) {
-  Values results =
-      call(site, "scaled_quantize", {x}, {{"group_shape", Attribute::shape(group_shape)}, {"dtype", dtype}});
-  return {results[0], results[1]};
+  return call(site, "scaled_quantize", {x}, {{"group_shape", group_shape}, {"dtype", dtype}});
 }
 
 }  // namespace weft

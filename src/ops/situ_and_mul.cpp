@@ -17,8 +17,7 @@ Value bounded_by_tanh(const Value& x, double bound) { return mul_scalar(tanh(div
 }  // namespace
 
 Value situ_and_mul(Value x, Scalar beta, std::optional<double> linear_beta, CallSite site) {
-  return call(site, "situ_and_mul", {x},
-              {{"beta", beta.value}, {"linear_beta", linear_beta ? Attribute(*linear_beta) : Attribute()}})[0];
+  return call(site, "situ_and_mul", {x}, {{"beta", beta.value}, {"linear_beta", linear_beta}})[0];
 }
 
 }  // namespace weft

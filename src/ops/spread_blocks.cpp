@@ -5,7 +5,7 @@
 namespace weft {
 
 Value spread_blocks(Value x, Shape shape, Shape block, CallSite site) {
-  return call(site, "spread_blocks", {x}, {{"shape", Attribute::shape(shape)}, {"block", Attribute::shape(block)}})[0];
+  return call(site, "spread_blocks", {x}, {{"shape", shape}, {"block", block}})[0];
 }
 
 }  // namespace weft

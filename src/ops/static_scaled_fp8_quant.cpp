@@ -85,8 +85,7 @@ Value spread_scale(const Value& scale, const Shape& x, const Attribute& group_sh
 }  // namespace
 
 Value static_scaled_fp8_quant(Value x, Value scale, std::optional<Shape> group_shape, DType dtype, CallSite site) {
-  return call(site, "static_scaled_fp8_quant", {x, scale},
-              {{"group_shape", group_shape ? Attribute::shape(*group_shape) : Attribute()}, {"dtype", dtype}})[0];
+  return call(site, "static_scaled_fp8_quant", {x, scale}, {{"group_shape", group_shape}, {"dtype", dtype}})[0];
 }
 
 void check_static_fp8(const OpRequest& request, const char* op, const Shape& shape, std::size_t scale) {

@@ -6,7 +6,7 @@
 namespace weft {
 
 Value unswizzle_scale(Value x, Shape shape, CallSite site) {
-  return call(site, "unswizzle_scale", {x}, {{"shape", Attribute::shape(shape)}})[0];
+  return call(site, "unswizzle_scale", {x}, {{"shape", shape}})[0];
 }
 
 }  // namespace weft

@@ -49,6 +49,46 @@ struct Spell {
   }
 };
 
+struct CopyOfView {
+  Attribute operator()(std::monostate) const { return {}; }
+  Attribute operator()(std::string_view text) const { return std::string(text); }
+  Attribute operator()(WordView word) const { return EnumWord{std::string(word.word)}; }
+  Attribute operator()(const Dim* dim) const { return *dim; }
+  Attribute operator()(const Shape* shape) const { return Attribute::shape(*shape); }
+  Attribute operator()(const Attribute* attribute) const { return *attribute; }
+  template <class T>
+  Attribute operator()(T value) const {
+    return value;
+  }
+};
+
+struct ViewIs {
+  const Attribute& other;
+
+  template <class T, class U>
+  bool is(const U& value) const {
+    const T* held = std::get_if<T>(&other.storage());
+    return held != nullptr && *held == value;
+  }
+  bool operator()(std::monostate) const { return other.is_none(); }
+  bool operator()(bool value) const { return is<bool>(value); }
+  bool operator()(std::int64_t value) const { return is<Dim>(Dim(value)); }
+  bool operator()(double value) const { return Attribute(value) == other; }
+  bool operator()(DType value) const { return is<DType>(value); }
+  bool operator()(std::string_view text) const { return is<std::string>(text); }
+  bool operator()(WordView word) const {
+    const EnumWord* held = std::get_if<EnumWord>(&other.storage());
+    return held != nullptr && held->word == word.word;
+  }
+  bool operator()(const Dim* dim) const { return is<Dim>(*dim); }
+  bool operator()(const Shape* shape) const {
+    const AttributeList* list = std::get_if<AttributeList>(&other.storage());
+    return list != nullptr && std::equal(list->begin(), list->end(), shape->begin(), shape->end(),
+                                         [](const Attribute& a, const Dim& b) { return AttributeView(b) == a; });
+  }
+  bool operator()(const Attribute* attribute) const { return *attribute == other; }
+};
+
 }  // namespace
 
 Attribute Attribute::shape(const Shape& shape) { return AttributeList(shape.begin(), shape.end()); }
@@ -98,6 +138,10 @@ bool Attribute::operator==(const Attribute& other) const {
   if (a != nullptr && b != nullptr) return std::bit_cast<std::uint64_t>(*a) == std::bit_cast<std::uint64_t>(*b);
   return value_ == other.value_;
 }
+
+Attribute AttributeView::attribute() const { return std::visit(CopyOfView(), value_); }
+
+bool AttributeView::operator==(const Attribute& other) const { return std::visit(ViewIs{other}, value_); }
 
 std::string Attribute::text() const { return std::visit(Spell(), value_); }
 

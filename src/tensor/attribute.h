@@ -3,10 +3,14 @@
 // The value of an op's attribute: what stands right of `=` in a node. One small closed set, so that printing, parsing,
 // equality and hashing are written once.
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -68,6 +72,55 @@ class Attribute {
 };
 
 using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
+
+// An EnumWord by its letters, which stay whose they are.
+struct WordView {
+  std::string_view word;
+};
+
+// An attribute looked at where it stands: what is a number is held, all else belongs to who gave it.
+class AttributeView {
+ public:
+  AttributeView() = default;  // none
+  AttributeView(bool value) : value_(value) {}
+  AttributeView(int value) : value_(std::int64_t{value}) {}
+  AttributeView(std::int64_t value) : value_(value) {}
+  AttributeView(double value) : value_(value) {}
+  AttributeView(DType value) : value_(value) {}
+  AttributeView(WordView value) : value_(value) {}
+  AttributeView(const char* value) : value_(std::string_view(value)) {}
+  AttributeView(const std::string& value) : value_(std::string_view(value)) {}
+  AttributeView(const EnumWord& value) : value_(WordView{value.word}) {}
+  AttributeView(const Dim& value) : value_(&value) {}
+  AttributeView(const Shape& value) : value_(&value) {}
+  AttributeView(const Attribute& value) : value_(&value) {}
+  template <class T>
+  AttributeView(const std::optional<T>& value) {
+    if (value) *this = AttributeView(*value);
+  }
+
+  Attribute attribute() const;
+  bool operator==(const Attribute& other) const;  // as attribute() == other
+
+ private:
+  std::variant<std::monostate, bool, std::int64_t, double, DType, std::string_view, WordView, const Dim*, const Shape*,
+               const Attribute*>
+      value_;
+};
+
+// `name` is text that stays, as a literal does.
+struct GivenAttribute {
+  std::string_view name;
+  AttributeView value;
+};
+
+template <std::size_t... kCounts>
+std::array<GivenAttribute, (kCounts + ...)> joined(const std::array<GivenAttribute, kCounts>&... rows) {
+  std::array<GivenAttribute, (kCounts + ...)> all;
+  auto end = all.begin();
+  ((end = std::copy(rows.begin(), rows.end(), end)), ...);
+  return all;
+}
 
 // Named attributes in schema order, with every default filled in.
 class Attributes {

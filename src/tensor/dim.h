@@ -49,7 +49,9 @@ class Dim {
   friend Dim ceildiv(const Dim& a, std::int64_t k);
   friend Dim floordiv(const Dim& a, std::int64_t k);  // toward minus infinity
 
-  bool operator==(const Dim& other) const { return compare(*this, other) == 0; }
+  bool operator==(const Dim& other) const {
+    return is_number() && other.is_number() ? constant_ == other.constant_ : compare(*this, other) == 0;
+  }
   // A total order on canonical forms, for sorted containers only; it says nothing about magnitude.
   static int compare(const Dim& a, const Dim& b);
 

@@ -62,6 +62,52 @@ TEST(Attribute, FloatsCompareByTheirBits) {
   EXPECT_EQ(Attribute(AttributeList{NAN}), Attribute(AttributeList{NAN}));
 }
 
+TEST(AttributeView, IsTheAttributeThatItLooksAtAndNoOther) {
+  const Dim size = Dim::symbol("s0") + 1;
+  const Shape shape{size, 9}, other_shape{size, 8}, shorter{size}, none;
+  const std::string text = "up";
+  const EnumWord down{"down"};
+  const Attribute list(AttributeList{1.5, "x"});
+  const std::optional<double> bound = 0.5;
+  const std::optional<Shape> no_shape;
+  const std::pair<AttributeView, Attribute> pairs[] = {
+      {no_shape, Attribute()},
+      {true, true},
+      {1, 1},
+      {std::int64_t{1} << 40, std::int64_t{1} << 40},
+      {size, size},
+      {1.0, 1.0},
+      {0.0, 0.0},
+      {-0.0, -0.0},
+      {-NAN, NAN},
+      {bound, 0.5},
+      {text, "up"},
+      {WordView{text}, EnumWord{"up"}},
+      {down, EnumWord{"down"}},
+      {"", ""},
+      {DType::i8, DType::i8},
+      {shape, Attribute::shape(shape)},
+      {other_shape, Attribute::shape(other_shape)},
+      {shorter, Attribute::shape(shorter)},
+      {none, Attribute::shape({})},
+      {list, list},
+  };
+  for (const auto& [view, attribute] : pairs) {
+    EXPECT_EQ(view.attribute(), attribute) << attribute.text();
+    for (const auto& other : pairs)
+      EXPECT_EQ(view == other.second, &other.second == &attribute) << attribute.text() << ", " << other.second.text();
+  }
+}
+
+TEST(AttributeView, RowsAreJoinedInOrder) {
+  const std::array<GivenAttribute, 1> first{{{"a", 1}}};
+  const std::array<GivenAttribute, 2> second{{{"b", 2}, {"c", 3}}};
+  std::string names;
+  for (const GivenAttribute& given : joined(first, second, first))
+    names += std::string(given.name) + given.value.attribute().text();
+  EXPECT_EQ(names, "a1b2c3a1");
+}
+
 TEST(Attributes, KeepOrderAndReplaceInPlace) {
   Attributes attributes{{"epsilon", 1e-6}, {"group_size", 128}};
   attributes.set("epsilon", 1e-5);
