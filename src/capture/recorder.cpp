@@ -173,7 +173,7 @@ const Values& Recorder::accept(const RecordedStep& step) {
 
 const Values* Recorder::repeated(const char* op, const Operands& operands, const GivenAttributes& given, bool inplace) {
   if (tree_ == nullptr || segment_ == nullptr || position_ == segment_->steps.size()) return nullptr;
-  const RecordedStep& next = segment_->steps[position_];
+  RecordedStep& next = segment_->steps[position_];
   if (next.op == nullptr || next.op->name != op || next.maybe_inplace != inplace ||
       next.operands.size() != operands.size())
     return nullptr;

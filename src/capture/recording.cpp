@@ -85,18 +85,30 @@ bool RecordedStep::is_call(const Op& called, const Values& given, bool inplace) 
   return true;
 }
 
-bool RecordedStep::would_have(const GivenAttributes& given) const {
-  const NamedAttributes& known = attributes.entries();
-  std::size_t found = 0;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    // Callers mostly name them in the order of the schema.
-    const auto is_it = [&](const GivenAttribute& entry) { return entry.name == known[i].first; };
-    const auto entry = found < given.size() && is_it(given[found]) ? given.begin() + static_cast<std::ptrdiff_t>(found)
-                                                                   : std::find_if(given.begin(), given.end(), is_it);
-    if (entry == given.end() ? (defaults >> i & 1) == 0 : !(entry->value == known[i].second)) return false;
-    found += entry == given.end() ? 0 : 1;
+// Whether each is an attribute, and all others are what the schema gives; then `named` says which they are.
+bool RecordedStep::are_named(const GivenAttributes& given) {
+  const auto is_known = [](const GivenAttribute& entry, const Named& known) { return entry.name.data() == known.name; };
+  if (named && std::equal(given.begin(), given.end(), named->begin(), named->end(), is_known)) return true;
+  const NamedAttributes& all = attributes.entries();
+  std::vector<Named> found;
+  std::vector<bool> is_given(all.size());
+  for (const GivenAttribute& entry : given) {
+    const auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == entry.name; });
+    if (at == all.end()) return false;
+    found.push_back({entry.name.data(), static_cast<std::size_t>(at - all.begin())});
+    is_given[found.back().attribute] = true;
   }
-  return found == given.size();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!is_given[i] && (i >= 64 || (defaults >> i & 1) == 0)) return false;
+  named = std::move(found);
+  return true;
+}
+
+bool RecordedStep::would_have(const GivenAttributes& given) {
+  if (!are_named(given)) return false;
+  for (std::size_t i = 0; i < named->size(); ++i)
+    if (!(given[i].value == attributes.entries()[(*named)[i].attribute].second)) return false;
+  return true;
 }
 
 bool Segment::begins_like(const Segment& other, std::size_t count) const {

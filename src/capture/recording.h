@@ -7,6 +7,7 @@
 // Values have numbers: those of the arguments first, then the results of all steps on the way, in order.
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <source_location>
 #include <vector>
@@ -29,10 +30,20 @@ struct RecordedStep {
 
   // As bits, by place in the schema: attributes that are what the schema gives where none is given.
   std::uint64_t defaults = 0;
+  // What the last call like this one named, and which attributes these are. Names stay, so the same text at the same
+  // place is the same name.
+  struct Named {
+    const char* name;
+    std::size_t attribute;
+  };
+  std::optional<std::vector<Named>> named = {};
 
   bool is_call(const Op& called, const Values& given, bool inplace) const;
   // Whether these, completed, would be the attributes; false also where that takes a closer look.
-  bool would_have(const GivenAttributes& given) const;
+  bool would_have(const GivenAttributes& given);
+
+ private:
+  bool are_named(const GivenAttributes& given);
 };
 
 // What code knows of a value that it holds: its number, or -1 for none.
