@@ -4,11 +4,13 @@
     bench/row_programs.py [MODEL] [--threads 2] [--bytes N] [--columns 4096] [--op OP ...] [--mcpu icelake-server]
 
 `weft bench functions` times them (of MODEL, or without one of every op's sample in f32 and bf16); llvm-mca says how many
-cycles the loops of their machine code take at least if nothing waits for anything: for each loop its block throughput
-times its turns, along the shortest way through a row (others are for numbers out of the ordinary). A function whose row
-then takes longer than its share of the copy is bound by computing, else by memory. Wanted of those bound by memory:
-75 % of the copy's speed; of the others: at most 15 % longer than the limit, measured over rows in a core's own cache.
-Sorted by how far they are from that.
+cycles the loops of their machine code take at least if nothing waits for anything: for each loop the units it issues to,
+times its turns, along the shortest way through a row (others are for numbers out of the ordinary). llvm-mca's own "block
+throughput" is less: it regards operations that two of four units take apart from those that all four take. `simulated` is
+how long its core takes, which waits for results and has so much room for what waits, without caches. A function whose
+row by the limit takes longer than its share of the copy is bound by computing, else by memory. Wanted of those bound by
+memory: 75 % of the copy's speed; of the others: at most 15 % longer than the limit, measured over rows in a core's own
+cache. Sorted by how far they are from that.
 
 Wants llvm-objdump and llvm-mca of LLVM 19, as Debian's package llvm-19 has them.
 """
@@ -24,6 +26,7 @@ import tempfile
 
 WEFT = pathlib.Path(__file__).resolve().parent.parent / "build" / "weft"
 MEMORY_WANTED, COMPUTE_WANTED = 75.0, 100 / 1.15
+PASSES = 300
 
 
 def output(command, **more):
@@ -84,8 +87,8 @@ class Function:
         return max(1, -(-(int(compare[1], 0) - value) // step))
 
     def limit(self, mcpu):
-        """Cycles that a row takes at least by the ports it issues to, on the shortest way from the head of the loop over
-        rows back to it; None where a loop has a form we do not read."""
+        """Cycles that a row takes at least by the units it issues to, on the shortest way from the head of the loop over
+        rows back to it, and how many are simulated there; None where a loop has a form we do not read."""
         loops = self.loops()
         if not loops:
             return None
@@ -94,7 +97,8 @@ class Function:
         if any(a < b <= c for a, c in inner.items() for b in inner):
             return None
         index = {address: i for i, (address, _) in enumerate(self.code)}
-        found, costs = [(0.0, head, True)], {}
+        found, costs = [((0.0, 0.0), head, True)], {}
+        plus = lambda cost, turns, lines: tuple(a + turns * b for a, b in zip(cost, cycles(lines, mcpu)))
         while found:
             cost, at, begins = heapq.heappop(found)
             if at == head and not begins:
@@ -107,7 +111,7 @@ class Function:
                 if turns is None:
                     return None
                 lines = [self.code[i][1] for i in range(at, inner[at] + 1)]
-                heapq.heappush(found, (cost + turns * throughput(lines, mcpu), inner[at] + 1, False))
+                heapq.heappush(found, (plus(cost, turns, lines), inner[at] + 1, False))
                 continue
             lines, end = [], at
             is_end = lambda i: i == len(self.code) or self.code[i][1].startswith("ret")
@@ -117,7 +121,7 @@ class Function:
             if is_end(end):
                 continue  # the way out
             jump = re.match(r"(j\w+) 0x([0-9a-f]+)$", self.code[end][1])
-            cost += throughput(lines + [self.code[end][1]] * bool(jump), mcpu)
+            cost = plus(cost, 1, lines + [self.code[end][1]] * bool(jump))
             if jump:
                 heapq.heappush(found, (cost, index[int(jump[2], 16)], False))
             if not jump or jump[1] != "jmp":
@@ -131,12 +135,31 @@ def same_register(one, other):
     return plain(one) == plain(other)
 
 
-def throughput(lines, mcpu):
-    """Cycles of one pass over a block, by the busiest port."""
+def cycles(lines, mcpu):
+    """Cycles of one pass over a block, repeated: at least by the units it issues to, and simulated."""
     text = "\n".join(re.sub(r"^(j\w+|call\w*) .*", "nop", line) for line in lines) + "\n"
-    command = ["llvm-mca-19", "-mtriple=x86_64-linux", f"-mcpu={mcpu}", "-all-views=false", "-summary-view", "-"]
-    out = output(command, input=text)
-    return float(re.search(r"Block RThroughput:\s+([\d.]+)", out)[1])
+    command = ["llvm-mca-19", "-mtriple=x86_64-linux", f"-mcpu={mcpu}", "-all-views=false", "-summary-view"]
+    out = output(command + [f"-iterations={PASSES}", "-"], input=text)
+    return (max(float(re.search(r"Block RThroughput:\s+([\d.]+)", out)[1]), issue(text, mcpu)),
+            float(re.search(r"Total Cycles:\s+(\d+)", out)[1]) / PASSES)
+
+
+def issue(text, mcpu):
+    """Cycles of the most wanted units: for each set of units what only they take, divided by how many they are."""
+    out = output(["llvm-mca-19", "-mtriple=x86_64-linux", f"-mcpu={mcpu}", "-instruction-tables", "-"], input=text)
+    kinds = []  # of units that stand for one another: FP0, FP1; by column
+    for unit, part, name in re.findall(r"^\[(\d+)(\.\d+)?\] +- (\w+)$", out, re.M):
+        kinds.append(name if part else re.sub(r"\d+$", "", name))
+    wanted = {}  # cycles, by the units that may be taken
+    for line in out[out.index("Resource pressure by instruction:"):].splitlines()[2:]:
+        busy = {i: float(word) for i, word in enumerate(line.split()[:len(kinds)]) if word != "-"}
+        for kind in {kinds[i] for i in busy}:
+            units = frozenset(i for i in busy if kinds[i] == kind)
+            wanted[units] = wanted.get(units, 0) + sum(busy[i] for i in units)
+    sets = set(wanted)
+    for units in wanted:
+        sets |= {units | other for other in sets if kinds[min(units)] == kinds[min(other)]}
+    return max((sum(wanted[one] for one in wanted if one <= units) / len(units) for units in sets), default=0)
 
 
 def names_of(model):
@@ -162,6 +185,7 @@ def measure(arguments, folder):
 
 def judged(row, threads, clock_ghz, limit):
     """The row with `bound`, `share` in percent of what binds it, and whether that is enough."""
+    limit, row["simulated_cycles"] = limit or (None, None)
     copy_ns = row["copy_us"] * 1e3 * threads / row["rows"]
     row["limit_cycles"] = limit
     row["of_limit"] = None if limit is None else 100 * limit / row["cached_row_cycles"]
@@ -192,14 +216,16 @@ def main():
 
     print(f"{machine['cpu_info']}, {machine['cpu_features']}, {machine['n_threads']} threads at {machine['clock_ghz']:.2f} "
           f"GHz; limits by llvm-mca for {arguments.mcpu}\n")
-    print("| function | row bytes | GB/s | copy GB/s | % of copy | cycles | limit | % of limit | bound by | |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|---|---|")
+    print("| function | row bytes | GB/s | copy GB/s | % of copy | cycles | simulated | limit | % of limit | bound by | |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|---|---|")
     for row in sorted(rows, key=lambda row: -row["missing"]):
-        limit = "?" if row["limit_cycles"] is None else f"{row['limit_cycles']:.0f}"
+        limit, simulated = ("?" if row[name] is None else f"{row[name]:.0f}"
+                            for name in ("limit_cycles", "simulated_cycles"))
         of_limit = "?" if row["of_limit"] is None else f"{row['of_limit']:.0f}"
         name = names.get(row["function"], row["source"])
         print(f"| {row['function'][5:11]} {name} | {row['row_bytes']} | {row['gb_s']:.2f} | {row['copy_gb_s']:.2f} | "
-              f"{row['percent_of_copy']:.0f} | {row['cached_row_cycles']:.0f} | {limit} | {of_limit} | {row['bound']} | "
+              f"{row['percent_of_copy']:.0f} | {row['cached_row_cycles']:.0f} | {simulated} | "
+              f"{limit} | {of_limit} | {row['bound']} | "
               f"{'below' if row['missing'] > 0 else ''} |")
     for bound, wanted in (("memory", MEMORY_WANTED), ("compute", COMPUTE_WANTED)):
         own = [row for row in rows if row["bound"] == bound]

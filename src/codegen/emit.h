@@ -45,6 +45,7 @@
 
 #include "base/error.h"
 #include "codegen/emit_prefetches.h"
+#include "codegen/emit_short_ways.h"
 #include "codegen/emit_value.h"
 #include "codegen/level_work.h"
 #include "codegen/row_program.h"
@@ -112,15 +113,18 @@ class RowEmitter {
         is_short_ = true;
         emit_turns(work);
         is_short_ = false;
-        is_ordinary_ = builder_.are_ordinary(largest_, watched_);
+        std::vector<Value> factors;
+        for (const int id : ways_->factors) factors.push_back(one(id));
+        is_ordinary_ = builder_.are_ordinary(largest_, watched_, factors);
         if (ways_->roundings.empty()) return;
         builder_.begin_if(is_ordinary_);
         builder_.begin_else();
         emit_turns(work);
         return builder_.end_if();
       }
-      if (ways_ && ways_->is_ordinary_f8 && domain_ == RowDomain::element && level_ == ways_->level + 1) {
+      if (ways_ && ways_->has_short_codes() && domain_ == RowDomain::element && level_ == ways_->level + 1) {
         builder_.begin_if(is_ordinary_);
+        emit_rests(builder_, program_, *ways_);
         is_short_ = true;
         emit_turns(work);
         is_short_ = false;
@@ -222,7 +226,8 @@ class RowEmitter {
       if constexpr (Builder::kTakesShortWays) {
         if (const int id = value_at(store.value).a; is_ordinary_f8(store)) {
           builder_.store_ordinary_f8e4m3(store, column_, offset,
-                                         {vector(id, i), vector(id, i + 1), vector(id, i + 2), vector(id, i + 3)});
+                                         {vector(id, i), vector(id, i + 1), vector(id, i + 2), vector(id, i + 3)},
+                                         sign_buffers(program_, *ways_));
           continue;
         }
       }
@@ -246,17 +251,19 @@ class RowEmitter {
   void emit_maximum(int id, int vectors) {
     std::vector<Value> terms;
     for (int i = 0; i < vectors; ++i) terms.push_back(vector(value_at(id).a, i));
+    Value largest{};
     if constexpr (Builder::kTakesShortWays) {
       if (is_short_) {
         for (std::size_t i = 1; i < terms.size(); ++i) terms[0] = builder_.larger(terms[0], terms[i]);
-        terms.resize(1);
+        largest = builder_.largest_bf16(terms[0]);
         builder_.set(largest_, builder_.larger(builder_.get(largest_), terms[0]));
         for (const int w : ways_->watched)
           for (int i = 0; i < vectors; i += 2)
             builder_.watch_pairs(watched_, value_at(w).buffer, column_, offset_ + i * builder_.lanes());
       }
     }
-    builder_.store_one_of_slot(value_at(id).slot, column_, offset_, program_.group, builder_.largest(terms));
+    if (!is_short_) largest = builder_.largest(terms);
+    builder_.store_one_of_slot(value_at(id).slot, column_, offset_, program_.group, largest);
   }
 
   // What lies where a store may write is read before anything is written.
@@ -318,10 +325,10 @@ class RowEmitter {
       made = builder_.load_slot(value.slot, column_, offset);
     } else if (value.op == RowOp::load) {
       made = decoded(value.buffer, code(id, i));
-    } else if (is_short_ && level_ == ways_->level && id == ways_->early) {
-      made = builder_.load_slot(value_at(ways_->v).slot, column_, offset);
-    } else if (is_short_ && level_ == ways_->level && ways_->roundings.count(id) != 0) {
-      if constexpr (Builder::kTakesShortWays) made = builder_.short_bf16(ways_->roundings.at(id), vector(value.a, i));
+    } else if (is_short_ && has_short_way(*ways_, program_, level_, id)) {
+      if constexpr (Builder::kTakesShortWays)
+        made = emit_short_value(builder_, program_, *ways_, id, column_, offset,
+                                [&](int operand) { return vector(operand, i); });
     } else if (value.op == RowOp::convert) {
       made = builder_.decode(value.dtype, code(id, i));
     } else {

@@ -93,6 +93,14 @@ static inline float row_quotient(float a, float b, float c) {
 #endif
 }
 
+// The same of an `a` of 8 bits, by c and what 1 / b is beyond c, but for the sign of 0 and the last place of two of the
+// 2^30 quotients, which are in the middle of no codes: all were tried. The square of what is left of 1 is wanted, too.
+static inline float row_inverse_rest(float b, float c) {
+  const float left = __builtin_fmaf(-b, c, 1.0f);
+  return __builtin_fmaf(left, left, left) * c;
+}
+static inline float row_shorter_quotient(float a, float rest, float c) { return __builtin_fmaf(a, c, a * rest); }
+
 static inline float row_sqrt(float a) { return house_sqrt(a); }
 static inline float row_round(float a) { return __builtin_nearbyintf(a); }
 static inline float row_trunc(float a) { return __builtin_truncf(a); }
@@ -113,15 +121,10 @@ static inline float row_split_bf16(float a) {
   const float far = a * 65537.0f;
   return far - (far - a);
 }
-// The same where `a` has at most 16 significant bits, as a product of two bf16, but for the sign of 0: of a number
-// m * 2^e, m < 2^16, the sum of m * 2^16 and m is rounded to a multiple of 2^8, of which m * 2^16 is one.
-static inline float row_product_bf16(float a) {
-#ifdef WEFT_FUSES_MULTIPLY_ADD
-  return __builtin_fmaf(a, -65536.0f, a * 65537.0f);
-#else
-  return row_split_bf16(a);
-#endif
-}
+// The same in fewer steps but for the sign of 0: of a number m * 2^e, m < 2^24, m * 2^16 - m is rounded to a multiple
+// of 2^16, of which m * 2^16 is one; or of 2^15 where m is below 2^23 + 2^7, and then there is nothing in the middle.
+// Infinity or NaN from 2^113 on, as of NaN.
+static inline float row_fused_bf16(float a) { return __builtin_fmaf(a, 65536.0f, -(a * 65535.0f)); }
 // The bf16 nearest to `a` where that is not in the middle of two; infinite where it is nearer to 2^128. Of NaN that
 // have nothing in their lower halves the same NaN; others may become numbers.
 static inline float row_half_up_bf16(float a) { return float_of_bits((bits_of_float(a) + 0x8000u) & 0xffff0000u); }

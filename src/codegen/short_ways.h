@@ -10,17 +10,23 @@
 // way, and w is below 2^65. Else v is made again as elsewhere. What roundings get wrong is tiny, a tiny quotient of
 // silu in the middle of two bf16 as well: bf16(a) below 2^-125, and then v below 2^-59, there as elsewhere. The largest
 // of such a group is not seen, since the scale is made of no less than 2^-58; and v / scale, which is then at most
-// 2^-16, has the code of 0 with its sign (scales: simplify_rows).
+// 2^-16, has the code of 0 with its sign (scales: simplify_rows). The sign of 0 itself is lost in the shortest ways:
+// they are for codes that have none, and where v is a product of what was loaded, whose signs go into the codes as they
+// lie in memory.
 //
 // A Builder (emit.h) that kTakesShortWays, where takes_short_ways() says so, has for them
 //
 //   short_bf16(rounding, floats)            floats again
-//   store_ordinary_f8e4m3(store, index, offset, floats)   of four vectors, as store_two_pairs stores codes
+//   bf16_magnitude(floats), largest_bf16(floats)   of bf16: without a sign, and the largest of a vector of those
+//   inverse_rest(b, c), shorter_quotient(a, rest, c)   row_math.h
+//   store_ordinary_f8e4m3(store, index, offset, floats, buffers)   of four vectors, as store_two_pairs stores codes,
+//                                           with the signs of products of what lies there in `buffers`, if any
 //   pairs_variable()                        for the largest magnitudes among pairs of bf16,
 //   watch_pairs(variable, buffer, index, offset)   which it is of those of load_pairs, too
-//   are_ordinary(largest, watched)          whether floats are at most 2^64 and pairs below 2^65
+//   are_ordinary(largest, watched, numbers)   whether floats are at most 2^64, pairs below 2^65, and no number negative
 //   begin_if(truth), begin_else(), end_if()
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,8 +37,8 @@
 namespace weft {
 
 enum class ShortRounding : std::uint8_t {
-  split,    // of any number
-  product,  // of a product of two bf16, without regard to the sign of 0
+  split,    // with the sign of 0
+  fused,    // without regard to it
   half_up,  // of x by bf16_silu_divisor x, which is never in the middle of two bf16 but where it is tiny
 };
 
@@ -46,6 +52,12 @@ struct ShortWays {
   int early = -1;
   std::vector<int> watched;     // loads, `w`
   bool is_ordinary_f8 = false;  // whether codes are taken in fewer steps, too
+  // Loads whose product has the sign of v, and numbers of the row that are in it, too; none where that is not known.
+  std::vector<int> signs, factors;
+  // What quotients are made of: a scale, in whose place lies what 1 by it is beyond `inverse`; or -1.
+  int divisor = -1, inverse = -1;
+
+  bool has_short_codes() const { return is_ordinary_f8 || divisor >= 0; }
 };
 
 class ShortWaysFinder {
@@ -91,17 +103,22 @@ class ShortWaysFinder {
     const LevelWork work = work_of_level(program_, ways.level, RowDomain::element);
     if (!work.stores.empty() || !work.reductions.empty()) return std::nullopt;
     if (!hides_the_least(maximum) || !is_for_codes(v, magnitude, ways)) return std::nullopt;
+    if (!find_signs(v, ways)) ways.signs.clear();
+    if (!ways.is_ordinary_f8 || ways.signs.empty()) ways.factors.clear();
+    const bool has_signs_of_0 = ways.is_ordinary_f8 && ways.signs.empty();
+    if (has_signs_of_0 || !has_rest(ways)) ways.divisor = ways.inverse = -1;
     if (loads_bf16(v) && work.kept.empty() && ways.is_ordinary_f8) return ways;
     if (!is_bf16(v) || at(v).level != ways.level || work.kept != std::vector<LevelWork::Kept>{{v, at(v).slot}})
       return std::nullopt;
-    ways.roundings[v] = ShortRounding::split;
+    const ShortRounding rounding = has_signs_of_0 ? ShortRounding::split : ShortRounding::fused;
+    ways.roundings[v] = rounding;
     if (is(at(v).a, RowOp::mul)) {
       const RowValue& product = at(at(v).a);
       for (const auto& [factor, w] : {std::pair(product.a, product.b), std::pair(product.b, product.a)}) {
         if (!is_bf16(factor) || !loads_bf16(w) || users(factor).size() != 1 || users(at(v).a).size() != 1) continue;
         if (at(factor).level != ways.level || at(factor).domain != RowDomain::element) continue;
         ways.watched.push_back(w);
-        if (!ways.is_ordinary_f8) ways.roundings[v] = ShortRounding::product;
+        ways.roundings[factor] = rounding;
         round_factor(factor, ways);
         break;
       }
@@ -110,7 +127,6 @@ class ShortWaysFinder {
   }
 
   void round_factor(int factor, ShortWays& ways) const {
-    ways.roundings[factor] = ShortRounding::split;
     const RowValue& quotient = at(at(factor).a);
     if (quotient.op != RowOp::div || !is(quotient.b, RowOp::bf16_silu_divisor)) return;
     if (at(quotient.b).a != quotient.a || users(quotient.b).size() != 1) return;
@@ -141,10 +157,38 @@ class ShortWaysFinder {
       if (!is(user, RowOp::short_quotient) || at(user).a != v || users(user).size() != 1) return false;
       const int code = users(user)[0];
       if (!is(code, RowOp::convert) || !at(code).is_plain) return false;
+      ways.divisor = at(user).b;
+      ways.inverse = at(user).c;
       ways.is_ordinary_f8 = ways.is_ordinary_f8 || at(code).dtype == DType::f8e4m3;
       has_codes = true;
     }
     return has_codes;
+  }
+
+  // A value's sign as those of loads; one that is also written over is not there any more.
+  bool find_signs(int id, ShortWays& ways) const {
+    const RowValue& value = at(id);
+    if (value.domain <= RowDomain::row) {
+      ways.factors.push_back(id);
+      return true;
+    }
+    if (loads_bf16(id)) {
+      ways.signs.push_back(id);
+      return std::none_of(program_.buffers.begin(), program_.buffers.end(),
+                          [&](const RowBuffer& buffer) { return buffer.over == value.buffer; });
+    }
+    if (is_bf16(id)) return find_signs(value.a, ways);
+    if (value.op == RowOp::mul) return find_signs(value.a, ways) && find_signs(value.b, ways);
+    return value.op == RowOp::div && is(value.b, RowOp::bf16_silu_divisor) && find_signs(value.a, ways);
+  }
+
+  // Whether the quotients' scale is one of groups that waits in scratch for them alone.
+  bool has_rest(const ShortWays& ways) const {
+    const auto waits = [&](int id) { return at(id).domain == RowDomain::group && at(id).slot >= 0; };
+    if (!waits(ways.divisor) || !waits(ways.inverse) || at(ways.divisor).op == RowOp::group_max) return false;
+    return std::all_of(users(ways.divisor).begin(), users(ways.divisor).end(), [&](int user) {
+      return is(user, RowOp::short_quotient) && at(user).b == ways.divisor && at(user).c == ways.inverse;
+    });
   }
 
   const RowProgram& program_;

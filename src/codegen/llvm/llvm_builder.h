@@ -78,11 +78,15 @@ class LlvmBuilder {
   static constexpr bool kTakesShortWays = true;
   bool takes_short_ways() const { return lanes_ == 8; }
   Value short_bf16(ShortRounding rounding, Value floats);
+  Value bf16_magnitude(Value floats);
+  Value largest_bf16(Value floats);
+  Value inverse_rest(Value b, Value c);
+  Value shorter_quotient(Value a, Value rest, Value c);
   void store_ordinary_f8e4m3(const RowStore& store, Index index, std::int64_t offset,
-                             const std::array<Value, 4>& floats);
+                             const std::array<Value, 4>& floats, const std::vector<int>& sign_buffers);
   Variable pairs_variable();
   void watch_pairs(Variable variable, int buffer, Index index, std::int64_t offset);
-  Value are_ordinary(Variable largest, Variable watched);
+  Value are_ordinary(Variable largest, Variable watched, const std::vector<Value>& numbers);
   void begin_if(Value truth);
   void begin_else();
   void end_if();
@@ -130,6 +134,8 @@ class LlvmBuilder {
   // 16 elements of 16 bits: the low halves of `even` and `odd` words in turn; the high halves.
   LLVMValueRef low_halves(LLVMValueRef even, LLVMValueRef odd);
   LLVMValueRef high_halves(LLVMValueRef even, LLVMValueRef odd);
+  // 2 * lanes() elements of 16 bits of a buffer, as words.
+  LLVMValueRef load_words(int buffer, Index index, std::int64_t offset);
   // 32 codes of two vectors of 16 elements whose low bytes they are; bytes with the signs of 32 elements.
   LLVMValueRef bytes_of(LLVMValueRef first, LLVMValueRef second, unsigned bits);
   LLVMValueRef word_vector(unsigned number);

@@ -50,7 +50,8 @@ WEFT_EXPORT Words weft_to_plain_f8e4m3_v(Floats a) {
   return y.vector();
 }
 
-// As a short way takes them (codegen/short_ways.h).
+// As a short way takes them (codegen/short_ways.h), where the processor fuses products and sums.
+#ifdef WEFT_FUSES_MULTIPLY_ADD
 WEFT_EXPORT Words weft_ordinary_f8e4m3_v(Floats a) {
   const FloatLanes x = FloatLanes::of(a);
   WordLanes y;
@@ -65,8 +66,22 @@ WEFT_EXPORT Words weft_ordinary_f8e4m3_v(Floats a) {
     return y.vector();                              \
   }
 WEFT_EXPORT_SHORT(split_bf16)
-WEFT_EXPORT_SHORT(product_bf16)
+WEFT_EXPORT_SHORT(fused_bf16)
 WEFT_EXPORT_SHORT(half_up_bf16)
+
+WEFT_EXPORT Floats weft_inverse_rest_v(Floats b, Floats c) {
+  const FloatLanes x = FloatLanes::of(b), z = FloatLanes::of(c);
+  FloatLanes y;
+  WEFT_EACH_LANE y.lane[i] = row_inverse_rest(x.lane[i], z.lane[i]);
+  return y.vector();
+}
+WEFT_EXPORT Floats weft_shorter_quotient_v(Floats a, Floats rest, Floats c) {
+  const FloatLanes x = FloatLanes::of(a), z = FloatLanes::of(rest), w = FloatLanes::of(c);
+  FloatLanes y;
+  WEFT_EACH_LANE y.lane[i] = row_shorter_quotient(x.lane[i], z.lane[i], w.lane[i]);
+  return y.vector();
+}
+#endif
 
 WEFT_EXPORT Floats weft_select_at_most_v(Floats a, Floats number, Floats b, Floats c) {
   return select_at_most(a, number, b, c);
