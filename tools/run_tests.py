@@ -3,8 +3,9 @@
 
     tools/run_tests.py BUILD [ctest arguments, such as -L fast or -R ir]
 
-Shows the output of what failed, every line that a test begins with "count: ", the slowest programs, and at the end
-`N passed, N failed` over single cases (a program that is no GoogleTest counts as one case).
+Shows the output of what failed, of a GoogleTest without the lines that say which cases passed; every line that a test
+begins with "count: "; the slowest programs; once more what failed, cut short; and at the end `N passed, N failed` over
+single cases (a program that is no GoogleTest counts as one case).
 """
 
 import json
@@ -13,10 +14,53 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import NamedTuple
 
 # The leak checker's own end, at random, once all tests of a program have passed.
 LEAK_CHECKER_DIED = "LeakSanitizer has encountered a fatal error"
 RESULT = re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ *(Passed|[^*]*\*+\S.*?) +([\d.]+) sec")
+RUN, FAILED = "[ RUN      ] ", "[  FAILED  ] "
+PASSED = re.compile(r"\[( RUN      |       OK |----------)\]")
+LINES_OF_A_CASE, LAST_LINES = 40, 60
+
+
+class Result(NamedTuple):
+    """Of one program."""
+
+    passed: bool
+    verdict: str
+    seconds: float
+    lines: list
+
+
+def failed_cases(lines):
+    """{name: what it printed} of the failed cases of a GoogleTest, and of the one in which it died."""
+    cases, name, begin = {}, None, 0
+    for i, line in enumerate(lines):
+        if line.startswith(RUN):
+            name, begin = line[len(RUN):], i + 1
+        elif name and re.match(r"\[.{10}\] " + re.escape(name) + r"($|,| \()", line):
+            if line.startswith(FAILED):
+                cases[name] = lines[begin:i]
+            name = None
+    if name:
+        cases[name] = lines[begin:]
+    return cases
+
+
+def without_passed(lines, cases):
+    """The lines but those that say of cases other than these that they began or passed."""
+    return [line for line in lines if not PASSED.match(line) or (line.startswith(RUN) and line[len(RUN):] in cases)]
+
+
+def print_failure(name, result):
+    """What is worth reading at the end of a log."""
+    cases = failed_cases(result.lines)
+    for case, lines in cases.items():
+        left_out = [f"... {len(lines) - LINES_OF_A_CASE} more lines"] if len(lines) > LINES_OF_A_CASE else []
+        print("\n".join([f"failed: {name}: {case}"] + lines[:LINES_OF_A_CASE] + left_out))
+    if not cases or not any(re.match(r"\[={10}\] .* ran\.", line) for line in result.lines):
+        print("\n".join([f"failed: {name}: {result.verdict}; its last lines:"] + result.lines[-LAST_LINES:]))
 
 
 def gtest_cases(report):
@@ -40,7 +84,7 @@ def without_address_randomisation():
 
 
 def run_ctest(command, environment):
-    """(status, {name: (passed, seconds)}, names of programs that only the leak checker failed); prints as it goes."""
+    """(status, {name: Result}, names of programs that only the leak checker failed); prints as it goes."""
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                encoding="utf-8", errors="replace")
     output, results, again = {}, {}, []  # output: {ctest's number of the test: lines}
@@ -55,13 +99,16 @@ def run_ctest(command, environment):
         if not result:
             continue
         name, verdict, seconds = result[1], result[2], float(result[3])
-        results[name] = (verdict == "Passed", seconds)
-        print(f"{'ok    ' if verdict == 'Passed' else 'FAILED'} {name} ({seconds:.1f} s)", flush=True)
-        text = "\n".join(output.pop(re.search(r"#(\d+):", line)[1], []))
-        if verdict != "Passed":
-            print(text, f"\n[{name}] {verdict}", flush=True)
-            if LEAK_CHECKER_DIED in text:
-                again.append(name)
+        lines = output.pop(re.search(r"#(\d+):", line)[1], [])
+        results[name] = Result(verdict == "Passed", verdict, seconds, lines)
+        if verdict == "Passed":
+            print(f"ok     {name} ({seconds:.1f} s)", flush=True)
+            continue
+        cases = failed_cases(lines)
+        print(f"FAILED {name} ({seconds:.1f} s): {', '.join(cases) or verdict}")
+        print("\n".join(without_passed(lines, cases)), f"\n[{name}] {verdict}", flush=True)
+        if any(LEAK_CHECKER_DIED in line for line in lines):
+            again.append(name)
     return process.wait(), results, again
 
 
@@ -72,6 +119,9 @@ def main():
         old.unlink()
     environment = dict(os.environ, GTEST_COLOR="no")
     environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+    # The runtime of g++ 12 takes thread-local memory of an opened library that begins 16 bytes into a page for that of an
+    # old glibc, and its leak checker then reads memory that is nobody's.
+    environment.setdefault("ASAN_OPTIONS", "intercept_tls_get_addr=0")
     suppressions = pathlib.Path(__file__).resolve().with_name("thread_sanitizer_suppressions.txt")
     environment.setdefault("TSAN_OPTIONS", f"halt_on_error=1 suppressions={suppressions}")
     command = ["ctest", "--test-dir", str(build), "--verbose", "--no-tests=error", "-j", str(os.cpu_count())]
@@ -82,32 +132,33 @@ def main():
     status, results, again = run_ctest(command, environment)
     if again:
         print(f"once more, for the leak checker died: {', '.join(again)}")
-        failures = [name for name, (ok, _) in results.items() if not ok and name not in again]
+        failures = [name for name, result in results.items() if not result.passed and name not in again]
         status, repeated, _ = run_ctest(command + ["-R", f"^({'|'.join(again)})$"], environment)
         status = status or len(failures)
         results.update(repeated)
 
     passed, failed, skipped = 0, [], 0
-    for name, (ok, _) in results.items():
+    for name, result in results.items():
         report = reports / f"{name}.json"
         if report.exists():
             cases = gtest_cases(report)
             passed += cases[0]
             failed += [f"{name}: {case}" for case in cases[1]]
             skipped += cases[2]
-            if not ok and not cases[1]:
+            if not result.passed and not cases[1]:
                 failed.append(name)
-        elif ok:
+        elif result.passed:
             passed += 1
         else:
             failed.append(name)
-    for name in failed:
-        print(f"failed: {name}")
+    slowest = sorted(results.items(), key=lambda item: -item[1].seconds)[:5]
+    print("slowest: " + ", ".join(f"{name} {result.seconds:.1f} s" for name, result in slowest))
+    for name, result in results.items():
+        if not result.passed:
+            print_failure(name, result)
     if status != 0 and not failed:
         failed.append("ctest")
         print(f"ctest ended with status {status}")
-    slowest = sorted(results.items(), key=lambda result: -result[1][1])[:5]
-    print("slowest: " + ", ".join(f"{name} {seconds:.1f} s" for name, (_, seconds) in slowest))
     if skipped:
         print(f"{skipped} skipped")
     print(f"{passed} passed, {len(failed)} failed")
