@@ -276,9 +276,6 @@ void write_private_then_rename(const std::string& folder, const std::string& nam
   for (const std::span<const std::byte> part : parts)
     temporary.write(std::string_view(reinterpret_cast<const char*>(part.data()), part.size()));
   temporary.rename_to(folder + "/" + name);
-  // The name on disk, too. A folder that cannot be synced has the file all the same.
-  const Descriptor opened(file_system, repeat_while_interrupted([&] { return file_system.open_to_read(folder); }));
-  if (opened.number() >= 0) file_system.sync(opened.number());
 }
 
 bool is_temporary_name(std::string_view name) {

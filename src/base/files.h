@@ -62,8 +62,10 @@ std::string read_file(const std::string& path, std::size_t most_bytes,
                       const FileSystem& file_system = host_file_system());
 
 // Writes a file that appears under its name complete and on disk, or not at all: into a new file in the same folder,
-// which is then renamed. On failure the new file is removed and what was at the path stays. Several processes may write
-// one path; one of them wins. A link is followed; a pipe or device (/dev/stdout) is written to directly.
+// which is then renamed. The name is on disk when the system writes the folder, by itself: where the machine stops
+// before, there is what was there, and waiting for it takes as long as for the file. On failure the new file is removed
+// and what was at the path stays. Several processes may write one path; one of them wins. A link is followed; a pipe or
+// device (/dev/stdout) is written to directly.
 void write_then_rename(const std::string& path, std::string_view bytes,
                        const FileSystem& file_system = host_file_system());
 void write_then_rename(const std::string& path, std::span<const std::byte> bytes,

@@ -73,7 +73,7 @@ std::string plan_text(const Plan& plan);
 void verify_plan(const Plan& plan);
 
 // Assigns every arena slot its offset, and the scratch of every step, so that what lives at the same time does not
-// meet: sizes at the upper bounds of the symbols, largest first into the lowest gap. Sets arena_bytes.
+// meet: sizes at the upper bounds of the symbols, in the smallest arena that several orders come to. Sets arena_bytes.
 void plan_memory(Plan& plan);
 
 }  // namespace weft

@@ -305,7 +305,7 @@ TEST(PrivateFiles, NothingIsLeftWhicheverCallOfAWriteFails) {
     const std::string message =
         failure_of([&] { write_private_then_rename(folder.path(), "file", parts, file_system); });
     if (message.empty()) {
-      EXPECT_EQ(n, 5);  // what came after create, write, sync and rename does not matter
+      EXPECT_EQ(n, 5);  // create, write, sync, rename
       break;
     }
     EXPECT_EQ(message, "[\"" + folder.path() + "\"] cannot write: No space left on device");

@@ -40,6 +40,28 @@ class ReadOnlyDisk final : public FailingFileSystem {
   }
 };
 
+// Remembers what was to reach the disk, and when.
+class RecordingDisk final : public FailingFileSystem {
+ public:
+  RecordingDisk() : FailingFileSystem(0, 0) {}
+  ssize_t write(int descriptor, const void* bytes, std::size_t count) const override {
+    calls_.push_back("write");
+    return FailingFileSystem::write(descriptor, bytes, count);
+  }
+  int sync(int) const override {
+    calls_.push_back("sync");
+    return 0;
+  }
+  int rename(const std::string& from, const std::string& to) const override {
+    calls_.push_back("rename");
+    return FailingFileSystem::rename(from, to);
+  }
+  const std::vector<std::string>& calls() const { return calls_; }
+
+ private:
+  mutable std::vector<std::string> calls_;
+};
+
 // Where one path belongs to another user: as it is looked at, as it is opened, or both.
 class SharedDisk final : public FailingFileSystem {
  public:
@@ -79,6 +101,14 @@ TEST(CompileCacheFaults, AFullDiskLosesWhatIsStoredAndNothingElse) {
   ASSERT_EQ(files.warnings.size(), 1u);
   EXPECT_EQ(files.warnings[0], "[\"" + files.kind_folder() + "\"] cannot write: No space left on device");
   EXPECT_EQ(cache->counters().failures, 5);
+}
+
+// A machine that stops leaves a whole entry or none: the name comes after the bytes. Nobody waits for the name.
+TEST(CompileCacheFaults, AStoreWaitsForTheDiskOnceAndBeforeThereIsAName) {
+  CacheCase files;
+  const RecordingDisk disk;
+  ASSERT_TRUE(files.open(disk)->store(numbered_key(0), numbered_payload(0)));
+  EXPECT_EQ(disk.calls(), (std::vector<std::string>{"write", "write", "sync", "rename"}));
 }
 
 TEST(CompileCacheFaults, AReadOnlyFolderIsStillRead) {

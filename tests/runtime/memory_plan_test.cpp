@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <functional>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -28,10 +30,14 @@ class Steps {
     plan_.steps.push_back(step);
     return slot;
   }
+  void add_scratch(std::int64_t bytes) { plan_.steps.back().scratch_bytes = bytes; }
+  // From here on no result lies over an operand.
+  void keep_apart() { over_.may_lie_over.clear(); }
   void give(int slot) { plan_.results.push_back({.slot = slot, .meta = meta(16)}); }
   std::int64_t offset(int slot) const { return plan_.slots[static_cast<std::size_t>(slot)].offset; }
   void plan() { plan_memory(plan_); }
   std::int64_t bytes() const { return plan_.arena_bytes; }
+  const Plan& planned() const { return plan_; }
 
  private:
   static Meta meta(std::int64_t columns) { return Meta::tensor(DType::f32, {Dim::symbol("s0"), columns}); }
@@ -96,6 +102,85 @@ TEST(MemoryPlan, KeepsOthersOutAsLongAsAnyOfThemIsThere) {
   EXPECT_EQ(steps.offset(a), steps.offset(c));
   EXPECT_NE(steps.offset(other), steps.offset(a));
   EXPECT_EQ(steps.bytes(), 2 * kBytes);
+}
+
+// What is there at once is 10 of them. Largest first into the lowest gap, what stays longest first, or what takes most
+// over its time, they would take 11.
+TEST(MemoryPlan, TakesTheEndsOfTheArenaByTurnsWhereThatIsSmaller) {
+  Steps steps;
+  steps.keep_apart();
+  steps.add({}, 5 * 16);
+  const int b = steps.add({}, 2 * 16);
+  steps.add({}, 5 * 16);
+  const int c = steps.add({b}, 4 * 16), d = steps.add({}, 6 * 16);
+  steps.give(c);
+  steps.give(d);
+  steps.plan();
+  EXPECT_EQ(steps.bytes(), 10 * kBytes);
+}
+
+struct Part {
+  std::int64_t begin, end;
+  int first_step, last_step;
+};
+
+// Slots and scratch.
+std::vector<Part> parts_of(const Plan& plan) {
+  std::vector<Part> parts;
+  const auto add = [&](std::int64_t offset, const Dim& bytes, int first_step, int last_step) {
+    parts.push_back({offset, offset + bytes.range(plan.bounds).hi, first_step, last_step});
+  };
+  for (const PlanSlot& slot : plan.slots)
+    if (slot.kind == SlotKind::arena) add(slot.offset, slot.bytes, slot.first_step, slot.last_step);
+  for (int i = 0; i < static_cast<int>(plan.steps.size()); ++i) {
+    const PlanStep& step = plan.steps[static_cast<std::size_t>(i)];
+    add(step.scratch_offset, step.scratch_bytes, i, i);
+  }
+  return parts;
+}
+
+TEST(MemoryPlan, OfAnyStepsKeepsApartWhatIsThereAtOnce) {
+  int least = 0, compared = 0;
+  constexpr int kPlans = 300;
+  for (std::uint32_t seed = 0; seed < kPlans; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](int count) { return static_cast<int>(random() % static_cast<std::uint32_t>(count)); };
+    Steps steps;
+    steps.keep_apart();
+    const int count = 2 + below(20);
+    int last = 0;
+    for (int i = 0; i < count; ++i) {
+      std::vector<int> operands;
+      for (int k = below(3); k > 0; --k) operands.push_back(std::max(0, last - below(5)));
+      last = steps.add(operands, 16 * (1 + below(8)));
+      if (below(3) == 0) steps.add_scratch(1 + below(3 * kBytes));
+      if (below(8) == 0) steps.give(last);
+    }
+    steps.plan();
+    const std::vector<Part> parts = parts_of(steps.planned());
+    std::int64_t most = 0, end = 0;
+    for (int step = 0; step <= count; ++step) {
+      std::int64_t there = 0;
+      for (const Part& part : parts)
+        if (part.first_step <= step && step <= part.last_step) there += (part.end - part.begin + 63) / 64 * 64;
+      most = std::max(most, there);
+    }
+    for (const Part& a : parts) {
+      end = std::max(end, a.end);
+      EXPECT_GE(a.begin, 0) << seed;
+      for (const Part& b : parts) {
+        if (&a == &b || a.first_step > b.last_step || b.first_step > a.last_step) continue;
+        if (a.begin == a.end || b.begin == b.end) continue;
+        EXPECT_TRUE(a.end <= b.begin || b.end <= a.begin) << seed;
+        ++compared;
+      }
+    }
+    EXPECT_LE(end, steps.bytes()) << seed;
+    EXPECT_GE(steps.bytes(), most) << seed;
+    least += steps.bytes() == most;
+  }
+  EXPECT_GT(compared, 10 * kPlans);
+  EXPECT_GT(least, kPlans * 9 / 10);
 }
 
 }  // namespace weft::memory_plan_test
