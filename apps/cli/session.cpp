@@ -146,9 +146,15 @@ OpenedModel open_model(const VerbCall& call, const ModelArgument& model, std::ve
   return opened;
 }
 
+void print_notes(const ModelRunner& runner, std::ostream& err) {
+  for (const std::string& note : runner.notes()) err << "weft: " << note << "\n";
+}
+
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {
   OpenedModel opened = open_model(call, model);
-  return std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry());
+  auto engine = std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry());
+  print_notes(engine->runner(), call.err);
+  return engine;
 }
 
 double log_sum_exp(std::span<const float> logits) {

@@ -57,6 +57,8 @@ std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDi
 // What a verb runs, in a Context as above; `watch`, if there is one, is told of its laps.
 OpenedModel open_model(const VerbCall& call, const ModelArgument& model,
                        std::vector<OptionDifference>* differences = nullptr, Stopwatch* watch = nullptr);
+// What options cost the model that was opened.
+void print_notes(const ModelRunner& runner, std::ostream& err);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
 
 // The three closing lines: prompt and generation rate, peak memory.

@@ -15,10 +15,24 @@
 namespace weft {
 namespace {
 
+// What is displayed of a graph, made once by the first function that has to be compiled: all those of a piece have one.
+class GraphText {
+ public:
+  const std::string& of(const Graph& graph) {
+    std::call_once(made_, [&] { text_ = display(graph); });
+    return text_;
+  }
+
+ private:
+  std::once_flag made_;
+  std::string text_;
+};
+
 // A function on its way.
 struct Made {
   const RowProgram* program;
   const Graph* graph = nullptr;  // that it was made from, where that is known
+  GraphText* graph_text = nullptr;
   std::vector<std::byte> object = {};
   std::shared_ptr<const LoadedCode> code = nullptr;
   std::string problem = {};
@@ -57,7 +71,7 @@ void make(Made& made, const Context& context) {
     made.object.assign(entry->payload().begin(), entry->payload().end());
   } else {
     made.object = compile_rows(*made.program, context.device.features, made.problem, context.options.debug_dump_path,
-                               made.graph == nullptr ? "" : display(*made.graph));
+                               made.graph == nullptr ? "" : made.graph_text->of(*made.graph));
   }
   if (!made.problem.empty()) return;
   try {
@@ -96,19 +110,21 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
                                       std::span<const Graph* const> graphs) {
   const std::lock_guard guard(lock_);
   std::map<std::string, Made> wanted;
+  std::map<const Graph*, GraphText> texts;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     std::string name = programs[i]->kernel_name();
-    if (entries_.count(name) == 0)
-      wanted.emplace(std::move(name), Made{.program = programs[i], .graph = graphs.empty() ? nullptr : graphs[i]});
+    if (entries_.count(name) != 0) continue;
+    const Graph* graph = graphs.empty() ? nullptr : graphs[i];
+    wanted.emplace(std::move(name), Made{.program = programs[i], .graph = graph, .graph_text = &texts[graph]});
   }
   std::vector<Made> made;
   for (auto& [name, one] : wanted) made.push_back(std::move(one));
-  std::vector<std::string> compilers;
-  if (device_rows_ != nullptr && !made.empty()) compilers = device_rows_->compilers(*context.cache);
+  if (device_rows_ != nullptr && !made.empty() && !image_compilers_)
+    image_compilers_ = device_rows_->compilers(*context.cache);
   context.threads->run(static_cast<std::int64_t>(made.size()), [&](std::int64_t i, int) {
     Made& one = made[static_cast<std::size_t>(i)];
     make(one, context);
-    if (one.problem.empty() && device_rows_ != nullptr) make_image(one, *device_rows_, compilers, context);
+    if (one.problem.empty() && device_rows_ != nullptr) make_image(one, *device_rows_, *image_compilers_, context);
   });
   for (const Made& one : made)
     if (!one.problem.empty()) return one.problem;
@@ -134,7 +150,10 @@ void GeneratedKernels::add(GeneratedObject object, std::shared_ptr<const LoadedC
   if (device_rows_ != nullptr && !object.image.empty()) {
     CHECK(context.stream_device != nullptr, "{} has code for a device, and there is none", name);
     try {
-      context.stream_device->load(object.image, symbol_of(object.function));
+      // Functions that are cut into other chunks have one image.
+      const std::string symbol = symbol_of(object.function);
+      if (!loaded_symbols_.contains(symbol)) context.stream_device->load(object.image, symbol);
+      loaded_symbols_.insert(symbol);
       kernel = launched_kernel(object.function, kCudaRowThreads, kernel);
     } catch (const DeviceError& error) {  // a driver that is older than the compiler; another one may come
       object.image.clear();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,7 +80,9 @@ class GeneratedKernels {
   std::shared_ptr<const DeviceRows> device_rows_;
   std::string host_reason_;  // why there are none; "" before anybody spoke of a device
   bool lacks_images_ = false;
-  std::map<std::string, std::string> without_image_;  // functions that the device has not, and why
+  std::map<std::string, std::string> without_image_;         // functions that the device has not, and why
+  std::set<std::string> loaded_symbols_;                     // whose image the device has
+  std::optional<std::vector<std::string>> image_compilers_;  // DeviceRows::compilers, asked when first needed
 };
 
 }  // namespace weft

@@ -31,12 +31,6 @@ bool writes(const Kernel& kernel, int operand) {
   return std::find(kernel.writes.begin(), kernel.writes.end(), operand) != kernel.writes.end();
 }
 
-// A kernel of a device reads vectors of 16 bytes; lower copies such views likewise.
-bool can_read(const Kernel& kernel, const Tensor& tensor) {
-  return !kernel.launches || !may_begin_anywhere(tensor.meta) ||
-         reinterpret_cast<std::uintptr_t>(tensor.data()) % kVectorBytes == 0;
-}
-
 TensorView view_without_address(const Meta& meta) {
   if (!meta.is_tensor()) return {};
   return Tensor{meta, Storage::view_of(nullptr, 0, nullptr), 0}.view();
@@ -109,7 +103,7 @@ std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> op
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].present()) continue;
     const Tensor& given = operands[i].tensor();
-    const bool is_read = can_read(*call.kernel, given);
+    const bool is_read = !begins_between_vectors(given, *call.kernel);  // lower copies others likewise
     if (call.written[i] < 0 && is_read) {
       set_address(inputs[i], given);
       continue;

@@ -24,7 +24,13 @@ ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& cont
     inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
 }
 
-void check_host_reads(const Context& context, const char* option) {
+std::string eager_option(const Options& options) {
+  if (options.enforce_eager) return "--enforce-eager";
+  if (options.optimization_level == 0) return "-O0";
+  return options.mode == "none" ? "-cc.mode=none" : "";
+}
+
+void check_host_reads(const Context& context, const std::string& option) {
   const cuda::StreamDevice* const device = context.stream_device.get();
   USER_CHECK(
       device == nullptr || device->facts().host_reads_memory,

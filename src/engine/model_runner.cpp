@@ -87,6 +87,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   const TracedGraph head = trace_graph(traced, "head", model_.head);
   traced_forward_ = forward.graph;
   traced_head_ = head.graph;
+  notes_ = weights_->costs_of_options(forward.params);
   if (options.evaluate_guards) {
     forward_guards_ = evaluate_guards(traced, forward, model_.forward);
     head_guards_ = evaluate_guards(traced, head, model_.head);
@@ -96,8 +97,8 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
   laps.lap("trace");
-  if (options.enforce_eager || options.optimization_level == 0 || options.mode == "none") {
-    check_host_reads(*context_, "--enforce-eager");
+  if (const std::string eager = eager_option(options); !eager.empty()) {
+    check_host_reads(*context_, eager);
     return;
   }
   if (tune_sizes(*traced_forward_, *context_, forward_ranges_)) laps.lap("tune");

@@ -41,6 +41,8 @@ class ModelRunner {
 
   const ModelFacts& facts() const { return facts_; }
   const Checkpoint& checkpoint() const { return checkpoint_; }
+  // Sentences about what options cost this model's weights (Weights::costs_of_options).
+  const std::vector<std::string>& notes() const { return notes_; }
   std::int64_t vocabulary_size() const { return facts_.config.vocab_size; }
   std::int64_t max_tokens() const { return max_tokens_; }
   // The most rows a step gives logits of: a row of logits is as large as many rows of the hidden state.
@@ -110,6 +112,7 @@ class ModelRunner {
   ModelFacts facts_;
   ModelDefinition model_;
   std::unique_ptr<Weights> weights_;
+  std::vector<std::string> notes_;
   cuda::StreamDevice* device_;  // null: the host's processor
   DeviceWeights device_weights_;
   std::int64_t max_tokens_ = 0;

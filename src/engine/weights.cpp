@@ -4,10 +4,9 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "engine/builders.h"
 #include "io/quantized_weight.h"
-#include "ir/meta_evaluator.h"
 #include "kernels/library_product.h"
-#include "nn/linear.h"
 #include "nn/rope.h"
 #include "tensor/convert.h"
 
@@ -33,26 +32,6 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
-// Types alone; keeps those of the call that came last.
-class LastCall : public MetaEvaluator {
- public:
-  using MetaEvaluator::MetaEvaluator;
-  Values evaluate(const Op& called, const Values& given, const Attributes& complete, bool maybe_inplace) override {
-    Values made = MetaEvaluator::evaluate(called, given, complete, maybe_inplace);
-    op = called.name;
-    operands = operand_metas(given);
-    attributes = complete;
-    results.clear();
-    for (const Value& value : made) results.push_back(value.meta());
-    return made;
-  }
-
-  std::string op;
-  std::vector<std::optional<Meta>> operands;
-  std::vector<Meta> results;
-  Attributes attributes;
-};
-
 }  // namespace
 
 Weights::Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts)
@@ -69,25 +48,47 @@ const QuantizationConfig* Weights::quantization(const std::vector<std::string>& 
 
 bool Weights::is_on_gpu() const { return context_.device.id.type != DeviceType::cpu; }
 
-// Whether some kernel of the device takes the product of the linear layer over codes, which is its last call, whatever
-// the count of its rows. What the host would compute in its place does not count.
-bool Weights::multiplies_codes(const std::vector<std::string>& keys) const {
+CodeProduct Weights::product_over_codes(const std::vector<std::string>& keys) const {
   const QuantizationConfig& config = *facts_.config.quantization;
-  LastCall layer(context_.ops);
   const Meta codes = plain_meta({quantized_names(config, keys[0]).codes}, WeightRole::codes);
-  nn::linear_over_codes(Value::of_meta(layer, Meta::tensor(facts_.dtype, {tokens_symbol(), codes.shape[1]})), keys,
-                        config, facts_.scales_by_group, [&](const char*, const auto& of, WeightRole role) {
-                          return Value::of_meta(layer, meta(of, role));
-                        });
-  for (const Candidate& candidate :
-       list_candidates(context_.kernels, context_.priorities, layer.op, context_.options.batch_invariant)) {
-    if (candidate.provider == "native" || candidate.provider == "reference") return false;
-    const Kernel* const kernel = candidate.kernel;
-    if (kernel != nullptr && kernel->launches &&
-        kernel->supports({layer.operands, layer.results, layer.attributes, kernel->rows}))
-      return true;
+  return code_product(context_.ops, facts_, keys, codes.shape[1],
+                      [&](const auto& of, WeightRole role) { return meta(of, role); });
+}
+
+bool Weights::multiplies_codes(const std::vector<std::string>& keys) const {
+  return is_multiplied(product_over_codes(keys), context_);
+}
+
+std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam>& params) const {
+  struct Cost {
+    std::string first;
+    std::size_t weights = 0;
+    std::int64_t bytes = 0, bytes_of_codes = 0;
+  };
+  std::map<std::string, Cost> costs;  // by option
+  for (const auto& [name, keys, role] : params) {
+    const bool is_made_numbers = role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]);
+    if (!is_made_numbers || quantization(keys) != nullptr) continue;
+    std::string option = options_against(product_over_codes(keys), context_);
+    // Of merged ones the GPU may have no product, where it has one of each by itself.
+    if (option.empty()) option = options_against(product_over_codes({keys[0]}), context_);
+    if (option.empty()) continue;
+    Cost& cost = costs[option];
+    if (cost.weights == 0) cost.first = keys[0];
+    cost.weights += keys.size();
+    cost.bytes += plain_meta(keys, role).bytes().number();
+    for (const std::string& key : keys)
+      cost.bytes_of_codes +=
+          plain_meta({quantized_names(*facts_.config.quantization, key).codes}, WeightRole::codes).bytes().number();
   }
-  return false;
+  std::vector<std::string> sentences;
+  for (const auto& [option, cost] : costs)
+    sentences.push_back(
+        fmt::format("{} leaves {} without a kernel that multiplies the codes of {} weights, {} the "
+                    "first: they are loaded as {}, {} bytes in place of {}",
+                    option, device_text(context_.device.id), cost.weights, cost.first, dtype_text(facts_.dtype),
+                    cost.bytes, cost.bytes_of_codes));
+  return sentences;
 }
 
 bool Weights::can_merge(const std::vector<std::string>& keys) const {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "compiler/context.h"
-#include "io/checkpoint.h"
-#include "nn/builder.h"
+#include "engine/code_products.h"
 
 namespace weft {
+
+struct TracedParam;
 
 class Weights {
  public:
@@ -32,6 +32,9 @@ class Weights {
   // As Builder has them. On a GPU linear layers are over codes only where it has a kernel for their product.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys) const;
+  // One sentence for each option that leaves a GPU no kernel for codes of these params, which are numbers for that:
+  // which they are and how many bytes they take. Empty where the device, and not an option, decides.
+  std::vector<std::string> costs_of_options(const std::vector<TracedParam>& params) const;
   bool has(const std::string& key) const { return checkpoint_.find(key) != nullptr; }
   // f32[positions, rotary_dim].
   const Tensor& rotary_table();
@@ -45,6 +48,7 @@ class Weights {
   Tensor stored(const std::string& key, WeightRole role) const;
   void drop_pages(const std::string& key) const;
   bool is_on_gpu() const;
+  CodeProduct product_over_codes(const std::vector<std::string>& keys) const;
   bool multiplies_codes(const std::vector<std::string>& keys) const;
   Meta block_scale_meta(const std::vector<std::string>& keys) const;
   Tensor block_scales(const std::vector<std::string>& keys);

@@ -100,6 +100,9 @@ struct Kernel {
   CaptureClass capture = CaptureClass::always;
   // `run` gives its work to the call's queue, where there is one, and has it done later. The host runs the others.
   bool launches = false;
+  // What the places of plain tensors that it reads must be multiples of, in bytes, wherever `run` is done. Views that
+  // begin elsewhere are copied for it (passes/vector_places.h). 1: it reads them where they lie.
+  int vector_bytes = 1;
   // Upper bound of the scratch one call needs, as a function of its metas (symbolic); nothing needed when empty.
   std::function<Dim(const KernelRequest&)> scratch_bytes;
   std::function<void(const KernelCall&)> run;

@@ -104,7 +104,7 @@ const TunedCall* Candidate::tuned_for(const KernelRequest& request) const {
 
 const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
                         std::vector<Refusal>* refused, const std::function<bool(const KernelRequest&)>& is_generated,
-                        const KernelRequest* as_launched) {
+                        const RequestAsRead& as_read) {
   for (const Candidate& candidate : candidates) {
     const Kernel* kernel = candidate.kernel;
     if (candidate.tuned != nullptr && candidate.tuned_for(request) == nullptr) continue;
@@ -121,9 +121,7 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
       refuse(verdict.reason());
     } else if (request.range.lo < kernel->rows.lo || request.range.hi > kernel->rows.hi) {
       refuse(rows_reason(kernel->rows, request.range));
-    } else if (const Verdict verdict =
-                   kernel->supports(as_launched != nullptr && kernel->launches ? *as_launched : request);
-               !verdict) {
+    } else if (const Verdict verdict = kernel->supports(as_read ? as_read(*kernel) : request); !verdict) {
       refuse(verdict.reason());
     } else if (candidate.is_default && is_generated && kernel->yields(request) && is_generated(request)) {
       refuse(kYields);
@@ -135,16 +133,15 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
   return candidates.back();
 }
 
-Choice KernelSelector::select(const std::string& op, const KernelRequest& request, const KernelRequest* as_launched) {
+Choice KernelSelector::select(const std::string& op, const KernelRequest& request, const RequestAsRead& as_read) {
   const auto [candidates, is_new] = candidates_.try_emplace(op);
   if (is_new) candidates->second = list_candidates(registry_, priorities_, op, batch_invariant_);
   Choice choice;
   const auto is_generated = [&](const KernelRequest& call) {
     return is_generated_(op, call) != GeneratedExtent::nothing;
   };
-  const Candidate& chosen = is_generated_
-                                ? choose(candidates->second, request, &choice.refused, is_generated, as_launched)
-                                : choose(candidates->second, request, &choice.refused, {}, as_launched);
+  const Candidate& chosen = is_generated_ ? choose(candidates->second, request, &choice.refused, is_generated, as_read)
+                                          : choose(candidates->second, request, &choice.refused, {}, as_read);
   choice.provider = chosen.provider;
   choice.kernel = chosen.kernel;
   const TunedCall* tuned = chosen.tuned_for(request);

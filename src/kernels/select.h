@@ -80,13 +80,16 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
 enum class GeneratedExtent : std::uint8_t { nothing, parts, whole };
 using GeneratedCheck = std::function<GeneratedExtent(const std::string& op, const KernelRequest& request)>;
 
+// A call as this kernel reads it: after the copies that are made for it alone.
+using RequestAsRead = std::function<KernelRequest(const Kernel&)>;
+
 // The first candidate that supports the call, and does not yield it to code that `is_generated` says there is. Those
-// before it go to `refused`, if given, with their reasons. `as_launched`, if given, is what kernels of a device are
-// asked for in its place: the call after copies that are made for them.
+// before it go to `refused`, if given, with their reasons. A kernel is asked for what `as_read`, if given, makes of the
+// request for it.
 const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
                         std::vector<Refusal>* refused = nullptr,
                         const std::function<bool(const KernelRequest&)>& is_generated = {},
-                        const KernelRequest* as_launched = nullptr);
+                        const RequestAsRead& as_read = {});
 
 // Chooses for many calls; what may run an op is listed once. The registry and the PriorityLists must outlive it
 // unchanged.
@@ -99,7 +102,7 @@ class KernelSelector {
         priorities_(priorities),
         batch_invariant_(batch_invariant),
         is_generated_(std::move(is_generated)) {}
-  Choice select(const std::string& op, const KernelRequest& request, const KernelRequest* as_launched = nullptr);
+  Choice select(const std::string& op, const KernelRequest& request, const RequestAsRead& as_read = {});
 
  private:
   const KernelRegistry& registry_;

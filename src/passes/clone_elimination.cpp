@@ -55,16 +55,17 @@ bool is_returned(GraphValue* value) {
   return std::any_of(all.begin(), all.end(), [](const GraphValue* alias) { return is_result(*alias); });
 }
 
-// The launched kernel that reads the copy of a view, or what a kernel wrote over it, and could not read the view
-// itself; "" for none.
-std::string reader_of_vectors(Node* clone, const KernelRegistry& kernels) {
-  if (!may_begin_between_vectors(*clone->operands[0])) return "";
+// "the vectors of 16 bytes that <kernel> reads": of the kernel that reads the copy of a view, or what a kernel wrote
+// over it, and could not read the view itself; "" for none.
+std::string vectors_around(Node* clone, const KernelRegistry& kernels) {
   std::vector<GraphValue*> there{clone->result()};
   for (std::size_t i = 0; i < there.size(); ++i)
     for (const GraphValue* alias : aliases(there[i]))
       for (const Use& use : alias->uses) {
         const Kernel* kernel = kernels.find(use.node->name, use.node->provider);
-        if (kernel != nullptr && kernel->launches) return use.node->name + "@" + use.node->provider;
+        if (kernel != nullptr && may_begin_between_vectors(*clone->operands[0], *kernel))
+          return fmt::format("the vectors of {} bytes that {}@{} reads", kernel->vector_bytes, use.node->name,
+                             use.node->provider);
         if (use.node->op == nullptr || !writes_operand(use)) continue;
         for (const Donation& donation : use.node->op->donates)
           if (donation.argument == static_cast<int>(use.operand))
@@ -78,8 +79,8 @@ std::string reason_to_keep(Node* clone, const Positions& positions, const Kernel
   GraphValue* original = clone->operands[0];
   GraphValue* copy = clone->result();
   if (!(original->meta == copy->meta)) return "it changes the layout";
-  if (const std::string reader = reader_of_vectors(clone, kernels); !reader.empty())
-    return fmt::format("%{} begins between the vectors of 16 bytes that {} reads", original->name, reader);
+  if (const std::string vectors = vectors_around(clone, kernels); !vectors.empty())
+    return fmt::format("%{} begins between {}", original->name, vectors);
   GraphValue* root = storage_root(original);
   const bool foreign = home_of(original)->producer == nullptr && !home_of(original)->donated;
   // Another copy of the same value may have gone already, and its writer now writes over the original.

@@ -8,8 +8,8 @@
 // stays until pieces are compiled, and so does a primitive. `reference` does the same with reference kernels alone. A
 // primitive of a meaning that `native` put there is native itself where a function can be generated for it, unless the
 // user named who computes it: so the meaning becomes one function. A kernel that writes over arguments gets clones of
-// them; clone_elimination removes those that nobody needs. A kernel that is launched gets clones of what may lie where
-// it could not read it (passes/vector_places.h).
+// them; clone_elimination removes those that nobody needs. A kernel that reads vectors gets clones of what may lie
+// between them (passes/vector_places.h).
 
 #include "passes/lower.h"
 
@@ -91,8 +91,8 @@ class Lowering {
     if (kernel == nullptr) return;
     node->writes = kernel->writes;
     for (int index : kernel->writes) insert_clone(node, static_cast<std::size_t>(index));
-    for (std::size_t i = 0; kernel->launches && i < node->operands.size(); ++i)
-      if (node->operands[i] != nullptr && may_begin_between_vectors(*node->operands[i])) insert_clone(node, i);
+    for (std::size_t i = 0; i < node->operands.size(); ++i)
+      if (is_odd(node->operands[i], *kernel)) insert_clone(node, i);
   }
 
   // Such a meaning need not be written out before pieces are compiled: equal ones then do it once.
@@ -111,16 +111,21 @@ class Lowering {
         context_.priorities.user().count(node.name) == 0)
       return {.provider = meant_by, .reason = "a part of what native computes"};
     const RequestOf request(node);
-    const auto is_odd = [](const GraphValue* operand) {
-      return operand != nullptr && may_begin_between_vectors(*operand);
+    std::optional<RequestOf> copied;
+    const auto as_read = [&](const Kernel& kernel) {
+      copied.reset();
+      for (std::size_t i = 0; i < node.operands.size(); ++i) {
+        if (!is_odd(node.operands[i], kernel)) continue;
+        if (!copied) copied = request;
+        copied->operands[i]->strides.clear();  // a copy is contiguous
+      }
+      return (copied ? *copied : request).with(node, context_.range);
     };
-    if (std::none_of(node.operands.begin(), node.operands.end(), is_odd))
-      return selector_.select(node.name, request.with(node, context_.range));
-    RequestOf as_launched = request;
-    for (std::size_t i = 0; i < node.operands.size(); ++i)
-      if (is_odd(node.operands[i])) as_launched.operands[i]->strides.clear();  // a copy is contiguous
-    const KernelRequest launched = as_launched.with(node, context_.range);
-    return selector_.select(node.name, request.with(node, context_.range), &launched);
+    return selector_.select(node.name, request.with(node, context_.range), as_read);
+  }
+
+  static bool is_odd(const GraphValue* operand, const Kernel& kernel) {
+    return operand != nullptr && may_begin_between_vectors(*operand, kernel);
   }
 
   void insert_clone(Node* node, std::size_t index) {

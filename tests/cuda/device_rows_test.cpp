@@ -18,6 +18,7 @@
 #include "ir/parse.h"
 #include "runtime/cuda/stream_device.h"
 #include "runtime/replay.h"
+#include "tests/base/failing_file_system.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/cuda/ptx_images.h"
 #include "tests/small_layer.h"
@@ -281,6 +282,88 @@ TEST_F(RowsOfTheHost, RunInTheStreamsOrderWhereNothingExecutesPtx) {
   EXPECT_EQ(plain.run(2), on_host.run(2));
   EXPECT_EQ(functions_of(plain).reason, "a fake device executes no PTX");
   EXPECT_EQ(functions_of(plain).code, "");
+}
+
+// What a driver for CUDA `driver_version` makes of functions, for which there are images of this PTX; each function
+// comes twice, as tuning cuts rows into other chunks. `reads` counts the images that it read.
+std::shared_ptr<Context> with_images(const Layer& from, const std::string& version, int driver_version, int& reads) {
+  auto context = context_of("fake-cuda");
+  const auto read = [&reads](std::span<const std::byte> image) {
+    ++reads;
+    return kernels_of_ptx(image);
+  };
+  put_on_fake_cuda(*context, {.driver_version = driver_version, .read_image = read}, kNoNvrtc);
+  for (const Kernel* kernel : generated_kernels(from.plan(), from.context())) {
+    const GeneratedObject& object = from.context().generated->object(kernel->op);
+    const std::string image =
+        fmt::format(".version {}\n.target sm_90\n.address_size 64\n.visible .entry {}()\n{{\n ret;\n}}\n", version,
+                    symbol_of(object.function));
+    GeneratedFunction function = object.function;
+    for (const char* chunks : {"", ".chunks3"}) {
+      function.name = object.function.name + chunks;
+      context->generated->load(function, object.code, std::as_bytes(std::span(image)), *context);
+    }
+  }
+  return context;
+}
+
+TEST_F(RowsOfTheHost, ShareAnImageWithThoseCutIntoOtherChunks) {
+  const Layer layer(device_context(1, kNoNvrtc));
+  int reads = 0;
+  const auto context = with_images(layer, "8.4", 12040, reads);
+  const auto kernels = generated_kernels(layer.plan(), layer.context());
+  EXPECT_GE(kernels.size(), 3u);
+  EXPECT_EQ(reads, static_cast<int>(kernels.size()));
+  EXPECT_EQ(context->generated->device_functions()->launched, 2 * kernels.size());
+  for (const Kernel* kernel : kernels)
+    for (const char* chunks : {"", ".chunks3"})
+      EXPECT_TRUE(context->generated->find(kernel->op + chunks)->launches) << kernel->op << chunks;
+}
+
+TEST_F(RowsOfTheHost, AreLeftWithItByADriverThatIsOlderThanTheirPtx) {
+  const Layer layer(device_context(1, kNoNvrtc));
+  int reads = 0;
+  const auto context = with_images(layer, "8.5", 12040, reads);
+  const DeviceFunctions said = context->generated->device_functions().value();
+  EXPECT_EQ(said.launched, 0u);
+  ASSERT_EQ(said.on_host.size(), said.functions);
+  for (const auto& [function, reason] : said.on_host) {
+    EXPECT_FALSE(context->generated->find(function)->launches);
+    for (const char* words : {"[fake-cuda:0] cuModuleLoadData: CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+                              "given PTX 8.5 for sm_90, the device is sm_90, its driver for CUDA 12.4"})
+      EXPECT_NE(reason.find(words), std::string::npos) << reason;
+  }
+  EXPECT_TRUE(context->generated->lacks_images()) << "a newer driver may take them";
+}
+
+class CountsListings : public FailingFileSystem {
+ public:
+  CountsListings() : FailingFileSystem(0, 0) {}
+  int list(const std::string& path, std::vector<std::string>& names) const override {
+    ++listings;
+    return FailingFileSystem::list(path, names);
+  }
+  mutable int listings = 0;
+};
+
+// What compilers left in the cache is asked of all of its entries.
+TEST_F(RowsOfTheHost, LookForImagesOfOthersInTheCacheOnce) {
+  const TemporaryFolder folder;
+  const CountsListings files;
+  auto context = device_context(1, kNoNvrtc);
+  context->cache = std::make_unique<CompileCache>(CompileCacheSettings{.root = folder / "cache"}, files);
+  const Layer first(context);
+  const int listings = files.listings;
+  EXPECT_GT(listings, 0);
+  const std::size_t functions = context->generated->size();
+  const Layer second(context, R"(
+graph other(%x: f32[s0, 128]) stage=traced {
+  %c, %f = per_token_group_quant_int8(%x, group_size=32)
+  return %c, %f
+}
+)");
+  EXPECT_GT(context->generated->size(), functions);
+  EXPECT_EQ(files.listings, listings);
 }
 
 // What a device says to an image.

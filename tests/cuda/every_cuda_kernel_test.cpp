@@ -2,6 +2,8 @@
 // sums free: on the op's samples, on rows of more columns than a block takes at once, and on the calls that vLLM
 // recorded.
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
 #include <set>
 
@@ -9,6 +11,7 @@
 
 #include "base/error.h"
 #include "compiler/sample_call.h"
+#include "passes/vector_places.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/cuda/recorded_calls.h"
 #include "tests/thrown_message.h"
@@ -151,6 +154,34 @@ TEST(EveryCudaKernel, NamesWhatIsMisaligned) {
   EXPECT_NE(refusal([](auto&, auto& to) { to[0].data += 4; }).find("the result must lie"), std::string::npos);
   EXPECT_NE(refusal([](auto&, auto& to) { to[1].data += 4; }).find("the sum of x and x_residual must lie"),
             std::string::npos);
+}
+
+// The same numbers, so many bytes or an element behind a place where every vector begins.
+Tensor moved_by(const Tensor& tensor, std::int64_t bytes) {
+  if (!tensor.defined() || !may_begin_anywhere(tensor.meta)) return tensor;
+  bytes = std::max<std::int64_t>(bytes, dtype_info(tensor.meta.dtype).block_bytes);
+  const std::int64_t whole = tensor.storage->bytes() - tensor.byte_offset;
+  Tensor moved{.meta = tensor.meta, .storage = Storage::allocate(whole + bytes), .byte_offset = bytes};
+  std::memcpy(moved.data(), tensor.data(), static_cast<std::size_t>(whole));
+  return moved;
+}
+
+// Nothing is copied for the kernel.
+TEST(EveryCudaKernel, ReadsNoWiderVectorsThanItSays) {
+  const auto context = cuda_context();
+  for (const std::string& op : ops_of_cuda(*context)) {
+    const Kernel& kernel = context->kernel_for(op, "cuda");
+    int taken = 0;
+    for (const SampleCall& call : sample_calls(context->ops.at(op))) {
+      if (!supports_of_cuda(*context, op, call.operands, call.attributes)) continue;
+      SCOPED_TRACE(op + " " + call.text);
+      std::vector<Tensor> operands;
+      for (const Tensor& operand : call.operands) operands.push_back(moved_by(operand, kernel.vector_bytes));
+      EXPECT_NO_THROW(by_cuda(*context, op, operands, call.attributes));
+      ++taken;
+    }
+    EXPECT_GT(taken, 0) << op;
+  }
 }
 
 TEST(EveryCudaKernel, GivesWhatVllmRecorded) { EXPECT_GE(expect_recorded_calls(*cuda_context()), 280); }

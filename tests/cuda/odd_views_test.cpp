@@ -114,6 +114,30 @@ TEST_F(OddViews, AreCopiedWhereTheyMustBeAndSayWhy) {
   EXPECT_TRUE(kept_clones(norm(1)).empty()) << "the host reads it";
 }
 
+// A kernel that reads less at once needs fewer copies: pairs of f32 here, of the heads that are rotated.
+TEST_F(OddViews, AreCopiedForWhatTheKernelReadsAtOnceAlone) {
+  const auto rotation = [](int start) {
+    return fmt::format(R"(
+graph g(%x: f32[s0, 128], param %w: f32[768], param %table: f32[8, 16], param %positions: i64[3]) stage=traced {{
+  %flat = slice(%w, dim=0, start={}, end={})
+  %q = reshape(%flat, shape=[3, 128])
+  %last = slice(%w, dim=0, start=512, end=704)
+  %k = reshape(%last, shape=[3, 64])
+  %q1, %k1 = rotary_embedding(%positions, %q, %k, %table, head_size=16, rotary_dim=16)
+  return %q1, %k1, %x
+}}
+)",
+                       start, start + 384);
+  };
+  context_->priorities.set("rotary_embedding", {"cuda"});
+  for (const int start : {0, 2, 4, 6}) EXPECT_TRUE(kept_clones(rotation(start)).empty()) << start;
+  for (const int start : {1, 3}) {
+    const auto kept = kept_clones(rotation(start));
+    ASSERT_EQ(kept.size(), 1u) << start;
+    EXPECT_EQ(kept[0].second, "%q begins between the vectors of 8 bytes that rotary_embedding@cuda reads");
+  }
+}
+
 TEST_F(OddViews, AreCopiedWhereNothingIsCompiled) {
   const std::string wanted = eager(norm(0), 0);
   for (const int start : {1, 3, 4}) EXPECT_EQ(eager(norm(start), start), wanted) << start;

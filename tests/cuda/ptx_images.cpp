@@ -23,7 +23,9 @@ cuda::FakeImage kernels_of_ptx(std::span<const std::byte> image) {
   std::string text(reinterpret_cast<const char*>(image.data()), image.size());
   text.resize(text.find('\0') == std::string::npos ? text.size() : text.find('\0'));
   const auto interpreter = std::make_shared<ptx::Interpreter>(std::move(text), "the image");
-  cuda::FakeImage read{.architecture = interpreter->architecture()};
+  cuda::FakeImage read{.architecture = interpreter->architecture(),
+                       .suffix = interpreter->module().architecture_suffix(),
+                       .ptx_version = interpreter->module().version()};
   for (const std::string& name : interpreter->kernels())
     read.kernels.push_back(
         {.name = name,

@@ -176,6 +176,30 @@ TEST_F(FakeDeviceCodes, AreNumbersWhereTheGpuHasNoProductForTheirScales) {
   }
 }
 
+// Where an option, and not the GPU, leaves no kernel for codes.
+TEST_F(FakeDeviceCodes, AreSaidToBeNumbersWhereAnOptionMakesThem) {
+  const std::string path = quantized(NumberFormat::fp8_per_token, "tokens");
+  const auto notes = [&](int capability, const Settings& settings) {
+    return engine(path, capability, settings)->runner().notes();
+  };
+  const std::int64_t codes = 2 * (256 * (256 + 128 + 128) + 256 * 256 + 3 * 256 * 384);
+  const auto note = [&](const std::string& option) {
+    return std::vector{fmt::format(
+        "{} leaves fake-cuda:0 without a kernel that multiplies the codes of 14 weights, "
+        "model.layers.0.self_attn.q_proj.weight the first: they are loaded as bf16, {} bytes in place of {}",
+        option, 2 * codes, codes)};
+  };
+  const std::vector<std::string> none;
+  const Settings invariant{{"batch-invariant", ""}}, native{{"ir-op-priority.linear_scaled", "native"}};
+  EXPECT_EQ(notes(90, {}), none);
+  EXPECT_EQ(notes(90, invariant), note("--batch-invariant"));
+  EXPECT_EQ(notes(90, native), note("--ir-op-priority.linear_scaled=native"));
+  EXPECT_EQ(notes(90, {invariant[0], native[0]}), note("--batch-invariant and --ir-op-priority.linear_scaled=native"));
+  EXPECT_EQ(notes(80, invariant), none) << "the GPU has no such product";
+  EXPECT_EQ(notes(90, {invariant[0], {"activation-precision", "exact"}}), none) << "numbers were asked for";
+  EXPECT_EQ(engine_on_host(path, invariant)->runner().notes(), none);
+}
+
 TEST_F(FakeDeviceCodes, AreRefusedByNameWhereTheGpuHasNoProductOfThem) {
   const auto context = context_of({}, "fake-cuda");
   EXPECT_EQ(context->kernels.refusal("linear_fp8_block", "cublaslt"), "");

@@ -53,9 +53,15 @@ TEST(HiddenMemory, IsNotForKernelsOfTheHost) {
   EXPECT_NE(of_host.find("rms_norm@cpu, a kernel of the host, which cannot read the device's memory"),
             std::string::npos)
       << of_host;
-  const std::string eager = message({"enforce-eager", "true"});
-  EXPECT_NE(eager.find("[--enforce-eager] runs ops one by one on the host, which cannot read"), std::string::npos)
-      << eager;
+  const std::pair<std::pair<std::string, std::string>, std::string> eager[] = {
+      {{"enforce-eager", "true"}, "[--enforce-eager]"},
+      {{"optimization-level", "0"}, "[-O0]"},
+      {{"cc.mode", "none"}, "[-cc.mode=none]"},
+      {{"compile-to", "lowered"}, "[--compile-to]"}};
+  for (const auto& [setting, option] : eager) {
+    const std::string said = message(setting);
+    EXPECT_EQ(said.find(option + " runs ops one by one on the host, which cannot read"), 0u) << said;
+  }
 }
 
 TEST(HiddenMemoryDeathTest, EndsWhoeverReachesForIt) {

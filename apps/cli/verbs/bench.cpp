@@ -91,6 +91,7 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
     call.options.threads = threads[i];
     const auto [context, checkpoint] = open_model(call, arguments.model);
     ModelRunner runner(context, checkpoint, make_model_registry());
+    if (i == 0) print_notes(runner, call.err);
     const BenchModel model = describe_model(runner, *context);
     for (const BenchTest& test : tests) check_bench_test(runner, test);
     USER_CHECK(!arguments.breakdown || runner.forward_plan() != nullptr,

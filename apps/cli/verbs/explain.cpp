@@ -53,6 +53,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   Stopwatch& watch = call.watch;
   auto [context, checkpoint] = open_model(call, arguments.model, &explanation.differences, &watch);
   ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
+  print_notes(runner, call.err);
   if (!arguments.why_not.empty()) {
     USER_CHECK(runner.traced_forward() != nullptr, "[--why-not] there is no graph");
     say_why_not(arguments, *context, runner, call);

@@ -30,6 +30,7 @@ KERNELS(cublaslt, linear) {
                 .supports = supports,
                 .batch_invariant = false,
                 .launches = true,
+                .vector_bytes = kVectorBytes,
                 .run = run,
                 .note = "cublasLtMatmul in f32; on fake-cuda the host in its place"});
 }

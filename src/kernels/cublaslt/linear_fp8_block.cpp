@@ -81,6 +81,7 @@ KERNELS(cublaslt, linear_fp8_block) {
        .supports = supports,
        .batch_invariant = false,
        .launches = true,
+       .vector_bytes = kVectorBytes,
        .scratch_bytes = scratch_bytes,
        .run = run,
        .note = "cublasLtMatmul of fp8 codes in blocks of 128 x 128; on fake-cuda the host in its place"});

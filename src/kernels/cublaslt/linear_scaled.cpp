@@ -61,6 +61,7 @@ KERNELS(cublaslt, linear_scaled) {
            },
        .batch_invariant = false,
        .launches = true,
+       .vector_bytes = kVectorBytes,
        .run = run,
        .note = "cublasLtMatmul of fp8 codes, scaled as a whole or by rows; on fake-cuda the host in its place"});
 }

@@ -131,6 +131,7 @@ KERNELS(cuda, attention) {
                 .provider = "cuda",
                 .supported = weft::cuda::supported,
                 .supports = weft::cuda::supports,
+                .vector_bytes = 8,  // pairs of f32
                 .scratch_bytes = weft::cuda::scratch_bytes,
                 .run = weft::cuda::run,
                 .note = "a block 4 to 32 rows of a KV head; long sequences shared among blocks"});

@@ -89,6 +89,7 @@ KERNELS(cuda, gather_rows) {
                   .provider = "cuda",
                   .supported = supported,
                   .supports = [&op](const weft::KernelRequest& request) { return supports(op, request); },
+                  .vector_bytes = 16,
                   .run = [&op](const weft::KernelCall& call) { run(op, call); },
                   .note = "a thread 16 bytes"});
 }

@@ -170,6 +170,7 @@ KERNELS(cuda, head_rotation) {
                   .supported = supported,
                   .supports = [&op](const weft::KernelRequest& request) { return supports(op, request); },
                   .writes = writes,
+                  .vector_bytes = 8,  // pairs of f32
                   .run = [&op](const weft::KernelCall& call) { run(op, call); },
                   .note = "a warp a head, two columns a lane"});
   }

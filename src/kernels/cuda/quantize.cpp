@@ -46,6 +46,7 @@ KERNELS(cuda, quantize) {
                   .provider = "cuda",
                   .supported = supported,
                   .supports = supports,
+                  .vector_bytes = 16,
                   .run = run,
                   .note = "sub-warps of 2, 4 or 8 lanes a group, 16 elements a lane"});
 }

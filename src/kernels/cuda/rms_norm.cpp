@@ -133,6 +133,7 @@ KERNELS(cuda, rms_norm) {
                     .provider = "cuda",
                     .supported = supported,
                     .supports = [norm](const weft::KernelRequest& request) { return supports(norm, request); },
+                    .vector_bytes = 16,
                     .run = [norm](const weft::KernelCall& call) { run(norm, call); },
                     .note = "a block of 256 threads a row"});
     }

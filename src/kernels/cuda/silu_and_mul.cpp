@@ -91,6 +91,7 @@ KERNELS(cuda, silu_and_mul) {
                   .provider = "cuda",
                   .supported = supported,
                   .supports = [tail = row.tail](const weft::KernelRequest& request) { return supports(tail, request); },
+                  .vector_bytes = 16,
                   .run = [tail = row.tail](const weft::KernelCall& call) { run(tail, call); },
                   .note = "16 bytes of gates and 16 of the other half a thread"});
 }

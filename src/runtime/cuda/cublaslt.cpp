@@ -38,10 +38,6 @@ std::int32_t type_of(DType dtype) {
 // Of a driver: 12040 is CUDA 12.4.
 int major_of(int driver_version) { return driver_version / 1000; }
 
-std::string driver_text(int driver_version) {
-  return fmt::format("{}.{}", major_of(driver_version), driver_version % 1000 / 10);
-}
-
 // Of blocks, the library takes whole steps of rows alone.
 bool is_made_up(const LibraryProduct& product) {
   return product.scales == ProductScales::blocks && product.rows % kScaleStep != 0;
@@ -80,7 +76,7 @@ std::optional<CublasltLibrary> open_cublaslt(const FindSymbol& find, const std::
       driver_version == 0 || library.version / 10000 <= static_cast<std::size_t>(major_of(driver_version));
   if (problem.empty() && !fits)
     problem = fmt::format("{} is version {}, and the driver is for CUDA {}", place, version_of(library.version),
-                          driver_text(driver_version));
+                          cuda_version_text(driver_version));
   if (!problem.empty()) return std::nullopt;
   return library;
 }

@@ -17,6 +17,8 @@ bool breaks_device(Status status) {
   return std::find(std::begin(kFaults), std::end(kFaults), static_cast<int>(status)) != std::end(kFaults);
 }
 
+std::string cuda_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
 Driver::Driver(DeviceType type, std::unique_ptr<DriverCalls> calls) : type_(type), calls_(std::move(calls)) {
   int count = 0;
   check(calls_->count_devices(count), "cuDeviceGetCount", 0);

@@ -60,6 +60,9 @@ template <class T>
 concept KernelArguments =
     std::is_trivially_copyable_v<T> && !std::is_convertible_v<const T&, std::span<const std::byte>>;
 
+// "12.4" of 12040.
+std::string cuda_version_text(int version);
+
 class Driver {
  public:
   // `type`: cuda or fake_cuda, for messages. DeviceError when its devices cannot be asked about.

@@ -24,6 +24,7 @@ enum class Status : int {
   invalid_context = 201,  // of a device that is not current
   no_binary_for_gpu = 209,
   invalid_ptx = 218,
+  unsupported_ptx_version = 222,
   invalid_handle = 400,
   illegal_state = 401,
   not_found = 500,
@@ -49,7 +50,7 @@ bool breaks_device(Status status);
 struct DeviceFacts {
   std::string name;
   int compute_capability = 0;  // 90 for 9.0
-  int driver_version = 0;      // of the CUDA that its driver is for: 12040 for 12.4; 0 for a fake device
+  int driver_version = 0;      // of the CUDA that its driver is for: 12040 for 12.4; 0 where there is none
   int multiprocessors = 0;
   int threads_per_block = 0;          // at most
   std::int64_t shared_bytes = 0;      // of a block, at most

@@ -272,8 +272,6 @@ Status LibraryCalls::count_graph_memory(int device, std::size_t& bytes) {
   return status;
 }
 
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
-
 // All that must be there; the first that is missing in `problem`.
 DriverFunctions find_functions(const FindSymbol& find, std::string& problem) {
   DriverFunctions driver;
@@ -296,7 +294,7 @@ std::unique_ptr<Driver> open_cuda(const FindSymbol& find, std::string& problem) 
   if (driver.cuDriverGetVersion != nullptr && driver.cuDriverGetVersion(&version) == Status::success &&
       version < kLeastDriverVersion) {
     problem = fmt::format("the CUDA driver must be for CUDA {} or newer, but is for {}",
-                          version_text(kLeastDriverVersion), version_text(version));
+                          cuda_version_text(kLeastDriverVersion), cuda_version_text(version));
     return nullptr;
   }
   problem = missing;

@@ -1,9 +1,34 @@
 // What is queued on streams, but for events: memory, kernels and captured graphs.
 
+#include <algorithm>
+
+#include <fmt/core.h>
+
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/driver_objects.h"
 
 namespace weft::cuda {
+namespace {
+
+bool is_about_image(Status status) {
+  return status == Status::invalid_image || status == Status::no_binary_for_gpu || status == Status::invalid_ptx ||
+         status == Status::unsupported_ptx_version;
+}
+
+// "PTX 8.5 for sm_90a", as its first directives say; "no PTX" of all else.
+std::string image_text(std::span<const std::byte> image) {
+  constexpr std::size_t kFront = 4096;  // of comments before them
+  const std::string_view text(reinterpret_cast<const char*>(image.data()), std::min(image.size(), kFront));
+  const auto word_after = [&](std::string_view directive) {
+    const std::size_t at = text.find(directive);
+    const std::string_view rest = at == std::string_view::npos ? "" : text.substr(at + directive.size());
+    return rest.substr(0, rest.find_first_of(" ,;\t\r\n"));
+  };
+  const std::string_view version = word_after(".version "), target = word_after(".target ");
+  return version.empty() || target.empty() ? "no PTX" : fmt::format("PTX {} for {}", version, target);
+}
+
+}  // namespace
 
 // -- memory
 
@@ -60,7 +85,18 @@ Module Driver::load_module(int device, std::span<const std::byte> image) {
   const OnDevice on_device(*this, device, "cuModuleLoadData");
   if (image.empty()) refuse("cuModuleLoadData", device, "it wants an image, but is given 0 bytes");
   ModuleObject* module = nullptr;
-  check(calls_->load_module(image, module), "cuModuleLoadData", device, image.size());
+  const Status status = calls_->load_module(image, module);
+  try {
+    check(status, "cuModuleLoadData", device, image.size());
+  } catch (const CudaError& error) {
+    if (!is_about_image(status)) throw;
+    // The driver itself says neither what it was given nor what it would take.
+    const DeviceFacts& of = facts(device);
+    const std::string driver =
+        of.driver_version == 0 ? "" : ", its driver for CUDA " + cuda_version_text(of.driver_version);
+    throw CudaError(status, fmt::format("{}; given {}, the device is sm_{}{}", error.what(), image_text(image),
+                                        of.compute_capability, driver));
+  }
   return add(device, module);
 }
 

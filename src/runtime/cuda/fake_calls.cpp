@@ -22,6 +22,8 @@ constexpr StatusName kStatusNames[] = {
     {Status::invalid_context, "CUDA_ERROR_INVALID_CONTEXT, invalid device context"},
     {Status::no_binary_for_gpu, "CUDA_ERROR_NO_BINARY_FOR_GPU, no kernel image is available for the device"},
     {Status::invalid_ptx, "CUDA_ERROR_INVALID_PTX, a PTX JIT compilation failed"},
+    {Status::unsupported_ptx_version,
+     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION, the provided PTX was compiled with an unsupported toolchain."},
     {Status::invalid_handle, "CUDA_ERROR_INVALID_HANDLE, invalid resource handle"},
     {Status::illegal_state, "CUDA_ERROR_ILLEGAL_STATE, the operation cannot be performed in the present state"},
     {Status::not_found, "CUDA_ERROR_NOT_FOUND, named symbol not found"},
@@ -120,6 +122,7 @@ Status FakeCalls::count_devices(int& count) {
 Status FakeCalls::read_facts(int device, DeviceFacts& facts) {
   facts = {.name = fmt::format("fake device {}", device),
            .compute_capability = settings_.compute_capability,
+           .driver_version = settings_.driver_version,
            .multiprocessors = 132,
            .threads_per_block = 1024,
            .shared_bytes = 227 << 10,

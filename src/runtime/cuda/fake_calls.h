@@ -214,6 +214,7 @@ class FakeCalls : public DriverCalls {
   Status read_image(std::span<const std::byte> image, std::vector<FakeKernel>& kernels);
   // Whether the device takes what was made for another architecture.
   Status check_architecture(const FakeImage& image);
+  Status check_ptx_version(const FakeImage& image);
   Status read_fake_image(const std::string& text);
   void run(const FakeOperation& operation);
   Status run_checked(const FakeOperation& operation, std::string& words);

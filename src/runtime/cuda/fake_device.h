@@ -58,10 +58,13 @@ struct FakeKernel {
 };
 
 // What some compiler made for an architecture: PTX, which newer devices take as well, or machine code, which those of
-// the same major number take.
+// the same major number take. Code for sm_100f is for those of the same major number, too, and code for sm_90a for
+// devices of 9.0 alone.
 struct FakeImage {
   int architecture = 0;  // 90 for sm_90
   bool is_ptx = true;
+  char suffix = 0;                       // 'a' of sm_90a, 'f' of sm_100f
+  int ptx_version = 0;                   // 85 for PTX 8.5; 0: one that every driver knows
   std::vector<FakeKernel> kernels = {};  // none: it is no image
 };
 // What it throws says what is wrong with an image.
@@ -71,6 +74,7 @@ struct FakeSettings {
   int devices = 1;
   std::uint64_t seed = 1;  // of the order
   int compute_capability = 90;
+  int driver_version = 0;                           // DeviceFacts; 0: it knows all PTX
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
   std::size_t node_bytes = 0;                       // of the device, for each node of an executable graph
   std::size_t uploaded_node_bytes = 0;              // more, once it was uploaded or launched

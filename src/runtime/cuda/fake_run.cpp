@@ -17,6 +17,27 @@ class IllegalAddress : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// From "Release Notes" of the PTX ISA 9.1: what came with the CUDA of a driver.
+struct PtxOfDriver {
+  int driver, ptx;
+};
+constexpr PtxOfDriver kPtxOfDrivers[] = {{12000, 80}, {12010, 81}, {12020, 82}, {12030, 83}, {12040, 84}, {12050, 85},
+                                         {12070, 86}, {12080, 87}, {12090, 88}, {13000, 90}, {13010, 91}};
+
+// 84 for PTX 8.4, which a driver for CUDA 12.4 knows; 0 for one that is older than all of these.
+int newest_ptx(int driver_version) {
+  int newest = 0;
+  for (const auto& [driver, ptx] : kPtxOfDrivers)
+    if (driver <= driver_version) newest = ptx;
+  return newest;
+}
+
+bool runs_on(const FakeImage& image, int device) {
+  if (image.suffix == 'a') return device == image.architecture;
+  const bool is_for_family = !image.is_ptx || image.suffix == 'f';
+  return device >= image.architecture && (!is_for_family || device / 10 == image.architecture / 10);
+}
+
 }  // namespace
 
 // -- doing
@@ -196,18 +217,25 @@ Status FakeCalls::read_image(std::span<const std::byte> image, std::vector<FakeK
   }
   if (read.kernels.empty()) return Status::invalid_image;
   kernels = std::move(read.kernels);
-  return check_architecture(read);
+  const Status status = check_ptx_version(read);
+  return status == Status::success ? check_architecture(read) : status;
+}
+
+Status FakeCalls::check_ptx_version(const FakeImage& image) {
+  const int known = newest_ptx(settings_.driver_version);
+  if (!image.is_ptx || settings_.driver_version == 0 || image.ptx_version <= known) return Status::success;
+  return answer(
+      Status::unsupported_ptx_version,
+      fmt::format("the image is PTX {}.{}, the driver is for CUDA {} and knows PTX {}.{}", image.ptx_version / 10,
+                  image.ptx_version % 10, cuda_version_text(settings_.driver_version), known / 10, known % 10));
 }
 
 Status FakeCalls::check_architecture(const FakeImage& image) {
-  const int device = settings_.compute_capability;
-  if (image.is_ptx && image.architecture > device)
-    return answer(Status::invalid_ptx,
-                  fmt::format("the image is PTX for sm_{}, the device is sm_{}", image.architecture, device));
-  if (!image.is_ptx && (image.architecture > device || image.architecture / 10 != device / 10))
-    return answer(Status::no_binary_for_gpu,
-                  fmt::format("the image is machine code for sm_{}, the device is sm_{}", image.architecture, device));
-  return Status::success;
+  if (runs_on(image, settings_.compute_capability)) return Status::success;
+  const std::string suffix(image.suffix == 0 ? 0 : 1, image.suffix);
+  return answer(image.is_ptx ? Status::invalid_ptx : Status::no_binary_for_gpu,
+                fmt::format("the image is {} for sm_{}{}, the device is sm_{}", image.is_ptx ? "PTX" : "machine code",
+                            image.architecture, suffix, settings_.compute_capability));
 }
 
 // "weft fake image: sm_80, sm_90,"

@@ -22,6 +22,7 @@ class Interpreter {
   // A module's text; `name` stands in messages. UserError where it is none. Kernels are read when first asked for.
   Interpreter(std::string text, std::string name);
 
+  const ModuleText& module() const { return module_; }
   int architecture() const { return module_.architecture(); }
   std::vector<std::string> kernels() const { return module_.kernels(); }
 

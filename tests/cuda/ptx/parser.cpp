@@ -1,5 +1,8 @@
 #include "tests/cuda/ptx/parser.h"
 
+#include <algorithm>
+
+#include "base/text.h"
 #include "tests/cuda/ptx/cursor.h"
 
 namespace weft::ptx {
@@ -27,7 +30,10 @@ class ModuleReader {
  private:
   void read_front() {
     cursor_.expect(".version");
-    cursor_.word("a version");
+    const std::string_view version = cursor_.word("a version");
+    const bool is_version = version.size() == 3 && version[1] == '.' && is_digit(version[0]) && is_digit(version[2]);
+    if (!is_version) cursor_.fail("the version must be of two digits, as 8.5 is");
+    module_.version_ = 10 * (version[0] - '0') + (version[2] - '0');
     cursor_.expect(".target");
     const std::string_view target = cursor_.word("an architecture");
     const std::size_t digits = target.find_first_not_of("0123456789", 3);
@@ -36,6 +42,9 @@ class ModuleReader {
     if (!target.starts_with("sm_") || !parse_number(target.substr(3, digits - 3), number, width) || number > 999)
       cursor_.fail("the target must be sm_ and a number");
     module_.architecture_ = static_cast<int>(number);
+    const std::string_view suffix = target.substr(std::min(digits, target.size()));
+    if (!suffix.empty() && suffix != "a" && suffix != "f") cursor_.fail("an architecture's suffix must be a or f");
+    if (!suffix.empty()) module_.architecture_suffix_ = suffix[0];
     cursor_.expect(".address_size");
     cursor_.expect("64");
   }

@@ -17,8 +17,10 @@ class ModuleText {
   ModuleText(std::string text, std::string name);
 
   const std::string& name() const { return name_; }
-  int architecture() const { return architecture_; }   // 89
-  std::vector<std::string> kernels() const;            // in the order of names
+  int version() const { return version_; }                           // of the PTX ISA: 85 for 8.5
+  int architecture() const { return architecture_; }                 // 89
+  char architecture_suffix() const { return architecture_suffix_; }  // 'a' of sm_90a; 0 for none
+  std::vector<std::string> kernels() const;                          // in the order of names
   KernelText kernel(const std::string& kernel) const;  // UserError where there is none, or its text is wrong
 
  private:
@@ -31,7 +33,9 @@ class ModuleText {
 
   std::unique_ptr<const std::string> text_;  // where tokens lie
   std::string name_;
+  int version_ = 0;
   int architecture_ = 0;
+  char architecture_suffix_ = 0;
   std::vector<Token> tokens_;
   std::map<std::string, std::size_t, std::less<>> kernels_;  // the token of the name
   std::map<std::string, SharedVariable, std::less<>> shared_;

@@ -10,8 +10,6 @@
 namespace weft::cublaslt {
 namespace {
 
-// Where rows of codes begin: the library's tensor cores read and write so much at once.
-constexpr std::int64_t kVectorBytes = 16;
 // What the library wants the columns of both matrices of codes to be a multiple of ("M must be divisible by 16", which
 // are the weight's rows, and so K).
 constexpr std::int64_t kTile = 16;

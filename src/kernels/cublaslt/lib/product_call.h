@@ -9,6 +9,10 @@
 
 namespace weft::cublaslt {
 
+// The library's tensor cores read and write so much at once: where matrices, biases and scales of blocks begin, and of
+// codes each row.
+inline constexpr int kVectorBytes = 16;
+
 Verdict runs_on_gpus(const DeviceDescription& device);
 
 // Whether its GPU and its library multiply codes of fp8 with such scales.

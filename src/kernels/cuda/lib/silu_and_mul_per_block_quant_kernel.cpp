@@ -50,6 +50,7 @@ void add_silu_and_mul_per_block_quant(KernelRegistry& registry, const char* prov
                   .provider = provider,
                   .supported = supported,
                   .supports = supports,
+                  .vector_bytes = 16,
                   .run = [design](const KernelCall& call) { run(design, call); },
                   .note = design == SiluAndMulDesign::fast ? "sub-warps of 2, 4 or 8 lanes a group, 16 elements a lane"
                                                            : "a block a group, a thread an element"});
