@@ -16,7 +16,7 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-# The leak checker's own end, at random, once all tests of a program have passed.
+# The leak checker's own end, once all tests of a program have passed: where it may not trace threads, for one.
 LEAK_CHECKER_DIED = "LeakSanitizer has encountered a fatal error"
 RESULT = re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ *(Passed|[^*]*\*+\S.*?) +([\d.]+) sec")
 RUN, FAILED = "[ RUN      ] ", "[  FAILED  ] "
@@ -39,8 +39,8 @@ def failed_cases(lines):
     for i, line in enumerate(lines):
         if line.startswith(RUN):
             name, begin = line[len(RUN):], i + 1
-        elif name and re.match(r"\[.{10}\] " + re.escape(name) + r"($|,| \()", line):
-            if line.startswith(FAILED):
+        elif name and (end := re.search(r"(\[.{10}\] )" + re.escape(name) + r"($|,| \()", line)):
+            if end[1] == FAILED:
                 cases[name] = lines[begin:i]
             name = None
     if name:
@@ -121,7 +121,8 @@ def main():
     environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
     # The runtime of g++ 12 takes thread-local memory of an opened library that begins 16 bytes into a page for that of an
     # old glibc, and its leak checker then reads memory that is nobody's.
-    environment.setdefault("ASAN_OPTIONS", "intercept_tls_get_addr=0")
+    given = environment.get("ASAN_OPTIONS")
+    environment["ASAN_OPTIONS"] = "intercept_tls_get_addr=0" + (f":{given}" if given else "")
     suppressions = pathlib.Path(__file__).resolve().with_name("thread_sanitizer_suppressions.txt")
     environment.setdefault("TSAN_OPTIONS", f"halt_on_error=1 suppressions={suppressions}")
     command = ["ctest", "--test-dir", str(build), "--verbose", "--no-tests=error", "-j", str(os.cpu_count())]

@@ -85,8 +85,8 @@ class CompileCache {
   // possible. The entry counts as used now. Throws nothing.
   std::optional<CacheEntry> find(const CacheKey& key);
 
-  // Whether the entry is there when it returns, whole whatever ends the process or the machine; where that is the
-  // machine, and at once, it may be a miss again. One that was there is replaced. Then the entries that were not used
+  // Whether the entry is there, whole, when it returns; a machine that stops right then may have lost its name: a miss.
+  // One that was there is replaced. Then the entries that were not used
   // for longest are removed until all are within `most_bytes`; the new one is kept. Throws nothing.
   bool store(const CacheKey& key, std::span<const std::byte> payload);
 

@@ -87,7 +87,7 @@ bool RecordedStep::is_call(const Op& called, const Values& given, bool inplace) 
 
 // Whether each is an attribute, and all others are what the schema gives; then `named` says which they are.
 bool RecordedStep::are_named(const GivenAttributes& given) {
-  const auto is_known = [](const GivenAttribute& entry, const Named& known) { return entry.name.data() == known.name; };
+  const auto is_known = [](const GivenAttribute& entry, const Named& known) { return entry.name == known.name; };
   if (named && std::equal(given.begin(), given.end(), named->begin(), named->end(), is_known)) return true;
   const NamedAttributes& all = attributes.entries();
   std::vector<Named> found;
@@ -95,7 +95,7 @@ bool RecordedStep::are_named(const GivenAttributes& given) {
   for (const GivenAttribute& entry : given) {
     const auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == entry.name; });
     if (at == all.end()) return false;
-    found.push_back({entry.name.data(), static_cast<std::size_t>(at - all.begin())});
+    found.push_back({at->first, static_cast<std::size_t>(at - all.begin())});
     is_given[found.back().attribute] = true;
   }
   for (std::size_t i = 0; i < all.size(); ++i)

@@ -30,10 +30,9 @@ struct RecordedStep {
 
   // As bits, by place in the schema: attributes that are what the schema gives where none is given.
   std::uint64_t defaults = 0;
-  // What the last call like this one named, and which attributes these are. Names stay, so the same text at the same
-  // place is the same name.
+  // What the last call that was held against this one named, and which attributes these are.
   struct Named {
-    const char* name;
+    std::string name;
     std::size_t attribute;
   };
   std::optional<std::vector<Named>> named = {};

@@ -27,6 +27,7 @@
 //   begin_if(truth), begin_else(), end_if()
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -103,10 +104,12 @@ class ShortWaysFinder {
     const LevelWork work = work_of_level(program_, ways.level, RowDomain::element);
     if (!work.stores.empty() || !work.reductions.empty()) return std::nullopt;
     if (!hides_the_least(maximum) || !is_for_codes(v, magnitude, ways)) return std::nullopt;
-    if (!find_signs(v, ways)) ways.signs.clear();
+    // Else codes are read by others, who want all their signs and may make them again a level later.
+    const bool are_stored = are_stored_alone(v, magnitude);
+    if (!are_stored || !find_signs(v, ways)) ways.signs.clear();
     if (!ways.is_ordinary_f8 || ways.signs.empty()) ways.factors.clear();
     const bool has_signs_of_0 = ways.is_ordinary_f8 && ways.signs.empty();
-    if (has_signs_of_0 || !has_rest(ways)) ways.divisor = ways.inverse = -1;
+    if (!are_stored || has_signs_of_0 || !has_rest(ways)) ways.divisor = ways.inverse = -1;
     if (loads_bf16(v) && work.kept.empty() && ways.is_ordinary_f8) return ways;
     if (!is_bf16(v) || at(v).level != ways.level || work.kept != std::vector<LevelWork::Kept>{{v, at(v).slot}})
       return std::nullopt;
@@ -165,9 +168,23 @@ class ShortWaysFinder {
     return has_codes;
   }
 
+  // Whether nobody reads the codes of v's quotients, which are stored as such.
+  bool are_stored_alone(int v, int magnitude) const {
+    const auto is_stored_alone = [&](int code) {
+      return std::all_of(users(code).begin(), users(code).end(), [](int user) { return user < 0; }) &&
+             std::all_of(program_.stores.begin(), program_.stores.end(), [&](const RowStore& store) {
+               return store.value != code ||
+                      program_.buffers[static_cast<std::size_t>(store.buffer)].dtype == at(code).dtype;
+             });
+    };
+    return std::all_of(users(v).begin(), users(v).end(),
+                       [&](int user) { return user == magnitude || is_stored_alone(users(user)[0]); });
+  }
+
   // A value's sign as those of loads; one that is also written over is not there any more.
   bool find_signs(int id, ShortWays& ways) const {
     const RowValue& value = at(id);
+    if (value.op == RowOp::constant && std::signbit(value.number)) return false;
     if (value.domain <= RowDomain::row) {
       ways.factors.push_back(id);
       return true;

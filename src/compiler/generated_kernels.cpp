@@ -119,12 +119,12 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
   }
   std::vector<Made> made;
   for (auto& [name, one] : wanted) made.push_back(std::move(one));
-  if (device_rows_ != nullptr && !made.empty() && !image_compilers_)
+  if (device_rows_ != nullptr && !made.empty() && image_compilers_.empty())
     image_compilers_ = device_rows_->compilers(*context.cache);
   context.threads->run(static_cast<std::int64_t>(made.size()), [&](std::int64_t i, int) {
     Made& one = made[static_cast<std::size_t>(i)];
     make(one, context);
-    if (one.problem.empty() && device_rows_ != nullptr) make_image(one, *device_rows_, *image_compilers_, context);
+    if (one.problem.empty() && device_rows_ != nullptr) make_image(one, *device_rows_, image_compilers_, context);
   });
   for (const Made& one : made)
     if (!one.problem.empty()) return one.problem;
@@ -168,6 +168,7 @@ void GeneratedKernels::make_for_device(std::shared_ptr<const DeviceRows> rows, s
   const std::lock_guard guard(lock_);
   CHECK(entries_.empty(), "{} functions were made before their device was known", entries_.size());
   device_rows_ = std::move(rows);
+  image_compilers_.clear();
   host_reason_ = std::move(reason);
 }
 

@@ -38,8 +38,9 @@ class GeneratedKernels {
   // from, for people, where LLVM ends the process.
   std::string compile(std::span<const RowProgram* const> programs, const Context& context,
                       std::span<const Graph* const> graphs = {});
-  // The same for a function of which there is an object, and an image or none. InternalError when it is no object,
-  // DeviceError when the system makes no code of memory or the device does not take the image.
+  // The same for a function of which there is an object, and an image or none; where the device does not take the
+  // image, the host computes it. InternalError when it is no object, DeviceError when the system makes no code of
+  // memory.
   void load(const GeneratedFunction& function, std::span<const std::byte> code, std::span<const std::byte> image,
             const Context& context);
 
@@ -80,9 +81,9 @@ class GeneratedKernels {
   std::shared_ptr<const DeviceRows> device_rows_;
   std::string host_reason_;  // why there are none; "" before anybody spoke of a device
   bool lacks_images_ = false;
-  std::map<std::string, std::string> without_image_;         // functions that the device has not, and why
-  std::set<std::string> loaded_symbols_;                     // whose image the device has
-  std::optional<std::vector<std::string>> image_compilers_;  // DeviceRows::compilers, asked when first needed
+  std::map<std::string, std::string> without_image_;  // functions that the device has not, and why
+  std::set<std::string> loaded_symbols_;              // whose image the device has
+  std::vector<std::string> image_compilers_;          // DeviceRows::compilers; asked again while there are none
 };
 
 }  // namespace weft

@@ -108,7 +108,6 @@ class AttributeView {
       value_;
 };
 
-// `name` is text that stays, as a literal does.
 struct GivenAttribute {
   std::string_view name;
   AttributeView value;

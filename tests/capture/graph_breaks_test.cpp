@@ -82,6 +82,25 @@ TEST(GraphBreaks, AttributesThatAreLeftOutAreTheirDefaults) {
   EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
 }
 
+// The same numbers under each other's names.
+TEST(GraphBreaks, AttributesAreToldByTheirNames) {
+  Eager eager;
+  const auto function = [&](Value x) {
+    const double first = 0.25, second = 0.5;
+    if (item(amax(reshape(x, {1, 8}), 1)) > 1.5)
+      return call(CallSite::current(), "clamp", {x}, {{"min", first}, {"max", second}})[0];
+    return call(CallSite::current(), "clamp", {x}, {{"max", first}, {"min", second}})[0];
+  };
+  auto compiled = compile(eager.context, function, {.name = "f"});
+  for (int round = 0; round < 3; ++round)
+    for (const float largest : {1.0F, 1.0F, 2.0F, 2.0F}) {
+      std::vector<float> numbers{0.0F, 0.1F, 0.3F, 0.4F, 0.6F, 0.7F, 0.2F, largest};
+      const Value x = eager.home.value(Tensor::from_bytes(Meta::tensor(DType::f32, {1, 8}), numbers.data()));
+      EXPECT_TRUE(same_bits(compiled(x), function(x))) << largest;
+    }
+  EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
+}
+
 // What is called is held first against the step that came there last time, which differs from it in one thing.
 TEST(GraphBreaks, CallsThatDifferInOneThingAreDifferentWays) {
   using Calls = Value (*)(const Value& x, const Value& y, const Value& w);

@@ -123,7 +123,8 @@ bool takes_short_way(const Coded& coded, RowFunction* function, const Row& row) 
   for (std::size_t store = 0; store < wanted.size(); ++store) {
     const std::vector<float> came = buffers.stored(store);
     for (std::size_t i = 0; i < came.size(); ++i)
-      EXPECT_TRUE(came[i] == static_cast<float>(wanted[store][i]) ||
+      EXPECT_TRUE((came[i] == static_cast<float>(wanted[store][i]) &&
+                   std::signbit(came[i]) == std::signbit(wanted[store][i])) ||
                   (std::isnan(came[i]) && std::isnan(wanted[store][i])))
           << came[i] << " for " << wanted[store][i] << " of " << row.x << " " << row.w;
   }

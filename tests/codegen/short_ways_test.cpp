@@ -29,10 +29,15 @@ enum class Change : std::uint8_t {
   raised_maximum,
   small_least,
   two_maxima,
+  // These have short ways.
+  dequantized,
+  dequantized_over,
+  read_later,
 };
 constexpr Change kChanges[] = {Change::stored_value,   Change::stored_operand, Change::summed_operand,
                                Change::stored_maximum, Change::other_use,      Change::raised_maximum,
                                Change::small_least,    Change::two_maxima};
+constexpr Change kReadings[] = {Change::dequantized, Change::dequantized_over, Change::read_later};
 enum class Made : std::uint8_t { of_rows, by_silu, as_read };
 
 struct Case {
@@ -48,12 +53,20 @@ class Coded {
   explicit Coded(const Case& wanted) {
     program.columns = 128;
     program.group = wanted.group;
+    if (wanted.change == Change::dequantized) stride_ = 2 * program.columns;
     const int x = load(DType::bf16, RowDomain::element), w = load(DType::bf16, RowDomain::element);
+    stride_ = program.columns;
     const int s = load(DType::f32, RowDomain::row);
     int v = x;
     if (wanted.made == Made::of_rows) v = bf16(binary(RowOp::mul, bf16(binary(RowOp::mul, x, s)), w));
     if (wanted.made == Made::by_silu) v = bf16(binary(RowOp::mul, bf16(silu(x)), w));
     const int scale = store_codes(v, wanted);
+    if (wanted.change == Change::dequantized || wanted.change == Change::dequantized_over)
+      store(bf16(binary(RowOp::mul, code_, scale)), DType::bf16, RowDomain::element);
+    if (wanted.change == Change::read_later) {
+      const int wide = unary(RowOp::widen, code_), sum = unary(RowOp::widen, unary(RowOp::row_sum, code_));
+      store(bf16(unary(RowOp::narrow, binary(RowOp::div, wide, sum))), DType::bf16, RowDomain::element);
+    }
     if (wanted.change == Change::stored_value) store(v, DType::bf16, RowDomain::element);
     if (wanted.change == Change::stored_operand) store(bf16(unary(RowOp::neg, x)), DType::bf16, RowDomain::element);
     if (wanted.change == Change::summed_operand) store(unary(RowOp::row_sum, x), DType::f32, RowDomain::row);
@@ -68,7 +81,7 @@ class Coded {
 
  private:
   int buffer(DType dtype, bool is_output, RowDomain domain) {
-    const std::int64_t elements = domain == RowDomain::element ? program.columns
+    const std::int64_t elements = domain == RowDomain::element ? stride_
                                   : domain == RowDomain::group ? program.columns / program.group
                                                                : 1;
     program.buffers.push_back({.dtype = dtype, .is_output = is_output, .row_stride = elements});
@@ -89,7 +102,8 @@ class Coded {
     int code = binary(RowOp::div, v, scale);
     code = binary(RowOp::at_most, binary(RowOp::at_least, code, constant(-limit)), constant(limit));
     if (wanted.codes == DType::i8) code = unary(RowOp::round, code);
-    store(program.add({.op = RowOp::convert, .a = code, .dtype = wanted.codes}), wanted.codes, RowDomain::element);
+    code_ = program.add({.op = RowOp::convert, .a = code, .dtype = wanted.codes});
+    store(code_, wanted.codes, RowDomain::element);
     store(scale, DType::f32, RowDomain::group);
     return scale;
   }
@@ -108,6 +122,9 @@ class Coded {
     const int power = unary(RowOp::exp, unary(RowOp::neg, x));
     return binary(RowOp::div, x, binary(RowOp::add, power, constant(1)));
   }
+
+  std::int64_t stride_ = 128;
+  int code_ = -1;
 };
 
 // Of two maxima each is to be one that alone has a short way: with it nothing may be kept but its own value.
@@ -138,6 +155,17 @@ TEST(ShortWays, AreNotWhereSomethingElseTellsTinyNumbersApart) {
               change == Change::two_maxima ? 2 : 1)
         << "others have no short way for another reason: " << static_cast<int>(change);
     EXPECT_TRUE(coded.program.in_pairs);
+  }
+}
+
+TEST(ShortWays, KeepTheSignsOf0WhereCodesAreRead) {
+  for (const Change change : {Change::none, Change::dequantized, Change::dequantized_over, Change::read_later}) {
+    const auto ways = find_short_ways(Coded({.change = change}).program);
+    ASSERT_TRUE(ways) << static_cast<int>(change);
+    const bool is_stored = change == Change::none;
+    EXPECT_EQ(ways->signs.empty(), !is_stored) << static_cast<int>(change);
+    EXPECT_EQ(ways->divisor < 0, !is_stored) << static_cast<int>(change);
+    EXPECT_EQ(ways->roundings.at(ways->v), is_stored ? ShortRounding::fused : ShortRounding::split);
   }
 }
 
@@ -201,7 +229,8 @@ class Inputs {
     auto* x = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
     auto* w = reinterpret_cast<std::uint16_t*>(buffers.memory(1).data());
     auto* s = reinterpret_cast<float*>(buffers.memory(2).data());
-    for (std::int64_t row = 0; row < rows; ++row, x += program.columns, w += program.columns) {
+    const std::int64_t stride = program.buffers[0].row_stride;
+    for (std::int64_t row = 0; row < rows; ++row, x += stride, w += stride) {
       fill_row(x, program.columns);
       fill_row(w, program.columns);
       s[row] = bf16_to_f32(any(100 + below(60), 1)) * (1 + static_cast<float>(below(0x800000)) * 0x1p-23f);
@@ -246,7 +275,11 @@ void expect_same_bits(const Case& wanted_case, std::int64_t rows, const Fill& fi
   const Coded coded(wanted_case);
   const auto plain = compiled(coded.program, CpuFeatures::baseline), code = compiled(coded.program, CpuFeatures::avx2);
   RowBuffers wanted(coded.program, rows, 3), came(coded.program, rows, 3);
-  for (RowBuffers* buffers : {&wanted, &came}) fill(*buffers, coded.program);
+  for (RowBuffers* buffers : {&wanted, &came}) {
+    fill(*buffers, coded.program);
+    const int over = wanted_case.change == Change::dequantized_over ? buffers->lay_over() : 0;
+    EXPECT_EQ(over, wanted_case.change == Change::dequantized_over ? 1 : 0);
+  }
   wanted.run(plain->find<RowFunction>(coded.program.name()));
   came.run(code->find<RowFunction>(coded.program.name()));
   EXPECT_EQ(difference(coded.program, wanted, came), "")
@@ -268,6 +301,9 @@ TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
     for (const DType codes : {DType::i8, DType::f8e4m3})
       for (const std::int64_t group : {32, 128}) compare({.made = made, .codes = codes, .group = group});
   for (const Change change : kChanges) compare(changed(change));
+  for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
+    for (const DType codes : {DType::i8, DType::f8e4m3})
+      for (const Change change : kReadings) compare({.made = made, .codes = codes, .change = change});
 }
 
 // A group's scale shows its largest value: that of a single operand, of every one in turn. With a large weight those of

@@ -131,7 +131,7 @@ KERNELS(cuda, attention) {
                 .provider = "cuda",
                 .supported = weft::cuda::supported,
                 .supports = weft::cuda::supports,
-                .vector_bytes = 8,  // pairs of f32
+                .vector_bytes = 8,  // of f32, as check_aligned wants a query
                 .scratch_bytes = weft::cuda::scratch_bytes,
                 .run = weft::cuda::run,
                 .note = "a block 4 to 32 rows of a KV head; long sequences shared among blocks"});
