@@ -152,8 +152,10 @@ void GeneratedKernels::add(GeneratedObject object, std::shared_ptr<const LoadedC
     try {
       // Functions that are cut into other chunks have one image.
       const std::string symbol = symbol_of(object.function);
-      if (!loaded_symbols_.contains(symbol)) context.stream_device->load(object.image, symbol);
-      loaded_symbols_.insert(symbol);
+      if (!loaded_symbols_.contains(symbol)) {
+        context.stream_device->load(object.image, symbol);
+        loaded_symbols_.insert(symbol);
+      }
       kernel = launched_kernel(object.function, kCudaRowThreads, kernel);
     } catch (const DeviceError& error) {  // a driver that is older than the compiler; another one may come
       object.image.clear();
@@ -169,6 +171,7 @@ void GeneratedKernels::make_for_device(std::shared_ptr<const DeviceRows> rows, s
   CHECK(entries_.empty(), "{} functions were made before their device was known", entries_.size());
   device_rows_ = std::move(rows);
   image_compilers_.clear();
+  loaded_symbols_.clear();
   host_reason_ = std::move(reason);
 }
 

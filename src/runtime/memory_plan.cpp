@@ -17,7 +17,7 @@ std::int64_t upper_bound(const Dim& bytes, const Bounds& bounds) {
   return range.hi;
 }
 
-std::int64_t sum_of(std::int64_t bytes, std::int64_t more, const Plan& plan) {
+std::int64_t checked_sum(std::int64_t bytes, std::int64_t more, const Plan& plan) {
   std::int64_t sum = 0;
   USER_CHECK(!__builtin_add_overflow(bytes, more, &sum),
              "[{}] its values take 2^63 bytes or more at the upper bounds of their sizes", plan.name);
@@ -83,7 +83,7 @@ std::vector<Block> slot_blocks(Plan& plan, const std::vector<int>& first) {
     const PlanSlot& slot = plan.slots[i];
     if (slot.kind != SlotKind::arena || slot.first_step < 0) continue;
     const std::int64_t bytes = aligned(upper_bound(slot.bytes, plan.bounds));
-    plan.unshared_bytes = sum_of(plan.unshared_bytes, bytes, plan);
+    plan.unshared_bytes = checked_sum(plan.unshared_bytes, bytes, plan);
     int& number = block_of[static_cast<std::size_t>(first[i])];
     if (number < 0) {
       number = static_cast<int>(blocks.size());
@@ -103,7 +103,7 @@ void add_scratch(Plan& plan, std::vector<Block>& blocks) {
     if (bytes > 0) blocks.push_back({-1, bytes, step, step});
     largest = std::max(largest, bytes);
   }
-  plan.unshared_bytes = sum_of(plan.unshared_bytes, largest, plan);
+  plan.unshared_bytes = checked_sum(plan.unshared_bytes, largest, plan);
 }
 
 // The most that is there during one step: no arena is smaller.
@@ -245,7 +245,7 @@ void plan_memory(Plan& plan) {
   std::vector<Block> blocks = slot_blocks(plan, first);
   add_scratch(plan, blocks);
   std::int64_t all = 0;  // no sum of some of them is more, nor where any of them ends
-  for (const Block& block : blocks) all = sum_of(all, block.bytes, plan);
+  for (const Block& block : blocks) all = checked_sum(all, block.bytes, plan);
   plan.arena_bytes = place_best(blocks, static_cast<int>(plan.steps.size()) + 1);
   for (const Block& block : blocks) {
     if (block.slot >= 0) {

@@ -346,24 +346,29 @@ class CountsListings : public FailingFileSystem {
   mutable int listings = 0;
 };
 
-// What compilers left in the cache is asked of all of its entries.
-TEST_F(RowsOfTheHost, LookForImagesOfOthersInTheCacheOnce) {
+// What compilers left in the cache is asked of all of its entries, until there is one: another process may leave it.
+TEST_F(RowsOfTheHost, LookForImagesOfOthersInTheCacheUntilThereAreAny) {
   const TemporaryFolder folder;
   const CountsListings files;
   auto context = device_context(1, kNoNvrtc);
-  context->cache = std::make_unique<CompileCache>(CompileCacheSettings{.root = folder / "cache"}, files);
-  const Layer first(context);
-  const int listings = files.listings;
-  EXPECT_GT(listings, 0);
-  const std::size_t functions = context->generated->size();
-  const Layer second(context, R"(
-graph other(%x: f32[s0, 128]) stage=traced {
-  %c, %f = per_token_group_quant_int8(%x, group_size=32)
-  return %c, %f
-}
-)");
-  EXPECT_GT(context->generated->size(), functions);
-  EXPECT_EQ(files.listings, listings);
+  const CompileCacheSettings settings{.root = folder / "cache"};
+  context->cache = std::make_unique<CompileCache>(settings, files);
+  std::vector<int> listings{0};
+  for (const int group : {16, 32, 64}) {
+    const std::size_t functions = context->generated->size();
+    const Layer layer(context, fmt::format("graph g(%x: f32[s0, 128]) stage=traced {{\n"
+                                           "  %c, %f = per_token_group_quant_int8(%x, group_size={})\n"
+                                           "  return %c, %f\n}}\n",
+                                           group));
+    EXPECT_GT(context->generated->size(), functions);
+    listings.push_back(files.listings);
+    const CacheKey key = context->generated->device_rows()->key({.name = "other", .text = "other"}, "NVRTC 13.0");
+    const bool is_there = group > 16 || CompileCache(settings).store(key, std::vector<std::byte>(8));
+    EXPECT_TRUE(is_there);
+  }
+  EXPECT_GT(listings[1], listings[0]);
+  EXPECT_GT(listings[2], listings[1]);
+  EXPECT_EQ(listings[3], listings[2]);
 }
 
 // What a device says to an image.
