@@ -171,19 +171,17 @@ const Values& Recorder::accept(const RecordedStep& step) {
   return step.results;
 }
 
-const Values* Recorder::repeated(const char* op, const Operands& operands, const GivenAttributes& given, bool inplace) {
+const Values* Recorder::repeated(Literal op, const Operands& operands, const GivenAttributes& given, bool inplace) {
   if (tree_ == nullptr || segment_ == nullptr || position_ == segment_->steps.size()) return nullptr;
   RecordedStep& next = segment_->steps[position_];
-  if (next.op == nullptr || next.op->name != op || next.maybe_inplace != inplace ||
-      next.operands.size() != operands.size())
-    return nullptr;
+  if (!next.is_of(op) || next.maybe_inplace != inplace || next.operands.size() != operands.size()) return nullptr;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     // Numbers begin anew under other guards, so it is the value itself that tells.
     const int number = next.operands[i];
     const GraphValue* wanted = number < 0 ? nullptr : values_[static_cast<std::size_t>(number)].graph_value();
     if (operands[i].graph_value() != wanted || operands[i].present() != (number >= 0)) return nullptr;
   }
-  return next.would_have(given) ? &accept(next) : nullptr;
+  return next.would_have(op, given) ? &accept(next) : nullptr;
 }
 
 Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {

@@ -72,7 +72,7 @@ class Recorder : public Evaluator {
 
   void called_from(const CallSite& site) override { site_ = site; }
   // Where the call is the step that comes next: it was checked and completed when it was recorded.
-  const Values* repeated(const char* op, const Operands& operands, const GivenAttributes& given,
+  const Values* repeated(Literal op, const Operands& operands, const GivenAttributes& given,
                          bool maybe_inplace) override;
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
   Value value(Tensor tensor) override;

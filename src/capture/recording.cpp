@@ -85,30 +85,34 @@ bool RecordedStep::is_call(const Op& called, const Values& given, bool inplace) 
   return true;
 }
 
-// Whether each is an attribute, and all others are what the schema gives; then `named` says which they are.
-bool RecordedStep::are_named(const GivenAttributes& given) {
-  const auto is_known = [](const GivenAttribute& entry, const Named& known) { return entry.name == known.name; };
-  if (named && std::equal(given.begin(), given.end(), named->begin(), named->end(), is_known)) return true;
+// Whether each is an attribute, and all others are what the schema gives; then `spelling` says what they are.
+bool RecordedStep::spell(Literal called, const GivenAttributes& given) {
   const NamedAttributes& all = attributes.entries();
-  std::vector<Named> found;
+  std::vector<GivenAttribute> known;
   std::vector<bool> is_given(all.size());
   for (const GivenAttribute& entry : given) {
-    const auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == entry.name; });
+    const std::string_view name = entry.name;
+    const auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == name; });
     if (at == all.end()) return false;
-    found.push_back({at->first, static_cast<std::size_t>(at - all.begin())});
-    is_given[found.back().attribute] = true;
+    known.push_back({entry.name, AttributeView::into(at->second)});
+    is_given[static_cast<std::size_t>(at - all.begin())] = true;
   }
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!is_given[i] && (i >= 64 || (defaults >> i & 1) == 0)) return false;
-  named = std::move(found);
+  spelling = Spelling{called, std::move(known)};
   return true;
 }
 
-bool RecordedStep::would_have(const GivenAttributes& given) {
-  if (!are_named(given)) return false;
-  for (std::size_t i = 0; i < named->size(); ++i)
-    if (!(given[i].value == attributes.entries()[(*named)[i].attribute].second)) return false;
-  return true;
+bool RecordedStep::would_have(Literal called, const GivenAttributes& given) {
+  if (spelling && spelling->attributes.size() == given.size()) {
+    std::size_t same = 0;
+    for (; same < given.size() && given[same].name == spelling->attributes[same].name; ++same)
+      if (!(given[same].value == spelling->attributes[same].value)) return false;
+    if (same == given.size()) return true;
+  }
+  if (!spell(called, given)) return false;
+  return std::equal(given.begin(), given.end(), spelling->attributes.begin(),
+                    [](const GivenAttribute& a, const GivenAttribute& b) { return a.value == b.value; });
 }
 
 bool Segment::begins_like(const Segment& other, std::size_t count) const {

@@ -30,19 +30,35 @@ struct RecordedStep {
 
   // As bits, by place in the schema: attributes that are what the schema gives where none is given.
   std::uint64_t defaults = 0;
-  // What the last call that was held against this one named, and which attributes these are.
-  struct Named {
-    std::string name;
-    std::size_t attribute;
+  // How the last call that did this spelled the op and its attributes, and what these are: in a row of its own, as
+  // every call is held against it. It looks into the step that it was made for, so that a copy spells anew.
+  struct Spelling {
+    Literal op;
+    std::vector<GivenAttribute> attributes;
   };
-  std::optional<std::vector<Named>> named = {};
+  class LastSpelling : public std::optional<Spelling> {
+   public:
+    LastSpelling() = default;
+    LastSpelling(const LastSpelling&) : optional() {}
+    LastSpelling(LastSpelling&&) = default;
+    LastSpelling& operator=(const LastSpelling&) {
+      reset();
+      return *this;
+    }
+    LastSpelling& operator=(LastSpelling&&) = default;
+    using optional::operator=;
+  };
+  LastSpelling spelling = {};
 
   bool is_call(const Op& called, const Values& given, bool inplace) const;
-  // Whether these, completed, would be the attributes; false also where that takes a closer look.
-  bool would_have(const GivenAttributes& given);
+  bool is_of(Literal called) const {
+    return (spelling && spelling->op == called) || (op != nullptr && op->name == std::string_view(called));
+  }
+  // Whether these, completed, would be the attributes of this op; false also where that takes a closer look.
+  bool would_have(Literal called, const GivenAttributes& given);
 
  private:
-  bool are_named(const GivenAttributes& given);
+  bool spell(Literal called, const GivenAttributes& given);
 };
 
 // What code knows of a value that it holds: its number, or -1 for none.

@@ -264,16 +264,18 @@ Values call(const char* name, const Values& operands, const NamedAttributes& att
   return call_at(found, name, operands, attributes, inplace);
 }
 
-Results call(CallSite site, const char* name, const Operands& operands, const GivenAttributes& attributes, bool inplace,
+Results call(CallSite site, Literal name, const Operands& operands, const GivenAttributes& attributes, bool inplace,
              Evaluator* home) {
-  const auto first = std::find_if(operands.begin(), operands.end(), [](const Value& value) { return value.present(); });
-  if (first != operands.end())
-    if (const Values* known = first->home().repeated(name, operands, attributes, inplace)) return Results(*known);
+  std::size_t first = 0;
+  while (first < operands.size() && !operands[first].present()) ++first;
+  if (first < operands.size())
+    if (const Values* known = operands[first].home().repeated(name, operands, attributes, inplace))
+      return Results(*known);
   try {
-    const Values given(operands.begin(), operands.end());
-    Evaluator& found = home_of(name, given, home);
+    const Values given = operands.copies();
+    Evaluator& found = home_of(name.text(), given, home);
     found.called_from(site);
-    return Results(call_at(found, name, given, attributes.named(), inplace));
+    return Results(call_at(found, name.text(), given, attributes.named(), inplace));
   } catch (UserError& error) {
     error.set_place(site);
     throw;

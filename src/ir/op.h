@@ -165,7 +165,7 @@ class Results {
   Values made_;
 };
 // The same for somebody who stands there: a UserError gets that place, in the stead of any within an op's meaning.
-Results call(CallSite site, const char* op, const Operands& operands, const GivenAttributes& attributes,
+Results call(CallSite site, Literal op, const Operands& operands, const GivenAttributes& attributes,
              bool maybe_inplace = false, Evaluator* home = nullptr);
 
 // One row per file of src/ops/, made by the build.

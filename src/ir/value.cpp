@@ -53,10 +53,17 @@ const Dim& Value::dim(int axis) const {
   return shape[static_cast<std::size_t>(index)];
 }
 
+Values Operands::copies() const {
+  Values copies;
+  copies.reserve(size());
+  for (std::size_t i = 0; i < size(); ++i) copies.push_back((*this)[i]);
+  return copies;
+}
+
 NamedAttributes GivenAttributes::named() const {
   NamedAttributes all;
   all.reserve(size());
-  for (const GivenAttribute& given : *this) all.emplace_back(given.name, given.value.attribute());
+  for (const GivenAttribute& given : *this) all.emplace_back(given.name.text(), given.value.attribute());
   return all;
 }
 

@@ -73,10 +73,23 @@ using CallSite = std::source_location;
 
 // What a typed op function hands on, looked at where it stands: nothing is copied unless somebody keeps it. For the
 // length of the call.
-class Operands : public std::span<const Value> {
+class Operands {
  public:
-  Operands(std::initializer_list<Value> values) : span(values.begin(), values.size()) {}
-  Operands(const Values& values) : span(values) {}  // NOLINT: any row of Values are operands
+  struct Place {
+    const Value* value;
+    Place(const Value& standing) : value(&standing) {}  // NOLINT: where it stands is all that is handed on
+  };
+
+  Operands(std::initializer_list<Place> places) : places_(places.begin(), places.size()) {}
+  Operands(const Values& values) : values_(values) {}  // NOLINT: any row of Values are operands
+
+  std::size_t size() const { return places_.size() + values_.size(); }
+  const Value& operator[](std::size_t index) const { return places_.empty() ? values_[index] : *places_[index].value; }
+  Values copies() const;  // that stay
+
+ private:
+  std::span<const Place> places_;  // or, in a row:
+  std::span<const Value> values_;
 };
 class GivenAttributes : public std::span<const GivenAttribute> {
  public:
@@ -100,7 +113,7 @@ class Evaluator {
   virtual Attributes complete(const Op& op, const NamedAttributes& given) const;
   // What the call of a typed op function gives, where it is known without a look at the op: a function that does again
   // what it did. Null where it is not. It stays as long as the home's run.
-  virtual const Values* repeated(const char* /*op*/, const Operands& /*operands*/, const GivenAttributes& /*given*/,
+  virtual const Values* repeated(Literal /*op*/, const Operands& /*operands*/, const GivenAttributes& /*given*/,
                                  bool /*maybe_inplace*/) {
     return nullptr;
   }

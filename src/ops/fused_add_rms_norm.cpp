@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 std::pair<Value, Value> call_fused_add_rms_norm(CallSite site, bool inplace, const Value& x, const Value& x_residual,
-                                                const Value& weight, Scalar epsilon,
+                                                const Value& weight, const Scalar& epsilon,
                                                 std::optional<std::int64_t> variance_size,
                                                 const std::string& intermediate) {
   return call(site, "fused_add_rms_norm", {x, x_residual, weight},

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-inline std::pair<Value, Value> call_gated_group_quant_int8(CallSite site, const char* op, const Value& x,
+inline std::pair<Value, Value> call_gated_group_quant_int8(CallSite site, Literal op, const Value& x,
                                                            std::int64_t group_size, Scalar eps,
                                                            const std::string& rounding) {
   return call(site, op, {x}, int8_group_attributes(group_size, eps, rounding));

@@ -1,5 +1,6 @@
 #include "tensor/attribute.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -47,46 +48,6 @@ struct Spell {
     for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + values[i].text();
     return text + "]";
   }
-};
-
-struct CopyOfView {
-  Attribute operator()(std::monostate) const { return {}; }
-  Attribute operator()(std::string_view text) const { return std::string(text); }
-  Attribute operator()(WordView word) const { return EnumWord{std::string(word.word)}; }
-  Attribute operator()(const Dim* dim) const { return *dim; }
-  Attribute operator()(const Shape* shape) const { return Attribute::shape(*shape); }
-  Attribute operator()(const Attribute* attribute) const { return *attribute; }
-  template <class T>
-  Attribute operator()(T value) const {
-    return value;
-  }
-};
-
-struct ViewIs {
-  const Attribute& other;
-
-  template <class T, class U>
-  bool is(const U& value) const {
-    const T* held = std::get_if<T>(&other.storage());
-    return held != nullptr && *held == value;
-  }
-  bool operator()(std::monostate) const { return other.is_none(); }
-  bool operator()(bool value) const { return is<bool>(value); }
-  bool operator()(std::int64_t value) const { return is<Dim>(Dim(value)); }
-  bool operator()(double value) const { return Attribute(value) == other; }
-  bool operator()(DType value) const { return is<DType>(value); }
-  bool operator()(std::string_view text) const { return is<std::string>(text); }
-  bool operator()(WordView word) const {
-    const EnumWord* held = std::get_if<EnumWord>(&other.storage());
-    return held != nullptr && held->word == word.word;
-  }
-  bool operator()(const Dim* dim) const { return is<Dim>(*dim); }
-  bool operator()(const Shape* shape) const {
-    const AttributeList* list = std::get_if<AttributeList>(&other.storage());
-    return list != nullptr && std::equal(list->begin(), list->end(), shape->begin(), shape->end(),
-                                         [](const Attribute& a, const Dim& b) { return AttributeView(b) == a; });
-  }
-  bool operator()(const Attribute* attribute) const { return *attribute == other; }
 };
 
 }  // namespace
@@ -139,9 +100,59 @@ bool Attribute::operator==(const Attribute& other) const {
   return value_ == other.value_;
 }
 
-Attribute AttributeView::attribute() const { return std::visit(CopyOfView(), value_); }
+Attribute AttributeView::attribute() const {
+  switch (kind_) {
+    case Kind::none:
+      return {};
+    case Kind::boolean:
+      return number_ != 0;
+    case Kind::integer:
+      return static_cast<std::int64_t>(number_);
+    case Kind::real:
+      return std::bit_cast<double>(number_);
+    case Kind::dtype:
+      return static_cast<DType>(number_);
+    case Kind::text:
+      return at_place<std::string>();
+    case Kind::word:
+      return EnumWord{at_place<std::string>()};
+    case Kind::dim:
+      return at_place<Dim>();
+    case Kind::shape:
+      return Attribute::shape(at_place<Shape>());
+    case Kind::attribute:
+      return at_place<Attribute>();
+  }
+  CHECK(false, "[attribute] a view of kind {}", static_cast<int>(kind_));
+}
 
-bool AttributeView::operator==(const Attribute& other) const { return std::visit(ViewIs{other}, value_); }
+AttributeView AttributeView::into(const Attribute& attribute) {
+  const auto view = [&](const auto& held) -> AttributeView {
+    using Held = std::decay_t<decltype(held)>;
+    if constexpr (std::is_same_v<Held, std::monostate>)
+      return {};
+    else if constexpr (std::is_same_v<Held, AttributeList>)
+      return attribute;
+    else
+      return held;
+  };
+  return std::visit(view, attribute.storage());
+}
+
+bool AttributeView::operator==(const Attribute& other) const {
+  if (kind_ == Kind::attribute) return at_place<Attribute>() == other;
+  if (kind_ != Kind::shape) return attribute() == other;
+  const Shape& shape = at_place<Shape>();
+  const AttributeList* list = std::get_if<AttributeList>(&other.storage());
+  return list != nullptr && std::equal(list->begin(), list->end(), shape.begin(), shape.end(),
+                                       [](const Attribute& a, const Dim& b) { return into(a) == AttributeView(b); });
+}
+
+bool AttributeView::is_same_place(const AttributeView& other) const {
+  if (kind_ == other.kind_ && (kind_ == Kind::text || kind_ == Kind::word))
+    return at_place<std::string>() == other.at_place<std::string>();
+  return other.kind_ == Kind::attribute ? *this == other.at_place<Attribute>() : *this == other.attribute();
+}
 
 std::string Attribute::text() const { return std::visit(Spell(), value_); }
 

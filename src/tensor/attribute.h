@@ -3,18 +3,19 @@
 // The value of an op's attribute: what stands right of `=` in a node. One small closed set, so that printing, parsing,
 // equality and hashing are written once.
 
-#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/literal.h"
 #include "tensor/dim.h"
 #include "tensor/dtype.h"
 
@@ -22,6 +23,9 @@ namespace weft {
 
 class Attribute;
 using AttributeList = std::vector<Attribute>;
+
+// Every NaN becomes the one that `nan` reads back.
+inline double with_one_nan(double value) { return value != value ? std::numeric_limits<double>::quiet_NaN() : value; }
 
 // A bare word such as `column_major`.
 struct EnumWord {
@@ -38,8 +42,7 @@ class Attribute {
   Attribute(int value) : value_(Dim(value)) {}
   Attribute(std::int64_t value) : value_(Dim(value)) {}
   Attribute(Dim value) : value_(std::move(value)) {}
-  // Every NaN becomes the one that `nan` reads back.
-  Attribute(double value) : value_(value != value ? std::numeric_limits<double>::quiet_NaN() : value) {}
+  Attribute(double value) : value_(with_one_nan(value)) {}
   Attribute(std::string value) : value_(std::move(value)) {}
   Attribute(const char* value) : value_(std::string(value)) {}
   Attribute(DType value) : value_(value) {}
@@ -75,50 +78,83 @@ using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
 
 // An EnumWord by its letters, which stay whose they are.
 struct WordView {
-  std::string_view word;
+  const std::string& word;
 };
 
 // An attribute looked at where it stands: what is a number is held, all else belongs to who gave it.
 class AttributeView {
  public:
-  AttributeView() = default;  // none
-  AttributeView(bool value) : value_(value) {}
-  AttributeView(int value) : value_(std::int64_t{value}) {}
-  AttributeView(std::int64_t value) : value_(value) {}
-  AttributeView(double value) : value_(value) {}
-  AttributeView(DType value) : value_(value) {}
-  AttributeView(WordView value) : value_(value) {}
-  AttributeView(const char* value) : value_(std::string_view(value)) {}
-  AttributeView(const std::string& value) : value_(std::string_view(value)) {}
-  AttributeView(const EnumWord& value) : value_(WordView{value.word}) {}
-  AttributeView(const Dim& value) : value_(&value) {}
-  AttributeView(const Shape& value) : value_(&value) {}
-  AttributeView(const Attribute& value) : value_(&value) {}
+  AttributeView() : AttributeView(Kind::none, std::uint64_t{0}) {}
+  AttributeView(bool value) : AttributeView(Kind::boolean, std::uint64_t{value}) {}
+  AttributeView(int value) : AttributeView(std::int64_t{value}) {}
+  AttributeView(std::int64_t value) : AttributeView(Kind::integer, static_cast<std::uint64_t>(value)) {}
+  AttributeView(double value) : AttributeView(Kind::real, std::bit_cast<std::uint64_t>(with_one_nan(value))) {}
+  AttributeView(DType value) : AttributeView(Kind::dtype, static_cast<std::uint64_t>(value)) {}
+  AttributeView(WordView value) : AttributeView(Kind::word, &value.word) {}
+  AttributeView(const char*) = delete;  // it would be a bool
+  AttributeView(const std::string& value) : AttributeView(Kind::text, &value) {}
+  AttributeView(const EnumWord& value) : AttributeView(Kind::word, &value.word) {}
+  AttributeView(const Dim& value) : AttributeView(Kind::dim, &value) {
+    if (value.is_number()) *this = AttributeView(value.number());
+  }
+  AttributeView(const Shape& value) : AttributeView(Kind::shape, &value) {}
+  AttributeView(const Attribute& value) : AttributeView(Kind::attribute, &value) {
+    if (const double* number = std::get_if<double>(&value.storage())) *this = AttributeView(*number);
+  }
   template <class T>
-  AttributeView(const std::optional<T>& value) {
+  AttributeView(const std::optional<T>& value) : AttributeView() {
     if (value) *this = AttributeView(*value);
   }
 
+  // A look at what an attribute holds, for as long as it holds it.
+  static AttributeView into(const Attribute& attribute);
+
   Attribute attribute() const;
   bool operator==(const Attribute& other) const;  // as attribute() == other
+  bool operator==(const AttributeView& other) const {
+    return kind_ == other.kind_ && kind_ <= Kind::dtype ? number_ == other.number_ : is_same_place(other);
+  }
 
  private:
-  std::variant<std::monostate, bool, std::int64_t, double, DType, std::string_view, WordView, const Dim*, const Shape*,
-               const Attribute*>
-      value_;
+  enum class Kind : std::uint8_t {
+    none,
+    boolean,
+    integer,
+    real,
+    dtype /* numbers up to here */,
+    text,
+    word,
+    dim,
+    shape,
+    attribute
+  };
+
+  AttributeView(Kind kind, std::uint64_t number) : kind_(kind), number_(number) {}
+  AttributeView(Kind kind, const void* place) : kind_(kind), place_(place) {}
+
+  template <class T>
+  const T& at_place() const {
+    return *static_cast<const T*>(place_);
+  }
+  bool is_same_place(const AttributeView& other) const;
+
+  Kind kind_;
+  union {
+    std::uint64_t number_;  // a float by its bits
+    const void* place_;     // of the std::string, Dim, Shape or Attribute
+  };
 };
 
 struct GivenAttribute {
-  std::string_view name;
+  Literal name;
   AttributeView value;
 };
 
 template <std::size_t... kCounts>
 std::array<GivenAttribute, (kCounts + ...)> joined(const std::array<GivenAttribute, kCounts>&... rows) {
-  std::array<GivenAttribute, (kCounts + ...)> all;
-  auto end = all.begin();
-  ((end = std::copy(rows.begin(), rows.end(), end)), ...);
-  return all;
+  const auto each = [](const auto&... given) { return std::tie(given...); };
+  return std::apply([](const auto&... given) { return std::array<GivenAttribute, (kCounts + ...)>{{given...}}; },
+                    std::tuple_cat(std::apply(each, rows)...));
 }
 
 // Named attributes in schema order, with every default filled in.

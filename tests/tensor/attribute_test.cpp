@@ -65,7 +65,7 @@ TEST(Attribute, FloatsCompareByTheirBits) {
 TEST(AttributeView, IsTheAttributeThatItLooksAtAndNoOther) {
   const Dim size = Dim::symbol("s0") + 1;
   const Shape shape{size, 9}, other_shape{size, 8}, shorter{size}, none;
-  const std::string text = "up";
+  const std::string text = "up", no_text;
   const EnumWord down{"down"};
   const Attribute list(AttributeList{1.5, "x"});
   const std::optional<double> bound = 0.5;
@@ -84,7 +84,7 @@ TEST(AttributeView, IsTheAttributeThatItLooksAtAndNoOther) {
       {text, "up"},
       {WordView{text}, EnumWord{"up"}},
       {down, EnumWord{"down"}},
-      {"", ""},
+      {no_text, ""},
       {DType::i8, DType::i8},
       {shape, Attribute::shape(shape)},
       {other_shape, Attribute::shape(other_shape)},
@@ -94,8 +94,12 @@ TEST(AttributeView, IsTheAttributeThatItLooksAtAndNoOther) {
   };
   for (const auto& [view, attribute] : pairs) {
     EXPECT_EQ(view.attribute(), attribute) << attribute.text();
-    for (const auto& other : pairs)
-      EXPECT_EQ(view == other.second, &other.second == &attribute) << attribute.text() << ", " << other.second.text();
+    for (const auto& other : pairs) {
+      const bool is_it = &other.second == &attribute;
+      EXPECT_EQ(view == other.second, is_it) << attribute.text() << ", " << other.second.text();
+      EXPECT_EQ(view == AttributeView::into(other.second), is_it) << attribute.text() << ", " << other.second.text();
+      EXPECT_EQ(view == other.first, is_it) << attribute.text() << ", " << other.second.text();
+    }
   }
 }
 
@@ -104,7 +108,7 @@ TEST(AttributeView, RowsAreJoinedInOrder) {
   const std::array<GivenAttribute, 2> second{{{"b", 2}, {"c", 3}}};
   std::string names;
   for (const GivenAttribute& given : joined(first, second, first))
-    names += std::string(given.name) + given.value.attribute().text();
+    names += std::string(given.name.text()) + given.value.attribute().text();
   EXPECT_EQ(names, "a1b2c3a1");
 }
 
