@@ -13,6 +13,7 @@
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/kernel_table.h"
 #include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/lib/mathematics.h"
 #include "kernels/launch_queue.h"
 #include "tests/recorded_family.h"
 
@@ -107,6 +108,15 @@ class RecordingQueue : public LaunchQueue {
   std::vector<cuda::MemoryMap::Area> areas_;
 };
 
+// Of a provider, null where it has none of the op; of cuda that with house mathematics, where there are two forms.
+const Kernel* recorded_kernel(const Context& context, const std::string& op, const std::string& provider) {
+  using namespace cuda;
+  const Kernel* house = provider == provider_of(Mathematics::device)
+                            ? context.kernels.find(op, provider_of(Mathematics::house))
+                            : nullptr;
+  return house != nullptr ? house : context.kernels.find(op, provider);
+}
+
 std::shared_ptr<Context> fake_context() {
   Options options;
   options.device = "fake-cuda";
@@ -162,8 +172,9 @@ std::vector<Sample> forms_of(const Op& op, const Sample& sample) {
   return forms;
 }
 
-void record_sample(const Context& context, const Op& op, const SampleCall& call, LaunchRecorder& recorder) {
-  const Kernel& kernel = context.kernel_for(op.name, "cuda");
+void record_sample(const Context& context, const std::string& provider, const Op& op, const SampleCall& call,
+                   LaunchRecorder& recorder) {
+  const Kernel& kernel = *recorded_kernel(context, op.name, provider);
   const std::vector<Meta> results = infer_results(op, context.ops, metas_of(call.operands), call.attributes);
   if (!kernel.supports({metas_of(call.operands), results, call.attributes, {1, 4096}})) return;
   recorder.begin("sample of " + call.text);
@@ -175,7 +186,7 @@ void record_sample(const Context& context, const Op& op, const SampleCall& call,
   for (std::size_t i = 0; i < came.size(); ++i) {
     const Tolerance tolerance = is_exact ? Tolerance{} : op.tolerance(came[i].meta.dtype);
     const std::string text = difference(wanted[i].tensor(), came[i], tolerance, is_exact);
-    CHECK(text.empty(), "[{}] result {} of provider cuda: {}", call.text, i, text);
+    CHECK(text.empty(), "[{}] result {} of provider {}: {}", call.text, i, provider, text);
   }
 }
 
@@ -183,9 +194,10 @@ void record_sample(const Context& context, const Op& op, const SampleCall& call,
 
 LaunchRecorder::LaunchRecorder(Context& context, const std::string& provider) {
   for (const std::string& op : context.kernels.ops()) {
-    if (context.kernels.find(op, provider) == nullptr) continue;
-    context.priorities.set(op, {provider});
-    auto& kernel = const_cast<Kernel&>(context.kernel_for(op, provider));
+    const Kernel* found = recorded_kernel(context, op, provider);
+    if (found == nullptr) continue;
+    context.priorities.set(op, {found->provider});
+    auto& kernel = const_cast<Kernel&>(*found);
     kernel.run = [this, run = kernel.run](const KernelCall& call) {
       const std::string name = calls_++ == 0 ? name_ : fmt::format("{}, call {}", name_, calls_);
       RecordingQueue queue(call, name, launches_);
@@ -222,16 +234,20 @@ std::vector<device_check::RecordedLaunch> record_family(const std::string& folde
 }
 
 std::vector<device_check::RecordedLaunch> record_samples() {
-  const auto context = fake_context();
-  LaunchRecorder recorder(*context, "cuda");
-  for (const std::string& name : context->kernels.ops()) {
-    if (context->kernels.find(name, "cuda") == nullptr) continue;
-    const Op& op = context->ops.at(name);
-    for (const Sample& sample : op.samples)
-      for (const Sample& form : forms_of(op, sample))
-        for (const SampleCall& call : sample_calls(op, form)) record_sample(*context, op, call, recorder);
+  std::vector<device_check::RecordedLaunch> launches;
+  for (const char* provider : {"cuda", "cuda_mma"}) {
+    const auto context = fake_context();
+    LaunchRecorder recorder(*context, provider);
+    for (const std::string& name : context->kernels.ops()) {
+      if (recorded_kernel(*context, name, provider) == nullptr) continue;
+      const Op& op = context->ops.at(name);
+      for (const Sample& sample : op.samples)
+        for (const Sample& form : forms_of(op, sample))
+          for (const SampleCall& call : sample_calls(op, form)) record_sample(*context, provider, op, call, recorder);
+    }
+    append(launches, recorder.launches());
   }
-  return with_kinds(recorder.launches());
+  return with_kinds(std::move(launches));
 }
 
 }  // namespace weft

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Compiles the CUDA kernels for every architecture and holds what comes out to their contract. Needs no GPU.
+"""Compiles the CUDA kernels as they ship and holds what comes out to their contract. Needs no GPU.
 
     tools/check_cuda.py --nvcc PATH --results FILE SOURCE.cu... CONTRACT.json
 
-Registers, spills, stack, shared memory and barriers are ptxas's own account; accesses and instructions are counted in
-the cubin. FILE remembers what was checked and found good: equal sources, contract and compiler are not compiled again.
-Without an nvcc of the release that tools/fetch_nvcc.py names it says so and ends well. Exits 1 with a line for every breach.
+The machine code is what tools/device_code.sh puts into the program: both kinds of mathematics, every architecture by
+its own front end. Registers, spills, stack, shared memory and barriers are ptxas's own account; accesses and
+instructions are counted in the cubin. FILE remembers what each source compiled to: a source that is as it was, with the
+same headers, flags and compiler, is not compiled again. Without an nvcc of the release that tools/fetch_nvcc.py names
+it says so and ends well. Exits 1 with a line for every breach.
 """
 
 import argparse
@@ -25,10 +27,10 @@ import cubin
 import fetch_nvcc
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# PTX is made for these; what is newer is assembled of the last one's, and its machine code is not read.
-FRONT_ENDS = ["80", "89", "90"]
-READABLE = {"80", "89", "90"}
-# As the program's own build has them: what is fused is spelled so.
+DEVICE_CODE = ROOT / "tools/device_code.sh"
+# Whose machine code is read (tools/cubin.py).
+READABLE = {"80", "86", "89", "90"}
+# Of PTX for tests (tools/make_ptx.py); as device_code.sh has them.
 FLAGS = ["-x", "cu", "-std=c++20", "-O3", "-fmad=false", f"-I{ROOT / 'src'}"]
 ACCOUNT = re.compile(r"Compiling entry function '(\S+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, "
                      r"(\d+) bytes spill loads.*?Used (\d+) registers, used (\d+) barriers(?:, (\d+) bytes smem)?",
@@ -42,74 +44,107 @@ def run(command):
     return result.stdout + result.stderr
 
 
-def compiled(nvcc, ptxas, source, architectures, folder):
-    """{(architecture, kernel): (ptxas's account, instructions or None)}"""
-    texts = {}
-    for front_end in FRONT_ENDS:
-        texts[front_end] = folder / f"{source.stem}.{front_end}.ptx"
-        run([nvcc, *FLAGS, "-ptx", f"-arch=compute_{front_end}", source, "-o", texts[front_end]])
+def compiled(nvcc, source, architecture, folder):
+    """{kernel: facts}: ptxas's account; with machine code that is read also how often it has what, and how many
+    instructions lie on the longest way through it."""
+    code = folder / f"{source.stem}.{architecture}.cubin"
+    output = run(["sh", DEVICE_CODE, "account", nvcc, source, code, architecture])
+    instructions = cubin.kernels(code) if architecture in READABLE else {}
     found = {}
-    for architecture in architectures:
-        code = folder / f"{source.stem}.{architecture}.cubin"
-        text = texts.get(architecture, texts[FRONT_ENDS[-1]])
-        output = run([ptxas, "-v", "-O3", f"-arch=sm_{architecture}", text, "-o", code])
-        instructions = cubin.kernels(code) if architecture in READABLE else {}
-        for match in ACCOUNT.finditer(output):
-            numbers = [int(match[i] or 0) for i in range(2, 8)]
-            account = {"stack_bytes": numbers[0], "spilled_bytes": numbers[1] + numbers[2], "registers": numbers[3],
-                       "barriers": numbers[4], "shared_bytes": numbers[5]}
-            found[architecture, match[1]] = (account, instructions.get(match[1]))
+    for match in ACCOUNT.finditer(output):
+        numbers = [int(match[i] or 0) for i in range(2, 8)]
+        facts = {"stack_bytes": numbers[0], "spilled_bytes": numbers[1] + numbers[2], "registers": numbers[3],
+                 "barriers": numbers[4], "shared_bytes": numbers[5]}
+        if match[1] in instructions:
+            code_of = instructions[match[1]]
+            facts["accesses"] = collections.Counter(filter(None, (one.access() for one in code_of)))
+            facts["instructions"] = collections.Counter(one.name for one in code_of)
+            facts["way"] = cubin.instructions_of_way(code_of)
+        found[match[1]] = facts
     return found
 
 
-def breaches_of(rule, account, code, counts_instructions):
+def facts_of(nvcc, sources, architectures, results):
+    """{(architecture, kernel): facts} of all sources. `results`, a file or None, holds those of the last run."""
+    kept = json.loads(results.read_text()) if results and results.exists() else {}
+    kept = kept if isinstance(kept.get("sources"), dict) else {"sources": {}}
+    keys = {source: key_of(nvcc, source, architectures) for source in sources}
+    stale = [source for source in sources if kept["sources"].get(source.stem, {}).get("key") != keys[source]]
+    with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        folder = pathlib.Path(name)
+        jobs = {source: {architecture: pool.submit(compiled, nvcc, source, architecture, folder)
+                         for architecture in architectures} for source in stale}
+        for source in stale:
+            facts = {architecture: job.result() for architecture, job in jobs[source].items()}
+            kept["sources"][source.stem] = {"key": keys[source], "facts": facts}
+            if results:  # as soon as there is something to keep
+                results.write_text(json.dumps(kept))
+    return {(architecture, kernel): facts for source in sources
+            for architecture, kernels in kept["sources"][source.stem]["facts"].items()
+            for kernel, facts in kernels.items()}
+
+
+def limit_of(rule, field, architecture):
+    """One number, or one for some architectures and for all others."""
+    limit = rule[field]
+    return limit.get(architecture, limit["other"]) if isinstance(limit, dict) else limit
+
+
+def breaches_of(rule, facts, architecture):
     for field in ("registers", "spilled_bytes", "stack_bytes", "shared_bytes", "barriers"):
-        if field in rule and account[field] > rule[field]:
-            yield f"{field} {account[field]}, at most {rule[field]}"
-    if code is None:
+        if field in rule and facts[field] > limit_of(rule, field, architecture):
+            yield f"{field} {facts[field]}, at most {limit_of(rule, field, architecture)}"
+    if "accesses" not in facts:
         return
-    accesses = collections.Counter(filter(None, (one.access() for one in code)))
-    names = {one.name for one in code} | set(accesses)
-    for name, wanted in rule.get("accesses", {}).items():
-        if accesses[name] != wanted:
-            yield f"{name} {accesses[name]} times, wanted {wanted}"
+    for kind in ("accesses", "instructions"):
+        for name, wanted in rule.get(kind, {}).items():
+            if (count := facts[kind].get(name, 0)) != wanted:
+                yield f"{name} {count} times, wanted {wanted}"
     for name in rule.get("never", []):
-        if name in names:
+        if name in facts["accesses"] or name in facts["instructions"]:
             yield f"has {name}"
-    if counts_instructions and "instructions_per_element" in rule:
-        way = cubin.instructions_of_way(code)
+    if architecture == "90" and "instructions_per_element" in rule:
+        way = facts["way"]
         if way <= 0 or way > rule["instructions_per_element"] * rule["elements"]:
             yield f"{way / rule['elements']:.1f} instructions an element, at most {rule['instructions_per_element']}"
 
 
 def check(found, rules):
     breaches, used = [], set()
-    for (architecture, kernel), (account, code) in sorted(found.items()):
+    for (architecture, kernel), facts in sorted(found.items()):
         for pattern, rule in rules.items():
             if re.fullmatch(pattern, kernel):
                 used.add(pattern)
                 breaches += [f"sm_{architecture} {kernel}: {breach}"
-                             for breach in breaches_of(rule, account, code, architecture == "90")]
+                             for breach in breaches_of(rule, facts, architecture)]
     breaches += [f"no kernel is called {pattern}" for pattern in rules if pattern not in used]
     return breaches
 
 
-def key_of(nvcc, sources, contract):
-    """Of all that the outcome depends on."""
-    digest = hashlib.sha256(run([nvcc, "--version"]).encode())
-    folders = sorted({source.parent for source in sources} | {ROOT / "src/kernels/cuda"})
-    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".cu", ".cuh", ".h")]
-    for path in sorted(set(files)) + [contract, pathlib.Path(__file__), pathlib.Path(cubin.__file__)]:
+def read_by(source):
+    """The source and the headers of the tree that it includes, directly or not."""
+    found, waiting = set(), [source.resolve()]
+    while waiting:
+        path = waiting.pop()
+        if path not in found and path.exists():
+            found.add(path)
+            waiting += [ROOT / "src" / name for name in re.findall(r'#include "([^"]+)"', path.read_text())]
+    return found
+
+
+def key_of(nvcc, source, architectures):
+    """Of all that a source's machine code and what is read of it depend on."""
+    digest = hashlib.sha256((run([nvcc, "--version"]) + " ".join(architectures)).encode())
+    for path in sorted(read_by(source)) + [DEVICE_CODE, pathlib.Path(__file__), pathlib.Path(cubin.__file__)]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def table(found):
     """One line for each kernel that has a number of instructions."""
-    for (architecture, kernel), (account, code) in sorted(found.items()):
-        if code is not None:
-            way = cubin.instructions_of_way(code)
-            print(f"sm_{architecture} {kernel}: {account['registers']} registers, {way} instructions")
+    for (architecture, kernel), facts in sorted(found.items()):
+        if "way" in facts:
+            print(f"sm_{architecture} {kernel}: {facts['registers']} registers, {facts['way']} instructions")
 
 
 def find_tools(given):
@@ -140,31 +175,17 @@ def main():
     if tools is None:
         print(f"count: the contract of CUDA kernels is skipped: {problem}")
         return 0
-    nvcc, ptxas = tools
     contract = json.loads(arguments.contract.read_text())
-    key = key_of(nvcc, arguments.sources, arguments.contract)
-    if arguments.results and arguments.results.exists() and not arguments.table:
-        kept = json.loads(arguments.results.read_text())
-        if kept["key"] == key:
-            print(kept["text"])
-            return 0
-    found = {}
-    with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        folder = pathlib.Path(name)
-        for result in pool.map(lambda source: compiled(nvcc, ptxas, source, contract["architectures"], folder),
-                               arguments.sources):
-            found.update(result)
+    architectures = contract.get("architectures") or run(["sh", DEVICE_CODE, "architectures"]).split()
+    found = facts_of(tools[0], arguments.sources, architectures, arguments.results)
     if arguments.table:
         table(found)
     breaches = check(found, contract["kernels"])
     for breach in breaches:
         print(breach)
     kernels = {kernel for _, kernel in found}
-    text = (f"count: {len(kernels)} CUDA kernels for sm_{', '.join(contract['architectures'])} "
-            f"against {len(contract['kernels'])} rules: {len(breaches)} breaches")
-    print(text)
-    if not breaches and arguments.results:
-        arguments.results.write_text(json.dumps({"key": key, "text": text}))
+    print(f"count: {len(kernels)} CUDA kernels for sm_{', '.join(architectures)} "
+          f"against {len(contract['kernels'])} rules: {len(breaches)} breaches")
     return 1 if breaches else 0
 
 

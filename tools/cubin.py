@@ -7,7 +7,8 @@ Instructions of sm_80 to sm_90 are 16 bytes. Bits 0 to 8 name the operation, bit
 import struct
 
 NAMES = {0x181: "LDG", 0x186: "STG", 0x184: "LDS", 0x188: "STS", 0x183: "LDL", 0x187: "STL", 0x11D: "BAR",
-         0x147: "BRA", 0x14D: "EXIT", 0x118: "NOP", 0x143: "CALL", 0x144: "CALL", 0x150: "RET", 0x102: "FCHK"}
+         0x147: "BRA", 0x14D: "EXIT", 0x118: "NOP", 0x143: "CALL", 0x144: "CALL", 0x150: "RET", 0x102: "FCHK",
+         0x03C: "HMMA"}
 WIDTHS = {0: "U8", 1: "S8", 2: "U16", 3: "S16", 4: "32", 5: "64", 6: "128"}
 # Ways that ordinary values do not take: subroutines; and where a kernel has another way, a division's check of its
 # operands.

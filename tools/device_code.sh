@@ -5,6 +5,10 @@
 #       machine code for every architecture and PTX of the last; what was read in the form of make
 #   tools/device_code.sh compile-only NVCC SOURCE.cu FATBIN ARCHITECTURE
 #       machine code for one, which others refuse
+#   tools/device_code.sh account NVCC SOURCE.cu CUBIN ARCHITECTURE
+#       the same machine code as `compile` makes for it, alone; prints ptxas's account of registers, stack and spills
+#   tools/device_code.sh architectures
+#       prints them
 #   tools/device_code.sh table FOLDER [NAME...]
 #       prints the C++ source of kernels/cuda/code/device_code.h's tables: FOLDER/NAME.fatbin by the assembler; no
 #       names for a program without device code
@@ -14,7 +18,8 @@ architectures="80 86 89 90 100 120"
 
 # What is fused is spelled so. Both kinds of mathematics. `size`: a tenth of the bytes; drivers for CUDA 12.4 and newer
 # read it.
-flags="-x cu -std=c++20 -O3 -fmad=false -DWEFT_HOUSE_KERNELS -fatbin --compress-mode=size"
+flags="-x cu -std=c++20 -O3 -fmad=false -DWEFT_HOUSE_KERNELS"
+packed="-fatbin --compress-mode=size"
 
 compile() {
   nvcc=$1 source=$2 fatbin=$3 dependencies=${4:-}
@@ -23,13 +28,18 @@ compile() {
     set -- "$@" -gencode "arch=compute_$architecture,code=sm_$architecture"
   done
   # shellcheck disable=SC2086  # flags are words
-  exec "$nvcc" $flags "-I$root/src" "$@" -gencode "arch=compute_$architecture,code=compute_$architecture" \
+  exec "$nvcc" $flags $packed "-I$root/src" "$@" -gencode "arch=compute_$architecture,code=compute_$architecture" \
     ${dependencies:+-MD -MF "$dependencies"} "$source" -o "$fatbin"
 }
 
 compile_only() {
   # shellcheck disable=SC2086  # flags are words
-  exec "$1" $flags "-I$root/src" -gencode "arch=compute_$4,code=sm_$4" "$2" -o "$3"
+  exec "$1" $flags $packed "-I$root/src" -gencode "arch=compute_$4,code=sm_$4" "$2" -o "$3"
+}
+
+account() {
+  # shellcheck disable=SC2086  # flags are words
+  exec "$1" $flags -cubin -Xptxas -v "-I$root/src" -gencode "arch=compute_$4,code=sm_$4" "$2" -o "$3"
 }
 
 table() {
@@ -67,13 +77,14 @@ table() {
 }
 
 case "${1:-}" in
-  compile | table) "$@" ;;
+  compile | account | table) "$@" ;;
+  architectures) echo "$architectures" ;;
   compile-only)
     shift
     compile_only "$@"
     ;;
   *)
-    sed -n '4,11s/^# *//p' "$0" >&2
+    sed -n '4,15s/^# *//p' "$0" >&2
     exit 2
     ;;
 esac

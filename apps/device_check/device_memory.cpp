@@ -41,4 +41,11 @@ void* DeviceMemory::add_number(float number) {
   return to;
 }
 
+void* DeviceMemory::add_words(std::span<const std::int32_t> words) {
+  void* to = add(words.size_bytes());
+  target_.driver().copy(stream_, to, words.data(), words.size_bytes());
+  target_.driver().synchronize(stream_);
+  return to;
+}
+
 }  // namespace weft::device_check

@@ -3,6 +3,8 @@
 // Memory of the device that is checked, given back when this ends.
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "apps/device_check/target.h"
@@ -21,6 +23,7 @@ class DeviceMemory {
   // So many numbers of bf16 from -4 to 4; behind a million they repeat.
   void* add_numbers(std::size_t count);
   void* add_number(float number);
+  void* add_words(std::span<const std::int32_t> words);
 
  private:
   Target& target_;

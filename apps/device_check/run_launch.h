@@ -8,11 +8,12 @@
 #include "apps/device_check/difference.h"
 #include "apps/device_check/launch_file.h"
 #include "apps/device_check/target.h"
+#include "kernels/cuda/lib/mathematics.h"
 
 namespace weft::device_check {
 
 // Whose exp, reciprocal and order of sums.
-enum class Mathematics : std::uint8_t { house, device };
+using cuda::Mathematics;
 
 // Of the kernel as it was recorded, with house mathematics, or of the one with the device's own; kernels without either
 // have one name.

@@ -6,7 +6,9 @@
 
 #include "apps/device_check/device_memory.h"
 #include "base/error.h"
+#include "kernels/cuda/lib/attention_plan.h"
 #include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/mathematics.h"
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"
 #include "runtime/cuda/current_guard.h"
 
@@ -19,10 +21,13 @@ namespace {
 constexpr int kLaunchesOfGraph = 20, kWarmUps = 3, kGraphs = 13;
 constexpr std::size_t kCopiedBytes = std::size_t{1} << 30;
 constexpr std::int64_t kGroup = 128;
+// Of attention.
+constexpr std::uint32_t kHeadDim = 128, kHeadsOfKv = 4, kPageTokens = 16;
 
 // What kernels read and write in one launch; sizes for the largest of them.
 struct Buffers {
   void *x, *other, *weight, *middle, *output, *scales, *given;
+  std::int32_t* batch;  // of one prompt of all rows: query starts, lengths, a block table
 };
 
 struct Size {
@@ -52,9 +57,9 @@ ScalePlaces places_of(const Buffers& buffers, Size size) {
   return {static_cast<float*>(buffers.scales), static_cast<std::uint32_t>(size.columns / kGroup), 1};
 }
 
-Launch fused_silu(SiluAndMulDesign design, bool rounds) {
+Launch fused_silu(SiluAndMulDesign design, bool rounds, Mathematics mathematics = Mathematics::device) {
   return [=](Launcher& launch, const Buffers& buffers, Size size) {
-    const SiluAndMulPerBlockQuant kernel{.rounds = rounds, .design = design};
+    const SiluAndMulPerBlockQuant kernel{.rounds = rounds, .design = design, .mathematics = mathematics};
     SiluAndMulPerBlockQuantArguments arguments{.x = buffers.x,
                                                .codes = buffers.output,
                                                .places = places_of(buffers, size),
@@ -77,11 +82,11 @@ void silu_and_mul(Launcher& launch, const std::string& kernel, const Buffers& bu
                              .columns = size.columns,
                              .slices = divisor_of(slices)});
 }
-Launch plain_silu(const char* tail) {
-  return
-      [kernel = fmt::format("silu_and_mul_bf16_{}_device", tail)](Launcher& launch, const Buffers& buffers, Size size) {
-        silu_and_mul(launch, kernel, buffers, buffers.output, size);
-      };
+Launch plain_silu(const char* tail, Mathematics mathematics = Mathematics::device) {
+  return [kernel = fmt::format("silu_and_mul_bf16_{}_{}", tail, ending_of(mathematics))](
+             Launcher& launch, const Buffers& buffers, Size size) {
+    silu_and_mul(launch, kernel, buffers, buffers.output, size);
+  };
 }
 
 void group_quant(Launcher& launch, const Buffers& buffers, const void* x, Size size) {
@@ -93,8 +98,9 @@ void group_quant(Launcher& launch, const Buffers& buffers, const void* x, Size s
   launch(kernel, shape, arguments);
 }
 
-Launch norm(bool adds, const char* tail) {
-  const std::string kernel = fmt::format("{}rms_norm_bf16_{}_device", adds ? "fused_add_" : "", tail);
+Launch norm(bool adds, const char* tail, Mathematics mathematics = Mathematics::device) {
+  const std::string kernel =
+      fmt::format("{}rms_norm_bf16_{}_{}", adds ? "fused_add_" : "", tail, ending_of(mathematics));
   return [kernel, adds](Launcher& launch, const Buffers& buffers, Size size) {
     const bool is_of_token = kernel.find("token") != std::string::npos;
     const ScalePlaces of_token{static_cast<float*>(buffers.scales), 1, 1};
@@ -113,6 +119,43 @@ Launch norm(bool adds, const char* tail) {
   };
 }
 
+// A prompt of all rows; K and V lie in pages in `other`.
+Launch attention(AttentionDesign design) {
+  return [=](Launcher& launch, const Buffers& buffers, Size size) {
+    const std::uint32_t heads = size.columns / kHeadDim, table = size.rows / kPageTokens;
+    const AttentionPlan plan = plan_attention({.pages = DType::bf16,
+                                               .tokens = size.rows,
+                                               .sequences = 1,
+                                               .heads = heads,
+                                               .kv_heads = heads / kHeadsOfKv,
+                                               .head_dim = kHeadDim,
+                                               .table_tokens = size.rows},
+                                              design);
+    const AttentionArguments arguments{.query = buffers.x,
+                                       .output = buffers.output,
+                                       .kind = ElementKind::bf16,
+                                       .tokens = size.rows,
+                                       .token_stride = size.columns,
+                                       .heads = heads,
+                                       .scale = 0.1275f,  // log2(e) / sqrt(kHeadDim)
+                                       .group = divisor_of(kHeadsOfKv),
+                                       .pages = {.pages = buffers.other,
+                                                 .kind = ElementKind::bf16,
+                                                 .block = divisor_of(kPageTokens),
+                                                 .heads = heads / kHeadsOfKv,
+                                                 .head_dim = kHeadDim},
+                                       .has_chunks = true,
+                                       .query_starts = buffers.batch,
+                                       .lengths = buffers.batch + 2,
+                                       .block_table = buffers.batch + 3,
+                                       .sequences = 1,
+                                       .max_blocks = table,
+                                       .sharers = divisor_of(plan.sharers)};
+    launch(plan.kernel, plan.shape, arguments);
+    if (plan.sharers > 1) launch(plan.finish, plan.finish_shape, arguments);
+  };
+}
+
 struct Subject {
   const char* what;
   std::vector<Size> sizes;
@@ -125,6 +168,7 @@ const std::vector<Subject>& subjects() {
   constexpr double kScale = 4.0 / kGroup;
   static const std::vector<Size> of_layer = {{128, 14336}, {1024, 14336}, {8192, 14336}};
   static const std::vector<Size> of_norm = {{128, 4096}, {1024, 4096}, {8192, 4096}};
+  static const std::vector<Size> of_prompt = {{512, 4096}, {2048, 4096}, {8192, 4096}};
   static const Launch unfused = [](Launcher& launch, const Buffers& buffers, Size size) {
     silu_and_mul(launch, "silu_and_mul_bf16_plain_device", buffers, buffers.middle, size);
     group_quant(launch, buffers, buffers.middle, size);
@@ -138,16 +182,23 @@ const std::vector<Subject>& subjects() {
       {"the same, launched one by one", {of_layer[0]}, 5 + kScale, fused_silu(SiluAndMulDesign::fast, true), false},
       {"the same, tree design", of_layer, 5 + kScale, fused_silu(SiluAndMulDesign::tree, true)},
       {"the same, two kernels", of_layer, 9 + kScale, unfused},
+      {"the same, fused, house mathematics", of_layer, 5 + kScale,
+       fused_silu(SiluAndMulDesign::fast, true, Mathematics::house)},
       {"silu_and_mul", of_layer, 6, plain_silu("plain")},
+      {"the same, house mathematics", of_layer, 6, plain_silu("plain", Mathematics::house)},
       {"silu_and_mul + static fp8", of_layer, 5, plain_silu("static_f8e4m3_rounded")},
       {"silu_and_mul + fp4 groups", of_layer, 4 + 0.5 + 1.0 / 16, plain_silu("f4e2m1_rounded")},
       {"per_token_group_quant fp8", of_layer, 3 + kScale, quant},
       {"rms_norm", of_norm, 4, norm(false, "plain")},
+      {"the same, house mathematics", of_norm, 4, norm(false, "plain", Mathematics::house)},
       {"rms_norm + static fp8", of_norm, 3, norm(false, "static_f8e4m3")},
       {"rms_norm + per-token fp8", of_norm, 3, norm(false, "token_f8e4m3")},
       {"rms_norm + group-128 fp8", of_norm, 3 + kScale, norm(false, "group_f8e4m3")},
       {"fused_add_rms_norm", of_norm, 8, norm(true, "plain")},
+      {"the same, house mathematics", of_norm, 8, norm(true, "plain", Mathematics::house)},
       {"fused_add_rms_norm + group-128 fp8", of_norm, 7 + kScale, norm(true, "group_f8e4m3")},
+      {"attention of a prompt, matrix units", of_prompt, 5, attention(AttentionDesign::matrix_units)},
+      {"the same, multiply-adds", of_prompt, 5, attention(AttentionDesign::multiply_adds)},
   };
   return all;
 }
@@ -188,13 +239,17 @@ double copied_bytes_per_second(Target& target) {
 
 Buffers add_buffers(DeviceMemory& memory, Size size) {
   const std::size_t elements = std::size_t{size.rows} * size.columns;
+  const auto rows = static_cast<std::int32_t>(size.rows);
+  std::vector<std::int32_t> batch = {0, rows, rows};
+  for (std::uint32_t page = 0; page * kPageTokens < size.rows; ++page) batch.push_back(static_cast<std::int32_t>(page));
   return {.x = memory.add_numbers(2 * elements),
           .other = memory.add_numbers(elements),
           .weight = memory.add_numbers(size.columns),
           .middle = memory.add(2 * elements),
           .output = memory.add(2 * elements),
           .scales = memory.add(elements / 16 + 4 * std::size_t{size.rows}),
-          .given = memory.add_number(0.01f)};
+          .given = memory.add_number(0.01f),
+          .batch = static_cast<std::int32_t*>(memory.add_words(batch))};
 }
 
 // One launch, in microseconds.

@@ -8,6 +8,7 @@
 #include "base/options_text.h"
 #include "base/text.h"
 #include "builtin/cuda_device.h"
+#include "builtin/default_priorities.h"
 #include "compiler/batch_invariance.h"
 #include "compiler/pattern_proof.h"
 #include "compiler/pipeline.h"
@@ -19,19 +20,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMaxPatternBytes = 64u << 20;
-
-// Default priorities, one row for each device; the same for eager and compiled mode. `native` always comes last.
-std::vector<std::string> default_priorities(DeviceType device) {
-  switch (device) {
-    case DeviceType::cpu:
-      return {"cpu"};
-    case DeviceType::cuda:
-      return {"cublaslt", "cuda"};
-    case DeviceType::fake_cuda:
-      return {"cublaslt", "cuda", "cpu"};  // the host stands in where there is no kernel: it can read its memory
-  }
-  return {};
-}
 
 // The file that defines a kernel is where it comes from.
 void add_built_in_kernels(KernelRegistry& registry) {
@@ -91,7 +79,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   add_kernels(context->kernels, context->ops, registrations, options.batch_invariant);
   check_kernels(context->kernels, context->ops);
   context->kernels.prepare(context->device);
-  context->priorities = PriorityLists(default_priorities(device.type));
+  context->priorities = default_priorities(context->kernels, device.type);
   add_priorities(context->priorities, context->kernels, context->ops, registrations);
   for (const auto& [op, providers] : options.ir_op_priority) {
     context->check_priority(op, providers);

@@ -36,6 +36,11 @@ OP(attention) {
                  SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, block)},
                 {{"scale", 0.25}});
     }
+  // Heads and rows that matrix units of GPUs take.
+  op.sample({{"query", {28, 4, 64}},
+             SampleTensor::pages("kv", {.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 64}, 9),
+             SampleTensor::batch("batch", {{26, 40}, {1, 20}, {1, 7}}, 16)},
+            {{"scale", 0.125}});
   // Softmax over up to 70 tokens; the order of the sums is free.
   op.tolerance(DType::f32, {.absolute = 2e-5, .relative = 2e-5});
   op.tolerance(DType::f16, {.absolute = 2e-3, .relative = 2e-3});

@@ -1,7 +1,6 @@
 // Attention over KV pages: the op's meaning whatever heads, pages and batches are, and of a row the same bits whatever
 // stands beside it and however many blocks share its tokens.
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -9,65 +8,18 @@
 
 #include "compiler/sample_call.h"
 #include "kernels/cuda/emulator/approximation.h"
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/kernel_table.h"
-#include "kernels/cuda/emulator/run_call.h"
-#include "kernels/launch_queue.h"
 #include "tensor/batch.h"
+#include "tests/cuda/attention_case.h"
 #include "tests/cuda/cuda_context.h"
 
 namespace weft::attention_test {
-
-using Sequences = std::vector<std::pair<int, int>>;  // rows of this step and tokens, by sequence
-
-// One call of the op.
-struct Case {
-  KvLayout kv;
-  int group = 1;
-  DType query = DType::f32;
-  Sequences sequences;
-
-  std::int64_t rows() const {
-    std::int64_t rows = 0;
-    for (const auto& [of_step, length] : sequences) rows += of_step;
-    return rows;
-  }
-  SampleCall call(const Context& context) const {
-    int longest = 0;
-    for (const auto& [of_step, length] : sequences) longest = std::max(longest, length);
-    const std::int64_t pages = (longest + kv.block - 1) / kv.block * static_cast<std::int64_t>(sequences.size());
-    const Sample sample{{{"query", {rows(), kv.heads * group, kv.head_dim}},
-                         SampleTensor::pages("kv", kv, pages),
-                         SampleTensor::batch("batch", sequences, static_cast<int>(kv.block))},
-                        {{"scale", 0.125}}};
-    return make_sample_call(context.ops.at("attention"), sample, query);
-  }
-};
-
-// The kernel's own result, with so many bytes of scratch; none, and no blocks share a sequence.
-Tensor attend(const Context& context, const std::vector<Tensor>& operands, const Attributes& attributes,
-              std::size_t scratch_bytes) {
-  Tensor result = Tensor::empty(operands[0].meta);
-  std::vector<TensorView> views;
-  for (const Tensor& operand : operands) views.push_back(operand.view());
-  const std::vector<TensorView> results = {result.view()};
-  std::vector<std::byte> scratch(scratch_bytes);
-  context.kernel_for("attention", "cuda").run({views, results, attributes, scratch, *context.threads});
-  return result;
-}
-constexpr std::size_t kScratch = 1 << 20;
-
-std::vector<std::byte> bytes_of_row(const Tensor& tensor, std::int64_t row) {
-  const std::int64_t bytes = tensor.meta.bytes().number() / tensor.meta.shape[0].number();
-  return {tensor.data() + row * bytes, tensor.data() + (row + 1) * bytes};
-}
 
 TEST(CudaAttention, GivesTheMeaningOfManyForms) {
   const auto context = cuda_context();
   const auto layout = [](DType dtype, std::int64_t block, std::int64_t heads, std::int64_t head_dim) {
     return KvLayout{.dtype = dtype, .block = block, .heads = heads, .head_dim = head_dim};
   };
-  const std::vector<Case> cases = {
+  const std::vector<AttentionCase> cases = {
       {layout(DType::f16, 16, 3, 64), 3, DType::bf16, {{1, 20}, {1, 300}, {1, 64}, {1, 65}}},
       {layout(DType::f16, 16, 1, 64), 3, DType::f32, {{40, 40}, {1, 270}, {7, 263}}},
       {layout(DType::bf16, 32, 2, 128), 4, DType::bf16, {{1, 530}, {5, 260}}},
@@ -77,11 +29,11 @@ TEST(CudaAttention, GivesTheMeaningOfManyForms) {
       {layout(DType::bf16, 8, 1, 256), 5, DType::f32, {{3, 80}, {1, 66}}},
       {layout(DType::f16, 16, 1, 8), 33, DType::f32, {{2, 10}, {1, 257}}},
   };
-  for (const Case& one : cases) {
+  for (const AttentionCase& one : cases) {
     const SampleCall call = one.call(*context);
     SCOPED_TRACE(call.text);
     const Tensor wanted = meaning_of(*context, "attention", call.operands, call.attributes)[0];
-    for (const std::size_t scratch : {std::size_t{0}, kScratch})
+    for (const std::size_t scratch : {std::size_t{0}, kAttentionScratch})
       EXPECT_EQ(difference(wanted, attend(*context, call.operands, call.attributes, scratch),
                            context->ops.at("attention").tolerance(one.query)),
                 "");
@@ -90,8 +42,9 @@ TEST(CudaAttention, GivesTheMeaningOfManyForms) {
 
 TEST(CudaAttention, FoldsSegmentsInOneOrderWhoeverSharesThem) {
   const auto context = cuda_context();
-  for (const Sequences& sequences : {Sequences{{1, 700}, {1, 256}, {1, 257}}, Sequences{{20, 600}, {1, 800}}}) {
-    const Case one{{.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 64}, 3, DType::f32, sequences};
+  for (const AttentionCase::Sequences& sequences :
+       {AttentionCase::Sequences{{1, 700}, {1, 256}, {1, 257}}, AttentionCase::Sequences{{20, 600}, {1, 800}}}) {
+    const AttentionCase one{{.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 64}, 3, DType::f32, sequences};
     const SampleCall call = one.call(*context);
     const Tensor alone = attend(*context, call.operands, call.attributes, 0);
     // Room for two segments a row, then for all.
@@ -107,7 +60,7 @@ TEST(CudaAttention, GivesARowTheSameBitsWhateverStandsBesideIt) {
   const auto context = cuda_context();
   constexpr int kLength = 300, kBlock = 16, kPages = (kLength + kBlock - 1) / kBlock;
   const KvLayout kv{.dtype = DType::f16, .block = kBlock, .heads = 2, .head_dim = 64};
-  const Case whole{kv, 3, DType::bf16, {{kLength, kLength}}};
+  const AttentionCase whole{kv, 3, DType::bf16, {{kLength, kLength}}};
   const SampleCall call = whole.call(*context);
   const Tensor wanted = attend(*context, call.operands, call.attributes, 0);
   const std::int64_t row_bytes = wanted.meta.bytes().number() / kLength;
@@ -121,7 +74,7 @@ TEST(CudaAttention, GivesARowTheSameBitsWhateverStandsBesideIt) {
     std::memcpy(query.data() + rows * row_bytes, call.operands[0].data() + 16 * row_bytes,
                 static_cast<std::size_t>(row_bytes));
     const std::vector<Tensor> operands = {query, call.operands[1], make_batch(starts, lengths, table)};
-    const Tensor came = attend(*context, operands, call.attributes, kScratch);
+    const Tensor came = attend(*context, operands, call.attributes, kAttentionScratch);
     for (int row = 0; row < rows; ++row)
       EXPECT_EQ(bytes_of_row(came, row), bytes_of_row(wanted, kLength - 10 - rows + row)) << row << " of " << rows;
     EXPECT_EQ(bytes_of_row(came, rows), bytes_of_row(wanted, 16));
@@ -134,7 +87,7 @@ TEST(CudaAttention, GivesTheSameBitsInPagesOfAnySize) {
   std::vector<Tensor> results;
   for (const std::int64_t block : {16, 5, 1}) {
     const KvLayout kv{.dtype = DType::f16, .block = block, .heads = 1, .head_dim = 16};
-    const SampleCall call = Case{kv, 2, DType::f32, {{4, kLength}}}.call(*context);
+    const SampleCall call = AttentionCase{kv, 2, DType::f32, {{4, kLength}}}.call(*context);
     // The same keys and values, wherever they lie.
     auto* pages = reinterpret_cast<std::uint16_t*>(call.operands[1].data());
     for (std::int64_t token = 0; token < kLength; ++token)
@@ -153,7 +106,7 @@ TEST(CudaAttention, ShowsNothingOfTokensThatARowDoesNotSee) {
   const auto context = cuda_context();
   constexpr int kLength = 70, kSeen = 66;
   const KvLayout kv{.dtype = DType::f32, .block = 16, .heads = 1, .head_dim = 16};
-  const Case one{kv, 1, DType::f32, {{kLength - kSeen + 1, kLength}}};
+  const AttentionCase one{kv, 1, DType::f32, {{kLength - kSeen + 1, kLength}}};
   const SampleCall call = one.call(*context);
   const Tensor before = attend(*context, call.operands, call.attributes, 0);
   auto* pages = reinterpret_cast<float*>(call.operands[1].data());
@@ -169,7 +122,8 @@ TEST(CudaAttention, ShowsNothingOfTokensThatARowDoesNotSee) {
 
 TEST(CudaAttention, StaysWithinTheToleranceWhereverTheDevicesExponentialLies) {
   const auto context = cuda_context();
-  const Case one{{.dtype = DType::f32, .block = 16, .heads = 1, .head_dim = 64}, 2, DType::f32, {{3, 520}, {1, 5}}};
+  const AttentionCase one{
+      {.dtype = DType::f32, .block = 16, .heads = 1, .head_dim = 64}, 2, DType::f32, {{3, 520}, {1, 5}}};
   const SampleCall call = one.call(*context);
   const Tensor wanted = meaning_of(*context, "attention", call.operands, call.attributes)[0];
   const Tensor exact = attend(*context, call.operands, call.attributes, 0);
@@ -186,7 +140,7 @@ TEST(CudaAttention, StaysWithinTheToleranceWhereverTheDevicesExponentialLies) {
 TEST(CudaAttention, SaysWhichHeadsItDoesNotTake) {
   const auto context = cuda_context();
   const auto refusal = [&](const KvLayout& kv) {
-    const SampleCall call = Case{kv, 1, DType::f32, {{1, 4}}}.call(*context);
+    const SampleCall call = AttentionCase{kv, 1, DType::f32, {{1, 4}}}.call(*context);
     return supports_of_cuda(*context, "attention", call.operands, call.attributes).reason();
   };
   EXPECT_NE(refusal({.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 12}).find("head_dim is 12"),
@@ -194,20 +148,6 @@ TEST(CudaAttention, SaysWhichHeadsItDoesNotTake) {
   EXPECT_NE(refusal({.dtype = DType::f32, .block = 16, .heads = 1, .head_dim = 256}).find("at most 128"),
             std::string::npos);
 }
-
-// Keeps launches for the emulator to measure.
-struct Launched : LaunchQueue {
-  void launch(const std::string& name, const LaunchShape& of, std::span<const std::byte> bytes) override {
-    kernel = name;
-    shape = of;
-    arguments.assign(bytes.begin(), bytes.end());
-  }
-  void run_on_host(const std::string&, std::function<void()>) override { FAIL() << "no work for the host"; }
-
-  std::string kernel;
-  LaunchShape shape;
-  std::vector<std::byte> arguments;
-};
 
 // What K and V take, each: a decoded token reads them once, a prompt once for each 32 rows, in whole sectors.
 TEST(CudaAttention, ReadsKAndVOnceATileInWholeSectors) {
@@ -218,21 +158,11 @@ TEST(CudaAttention, ReadsKAndVOnceATileInWholeSectors) {
   const std::int64_t tiles_of_prompt = kLength / 32,
                      tokens_of_prompt = 32 * tiles_of_prompt * (tiles_of_prompt + 1) / 2;
   for (const auto& [rows, tokens] : {std::pair<int, std::int64_t>{1, kLength}, {kLength, tokens_of_prompt}}) {
-    const SampleCall made = Case{kv, 1, DType::bf16, {{rows, kLength}}}.call(*context);
-    const Tensor result = Tensor::empty(made.operands[0].meta);
-    std::vector<TensorView> operands, results = {result.view()};
-    for (const Tensor& operand : made.operands) operands.push_back(operand.view());
-    Launched launched;
-    const KernelCall call{operands, results, made.attributes, {}, *context->threads, nullptr, &launched};
-    context->kernel_for("attention", "cuda").run(call);
-    cuda::MemoryMap memory = cuda::memory_of(call);
-    cuda::Emulator emulator({.measure = true});
-    emulator.run(cuda::emulated_kernel(launched.kernel), launched.shape, launched.arguments.data(), memory);
-    std::vector<cuda::AccessTraffic> most = emulator.traffic();
-    std::sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    const SampleCall made = AttentionCase{kv, 1, DType::bf16, {{rows, kLength}}}.call(*context);
+    const std::vector<cuda::AccessTraffic> most = attention_traffic(*context, made);
     for (std::size_t i = 0; i < 2; ++i) {
-      EXPECT_EQ(most[i].bytes, tokens * kHeadDim * 2) << launched.kernel << " " << most[i].place;
-      EXPECT_EQ(most[i].sectors * 32, most[i].bytes) << launched.kernel << " " << most[i].place;
+      EXPECT_EQ(most[i].bytes, tokens * kHeadDim * 2) << most[i].place;
+      EXPECT_EQ(most[i].sectors * 32, most[i].bytes) << most[i].place;
     }
   }
 }

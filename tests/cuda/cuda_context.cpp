@@ -1,5 +1,7 @@
 #include "tests/cuda/cuda_context.h"
 
+#include <set>
+
 #include "base/error.h"
 #include "builtin/context.h"
 #include "compiler/interpret.h"
@@ -22,6 +24,27 @@ std::vector<std::string> ops_of_provider(const Context& context, const std::stri
   return ops;
 }
 
+std::vector<std::string> cuda_providers(const Context& context) {
+  std::set<std::string> found;
+  for (const std::string& op : context.kernels.ops())
+    for (const std::string& provider : context.kernels.providers(op))
+      if (provider.starts_with("cuda")) found.insert(provider);
+  return {found.begin(), found.end()};
+}
+
+std::string provider_of_form(const Context& context, const std::string& op, cuda::Mathematics mathematics) {
+  const std::string provider = provider_of(mathematics);
+  return context.kernels.find(op, provider) != nullptr ? provider : provider_of(cuda::Mathematics::device);
+}
+
+namespace {
+
+const Kernel& kernel_of(const Context& context, const std::string& op, const std::string& provider) {
+  return context.kernel_for(op, provider.empty() ? provider_of_form(context, op, cuda::Mathematics::house) : provider);
+}
+
+}  // namespace
+
 std::vector<Tensor> meaning_of(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                                const Attributes& attributes) {
   Interpreter interpreter(context);
@@ -35,13 +58,13 @@ std::vector<Tensor> meaning_of(const Context& context, const std::string& op, co
 Verdict supports_of_cuda(const Context& context, const std::string& name, const std::vector<Tensor>& operands,
                          const Attributes& attributes, const std::string& provider) {
   const std::vector<Meta> results = infer_results(context.ops.at(name), context.ops, metas_of(operands), attributes);
-  return context.kernel_for(name, provider).supports({metas_of(operands), results, attributes, {1, 4096}});
+  return kernel_of(context, name, provider).supports({metas_of(operands), results, attributes, {1, 4096}});
 }
 
 std::vector<Tensor> by_cuda(const Context& context, const std::string& name, const std::vector<Tensor>& operands,
                             const Attributes& attributes, const std::string& provider) {
   const Op& op = context.ops.at(name);
-  const Kernel& kernel = context.kernel_for(name, provider);
+  const Kernel& kernel = kernel_of(context, name, provider);
   const std::vector<Meta> results = infer_results(op, context.ops, metas_of(operands), attributes);
   const Verdict verdict = supports_of_cuda(context, name, operands, attributes, provider);
   USER_CHECK(bool(verdict), "[{}] {}", name, verdict.reason());

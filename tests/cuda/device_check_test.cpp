@@ -126,6 +126,11 @@ TEST(DeviceCheck, MeasuresNothingOnAFakeDevice) {
   EXPECT_TRUE(json.at("copied_bytes_per_second").is_null());
   EXPECT_GE(json.at("timings").size(), 40u);
   for (const auto& timing : json.at("timings")) EXPECT_TRUE(timing.at("microseconds").is_null()) << timing;
+  for (const char* what :
+       {"rms_norm | 1024", "the same, fused, house mathematics | 1024", "the same, house mathematics | 8192"})
+    EXPECT_NE(table_text(report).find(fmt::format("| {} x ", what)), std::string::npos) << what;
+  for (const char* what : {"attention of a prompt, matrix units", "the same, multiply-adds"})
+    EXPECT_NE(table_text(report).find(fmt::format("| {} | 2048 x 4096 | not measured |", what)), std::string::npos);
   EXPECT_NE(table_text(report).find("not measured (a fake device has no clock)"), std::string::npos);
 }
 

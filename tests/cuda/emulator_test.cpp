@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "kernels/cuda/device/memory.cuh"
+#include "kernels/cuda/device/matrix.cuh"
 #include "tests/thrown_message.h"
 
 namespace weft::emulator_test {
@@ -189,6 +189,94 @@ TEST(Emulator, FindsBadMasks) {
     if (thread_index() < 16) shuffle(0x0000ffffu, 1, 20, Site::current());
   };
   EXPECT_NE(Bench().fault(outside, {.threads = 32}).find("reads lane 20, which takes no part"), std::string::npos);
+}
+
+// Small whole numbers: every order of their sums is exact.
+float of_a(std::uint32_t row, std::uint32_t column) { return static_cast<float>((row * 7 + column * 3) % 11) - 5; }
+float of_b(std::uint32_t row, std::uint32_t column) { return static_cast<float>((row * 5 + column * 2) % 13) - 6; }
+
+// Who holds what, element by element as the PTX ISA has it.
+template <class T>
+void multiply_once(const void* arguments) {
+  const std::uint32_t group = thread_index() % 32 / 4, in_group = thread_index() % 4;
+  std::uint32_t a[4], b[2];
+  for (std::uint32_t i = 0; i < 8; i += 2) {
+    const std::uint32_t row = i < 2 || (i >= 4 && i < 6) ? group : group + 8, column = in_group * 2 + (i < 4 ? 0 : 8);
+    a[i / 2] = pack(of_a(row, column), of_a(row, column + 1), T{});
+  }
+  for (std::uint32_t i = 0; i < 4; i += 2) {
+    const std::uint32_t row = in_group * 2 + (i < 2 ? 0 : 8);
+    b[i / 2] = pack(of_b(row, group), of_b(row + 1, group), T{});
+  }
+  float sums[4];
+  for (std::uint32_t i = 0; i < 4; ++i) sums[i] = static_cast<float>(i);
+  multiply_matrices(a, b, sums, T{});
+  for (std::uint32_t i = 0; i < 4; ++i)
+    store(given(arguments).y + (i < 2 ? group : group + 8) * 8 + in_group * 2 + i % 2, sums[i]);
+}
+
+TEST(Emulator, MultipliesMatricesOfAWarp) {
+  for (const auto body : {&multiply_once<Half>, &multiply_once<Brain>}) {
+    Bench bench;
+    bench.run(body, {.threads = 32}, {.order = ThreadOrder::random});
+    for (std::uint32_t row = 0; row < 16; ++row)
+      for (std::uint32_t column = 0; column < 8; ++column) {
+        float wanted = static_cast<float>(row / 8 * 2 + column % 2);
+        for (std::uint32_t k = 0; k < 16; ++k) wanted += of_a(row, k) * of_b(k, column);
+        EXPECT_EQ(bench.y[row * 8 + column], wanted) << row << ", " << column;
+      }
+  }
+}
+
+TEST(Emulator, SumsProductsInOrderOrAsADeviceDropsWhatIsSmall) {
+  std::array<float, 16> a, b;
+  a.fill(1);
+  b.fill(1);
+  b[0] = 0x1p24f;  // beside which one 1 is half of the last place
+  EXPECT_EQ(matrix_sum(a, b, 0), 0x1p24f);
+  std::swap(b[0], b[15]);
+  EXPECT_EQ(matrix_sum(a, b, 1), 0x1p24f + 16);
+  current_approximation = Approximation::scattered;
+  const float dropped = matrix_sum(a, b, 1), plain = matrix_sum(a, a, 1);
+  current_approximation = Approximation::exact;
+  EXPECT_EQ(dropped, 0x1p24f + 8);  // of the second eight all the ones
+  EXPECT_EQ(plain, 17);
+}
+
+template <class T>
+void multiply_nothing(T) {
+  const std::uint32_t a[4] = {}, b[2] = {};
+  float sums[4] = {};
+  multiply_matrices(a, b, sums, T{});
+}
+
+TEST(Emulator, FindsLanesThatMultiplyNoOrOtherMatrices) {
+  const auto fault = [](void (*body)(const void*), std::uint32_t threads = 32) {
+    return Bench().fault(body, {.threads = threads});
+  };
+  EXPECT_NE(fault([](const void*) {
+              if (thread_index() < 16) return multiply_nothing(Half{});
+              multiply_nothing(Brain{});
+            }).find("matrix product of bf16 while lanes of its mask are in the matrix product of f16"),
+            std::string::npos);
+  const std::string left = fault([](const void*) {
+    if (thread_index() != 7) multiply_nothing(Half{});
+  });
+  EXPECT_TRUE(left.find("never ends") != std::string::npos || left.find("lane 7 has ended") != std::string::npos)
+      << left;
+  EXPECT_NE(fault([](const void*) { multiply_nothing(Half{}); }, 16).find("has ended"), std::string::npos);
+}
+
+TEST(Emulator, AsksAWholeWarp) {
+  Bench bench;
+  bench.run(
+      [](const void* arguments) {
+        const bool found = holds_in_any_lane(thread_index() == 40);
+        store(given(arguments).y + thread_index(), found ? 1.0f : 0.0f);
+      },
+      {.threads = 64}, {.order = ThreadOrder::random});
+  EXPECT_EQ(bench.y[31], 0);
+  EXPECT_EQ(bench.y[32], 1);
 }
 
 TEST(Emulator, FindsAccessOutsideItsMemory) {

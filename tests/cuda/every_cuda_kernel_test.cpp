@@ -1,6 +1,6 @@
-// Every kernel of provider cuda against the meaning of its op, bit for bit but where the op leaves the order of its
-// sums free: on the op's samples, on rows of more columns than a block takes at once, and on the calls that vLLM
-// recorded.
+// Every CUDA kernel, where there are two forms that with house mathematics, against the meaning of its op, bit for bit
+// but where the op leaves the order of its sums free: on the op's samples, on rows of more columns than a block takes
+// at once, and on the calls that vLLM recorded.
 
 #include <algorithm>
 #include <cstring>
@@ -18,12 +18,7 @@
 
 namespace weft::every_cuda_kernel_test {
 
-std::vector<std::string> ops_of_cuda(const Context& context) {
-  std::vector<std::string> ops;
-  for (const std::string& op : context.kernels.ops())
-    if (context.kernels.find(op, "cuda") != nullptr) ops.push_back(op);
-  return ops;
-}
+std::vector<std::string> ops_of_cuda(const Context& context) { return ops_of_provider(context, "cuda"); }
 
 // Ops whose order of sums is free; their own tolerance holds.
 const std::set<std::string> kFreeOrder = {"attention"};
@@ -117,7 +112,8 @@ std::string refusal_of_run(const Context& context, const std::string& op, const 
     for (const Tensor& operand : call.operands) from.push_back(operand.view());
     for (const Tensor& result : results) to.push_back(result.view());
     change(from, to);
-    return message_of([&] { context.kernel_for(op, "cuda").run({from, to, call.attributes, {}, *context.threads}); });
+    const Kernel& kernel = context.kernel_for(op, provider_of_form(context, op, cuda::Mathematics::house));
+    return message_of([&] { kernel.run({from, to, call.attributes, {}, *context.threads}); });
   }
   return "takes none of the samples";
 }
@@ -170,20 +166,24 @@ Tensor moved_by(const Tensor& tensor, std::int64_t bytes) {
 TEST(EveryCudaKernel, ReadsNoWiderVectorsThanItSays) {
   const auto context = cuda_context();
   for (const std::string& op : ops_of_cuda(*context)) {
-    const Kernel& kernel = context->kernel_for(op, "cuda");
+    const int vector_bytes = context->kernel_for(op, "cuda").vector_bytes;
     int taken = 0;
     for (const SampleCall& call : sample_calls(context->ops.at(op))) {
       if (!supports_of_cuda(*context, op, call.operands, call.attributes)) continue;
       SCOPED_TRACE(op + " " + call.text);
       std::vector<Tensor> operands;
-      for (const Tensor& operand : call.operands) operands.push_back(moved_by(operand, kernel.vector_bytes));
-      EXPECT_NO_THROW(by_cuda(*context, op, operands, call.attributes));
+      for (const Tensor& operand : call.operands) operands.push_back(moved_by(operand, vector_bytes));
+      for (const cuda::Mathematics mathematics : cuda::kMathematics)
+        EXPECT_NO_THROW(by_cuda(*context, op, operands, call.attributes, provider_of_form(*context, op, mathematics)));
       ++taken;
     }
     EXPECT_GT(taken, 0) << op;
   }
 }
 
-TEST(EveryCudaKernel, GivesWhatVllmRecorded) { EXPECT_GE(expect_recorded_calls(*cuda_context()), 280); }
+TEST(EveryCudaKernel, GivesWhatVllmRecordedInEachForm) {
+  for (const cuda::Mathematics mathematics : cuda::kMathematics)
+    EXPECT_GE(expect_recorded_calls(*cuda_context(), mathematics), 280) << ending_of(mathematics);
+}
 
 }  // namespace weft::every_cuda_kernel_test

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/sample_call.h"
+#include "tests/cuda/attention_case.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/cuda/ptx/built_ptx.h"
 
@@ -18,22 +19,6 @@ class PtxAttention : public testing::Test {
   }
 };
 
-using Sequences = std::vector<std::pair<int, int>>;  // rows of this step and tokens, by sequence
-
-SampleCall call_of(const Context& context, const KvLayout& kv, const Sequences& sequences) {
-  int rows = 0, longest = 0;
-  for (const auto& [of_step, length] : sequences) {
-    rows += of_step;
-    longest = std::max(longest, length);
-  }
-  const std::int64_t pages = (longest + kv.block - 1) / kv.block * static_cast<std::int64_t>(sequences.size());
-  const Sample sample{{{"query", {rows, kv.heads * 2, kv.head_dim}},
-                       SampleTensor::pages("kv", kv, pages),
-                       SampleTensor::batch("batch", sequences, static_cast<int>(kv.block))},
-                      {{"scale", 0.125}}};
-  return make_sample_call(context.ops.at("attention"), sample, DType::bf16);
-}
-
 TEST_F(PtxAttention, HasTheEmulatorsBitsInEveryKernel) {
   const auto emulated = cuda_context(), interpreted = cuda_context();
   ptx::BuiltPtx built(89);
@@ -42,21 +27,44 @@ TEST_F(PtxAttention, HasTheEmulatorsBitsInEveryKernel) {
     for (const std::int64_t head_dim : {64, 128, 256}) {
       if (dtype == DType::f32 && head_dim == 256) continue;  // for which there is no kernel
       const KvLayout kv{.dtype = dtype, .block = 16, .heads = 1, .head_dim = head_dim};
-      for (const Sequences& sequences : {Sequences{{1, 300}, {1, 5}}, Sequences{{3, 20}, {1, 9}}}) {
-        const SampleCall call = call_of(*emulated, kv, sequences);
-        SCOPED_TRACE(call.text);
-        EXPECT_EQ(difference_of_results(by_cuda(*emulated, "attention", call.operands, call.attributes),
-                                        by_cuda(*interpreted, "attention", call.operands, call.attributes)),
+      const auto expect_equal = [&](const AttentionCase::Sequences& sequences, const char* provider) {
+        const SampleCall call = AttentionCase{kv, 2, DType::bf16, sequences}.call(*emulated);
+        SCOPED_TRACE(provider + (" " + call.text));
+        EXPECT_EQ(difference_of_results(by_cuda(*emulated, "attention", call.operands, call.attributes, provider),
+                                        by_cuda(*interpreted, "attention", call.operands, call.attributes, provider)),
                   "");
-      }
+      };
+      expect_equal({{1, 300}, {1, 5}}, "cuda");
+      expect_equal({{3, 20}, {1, 9}}, "cuda");
+      if (dtype == DType::f32 || head_dim == 256) continue;
+      expect_equal({{33, 70}, {1, 9}}, "cuda_mma");
+      expect_equal({{17, 300}}, "cuda_mma");
     }
   std::vector<std::string> wanted;
   for (const auto& [name, file] : built.kernels())
     if (name.find("attention") != std::string::npos) wanted.push_back(name);
-  EXPECT_EQ(wanted.size(), 19u);
+  EXPECT_EQ(wanted.size(), 23u);
   std::vector<std::string> used = built.used();
   std::sort(used.begin(), used.end());
   EXPECT_EQ(used, wanted);
+}
+
+// Rows one at a time, where V of a token that some do not see is no number.
+TEST_F(PtxAttention, HasTheEmulatorsBitsWhereARowMustNotSeeANaN) {
+  const auto emulated = cuda_context(), interpreted = cuda_context();
+  ptx::BuiltPtx built(80);
+  built.take_over(*interpreted);
+  const KvLayout kv{.dtype = DType::bf16, .block = 16, .heads = 1, .head_dim = 64};
+  const SampleCall call = AttentionCase{kv, 1, DType::bf16, {{20, 20}}}.call(*emulated);
+  auto* pages = reinterpret_cast<std::uint16_t*>(call.operands[1].data());
+  pages[kv_value_offset(kv, 0, 0) + 9 * 64 + 5] = 0x7fc0;
+  const std::vector<Tensor> wanted = by_cuda(*emulated, "attention", call.operands, call.attributes, "cuda_mma");
+  EXPECT_EQ(
+      difference_of_results(wanted, by_cuda(*interpreted, "attention", call.operands, call.attributes, "cuda_mma")),
+      "");
+  const auto* codes = reinterpret_cast<const std::uint16_t*>(wanted[0].data());
+  EXPECT_LT(codes[8 * 64 + 5] & 0x7fff, 0x7f80) << "row 8 shows what it does not see";
+  EXPECT_GT(codes[9 * 64 + 5] & 0x7fff, 0x7f80) << "row 9 sees a NaN";
 }
 
 }  // namespace weft::ptx_attention_test

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tensor/float16.h"
 #include "tests/cuda/ptx/interpreter.h"
 #include "tests/tensor/random_source.h"
 #include "tests/thrown_message.h"
@@ -16,6 +17,7 @@
 namespace weft::ptx_interpreter_test {
 
 using namespace ptx;
+using ptx::Interpreter;  // not the interpreter of graphs
 
 // A kernel that reads and writes `memory`, 32 words, each thread its own word from %rd2 on; `body` says what it does.
 std::string kernel_text(const std::string& body) {
@@ -29,7 +31,7 @@ std::string kernel_text(const std::string& body) {
 }
 
 std::vector<std::uint32_t> run(const std::string& text, std::vector<std::uint32_t> words, std::uint32_t threads = 32) {
-  Interpreter interpreter(text, "test.ptx");
+  ptx::Interpreter interpreter(text, "test.ptx");
   cuda::MemoryMap memory;
   memory.allow_writing("words", words.data(), words.size() * 4);
   const void* arguments = words.data();
@@ -136,6 +138,43 @@ TEST(PtxInterpreter, ShufflesWithinSegments) {
             31u);
 }
 
+// A and B of what each lane was given, changed a little from word to word; number `i` of the result.
+std::string product_text(int i) {
+  return fmt::format(
+      "xor.b32 %r3, %r1, 0x00010002; xor.b32 %r4, %r1, 0x00030001; xor.b32 %r5, %r1, 0x00020003; xor.b32 %r6, %r1, "
+      "0x00040004; mov.b32 %f1, 0f3F800000; mov.b32 %f2, 0f40000000;\n"
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%f3, %f4, %f5, %f6}}, {{%r1, %r3, %r4, %r5}}, {{%r6, %r1}}, "
+      "{{%f1, %f2, %f1, %f2}};\nmov.b32 %r2, %f{};\n",
+      3 + i);
+}
+
+// Who holds what, as the PTX ISA has it.
+TEST(PtxInterpreter, MultipliesMatricesOfAWarp) {
+  std::vector<std::uint32_t> words(32);
+  for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 0x3c004000u + lane * 0x00080010u;
+  const auto value = [&](std::uint32_t lane, std::uint32_t change, std::uint32_t half) {
+    return f16_to_f32(static_cast<std::uint16_t>((words[lane] ^ change) >> 16 * half));
+  };
+  constexpr std::uint32_t kOfA[] = {0, 0x00010002, 0x00030001, 0x00020003}, kOfB[] = {0x00040004, 0};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const std::vector<std::uint32_t> came = run(kernel_text(product_text(static_cast<int>(i))), words);
+    for (std::uint32_t lane = 0; lane < 32; ++lane) {
+      const std::uint32_t row = lane / 4 + (i < 2 ? 0 : 8), column = lane % 4 * 2 + i % 2;
+      float wanted = i % 2 == 0 ? 1 : 2;
+      for (std::uint32_t k = 0; k < 16; ++k) {
+        const std::uint32_t in_group = k % 8 / 2;
+        const std::uint32_t register_of_a = (row < 8 ? 0 : 1) + (k < 8 ? 0 : 2), register_of_b = k < 8 ? 0 : 1;
+        wanted = std::fma(value(row % 8 * 4 + in_group, kOfA[register_of_a], k % 2),
+                          value(column * 4 + in_group, kOfB[register_of_b], k % 2), wanted);
+      }
+      EXPECT_EQ(std::bit_cast<float>(came[lane]), wanted) << lane << ", " << i;
+    }
+  }
+  EXPECT_NE(problem_of<DeviceError>(product_text(0), 16).find("in a warp of fewer lanes"), std::string::npos);
+  EXPECT_NE(problem_of<DeviceError>("setp.eq.u32 %p1, %r0, 3; @%p1 ret;\n" + product_text(0)).find("lane 3"),
+            std::string::npos);
+}
+
 TEST(PtxInterpreter, HoldsWarpsAtTheBarrier) {
   // Each thread of two warps gives its number to the one that lies opposite.
   const std::string body =
@@ -202,7 +241,7 @@ TEST(PtxInterpreter, RefusesWhatItDoesNotKnow) {
     const std::string problem = problem_of<UserError>(row.body);
     EXPECT_NE(problem.find(row.says), std::string::npos) << row.body << ": " << problem;
   }
-  const auto refusal = [](const std::string& text) { return message_of([&] { Interpreter(text, "x.ptx"); }); };
+  const auto refusal = [](const std::string& text) { return message_of([&] { ptx::Interpreter(text, "x.ptx"); }); };
   EXPECT_NE(refusal("").find("[x.ptx:1] wanted .version, but is the end of the text"), std::string::npos);
   EXPECT_NE(refusal(".version 9.0\n.target sm_90a\n.address_size 32").find("[x.ptx:3] wanted 64, but is 32"),
             std::string::npos);

@@ -14,6 +14,7 @@
 namespace weft::ptx_kernels_test {
 
 using namespace ptx;
+using ptx::Interpreter;  // not the interpreter of graphs
 
 class PtxKernels : public testing::Test {
  protected:
@@ -50,7 +51,7 @@ TEST_F(PtxKernels, GiveTheEmulatorsBitsOnEverySampleTheyTake) {
     BuiltPtx built(architecture);
     const auto context = cuda_context();
     built.take_over(*context);
-    for (const std::string provider : {"cuda", "cuda_tree"}) {
+    for (const std::string& provider : cuda_providers(*context)) {
       for (const std::string& op : ops_of_provider(*context, provider)) {
         int taken = 0;
         for (const SampleCall& call : sample_calls(context->ops.at(op))) {
@@ -70,10 +71,12 @@ TEST_F(PtxKernels, GiveTheEmulatorsBitsOnEverySampleTheyTake) {
 
 TEST_F(PtxKernels, GiveWhatVllmRecorded) {
   BuiltPtx built(89);
-  const auto context = cuda_context();
-  built.take_over(*context);
-  EXPECT_GE(expect_recorded_calls(*context), 280);
-  EXPECT_GE(built.used().size(), 30u);
+  for (const cuda::Mathematics mathematics : cuda::kMathematics) {
+    const auto context = cuda_context();
+    built.take_over(*context);
+    EXPECT_GE(expect_recorded_calls(*context, mathematics), 280);
+  }
+  EXPECT_GE(built.used().size(), 50u);
 }
 
 }  // namespace weft::ptx_kernels_test

@@ -7,12 +7,13 @@
 
 namespace weft {
 
-int expect_recorded_calls(Context& context) {
-  // Of this provider: calls that it does not support go to others.
+int expect_recorded_calls(Context& context, cuda::Mathematics mathematics) {
+  // Of this form: calls that it does not support go to others.
   const auto runs = std::make_shared<int>(0);
   for (const std::string& op : ops_of_provider(context, "cuda")) {
-    context.priorities.set(op, {"cuda"});
-    auto& kernel = const_cast<Kernel&>(context.kernel_for(op, "cuda"));
+    const std::string provider = provider_of_form(context, op, mathematics);
+    context.priorities.set(op, {provider});
+    auto& kernel = const_cast<Kernel&>(context.kernel_for(op, provider));
     kernel.run = [runs, run = kernel.run](const KernelCall& call) {
       ++*runs;
       run(call);

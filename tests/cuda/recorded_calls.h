@@ -1,13 +1,14 @@
 #pragma once
 
-// The calls that vLLM recorded of ops that provider cuda computes.
+// The calls that vLLM recorded of ops that CUDA kernels compute.
 
 #include "compiler/context.h"
+#include "kernels/cuda/lib/mathematics.h"
 
 namespace weft {
 
-// Each as a test: what the provider's kernels give in this Context, whose priorities are set to it, must be what was
-// recorded, as far as the record says. How many calls its kernels took; others go to other providers.
-int expect_recorded_calls(Context& context);
+// Each as a test: what the kernels of that form give in this Context, whose priorities are set to them, must be what
+// was recorded, within the record's own tolerance. How many calls they took; others go to other providers.
+int expect_recorded_calls(Context& context, cuda::Mathematics mathematics);
 
 }  // namespace weft

@@ -3,5 +3,6 @@
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant_kernel.h"
 
 KERNELS(cuda, activation) {
-  weft::cuda::add_silu_and_mul_per_block_quant(registry, "cuda", weft::cuda::SiluAndMulDesign::fast);
+  using namespace weft::cuda;
+  add_silu_and_mul_per_block_quant(registry, "cuda", SiluAndMulDesign::fast, Mathematics::device);
 }

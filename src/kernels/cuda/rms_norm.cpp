@@ -7,7 +7,7 @@
 #include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
-#include "kernels/registry.h"
+#include "kernels/cuda/lib/two_forms.h"
 
 namespace weft::cuda {
 namespace {
@@ -98,9 +98,10 @@ void check_vectors(const std::string& kernel, const Norm& norm, const KernelCall
   check_aligned(kernel.c_str(), "the result", call.results[0].data, norm.tail.tail == NormTail::plain ? 16 : of_load);
 }
 
-void run(const Norm& norm, const KernelCall& call) {
+void run(const Norm& norm, Mathematics mathematics, const KernelCall& call) {
   const TensorView& x = call.operands[0];
-  const std::string kernel = fmt::format("{}_{}_{}_house", norm.front(), dtype_text(x.dtype), norm.tail.kernel);
+  const std::string kernel =
+      fmt::format("{}_{}_{}_{}", norm.front(), dtype_text(x.dtype), norm.tail.kernel, ending_of(mathematics));
   check_sides(kernel, x);
   check_vectors(kernel, norm, call);
   const TensorView& weight = call.operands[norm.weight()];
@@ -122,20 +123,21 @@ void run(const Norm& norm, const KernelCall& call) {
 }
 
 }  // namespace
-}  // namespace weft::cuda
 
-KERNELS(cuda, rms_norm) {
-  using namespace weft::cuda;
-  for (const bool adds : {false, true}) {
+void add_rms_norm(KernelRegistry& registry, Mathematics mathematics) {
+  for (const bool adds : {false, true})
     for (const TailRow& tail : kTails) {
       const Norm norm{adds, tail};
       registry.add({.op = norm.front() + tail.op,
-                    .provider = "cuda",
+                    .provider = provider_of(mathematics),
                     .supported = supported,
-                    .supports = [norm](const weft::KernelRequest& request) { return supports(norm, request); },
+                    .supports = [norm](const KernelRequest& request) { return supports(norm, request); },
                     .vector_bytes = 16,
-                    .run = [norm](const weft::KernelCall& call) { run(norm, call); },
+                    .run = [=](const KernelCall& call) { run(norm, mathematics, call); },
                     .note = "a block of 256 threads a row"});
     }
-  }
 }
+
+}  // namespace weft::cuda
+
+KERNELS(cuda, rms_norm) { weft::cuda::add_rms_norm(registry, weft::cuda::Mathematics::device); }

@@ -8,7 +8,7 @@
 #include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
-#include "kernels/registry.h"
+#include "kernels/cuda/lib/two_forms.h"
 
 namespace weft::cuda {
 namespace {
@@ -36,16 +36,16 @@ Verdict supports(SiluTail tail, const KernelRequest& request) {
   return Verdict::yes();
 }
 
-std::string kernel_name(SiluTail tail, DType x, const Attributes& attributes) {
-  if (tail == SiluTail::plain) return fmt::format("silu_and_mul_{}_plain_house", dtype_text(x));
+std::string kernel_name(SiluTail tail, Mathematics mathematics, DType x, const Attributes& attributes) {
+  if (tail == SiluTail::plain) return fmt::format("silu_and_mul_{}_plain_{}", dtype_text(x), ending_of(mathematics));
   const bool rounds = attributes.at("intermediate").word() == "input_dtype";
-  return fmt::format("silu_and_mul_{}_{}_{}_house", dtype_text(x), tail == SiluTail::fp4 ? "f4e2m1" : "static_f8e4m3",
-                     rounds ? "rounded" : "wide");
+  return fmt::format("silu_and_mul_{}_{}_{}_{}", dtype_text(x), tail == SiluTail::fp4 ? "f4e2m1" : "static_f8e4m3",
+                     rounds ? "rounded" : "wide", ending_of(mathematics));
 }
 
-void run(SiluTail tail, const KernelCall& call) {
+void run(SiluTail tail, Mathematics mathematics, const KernelCall& call) {
   const TensorView& x = call.operands[0];
-  const std::string kernel = kernel_name(tail, x.dtype, call.attributes);
+  const std::string kernel = kernel_name(tail, mathematics, x.dtype, call.attributes);
   check_sides(kernel, x);
   const std::int64_t rows = x.size[0], columns = x.size[1] / 2;
   SiluAndMulArguments arguments{.x = x.data,
@@ -82,16 +82,20 @@ constexpr std::array kOps = {SiluOp{SiluTail::plain, "silu_and_mul"},
                              SiluOp{SiluTail::fp4, "silu_and_mul_scaled_fp4_quant"}};
 
 }  // namespace
+
+void add_silu_and_mul(KernelRegistry& registry, Mathematics mathematics) {
+  for (const SiluOp& row : kOps) {
+    const SiluTail tail = row.tail;
+    registry.add({.op = row.op,
+                  .provider = provider_of(mathematics),
+                  .supported = supported,
+                  .supports = [tail](const KernelRequest& request) { return supports(tail, request); },
+                  .vector_bytes = 16,
+                  .run = [=](const KernelCall& call) { run(tail, mathematics, call); },
+                  .note = "16 bytes of gates and 16 of the other half a thread"});
+  }
+}
+
 }  // namespace weft::cuda
 
-KERNELS(cuda, silu_and_mul) {
-  using namespace weft::cuda;
-  for (const SiluOp& row : kOps)
-    registry.add({.op = row.op,
-                  .provider = "cuda",
-                  .supported = supported,
-                  .supports = [tail = row.tail](const weft::KernelRequest& request) { return supports(tail, request); },
-                  .vector_bytes = 16,
-                  .run = [tail = row.tail](const weft::KernelCall& call) { run(tail, call); },
-                  .note = "16 bytes of gates and 16 of the other half a thread"});
-}
+KERNELS(cuda, silu_and_mul) { weft::cuda::add_silu_and_mul(registry, weft::cuda::Mathematics::device); }

@@ -1,8 +1,10 @@
 // silu_and_mul with quantization per group as the kernel was first published, for comparison: docs/cuda-silu-quant.md
-// walks from it to the design of provider cuda.
+// walks from it to the design of provider cuda. With the meaning's bits, as cuda_house; weft_device_check times it with
+// the device's mathematics.
 
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant_kernel.h"
 
 KERNELS(cuda_tree, activation) {
-  weft::cuda::add_silu_and_mul_per_block_quant(registry, "cuda_tree", weft::cuda::SiluAndMulDesign::tree);
+  using namespace weft::cuda;
+  add_silu_and_mul_per_block_quant(registry, "cuda_tree", SiluAndMulDesign::tree, Mathematics::house);
 }

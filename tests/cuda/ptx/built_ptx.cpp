@@ -83,8 +83,8 @@ std::vector<std::string> BuiltPtx::used() const {
 
 void BuiltPtx::take_over(const Context& context) {
   for (const std::string& op : context.kernels.ops()) {
-    for (const char* provider : {"cuda", "cuda_tree"}) {
-      if (context.kernels.find(op, provider) == nullptr) continue;
+    for (const std::string& provider : context.kernels.providers(op)) {
+      if (!provider.starts_with("cuda")) continue;
       auto& kernel = const_cast<Kernel&>(*context.kernels.find(op, provider));
       kernel.run = [this, run = kernel.run](const KernelCall& call) {
         PtxQueue queue(*this, call);

@@ -29,7 +29,7 @@ class BuiltPtx {
   // Names of those that ran.
   std::vector<std::string> used() const;
 
-  // Kernels of providers cuda and cuda_tree in this Context run here from now on, not in the emulator.
+  // CUDA kernels, of all their providers, run in this Context here from now on, not in the emulator.
   void take_over(const Context& context);
 
  private:

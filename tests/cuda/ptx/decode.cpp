@@ -190,6 +190,7 @@ const Operations& operations() {
     add_conversions(table);
     add_memory_operations(table);
     add_control_operations(table);
+    add_matrix_operations(table);
     return table;
   }();
   return kTable;

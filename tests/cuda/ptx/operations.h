@@ -39,6 +39,7 @@ void add_logic_operations(Operations& table);
 void add_conversions(Operations& table);
 void add_memory_operations(Operations& table);
 void add_control_operations(Operations& table);
+void add_matrix_operations(Operations& table);
 
 // Values of lanes: the low bits of a slot.
 template <class T>

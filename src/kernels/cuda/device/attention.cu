@@ -9,174 +9,13 @@
 // tile, nor the block size of pages, nor how many blocks share the segments change it. Tokens that a row does not see
 // are never multiplied with its probabilities, so that nothing of them shows.
 
-#include "kernels/cuda/device/element_kinds.cuh"
-#include "kernels/cuda/device/pages.cuh"
-#include "kernels/cuda/device/shared_words.cuh"
+#include "kernels/cuda/device/attention_tiles.cuh"
 
 namespace weft::cuda {
-
-constexpr std::uint32_t kStepTokens = 64;
-constexpr std::uint32_t kSegmentTokens = 256;
-constexpr float kLowest = -3.40282347e38f;  // the maximum of no scores, finite: beside it minus infinity counts 0
-
-WEFT_DEVICE float minus_infinity() { return float_of(0xff800000u); }
 
 struct alignas(16) FourFloats {
   float value[4];
 };
-
-// The rows of a block: where they begin, and what they see.
-struct QueryTile {
-  std::uint32_t sequence;
-  std::uint32_t first_token;   // of the sequence, in query
-  std::uint32_t first_row;     // of the sequence's, of a KV head
-  std::uint32_t rows;          // 0 where there are none left
-  std::uint32_t first_length;  // tokens that row 0 of the sequence sees
-  std::uint32_t segments;      // of the sequence
-
-  // Tokens that a row of the block sees; behind the last row as many as that.
-  WEFT_DEVICE std::uint32_t length(const AttentionArguments& arguments, std::uint32_t row) const {
-    return first_length + quotient(first_row + (row < rows ? row : rows - 1), arguments.group);
-  }
-  // The number among all tokens' heads of a row of the block.
-  WEFT_DEVICE std::uint64_t head_row(const AttentionArguments& arguments, std::uint32_t row) const {
-    const std::uint32_t group = arguments.group.divisor, token = quotient(first_row + row, arguments.group);
-    return product(first_token + token, arguments.heads) + block_row() * group + (first_row + row - token * group);
-  }
-};
-
-// The last sequence whose `first(i)` is at most `number`.
-template <class First>
-WEFT_DEVICE std::uint32_t find_sequence(std::uint32_t sequences, std::uint32_t number, First first) {
-  std::uint32_t low = 0, high = sequences;
-  while (high - low > 1) {
-    const std::uint32_t middle = (low + high) / 2;
-    if (first(middle) <= number) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-WEFT_DEVICE std::uint32_t query_start(const AttentionArguments& arguments, std::uint32_t sequence) {
-  return static_cast<std::uint32_t>(load(arguments.query_starts + sequence));
-}
-
-// Tile `number` of `size` rows each: those of sequence i begin at number starts[i] * group / size + i, which leaves
-// room for a part tile in each sequence, so that how many blocks there are depends on the numbers of tokens and
-// sequences alone.
-WEFT_DEVICE QueryTile find_tile(const AttentionArguments& arguments, std::uint32_t number, std::uint32_t size) {
-  const std::uint32_t group = arguments.group.divisor;
-  const auto first_tile = [&](std::uint32_t i) { return query_start(arguments, i) * group / size + i; };
-  const std::uint32_t sequence = find_sequence(arguments.sequences, number, first_tile);
-  const std::uint32_t start = query_start(arguments, sequence);
-  const std::uint32_t tokens = query_start(arguments, sequence + 1) - start;
-  const auto length = static_cast<std::uint32_t>(load(arguments.lengths + sequence));
-  const std::uint32_t first_row = (number - first_tile(sequence)) * size, rows = tokens * group;
-  const std::uint32_t left = first_row < rows ? rows - first_row : 0;
-  return {sequence,
-          start,
-          first_row,
-          left < size ? left : size,
-          length + 1 - tokens,
-          (length + kSegmentTokens - 1) / kSegmentTokens};
-}
-
-WEFT_DEVICE bool is_shared(const AttentionArguments& arguments, std::uint32_t segments) {
-  return arguments.sharers.divisor > 1 && segments > 1 && segments <= arguments.room;
-}
-
-// Tokens [start, start + count) of a tile's KV head.
-struct Step {
-  const std::int32_t* table;  // the sequence's pages
-  std::uint32_t head;
-  std::uint32_t start, count;
-
-  // Of them, those before token `end` of the sequence.
-  WEFT_DEVICE std::uint32_t before(std::uint32_t end) const {
-    const std::uint32_t ahead = end > start ? end - start : 0;
-    return ahead < count ? ahead : count;
-  }
-  WEFT_DEVICE PageToken token(const PagesPlace& pages, std::uint32_t number) const {
-    const PageToken at = token_of_slot(pages, start + number);
-    return {static_cast<std::uint32_t>(load(table + at.page)), at.token};
-  }
-};
-
-template <class P>
-constexpr std::uint32_t kOfChunk = 16 / sizeof(P);  // elements of 16 bytes
-
-// One element's bits.
-template <class P>
-WEFT_DEVICE std::uint32_t element_bits(const void* from, std::uint64_t place) {
-  if constexpr (sizeof(P) == 4) {
-    return load(static_cast<const std::uint32_t*>(from) + place);
-  } else {
-    return load(static_cast<const std::uint16_t*>(from) + place);
-  }
-}
-
-// One column of as many tokens as 16 bytes hold, from `first` on, of which those behind the step's end may be anything
-// or 0.
-template <class P>
-WEFT_DEVICE FourWords load_keys(const AttentionArguments& arguments, const Step& step, const PageToken& at,
-                                std::uint32_t first, std::uint32_t column) {
-  const PagesPlace& pages = arguments.pages;
-  const std::uint64_t in_page = product(column, pages.block.divisor);
-  if (arguments.has_chunks) {
-    const P* from = static_cast<const P*>(pages.pages) + (key_place(pages, at, step.head) + in_page);
-    return load(reinterpret_cast<const FourWords*>(from));
-  }
-  FourWords words = {};
-  // Not unrolled, so that the rare way takes no registers from the other.
-  WEFT_UNROLL_BY(1)
-  for (std::uint32_t i = 0; i < kOfChunk<P> && first + i < step.count; ++i) {
-    const std::uint64_t place = key_place(pages, step.token(pages, first + i), step.head) + in_page;
-    const std::uint32_t bits = element_bits<P>(pages.pages, place) << i * sizeof(P) * 8 % 32;
-    WEFT_UNROLL
-    for (std::uint32_t word = 0; word < 4; ++word) words.word[word] |= word == i * sizeof(P) / 4 ? bits : 0u;
-  }
-  return words;
-}
-
-// Loads of 16 bytes that a thread has under way: more where no other warps wait beside it.
-template <int threads>
-constexpr int kLoadsUnderWay = threads == 32 ? 2 : 1;
-
-// K of a step: [columns of the head][64 tokens]; tokens behind its end are 0 or anything.
-template <class P, int threads, class Words>
-WEFT_DEVICE void stage_keys(const AttentionArguments& arguments, const Step& step, Words& tile) {
-  constexpr std::uint32_t kChunks = kStepTokens / kOfChunk<P>;
-  const std::uint32_t chunk = thread_index() % kChunks, first = chunk * kOfChunk<P>;
-  const bool is_live = first < step.count;
-  const PageToken at = is_live ? step.token(arguments.pages, first) : PageToken{};
-  [[maybe_unused]] constexpr int kLoads = kLoadsUnderWay<threads>;
-  WEFT_UNROLL_BY(kLoads)
-  for (std::uint32_t column = thread_index() / kChunks; column < arguments.pages.head_dim;
-       column += threads / kChunks) {
-    const FourWords words = is_live ? load_keys<P>(arguments, step, at, first, column) : FourWords{};
-    store_four(tile, (column * kChunks + chunk) * 4, words);
-  }
-}
-
-// V of a step: [tokens up to its end][columns]; those behind the head's are 0.
-template <class P, int columns, int threads, class Words>
-WEFT_DEVICE void stage_values(const AttentionArguments& arguments, const Step& step, Words& tile) {
-  constexpr std::uint32_t kChunks = columns / kOfChunk<P>;
-  const PagesPlace& pages = arguments.pages;
-  const std::uint32_t chunk = thread_index() % kChunks, column = chunk * kOfChunk<P>;
-  [[maybe_unused]] constexpr int kLoads = kLoadsUnderWay<threads>;
-  WEFT_UNROLL_BY(kLoads)
-  for (std::uint32_t token = thread_index() / kChunks; token < step.count; token += threads / kChunks) {
-    FourWords words = {};
-    if (column < pages.head_dim) {
-      const std::uint64_t place = value_place(pages, step.token(pages, token), step.head) + column;
-      words = load(reinterpret_cast<const FourWords*>(static_cast<const P*>(pages.pages) + place));
-    }
-    store_four(tile, (token * kChunks + chunk) * 4, words);
-  }
-}
 
 // Pair `number` of the elements in a tile.
 template <class P, class Words>
@@ -202,10 +41,7 @@ WEFT_DEVICE void stage_queries(const AttentionArguments& arguments, const QueryT
     for (std::uint32_t j = 0; j < 4; ++j) {
       scaled.value[j] = 0;
       if (4 * four + j >= tile.rows) continue;
-      const std::uint32_t row = tile.first_row + 4 * four + j, token = quotient(row, arguments.group);
-      const std::uint32_t head = block_row() * arguments.group.divisor + row - token * arguments.group.divisor;
-      const std::uint64_t place =
-          product(tile.first_token + token, arguments.token_stride) + product(head, head_dim) + column;
+      const std::uint64_t place = tile.query_place(arguments, 4 * four + j) + column;
       scaled.value[j] = load_element(arguments.query, place, arguments.kind) * arguments.scale;
     }
     queries[column * kFours + four] = scaled;
@@ -360,14 +196,10 @@ WEFT_DEVICE void store_result(const AttentionArguments& arguments, std::uint64_t
   store_row<columns>(arguments.output, row * arguments.pages.head_dim, arguments.kind, arguments.pages.head_dim, sums);
 }
 
-// Where a row's share of a segment waits: head_dim sums, the maximum, the total.
-WEFT_DEVICE std::uint64_t partial_place(const AttentionArguments& arguments, std::uint64_t row, std::uint32_t segment) {
-  return (row * arguments.room + segment) * (arguments.pages.head_dim + 2);
-}
-
 template <class P, int columns, int warps, int rows>
 WEFT_DEVICE void attention(const AttentionArguments& arguments) {
-  constexpr int kThreads = warps * 32, kRows = warps * rows;
+  constexpr int kRows = warps * rows;
+  constexpr Staging kStaging = {.threads = warps * 32, .loads = warps == 1 ? 2 : 1};  // no other warps wait beside one
   WEFT_SHARED_WORDS(tile_words, columns * kStepTokens * static_cast<int>(sizeof(P)) / 4);
   WEFT_SHARED(FourFloats, queries, columns * kRows / 4);
   WEFT_SHARED(FourFloats, probabilities, static_cast<int>(kStepTokens) * kRows / 4);
@@ -392,7 +224,7 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
     for (std::uint32_t start = begin; start < end; start += kStepTokens) {
       const std::uint32_t count = end - start < kStepTokens ? end - start : kStepTokens;
       const Step step{arguments.block_table + product(tile.sequence, arguments.max_blocks), block_row(), start, count};
-      stage_keys<P, kThreads>(arguments, step, tile_words);
+      stage_keys<P, kStaging>(arguments, step, tile_words);
       wait_for_block();
       if (has_rows) {
         float scores[rows][2];
@@ -401,7 +233,7 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
         keep_probabilities<rows>(scores, probabilities);
       }
       wait_for_block();
-      stage_values<P, columns, kThreads>(arguments, step, tile_words);
+      stage_values<P, columns, kStaging>(arguments, step, step.count, tile_words);
       wait_for_block();
       if (has_rows) {
         // Rows see more the further down they are.

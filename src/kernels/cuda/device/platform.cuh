@@ -38,6 +38,8 @@ WEFT_DEVICE void wait_for_block() { __syncthreads(); }
 WEFT_DEVICE void wait_for_warp() { __syncwarp(); }
 // The value of the lane whose number differs in the bits of `distance`. All lanes of the warp call it.
 WEFT_DEVICE float exchange(float value, unsigned distance) { return __shfl_xor_sync(0xffffffffu, value, distance); }
+// Whether it holds in any lane of the warp. All lanes call it.
+WEFT_DEVICE bool holds_in_any_lane(bool holds) { return __any_sync(0xffffffffu, holds) != 0; }
 
 }  // namespace weft::cuda
 
@@ -83,6 +85,12 @@ WEFT_DEVICE float exchange(float value, unsigned distance WEFT_SITE) {
   const std::uint64_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint64_t other = shuffle(0xffffffffu, bits, this_thread().lane() ^ distance, site);
   return std::bit_cast<float>(static_cast<std::uint32_t>(other));
+}
+WEFT_DEVICE bool holds_in_any_lane(bool holds WEFT_SITE) {
+  const LaneWords* lanes = gather_lanes("vote", {holds ? 1u : 0u}, site);
+  for (int lane = 0; lane < 32; ++lane)
+    if (lanes[lane][0] != 0) return true;
+  return false;
 }
 
 }  // namespace weft::cuda

@@ -177,6 +177,7 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
 
   Tail tail;
   if constexpr (Tail::kSeesRow) {
+    WEFT_UNROLL_BY(2)
     for (std::uint32_t turn = 0; turn < turns; ++turn) {
       const RowPart<T> part = part_of_row<T>(turn, columns);
       if (!part.is_live) continue;

@@ -130,7 +130,7 @@ std::uint32_t Block::lanes_of_warp(std::uint32_t warp) const {
   return lanes;
 }
 
-const std::uint64_t* Block::meet(std::uint32_t mask, const char* kind, std::uint64_t value, const Site& site) {
+const LaneWords* Block::meet(std::uint32_t mask, const char* kind, const LaneWords& value, const Site& site) {
   const ThreadPlace& at = place();
   if ((mask >> at.lane() & 1u) == 0) fault(fmt::format("calls a {} with mask {:#x}, without itself", kind, mask), site);
   if (const std::uint32_t gone = mask & ~lanes_of_warp(at.warp()); gone != 0)
@@ -161,15 +161,19 @@ const std::uint64_t* Block::meet(std::uint32_t mask, const char* kind, std::uint
 }
 
 void Block::warp_barrier(std::uint32_t mask, const Site& site) {
-  meet(mask, "warp barrier", 0, site);
+  meet(mask, "warp barrier", {}, site);
   ++self().warp_barriers;
 }
 
 std::uint64_t Block::shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source, const Site& site) {
-  const std::uint64_t* values = meet(mask, "shuffle", value, site);
+  const LaneWords* values = meet(mask, "shuffle", {value}, site);
   if ((mask >> source & 1u) == 0)
     fault(fmt::format("reads lane {}, which takes no part in the shuffle (mask {:#x})", source, mask), site);
-  return values[source];
+  return values[source][0];
+}
+
+const LaneWords* Block::gather(const char* kind, const LaneWords& words, const Site& site) {
+  return meet(0xffffffffu, kind, words, site);
 }
 
 void Block::reading(const void* address, std::size_t bytes, const Site& site) {
@@ -253,6 +257,9 @@ void block_barrier(const Site& site) { Block::current().barrier(site); }
 void warp_barrier(std::uint32_t mask, const Site& site) { Block::current().warp_barrier(mask, site); }
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source, const Site& site) {
   return Block::current().shuffle(mask, value, source, site);
+}
+const LaneWords* gather_lanes(const char* kind, const LaneWords& words, const Site& site) {
+  return Block::current().gather(kind, words, site);
 }
 void note_reading(const void* address, std::size_t bytes, const Site& site) {
   Block::current().reading(address, bytes, site);

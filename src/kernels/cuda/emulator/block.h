@@ -44,6 +44,7 @@ class Block {
   void barrier(const Site& site);
   void warp_barrier(std::uint32_t mask, const Site& site);
   std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source, const Site& site);
+  const LaneWords* gather(const char* kind, const LaneWords& words, const Site& site);
   void reading(const void* address, std::size_t bytes, const Site& site);
   void writing(void* address, std::size_t bytes, const Site& site);
   void shared_reading(SharedElement& element, std::size_t index, const Site& array);
@@ -66,7 +67,7 @@ class Block {
     std::uint32_t turn = 0;
     const char* kind = "";
     Site site;
-    std::uint64_t values[2][32] = {};
+    LaneWords values[2][32] = {};
   };
 
   static void thread_main(void* self);
@@ -77,7 +78,7 @@ class Block {
   // Lets go of the block's barrier once all that run have come.
   void release_barrier();
   // Meets the lanes of the mask; where their values lie.
-  const std::uint64_t* meet(std::uint32_t mask, const char* kind, std::uint64_t value, const Site& site);
+  const LaneWords* meet(std::uint32_t mask, const char* kind, const LaneWords& value, const Site& site);
   std::uint32_t lanes_of_warp(std::uint32_t warp) const;
   std::string waiting_text() const;
   // Whether a barrier lies between the access and now.

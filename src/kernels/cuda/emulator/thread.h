@@ -30,6 +30,10 @@ void block_barrier(const Site& site);
 void warp_barrier(std::uint32_t mask, const Site& site);
 // What lane `source` of this warp gave; all lanes of the mask call it.
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source, const Site& site);
+// What each of the 32 lanes of this warp gave, by lane; all of them call it, for the same `kind`, a literal. It stays
+// until the calling lane meets others for the next time but one.
+using LaneWords = std::array<std::uint64_t, 3>;
+const LaneWords* gather_lanes(const char* kind, const LaneWords& words, const Site& site);
 
 // Before global memory is touched: `bytes` at an address that is a multiple of them.
 void note_reading(const void* address, std::size_t bytes, const Site& site);

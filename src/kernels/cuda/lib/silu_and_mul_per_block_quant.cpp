@@ -27,8 +27,7 @@ std::string SiluAndMulPerBlockQuant::kernel_name() const {
   // f32 has nothing to round to.
   const bool is_wide = !rounds || x == DType::f32;
   return fmt::format("{}{}_{}_{}_{}_{}_{}", kOp, design == SiluAndMulDesign::tree ? "_tree" : "", dtype_text(x),
-                     dtype_text(codes), group_size, is_wide ? "wide" : "rounded",
-                     mathematics == Mathematics::house ? "house" : "device");
+                     dtype_text(codes), group_size, is_wide ? "wide" : "rounded", ending_of(mathematics));
 }
 
 LaunchShape SiluAndMulPerBlockQuant::plan(SiluAndMulPerBlockQuantArguments& arguments) const {

@@ -14,14 +14,12 @@
 
 #include "kernels/cuda/lib/arguments.h"
 #include "kernels/cuda/lib/launch.h"
+#include "kernels/cuda/lib/mathematics.h"
 #include "tensor/dtype.h"
 
 namespace weft::cuda {
 
 enum class SiluAndMulDesign : std::uint8_t { fast, tree };
-// Built with house mathematics a kernel has the bits of every other device; with the device's own functions a code may
-// differ by one step.
-enum class Mathematics : std::uint8_t { device, house };
 
 struct SiluAndMulPerBlockQuant {
   DType x = DType::bf16;          // bf16, f16, f32

@@ -8,29 +8,28 @@
 namespace weft::cuda {
 namespace {
 
-SiluAndMulPerBlockQuant described(DType x, DType codes, const Attributes& attributes, SiluAndMulDesign design) {
+SiluAndMulPerBlockQuant described(DType x, DType codes, const Attributes& attributes) {
   const Attribute* intermediate = attributes.find("intermediate");
   return {.x = x,
           .codes = codes,
           .group_size = attributes.at("group_size").integer(),
-          .rounds = intermediate == nullptr || intermediate->word() == "input_dtype",
-          .design = design,
-          .mathematics = Mathematics::house};
+          .rounds = intermediate == nullptr || intermediate->word() == "input_dtype"};
 }
 
 Verdict supports(const KernelRequest& request) {
   if (Verdict verdict = float_matrix(request.operands[0], "x"); !verdict) return verdict;
-  if (!described(request.operands[0]->dtype, request.results[0].dtype, request.attributes, SiluAndMulDesign::fast)
-           .takes_group())
+  if (!described(request.operands[0]->dtype, request.results[0].dtype, request.attributes).takes_group())
     return Verdict::no(fmt::format("groups have {} columns; 64 or 128 do, or 32 of int8",
                                    request.attributes.at("group_size").integer()));
   return supports_groups(request, 1);
 }
 
-void run(SiluAndMulDesign design, const KernelCall& call) {
+void run(SiluAndMulDesign design, Mathematics mathematics, const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const TensorView& codes = call.results[0];
-  const SiluAndMulPerBlockQuant kernel = described(x.dtype, codes.dtype, call.attributes, design);
+  SiluAndMulPerBlockQuant kernel = described(x.dtype, codes.dtype, call.attributes);
+  kernel.design = design;
+  kernel.mathematics = mathematics;
   check_sides(kernel.kernel_name(), x);
   SiluAndMulPerBlockQuantArguments arguments{.x = x.data,
                                              .codes = codes.data,
@@ -44,14 +43,15 @@ void run(SiluAndMulDesign design, const KernelCall& call) {
 
 }  // namespace
 
-void add_silu_and_mul_per_block_quant(KernelRegistry& registry, const char* provider, SiluAndMulDesign design) {
+void add_silu_and_mul_per_block_quant(KernelRegistry& registry, const char* provider, SiluAndMulDesign design,
+                                      Mathematics mathematics) {
   for (const char* op : {"silu_and_mul_per_token_group_quant_fp8", "silu_and_mul_per_token_group_quant_int8"})
     registry.add({.op = op,
                   .provider = provider,
                   .supported = supported,
                   .supports = supports,
                   .vector_bytes = 16,
-                  .run = [design](const KernelCall& call) { run(design, call); },
+                  .run = [=](const KernelCall& call) { run(design, mathematics, call); },
                   .note = design == SiluAndMulDesign::fast ? "sub-warps of 2, 4 or 8 lanes a group, 16 elements a lane"
                                                            : "a block a group, a thread an element"});
 }

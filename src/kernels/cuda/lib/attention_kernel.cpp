@@ -1,0 +1,122 @@
+#include "kernels/cuda/lib/attention_kernel.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/group_rules.h"
+#include "kernels/cuda/lib/pages.h"
+
+namespace weft::cuda {
+namespace {
+
+enum Operand : std::size_t { kQuery, kKv, kBatch };
+
+constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
+// Room for what blocks that share sequences leave: so many segments a row, but no more than so much. One decoded token
+// of SmolLM2 takes 2.4 kB a segment.
+constexpr std::int64_t kRoomSegments = 64;
+constexpr std::int64_t kPartialBytes = 4 << 20;
+
+Verdict supports(const KernelRequest& request) {
+  const std::optional<Meta>& query = request.operands[kQuery];
+  const KvLayout& kv = request.operands[kKv]->kv;
+  if (!query->is_tensor() || (query->dtype != DType::bf16 && query->dtype != DType::f16 && query->dtype != DType::f32))
+    return Verdict::no(fmt::format("query is {}; bf16, f16 and f32 are supported", query->text()));
+  if (Verdict verdict = supports_pages(kv); !verdict) return verdict;
+  const std::int64_t most = kv.dtype == DType::f32 ? 128 : 256;
+  if (kv.head_dim > most)
+    return Verdict::no(
+        fmt::format("heads of {} have {} columns; at most {} are supported", dtype_text(kv.dtype), kv.head_dim, most));
+  const Shape strides = query->full_strides();
+  if (!strides[0].is_number() || strides[0].number() >= kSideLimit || strides[0].number() % 2 != 0 ||
+      strides[2] != Dim(1) || (query->shape[1] != Dim(1) && strides[1] != Dim(kv.head_dim)))
+    return Verdict::no(fmt::format("query is {}; heads side by side at even strides are supported", query->text()));
+  return Verdict::yes();
+}
+
+// Queries go to the matrix units as what pages hold. Of bf16 they are f16 without loss, but f16 has not the digits of
+// f32, nor bf16 those of f16.
+Verdict supports_matrices(const KernelRequest& request) {
+  if (Verdict verdict = supports(request); !verdict) return verdict;
+  const DType query = request.operands[kQuery]->dtype;
+  const KvLayout& kv = request.operands[kKv]->kv;
+  if (query == DType::f32 || kv.dtype == DType::f32 || (query == DType::f16 && kv.dtype == DType::bf16))
+    return Verdict::no(
+        fmt::format("query is {} and KV pages are {}; bf16 with bf16 or f16 and f16 with f16 are "
+                    "supported",
+                    dtype_text(query), dtype_text(kv.dtype)));
+  if (kv.head_dim != 64 && kv.head_dim != 128)
+    return Verdict::no(fmt::format("heads have {} columns; 64 and 128 are supported", kv.head_dim));
+  return Verdict::yes();
+}
+
+Dim scratch_bytes(const KernelRequest& request) {
+  const Meta& query = *request.operands[kQuery];
+  if (!query.shape[0].is_number()) return Dim(kPartialBytes);
+  const std::int64_t rows = query.shape[0].number() * query.shape[1].number();
+  return Dim(std::min(kPartialBytes, rows * kRoomSegments * attention_partial_bytes(query.shape[2].number())));
+}
+
+void run(AttentionDesign design, const KernelCall& call) {
+  const TensorView& query = call.operands[kQuery];
+  const KvLayout& kv = call.operands[kKv].meta->kv;
+  const Batch& batch = *call.operands[kBatch].as<Batch>();
+  const std::int64_t tokens = query.size[0], heads = query.size[1];
+  if (tokens == 0) return;
+  const AttentionPlan plan = plan_attention({.pages = kv.dtype,
+                                             .tokens = tokens,
+                                             .sequences = batch.sequences,
+                                             .heads = heads,
+                                             .kv_heads = kv.heads,
+                                             .head_dim = kv.head_dim,
+                                             .table_tokens = batch.max_blocks * kv.block},
+                                            design);
+  check_aligned(plan.kernel.c_str(), "query", query.data,
+                static_cast<std::uintptr_t>(2 * dtype_info(query.dtype).block_bytes));
+  check_aligned(plan.kernel.c_str(), "kv", call.operands[kKv].data, 16);
+  constexpr double kLog2E = 1.4426950408889634;
+  const AttentionArguments arguments{
+      .query = query.data,
+      .output = call.results[0].data,
+      .kind = kind_of(query.dtype),
+      .tokens = static_cast<std::uint32_t>(tokens),
+      .token_stride = static_cast<std::uint32_t>(query.stride[0]),
+      .heads = static_cast<std::uint32_t>(heads),
+      .scale = static_cast<float>(call.attributes.at("scale").real() * kLog2E),
+      .group = divisor_of(static_cast<std::uint32_t>(heads / kv.heads)),
+      .pages = pages_place(call.operands[kKv]),
+      .has_chunks = kv.block * dtype_info(kv.dtype).block_bytes % 16 == 0,
+      .query_starts = batch.query_starts,
+      .lengths = batch.lengths,
+      .block_table = batch.block_table,
+      .sequences = static_cast<std::uint32_t>(batch.sequences),
+      .max_blocks = static_cast<std::uint32_t>(batch.max_blocks),
+      .sharers = divisor_of(plan.sharers),
+      .partials = reinterpret_cast<float*>(call.scratch.data()),
+      .room = static_cast<std::uint32_t>(static_cast<std::int64_t>(call.scratch.size()) /
+                                         (tokens * heads * attention_partial_bytes(kv.head_dim)))};
+  run_call(plan.kernel, plan.shape, arguments, call);
+  if (plan.sharers > 1) run_call(plan.finish, plan.finish_shape, arguments, call);
+}
+
+}  // namespace
+
+void add_attention(KernelRegistry& registry, const char* provider, AttentionDesign design) {
+  const bool has_matrices = design == AttentionDesign::matrix_units;
+  registry.add({.op = "attention",
+                .provider = provider,
+                .supported = supported,
+                .supports = has_matrices ? supports_matrices : supports,
+                .batch_invariant = !has_matrices,
+                .vector_bytes = 8,  // of f32, as check_aligned wants a query
+                .scratch_bytes = scratch_bytes,
+                .run = [design](const KernelCall& call) { run(design, call); },
+                .note = has_matrices ? "a block 64 rows of a KV head by mma; decoded tokens as cuda does"
+                                     : "a block 4 to 32 rows of a KV head; long sequences shared among blocks"});
+}
+
+}  // namespace weft::cuda

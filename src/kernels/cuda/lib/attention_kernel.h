@@ -1,0 +1,12 @@
+#pragma once
+
+// The op attention, offered by a provider in one of its designs.
+
+#include "kernels/cuda/lib/attention_plan.h"
+#include "kernels/registry.h"
+
+namespace weft::cuda {
+
+void add_attention(KernelRegistry& registry, const char* provider, AttentionDesign design);
+
+}  // namespace weft::cuda

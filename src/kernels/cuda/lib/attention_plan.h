@@ -1,0 +1,48 @@
+#pragma once
+
+// How attention over KV pages is launched. Two designs:
+//
+//   multiply_adds  device/attention.cu: products by fused multiply-adds, in one fixed order for each row, whatever
+//   stands
+//                  beside it. Any head_dim that pages have; f32, f16 and bf16.
+//   matrix_units   device/attention_mma.cu: products by mma, in tiles of 64 rows. 16-bit pages with heads of 64 or 128
+//                  columns. Where sequences have fewer than 16 rows on the average (decoded tokens, mostly) most of a
+//                  tile would stand idle: multiply_adds takes such calls.
+//
+// Which kernel runs, and how many blocks, depends on the sizes here alone: never on lengths, so that a captured launch
+// serves whatever lengths come.
+
+#include <string>
+
+#include "kernels/cuda/lib/launch.h"
+#include "tensor/dtype.h"
+
+namespace weft::cuda {
+
+enum class AttentionDesign : std::uint8_t { multiply_adds, matrix_units };
+
+struct AttentionSizes {
+  DType pages = DType::f16;
+  std::int64_t tokens = 0;  // of this step
+  std::int64_t sequences = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t table_tokens = 0;  // that a row of the block table has room for
+};
+
+struct AttentionPlan {
+  std::string kernel;
+  LaunchShape shape;
+  std::uint32_t sharers = 1;  // AttentionArguments
+  // Where sharers are more than 1: launched behind the other, with the same arguments.
+  std::string finish;
+  LaunchShape finish_shape;
+};
+// `tokens` must be at least 1. UserError for more rows or heads than a launch has.
+AttentionPlan plan_attention(const AttentionSizes& sizes, AttentionDesign design);
+
+// Bytes that a row leaves of a segment of tokens where blocks share a sequence.
+std::int64_t attention_partial_bytes(std::int64_t head_dim);
+
+}  // namespace weft::cuda

@@ -1,0 +1,40 @@
+#pragma once
+
+// Calls of the op attention for tests of its CUDA kernels.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/context.h"
+#include "compiler/sample_call.h"
+#include "kernels/cuda/emulator/emulator.h"
+
+namespace weft {
+
+// One call of the op.
+struct AttentionCase {
+  using Sequences = std::vector<std::pair<int, int>>;  // rows of this step and tokens, by sequence
+
+  KvLayout kv;
+  int group = 1;
+  DType query = DType::f32;
+  Sequences sequences;
+
+  std::int64_t rows() const;
+  SampleCall call(const Context& context) const;
+};
+
+// The kernel's own result, with so many bytes of scratch; none, and no blocks share a sequence.
+Tensor attend(const Context& context, const std::vector<Tensor>& operands, const Attributes& attributes,
+              std::size_t scratch_bytes, const std::string& provider = "cuda");
+constexpr std::size_t kAttentionScratch = 1 << 20;
+
+// Of the first axis.
+std::vector<std::byte> bytes_of_row(const Tensor& tensor, std::int64_t row);
+
+// Accesses of the last kernel that a call launches without scratch, those that ask for the most bytes first.
+std::vector<cuda::AccessTraffic> attention_traffic(const Context& context, const SampleCall& made,
+                                                   const std::string& provider = "cuda");
+
+}  // namespace weft
