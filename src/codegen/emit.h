@@ -44,9 +44,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/emit_block.h"
 #include "codegen/emit_prefetches.h"
 #include "codegen/emit_short_ways.h"
-#include "codegen/emit_value.h"
 #include "codegen/level_work.h"
 #include "codegen/row_program.h"
 #include "codegen/short_ways.h"
@@ -55,12 +55,9 @@
 namespace weft {
 
 template <class Builder>
-class RowEmitter {
+class RowEmitter : BlockEmitter<Builder> {
  public:
-  RowEmitter(const RowProgram& program, Builder& builder) : program_(program), builder_(builder) {
-    if constexpr (Builder::kTakesShortWays)
-      if (builder.takes_short_ways()) ways_ = find_short_ways(program);
-  }
+  RowEmitter(const RowProgram& program, Builder& builder) : BlockEmitter<Builder>(program, builder) {}
 
   void run() {
     builder_.begin(program_);
@@ -71,11 +68,12 @@ class RowEmitter {
   }
 
  private:
-  using Value = typename Builder::Value;
-  using Index = typename Builder::Index;
-  using Variable = typename Builder::Variable;
-
-  const RowValue& value_at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
+  using Base = BlockEmitter<Builder>;
+  using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::lanes_of, Base::one, Base::set_vector,
+      Base::value_at, Base::vector, Base::vector_code_for, Base::vectors_of_block;
+  using Base::program_, Base::builder_, Base::level_, Base::domain_, Base::ones_, Base::ways_, Base::keeps_maxima_,
+      Base::is_short_, Base::column_, Base::offset_, Base::count_;
+  using typename Base::Index, typename Base::Value, typename Base::Variable;
 
   void emit_level() {
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
@@ -109,7 +107,7 @@ class RowEmitter {
         if (ways_->early >= 0)
           emit_turns({.kept = {{ways_->early, value_at(ways_->v).slot}}, .by_groups = work.by_groups});
         largest_ = builder_.variable(builder_.splat(builder_.constant(kNothing, false)));
-        watched_ = builder_.pairs_variable();
+        begin_watch();
         is_short_ = true;
         emit_turns(work);
         is_short_ = false;
@@ -136,8 +134,27 @@ class RowEmitter {
     emit_turns(work);
   }
 
+  // What all rows read is watched in the first one.
+  void begin_watch() {
+    if constexpr (Builder::kTakesShortWays) {
+      watched_ = builder_.pairs_variable(is_watched_once(*ways_, program_));
+      if (!is_watched_once(*ways_, program_)) return;
+      builder_.begin_if(builder_.is_first_row());
+      emit_watch(builder_.begin_columns(0, program_.columns, kPairedColumns), 0, kTwoPairs);
+      builder_.end_columns();
+      builder_.begin_else();
+      builder_.end_if();
+    }
+  }
+  void emit_watch(Index column, std::int64_t offset, int vectors) {
+    if constexpr (Builder::kTakesShortWays)
+      for (const int w : ways_->watched)
+        for (int i = 0; i < vectors; i += 2)
+          builder_.watch_pairs(watched_, value_at(w).buffer, column, offset + i * builder_.lanes());
+  }
+
   // Vectors of 8 lanes that give a whole vector of codes of a byte; wider ones fill one by two.
-  static constexpr std::int64_t kTwoPairs = 4;
+  static constexpr int kTwoPairs = 4;
   bool stores_bytes(const LevelWork& work) const {
     return builder_.lanes() * kTwoPairs == kPairedColumns &&
            std::any_of(work.stores.begin(), work.stores.end(),
@@ -146,17 +163,22 @@ class RowEmitter {
   bool is_of_bytes(const RowStore& store) const {
     return dtype_info(program_.buffers[static_cast<std::size_t>(store.buffer)].dtype).block_bytes == 1;
   }
-  bool comes_in_pairs() const { return program_.in_pairs && domain_ == RowDomain::element; }
 
   void emit_turns(const LevelWork& work) {
     const std::int64_t columns = domain_ == RowDomain::group ? program_.columns / program_.group : program_.columns;
     const std::int64_t together = comes_in_pairs() ? (stores_bytes(work) ? kTwoPairs : 2) : 1;
-    const std::int64_t block = work.by_groups ? program_.group : together * builder_.lanes();
+    const std::int64_t block =
+        work.by_groups ? (made_ahead() >= 0 ? kPairedColumns : program_.group) : together * builder_.lanes();
     const std::int64_t wanted = work.reductions.empty() ? 4 * builder_.lanes() : kHouseSumLanes;
     const bool alone = domain_ == RowDomain::group || (work.by_groups && work.reductions.empty());
     const std::int64_t step = (alone ? block : std::lcm(block, wanted)) * program_.tuning.unroll;
     const std::int64_t whole = columns / step * step;
-    if (whole > step) {
+    if constexpr (Builder::kTakesShortWays)
+      if (are_kept(work.maxima) && !maxima_)
+        maxima_ = builder_.maxima_variable(columns / block, program_.group / block);
+    if (const int ahead = made_ahead(); ahead >= 0 && step == block && whole > step) {
+      emit_turns_ahead(work, ahead, columns, block);
+    } else if (whole > step) {
       const Index column = builder_.begin_columns(0, whole, step);
       emit_columns(work, column, step, block);
       builder_.end_columns();
@@ -164,7 +186,11 @@ class RowEmitter {
       emit_columns(work, builder_.at(0), whole, block);
     }
     if (whole < columns) emit_columns(work, builder_.at(whole), columns - whole, block);
+    if (are_kept(work.maxima)) emit_kept_maxima(work.maxima[0], block);
   }
+
+  // Which value is made a turn ahead, in blocks of four vectors; -1 for none.
+  int made_ahead() const { return is_short_ ? value_made_ahead(*ways_, program_, level_) : -1; }
 
   // What reductions begin with, and what they take from lanes beyond the row. Partial sums that began with 0 are never
   // -0, so that another 0 changes no bit; of what has no sign nothing is smaller.
@@ -172,18 +198,38 @@ class RowEmitter {
 
   void emit_columns(const LevelWork& work, Index column, std::int64_t count, std::int64_t block) {
     if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count);
-    for (std::int64_t offset = 0; offset < count; offset += block)
-      emit_block(work, column, offset, std::min(block, count - offset));
+    for (std::int64_t offset = 0; offset < count; offset += block) {
+      begin_block(column, offset, std::min(block, count - offset));
+      emit_block(work);
+    }
   }
 
-  // `count` columns from column + offset on: one group, or at most one vector or one pair.
-  void emit_block(const LevelWork& work, Index column, std::int64_t offset, std::int64_t count) {
-    column_ = column;
-    offset_ = offset;
-    count_ = count;
-    vectors_.clear();
-    codes_.clear();
-    groups_.clear();
+  // A block at a time, of which value `ahead` was made a turn before: a processor, which looks at so many operations at
+  // once, then finds two halves of chains side by side instead of whole ones.
+  void emit_turns_ahead(const LevelWork& work, int ahead, std::int64_t columns, std::int64_t block) {
+    std::vector<Variable> made;
+    begin_block(builder_.at(0), 0, block);
+    const int vectors = vectors_of_block();
+    for (int i = 0; i < vectors; ++i) made.push_back(builder_.variable(vector(ahead, i)));
+    const auto emit_rest_of_block = [&](Index column) {
+      begin_block(column, 0, block);
+      for (int i = 0; i < vectors; ++i) set_vector(ahead, i, builder_.get(made[static_cast<std::size_t>(i)]));
+      emit_block(work);
+    };
+    const Index column = builder_.begin_columns(0, columns - block, block);
+    emit_prefetches(builder_, program_, level_, column, block);
+    begin_block(column, block, block);
+    std::vector<Value> next;
+    for (int i = 0; i < vectors; ++i) next.push_back(vector(ahead, i));
+    emit_rest_of_block(column);
+    for (std::size_t i = 0; i < next.size(); ++i) builder_.set(made[i], next[i]);
+    builder_.end_columns();
+    const Index last = builder_.at(columns - block);
+    emit_prefetches(builder_, program_, level_, last, block);
+    emit_rest_of_block(last);
+  }
+
+  void emit_block(const LevelWork& work) {
     const int lanes = builder_.lanes();
     const int vectors = vectors_of_block();
     for (const RowStore& store : work.stores) read_overwritten(store, vectors);
@@ -204,9 +250,12 @@ class RowEmitter {
         }
       }
     }
-    for (const auto [id, slot] : work.kept)
-      for (int i = 0; i < vectors; ++i) builder_.store_slot(slot, column_, offset_ + i * lanes, vector(id, i));
-    for (int id : work.maxima) emit_maximum(id, vectors);
+    for (const auto [id, slot] : work.kept) {
+      const bool has_no_sign = is_short_ && ways_->keeps_magnitudes && id == ways_->v;
+      const int kept = has_no_sign ? value_at(ways_->maximum).a : id;
+      for (int i = 0; i < vectors; ++i) builder_.store_slot(slot, column_, offset_ + i * lanes, vector(kept, i));
+    }
+    for (int id : work.maxima) emit_maximum(id, vectors, are_kept(work.maxima));
     for (auto& [id, variables] : partial_) {
       for (int i = 0; i < vectors; ++i) {
         Value term = vector(value_at(id).a, i);
@@ -227,7 +276,7 @@ class RowEmitter {
         if (const int id = value_at(store.value).a; is_ordinary_f8(store)) {
           builder_.store_ordinary_f8e4m3(store, column_, offset,
                                          {vector(id, i), vector(id, i + 1), vector(id, i + 2), vector(id, i + 3)},
-                                         sign_buffers(program_, *ways_));
+                                         signs_of_codes(program_, *ways_));
           continue;
         }
       }
@@ -248,21 +297,37 @@ class RowEmitter {
            program_.buffers[static_cast<std::size_t>(store.buffer)].dtype == value.dtype;
   }
 
-  void emit_maximum(int id, int vectors) {
+  // The maximum of one group is a chain of operations on a lane or two: those of several are made together, of a vector
+  // each that waits until all groups are done.
+  bool are_kept(const std::vector<int>& maxima) const {
+    return keeps_maxima_ && maxima.size() == 1 && domain_ == RowDomain::element;
+  }
+  void emit_kept_maxima(int id, std::int64_t block) {
+    if constexpr (Builder::kTakesShortWays) {
+      const Index group = builder_.begin_columns(0, program_.columns / program_.group, builder_.lanes());
+      const Value largest = builder_.largest_of_each(*maxima_, group, program_.group / block);
+      builder_.store_slot(value_at(id).slot, group, 0, largest);
+      if (is_short_) builder_.set(largest_, builder_.larger(builder_.get(largest_), largest));
+      builder_.end_columns();
+    }
+  }
+
+  void emit_maximum(int id, int vectors, bool is_kept) {
     std::vector<Value> terms;
     for (int i = 0; i < vectors; ++i) terms.push_back(vector(value_at(id).a, i));
-    Value largest{};
     if constexpr (Builder::kTakesShortWays) {
-      if (is_short_) {
+      for (int i = 0; is_short_ && ways_->signs_at >= 0 && i < vectors; i += kTwoPairs) {
+        const auto v = [&](int k) { return vector(ways_->v, i + k); };
+        builder_.store_signs(program_.stores[static_cast<std::size_t>(ways_->signs_at)], column_,
+                             offset_ + i * builder_.lanes(), {v(0), v(1), v(2), v(3)});
+      }
+      if (is_short_ && !is_watched_once(*ways_, program_)) emit_watch(column_, offset_, vectors);
+      if (is_kept) {
         for (std::size_t i = 1; i < terms.size(); ++i) terms[0] = builder_.larger(terms[0], terms[i]);
-        largest = builder_.largest_bf16(terms[0]);
-        builder_.set(largest_, builder_.larger(builder_.get(largest_), terms[0]));
-        for (const int w : ways_->watched)
-          for (int i = 0; i < vectors; i += 2)
-            builder_.watch_pairs(watched_, value_at(w).buffer, column_, offset_ + i * builder_.lanes());
+        return builder_.keep_maxima(*maxima_, column_, offset_, count_, terms[0]);
       }
     }
-    if (!is_short_) largest = builder_.largest(terms);
+    const Value largest = builder_.largest(terms);
     builder_.store_one_of_slot(value_at(id).slot, column_, offset_, program_.group, largest);
   }
 
@@ -274,128 +339,11 @@ class RowEmitter {
       for (int i = 0; i < vectors && value_at(id).op == RowOp::load && value_at(id).buffer == over; ++i) vector(id, i);
   }
 
-  int vectors_of_block() const { return static_cast<int>((count_ + builder_.lanes() - 1) / builder_.lanes()); }
-  int lanes_of(int i) const {
-    return static_cast<int>(std::min<std::int64_t>(builder_.lanes(), count_ - i * builder_.lanes()));
-  }
-
-  // A value of the row or the program.
-  Value one(int id) {
-    if (const auto known = ones_.find(id); known != ones_.end()) return known->second;
-    const RowValue& value = value_at(id);
-    CHECK(!is_row_reduction(value.op), "value {} of a row program is wanted before its level is done", id);
-    const Value made = value.op == RowOp::load
-                           ? decoded(value.buffer, builder_.load_one(value.buffer, builder_.at(0), 0, 1))
-                           : compute(value, [&](int operand) { return one(operand); });
-    return ones_[id] = made;
-  }
-
-  // A value of the group at hand, or of more, in a loop over columns.
-  Value of_group(int id) {
-    const RowValue& value = value_at(id);
-    if (value.domain <= RowDomain::row) return one(id);
-    if (const auto known = groups_.find(id); known != groups_.end()) return known->second;
-    Value made{};
-    if (value.slot >= 0) {
-      made = builder_.load_one_of_slot(value.slot, column_, offset_, program_.group);
-    } else if (value.op == RowOp::load) {
-      made = decoded(value.buffer, builder_.load_one(value.buffer, column_, offset_, program_.group));
-    } else {
-      made = compute(value, [&](int operand) { return of_group(operand); });
-    }
-    return groups_[id] = made;
-  }
-
-  // Vector `i` of the block at hand. Some are made side by side, so that a processor finds independent ones near by.
-  static constexpr int kAtOnce = 4;
-  Value vector(int id, int i) {
-    if (const auto known = vectors_.find({id, i}); known != vectors_.end()) return known->second;
-    const int first = i / kAtOnce * kAtOnce;
-    for (int k = first; k < std::min(first + kAtOnce, vectors_of_block()); ++k) vectors_[{id, k}] = make_vector(id, k);
-    return vectors_.at({id, i});
-  }
-
-  Value make_vector(int id, int i) {
-    const RowValue& value = value_at(id);
-    const std::int64_t offset = offset_ + i * builder_.lanes();
-    Value made{};
-    if (value.domain < domain_) {
-      made = builder_.splat(of_group(id));
-    } else if (value.slot >= 0 && (value.level < level_ || value.op == RowOp::group_max)) {
-      made = builder_.load_slot(value.slot, column_, offset);
-    } else if (value.op == RowOp::load) {
-      made = decoded(value.buffer, code(id, i));
-    } else if (is_short_ && has_short_way(*ways_, program_, level_, id)) {
-      if constexpr (Builder::kTakesShortWays)
-        made = emit_short_value(builder_, program_, *ways_, id, column_, offset,
-                                [&](int operand) { return vector(operand, i); });
-    } else if (value.op == RowOp::convert) {
-      made = builder_.decode(value.dtype, code(id, i));
-    } else {
-      made = compute(value, [&](int operand) { return vector(operand, i); });
-    }
-    return made;
-  }
-
-  // Of a `load`, or of a `convert` that is computed here: what its users decode and its store writes.
-  Value code(int id, int i) {
-    if (const auto known = codes_.find({id, i}); known != codes_.end()) return known->second;
-    const RowValue& value = value_at(id);
-    Value made{};
-    if (value.op == RowOp::load && comes_in_pairs()) {
-      const int even = i / 2 * 2;
-      std::tie(codes_[{id, even}], codes_[{id, even + 1}]) =
-          builder_.load_pairs(value.buffer, column_, offset_ + even * builder_.lanes());
-      return codes_[{id, i}];
-    } else if (value.op == RowOp::load) {
-      made = builder_.load(value.buffer, column_, offset_ + i * builder_.lanes(), lanes_of(i));
-    } else {
-      made = emit_codes(builder_, value, vector(value.a, i));
-    }
-    codes_[{id, i}] = made;
-    return made;
-  }
-
-  Value decoded(int buffer, Value codes) {
-    const DType dtype = program_.buffers[static_cast<std::size_t>(buffer)].dtype;
-    return dtype == DType::f32 ? codes : builder_.decode(dtype, codes);
-  }
-  Value code_for(const RowStore& store, Value value) {
-    const DType dtype = program_.buffers[static_cast<std::size_t>(store.buffer)].dtype;
-    return dtype == DType::f32 ? value : builder_.encode(dtype, value);
-  }
-  Value vector_code_for(const RowStore& store, int i) {
-    const RowValue& value = value_at(store.value);
-    const auto dtype_of = [&](int buffer) { return program_.buffers[static_cast<std::size_t>(buffer)].dtype; };
-    const bool has_code = value.domain == domain_ && (value.op == RowOp::convert || value.op == RowOp::load);
-    const bool is_code =
-        has_code && (value.op == RowOp::load ? dtype_of(value.buffer) : value.dtype) == dtype_of(store.buffer);
-    return is_code ? code(store.value, i) : code_for(store, vector(store.value, i));
-  }
-
-  template <class Operand>
-  Value compute(const RowValue& value, Operand operand) {
-    return emit_value(builder_, value, operand);
-  }
-
-  const RowProgram& program_;
-  Builder& builder_;
-  int level_ = 0;
-  RowDomain domain_ = RowDomain::element;  // of the loop at hand
-  std::map<int, Value> ones_;
   std::map<int, std::vector<Variable>> partial_;  // 64 floats, by reduction of rows
   // short_ways.h
-  std::optional<ShortWays> ways_;
-  bool is_short_ = false;  // whether the loop at hand takes them
   Variable largest_{}, watched_{};
   Value is_ordinary_{};
-  // The block at hand.
-  Index column_{};
-  std::int64_t offset_ = 0;
-  std::int64_t count_ = 0;
-  std::map<std::pair<int, int>, Value> vectors_;  // by value and number of the vector
-  std::map<std::pair<int, int>, Value> codes_;
-  std::map<int, Value> groups_;
+  std::optional<Variable> maxima_;
 };
 
 }  // namespace weft

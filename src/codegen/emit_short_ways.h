@@ -2,6 +2,7 @@
 
 // What the short ways of a row program (short_ways.h) compute otherwise, through a Builder that takes them.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -27,7 +28,7 @@ void emit_rests(Builder& builder, const RowProgram& program, const ShortWays& wa
 // Whether an element's value of a level is made otherwise.
 inline bool has_short_way(const ShortWays& ways, const RowProgram& program, int level, int id) {
   const auto value_at = [&](int of) -> const RowValue& { return program.values[static_cast<std::size_t>(of)]; };
-  if (level == ways.level) return id == ways.early || id == value_at(ways.maximum).a || ways.roundings.count(id) != 0;
+  if (level == ways.level) return id == ways.early || ways.roundings.count(id) != 0;
   return level == ways.level + 1 && ways.divisor >= 0 && value_at(id).op == RowOp::short_quotient &&
          value_at(id).b == ways.divisor;
 }
@@ -40,16 +41,46 @@ typename Builder::Value emit_short_value(Builder& builder, const RowProgram& pro
   const auto value_at = [&](int of) -> const RowValue& { return program.values[static_cast<std::size_t>(of)]; };
   const RowValue& value = value_at(id);
   if (id == ways.early) return builder.load_slot(value_at(ways.v).slot, column, offset);
-  if (value.op == RowOp::abs) return builder.bf16_magnitude(operand(value.a));
   if (value.op == RowOp::convert) return builder.short_bf16(ways.roundings.at(id), operand(value.a));
   const Value a = operand(value.a), rest = operand(value.b), inverse = operand(value.c);
   return builder.shorter_quotient(a, rest, inverse);
 }
 
-inline std::vector<int> sign_buffers(const RowProgram& program, const ShortWays& ways) {
+// What of a loop that takes short ways is made a turn before the rest, in the middle of its chain; -1 for nothing. What
+// is read as it is has a short chain, and would take more registers than there are.
+inline int value_made_ahead(const ShortWays& ways, const RowProgram& program, int level) {
+  int found = -1;
+  for (int id = 0; id < static_cast<int>(program.values.size()) && !ways.roundings.empty(); ++id) {
+    const RowValue& value = program.values[static_cast<std::size_t>(id)];
+    const bool is_factor = level == ways.level && id != ways.v && ways.roundings.count(id) != 0;
+    const bool is_quotient = level == ways.level + 1 && value.op == RowOp::short_quotient && value.a == ways.v;
+    if (!is_factor && !is_quotient) continue;
+    if (found >= 0) return -1;
+    found = id;
+  }
+  return found;
+}
+
+// Whether all rows of a call read the same of what is watched.
+inline bool is_watched_once(const ShortWays& ways, const RowProgram& program) {
+  return !ways.watched.empty() && std::all_of(ways.watched.begin(), ways.watched.end(), [&](int load) {
+    const RowBuffer& buffer =
+        program.buffers[static_cast<std::size_t>(program.values[static_cast<std::size_t>(load)].buffer)];
+    return buffer.row_stride == 0 && buffer.numbers < 0;
+  });
+}
+
+// Where codes of fp8 have their signs: where the codes will be, or as those of products of what lies in `buffers`; and
+// in the floats if neither.
+struct SignsOfCodes {
+  bool do_wait = false;
   std::vector<int> buffers;
-  for (const int load : ways.signs) buffers.push_back(program.values[static_cast<std::size_t>(load)].buffer);
-  return buffers;
+  bool are_in_floats = true;
+};
+inline SignsOfCodes signs_of_codes(const RowProgram& program, const ShortWays& ways) {
+  SignsOfCodes signs{.do_wait = ways.signs_at >= 0, .are_in_floats = !ways.keeps_magnitudes};
+  for (const int load : ways.signs) signs.buffers.push_back(program.values[static_cast<std::size_t>(load)].buffer);
+  return signs;
 }
 
 }  // namespace weft

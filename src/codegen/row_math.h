@@ -131,18 +131,19 @@ static inline float row_half_up_bf16(float a) { return float_of_bits((bits_of_fl
 static inline std::uint8_t encode_f8e4m3(float a) { return f32_to_f8e4m3(a); }
 static inline std::uint8_t encode_f8e4m3fnuz(float a) { return f32_to_f8e4m3fnuz(a); }
 static inline std::uint8_t encode_f8e5m2(float a) { return f32_to_f8e5m2(a); }
-// The low 7 bits are the code of a number in [0, 464). The sum with 2^20 times the power of two below it, or with 2^14
-// below 2^-6, has the multiple of the code's last place in its low bits, and beside it 56, as the biases of both
-// exponents want it modulo 128; the exponent comes from the power. The kernels' way is the same
+// The low 16 bits are the code of a number in [0, 464). The sum with 1.5 * 2^20 times the power of two below it, or
+// with 1.5 * 2^14 below 2^-6, has the multiple of the code's last place in its low bits, and beside it -968, as the
+// biases of both exponents want it modulo 2^16; the exponent comes from the power. The kernels' way is like it
 // (kernels/cpu/lib/fp8_tail.h).
 static inline std::uint32_t ordinary_f8e4m3(float magnitude) {
   const std::uint32_t exponent = bits_of_float(magnitude) & kFloatInfinity;
   constexpr std::uint32_t kLeast = 0x3c800000u;  // 2^-6
+  constexpr float kPlaces = 0x1.7ff87p+20f;
   const std::uint32_t power = exponent > kLeast ? exponent : kLeast;
 #ifdef WEFT_FUSES_MULTIPLY_ADD
-  const float sum = __builtin_fmaf(float_of_bits(power), 0x1.00007p+20f, magnitude);
+  const float sum = __builtin_fmaf(float_of_bits(power), kPlaces, magnitude);
 #else
-  const float sum = float_of_bits(power) * 0x1.00007p+20f + magnitude;
+  const float sum = float_of_bits(power) * kPlaces + magnitude;
 #endif
   return bits_of_float(sum) + (power >> 20);
 }

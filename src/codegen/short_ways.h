@@ -17,14 +17,16 @@
 // A Builder (emit.h) that kTakesShortWays, where takes_short_ways() says so, has for them
 //
 //   short_bf16(rounding, floats)            floats again
-//   bf16_magnitude(floats), largest_bf16(floats)   of bf16: without a sign, and the largest of a vector of those
 //   inverse_rest(b, c), shorter_quotient(a, rest, c)   row_math.h
-//   store_ordinary_f8e4m3(store, index, offset, floats, buffers)   of four vectors, as store_two_pairs stores codes,
-//                                           with the signs of products of what lies there in `buffers`, if any
-//   pairs_variable()                        for the largest magnitudes among pairs of bf16,
+//   store_ordinary_f8e4m3(store, index, offset, floats, signs)   of four vectors, as store_two_pairs stores codes
+//   store_signs(store, index, offset, floats)   which wait where the codes will be
+//   pairs_variable(is_of_call)              for the largest magnitudes among pairs of bf16, of a row or all of a call,
 //   watch_pairs(variable, buffer, index, offset)   which it is of those of load_pairs, too
 //   are_ordinary(largest, watched, numbers)   whether floats are at most 2^64, pairs below 2^65, and no number negative
-//   begin_if(truth), begin_else(), end_if()
+//   begin_if(truth), begin_else(), end_if(), is_first_row()   of the call
+//   maxima_variable(blocks, of_group)       for a vector of each block of columns, so many of which are a group;
+//   keep_maxima(variable, index, offset, block, vector)   for that of element index + offset
+//   largest_of_each(variable, index, of_group)   of each of lanes() groups from group `index` on
 
 #include <algorithm>
 #include <cmath>
@@ -55,6 +57,9 @@ struct ShortWays {
   bool is_ordinary_f8 = false;  // whether codes are taken in fewer steps, too
   // Loads whose product has the sign of v, and numbers of the row that are in it, too; none where that is not known.
   std::vector<int> signs, factors;
+  bool keeps_magnitudes = false;  // whether v waits for its codes without a sign
+  // The store in whose place the signs wait then that no `signs` tell.
+  int signs_at = -1;
   // What quotients are made of: a scale, in whose place lies what 1 by it is beyond `inverse`; or -1.
   int divisor = -1, inverse = -1;
 
@@ -115,6 +120,8 @@ class ShortWaysFinder {
       return std::nullopt;
     const ShortRounding rounding = has_signs_of_0 ? ShortRounding::split : ShortRounding::fused;
     ways.roundings[v] = rounding;
+    if (has_signs_of_0) ways.signs_at = are_stored ? place_of_signs(v) : -1;
+    ways.keeps_magnitudes = ways.signs_at >= 0 || (!ways.signs.empty() && has_f8_alone(v, magnitude));
     if (is(at(v).a, RowOp::mul)) {
       const RowValue& product = at(at(v).a);
       for (const auto& [factor, w] : {std::pair(product.a, product.b), std::pair(product.b, product.a)}) {
@@ -166,6 +173,25 @@ class ShortWaysFinder {
       has_codes = true;
     }
     return has_codes;
+  }
+
+  bool has_f8_alone(int v, int magnitude) const {
+    return std::all_of(users(v).begin(), users(v).end(),
+                       [&](int user) { return user == magnitude || at(users(user)[0]).dtype == DType::f8e4m3; });
+  }
+
+  // The one store of codes of v where those are of fp8, and lie over nothing that is read.
+  int place_of_signs(int v) const {
+    int found = -1;
+    for (int i = 0; i < static_cast<int>(program_.stores.size()); ++i) {
+      const RowStore& store = program_.stores[static_cast<std::size_t>(i)];
+      const int quotient = at(store.value).a;
+      if (!is(store.value, RowOp::convert) || !is(quotient, RowOp::short_quotient) || at(quotient).a != v) continue;
+      const bool is_free = program_.buffers[static_cast<std::size_t>(store.buffer)].over < 0;
+      if (found >= 0 || at(store.value).dtype != DType::f8e4m3 || !is_free) return -1;
+      found = i;
+    }
+    return found;
   }
 
   // Whether nobody reads the codes of v's quotients, which are stored as such.

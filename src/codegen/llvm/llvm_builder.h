@@ -11,6 +11,7 @@
 
 #include <llvm-c/Core.h>
 
+#include "codegen/emit_short_ways.h"
 #include "codegen/row_program.h"
 #include "codegen/short_ways.h"
 
@@ -78,18 +79,21 @@ class LlvmBuilder {
   static constexpr bool kTakesShortWays = true;
   bool takes_short_ways() const { return lanes_ == 8; }
   Value short_bf16(ShortRounding rounding, Value floats);
-  Value bf16_magnitude(Value floats);
-  Value largest_bf16(Value floats);
   Value inverse_rest(Value b, Value c);
   Value shorter_quotient(Value a, Value rest, Value c);
   void store_ordinary_f8e4m3(const RowStore& store, Index index, std::int64_t offset,
-                             const std::array<Value, 4>& floats, const std::vector<int>& sign_buffers);
-  Variable pairs_variable();
+                             const std::array<Value, 4>& floats, const SignsOfCodes& signs);
+  void store_signs(const RowStore& store, Index index, std::int64_t offset, const std::array<Value, 4>& floats);
+  Variable pairs_variable(bool is_of_call);
   void watch_pairs(Variable variable, int buffer, Index index, std::int64_t offset);
   Value are_ordinary(Variable largest, Variable watched, const std::vector<Value>& numbers);
   void begin_if(Value truth);
   void begin_else();
   void end_if();
+  Value is_first_row();
+  Variable maxima_variable(std::int64_t blocks, std::int64_t of_group);
+  void keep_maxima(Variable variable, Index index, std::int64_t offset, std::int64_t block, Value vector);
+  Value largest_of_each(Variable variable, Index index, std::int64_t of_group);
 
  private:
   struct Loop {
@@ -136,9 +140,13 @@ class LlvmBuilder {
   LLVMValueRef high_halves(LLVMValueRef even, LLVMValueRef odd);
   // 2 * lanes() elements of 16 bits of a buffer, as words.
   LLVMValueRef load_words(int buffer, Index index, std::int64_t offset);
-  // 32 codes of two vectors of 16 elements whose low bytes they are; bytes with the signs of 32 elements.
-  LLVMValueRef bytes_of(LLVMValueRef first, LLVMValueRef second, unsigned bits);
+  // 32 codes of two vectors of 16 elements whose low bytes they are.
+  LLVMValueRef bytes_of(LLVMValueRef first, LLVMValueRef second);
+  // In the order of bytes_of.
+  LLVMValueRef sign_bytes(Index index, std::int64_t offset, const std::array<Value, 4>& floats,
+                          const std::vector<int>& buffers);
   LLVMValueRef word_vector(unsigned number);
+  LLVMValueRef maxima_address(LLVMValueRef variable, LLVMValueRef number);
   // Codes that come of words.
   bool is_of_words(LLVMValueRef codes) const;
   void store_bytes(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef bytes);

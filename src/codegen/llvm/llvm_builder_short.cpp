@@ -9,6 +9,7 @@ namespace weft {
 namespace {
 
 constexpr unsigned kHalves = 16;  // of the words of a vector
+constexpr unsigned kScratchAlignment = 16;
 
 }  // namespace
 
@@ -33,9 +34,9 @@ LLVMValueRef LlvmBuilder::high_halves(LLVMValueRef even, LLVMValueRef odd) {
 }
 
 // The instructions that make elements narrower work on the halves of a register.
-LLVMValueRef LlvmBuilder::bytes_of(LLVMValueRef first, LLVMValueRef second, unsigned bits) {
+LLVMValueRef LlvmBuilder::bytes_of(LLVMValueRef first, LLVMValueRef second) {
   const LLVMTypeRef half = LLVMInt16TypeInContext(context_);
-  const std::vector<LLVMValueRef> each(kHalves, LLVMConstInt(half, bits, false));
+  const std::vector<LLVMValueRef> each(kHalves, LLVMConstInt(half, 0xff, false));
   const LLVMValueRef mask = LLVMConstVector(const_cast<LLVMValueRef*>(each.data()), kHalves);
   const LLVMValueRef packed =
       call_intrinsic("llvm.x86.avx2.packuswb", {},
@@ -58,28 +59,12 @@ void LlvmBuilder::store_two_pairs(const RowStore& store, Index index, std::int64
     return store_pairs(store, index, offset + 2 * lanes_, codes[2], codes[3], lanes_);
   }
   const auto words = [&](std::size_t i) { return LLVMGetOperand(codes[i], 0); };
-  store_bytes(store, index, offset, bytes_of(low_halves(words(0), words(1)), low_halves(words(2), words(3)), 0xff));
+  store_bytes(store, index, offset, bytes_of(low_halves(words(0), words(1)), low_halves(words(2), words(3))));
 }
 
 LLVMValueRef LlvmBuilder::short_bf16(ShortRounding rounding, LLVMValueRef floats) {
   constexpr const char* kNames[] = {"weft_split_bf16_v", "weft_fused_bf16_v", "weft_half_up_bf16_v"};
   return call(kNames[static_cast<std::size_t>(rounding)], floats_, {floats});
-}
-
-// Something tiny may have bits below those of a bf16, which would count as the largest of halves.
-LLVMValueRef LlvmBuilder::bf16_magnitude(LLVMValueRef floats) {
-  const LLVMValueRef bits = LLVMBuildBitCast(builder_, floats, words_, "");
-  return LLVMBuildBitCast(builder_, LLVMBuildAnd(builder_, bits, word_vector(0x7fff0000), ""), floats_, "");
-}
-
-// Halves have a minimum across a vector, in one step.
-LLVMValueRef LlvmBuilder::largest_bf16(LLVMValueRef floats) {
-  const LLVMTypeRef halves = LLVMVectorType(LLVMInt16TypeInContext(context_), kHalves);
-  const LLVMValueRef largest =
-      call_intrinsic("llvm.vector.reduce.umax", {halves}, {LLVMBuildBitCast(builder_, floats, halves, "")});
-  const LLVMValueRef bits =
-      LLVMBuildShl(builder_, LLVMBuildZExt(builder_, largest, word_, ""), LLVMConstInt(word_, 16, false), "");
-  return LLVMBuildBitCast(builder_, bits, float_, "");
 }
 
 LLVMValueRef LlvmBuilder::inverse_rest(LLVMValueRef b, LLVMValueRef c) {
@@ -98,36 +83,60 @@ LLVMValueRef LlvmBuilder::load_words(int buffer, Index index, std::int64_t offse
   return words;
 }
 
-void LlvmBuilder::store_ordinary_f8e4m3(const RowStore& store, Index index, std::int64_t offset,
-                                        const std::array<Value, 4>& floats, const std::vector<int>& sign_buffers) {
+// Narrowed with saturation, a half keeps its sign.
+LLVMValueRef LlvmBuilder::sign_bytes(Index index, std::int64_t offset, const std::array<Value, 4>& floats,
+                                     const std::vector<int>& buffers) {
   const LLVMTypeRef halves = LLVMVectorType(LLVMInt16TypeInContext(context_), kHalves);
-  std::array<LLVMValueRef, 4> bits{}, codes{};
-  for (std::size_t i = 0; i < floats.size(); ++i) {
-    bits[i] = LLVMBuildBitCast(builder_, floats[i], words_, "");
-    codes[i] = call("weft_ordinary_f8e4m3_v", words_, {unary(RowOp::abs, floats[i])});
-  }
-  const LLVMValueRef magnitudes = bytes_of(low_halves(codes[0], codes[1]), low_halves(codes[2], codes[3]), 0x7f);
   std::array<LLVMValueRef, 2> signed_halves{};
   for (std::size_t i = 0; i < signed_halves.size(); ++i) {
     LLVMValueRef words = nullptr;
-    for (const int buffer : sign_buffers) {
+    for (const int buffer : buffers) {
       const LLVMValueRef read = load_words(buffer, index, offset + static_cast<std::int64_t>(i * kHalves));
       words = words == nullptr ? read : LLVMBuildXor(builder_, words, read, "");
     }
-    signed_halves[i] =
-        words == nullptr ? high_halves(bits[2 * i], bits[2 * i + 1]) : LLVMBuildBitCast(builder_, words, halves, "");
+    const auto bits = [&](std::size_t k) { return LLVMBuildBitCast(builder_, floats[2 * i + k], words_, ""); };
+    signed_halves[i] = words == nullptr ? high_halves(bits(0), bits(1)) : LLVMBuildBitCast(builder_, words, halves, "");
   }
-  // Narrowed with saturation, a half keeps its sign.
   const LLVMTypeRef byte = LLVMInt8TypeInContext(context_);
   const std::vector<LLVMValueRef> each(2 * kHalves, LLVMConstInt(byte, 0x80, false));
-  const LLVMValueRef signs =
-      LLVMBuildAnd(builder_, call_intrinsic("llvm.x86.avx2.packsswb", {}, {signed_halves[0], signed_halves[1]}),
-                   LLVMConstVector(const_cast<LLVMValueRef*>(each.data()), 2 * kHalves), "");
-  store_bytes(store, index, offset, LLVMBuildOr(builder_, magnitudes, signs, ""));
+  return LLVMBuildAnd(builder_, call_intrinsic("llvm.x86.avx2.packsswb", {}, {signed_halves[0], signed_halves[1]}),
+                      LLVMConstVector(const_cast<LLVMValueRef*>(each.data()), 2 * kHalves), "");
 }
 
-LLVMValueRef LlvmBuilder::pairs_variable() {
-  return variable(LLVMConstNull(LLVMVectorType(LLVMInt16TypeInContext(context_), kHalves)));
+void LlvmBuilder::store_signs(const RowStore& store, Index index, std::int64_t offset,
+                              const std::array<Value, 4>& floats) {
+  const LLVMValueRef to = address(store.buffer, place_of(store.placement, index, offset, store.offset));
+  LLVMSetAlignment(LLVMBuildStore(builder_, sign_bytes(index, offset, floats, {}), to), 1);
+}
+
+void LlvmBuilder::store_ordinary_f8e4m3(const RowStore& store, Index index, std::int64_t offset,
+                                        const std::array<Value, 4>& floats, const SignsOfCodes& signs) {
+  std::array<LLVMValueRef, 4> codes{};
+  for (std::size_t i = 0; i < floats.size(); ++i)
+    codes[i] = call("weft_ordinary_f8e4m3_v", words_, {signs.are_in_floats ? unary(RowOp::abs, floats[i]) : floats[i]});
+  // Nothing is in the upper bytes of their low halves.
+  const LLVMValueRef magnitudes =
+      call_intrinsic("llvm.x86.avx2.packuswb", {}, {low_halves(codes[0], codes[1]), low_halves(codes[2], codes[3])});
+  LLVMValueRef bytes = nullptr;
+  if (signs.do_wait) {
+    const LLVMValueRef from = address(store.buffer, place_of(store.placement, index, offset, store.offset));
+    bytes = LLVMBuildLoad2(builder_, LLVMTypeOf(magnitudes), from, "");
+    LLVMSetAlignment(bytes, 1);
+  } else {
+    bytes = sign_bytes(index, offset, floats, signs.buffers);
+  }
+  store_bytes(store, index, offset, LLVMBuildOr(builder_, magnitudes, bytes, ""));
+}
+
+LLVMValueRef LlvmBuilder::pairs_variable(bool is_of_call) {
+  const LLVMBasicBlockRef here = LLVMGetInsertBlock(builder_);
+  const LLVMValueRef none = LLVMConstNull(LLVMVectorType(LLVMInt16TypeInContext(context_), kHalves));
+  if (!is_of_call) return variable(none);
+  LLVMPositionBuilderBefore(builder_, LLVMGetBasicBlockTerminator(entry_));
+  const LLVMValueRef made = LLVMBuildAlloca(builder_, LLVMTypeOf(none), "");
+  set(made, none);
+  LLVMPositionBuilderAtEnd(builder_, here);
+  return made;
 }
 
 void LlvmBuilder::watch_pairs(LLVMValueRef variable, int buffer, Index index, std::int64_t offset) {
@@ -154,6 +163,62 @@ LLVMValueRef LlvmBuilder::are_ordinary(LLVMValueRef largest_floats, LLVMValueRef
     are = LLVMBuildAnd(builder_, are, LLVMBuildICmp(builder_, LLVMIntSGE, bits, LLVMConstInt(word_, 0, false), ""), "");
   }
   return are;
+}
+
+LLVMValueRef LlvmBuilder::is_first_row() {
+  // Parts of a row are numbered like rows, and read what others do not.
+  if (program_->tuning.parts > 1) return LLVMConstInt(LLVMInt1TypeInContext(context_), 1, false);
+  return LLVMBuildICmp(builder_, LLVMIntEQ, loops_[0].index, LLVMGetParam(function_, 1), "");
+}
+
+// For whole vectors of groups, of which those beyond the row have nothing in them.
+LLVMValueRef LlvmBuilder::maxima_variable(std::int64_t blocks, std::int64_t of_group) {
+  const LLVMBasicBlockRef here = LLVMGetInsertBlock(builder_);
+  LLVMPositionBuilderBefore(builder_, LLVMGetBasicBlockTerminator(entry_));
+  const std::int64_t step = lanes_ * of_group, whole = (blocks + step - 1) / step * step;
+  const LLVMValueRef made = LLVMBuildArrayAlloca(builder_, floats_, number(whole), "");
+  LLVMSetAlignment(made, kScratchAlignment);
+  for (std::int64_t i = blocks; i < whole; ++i)
+    LLVMSetAlignment(LLVMBuildStore(builder_, LLVMConstNull(floats_), maxima_address(made, number(i))),
+                     kScratchAlignment);
+  LLVMPositionBuilderAtEnd(builder_, here);
+  return made;
+}
+
+LLVMValueRef LlvmBuilder::maxima_address(LLVMValueRef variable, LLVMValueRef number) {
+  return LLVMBuildGEP2(builder_, floats_, variable, &number, 1, "");
+}
+
+void LlvmBuilder::keep_maxima(LLVMValueRef variable, Index index, std::int64_t offset, std::int64_t block,
+                              LLVMValueRef vector) {
+  const LLVMValueRef at = LLVMBuildUDiv(builder_, index_value(index, offset), number(block), "");
+  LLVMSetAlignment(LLVMBuildStore(builder_, vector, maxima_address(variable, at)), kScratchAlignment);
+}
+
+// Halves of vectors beside one another, and the larger of them, until what is left of each is one lane.
+LLVMValueRef LlvmBuilder::largest_of_each(LLVMValueRef variable, Index index, std::int64_t of_group) {
+  const LLVMValueRef first = LLVMBuildMul(builder_, index_value(index, 0), number(of_group), "");
+  std::vector<LLVMValueRef> rest;
+  for (std::int64_t i = 0; i < lanes_ * of_group; ++i) {
+    const LLVMValueRef at = LLVMBuildNSWAdd(builder_, first, number(i), "");
+    const LLVMValueRef read = LLVMBuildLoad2(builder_, floats_, maxima_address(variable, at), "");
+    LLVMSetAlignment(read, kScratchAlignment);
+    if (i % of_group == 0) {
+      rest.push_back(read);
+    } else {
+      rest.back() = larger(rest.back(), read);
+    }
+  }
+  const std::vector<int> halves[][2] = {{{0, 8, 1, 9, 4, 12, 5, 13}, {2, 10, 3, 11, 6, 14, 7, 15}},
+                                        {{0, 1, 8, 9, 4, 5, 12, 13}, {2, 3, 10, 11, 6, 7, 14, 15}},
+                                        {{0, 1, 2, 3, 8, 9, 10, 11}, {4, 5, 6, 7, 12, 13, 14, 15}}};
+  for (const auto& [first, second] : halves) {
+    std::vector<LLVMValueRef> next;
+    for (std::size_t i = 0; i < rest.size(); i += 2)
+      next.push_back(larger(shuffle(rest[i], rest[i + 1], first), shuffle(rest[i], rest[i + 1], second)));
+    rest = std::move(next);
+  }
+  return rest[0];
 }
 
 void LlvmBuilder::begin_if(LLVMValueRef truth) {

@@ -1,0 +1,176 @@
+#pragma once
+
+// The values of a row program in one block of columns, through the Builder of emit.h: each where it is first wanted,
+// and once.
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "base/error.h"
+#include "codegen/emit_short_ways.h"
+#include "codegen/emit_value.h"
+#include "codegen/row_program.h"
+#include "codegen/short_ways.h"
+
+namespace weft {
+
+template <class Builder>
+class BlockEmitter {
+ protected:
+  using Value = typename Builder::Value;
+  using Index = typename Builder::Index;
+  using Variable = typename Builder::Variable;
+
+  BlockEmitter(const RowProgram& program, Builder& builder) : program_(program), builder_(builder) {
+    if constexpr (Builder::kTakesShortWays) {
+      keeps_maxima_ = builder.takes_short_ways() && program.in_pairs && program.group > 0 &&
+                      program.columns <= kMostMaxima * kPairedColumns;
+      if (keeps_maxima_) ways_ = find_short_ways(program);
+    }
+  }
+
+  const RowValue& value_at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
+  bool comes_in_pairs() const { return program_.in_pairs && domain_ == RowDomain::element; }
+
+  // `count` columns from column + offset on: at most one group, or one vector or one pair.
+  void begin_block(Index column, std::int64_t offset, std::int64_t count) {
+    column_ = column;
+    offset_ = offset;
+    count_ = count;
+    vectors_.clear();
+    codes_.clear();
+    groups_.clear();
+  }
+
+  int vectors_of_block() const { return static_cast<int>((count_ + builder_.lanes() - 1) / builder_.lanes()); }
+  int lanes_of(int i) const {
+    return static_cast<int>(std::min<std::int64_t>(builder_.lanes(), count_ - i * builder_.lanes()));
+  }
+
+  // A value of the row or the program.
+  Value one(int id) {
+    if (const auto known = ones_.find(id); known != ones_.end()) return known->second;
+    const RowValue& value = value_at(id);
+    CHECK(!is_row_reduction(value.op), "value {} of a row program is wanted before its level is done", id);
+    const Value made = value.op == RowOp::load
+                           ? decoded(value.buffer, builder_.load_one(value.buffer, builder_.at(0), 0, 1))
+                           : compute(value, [&](int operand) { return one(operand); });
+    return ones_[id] = made;
+  }
+
+  // A value of the group at hand, or of more, in a loop over columns.
+  Value of_group(int id) {
+    const RowValue& value = value_at(id);
+    if (value.domain <= RowDomain::row) return one(id);
+    if (const auto known = groups_.find(id); known != groups_.end()) return known->second;
+    Value made{};
+    if (value.slot >= 0) {
+      made = builder_.load_one_of_slot(value.slot, column_, offset_, program_.group);
+    } else if (value.op == RowOp::load) {
+      made = decoded(value.buffer, builder_.load_one(value.buffer, column_, offset_, program_.group));
+    } else {
+      made = compute(value, [&](int operand) { return of_group(operand); });
+    }
+    return groups_[id] = made;
+  }
+
+  // Vector `i` of the block at hand. Some are made side by side, so that a processor finds independent ones near by.
+  static constexpr int kAtOnce = 4;
+  Value vector(int id, int i) {
+    if (const auto known = vectors_.find({id, i}); known != vectors_.end()) return known->second;
+    const int first = i / kAtOnce * kAtOnce;
+    for (int k = first; k < std::min(first + kAtOnce, vectors_of_block()); ++k) vectors_[{id, k}] = make_vector(id, k);
+    return vectors_.at({id, i});
+  }
+
+  // What a vector is that was made before this block.
+  void set_vector(int id, int i, Value made) { vectors_[{id, i}] = made; }
+
+  Value make_vector(int id, int i) {
+    const RowValue& value = value_at(id);
+    const std::int64_t offset = offset_ + i * builder_.lanes();
+    Value made{};
+    if (value.domain < domain_) {
+      made = builder_.splat(of_group(id));
+    } else if (value.slot >= 0 && (value.level < level_ || value.op == RowOp::group_max)) {
+      made = builder_.load_slot(value.slot, column_, offset);
+    } else if (value.op == RowOp::load) {
+      made = decoded(value.buffer, code(id, i));
+    } else if (is_short_ && has_short_way(*ways_, program_, level_, id)) {
+      if constexpr (Builder::kTakesShortWays)
+        made = emit_short_value(builder_, program_, *ways_, id, column_, offset,
+                                [&](int operand) { return vector(operand, i); });
+    } else if (value.op == RowOp::convert) {
+      made = builder_.decode(value.dtype, code(id, i));
+    } else {
+      made = compute(value, [&](int operand) { return vector(operand, i); });
+    }
+    return made;
+  }
+
+  // Of a `load`, or of a `convert` that is computed here: what its users decode and its store writes.
+  Value code(int id, int i) {
+    if (const auto known = codes_.find({id, i}); known != codes_.end()) return known->second;
+    const RowValue& value = value_at(id);
+    Value made{};
+    if (value.op == RowOp::load && comes_in_pairs()) {
+      const int even = i / 2 * 2;
+      std::tie(codes_[{id, even}], codes_[{id, even + 1}]) =
+          builder_.load_pairs(value.buffer, column_, offset_ + even * builder_.lanes());
+      return codes_[{id, i}];
+    } else if (value.op == RowOp::load) {
+      made = builder_.load(value.buffer, column_, offset_ + i * builder_.lanes(), lanes_of(i));
+    } else {
+      made = emit_codes(builder_, value, vector(value.a, i));
+    }
+    codes_[{id, i}] = made;
+    return made;
+  }
+
+  Value decoded(int buffer, Value codes) {
+    const DType dtype = program_.buffers[static_cast<std::size_t>(buffer)].dtype;
+    return dtype == DType::f32 ? codes : builder_.decode(dtype, codes);
+  }
+  Value code_for(const RowStore& store, Value value) {
+    const DType dtype = program_.buffers[static_cast<std::size_t>(store.buffer)].dtype;
+    return dtype == DType::f32 ? value : builder_.encode(dtype, value);
+  }
+  Value vector_code_for(const RowStore& store, int i) {
+    const RowValue& value = value_at(store.value);
+    const auto dtype_of = [&](int buffer) { return program_.buffers[static_cast<std::size_t>(buffer)].dtype; };
+    const bool has_code = value.domain == domain_ && (value.op == RowOp::convert || value.op == RowOp::load);
+    const bool is_code =
+        has_code && (value.op == RowOp::load ? dtype_of(value.buffer) : value.dtype) == dtype_of(store.buffer);
+    return is_code ? code(store.value, i) : code_for(store, vector(store.value, i));
+  }
+
+  template <class Operand>
+  Value compute(const RowValue& value, Operand operand) {
+    return emit_value(builder_, value, operand);
+  }
+
+  static constexpr std::int64_t kMostMaxima = 2048;  // that wait, 32 bytes each
+
+  const RowProgram& program_;
+  Builder& builder_;
+  int level_ = 0;
+  RowDomain domain_ = RowDomain::element;  // of the loop at hand
+  std::map<int, Value> ones_;
+  std::optional<ShortWays> ways_;
+  bool is_short_ = false;      // whether the loop at hand takes short ways
+  bool keeps_maxima_ = false;  // whether maxima of groups wait as vectors
+  Index column_{};
+  std::int64_t offset_ = 0;
+  std::int64_t count_ = 0;
+
+ private:
+  std::map<std::pair<int, int>, Value> vectors_;  // by value and number of the vector
+  std::map<std::pair<int, int>, Value> codes_;
+  std::map<int, Value> groups_;
+};
+
+}  // namespace weft
