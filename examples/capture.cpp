@@ -1,5 +1,5 @@
-// Functions of one's own, compiled: a guard, a size that changes, a branch on it, a graph break. docs/capture.md tells
-// what this prints and why.
+// Functions of one's own, compiled: a guard, a size that changes, a branch on it, a graph break; then a model with all
+// of them. docs/capture.md tells what this prints and why.
 
 #include <cmath>
 #include <iostream>
@@ -30,6 +30,24 @@ Value normalized(Value x) {
   double scale = weft::item(largest);
   std::cout << "the largest is " << scale << std::endl;
   return scale > 1 ? weft::div(x, largest) : x;
+}
+
+struct Layer {
+  Value norm, up, down;
+};
+void visit_members(auto&& visit, Layer& layer) { visit(layer.norm, layer.up, layer.down); }
+
+struct Model {
+  std::vector<Layer> layers;
+  double epsilon = 1e-5;
+};
+void visit_members(auto&& visit, Model& model) { visit(model.layers, model.epsilon); }
+
+Value forward(const Model& model, Value x) {
+  for (const Layer& layer : model.layers)
+    x = weft::add(x, mlp(weft::rms_norm(x, layer.norm, model.epsilon), layer.up, layer.down));
+  if (weft::guard(x, x.dim(0) > 16)) x = weft::rms_norm(x, Value(), model.epsilon);
+  return normalized(x);
 }
 
 // Rows of width 8: number i is factor * sin(i).
@@ -96,6 +114,32 @@ void graph_breaks(weft::Compiler& compiler) {
   }
 }
 
+Model two_layers(weft::Compiler& compiler) {
+  Model model;
+  for (float factor : {0.5F, 0.25F})
+    model.layers.push_back({.norm = compiler.value({8}, std::vector<float>(8, 1)),
+                            .up = rows(compiler, 16, factor),
+                            .down = weft::reshape(rows(compiler, 16, factor), {8, 16})});
+  return model;
+}
+
+void own_model(weft::Compiler& compiler) {
+  title("a model");
+  Model model = two_layers(compiler);
+  auto fast = compiler.compile(forward, {.name = "forward"});
+  fast.mark_dynamic(1, 0, {"tokens", 1, 64});
+  for (int count : {4, 20, 7, 32}) {
+    Value x = rows(compiler, count);
+    std::vector<double> wanted = weft::numbers(forward(model, x));
+    bool is_same = weft::numbers(fast(model, x)) == wanted;
+    std::cout << count << " rows, " << (is_same ? "the same bits" : "other numbers") << std::endl;
+  }
+  tell(fast);
+  model.epsilon = 1e-3;
+  fast(model, rows(compiler, 4));
+  tell(fast);
+}
+
 }  // namespace
 
 int main() {
@@ -107,4 +151,5 @@ int main() {
   guards(compiler);
   sizes_that_change(compiler);
   graph_breaks(compiler);
+  own_model(compiler);
 }

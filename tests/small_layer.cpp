@@ -52,10 +52,13 @@ std::vector<Tensor> LayerInputs::copies() const {
 
 LayerInputs layer_inputs(const Graph& graph, int rows) {
   LayerInputs inputs;
+  int block = 1;
+  for (const auto& input : graph.inputs())
+    if (input->meta.kind == MetaKind::kv) block = input->meta.kv.block;
   for (const auto& input : graph.inputs()) {
     const Meta& meta = input->meta;
     if (meta.kind == MetaKind::batch) {
-      inputs.tensors.push_back(make_batch({{rows, rows}}, 4));
+      inputs.tensors.push_back(make_batch({{rows, rows}}, block));
       continue;
     }
     if (meta.kind == MetaKind::kv) {

@@ -17,7 +17,7 @@ struct LayerInputs {
   std::vector<Tensor> copies() const;
 };
 
-// One sequence of `rows` new tokens.
+// For any graph: one sequence of `rows` new tokens, and as many rows for every symbol.
 LayerInputs layer_inputs(const Graph& graph, int rows);
 
 }  // namespace weft

@@ -38,11 +38,13 @@ inline Options environment_options() {
 class Compiler {
  public:
   // The options of the command line, by their fields: mode and backend are cc.mode and cc.backend. UserError as
-  // open_context.
+  // open_context, and for another device than the CPU.
   explicit Compiler(Options options = environment_options())
       : requested_(std::move(options)),
         opened_(open_context(requested_)),
-        home_(*opened_.context, {1, opened_.context->options.max_num_batched_tokens}) {}
+        home_(*opened_.context, {1, opened_.context->options.max_num_batched_tokens}) {
+    check_is_for_cpu(*opened_.context);
+  }
 
   const std::shared_ptr<Context>& context() const { return opened_.context; }
   // Sentences about the options, for whoever gave them, those of single functions included.

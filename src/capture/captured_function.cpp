@@ -1,8 +1,8 @@
 #include "capture/captured_function.h"
 
 #include <algorithm>
-#include <iostream>
 
+#include "base/effective_options.h"
 #include "base/error.h"
 #include "capture/range_boundary.h"
 #include "capture/segment_program.h"
@@ -30,31 +30,39 @@ bool is_empty(const Leaf& leaf) {
   return std::find(shape.begin(), shape.end(), Dim(0)) != shape.end();
 }
 
-bool compiles(const Options& options) {
-  return !options.enforce_eager && options.optimization_level > 0 && options.mode != "none";
-}
-
 DynamicShapes dynamic_shapes(const Options& options) {
   return options.dynamic_shapes_type == "unbacked" ? DynamicShapes::unbacked : DynamicShapes::backed;
 }
 
 Tensor tensor_of(const Leaf& leaf) { return leaf.value->tensor(); }
 
+// Its own code may have taken a symbol for a number, which with fewer symbols it is.
+struct TookSymbolForNumber {
+  std::string why;
+};
+
 }  // namespace
+
+void check_is_for_cpu(const Context& context) {
+  USER_CHECK(context.device.id.type == DeviceType::cpu,
+             "[compile] functions are compiled for the CPU alone: wanted the device cpu, but is {}",
+             device_text(context.device.id));
+}
 
 CapturedFunction::CapturedFunction(std::shared_ptr<const Context> context, CompileOptions options,
                                    std::source_location where)
     : context_(std::move(context)),
       options_(std::move(options)),
-      compiles_(compiles(context_->options)),
+      compiles_(eager_option(context_->options).empty()),
+      check_retrace_(options_.check_retrace.value_or(context_->options.check_retrace)),
       name_(function_name(options_, where)),
       recorder_(*context_, name_, graph_name(options_), options_.fullgraph, options_.recompile_limit) {
+  check_is_for_cpu(*context_);
   USER_CHECK(options_.recompile_limit >= 1, "[{}] recompile_limit must be at least 1", name_);
   USER_CHECK(!options_.wants_own_context(),
              "[{}] mode, backend and options of one function are for weft::Compiler; here they are the Context's",
              name_);
-  USER_CHECK(options_.check_retrace >= 0, "[{}] check_retrace must not be negative, but is {}", name_,
-             options_.check_retrace);
+  USER_CHECK(check_retrace_ >= 0, "[{}] check_retrace must not be negative, but is {}", name_, check_retrace_);
 }
 
 CapturedFunction::Turn::Turn(CapturedFunction& function) : function_(function) {
@@ -87,13 +95,36 @@ std::size_t CapturedFunction::find(std::span<const Leaf> leaves) const {
 
 CapturedFunction::Outcome CapturedFunction::call(std::span<const Leaf> leaves, FunctionRun& run) {
   ++counts_.calls;
+  check(leaves, run);
   if (!compiles_) return run_op_by_op(leaves, run);
   const std::size_t entry = find(leaves);
   return entry < entries_.size() ? use(entry, leaves, run) : miss(leaves, run, true);
 }
 
 void CapturedFunction::prepare(std::span<const Leaf> leaves, FunctionRun& run) {
+  check(leaves, run);
   if (compiles_ && find(leaves) == entries_.size()) miss(leaves, run, false);
+}
+
+void CapturedFunction::check(std::span<const Leaf> leaves, FunctionRun& run) const {
+  const Leaf* first = nullptr;
+  for (const Leaf& leaf : leaves) {
+    if (leaf.kind != Leaf::Kind::tensor) continue;
+    if (first == nullptr) first = &leaf;
+    if (&leaf.value->home() != &first->value->home()) refuse_homes(*first, leaf, leaves, run);
+  }
+  // Where something is compiled, its guards or miss() ask.
+  if (!compiles_ && dynamic_dims_.has_marks()) dynamic_dims_.check(leaves, run.names(), name_);
+}
+
+void CapturedFunction::refuse_homes(const Leaf& first, const Leaf& other, std::span<const Leaf> leaves,
+                                    const FunctionRun& run) const {
+  const std::vector<std::string> names = run.names();
+  const auto name_of = [&](const Leaf& leaf) { return names[static_cast<std::size_t>(&leaf - leaves.data())]; };
+  fail_user(
+      "[{}] wanted values of one home, but argument {} is of another than argument {}: values of two Compilers do not "
+      "meet; value(tensor) of one takes a tensor of the other",
+      name_, name_of(other), name_of(first));
 }
 
 CapturedFunction::Outcome CapturedFunction::run_op_by_op(std::span<const Leaf> leaves, FunctionRun& run) {
@@ -114,7 +145,7 @@ CapturedFunction::Outcome CapturedFunction::use(std::size_t index, std::span<con
     return given;
   };
   if (!entry.tree.has_reads) {
-    if (options_.check_retrace > 0 && entry.calls % options_.check_retrace == 0) {
+    if (check_retrace_ > 0 && entry.calls % check_retrace_ == 0) {
       ++counts_.retraces;
       const auto running =
           recorder_.begin(entry.tree, tensors(), entry.guards.bindings(leaves), Recorder::Purpose::check);
@@ -122,13 +153,13 @@ CapturedFunction::Outcome CapturedFunction::use(std::size_t index, std::span<con
     }
     return {index, whole_results(entry, leaves)};
   }
-  if (!entry.tree.why_not_again.empty()) return run_op_by_op(leaves, run);
   const auto running = recorder_.begin(entry.tree, tensors(), entry.guards.bindings(leaves), Recorder::Purpose::run);
   const Values results = run.run(entry.tree.inputs);
   recorder_.finish(results);
-  if (!entry.tree.why_not_again.empty())
-    std::cerr << fmt::format("weft: [{}] does something else in every call, so it runs op by op from now on: {}\n",
-                             name_, entry.tree.why_not_again);
+  if (!recorder_.why_not_kept().empty()) {
+    ++counts_.op_by_op;
+    warn_of_ways();
+  }
   return {std::nullopt, values_of(recorder_.results(results), leaves)};
 }
 
@@ -145,20 +176,24 @@ CapturedFunction::Outcome CapturedFunction::miss(std::span<const Leaf> leaves, F
   const Options& options = context_->options;
   const auto choices = dynamic_dims_.choices(leaves, names, options_.dynamic, options.max_num_batched_tokens,
                                              options_.dynamic_shapes.value_or(dynamic_shapes(options)));
-  for (std::size_t i = 0; i + 1 < choices.size(); ++i) {
+  for (std::size_t i = first_choice_; i + 1 < choices.size(); ++i) {
     try {
-      return add_entry(choices[i], leaves, run, wants_results, true);
+      const Outcome outcome = add_entry(choices[i], &choices.back(), leaves, run, wants_results);
+      if (recorder_.why_not_kept().empty()) return outcome;
+      log_fewer_symbols(choices[i], choices[i + 1], recorder_.why_not_kept());
+      first_choice_ = i + 1;
+      return outcome;
     } catch (const UserError& error) {
-      log_fewer_symbols(error.what());
-    } catch (const Recorder::Stopped&) {
-      log_fewer_symbols("what it writes over cannot be tried twice");
+      // What it did once it has read something would be noticed twice; the next call may do better.
+      if (recorder_.has_read()) first_choice_ = i + 1;
+      if (recorder_.has_read()) throw;
+      log_fewer_symbols(choices[i], choices[i + 1], error.what());
+    } catch (const TookSymbolForNumber& failure) {
+      log_fewer_symbols(choices[i], choices[i + 1], failure.why);
+      if (recorder_.has_read()) first_choice_ = i + 1;
     }
   }
-  return add_entry(choices.back(), leaves, run, wants_results, false);
-}
-
-void CapturedFunction::log_fewer_symbols(std::string_view why) const {
-  context_->log.say("recompiles", Log::Detail::more, fmt::format("{}: fewer sizes are symbols, as {}", name_, why));
+  return add_entry(choices.back(), nullptr, leaves, run, wants_results);
 }
 
 std::unique_ptr<CapturedFunction::Entry> CapturedFunction::begin_entry(const std::vector<SymbolicDim>& dims,
@@ -186,26 +221,42 @@ std::unique_ptr<CapturedFunction::Entry> CapturedFunction::begin_entry(const std
   return entry;
 }
 
+Values CapturedFunction::traced(FunctionRun& run, const Entry& entry, bool is_attempt) {
+  try {
+    return run.run(entry.tree.inputs);
+  } catch (const InternalError& error) {
+    if (!is_attempt) throw;
+    USER_CHECK(!recorder_.has_written_over(),
+               "[{}] failed where rows may be a symbol, and cannot be tried again, as it wrote over what it was given; "
+               "the next call has fewer symbols; where its code takes a size for a number, extent() gives that: {}",
+               name_, error.what());
+    throw TookSymbolForNumber{error.what()};
+  }
+}
+
 CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<SymbolicDim>& dims,
+                                                      const std::vector<SymbolicDim>* least,
                                                       std::span<const Leaf> leaves, FunctionRun& run,
-                                                      bool wants_results, bool is_attempt) {
+                                                      bool wants_results) {
+  const bool is_attempt = least != nullptr;
+  has_read_ = has_read_ || recorder_.has_read();  // in the run before this one
   std::unique_ptr<Entry> entry = begin_entry(dims, leaves, run.names());
+  if (is_attempt) {
+    for (const SymbolicDim& dim : dims) entry->tree.droppable.insert(dim.symbol);
+    for (const SymbolicDim& dim : *least) entry->tree.droppable.erase(dim.symbol);
+  }
   Bindings sizes;
   for (const SymbolicDim& dim : dims) sizes[dim.symbol] = leaves[dim.leaf].value->meta().shape[dim.dim].number();
   std::vector<Tensor> tensors;
   for (const std::size_t leaf : entry->tensors) tensors.push_back(tensor_of(leaves[leaf]));
   const auto running = recorder_.begin(entry->tree, std::move(tensors), sizes,
-                                       is_attempt ? Recorder::Purpose::attempt : Recorder::Purpose::run);
-  const Values results = [&] {
-    try {
-      return run.run(entry->tree.inputs);
-    } catch (const InternalError& error) {
-      // Its own code may have taken a symbol for a number, which with fewer symbols it is.
-      if (!is_attempt) throw;
-      fail_user("{}", error.what());
-    }
-  }();
+                                       is_attempt && !has_read_ ? Recorder::Purpose::attempt : Recorder::Purpose::run);
+  const Values results = traced(run, *entry, is_attempt);
   recorder_.finish(results);
+  if (!recorder_.why_not_kept().empty()) {
+    ++counts_.op_by_op;
+    return {std::nullopt, values_of(recorder_.results(results), leaves)};
+  }
   const bool is_whole = !entry->tree.has_reads;
   if (is_whole) {
     finish_whole(*entry, dims, leaves, sizes);
@@ -249,7 +300,7 @@ void CapturedFunction::finish_whole(Entry& entry, const std::vector<SymbolicDim>
   Segment& segment = *entry.tree.starts.front();
   for (const int number : segment.given_away)
     USER_CHECK(
-        number < segment.first || recorder_.values()[static_cast<std::size_t>(number)].meta().kind == MetaKind::kv,
+        number < segment.first || recorder_.values()[static_cast<std::size_t>(number)]->meta.kind == MetaKind::kv,
         "[{}] gives away a tensor that it brings with it, so that the next call would find it written over: "
         "make it an argument, or give a value away that was computed from it",
         name_);
@@ -340,43 +391,6 @@ Values CapturedFunction::values_of(std::vector<Tensor> tensors, std::span<const 
   values.reserve(tensors.size());
   for (Tensor& tensor : tensors) values.push_back(home.value(std::move(tensor)));
   return values;
-}
-
-void CapturedFunction::log_recompile(std::span<const Leaf> leaves) {
-  for (std::size_t i = entries_.size(); i-- > 0;) {
-    const GuardList::Failure failure = entries_[i]->guards.first_failure(leaves, entries_[i]->names);
-    const bool is_last = i + 1 == entries_.size();
-    if (is_last) {
-      ++failures_[failure.subject];
-      last_failure_ = fmt::format("wanted {}, but is {}", failure.guard, failure.came);
-    }
-    context_->log.say("recompiles", is_last ? Log::Detail::some : Log::Detail::more,
-                      fmt::format("{}: no entry {}: wanted {}, but is {}", name_, i, failure.guard, failure.came));
-  }
-}
-
-void CapturedFunction::log_entry(std::size_t index) const {
-  const Entry& entry = *entries_[index];
-  std::string ranges;
-  for (const auto& [symbol, range] : entry.tree.bounds)
-    ranges += fmt::format(", {} in [{}, {}]", symbol, range.lo, range.hi);
-  context_->log.say("guards", Log::Detail::some,
-                    fmt::format("{}: entry {} has {} guards{}{}", name_, index, entry.guards.size(), ranges,
-                                entry.tree.has_reads ? ", graph breaks" : ""));
-  if (context_->log.detail("guards") != Log::Detail::more) return;
-  for (const std::string& guard : entry.guards.texts(entry.names))
-    context_->log.say("guards", Log::Detail::more, fmt::format("{}: entry {}: {}", name_, index, guard));
-}
-
-void CapturedFunction::warn_of_limit() {
-  if (has_warned_) return;
-  has_warned_ = true;
-  const auto worst = std::max_element(failures_.begin(), failures_.end(),
-                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::cerr << fmt::format(
-      "weft: [{}] was compiled {} times, so calls that no guards let in run op by op from now on; what keeps changing "
-      "is {} ({})\n",
-      name_, entries_.size(), worst->first, last_failure_);
 }
 
 }  // namespace weft

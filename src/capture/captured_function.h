@@ -27,11 +27,11 @@ struct CompileOptions {
   // How rows that `dynamic` makes symbols may be branched on; the option cc.dynamic_shapes_config.type where nothing
   // is said.
   std::optional<DynamicShapes> dynamic_shapes = {};
-  // How often it is compiled, and how many ways to go on there may be at one place.
+  // How often it is compiled, and how many ways to go on there may be at one place; what else comes runs op by op.
   std::size_t recompile_limit = 8;
   // Every so many calls of a function without graph breaks its C++ code runs again, and must do to Values what it did
-  // when it was traced; 0 for never.
-  std::int64_t check_retrace = 0;
+  // when it was traced; 0 for never. The option check-retrace where nothing is said.
+  std::optional<std::int64_t> check_retrace = {};
   std::map<std::string, std::string> options = {};  // {{"cc.pass_config.fuse_act_quant", "false"}}
 
   bool wants_own_context() const { return !mode.empty() || !backend.empty() || !options.empty(); }
@@ -55,12 +55,15 @@ class FunctionRun {
 struct CaptureCounts {
   std::int64_t calls = 0;
   std::int64_t compiled = 0;    // entries
-  std::int64_t op_by_op = 0;    // calls that ran without anything compiled
+  std::int64_t op_by_op = 0;    // calls that ran without anything compiled, or went on in a way that is not
   std::int64_t retraces = 0;    // runs for check_retrace
   std::int64_t proved = 0;      // branches on sizes that need no guard, as they go the same way in the whole range
   std::int64_t boundaries = 0;  // branches on sizes that became ends of ranges
   std::int64_t checks = 0;      // branches on sizes that are looked at in each call
 };
+
+// UserError for a Context of another device: functions are compiled for the CPU, and its ops run there.
+void check_is_for_cpu(const Context& context);
 
 class CapturedFunction {
  public:
@@ -106,13 +109,21 @@ class CapturedFunction {
     std::vector<Tensor> taken;         // by the program in its last run
     std::int64_t calls = 0;
   };
+  // UserError for arguments that no call may have, whatever it runs.
+  void check(std::span<const Leaf> leaves, FunctionRun& run) const;
+  [[noreturn]] void refuse_homes(const Leaf& first, const Leaf& other, std::span<const Leaf> leaves,
+                                 const FunctionRun& run) const;
   std::size_t find(std::span<const Leaf> leaves) const;
   Outcome use(std::size_t entry, std::span<const Leaf> leaves, FunctionRun& run);
   Outcome miss(std::span<const Leaf> leaves, FunctionRun& run, bool wants_results);
   Outcome run_op_by_op(std::span<const Leaf> leaves, FunctionRun& run);
-  Outcome add_entry(const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves, FunctionRun& run,
-                    bool wants_results, bool is_attempt);
-  void log_fewer_symbols(std::string_view why) const;
+  // `least`: what is tried where this fails; null where nothing is.
+  Outcome add_entry(const std::vector<SymbolicDim>& dims, const std::vector<SymbolicDim>* least,
+                    std::span<const Leaf> leaves, FunctionRun& run, bool wants_results);
+  Values traced(FunctionRun& run, const Entry& entry, bool is_attempt);
+  // That `next` is tried in the place of `choice`.
+  void log_fewer_symbols(const std::vector<SymbolicDim>& choice, const std::vector<SymbolicDim>& next,
+                         std::string_view why) const;
   std::unique_ptr<Entry> begin_entry(const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,
                                      std::vector<std::string> names);
   void finish_whole(Entry& entry, const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,
@@ -124,10 +135,12 @@ class CapturedFunction {
   void log_recompile(std::span<const Leaf> leaves);
   void log_entry(std::size_t entry) const;
   void warn_of_limit();
+  void warn_of_ways();
 
   std::shared_ptr<const Context> context_;
   CompileOptions options_;
-  bool compiles_;  // or runs op by op, by the Context's options
+  bool compiles_;               // or runs op by op, by the Context's options
+  std::int64_t check_retrace_;  // of CompileOptions or the Context
   std::string name_;
   DynamicDims dynamic_dims_;
   Recorder recorder_;
@@ -135,7 +148,9 @@ class CapturedFunction {
   std::vector<std::unique_ptr<Entry>> entries_;
   std::map<std::string, std::int64_t> failures_;  // by what the guards that failed ask about
   std::string last_failure_;
-  bool has_warned_ = false;
+  bool has_warned_ = false, has_warned_of_ways_ = false;
+  bool has_read_ = false;         // in some run so far: its side effects count
+  std::size_t first_choice_ = 0;  // of DynamicDims::choices: those before it failed where they could not be tried twice
   CaptureCounts counts_;
 
   std::mutex mutex_;

@@ -59,6 +59,24 @@ class Symbols {
   std::map<std::int64_t, SymbolicDim> by_size_;
 };
 
+// Of what was marked with several names one governs the rows, as graphs have one symbol for them; the others may have
+// to be numbers. What is unbacked stays, as nothing else was asked of it.
+std::vector<std::vector<SymbolicDim>> with_fewer_names(const std::vector<SymbolicDim>& marked) {
+  const auto is_unbacked = [](const SymbolicDim& dim) { return dim.shapes == DynamicShapes::unbacked; };
+  std::vector<std::vector<SymbolicDim>> choices{marked};
+  if (std::all_of(marked.begin(), marked.end(), [&](auto& dim) { return dim.symbol == marked.front().symbol; }))
+    return choices;
+  const auto add_choice = [&](const auto& stays) {
+    std::vector<SymbolicDim> choice;
+    std::copy_if(marked.begin(), marked.end(), std::back_inserter(choice), stays);
+    if (choice.size() < choices.back().size()) choices.push_back(std::move(choice));
+  };
+  if (std::none_of(marked.begin(), marked.end(), is_unbacked))
+    add_choice([&](const SymbolicDim& dim) { return dim.symbol == marked.front().symbol; });
+  add_choice(is_unbacked);
+  return choices;
+}
+
 }  // namespace
 
 void DynamicDims::mark(const std::string& argument, int dim, const DynamicDim& range, DynamicShapes shapes) {
@@ -145,8 +163,8 @@ std::vector<std::vector<SymbolicDim>> DynamicDims::choices(std::span<const Leaf>
     if (shape == nullptr || shape->empty()) continue;
     if (dynamic == Dynamic::yes || changed_.contains(leaf)) symbols.add(leaf, 0, (*shape)[0].number());
   }
+  if (symbols.dims.size() == always.size()) return with_fewer_names(always);
   std::vector<std::vector<SymbolicDim>> choices{symbols.dims};
-  if (symbols.dims.size() == always.size()) return choices;
   // Where weights are as large as the rows are many, the rows are those of the first tensor.
   const SymbolicDim& first = symbols.dims[always.size()];
   const auto add_choice = [&](const auto& belongs) {
@@ -157,7 +175,7 @@ std::vector<std::vector<SymbolicDim>> DynamicDims::choices(std::span<const Leaf>
   };
   add_choice([&](const SymbolicDim& dim) { return dim.symbol == first.symbol; });
   add_choice([&](const SymbolicDim& dim) { return dim.leaf == first.leaf; });
-  add_choice([](const SymbolicDim&) { return false; });
+  for (std::vector<SymbolicDim>& choice : with_fewer_names(always)) choices.push_back(std::move(choice));
   return choices;
 }
 

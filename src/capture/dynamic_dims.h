@@ -52,9 +52,9 @@ class DynamicDims {
   void check(std::span<const Leaf> leaves, std::span<const std::string> names, const std::string& function) const;
   // Remembers the sizes of a call, for `automatic`.
   void note(std::span<const Leaf> leaves);
-  // What may be symbolic in this call, the best choice first; the last one is what was marked alone. The others are to
-  // be tried, as not every function can be traced so. Of ranges that nobody gave `usual_max` is the end, where it
-  // holds the size, and `shapes` says how they may be branched on.
+  // What may be symbolic in this call, the best choice first; the last one is what was marked alone, of several names
+  // what is unbacked. The others are to be tried, as not every function can be traced so. Of ranges that nobody gave
+  // `usual_max` is the end, where it holds the size, and `shapes` says how they may be branched on.
   std::vector<std::vector<SymbolicDim>> choices(std::span<const Leaf> leaves, std::span<const std::string> names,
                                                 Dynamic dynamic, std::int64_t usual_max, DynamicShapes shapes) const;
 

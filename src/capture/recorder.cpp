@@ -35,48 +35,36 @@ std::uint64_t default_attributes(const Op& op, const Attributes& complete) {
   return bits;
 }
 
-void check_one_device(const Op& op, const Values& operands) {
-  const Value* first = nullptr;
-  for (const Value& operand : operands) {
-    if (!operand.present()) continue;
-    if (first == nullptr) first = &operand;
-    USER_CHECK(first->meta().device == operand.meta().device,
-               "[{}] wanted tensors on one device, but they are on {} and on {}", op.name,
-               device_text(first->meta().device), device_text(operand.meta().device));
-  }
-}
+// A value that is kept for a multiple of this many runs, and used in none of them, is not told from one of the run. A
+// prime, as nobody counts runs by it.
+constexpr std::size_t kRunsToldApart = 4093;
 
 }  // namespace
 
 Recorder::Recorder(const Context& context, std::string function, std::string graph_name, bool fullgraph,
                    std::size_t most_ways)
-    : Evaluator(context.ops),
-      context_(context),
+    : context_(context),
       function_(std::move(function)),
       graph_name_(std::move(graph_name)),
       fullgraph_(fullgraph),
       most_ways_(most_ways),
-      eager_(context, {1, context.options.max_num_batched_tokens}) {}
-
-Value Recorder::fresh_value(Meta meta, std::string name, int number) {
-  GraphValue& value = graph_values_.emplace_back();
-  value.meta = std::move(meta);
-  value.name = std::move(name);
-  value.index = number;
-  return Value::traced(*this, &value);
-}
-
-Values Recorder::inputs(const std::vector<Meta>& metas, const std::vector<std::string>& names) {
-  Values values;
-  for (std::size_t i = 0; i < metas.size(); ++i) values.push_back(fresh_value(metas[i], names[i], static_cast<int>(i)));
-  return values;
+      eager_(context, {1, context.options.max_num_batched_tokens}) {
+  homes_.emplace_back(*this);  // of inputs, before a run begins
 }
 
 Recorder::Running Recorder::begin(RecordedTree& tree, std::vector<Tensor> tensors, Bindings sizes, Purpose purpose) {
   tree_ = &tree;
+  home_ = runs_ < kRunsToldApart ? &homes_.emplace_back(*this) : &homes_[runs_ % kRunsToldApart];
+  home_->run = runs_++;
+  kept_values_ = used_values_;
   purpose_ = purpose;
   sizes_ = std::move(sizes);
-  values_ = tree.inputs;
+  numbers_.clear();
+  values_.clear();
+  for (Value& input : tree.inputs) {
+    values_.push_back(input.graph_value());
+    input = Value::traced(*home_, input.graph_value());
+  }
   tensors_ = std::move(tensors);
   tensors_.resize(values_.size());
   decisions_.clear();
@@ -84,23 +72,15 @@ Recorder::Running Recorder::begin(RecordedTree& tree, std::vector<Tensor> tensor
   path_.clear();
   gone_.clear();
   fresh_.reset();
-  why_not_again_.clear();
+  why_not_kept_.clear();
   enter(tree.starts);
   return Running(*this);
 }
 
-void Recorder::check_running(std::string_view user) const {
-  USER_CHECK(tree_ != nullptr, "[{}] {} wanted a value of this run, but was given one of a run that is over", function_,
-             user);
-}
-
-int Recorder::checked_number(const Value& value, std::string_view user) const {
-  const int number = value.present() && &value.home() == this ? number_of(value) : -1;
-  // Numbers begin anew under other guards, so it is the value itself that tells.
-  const bool is_of_this_run = number >= 0 && number < static_cast<int>(values_.size()) &&
-                              values_[static_cast<std::size_t>(number)].graph_value() == value.graph_value();
-  USER_CHECK(is_of_this_run, "[{}] {} wanted a value of this run, but was given one of another", function_, user);
-  return number;
+void Recorder::end_run() {
+  tree_ = nullptr;
+  home_ = nullptr;
+  used_values_ = kept_values_;
 }
 
 void Recorder::enter(std::vector<std::unique_ptr<Segment>>& ways) {
@@ -123,8 +103,8 @@ void Recorder::start_drafting(const std::string& what) {
         "besides its arguments that has changed",
         function_, position_, before, what);
   }
-  if (ways_->size() >= most_ways_)
-    why_not_again_ = fmt::format("there are {} ways to go on before {}", ways_->size(), what);
+  if (ways_->size() >= most_ways_ && why_not_kept_.empty())
+    why_not_kept_ = fmt::format("there are {} ways to go on before {}", ways_->size(), what);
   auto draft = std::make_unique<Segment>();
   draft_ = draft.get();
   draft_->first = static_cast<int>(values_.size());
@@ -165,31 +145,58 @@ bool Recorder::ends_as_known(const Fits& fits) {
   return false;
 }
 
-const Values& Recorder::accept(const RecordedStep& step) {
+const Values& Recorder::accept(RecordedStep& step) {
   ++position_;
-  for (const Value& result : step.results) values_.push_back(result);
+  for (Value& result : step.results) {
+    GraphValue* made = result.graph_value();
+    values_.push_back(made);
+    result = Value::traced(*home_, made);
+  }
   return step.results;
 }
 
-const Values* Recorder::repeated(Literal op, const Operands& operands, const GivenAttributes& given, bool inplace) {
-  if (tree_ == nullptr || segment_ == nullptr || position_ == segment_->steps.size()) return nullptr;
-  RecordedStep& next = segment_->steps[position_];
-  if (!next.is_of(op) || next.maybe_inplace != inplace || next.operands.size() != operands.size()) return nullptr;
+inline bool Recorder::are_operands_of(const RecordedStep& step, const Operands& operands) const {
+  if (step.operands.size() != operands.size()) return false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    // Numbers begin anew under other guards, so it is the value itself that tells.
-    const int number = next.operands[i];
-    const GraphValue* wanted = number < 0 ? nullptr : values_[static_cast<std::size_t>(number)].graph_value();
-    if (operands[i].graph_value() != wanted || operands[i].present() != (number >= 0)) return nullptr;
+    // Numbers begin anew under other guards, and runs give out the same again: value and home together tell.
+    const int number = step.operands[i];
+    const GraphValue* wanted = number < 0 ? nullptr : values_[static_cast<std::size_t>(number)];
+    if (operands[i].graph_value() != wanted || operands[i].present() != (number >= 0)) return false;
+    if (number >= 0 && &operands[i].home() != home_) return false;
   }
-  return next.would_have(op, given) ? &accept(next) : nullptr;
+  return true;
+}
+
+const Values* Recorder::repeated(const Home& home, Literal op, const Operands& operands, const GivenAttributes& given,
+                                 bool inplace) {
+  if (&home == home_ && segment_ != nullptr && position_ != segment_->steps.size()) {
+    RecordedStep& next = segment_->steps[position_];
+    if (next.is_of(op) && next.maybe_inplace == inplace && are_operands_of(next, operands) &&
+        next.would_have(op, given))
+      return &accept(next);
+  }
+  check_one_run(op, operands);
+  return nullptr;
+}
+
+std::vector<Meta> Recorder::infer(const Op& op, const Values& operands, const Attributes& attributes) {
+  std::vector<std::optional<Meta>> metas = operand_metas(operands);
+  if (numbers_.empty()) {
+    try {
+      return infer_results(op, context_.ops, metas, attributes);
+    } catch (const Error& error) {
+      if (!may_go_on_by_numbers()) throw;
+      go_on_by_numbers(error.what());
+    }
+  }
+  for (std::optional<Meta>& meta : metas)
+    if (meta) meta = with_numbers(*meta, numbers_);
+  return infer_results(op, context_.ops, metas, with_numbers(attributes, numbers_));
 }
 
 Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
-  check_running(op.name);
-  for (const Value& operand : operands)
-    if (operand.present()) checked_number(operand, op.name);
   if (segment_ != nullptr) {
-    const RecordedStep* known = next_known(
+    RecordedStep* known = next_known(
         [&](const RecordedStep& step) { return step.is_call(op, operands, inplace) && step.attributes == attributes; });
     if (known != nullptr) return accept(*known);
   }
@@ -205,25 +212,20 @@ Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes
                     .defaults = default_attributes(op, attributes)};
   for (const Value& operand : operands) step.operands.push_back(number_of(operand));
   check_one_device(op, operands);
-  int number = static_cast<int>(values_.size());
-  for (Meta& meta : infer_results(op, ops(), operand_metas(operands), attributes))
-    step.results.push_back(fresh_value(std::move(meta), "", number++));
-  values_.insert(values_.end(), step.results.begin(), step.results.end());
+  for (Meta& meta : infer(op, operands, attributes)) {
+    const auto number = static_cast<int>(values_.size());
+    step.results.push_back(fresh_value(std::move(meta), "", number, &op, step.site));
+    values_.push_back(step.results.back().graph_value());
+  }
   draft_->steps.push_back(std::move(step));
   return draft_->steps.back().results;
 }
 
-Value Recorder::value(Tensor tensor) {
-  Meta meta = tensor.meta;
-  return bring(std::move(tensor), std::move(meta));
-}
-
 Value Recorder::bring(Tensor tensor, Meta meta) {
-  check_running("value()");
   const auto number = static_cast<int>(values_.size());
   set_tensor(number, tensor);
   if (segment_ != nullptr) {
-    const RecordedStep* known = next_known([&](const RecordedStep& step) {
+    RecordedStep* known = next_known([&](const RecordedStep& step) {
       return step.op == nullptr && step.results[0].meta() == meta &&
              (purpose_ != Purpose::check || is_same_memory(step.tensor, tensor));
     });
@@ -231,13 +233,12 @@ Value Recorder::bring(Tensor tensor, Meta meta) {
     start_drafting("another tensor that it brought");
   }
   RecordedStep step{.tensor = std::move(tensor), .results = {fresh_value(std::move(meta), "", number)}};
-  values_.push_back(step.results[0]);
+  values_.push_back(step.results[0].graph_value());
   draft_->steps.push_back(std::move(step));
-  return values_.back();
+  return draft_->steps.back().results[0];
 }
 
 Tensor Recorder::read(const Value& value, const Reading& reading) {
-  check_running(reading.what);
   const int number = checked_number(value, reading.what);
   USER_CHECK(!fullgraph_,
              "[{}] {} asks what a value holds, which ends the graph; with fullgraph there is one graph: compute "
@@ -245,6 +246,7 @@ Tensor Recorder::read(const Value& value, const Reading& reading) {
              function_, reading.what);
   if (purpose_ == Purpose::trace) throw Stopped();
   if (purpose_ == Purpose::check) start_drafting(reading.what);
+  if (purpose_ == Purpose::attempt) purpose_ = Purpose::run;
   tree_->has_reads = true;
   read_.push_back(number);
   const bool is_made_here = number >= (segment_ != nullptr ? segment_ : draft_)->first;
@@ -264,7 +266,6 @@ Tensor Recorder::read(const Value& value, const Reading& reading) {
 }
 
 bool Recorder::decide(const DimCondition& condition, const Reading& reading) {
-  check_running(reading.what);
   const Truth truth = condition.truth(tree_->bounds);
   const std::string unbacked = truth == Truth::unknown ? unbacked_text({condition.left, condition.right}) : "";
   USER_CHECK(unbacked.empty(),
@@ -281,7 +282,7 @@ std::string Recorder::unbacked_text(std::initializer_list<Dim> sizes) const {
   for (const Dim& size : sizes) size.collect_symbols(symbols);
   std::vector<std::string> ranges;
   for (const std::string& symbol : symbols)
-    if (tree_->unbacked.contains(symbol)) {
+    if (tree_->unbacked.contains(symbol) && (purpose_ != Purpose::run || !tree_->droppable.contains(symbol))) {
       const Interval& range = tree_->bounds.at(symbol);
       ranges.push_back(fmt::format("{} in [{}, {}]", symbol, range.lo, range.hi));
     }
@@ -289,7 +290,6 @@ std::string Recorder::unbacked_text(std::initializer_list<Dim> sizes) const {
 }
 
 std::int64_t Recorder::settle(const Dim& size, const Reading& reading) {
-  check_running(reading.what);
   if (size.is_number()) return size.number();
   const std::string unbacked = unbacked_text({size});
   USER_CHECK(unbacked.empty(),
@@ -299,6 +299,32 @@ std::int64_t Recorder::settle(const Dim& size, const Reading& reading) {
   const std::int64_t number = size.evaluate(sizes_);
   decisions_.push_back({.condition = equal(size, number), .is_settled = true});
   return number;
+}
+
+bool Recorder::may_go_on_by_numbers() const {
+  return purpose_ == Purpose::run && !tree_->droppable.empty() && numbers_.empty();
+}
+
+void Recorder::go_on_by_numbers(const std::string& why) {
+  for (const auto& [symbol, size] : sizes_) numbers_.emplace(symbol, size);
+  why_not_kept_ = why;
+}
+
+void Recorder::keep_path() {
+  const auto check = [&] { check_given_away(path_, values_, tree_->bounds, graph_name_, context_, numbers_); };
+  if (why_not_kept_.empty()) {
+    try {
+      check();
+      note_wanted();
+      compile_path();
+    } catch (const UserError& error) {
+      if (!may_go_on_by_numbers()) throw;
+      go_on_by_numbers(error.what());
+    }
+  }
+  if (!why_not_kept_.empty()) check();
+  for (Segment* segment : path_)
+    for (RecordedStep& step : segment->steps) step.tensor = {};  // every run brings its own
 }
 
 void Recorder::finish(const Values& results) {
@@ -312,18 +338,12 @@ void Recorder::finish(const Values& results) {
   } else {
     if (segment_ != nullptr) start_drafting("the return");
     end_draft(Segment::End::returned, std::move(numbers), {"return", {}});
-    if (tree_->has_reads) {
-      check_given_away(path_, values_, tree_->bounds, graph_name_, context_);
-      note_wanted();
-      compile_path();
-      for (Segment* segment : path_)
-        for (RecordedStep& step : segment->steps) step.tensor = {};  // every run brings its own
-    }
+    if (tree_->has_reads || !why_not_kept_.empty()) keep_path();
   }
-  if (tree_->has_reads) run_segment(*path_.back());
-  if (fresh_ == nullptr) return;
-  fresh_belongs_to_->push_back(std::move(fresh_));
-  if (!why_not_again_.empty()) tree_->why_not_again = why_not_again_;
+  if (tree_->has_reads || !why_not_kept_.empty()) run_segment(*path_.back());
+  if (!why_not_kept_.empty()) return;
+  kept_values_ = used_values_;
+  if (fresh_ != nullptr) fresh_belongs_to_->push_back(std::move(fresh_));
 }
 
 }  // namespace weft

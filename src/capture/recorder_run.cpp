@@ -62,7 +62,7 @@ void Recorder::end_draft(Segment::End end, std::vector<int> ends_in, const Readi
     if (number < draft_->first || is_brought(*draft_, number)) draft_->given_away.push_back(number);
   path_.push_back(draft_);
   if (end == Segment::End::returned) return;
-  log_break(*draft_);
+  if (why_not_kept_.empty()) log_break(*draft_);
   prepare_to_give_away(*draft_);
   run_op_by_op(*draft_);
   note_given_away(*draft_);
@@ -98,9 +98,8 @@ const Tensor& Recorder::tensor_of(int number) {
   return tensor;
 }
 
-bool Recorder::is_from_outside(int number) {
-  const auto& storage = tensor_of(number).storage;
-  const auto is_its = [&](const Tensor& tensor) { return tensor.storage == storage; };
+bool Recorder::is_from_outside(const Tensor& given) {
+  const auto is_its = [&](const Tensor& tensor) { return tensor.storage == given.storage; };
   if (std::any_of(arguments().begin(), arguments().end(), is_its)) return true;
   for (const Segment* segment : path_)
     for (const RecordedStep& step : segment->steps)
@@ -126,9 +125,10 @@ void Recorder::prepare_to_give_away(const Segment& segment) {
             earlier != &segment && other != number && tensor.meta.is_tensor() && tensor.meta.packed.empty() &&
             may_share_memory(tensor_of(number), tensor))
           set_tensor(other, owned(tensor, {}, pool_));
-  if (purpose_ != Purpose::attempt) return;
-  for (const int number : segment.given_away)
-    if (is_from_outside(number)) throw Stopped();
+}
+
+bool Recorder::has_written_over() {
+  return std::any_of(gone_.begin(), gone_.end(), [&](const Gone& gone) { return is_from_outside(gone.tensor); });
 }
 
 void Recorder::note_given_away(const Segment& segment) {
@@ -137,7 +137,7 @@ void Recorder::note_given_away(const Segment& segment) {
 
 const Tensor& Recorder::input_of(int number) {
   const auto name = [&](int of) {
-    const std::string& text = values_[static_cast<std::size_t>(of)].graph_value()->name;
+    const std::string& text = values_[static_cast<std::size_t>(of)]->name;
     return text.empty() ? fmt::format("%{}", of) : text;
   };
   const Tensor& tensor = tensor_of(number);
@@ -150,7 +150,7 @@ const Tensor& Recorder::input_of(int number) {
 void Recorder::run_segment(Segment& segment) {
   prepare_to_give_away(segment);
   if (segment.program == nullptr) {
-    if (!segment.wanted.empty()) run_op_by_op(segment);
+    if (!segment.wanted.empty() || !why_not_kept_.empty()) run_op_by_op(segment);
     return;
   }
   SegmentProgram& program = *segment.program;
@@ -161,8 +161,20 @@ void Recorder::run_segment(Segment& segment) {
   note_given_away(segment);
 }
 
+SegmentGraph Recorder::graph_for(const Segment& segment, const std::vector<int>& results) {
+  if (numbers_.empty()) {
+    try {
+      return graph_of(segment, values_, results, tree_->bounds, graph_name_, context_.ops);
+    } catch (const UserError& error) {
+      if (!may_go_on_by_numbers()) throw;
+      go_on_by_numbers(error.what());
+    }
+  }
+  return graph_of(segment, values_, results, tree_->bounds, graph_name_, context_.ops, numbers_);
+}
+
 void Recorder::run_op_by_op(const Segment& segment) {
-  const SegmentGraph built = graph_of(segment, values_, segment.lasting, tree_->bounds, graph_name_, context_.ops);
+  const SegmentGraph built = graph_for(segment, segment.lasting);
   EagerEvaluator evaluator(context_, token_range(*built.graph, context_.options));
   Values inputs;
   for (const int number : built.inputs) inputs.push_back(evaluator.value(input_of(number)));

@@ -14,9 +14,11 @@ namespace {
 // Builds one graph from the steps of one or several segments.
 class GraphOfSteps {
  public:
-  GraphOfSteps(std::span<const Value> values, const Bounds& bounds, const std::string& name) : values_(values) {
+  GraphOfSteps(std::span<GraphValue* const> values, const Bounds& bounds, const std::string& name, const OpTable& ops,
+               const Numbers& numbers)
+      : values_(values), ops_(ops), numbers_(numbers) {
     built.graph = std::make_shared<Graph>(name);
-    built.graph->bounds = bounds;
+    if (numbers.empty()) built.graph->bounds = bounds;
   }
 
   void add(const Segment& segment) {
@@ -24,9 +26,9 @@ class GraphOfSteps {
       if (step.op == nullptr) continue;  // it becomes an input where it is used
       std::vector<GraphValue*> operands;
       for (const int operand : step.operands) operands.push_back(operand < 0 ? nullptr : of(operand));
-      std::vector<Meta> metas;
-      for (const Value& result : step.results) metas.push_back(result.meta());
-      Node* node = built.graph->add_op(*step.op, std::move(operands), step.attributes, std::move(metas));
+      Attributes attributes = with_numbers(step.attributes, numbers_);
+      std::vector<Meta> metas = metas_of(step, operands, attributes);
+      Node* node = built.graph->add_op(*step.op, std::move(operands), std::move(attributes), std::move(metas));
       node->maybe_inplace = step.maybe_inplace;
       node->site = step.site;
       for (std::size_t i = 0; i < step.results.size(); ++i) known_[number_of(step.results[i])] = node->result(i);
@@ -36,8 +38,8 @@ class GraphOfSteps {
   GraphValue* of(int number) {
     GraphValue*& known = known_[number];
     if (known == nullptr) {
-      const GraphValue& value = *values_[static_cast<std::size_t>(number)].graph_value();
-      known = built.graph->add_input(value.meta, value.name);
+      const GraphValue& value = *values_[static_cast<std::size_t>(number)];
+      known = built.graph->add_input(with_numbers(value.meta, numbers_), value.name);
       known->donated = value.meta.kind == MetaKind::kv;  // their owner goes on with the pages that come back
       built.inputs.push_back(number);
     }
@@ -55,7 +57,22 @@ class GraphOfSteps {
   SegmentGraph built;
 
  private:
-  std::span<const Value> values_;
+  std::vector<Meta> metas_of(const RecordedStep& step, const std::vector<GraphValue*>& operands,
+                             const Attributes& attributes) const {
+    std::vector<Meta> metas;
+    if (numbers_.empty()) {
+      for (const Value& result : step.results) metas.push_back(result.meta());
+      return metas;
+    }
+    std::vector<std::optional<Meta>> given;
+    for (const GraphValue* operand : operands)
+      given.push_back(operand == nullptr ? std::nullopt : std::optional(operand->meta));
+    return infer_results(*step.op, ops_, given, attributes);
+  }
+
+  std::span<GraphValue* const> values_;
+  const OpTable& ops_;
+  const Numbers& numbers_;
   std::map<int, GraphValue*> known_;
 };
 
@@ -126,9 +143,26 @@ bool Segment::begins_like(const Segment& other, std::size_t count) const {
                     });
 }
 
-SegmentGraph graph_of(const Segment& segment, std::span<const Value> values, const std::vector<int>& results,
-                      const Bounds& bounds, const std::string& name, const OpTable& ops) {
-  GraphOfSteps graph(values, bounds, name);
+Meta with_numbers(const Meta& meta, const Numbers& numbers) {
+  Meta changed = meta;
+  if (numbers.empty()) return changed;
+  for (Dim& dim : changed.shape) dim = dim.substitute(numbers);
+  for (Dim& dim : changed.strides) dim = dim.substitute(numbers);
+  // Strides are spelled otherwise where a size is 1.
+  if (!changed.strides.empty()) changed.strides = Meta::strided(meta.dtype, changed.shape, changed.strides).strides;
+  return changed;
+}
+
+Attributes with_numbers(const Attributes& attributes, const Numbers& numbers) {
+  Attributes changed = attributes;
+  if (!numbers.empty())
+    for (const auto& [name, value] : attributes.entries()) changed.set(name, value.substitute(numbers));
+  return changed;
+}
+
+SegmentGraph graph_of(const Segment& segment, std::span<GraphValue* const> values, const std::vector<int>& results,
+                      const Bounds& bounds, const std::string& name, const OpTable& ops, const Numbers& numbers) {
+  GraphOfSteps graph(values, bounds, name, ops, numbers);
   graph.add(segment);
   graph.finish(results);
   const auto breach = find_breach(*graph.built.graph, ops);
@@ -137,9 +171,9 @@ SegmentGraph graph_of(const Segment& segment, std::span<const Value> values, con
   return std::move(graph.built);
 }
 
-void check_given_away(std::span<Segment* const> path, std::span<const Value> values, const Bounds& bounds,
-                      const std::string& name, const Context& context) {
-  GraphOfSteps graph(values, bounds, name);
+void check_given_away(std::span<Segment* const> path, std::span<GraphValue* const> values, const Bounds& bounds,
+                      const std::string& name, const Context& context, const Numbers& numbers) {
+  GraphOfSteps graph(values, bounds, name, context.ops, numbers);
   for (const Segment* segment : path) graph.add(*segment);
   std::vector<int> returned;
   if (path.back()->end == Segment::End::returned) returned = path.back()->ends_in;

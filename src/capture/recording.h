@@ -90,6 +90,18 @@ struct Segment {
   bool begins_like(const Segment& other, std::size_t count) const;
 };
 
+// A value of a run, and what made it, for messages.
+struct RecordedValue : GraphValue {
+  const Op* op = nullptr;  // null: an argument, or a tensor that the function brought with it
+  CallSite site = {};
+  std::size_t run = 0;  // in which it was made
+};
+
+// What symbols stand for in one call. With them types and attributes are as when ops run one by one.
+using Numbers = std::map<std::string, Dim>;
+Meta with_numbers(const Meta& meta, const Numbers& numbers);
+Attributes with_numbers(const Attributes& attributes, const Numbers& numbers);
+
 // As a traced graph: its inputs are the numbers in `inputs`, in order, its results those in `results`.
 struct SegmentGraph {
   std::shared_ptr<Graph> graph;
@@ -98,12 +110,12 @@ struct SegmentGraph {
 };
 
 // `values` are all values on the way, by number. UserError where the graph is not legal, such as rows that are no
-// symbol, or where a symbol stands for anything but rows.
-SegmentGraph graph_of(const Segment& segment, std::span<const Value> values, const std::vector<int>& results,
-                      const Bounds& bounds, const std::string& name, const OpTable& ops);
+// symbol, or where a symbol stands for anything but rows; so not where `numbers` takes the place of every symbol.
+SegmentGraph graph_of(const Segment& segment, std::span<GraphValue* const> values, const std::vector<int>& results,
+                      const Bounds& bounds, const std::string& name, const OpTable& ops, const Numbers& numbers = {});
 
 // UserError where a value is used after it was given away on this way, over all its segments; `path` in order.
-void check_given_away(std::span<Segment* const> path, std::span<const Value> values, const Bounds& bounds,
-                      const std::string& name, const Context& context);
+void check_given_away(std::span<Segment* const> path, std::span<GraphValue* const> values, const Bounds& bounds,
+                      const std::string& name, const Context& context, const Numbers& numbers);
 
 }  // namespace weft

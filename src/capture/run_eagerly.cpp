@@ -9,8 +9,10 @@ Values run_eagerly(const Values& values, const std::function<Values(const Values
                    std::source_location where) {
   for (const Value& value : values)
     if (value.present())
-      if (auto* recorder = dynamic_cast<Recorder*>(&value.home()))
-        return placed_at(where, [&] { return recorder->run_eagerly(values, function, {"run_eagerly()", where}); });
+      if (auto* home = dynamic_cast<Recorder::Home*>(&value.home()))
+        return placed_at(where, [&] {
+          return home->recorder().run_eagerly(values, function, {"run_eagerly()", where});
+        });
   return function(values);
 }
 

@@ -268,10 +268,10 @@ Results call(CallSite site, Literal name, const Operands& operands, const GivenA
              Evaluator* home) {
   std::size_t first = 0;
   while (first < operands.size() && !operands[first].present()) ++first;
-  if (first < operands.size())
-    if (const Values* known = operands[first].home().repeated(name, operands, attributes, inplace))
-      return Results(*known);
   try {
+    if (first < operands.size())
+      if (const Values* known = operands[first].home().repeated(name, operands, attributes, inplace))
+        return Results(*known);
     const Values given = operands.copies();
     Evaluator& found = home_of(name.text(), given, home);
     found.called_from(site);

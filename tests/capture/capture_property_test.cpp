@@ -51,7 +51,12 @@ CompileOptions options_of(const FunctionRecipe& recipe) {
   return options;
 }
 
-std::string difference(const RandomFunction::Result& came, const RandomFunction::Result& wanted) {
+struct Observed {
+  Values values;
+  std::string printed;
+};
+
+std::string difference(const Observed& came, const Observed& wanted) {
   if (came.printed != wanted.printed) return "printed " + came.printed + " instead of " + wanted.printed;
   for (std::size_t i = 0; i < wanted.values.size(); ++i)
     if (!same_bits(came.values[i], wanted.values[i])) return "result " + std::to_string(i) + " differs";
@@ -67,24 +72,32 @@ void check_functions(Eager& eager, int cases, Totals& totals) {
     auto compiled = compile(eager.context, function, options_of(recipe));
     for (int argument = 0; argument < 2 && function.is_marked(); ++argument)
       compiled.mark_dynamic(argument, 0, {"rows", 0, 12});
+    if (function.is_other_marked()) compiled.mark_dynamic(2, 0, {"others", 1, 12});
     if (function.is_refused()) {
       const Value x = eager.random({4, RandomFunction::kWidth}), y = eager.random({4, RandomFunction::kWidth}, 2);
-      const std::string said = message_of([&] { compiled(x, y, weight, 1); });
+      const std::string said = message_of([&] { compiled(x, y, x, weight, 1); });
       RC_ASSERT(said.find("gives away a tensor that it brings") != std::string::npos);
       ++totals.refused;
       return;
     }
     std::uint64_t seed = 1;
-    for (const auto& [rows, number] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-             {4, 1}, {4, 1}, {1, 1}, {7, 1}, {0, 1}, {7, 3}, {12, 1}, {4, 1}, {7, 1}}) {
+    struct Call {
+      std::int64_t rows, others, number;
+    };
+    for (const auto& [rows, others, number] : std::vector<Call>{
+             {4, 3, 1}, {4, 3, 1}, {1, 3, 1}, {7, 5, 1}, {0, 5, 1}, {7, 5, 3}, {12, 5, 1}, {4, 4, 1}, {7, 3, 1}}) {
       // Both write over what they are given.
-      const auto call = [&, rows = rows, number = number](auto& called) {
-        return called(eager.random({rows, RandomFunction::kWidth}, seed),
-                      eager.random({rows, RandomFunction::kWidth}, seed + 1), weight, number);
+      const auto call = [&, rows = rows, others = others, number = number](auto& called) {
+        Values values = called(eager.random({rows, RandomFunction::kWidth}, seed),
+                               eager.random({rows, RandomFunction::kWidth}, seed + 1),
+                               eager.random({others, RandomFunction::kWidth}, seed + 2), weight, number);
+        return Observed{std::move(values), function.take_printed()};
       };
       const std::string found = difference(call(compiled), call(function));
       ++seed;
-      if (!found.empty()) RC_FAIL(found + " with " + std::to_string(rows) + " rows and " + std::to_string(number));
+      if (!found.empty())
+        RC_FAIL(found + " with " + std::to_string(rows) + " rows, " + std::to_string(others) + " others and " +
+                std::to_string(number));
     }
     totals.add(function, compiled.captured().counts());
   });

@@ -85,13 +85,18 @@ TEST(CapturedFunction, AValueOfAnotherRunIsRefused) {
   const Value x = eager.random({4, 8});
   first(x);
   auto returns = compile(eager.context, [&](Value) { return kept; }, {.name = "second"});
-  EXPECT_EQ(plain_message_of([&] { returns(x); }),
-            "[second] return wanted a value of this run, but was given one of another");
+  const std::string said = plain_message_of([&] { returns(x); });
+  EXPECT_TRUE(said.starts_with("[second] return wanted a value of this run, but was given %2 (f32[4, 8], made by silu"))
+      << said;
+  EXPECT_TRUE(said.ends_with(") of another")) << said;
   auto uses = compile(eager.context, [&](Value y) { return add(y, kept); }, {.name = "third"});
   EXPECT_NE(message_of([&] { uses(x); }).find("[add] wanted values of one home"), std::string::npos);
   auto concrete = compile(eager.context, [&](Value) { return x; }, {.name = "fourth"});
   EXPECT_EQ(plain_message_of([&] { concrete(x); }),
-            "[fourth] return wanted a value of this run, but was given one of another");
+            "[fourth] return wanted a value of this run, but was given f32[4, 8] of no run: a tensor from outside "
+            "enters by home().value(tensor)");
+  auto none = compile(eager.context, [&](Value) { return Value(); }, {.name = "fifth"});
+  EXPECT_FALSE(none(x).present());
 }
 
 TEST(CapturedFunction, AValueOfARunUnderOtherGuardsIsRefused) {
@@ -106,8 +111,8 @@ TEST(CapturedFunction, AValueOfARunUnderOtherGuardsIsRefused) {
                           {.name = "f"});
   const Value x = eager.random({4, 8});
   compiled(x, 1);
-  EXPECT_EQ(plain_message_of([&] { compiled(x, 2); }),
-            "[f] add wanted a value of this run, but was given one of another");
+  const std::string said = plain_message_of([&] { compiled(x, 2); });
+  EXPECT_TRUE(said.starts_with("[f] add wanted a value of this run, but was given %1 (f32[4, 8], made by mul")) << said;
 }
 
 TEST(CapturedFunction, AValueOfARunThatIsOverIsRefused) {
@@ -124,8 +129,14 @@ TEST(CapturedFunction, AValueOfARunThatIsOverIsRefused) {
   compiled.mark_dynamic(0, 0, {"tokens", 1, 16});
   const auto expect_refused = [&] {
     constexpr const char* over = " wanted a value of this run, but was given one of a run that is over";
-    EXPECT_EQ(plain_message_of([&] { silu(kept); }), std::string("[f] silu") + over);
-    EXPECT_EQ(plain_message_of([&] { item(kept); }), std::string("[f] item()") + over);
+    const auto expect_named = [](const std::string& said, const std::string& user) {
+      EXPECT_TRUE(said.starts_with("[f] " + user +
+                                   " wanted a value of this run, but was given %1 (f32[tokens, 8], made by silu at"))
+          << said;
+      EXPECT_TRUE(said.ends_with(") of a run that is over")) << said;
+    };
+    expect_named(plain_message_of([&] { silu(kept); }), "silu");
+    expect_named(plain_message_of([&] { item(kept); }), "item()");
     EXPECT_EQ(plain_message_of([&] { extent(kept, 0); }), std::string("[f] extent()") + over);
     EXPECT_EQ(plain_message_of([&] { guard(kept, kept.dim(0) > 4); }), std::string("[f] guard()") + over);
     EXPECT_EQ(plain_message_of([&] { kept.home().value(eager.random({2}).tensor()); }),
@@ -147,7 +158,35 @@ TEST(CapturedFunction, TensorsOfTwoDevicesAreRefused) {
   EXPECT_EQ(plain_message_of([&] {
               compiled(eager.random({4, 8}), eager.home.value(elsewhere));
             }),
-            "[add] wanted tensors on one device, but they are on cpu and on fake-cuda:0");
+            "[add] wanted tensors on one device, but %argument_0 (f32[4, 8]) is on cpu and %argument_1 (f32[4, 8]) on "
+            "fake-cuda:0");
+}
+
+TEST(CapturedFunction, ArgumentsOfTwoHomesAreRefused) {
+  Eager eager;
+  EagerEvaluator elsewhere(*eager.context, {1, 16});
+  auto compiled =
+      compile(eager.context, [](int, Value x, Values y) { return y.empty() ? x : add(x, y[0]); }, {.name = "f"});
+  const Value x = eager.random({4, 8}), y = elsewhere.value(eager.random({4, 8}, 2).tensor());
+  const std::string wanted =
+      "[f] wanted values of one home, but argument 2.0 is of another than argument 1: values of two Compilers do not "
+      "meet; value(tensor) of one takes a tensor of the other";
+  EXPECT_EQ(plain_message_of([&] { compiled(1, x, {y}); }), wanted);
+  EXPECT_EQ(plain_message_of([&] { compiled.prepare(1, x, {y}); }), wanted);
+  EXPECT_EQ(compiled.captured().entry_count(), 0u);
+  EXPECT_TRUE(same_bits(compiled(1, x, {x}), add(x, x)));
+  EXPECT_EQ(plain_message_of([&] { compiled(1, x, {y}); }), wanted) << "guards would let them in";
+  EXPECT_TRUE(same_bits(compiled(1, y, {y}), add(y, y))) << "those of another home alone are as good";
+  eager.context->options.enforce_eager = true;
+  auto plain = compile(eager.context, [](Value a, Value) { return silu(a); }, {.name = "g"});
+  EXPECT_TRUE(plain_message_of([&] { plain(x, y); }).starts_with("[g] wanted values of one home, but argument 1 is"));
+}
+
+TEST(CapturedFunction, IsForTheCpu) {
+  Eager eager;
+  eager.context->device.id = {DeviceType::fake_cuda, 0};
+  EXPECT_EQ(plain_message_of([&] { compile(eager.context, [](Value x) { return silu(x); }); }),
+            "[compile] functions are compiled for the CPU alone: wanted the device cpu, but is fake-cuda:0");
 }
 
 TEST(CapturedFunction, MayNotCallItself) {

@@ -17,6 +17,7 @@
 #include "ops/slice.h"
 #include "tensor/batch.h"
 #include "tests/capture/functions.h"
+#include "tests/thrown_message.h"
 
 namespace weft::compile_test {
 
@@ -136,6 +137,70 @@ TEST(Compile, TakesAndGivesWhatIsNested) {
   EXPECT_EQ(compiled.captured().counts().compiled, 6);
 }
 
+// Values in maps, and in vectors of vectors: what is missing, more, or under another name is another entry.
+TEST(Compile, TakesMapsOfValuesAndVectorsOfVectors) {
+  Eager eager;
+  using Named = std::map<std::string, Value>;
+  using Rows = std::vector<std::vector<Value>>;
+  using Numbered = std::map<int, std::vector<Value>>;
+  const auto function = [](const Named& named, const Rows& rows, const Numbered& numbered) {
+    Value sum = named.at("a");
+    for (const auto& row : rows)
+      for (const Value& value : row) sum = add(sum, value);
+    Named results{{"sum", sum}};
+    for (const auto& [name, value] : named) results["silu of " + name] = silu(value);
+    Numbered scaled;
+    for (const auto& [number, values] : numbered)
+      for (const Value& value : values) scaled[number].push_back(mul_scalar(value, number));
+    return std::pair(results, scaled);
+  };
+  auto compiled = compile(eager.context, function);
+  const Value x = eager.random({2, 8}, 1), y = eager.random({2, 8}, 2), z = eager.random({2, 8}, 3);
+  const auto expect_same = [&](const Named& named, const Rows& rows, const Numbered& numbered) {
+    for (int call = 0; call < 2; ++call) {
+      const auto came = compiled(named, rows, numbered), wanted = function(named, rows, numbered);
+      ASSERT_EQ(came.first.size(), wanted.first.size());
+      for (const auto& [name, value] : wanted.first) EXPECT_TRUE(same_bits(came.first.at(name), value)) << name;
+      ASSERT_EQ(came.second.size(), wanted.second.size());
+      for (const auto& [number, values] : wanted.second) {
+        ASSERT_EQ(came.second.at(number).size(), values.size()) << number;
+        for (std::size_t i = 0; i < values.size(); ++i) EXPECT_TRUE(same_bits(came.second.at(number)[i], values[i]));
+      }
+    }
+  };
+  expect_same({{"a", x}, {"b", y}}, {{z}, {x, y}}, {{3, {x}}, {5, {y, z}}});
+  expect_same({{"a", z}, {"b", x}}, {{y}, {z, x}}, {{3, {y}}, {5, {z, x}}});
+  EXPECT_EQ(compiled.captured().counts().compiled, 1) << "other tensors in the same places";
+  expect_same({{"a", x}, {"c", y}}, {{z}, {x, y}}, {{3, {x}}, {5, {y, z}}});
+  EXPECT_EQ(compiled.captured().counts().compiled, 2) << "another name";
+  expect_same({{"a", x}, {"b", y}}, {{z, x}, {y}}, {{3, {x}}, {5, {y, z}}});
+  EXPECT_EQ(compiled.captured().counts().compiled, 3) << "the same in other rows";
+  expect_same({{"a", x}, {"b", y}}, {{z}, {x, y}}, {{4, {x}}, {5, {y, z}}});
+  EXPECT_EQ(compiled.captured().counts().compiled, 4) << "another number";
+  expect_same({{"a", x}}, {{}, {}}, {});
+  EXPECT_EQ(compiled.captured().counts().compiled, 5);
+}
+
+TEST(Compile, PartsOfMapsAndVectorsMayBeMarked) {
+  Eager eager;
+  const auto function = [](const std::map<std::string, Value>& named, const std::vector<std::vector<Value>>& rows) {
+    return add(named.at("a"), rows[1][0]);
+  };
+  auto compiled = compile(eager.context, function, {.name = "f", .dynamic = Dynamic::no});
+  compiled.mark_dynamic("0.0", 0, {"rows", 1, 16});
+  compiled.mark_dynamic("1.1.0", 0, {"rows", 1, 16});
+  for (const std::int64_t rows : {2, 5, 16}) {
+    const Value x = eager.random({rows, 8}, 1), y = eager.random({rows, 8}, 2);
+    EXPECT_TRUE(same_bits(compiled({{"a", x}}, {{}, {y}}), add(x, y))) << rows;
+  }
+  EXPECT_EQ(compiled.captured().counts().compiled, 1);
+  const Value x = eager.random({17, 8});
+  EXPECT_EQ(plain_message_of([&] {
+              compiled({{"a", x}}, {{}, {x}});
+            }),
+            "[f] rows must be in [1, 16], but dim 0 of argument 0.0 is 17");
+}
+
 TEST(Compile, FlagsAndArraysAreWalked) {
   Eager eager;
   const auto function = [](const std::array<Value, 2>& both, const std::vector<bool>& flags,
@@ -224,6 +289,33 @@ TEST(Compile, EnforceEagerCompilesNothing) {
   const Value x = eager.random({2, 16});
   EXPECT_TRUE(same_bits(compiled(x), silu(x)));
   EXPECT_EQ(compiled.captured().counts().compiled, 0);
+}
+
+TEST(Compile, MarkedRangesHoldWhereNothingIsCompiled) {
+  const std::vector<std::function<void(Options&)>> ways{
+      [](Options& options) { options.enforce_eager = true; },
+      [](Options& options) { options.mode = "none"; },
+      [](Options& options) { options.optimization_level = 0; },
+  };
+  for (const auto& way : ways) {
+    Eager eager;
+    way(eager.context->options);
+    auto compiled = compile(eager.context, [](Value x, Value y) { return add(x, y); }, {.name = "f"});
+    compiled.mark_dynamic(0, 0, {"rows", 1, 4});
+    compiled.mark_dynamic(1, 0, {"rows", 1, 4});
+    const auto said = [&](std::int64_t rows, std::int64_t others) {
+      return plain_message_of([&] { compiled(eager.random({rows, 8}), eager.random({others, 8})); });
+    };
+    EXPECT_EQ(said(4, 4), "");
+    EXPECT_EQ(said(9, 9), "[f] rows must be in [1, 4], but dim 0 of argument 0 is 9");
+    EXPECT_EQ(said(0, 0), "[f] rows must be in [1, 4], but dim 0 of argument 0 is 0");
+    EXPECT_EQ(said(2, 1), "[f] rows must be one size, but is 2 in dim 0 of argument 0 and 1 in dim 0 of argument 1");
+    EXPECT_EQ(plain_message_of([&] {
+                compiled.prepare(eager.random({9, 8}), eager.random({9, 8}));
+              }),
+              "[f] rows must be in [1, 4], but dim 0 of argument 0 is 9");
+    EXPECT_EQ(compiled.captured().counts().compiled, 0);
+  }
 }
 
 }  // namespace weft::compile_test

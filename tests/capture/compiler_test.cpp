@@ -43,10 +43,37 @@ TEST(Compiler, ModesAndLevelsSayWhetherAnythingIsCompiled) {
     EXPECT_EQ(compiled_with(options), level == 0 ? 0 : 1) << level;
     options.enforce_eager = true;
     EXPECT_EQ(compiled_with(options), 0) << "enforce_eager beats all";
+    options.mode = "weft";
+    EXPECT_EQ(compiled_with(options), 0) << "a mode, too";
+    options.enforce_eager = false;
+    EXPECT_EQ(compiled_with(options), 1) << "a level fills only what is left open: " << level;
   }
   Options eager_backend;
   eager_backend.backend = "eager";
   EXPECT_EQ(compiled_with(eager_backend), 1);
+}
+
+TEST(Compiler, CheckRetraceIsTheDefaultOfFunctions) {
+  Options options;
+  options.disable_compile_cache = true;
+  set_option(options, "check-retrace", "2", "test");
+  Compiler compiler(std::move(options));
+  double factor = 2;
+  const auto function = [&](Value x) { return mul_scalar(x, factor); };
+  auto checked = compiler.compile(function, {.name = "f"});
+  auto rarely = compiler.compile(function, {.options = {{"check-retrace", "4"}}});
+  auto never = compiler.compile(function, {.check_retrace = 0});
+  const Value x = compiler.value({1, 3}, {-1, 0, 1});
+  for (int call = 0; call < 9; ++call)
+    for (auto* one : {&checked, &rarely, &never}) (*one)(x);
+  EXPECT_EQ(checked.captured().counts().retraces, 4);
+  EXPECT_EQ(rarely.captured().counts().retraces, 2);
+  EXPECT_EQ(never.captured().counts().retraces, 0);
+  factor = 3;
+  EXPECT_NE(plain_message_of([&] {
+              for (int call = 0; call < 2; ++call) checked(x);
+            }).find("[f] wanted a function that does the same in every call"),
+            std::string::npos);
 }
 
 TEST(Compiler, CompilesAnOpByItsName) {
@@ -85,6 +112,29 @@ TEST(Compiler, OneFunctionMayHaveOptionsOfItsOwn) {
   EXPECT_NE(unknown.find("compiler_test.cpp:"), std::string::npos) << unknown;
   EXPECT_EQ(plain_message_of([&] { compile(compiler.context(), function, {.name = "f", .mode = "none"}); }),
             "[f] mode, backend and options of one function are for weft::Compiler; here they are the Context's");
+}
+
+TEST(Compiler, IsForTheCpu) {
+  Options options;
+  options.device = "fake-cuda";
+  const std::string wanted =
+      "[compile] functions are compiled for the CPU alone: wanted the device cpu, but is fake-cuda:0";
+  EXPECT_EQ(plain_message_of([&] { Compiler compiler(options); }), wanted);
+  Compiler compiler;
+  EXPECT_EQ(plain_message_of([&] {
+              compiler.compile([](Value x) { return silu(x); }, {.options = {{"device", "fake-cuda"}}});
+            }),
+            wanted);
+}
+
+TEST(Compiler, ValuesOfTwoDoNotMeet) {
+  Compiler one, other;
+  auto fast = one.compile([](Value x, Value y) { return add(x, y); }, {.name = "f"});
+  const Value x = one.value({1, 2}, {1, 2}), y = other.value({1, 2}, {3, 4});
+  EXPECT_EQ(plain_message_of([&] { fast(x, y); }),
+            "[f] wanted values of one home, but argument 1 is of another than argument 0: values of two Compilers do "
+            "not meet; value(tensor) of one takes a tensor of the other");
+  EXPECT_EQ(numbers(fast(x, one.value(y.tensor()))), (std::vector<double>{4, 6}));
 }
 
 }  // namespace weft::compiler_test

@@ -40,21 +40,44 @@ bool gives_what_it_brought(const StatementRecipe& s) {
   return feature_of(s) == Feature::given_away && s.detail / 2 % 3 == 0;
 }
 
+// What statements of other rows do.
+enum class OtherRows : std::uint8_t { pointwise, branch_on_size, mix, branch_on_value, count };
+OtherRows other_rows_of(const StatementRecipe& statement) {
+  return static_cast<OtherRows>(statement.detail % static_cast<int>(OtherRows::count));
+}
+
+bool asks(const StatementRecipe& statement) {
+  switch (feature_of(statement)) {
+    case Feature::branch_on_value:
+    case Feature::number_of_value:
+    case Feature::printed:
+    case Feature::run_eagerly:
+      return true;
+    case Feature::other_rows:
+      return other_rows_of(statement) == OtherRows::branch_on_value;
+    default:
+      return false;
+  }
+}
+
 // One run of a function.
 class Body {
  public:
-  Body(Value x, Value y, Value weight, std::int64_t number, const Tensor& brought, bool is_marked)
+  Body(Value x, Value y, Value other, Value weight, std::int64_t number, const Tensor& brought, bool is_marked,
+       std::string& printed)
       : x_(x),
+        other_(std::move(other)),
         weight_(std::move(weight)),
         number_(number),
         brought_(brought),
         is_marked_(is_marked),
+        printed_(printed),
         values_{std::move(x), std::move(y)} {}
 
   void run(const StatementRecipe& s) { values_.push_back(result_of(s)); }
   Value at(int index) const { return values_[static_cast<std::size_t>(index) % values_.size()]; }
   Values values() const { return values_; }
-  std::string printed;
+  Value other() const { return other_; }
 
  private:
   Value pointwise(const StatementRecipe& s) const {
@@ -116,6 +139,22 @@ class Body {
     return s.detail % 2 == 0 ? normed : add(normed, total);
   }
 
+  Value other_rows(const StatementRecipe& s) {
+    const Value a = at(s.first);
+    switch (other_rows_of(s)) {
+      case OtherRows::branch_on_size:
+        other_ = guard(other_, other_.dim(0) > s.detail % 6) ? mul(other_, other_) : sigmoid(other_);
+        return a;
+      case OtherRows::mix:
+        return add(a, reshape(sum(other_, 0), {RandomFunction::kWidth}));
+      case OtherRows::branch_on_value:
+        return mul_scalar(a, item(one_number(other_)) > s.detail % 3 ? 1.25 : 0.75);
+      default:
+        other_ = silu(other_);
+        return a;
+    }
+  }
+
   Value result_of(const StatementRecipe& s) {
     const Value a = at(s.first);
     const Dim rows = x_.dim(0);
@@ -147,7 +186,7 @@ class Body {
       case Feature::number_of_value:
         return mul_scalar(at(s.second), item(one_number(a)) > s.detail % 3 ? 1.25 : 0.75);
       case Feature::printed:
-        printed += to_text(sum(a, 1));
+        printed_ += to_text(sum(a, 1));
         return a;
       case Feature::given_away:
         return given_away(s);
@@ -155,16 +194,19 @@ class Body {
         return add(a, a.home().value(brought_));
       case Feature::run_eagerly:
         return run_eagerly({a, at(s.second)}, [](const Values& v) { return Values{add(silu(v[0]), v[1])}; })[0];
+      case Feature::other_rows:
+        return other_rows(s);
       case Feature::count:
         break;
     }
     return a;
   }
 
-  Value x_, weight_;
+  Value x_, other_, weight_;
   std::int64_t number_;
   const Tensor& brought_;
   bool is_marked_;
+  std::string& printed_;
   Values values_;
 };
 
@@ -184,14 +226,15 @@ std::string_view RandomFunction::feature_text(Feature feature) {
                                         "printed",
                                         "given away",
                                         "brought",
-                                        "run eagerly"};
+                                        "run eagerly",
+                                        "other rows"};
   return kText[static_cast<std::size_t>(feature)];
 }
 
-RandomFunction::Result RandomFunction::operator()(Value x, Value y, Value weight, std::int64_t number) const {
-  Body body(std::move(x), std::move(y), std::move(weight), number, brought_, is_marked());
+Values RandomFunction::operator()(Value x, Value y, Value other, Value weight, std::int64_t number) const {
+  Body body(std::move(x), std::move(y), std::move(other), std::move(weight), number, brought_, is_marked(), *printed_);
   for (const StatementRecipe& statement : recipe_.statements) body.run(statement);
-  return {{body.values().back(), body.at(recipe_.result)}, body.printed};
+  return {body.values().back(), body.at(recipe_.result), body.other()};
 }
 
 RandomFunction::Features RandomFunction::features() const {
@@ -202,11 +245,8 @@ RandomFunction::Features RandomFunction::features() const {
 }
 
 bool RandomFunction::is_refused() const {
-  const Features has = features();
-  for (const Feature asks :
-       {Feature::branch_on_value, Feature::number_of_value, Feature::printed, Feature::run_eagerly})
-    if (has[static_cast<std::size_t>(asks)] > 0) return false;
-  return std::any_of(recipe_.statements.begin(), recipe_.statements.end(), gives_what_it_brought);
+  const auto& all = recipe_.statements;
+  return std::none_of(all.begin(), all.end(), asks) && std::any_of(all.begin(), all.end(), gives_what_it_brought);
 }
 
 void showValue(const FunctionRecipe& recipe, std::ostream& out) {

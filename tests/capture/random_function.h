@@ -1,7 +1,7 @@
 #pragma once
 
 // Functions made at random: ops, branches and loops over sizes and numbers, questions what values hold, calls that give
-// their arguments away, tensors brought along, parts that are not to be compiled.
+// their arguments away, tensors brought along, parts that are not to be compiled, rows of another count beside.
 //
 // A FunctionRecipe is a list of small numbers; RandomFunction reads any such list as a function that can be called, on
 // whatever Values.
@@ -10,6 +10,7 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/value.h"
@@ -48,6 +49,7 @@ class RandomFunction {
     given_away,
     brought,
     run_eagerly,
+    other_rows,
     count
   };
   static std::string_view feature_text(Feature feature);
@@ -55,26 +57,26 @@ class RandomFunction {
 
   RandomFunction(FunctionRecipe recipe, Tensor brought) : recipe_(std::move(recipe)), brought_(std::move(brought)) {}
 
-  // x, y: f32[rows, kWidth]; weight: f32[kWidth]. Gives two of the values it made, and what it printed.
-  struct Result {
-    Values values;
-    std::string printed;
-  };
-  Result operator()(Value x, Value y, Value weight, std::int64_t number) const;
+  // x, y: f32[rows, kWidth]; other: f32[others, kWidth]; weight: f32[kWidth]. Gives two of the values it made of x and
+  // y, and one made of `other`.
+  Values operator()(Value x, Value y, Value other, Value weight, std::int64_t number) const;
+  // What it and its copies printed since this was asked last: what a compiled function printed more often is seen here.
+  std::string take_printed() const { return std::exchange(*printed_, ""); }
 
   // Which statements the recipe has.
   Features features() const;
   // Its rows are to be marked; nothing it does then needs them to be a number.
   bool is_marked() const { return recipe_.result % 5 == 0; }
+  // So are those of `other`.
+  bool is_other_marked() const { return recipe_.result % 10 == 0; }
   // It has no graph breaks, and gives a tensor away that it brings with it.
   bool is_refused() const;
 
  private:
   FunctionRecipe recipe_;
   Tensor brought_;
+  std::shared_ptr<std::string> printed_ = std::make_shared<std::string>();
 };
-
-void visit_members(auto&& visit, RandomFunction::Result& result) { visit(result.values, result.printed); }
 
 // For messages.
 void showValue(const FunctionRecipe& recipe, std::ostream& out);
