@@ -39,11 +39,25 @@ class CacheFolder {
   std::string path_;
 };
 
+// What this process has of memory, bytes: now, of that what is of files, and the most that it ever had.
+Json memory_json() {
+  constexpr std::size_t kMostBytes = 1 << 16;
+  const std::string status = read_file("/proc/self/status", kMostBytes);
+  Json memory = Json::object();
+  for (const auto& [key, name] : {std::pair("VmRSS", "resident"), {"RssFile", "of_files"}, {"VmHWM", "peak"}}) {
+    const std::size_t line = status.find(std::string("\n") + key + ":");
+    CHECK(line != std::string::npos, "/proc/self/status has no {}", key);
+    memory[name] = std::stoll(status.substr(status.find(':', line) + 1)) * 1024;
+  }
+  return memory;
+}
+
 // What the iterations of one kind gave.
 struct Starts {
   std::vector<double> startup;      // seconds
   std::vector<double> compilation;  // seconds
-  StartTimes::Parts phases = {};    // milliseconds, summed
+  Json most_memory = Json::object();
+  StartTimes::Parts phases = {};  // milliseconds, summed
 };
 
 double mean(const std::vector<double>& values) {
@@ -69,7 +83,10 @@ int start_once(const StartupArguments& arguments, VerbCall& call) {
   ModelRunner& runner = engine.runner();
   const StartTimes times =
       start_times(call.watch, runner.cache_use().hit ? std::vector<CompileRecord>() : runner.records());
-  call.out << json_text(Json{{"timing_ms", timing_json(times)}, {"compile_ms", compile_json(times)}}) << "\n";
+  const Json memory = memory_json();
+  call.out << json_text(Json{
+                  {"timing_ms", timing_json(times)}, {"compile_ms", compile_json(times)}, {"memory_bytes", memory}})
+           << "\n";
   call.out.flush();
   return 0;
 }
@@ -116,6 +133,8 @@ void add_start(Starts& starts, const std::vector<std::string>& words, const std:
     inside += milliseconds.get<double>();
   }
   add_phase("outside", run.seconds * 1000 - inside);
+  for (const auto& [name, bytes] : report["memory_bytes"].items())
+    starts.most_memory[name] = std::max(starts.most_memory.value(name, std::int64_t{0}), bytes.get<std::int64_t>());
   starts.startup.push_back(run.seconds);
   starts.compilation.push_back(timing.value("compile", 0.0) / 1000);
 }
@@ -136,6 +155,7 @@ Json report_json(const std::string& model, const std::vector<std::pair<std::stri
     Json phases = Json::object();
     for (const auto& [name, sum] : starts.phases) phases[name] = sum / static_cast<double>(starts.startup.size());
     report[kind + "_phases_ms"] = phases;
+    report[kind + "_memory_bytes"] = starts.most_memory;
   }
   return report;
 }
@@ -150,6 +170,8 @@ void print_report(const std::vector<std::pair<std::string, Starts>>& kinds, std:
     };
     line("startup", starts.startup);
     line("compilation", starts.compilation);
+    out << fmt::format("{} {:<12} {:.1f} MB at ready, {:.1f} MB at most\n", kind, "memory",
+                       starts.most_memory.value("resident", 0.0) / 1e6, starts.most_memory.value("peak", 0.0) / 1e6);
   }
   out << fmt::format("\n{:<12}", "phase, ms");
   for (const auto& [kind, starts] : kinds) out << fmt::format("{:>10}", kind);

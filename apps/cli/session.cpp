@@ -123,8 +123,11 @@ std::string read_standard_input(const VerbCall& call, const std::string& what) {
 std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences) {
   OpenedContext opened = open_context(call.options);
   for (const std::string& note : opened.notes) call.err << "weft: " << note << "\n";
-  if (call.options.requested.contains("cc.dynamic_shapes_config.type"))
-    call.err << "weft: [cc.dynamic_shapes_config.type] has no effect in this run: no model branches on a size\n";
+  // Options of weft::compile.
+  for (const auto& [name, reason] : {std::pair("cc.dynamic_shapes_config.type", "no model branches on a size"),
+                                     {"check-retrace", "--evaluate-guards is what traces a model again"}})
+    if (call.options.requested.contains(name))
+      call.err << "weft: [" << name << "] has no effect in this run: " << reason << "\n";
   if (differences != nullptr) *differences = std::move(opened.differences);
   return opened.context;
 }

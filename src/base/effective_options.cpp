@@ -48,17 +48,14 @@ Counts up_to(Counts counts, std::int64_t largest) {
   return counts;
 }
 
+std::string level_text(const Options& options) { return fmt::format("-O{}", options.optimization_level); }
+
 void settle_mode(Settlement& settlement) {
   const Options& options = settlement.options();
-  if (options.enforce_eager) {
-    settlement.settle<std::string>(&Options::mode, "cc.mode", "none", "--enforce-eager");
-  } else if (options.mode == "auto") {
-    const bool compiles = options.optimization_level > 0;
-    settlement.settle<std::string>(&Options::mode, "cc.mode", compiles ? "weft" : "none",
-                                   fmt::format("-O{}", options.optimization_level));
-  } else if (options.mode != "none") {
-    settlement.settle<std::string>(&Options::mode, "cc.mode", "weft", "there is one compiler");
-  }
+  const std::string eager = eager_option(options);
+  if (!eager.empty()) return settlement.settle<std::string>(&Options::mode, "cc.mode", "none", eager);
+  settlement.settle<std::string>(&Options::mode, "cc.mode", "weft",
+                                 options.mode == "auto" ? level_text(options) : "there is one compiler");
 }
 
 // The default sizes, and those of full steps: of as many tokens as a step holds, and of a decode step of as many
@@ -102,9 +99,12 @@ void settle_capture(Settlement& settlement) {
   if (options.mode == "none") {
     settlement.settle<std::string>(&Options::cudagraph_mode, kMode, "NONE", "nothing is compiled");
   } else if (options.cudagraph_mode == "auto") {
+    const std::int64_t level = options.optimization_level;
     settlement.settle<std::string>(&Options::cudagraph_mode, kMode,
-                                   options.optimization_level <= 1 ? "PIECEWISE" : "FULL",
-                                   fmt::format("-O{}", options.optimization_level));
+                                   level >= 2   ? "FULL"
+                                   : level == 1 ? "PIECEWISE"
+                                                : "NONE",
+                                   level_text(options));
   }
 
   settle_capture_sizes(settlement);
@@ -132,7 +132,26 @@ void settle_sizes(Settlement& settlement) {
                     fmt::format("sorted, above 1 and below max-num-batched-tokens = {}", most_tokens));
 }
 
+// Fusions are on from level 1. Ops that change nothing go at every level, and sequence parallelism is for who asks.
+void settle_passes(Settlement& settlement) {
+  const Options& options = settlement.options();
+  for (const OptionRow& row : option_table()) {
+    const auto* flag = std::get_if<OptionalFlag Options::*>(&row.member);
+    if (flag == nullptr || row.effect != OptionEffect::code || options.**flag) continue;
+    const bool is_fusion = *flag != &Options::eliminate_noops && *flag != &Options::enable_sp;
+    const bool is_on = is_fusion ? options.optimization_level > 0 : *flag == &Options::eliminate_noops;
+    settlement.settle(*flag, row.name, OptionalFlag(is_on), is_fusion ? level_text(options) : "the default");
+  }
+}
+
 }  // namespace
+
+std::string eager_option(const Options& options) {
+  if (options.enforce_eager) return "--enforce-eager";
+  const bool is_lowest = options.optimization_level == 0;
+  if (options.mode == "none") return is_lowest ? "-O0" : "-cc.mode=none";
+  return options.mode == "auto" && is_lowest ? "-O0" : "";
+}
 
 Counts default_capture_sizes(std::int64_t largest) {
   Counts sizes;
@@ -153,11 +172,7 @@ EffectiveOptions effective_options(const Options& requested) {
                     "a step holds at most max-num-batched-tokens");
   settle_capture(settlement);
   settle_sizes(settlement);
-  for (const OptionRow& row : option_table()) {
-    const auto* flag = std::get_if<OptionalFlag Options::*>(&row.member);
-    if (flag != nullptr && row.effect == OptionEffect::code && !(requested.**flag))
-      settlement.settle(*flag, row.name, OptionalFlag(true), "on by default");
-  }
+  settle_passes(settlement);
   if (requested.kv_cache_dtype == "auto") {
     const bool exact = requested.activation_precision == "exact";
     settlement.settle<std::string>(&Options::kv_cache_dtype, "kv-cache-dtype", exact ? "f32" : "f16",

@@ -25,18 +25,24 @@ struct EffectiveOptions {
 };
 
 // What the options mean on this program, for any model:
-//   mode                     none with enforce-eager or at level 0, otherwise weft
-//   cudagraph_mode           NONE in mode none; PIECEWISE at level 1; FULL above
+//   mode                     none with enforce-eager, or at level 0 where none was given; otherwise weft
+//   cudagraph_mode           NONE in mode none and at level 0; PIECEWISE at level 1; FULL above
 //   max_num_seqs             at most max-num-batched-tokens
 //   cudagraph_capture_sizes  if none are given, the default sizes up to a limit, max-num-batched-tokens and
 //                            max-num-seqs; sorted, without those above a limit
 //   max_cudagraph_capture_size  the largest of them; UserError when both are given and it is another
 //   compile_sizes            numbers only, sorted, without those above max-num-batched-tokens
 //   compile_ranges_split_points  sorted, without 1 and those that are not below max-num-batched-tokens
-//   eliminate_noops, fuse_*  on, where they do something
+//   eliminate_noops          on
+//   fuse_*                   off at level 0, on above
+//   enable_sp                off
 //   kv_cache_dtype           f32 in exact precision, otherwise f16
 // max-model-len, dtype and threads stay open: the model and the machine decide.
 EffectiveOptions effective_options(const Options& requested);
+
+// The option that has ops run one by one with nothing compiled, "-O0" or the like; "" where things are compiled. Of
+// options as they were asked for or as they came out, which say the same.
+std::string eager_option(const Options& options);
 
 // 1, 2, 4, then 8 to 256 by 8, then by 16: the sizes up to `largest`, which is at least 0.
 Counts default_capture_sizes(std::int64_t largest);

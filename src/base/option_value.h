@@ -23,7 +23,7 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 void set_from_text(Options& options, std::string_view name, std::string_view text, const std::string& source);
 void set_from_json(Options& options, std::string_view json, const std::string& source, std::string_view group);
 
-// "cc", "cc.pass_config", or empty if the name is not that of a group.
+// The group that this is the name of, such as "cc.pass_config"; empty if there is none.
 std::string_view option_group(std::string_view name);
 
 // The op in a name like ir-op-priority.rms_norm; empty if there is none.

@@ -45,6 +45,9 @@ constexpr Alias kAliases[] = {
 
 constexpr std::string_view kPriorityPrefix = "ir-op-priority.";
 
+// What takes a JSON object: of options whose names begin with it.
+constexpr std::string_view kGroups[] = {"cc", "cc.pass_config", "cc.dynamic_shapes_config"};
+
 std::string with_dashes(std::string_view name) {
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', '-');
@@ -108,7 +111,7 @@ bool is_flag(const OptionRow& row) {
 }
 
 std::vector<std::string> option_names() {
-  std::vector<std::string> names{"cc", "cc.pass_config"};
+  std::vector<std::string> names(std::begin(kGroups), std::end(kGroups));
   for (const OptionRow& row : kTable) names.emplace_back(row.name);
   for (const Alias& alias : kAliases) names.emplace_back(alias.alias);
   return names;
@@ -116,8 +119,8 @@ std::vector<std::string> option_names() {
 
 std::string_view option_group(std::string_view name) {
   const std::string text = with_dashes(with_short_group(name));
-  if (text == "cc") return "cc";
-  if (text == "cc.pass-config") return "cc.pass_config";
+  for (const std::string_view group : kGroups)
+    if (with_dashes(group) == text) return group;
   return "";
 }
 
@@ -186,13 +189,13 @@ void apply_environment(Options& options, const EnvironmentLookup& environment) {
   for (const OptionRow& row : kTable) {
     if (!row.environment.empty()) apply(row.name, std::string(row.environment));
   }
-  apply("cc", mirror_of("cc"));
-  apply("cc.pass_config", mirror_of("cc.pass_config"));
+  for (const std::string_view group : kGroups) apply(group, mirror_of(group));
   for (const OptionRow& row : kTable) apply(row.name, mirror_of(row.name));
 }
 
 void check_environment_names(std::span<const std::string> names) {
-  std::vector<std::string> known{mirror_of("cc"), mirror_of("cc.pass_config")};
+  std::vector<std::string> known;
+  for (const std::string_view group : kGroups) known.push_back(mirror_of(group));
   for (const OptionRow& row : kTable) known.push_back(mirror_of(row.name));
   for (const std::string& name : names) {
     if (!name.starts_with("WEFT_ARG_")) continue;

@@ -81,7 +81,8 @@ bool is_flag(const OptionRow& row);
 std::vector<std::string> option_names();
 
 // Sets one option from text: numbers with suffixes (4k), lists as `a,b` or a JSON list, flags as true/false/1/0 or
-// empty for true, the groups `cc` and `cc.pass_config` as a JSON object. An unknown name brings the nearest known one.
+// empty for true, groups such as `cc` and `cc.pass_config` as a JSON object. An unknown name brings the nearest known
+// one.
 void set_option(Options& options, std::string_view name, std::string_view text, const std::string& source);
 
 // Sets every option of a JSON object, groups as nested objects; null is the default. `group` is put before each name:

@@ -184,15 +184,11 @@ std::vector<std::string> options_without_effect(const Options& effective) {
   return notes;
 }
 
-std::string code_options_text(const Options& effective) {
-  const Options defaults;
-  std::vector<std::string> parts;
-  for (const OptionRow& row : option_table()) {
-    const std::string value = value_text(effective, row);
-    if (row.effect == OptionEffect::code && value != value_text(defaults, row))
-      parts.push_back(fmt::format("{}={}", row.name, quote(value, value.size())));
-  }
-  return fmt::format("{}", fmt::join(parts, " "));
+std::vector<std::pair<std::string, std::string>> code_options(const Options& effective) {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const OptionRow& row : option_table())
+    if (row.effect == OptionEffect::code) values.emplace_back(row.name, value_text(effective, row));
+  return values;
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 // part of the cache key that options make.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/options.h"
@@ -37,8 +38,8 @@ std::string values_json(const Options& options);
 // the effective options.
 std::vector<std::string> options_without_effect(const Options& effective);
 
-// Every option that changes generated code and has not its default, as `dtype="bf16" block-size="32"`: different texts
-// for different values. What was asked for does not count, only the values.
-std::string code_options_text(const Options& effective);
+// Every option that changes generated code with its value, such as ("block-size", "16"), in the order of options.def.
+// What was asked for does not count, only the values.
+std::vector<std::pair<std::string, std::string>> code_options(const Options& effective);
 
 }  // namespace weft

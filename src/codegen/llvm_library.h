@@ -34,6 +34,10 @@ using LlvmBreaker = void(const LlvmRequest& request, LlvmBreak how);
 using LlvmInterface = const char*();
 using LlvmVersion = const char*();
 
+// The library's note (base/elf_note.h) that holds its kLlvmInterface and a zero, for whoever asks without opening it.
+inline constexpr const char* kLlvmNoteOwner = "weft";
+inline constexpr std::uint32_t kLlvmNoteType = 1;
+
 inline constexpr const char* kLlvmInterfaceSymbol = "weft_llvm_interface";
 inline constexpr const char* kLlvmVersionSymbol = "weft_llvm_version";
 inline constexpr const char* kLlvmCompileSymbol = "weft_llvm_compile";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/effective_options.h"
 #include "base/error.h"
 #include "compiler/eager.h"
 #include "compiler/interpret.h"
@@ -43,7 +44,7 @@ void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbol
 }
 
 GraphProgram::GraphProgram(const Context& context, std::shared_ptr<Graph> graph)
-    : context_(context), graph_(std::move(graph)), is_compiled_(!context.options.enforce_eager) {
+    : context_(context), graph_(std::move(graph)), is_compiled_(eager_option(context.options).empty()) {
   complete_bounds(*graph_, context_.options);
   range_ = token_range(*graph_, context_.options);
   if (!is_compiled_) return;

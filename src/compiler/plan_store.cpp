@@ -175,8 +175,10 @@ std::vector<CacheFactor> content_factors(const Graph& traced, const Context& con
                                          std::span<const TokenRange> ranges) {
   std::vector<CacheFactor> factors{{"build", build_id()},
                                    {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
-                                   {"device", device_text(context.device)},
-                                   {"options", code_options_text(options_of_content(context.options))}};
+                                   {"device", device_text(context.device)}};
+  // One by one, so that a miss is told by the option that differs.
+  for (auto& [name, value] : code_options(options_of_content(context.options)))
+    factors.push_back({"--" + name, std::move(value)});
   if (const DeviceRows* rows = context.generated->device_rows())
     factors.push_back({"device_rows", fmt::format("{} by {}", rows->code_text(), rows->compiler_text())});
   for (CacheFactor& factor : graph_factors(traced, context, ranges)) factors.push_back(std::move(factor));

@@ -37,15 +37,11 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 
 std::string plans_name(const std::string& graph) { return "plans/" + graph + ".bin"; }
 
-// What a device is comes from the host, and is stated as what it came to.
-bool is_of_device(const OptionRow& row) { return row.name == "cpu-features"; }
-
-std::vector<std::pair<std::string, std::string>> code_options(const Options& effective) {
-  const Options options = options_of_content(effective);
-  std::vector<std::pair<std::string, std::string>> values;
-  for (const OptionRow& row : option_table())
-    if (row.effect == OptionEffect::code && !is_of_device(row)) values.emplace_back(row.name, value_text(options, row));
-  return values;
+std::vector<std::pair<std::string, std::string>> stated_options(const Options& effective) {
+  auto options = code_options(options_of_content(effective));
+  // What a device is comes from the host, and is stated as what it came to.
+  std::erase_if(options, [](const auto& option) { return option.first == "cpu-features"; });
+  return options;
 }
 
 // The last name of a path, also where it ends in a slash or a dot.
@@ -128,7 +124,7 @@ ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelRunner& r
                             .threads = context.device.threads,
                             .fp8 = std::string(dtype_text(context.device.fp8)),
                             .gpu = gpu_of(context),
-                            .options = code_options(context.options),
+                            .options = stated_options(context.options),
                             .architecture = checkpoint.architecture(),
                             .model = is_builtin(settings.model) ? settings.model : "",
                             .checkpoint = last_name(checkpoint.path()),
@@ -243,7 +239,7 @@ void Artifact::check(const Context& context, const Checkpoint& checkpoint) const
              manifest_.threads, device.threads);
   USER_CHECK(manifest_.fp8 == dtype_text(device.fp8), "[{}] was compiled for {}, but this device has {}", where,
              quote(manifest_.fp8), dtype_text(device.fp8));
-  const auto here = code_options(context.options);
+  const auto here = stated_options(context.options);
   USER_CHECK(manifest_.options.size() == here.size(), "[{}] has {} options, but there are {}", where,
              manifest_.options.size(), here.size());
   for (std::size_t i = 0; i < here.size(); ++i)

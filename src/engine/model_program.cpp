@@ -24,12 +24,6 @@ ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& cont
     inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
 }
 
-std::string eager_option(const Options& options) {
-  if (options.enforce_eager) return "--enforce-eager";
-  if (options.optimization_level == 0) return "-O0";
-  return options.mode == "none" ? "-cc.mode=none" : "";
-}
-
 void check_host_reads(const Context& context, const std::string& option) {
   const cuda::StreamDevice* const device = context.stream_device.get();
   USER_CHECK(

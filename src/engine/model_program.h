@@ -19,9 +19,6 @@ namespace weft {
 // UserError on a device whose memory the host cannot read, where `option` has ops run one by one.
 void check_host_reads(const Context& context, const std::string& option);
 
-// The option that has a model run op by op, "-O0" or the like; "" where it is compiled.
-std::string eager_option(const Options& options);
-
 struct ModelProgram {
   std::map<std::string, std::size_t> inputs = {};  // by name: position among the graph's inputs
   std::unique_ptr<Replay> replay = {};

@@ -5,7 +5,9 @@
 
 #include <unistd.h>
 
+#include "base/effective_options.h"
 #include "base/error.h"
+#include "codegen/row_compiler.h"
 #include "compiler/interpret.h"
 #include "compiler/piece_graph.h"
 #include "compiler/replay_settings.h"
@@ -199,6 +201,7 @@ void ModelRunner::capture_sizes() {
 void ModelRunner::set_ready() {
   const bool captures = captures_before_ready(context_->options) && forward_plan() != nullptr && !pages_.empty();
   if (device_ != nullptr && captures) capture_sizes();
+  return_row_compiler_memory();
   context_->first_time_work->set_ready(context_->options.forbid_lazy);
 }
 
@@ -228,9 +231,9 @@ MemoryUse ModelRunner::memory_use() const {
   for (const CompiledModel* model : {forward_.get(), head_.get()})
     for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i) {
       const Replay* replay = model->programs[i]->replay.get();
-      if (replay == nullptr) continue;
-      use.activations_planned += replay->plan().arena_bytes;
-      use.activations_allocated += replay->arena_bytes();
+      use.activations_planned += replay == nullptr ? 0 : replay->plan().arena_bytes;
+      if (const auto taken = replay == nullptr ? std::nullopt : replay->arena_bytes_taken())
+        use.activations_measured = use.activations_measured.value_or(0) + *taken;
     }
   const std::int64_t block = facts_.kv.block;
   use.kv_of_longest_sequence = (facts_.config.context_length + block - 1) / block * kv_bytes_per_page();

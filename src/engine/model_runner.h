@@ -5,6 +5,7 @@
 // requests and their KV pages are the engine's.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct MemoryUse {
   std::int64_t weights = 0;
   std::int64_t weights_of_device = 0;  // among them: in its memory and not in the host's
   std::int64_t activations_planned = 0;
-  std::int64_t activations_allocated = 0;
+  // What steps took of that so far (Replay::arena_bytes_taken), summed; nothing before the first step, and on a device.
+  std::optional<std::int64_t> activations_measured;
   std::int64_t kv_of_longest_sequence = 0;
 };
 
@@ -80,6 +82,7 @@ class ModelRunner {
   // Of the forward and the head, up to now; empty without --evaluate-guards.
   std::vector<GuardReport> guard_reports() const;
   // Everything that steps need is there: with --forbid-lazy, whatever is still done for the first time is an error.
+  // What compiling took is given back.
   void set_ready();
   // Called after every step of the Plans; for profiles. Null for none.
   void set_observer(std::function<void(const PlanStep&)> observer);

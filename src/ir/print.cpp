@@ -1,8 +1,9 @@
 #include "ir/print.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/print_call.h"
@@ -10,24 +11,27 @@
 namespace weft {
 namespace {
 
-using Names = std::map<const GraphValue*, std::string>;
+using Names = std::unordered_map<const GraphValue*, std::string>;
 
 Names display_names(const Graph& graph) {
-  Names names;
-  std::set<std::string> taken;
+  const std::size_t most = graph.inputs().size() + 2 * graph.nodes().size();
+  Names names(most);
+  std::unordered_set<std::string_view> taken(most);  // of what stands in `names`, which stays there, or in the graph
   auto keep = [&](const GraphValue& value) {
-    if (!value.name.empty() && taken.insert(value.name).second) names[&value] = value.name;
+    if (!value.name.empty() && taken.insert(value.name).second) names.emplace(&value, value.name);
   };
   for (const auto& input : graph.inputs()) keep(*input);
   for (const auto& node : graph.nodes())
     for (const auto& result : node->results) keep(*result);
-  std::map<std::string, int> next;
-  auto make = [&](const GraphValue& value, const std::string& stem) {
-    if (names.count(&value) != 0) return;
-    std::string name;
-    do name = stem + "_" + std::to_string(next[stem]++);
-    while (!taken.insert(name).second);
-    names[&value] = name;
+  std::unordered_map<std::string_view, int> next;
+  auto make = [&](const GraphValue& value, std::string_view stem) {
+    const auto [entry, is_new] = names.try_emplace(&value);
+    if (!is_new) return;
+    std::string& name = entry->second;
+    int& number = next[stem];
+    do name.assign(stem).append("_").append(std::to_string(number++));
+    while (taken.count(name) != 0);
+    taken.insert(name);
   };
   for (const auto& input : graph.inputs()) make(*input, "input");
   for (const auto& node : graph.nodes())
@@ -64,31 +68,42 @@ class Printer {
     if (!canonical_) out += where();
     out += " {\n";
     for (const auto& node : graph_.nodes()) {
-      out += "  " + node_text(*node);
-      if (!canonical_) out += origin(*node);
+      out += "  ";
+      add_node(out, *node);
+      if (!canonical_) add_origin(out, *node);
       out += "\n";
     }
-    return out + "  return" + results() + "\n}\n";
+    out += "  return";
+    add_results(out);
+    out += "\n}\n";
+    return out;
   }
 
   std::string node_text(const Node& node) {
     std::string out;
-    for (std::size_t i = 0; i < node.results.size(); ++i)
-      out += (i > 0 ? ", %" : "%") + name_of(*node.results[i]) + ": " + type_of(*node.results[i]);
-    if (!node.results.empty()) out += " = ";
-    if (node.kind == NodeKind::call) {
-      auto found = piece_names_.find(node.name);
-      out += "call " + (found == piece_names_.end() ? node.name : found->second);
-    } else {
-      out += node.name;
-      if (node.maybe_inplace) out += ".maybe_inplace";
-      if (!node.provider.empty()) out += "@" + node.provider;
-      if (!node.writes.empty()) out += ".inplace";
-    }
-    return out + "(" + arguments(node) + ")";
+    add_node(out, node);
+    return out;
   }
 
  private:
+  void add_node(std::string& out, const Node& node) {
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      out.append(i > 0 ? ", %" : "%").append(name_of(*node.results[i])).append(": ");
+      add_type(out, *node.results[i]);
+    }
+    if (!node.results.empty()) out += " = ";
+    if (node.kind == NodeKind::call) {
+      auto found = piece_names_.find(node.name);
+      out.append("call ").append(found == piece_names_.end() ? node.name : found->second);
+    } else {
+      out += node.name;
+      if (node.maybe_inplace) out += ".maybe_inplace";
+      if (!node.provider.empty()) out.append("@").append(node.provider);
+      if (!node.writes.empty()) out += ".inplace";
+    }
+    add_arguments(out, node);
+  }
+
   std::string_view kind_text() const {
     switch (graph_.kind) {
       case DefinitionKind::piece:
@@ -106,15 +121,14 @@ class Printer {
     return canonical_name;
   }
 
-  std::string name_of(const GraphValue& value) const {
+  const std::string& name_of(const GraphValue& value) const {
     auto found = names_.find(&value);
     return found == names_.end() ? value.name : found->second;
   }
 
-  std::string type_of(const GraphValue& value) const {
-    std::string text = value.meta.text();
-    if (value.meta.device != graph_.device) text += " on " + device_text(value.meta.device);
-    return text;
+  void add_type(std::string& out, const GraphValue& value) const {
+    out += value.meta.text();
+    if (value.meta.device != graph_.device) out += " on " + device_text(value.meta.device);
   }
 
   std::string input_text(const GraphValue& input) const {
@@ -124,7 +138,9 @@ class Printer {
     if (input.param) out += "param";
     if (input.param && !canonical_ && !input.key.empty()) out += "(" + Attribute(input.key).text() + ")";
     if (input.param) out += " ";
-    return out + "%" + name_of(input) + ": " + type_of(input);
+    out.append("%").append(name_of(input)).append(": ");
+    add_type(out, input);
+    return out;
   }
 
   std::string inputs() const {
@@ -141,35 +157,40 @@ class Printer {
     return out;
   }
 
-  static std::string origin(const Node& node) {
-    std::string out;
-    for (const auto& [key, value] : node.origin) out += (out.empty() ? "  #@ " : " ") + key + "=" + value;
-    return out;
-  }
-
-  std::string arguments(const Node& node) {
-    std::vector<bool> present;
-    for (const GraphValue* operand : node.operands) present.push_back(operand != nullptr);
-    std::vector<std::string> texts;
-    const std::size_t shown = shown_operands(node.op, present);
-    for (std::size_t i = 0; i < shown; ++i) {
-      const bool written = std::find(node.writes.begin(), node.writes.end(), static_cast<int>(i)) != node.writes.end();
-      texts.push_back((written ? "&" : "") + (present[i] ? "%" + name_of(*node.operands[i]) : "none"));
+  static void add_origin(std::string& out, const Node& node) {
+    const char* before = "  #@ ";
+    for (const auto& [key, value] : node.origin) {
+      out.append(before).append(key).append("=").append(value);
+      before = " ";
     }
-    for (std::string& text : attribute_texts(node.op, node.attributes)) texts.push_back(std::move(text));
-    return joined(texts);
   }
 
-  std::string results() const {
-    std::string out;
+  void add_arguments(std::string& out, const Node& node) const {
+    std::vector<bool> present;
+    present.reserve(node.operands.size());
+    for (const GraphValue* operand : node.operands) present.push_back(operand != nullptr);
+    const std::size_t shown = shown_operands(node.op, present);
+    const char* before = "(";
+    for (std::size_t i = 0; i < shown; ++i) {
+      out += std::exchange(before, ", ");
+      if (std::find(node.writes.begin(), node.writes.end(), static_cast<int>(i)) != node.writes.end()) out += "&";
+      out.append(present[i] ? "%" : "none");
+      if (present[i]) out += name_of(*node.operands[i]);
+    }
+    for (const std::string& text : attribute_texts(node.op, node.attributes))
+      out.append(std::exchange(before, ", ")).append(text);
+    out += *before == '(' ? "()" : ")";
+  }
+
+  void add_results(std::string& out) const {
     const Node& node = *graph_.result_node();
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
-      out += (i > 0 ? ", %" : " %") + name_of(*node.operands[i]);
-      if (i < node.results_in.size() && node.results_in[i] >= 0)
-        out += ": " + type_of(*node.operands[i]) + " in %" +
-               name_of(*graph_.inputs()[static_cast<std::size_t>(node.results_in[i])]);
+      out.append(i > 0 ? ", %" : " %").append(name_of(*node.operands[i]));
+      if (i >= node.results_in.size() || node.results_in[i] < 0) continue;
+      out += ": ";
+      add_type(out, *node.operands[i]);
+      out.append(" in %").append(name_of(*graph_.inputs()[static_cast<std::size_t>(node.results_in[i])]));
     }
-    return out;
   }
 
   const Graph& graph_;

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "ir/meaning.h"
-#include "ir/meta_evaluator.h"
 
 namespace weft {
 
@@ -38,9 +37,15 @@ void Trace::finish(const Values& results) {
 
 Values Trace::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
   std::vector<GraphValue*> values;
-  for (const Value& operand : operands) values.push_back(operand.graph_value());
-  std::vector<Meta> metas = infer_results(op, ops(), operand_metas(operands), attributes);
-  Node* node = graph_.add_op(op, std::move(values), attributes, std::move(metas), before_);
+  std::vector<const Meta*> given;
+  values.reserve(operands.size());
+  given.reserve(operands.size());
+  for (const Value& operand : operands) {
+    values.push_back(operand.graph_value());
+    given.push_back(operand.present() ? &operand.meta() : nullptr);
+  }
+  // Layers repeat.
+  Node* node = graph_.add_op(op, std::move(values), attributes, inferred_.of(op, given, attributes, ops()), before_);
   node->maybe_inplace = inplace;
   node->origin = origin_;
   node->site = std::exchange(site_, {});

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "ir/graph.h"
+#include "ir/inferred_results.h"
 
 namespace weft {
 
@@ -47,6 +48,7 @@ class Trace : public Evaluator {
   const Node* before_;
   Origin origin_;
   CallSite site_;  // of the call that comes
+  InferredResults inferred_;
   std::vector<SizeBranch> branches_;
 };
 

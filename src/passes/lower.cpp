@@ -88,6 +88,8 @@ class Lowering {
     }
     ++kernels_;
     node->provider = choice.provider;
+    // A primitive that is native, and that no function computes, is computed by its reference kernel.
+    if (kernel == nullptr && node->op->is_primitive()) kernel = context_.kernels.find(node->name, "reference");
     if (kernel == nullptr) return;
     node->writes = kernel->writes;
     for (int index : kernel->writes) insert_clone(node, static_cast<std::size_t>(index));

@@ -25,11 +25,12 @@ struct Explanation {
   std::vector<OptionDifference> differences;
   std::vector<CompileRecord> records;  // by graph and range; empty in eager mode
   struct {
-    std::int64_t weights = 0;               // as loaded: packed, merged and mapped
-    std::int64_t activations_planned = 0;   // arenas, as planned for the largest step
-    std::int64_t activations_measured = 0;  // arenas, as allocated
-    std::int64_t kv_cache = 0;              // pages for one sequence of the longest length
-  } memory;                                 // bytes
+    std::int64_t weights = 0;              // as loaded: packed, merged and mapped
+    std::int64_t activations_planned = 0;  // arenas, as planned for the largest step
+    // What the largest step that ran took of them, in pages; nothing where none ran.
+    std::optional<std::int64_t> activations_measured = {};
+    std::int64_t kv_cache = 0;  // pages for one sequence of the longest length
+  } memory;                     // bytes
   StartTimes times;
   std::optional<DeviceFunctions> device_functions;  // GeneratedKernels::device_functions
   CacheUse cache;

@@ -190,9 +190,12 @@ std::string explain_text(const Explanation& explanation) {
     text += clones_text(record);
   }
   text += sizes_text(explanation.records, explanation.tuning);
-  text += fmt::format("\nmemory: weights {}, activations {}, KV pages for the longest sequence {}\n",
-                      mebibytes(explanation.memory.weights), mebibytes(explanation.memory.activations_planned),
-                      mebibytes(explanation.memory.kv_cache));
+  const auto& memory = explanation.memory;
+  text += fmt::format(
+      "\nmemory: weights {}, activations {} planned ({}), KV pages for the longest sequence {}\n",
+      mebibytes(memory.weights), mebibytes(memory.activations_planned),
+      memory.activations_measured ? mebibytes(*memory.activations_measured) + " measured" : "no step was measured",
+      mebibytes(memory.kv_cache));
   if (explanation.device_functions) text += device_functions_text(*explanation.device_functions);
   text += replay_text(explanation.replay);
   for (const GuardReport& report : explanation.guards) text += "guards: " + guard_report_text(report) + "\n";

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/resident_memory.h"
 #include "base/stopwatch.h"
 #include "runtime/cuda/stream_device.h"
 #include "runtime/step_by_step.h"
@@ -297,6 +298,11 @@ void Replay::observe_step(std::size_t step, const StepObserver& observe) {
   if (!observe) return;
   if (settings_.device != nullptr) settings_.device->synchronize();
   observe(step);
+}
+
+std::optional<std::int64_t> Replay::arena_bytes_taken() const {
+  if (settings_.device != nullptr || counts_.runs == 0) return std::nullopt;
+  return resident_bytes({bound_.arena->data(), static_cast<std::size_t>(bound_.arena->bytes())});
 }
 
 Tensor Replay::result(std::size_t index) const {

@@ -27,12 +27,56 @@ TEST(EffectiveOptions, DefaultsAreFilledInWithoutDifferences) {
   EXPECT_EQ(effective.options.cudagraph_capture_sizes, default_capture_sizes(256));
 }
 
-TEST(EffectiveOptions, LevelsChooseModeAndReplay) {
-  EXPECT_EQ(settle({{"O", "0"}}).options.mode, "none");
-  EXPECT_EQ(settle({{"O", "0"}}).options.cudagraph_mode, "NONE");
-  EXPECT_EQ(settle({{"O", "1"}}).options.cudagraph_mode, "PIECEWISE");
-  EXPECT_EQ(settle({{"O", "3"}}).options.cudagraph_mode, "FULL");
-  EXPECT_EQ(settle({{"O", "0"}, {"cc.mode", "3"}}).options.mode, "weft");
+TEST(EffectiveOptions, LevelsChooseModeReplayAndFusions) {
+  struct Row {
+    const char *mode, *replay;
+    bool fuses;
+  };
+  const Row rows[] = {
+      {"none", "NONE", false}, {"weft", "PIECEWISE", true}, {"weft", "FULL", true}, {"weft", "FULL", true}};
+  constexpr OptionalFlag Options::*kFusions[] = {&Options::fuse_norm_quant,   &Options::fuse_act_quant,
+                                                 &Options::fuse_attn_quant,   &Options::enable_qk_norm_rope_fusion,
+                                                 &Options::fuse_rope_kvcache, &Options::fuse_qk_norm_rope_kvcache};
+  for (int level = 0; level <= 3; ++level) {
+    const Options options = settle({{"O", std::to_string(level)}}).options;
+    EXPECT_EQ(options.mode, rows[level].mode) << level;
+    EXPECT_EQ(options.cudagraph_mode, rows[level].replay) << level;
+    for (const auto fusion : kFusions) EXPECT_EQ(options.*fusion, OptionalFlag(rows[level].fuses)) << level;
+    EXPECT_EQ(options.eliminate_noops, OptionalFlag(true)) << level;
+    EXPECT_EQ(options.enable_sp, OptionalFlag(false)) << level;
+  }
+}
+
+TEST(EffectiveOptions, LevelsFillOnlyWhatIsLeftOpen) {
+  const EffectiveOptions effective = settle({{"O", "0"},
+                                             {"cc.mode", "3"},
+                                             {"cc.cudagraph_mode", "FULL"},
+                                             {"cc.pass_config.fuse_act_quant", "true"},
+                                             {"cc.pass_config.enable_sp", "true"}});
+  EXPECT_EQ(effective.options.mode, "weft");
+  EXPECT_EQ(effective.options.cudagraph_mode, "FULL");
+  EXPECT_EQ(effective.options.fuse_act_quant, OptionalFlag(true));
+  EXPECT_EQ(effective.options.fuse_norm_quant, OptionalFlag(false));
+  EXPECT_EQ(effective.options.enable_sp, OptionalFlag(true));
+  EXPECT_TRUE(effective.differences.empty());
+  EXPECT_EQ(settle({{"O", "3"}, {"cc.mode", "0"}}).options.mode, "none");
+}
+
+TEST(EagerOption, NamesWhatHasOpsRunOneByOneBeforeAndAfterSettling) {
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  const std::pair<Settings, const char*> rows[] = {{{}, ""},
+                                                   {{{"O", "0"}}, "-O0"},
+                                                   {{{"cc.mode", "none"}}, "-cc.mode=none"},
+                                                   {{{"O", "0"}, {"cc.mode", "3"}}, ""},
+                                                   {{{"O", "0"}, {"cc.mode", "stock"}}, ""},
+                                                   {{{"enforce-eager", ""}, {"cc.mode", "3"}}, "--enforce-eager"},
+                                                   {{{"enforce-eager", ""}, {"O", "0"}}, "--enforce-eager"}};
+  for (const auto& [settings, wanted] : rows) {
+    Options options;
+    for (const auto& [name, value] : settings) set_option(options, name, value, "test");
+    EXPECT_EQ(eager_option(options), wanted);
+    EXPECT_EQ(eager_option(effective_options(options).options), wanted);
+  }
 }
 
 TEST(EffectiveOptions, EagerOverrulesTheModeAndSaysSo) {

@@ -302,6 +302,7 @@ TEST(ApplyEnvironment, EveryOptionHasAMirrorOfItsOwn) {
   EXPECT_EQ(asked.size(), count);
   EXPECT_TRUE(asked.contains("WEFT_ARG_CC_PASS_CONFIG_FUSE_NORM_QUANT"));
   EXPECT_TRUE(asked.contains("WEFT_ARG_KV_CACHE_DTYPE"));
+  EXPECT_TRUE(asked.contains("WEFT_ARG_CHECK_RETRACE"));
   EXPECT_EQ(options, Options());
 }
 
@@ -314,7 +315,8 @@ TEST(ApplyEnvironment, NamesTheVariableInErrors) {
 }
 
 TEST(CheckEnvironmentNames, RefusesMirrorsOfNothing) {
-  const std::vector<std::string> good{"WEFT_ARG_THREADS", "WEFT_ARG_CC", "WEFT_LOGS", "PATH"};
+  const std::vector<std::string> good{"WEFT_ARG_THREADS", "WEFT_ARG_CC", "WEFT_ARG_CC_DYNAMIC_SHAPES_CONFIG",
+                                      "WEFT_LOGS", "PATH"};
   check_environment_names(good);
   const std::vector<std::string> bad{"WEFT_ARG_THRAEDS"};
   EXPECT_EQ(message_of([&] { check_environment_names(bad); }),

@@ -58,6 +58,9 @@ TEST_F(BenchStartup, HasTheKeysOfVllm) {
       EXPECT_LE(percentiles["10"].get<double>(), percentiles["99"].get<double>());
       EXPECT_GT(times[0].get<double>(), 0);
     }
+    const auto& memory = report[kind + "_memory_bytes"];
+    EXPECT_GT(memory["resident"], memory["of_files"]);
+    EXPECT_GE(memory["peak"], memory["resident"]);
     // The phases, with what the process cannot see, are all of the time.
     const double startup = report["avg_" + kind + "_startup_time"].get<double>() * 1000;
     EXPECT_NEAR(sum(report[kind + "_phases_ms"]), startup, 1e-6);
@@ -118,6 +121,26 @@ TEST_F(BenchStartup, AWarmStartDoesNotOpenTheCompiler) {
     EXPECT_EQ(run.err.find("libweft_llvm.so") == std::string::npos, is_warm);
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// What compiling took is given back at ready: LLVM's freed memory, and the pages of its library.
+TEST_F(BenchStartup, GivesBackWhatCompilingTook) {
+  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  const auto memory = [&](const char* what) {
+    const ProgramRun run = start("bench startup " + model_ + " --once --require-codegen --forbid-lazy");
+    EXPECT_EQ(run.status, 0) << run.err;
+    return nlohmann::json::parse(run.out)["memory_bytes"][what];
+  };
+  constexpr std::int64_t kMegabyte = 1'000'000;
+  const ProgramRun compiled = start("bench startup " + model_ + " --once --require-codegen --forbid-lazy");
+  ASSERT_EQ(compiled.status, 0) << compiled.err;
+  const nlohmann::json cold = nlohmann::json::parse(compiled.out)["memory_bytes"];
+  EXPECT_GT(cold["peak"].get<std::int64_t>(), memory("peak").get<std::int64_t>() + 32 * kMegabyte)
+      << "there is something to give back";
+  EXPECT_LT(cold["resident"].get<std::int64_t>(), memory("resident").get<std::int64_t>() + 16 * kMegabyte);
+  EXPECT_LT(cold["of_files"].get<std::int64_t>(), memory("of_files").get<std::int64_t>() + 8 * kMegabyte);
+}
+#endif
 
 TEST_F(BenchStartup, RefusesWhatItCannotMeasure) {
   const auto refused = [&](const std::string& words, const std::string& part) {

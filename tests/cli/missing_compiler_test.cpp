@@ -99,6 +99,31 @@ TEST_F(MissingCompiler, SaysThatTheLibraryIsOfAnotherBuild) {
   EXPECT_NE(explained.out.find("\"hit\": false"), std::string::npos);
 }
 
+// Where the loader looks a library may be of another build. A warm start asks for no more than its first pages: the
+// rest need not be there.
+TEST_F(MissingCompiler, KnowsTheLibraryOfThisBuildByItsFirstPages) {
+  if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
+  const std::string elsewhere = folder_ / "elsewhere", library = elsewhere + "/libweft_llvm.so";
+  fs::create_directory(elsewhere);
+  const auto start = [&] {
+    return std::system(("LD_LIBRARY_PATH=" + elsewhere + " WEFT_CACHE_ROOT=" + folder_ / "cache" +
+                        " env -u WEFT_DISABLE_COMPILE_CACHE " + program_ + " complete " + model_ +
+                        " -p abc -n 4 --require-codegen >/dev/null 2>" + folder_ / "err")
+                           .c_str());
+  };
+  std::string bytes = read_file(row_compiler_path(), std::size_t{1} << 30);
+  std::ofstream(library, std::ios::binary) << bytes;
+  ASSERT_EQ(WEXITSTATUS(start()), 0) << read_file(folder_ / "err", 1 << 20);
+  std::ofstream(library, std::ios::binary) << bytes.substr(0, 8192);
+  EXPECT_EQ(WEXITSTATUS(start()), 0) << read_file(folder_ / "err", 1 << 20);
+  const std::size_t at = bytes.find(kLlvmInterface);
+  ASSERT_LT(at, 8192u);
+  bytes[at] = bytes[at] == '0' ? '1' : '0';
+  std::ofstream(library, std::ios::binary) << bytes;
+  EXPECT_EQ(WEXITSTATUS(start()), 2);
+  EXPECT_NE(read_file(folder_ / "err", 1 << 20).find("is not installed"), std::string::npos);
+}
+
 TEST_F(MissingCompiler, SaysThatTheLibraryIsSomethingElse) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   Dl_info mathematics;

@@ -4,25 +4,10 @@
 
 #include "compiler/interpret.h"
 #include "compiler/pipeline.h"
-#include "ir/trace.h"
 #include "runtime/replay.h"
+#include "tests/compiled_graph.h"
 
 namespace weft {
-namespace {
-
-// A graph of one call.
-std::shared_ptr<Graph> graph_of(const Op& op, const SampleCall& call, const Context& context) {
-  auto graph = std::make_shared<Graph>("g", Stage::traced);
-  Trace trace(context.ops, *graph);
-  Values operands;
-  for (std::size_t i = 0; i < call.operands.size(); ++i)
-    operands.push_back(call.operands[i].defined() ? trace.input("x" + std::to_string(i), call.operands[i].meta)
-                                                  : Value());
-  trace.finish(weft::call(op.name.c_str(), operands, call.attributes.entries()));
-  return graph;
-}
-
-}  // namespace
 
 std::shared_ptr<Context> native_context(const std::string& features, int threads) {
   auto context = test_context(features, threads);
@@ -34,7 +19,7 @@ std::shared_ptr<Context> native_context(const std::string& features, int threads
 NativeOutcome run_native_op(const Op& op, const SampleCall& call, const Context& context) {
   Interpreter interpreter(context);
   const Values wanted = interpreter.evaluate(op, values_of(interpreter, call.operands), call.attributes, false);
-  auto graph = graph_of(op, call, context);
+  const auto graph = graph_of_call(op, call.operands, call.attributes, context.ops);
   PassRunnerOptions options;
   options.fuse = false;
   const Compiled compiled = compile(*graph, context, {1, 8}, options);

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/compile_rows.h"
+#include "codegen/emit_short_ways.h"
 #include "codegen/row_math.h"
 #include "codegen/simplify_rows.h"
 #include "runtime/loaded_code.h"
@@ -33,12 +34,13 @@ enum class Change : std::uint8_t {
   dequantized,
   dequantized_over,
   read_later,
+  shared_weights,
 };
 constexpr Change kChanges[] = {Change::stored_value,   Change::stored_operand, Change::summed_operand,
                                Change::stored_maximum, Change::other_use,      Change::raised_maximum,
                                Change::small_least,    Change::two_maxima};
 constexpr Change kReadings[] = {Change::dequantized, Change::dequantized_over, Change::read_later};
-enum class Made : std::uint8_t { of_rows, by_silu, as_read };
+enum class Made : std::uint8_t { of_rows, of_sums, by_silu, as_read };
 
 struct Case {
   Made made = Made::of_rows;
@@ -47,17 +49,20 @@ struct Case {
   Change change = Change::none;
 };
 
-// bf16(bf16(x * s) * w), bf16(silu(x) * w), or x, and its codes; s is a number of the row.
+// bf16(bf16(x * s) * w), bf16(bf16(x + s) * w), bf16(silu(x) * w), or x, and its codes; s is a number of the row.
 class Coded {
  public:
   explicit Coded(const Case& wanted) {
     program.columns = 128;
     program.group = wanted.group;
     if (wanted.change == Change::dequantized) stride_ = 2 * program.columns;
-    const int x = load(DType::bf16, RowDomain::element), w = load(DType::bf16, RowDomain::element);
+    const int x = load(DType::bf16, RowDomain::element);
+    if (wanted.change == Change::shared_weights) stride_ = 0;
+    const int w = load(DType::bf16, RowDomain::element);
     stride_ = program.columns;
     const int s = load(DType::f32, RowDomain::row);
     int v = x;
+    if (wanted.made == Made::of_sums) v = bf16(binary(RowOp::mul, bf16(binary(RowOp::add, x, s)), w));
     if (wanted.made == Made::of_rows) v = bf16(binary(RowOp::mul, bf16(binary(RowOp::mul, x, s)), w));
     if (wanted.made == Made::by_silu) v = bf16(binary(RowOp::mul, bf16(silu(x)), w));
     const int scale = store_codes(v, wanted);
@@ -158,6 +163,27 @@ TEST(ShortWays, AreNotWhereSomethingElseTellsTinyNumbersApart) {
   }
 }
 
+// Signs that no loads tell are put where the codes will be, which others must not read.
+TEST(ShortWays, HaveMagnitudesWhereOnlyCodesOfFp8Are) {
+  const auto ways = [](const Case& wanted) { return *find_short_ways(Coded(wanted).program); };
+  EXPECT_TRUE(ways({}).keeps_magnitudes);
+  EXPECT_LT(ways({}).signs_at, 0);
+  EXPECT_TRUE(ways({.made = Made::of_sums}).keeps_magnitudes);
+  EXPECT_GE(ways({.made = Made::of_sums}).signs_at, 0);
+  EXPECT_FALSE(ways({.made = Made::of_sums, .codes = DType::i8}).keeps_magnitudes);
+  for (const Change change : kReadings) {
+    EXPECT_FALSE(ways({.change = change}).keeps_magnitudes) << static_cast<int>(change);
+    EXPECT_FALSE(ways({.made = Made::of_sums, .change = change}).keeps_magnitudes) << static_cast<int>(change);
+  }
+}
+
+TEST(ShortWays, WatchOnceWhatAllRowsRead) {
+  for (const Change change : {Change::none, Change::shared_weights}) {
+    const Coded coded({.change = change});
+    EXPECT_EQ(is_watched_once(*find_short_ways(coded.program), coded.program), change == Change::shared_weights);
+  }
+}
+
 TEST(ShortWays, KeepTheSignsOf0WhereCodesAreRead) {
   for (const Change change : {Change::none, Change::dequantized, Change::dequantized_over, Change::read_later}) {
     const auto ways = find_short_ways(Coded({.change = change}).program);
@@ -229,10 +255,10 @@ class Inputs {
     auto* x = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
     auto* w = reinterpret_cast<std::uint16_t*>(buffers.memory(1).data());
     auto* s = reinterpret_cast<float*>(buffers.memory(2).data());
-    const std::int64_t stride = program.buffers[0].row_stride;
-    for (std::int64_t row = 0; row < rows; ++row, x += stride, w += stride) {
-      fill_row(x, program.columns);
-      fill_row(w, program.columns);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      fill_row(x + row * program.buffers[0].row_stride, program.columns);
+      if (row == 0 || program.buffers[1].row_stride > 0)
+        fill_row(w + row * program.buffers[1].row_stride, program.columns);
       s[row] = bf16_to_f32(any(100 + below(60), 1)) * (1 + static_cast<float>(below(0x800000)) * 0x1p-23f);
     }
   }
@@ -297,9 +323,12 @@ TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
       Inputs(seed).fill(buffers, program, kRows);
     });
   };
-  for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
+  for (const Made made : {Made::of_rows, Made::of_sums, Made::by_silu, Made::as_read})
     for (const DType codes : {DType::i8, DType::f8e4m3})
       for (const std::int64_t group : {32, 128}) compare({.made = made, .codes = codes, .group = group});
+  for (const Made made : {Made::of_rows, Made::of_sums})
+    for (const DType codes : {DType::i8, DType::f8e4m3})
+      for (int i = 0; i < 3; ++i) compare({.made = made, .codes = codes, .change = Change::shared_weights});
   for (const Change change : kChanges) compare(changed(change));
   for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
     for (const DType codes : {DType::i8, DType::f8e4m3})

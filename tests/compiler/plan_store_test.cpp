@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "base/byte_stream.h"
+#include "builtin/context.h"
 #include "codegen/compile_rows.h"
 #include "runtime/replay.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/option_values.h"
 #include "tests/small_layer.h"
 #include "tests/thrown_message.h"
 
@@ -112,6 +114,37 @@ TEST_F(PlanStore, EveryOptionThatChangesCodeIsInTheKeyAndNoOther) {
     }
   }
   EXPECT_GT(code, 20);
+}
+
+// What an option that is said to change no code makes of the Plans, functions and all; compiled anew, without a cache.
+TEST_F(PlanStore, OptionsThatAreNotInTheKeyChangeNoByteOfThePlans) {
+  const auto bytes_with = [&](std::string_view name, const std::string& value) -> std::vector<std::byte> {
+    Options options;
+    options.threads = 2;
+    if (!name.empty()) set_option(options, name, value, "test");
+    const auto context = make_context(options);
+    const auto traced = small_layer(*context);
+    const CompiledRanges compiled = compile_ranges(*traced, *context, ranges(), pass_runner_options(context->options));
+    std::vector<const Plan*> plans;
+    for (const auto& plan : compiled.plans) plans.push_back(plan.get());
+    if (plans.empty()) return {};  // compile-to stopped before
+    return store_plans(*traced, *context, ranges(), plans).bytes;
+  };
+  const std::vector<std::byte> wanted = bytes_with("", "");
+  ASSERT_GT(wanted.size(), 1000u);
+  EXPECT_NE(bytes_with("ir-op-priority.linear", "reference"), wanted) << "an option that does change code";
+  int tried = 0;
+  for (const OptionRow& row : option_table()) {
+    if (row.effect == OptionEffect::code || row.name == "threads") continue;  // their number is the device's: below
+    for (const std::string& value : other_values(row, folder_.path())) {
+      testing::internal::CaptureStderr();
+      const std::vector<std::byte> came = bytes_with(row.name, value);
+      testing::internal::GetCapturedStderr();
+      EXPECT_TRUE(came == wanted || (came.empty() && row.name == "compile-to")) << row.name << "=" << value;
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 20);
 }
 
 TEST_F(PlanStore, WhatElseTheCompilerReadsIsInTheKey) {
@@ -266,6 +299,15 @@ TEST_F(PlanStore, SaysWhatTheNearestEntryDiffersIn) {
   const CacheUse use = cache_use(*second, key_of(*second), false);
   ASSERT_TRUE(use.first_difference);
   EXPECT_EQ(use.first_difference->factor, "device");
+  const auto third = open([](Context& context) {
+    context.options.block_size = 32;
+    context.options.max_num_seqs = 7;
+  });
+  const auto option = cache_use(*third, key_of(*third), false).first_difference;
+  ASSERT_TRUE(option);
+  EXPECT_EQ(option->factor, "--block-size") << "the first of two";
+  EXPECT_EQ(option->wanted, "32");
+  EXPECT_EQ(option->found, "16");
   EXPECT_FALSE(cache_use(*second, std::nullopt, false).enabled);
 }
 

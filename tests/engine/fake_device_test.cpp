@@ -82,6 +82,16 @@ TEST_F(FakeDeviceModel, GivesTheSameLogitsCapturedAndNotAndPadded) {
   }
 }
 
+// What a GPU launches: the forms with the device's own mathematics, where there are two.
+TEST_F(FakeDeviceModel, GivesTheHostsTokensWithTheDevicesOwnMathematics) {
+  const Settings settings{{"dtype", "f32"}};
+  Settings own = settings;
+  for (const char* op : {"rms_norm", "fused_add_rms_norm", "silu_and_mul"})
+    own.emplace_back(fmt::format("ir-op-priority.{}", op), "cuda");
+  EXPECT_EQ(generated(*engine(own)), generated(*engine_on_host(settings)));
+  EXPECT_NE(all_logits(*engine(own), some_ids(6)), all_logits(*engine(settings), some_ids(6)));
+}
+
 // Kernels of the host that stand in take weights packed, of numbers of the model's dtype as a GPU has them.
 TEST_F(FakeDeviceModel, KernelsOfTheHostPackWhatTheWeightsWereExpandedTo) {
   const auto wanted = generated(*engine_on_host({}));

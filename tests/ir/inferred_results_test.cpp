@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/parse.h"
+#include "ir/trace.h"
 
 namespace weft::inferred_results_test {
 
@@ -28,6 +29,18 @@ TEST(InferredResults, TellCallsApartByOperandsAndByAttributes) {
       ASSERT_EQ(results.size(), 1u);
       EXPECT_EQ(results[0], node->result()->meta) << node->result()->name;
     }
+}
+
+TEST(InferredResults, AreThoseOfATraceWhoseCallsRepeat) {
+  Graph graph("g", Stage::traced);
+  Trace trace(ops(), graph);
+  Value x = trace.input("x", Meta::tensor(DType::f32, {Dim::symbol("s0"), 8}));
+  for (const int width : {8, 8, 6, 6, 4}) {
+    x = call("slice", {x}, {{"dim", -1}, {"start", 0}, {"end", width}})[0];
+    EXPECT_EQ(x.meta().shape.back(), Dim(width));
+  }
+  EXPECT_THROW(call("slice", {x}, {{"dim", -1}, {"start", 0}, {"end", 8}}), UserError) << "though x had 8 before";
+  EXPECT_EQ(graph.nodes().size(), 5u);
 }
 
 TEST(InferredResults, RememberNoRefusal) {

@@ -5,7 +5,11 @@
 //   # counts: NAME N, ...         the pass reports these counts; `after` may be left out then
 //   # options: NAME=VALUE, ...    as on the command line, without dashes
 //   # range: LO HI                the rows it is compiled for, 1 to 8 otherwise
+//
+// `before` is also compiled by the whole pipeline and run.
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -20,7 +24,9 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
-#include "tests/test_context.h"
+#include "tests/compiled_graph.h"
+#include "tests/small_layer.h"
+#include "tests/thrown_message.h"
 
 namespace weft::cases_test {
 
@@ -49,6 +55,15 @@ void apply_options(Options& options, const std::string& words) {
   }
 }
 
+// Whether the kernels that the text names write over arguments as it says, so that they can run it.
+bool is_as_kernels_are(const Graph& graph, const Context& context) {
+  return std::all_of(graph.nodes().begin(), graph.nodes().end(), [&](const auto& node) {
+    if (node->provider.empty() || node->op->is_view) return true;
+    const Kernel* kernel = context.kernels.find(node->name, node->provider == "native" ? "reference" : node->provider);
+    return kernel == nullptr ? node->provider == "native" && !node->op->is_primitive() : kernel->writes == node->writes;
+  });
+}
+
 class PassCase : public testing::TestWithParam<std::string> {
  protected:
   PassCase() : context_(test_context()), passes_(pass_context(*context_, {1, 8})) {}
@@ -60,20 +75,26 @@ class PassCase : public testing::TestWithParam<std::string> {
     throw std::runtime_error("there is no pass named " + pass);
   }
 
+  // The graphs of the file, its options and range applied.
+  std::vector<std::shared_ptr<Graph>> read(const std::string& text) {
+    const auto graphs = parse_graphs(text, context_->ops, GetParam());
+    apply_options(context_->options, note(text, "options"));
+    if (const std::string range = note(text, "range"); !range.empty())
+      std::istringstream(range) >> passes_.range.lo >> passes_.range.hi;
+    return graphs;
+  }
+
   std::shared_ptr<Context> context_;
   PassContext passes_;
 };
 
 TEST_P(PassCase, ComesOutAsWritten) {
   const std::string text = read_file(kFolder + "/" + GetParam() + ".graph", 1 << 20);
-  const auto graphs = parse_graphs(text, context_->ops, GetParam());
+  const auto graphs = read(text);
   ASSERT_GE(graphs.size(), 1u);
   Graph& graph = *graphs[0];
   ASSERT_EQ(graph.name, "before");
   verify_text(graph, context_->ops, GetParam());
-  apply_options(context_->options, note(text, "options"));
-  if (const std::string range = note(text, "range"); !range.empty())
-    std::istringstream(range) >> passes_.range.lo >> passes_.range.hi;
 
   if (const std::string error = note(text, "error"); !error.empty()) {
     try {
@@ -105,6 +126,20 @@ TEST_P(PassCase, ComesOutAsWritten) {
   }
 }
 
+TEST_P(PassCase, ComputesItsMeaningWhenItIsCompiled) {
+  const std::string text = read_file(kFolder + "/" + GetParam() + ".graph", 1 << 20);
+  const auto graph = read(text).at(0);
+  const TokenRange range = passes_.range;
+  const auto rows = static_cast<int>(std::clamp<std::int64_t>(3, range.lo, range.hi));
+  const std::vector<Tensor> inputs = layer_inputs(*graph, rows).tensors;
+  if (const std::string error = note(text, "error"); !error.empty()) {
+    const std::string message = message_of([&] { run_compiled(*graph, *context_, range, inputs); });
+    EXPECT_NE(message.find(error), std::string::npos) << message;
+  } else if (is_as_kernels_are(*graph, *context_)) {
+    EXPECT_EQ(compiled_difference(*graph, *context_, range, inputs), "") << display(*graph);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, PassCase, testing::ValuesIn(case_names()), [](const auto& name) {
   std::string text = name.param;
   for (char& c : text)
@@ -116,6 +151,18 @@ TEST(PassCases, CoverEveryPass) {
   std::set<std::string> covered;
   for (const std::string& name : case_names()) covered.insert(name.substr(0, name.find('/')));
   for (const PassRow& row : pipeline_passes()) EXPECT_EQ(covered.count(row.name), 1u) << row.name;
+}
+
+TEST(PassCases, AreCompiledForEveryPass) {
+  const auto context = test_context();
+  std::map<std::string, int> compiled;  // by pass
+  int others = 0;
+  for (const std::string& name : case_names()) {
+    const auto graphs = parse_graphs(read_file(kFolder + "/" + name + ".graph", 1 << 20), context->ops, name);
+    (is_as_kernels_are(*graphs.at(0), *context) ? compiled[name.substr(0, name.find('/'))] : others) += 1;
+  }
+  for (const PassRow& row : pipeline_passes()) EXPECT_GT(compiled[row.name], 0) << row.name;
+  std::printf("count: %d cases name kernels that write elsewhere, and are not compiled\n", others);
 }
 
 }  // namespace weft::cases_test

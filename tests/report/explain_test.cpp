@@ -42,6 +42,15 @@ TEST_F(ExplainTest, HasEveryKeyOfTheInterface) {
   EXPECT_EQ(json_["timing_ms"]["total"], 3.5);
 }
 
+TEST_F(ExplainTest, SaysOfMemoryWhatWasMeasuredAndWhatWasNot) {
+  explanation_.memory = {.weights = 3 << 20, .activations_planned = 2 << 20, .kv_cache = 1 << 20};
+  EXPECT_TRUE(explain_json(explanation_)["memory"]["activations_measured"].is_null());
+  EXPECT_NE(explain_text(explanation_).find("activations 2.0 MiB planned (no step was measured)"), std::string::npos);
+  explanation_.memory.activations_measured = 3 << 19;
+  EXPECT_EQ(explain_json(explanation_)["memory"]["activations_measured"], 3 << 19);
+  EXPECT_NE(explain_text(explanation_).find("activations 2.0 MiB planned (1.5 MiB measured)"), std::string::npos);
+}
+
 TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
   explanation_.replay = {.mode = ReplayMode::full_decode_only, .sizes = {1, 8}, .capture_milliseconds = 0.25};
   explanation_.replay.captures.push_back(

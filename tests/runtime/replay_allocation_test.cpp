@@ -1,50 +1,12 @@
 // A thousand replays allocate nothing: every operator new of this program counts, but under sanitizers, which have
 // their own.
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include <gtest/gtest.h>
 
 #include "compiler/pipeline.h"
 #include "runtime/replay.h"
+#include "tests/counted_allocations.h"
 #include "tests/small_layer.h"
-
-namespace weft::replay_allocation_test {
-
-std::atomic<std::int64_t> allocations{0};
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCounts = false;
-
-}  // namespace weft::replay_allocation_test
-#else
-constexpr bool kCounts = true;
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
-  void* memory = alignment <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes)
-                                                        : std::aligned_alloc(alignment, whole);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace weft::replay_allocation_test
-
-// The array and sized forms of the library call these.
-void* operator new(std::size_t bytes) {
-  return weft::replay_allocation_test::allocate(bytes, alignof(std::max_align_t));
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return weft::replay_allocation_test::allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-#endif
 
 namespace weft::replay_allocation_test {
 
@@ -68,18 +30,18 @@ TEST(ReplayAllocation, ReplaysWithOtherTokenCountsAllocateAndLookUpNothing) {
     replay.run();
   };
   run(inputs.back());
-  const std::int64_t resolved = replay.counts().resolved, before = allocations;
+  const std::int64_t resolved = replay.counts().resolved, before = counted_allocations;
   for (int i = 0; i < kRuns; ++i) run(inputs[static_cast<std::size_t>(i)]);
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(counted_allocations - before, 0);
   EXPECT_EQ(replay.counts().look_ups, 0);
   EXPECT_EQ(replay.counts().allocations, 0);
   EXPECT_EQ(replay.counts().runs, kRuns + 1);
   EXPECT_GE(replay.counts().resolved - resolved, kRuns - 1);
 
   // The same counters see what is not captured.
-  const std::int64_t replayed = allocations;
+  const std::int64_t replayed = counted_allocations;
   replay.run(ReplayMode::none);
-  EXPECT_EQ(allocations - replayed > 0, kCounts);
+  EXPECT_EQ(counted_allocations - replayed > 0, kCountsAllocations);
   EXPECT_GT(replay.counts().look_ups, 0);
   EXPECT_GT(replay.counts().allocations, 0);
 }

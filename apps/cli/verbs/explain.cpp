@@ -9,7 +9,7 @@
 #include "base/version.h"
 #include "builtin/models.h"
 #include "compiler/pattern_findings.h"
-#include "engine/model_runner.h"
+#include "engine/largest_step.h"
 #include "passes/pattern_pass.h"
 
 namespace weft {
@@ -18,6 +18,7 @@ namespace {
 struct ExplainArguments {
   ModelArgument model;
   std::string why_not;  // PATTERN or PATTERN@NODE
+  bool measure = false;
   bool json = false;
 };
 
@@ -64,6 +65,11 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
     runner.allocate_pages(1);
     runner.set_ready();
   }
+  if (arguments.measure) {
+    USER_CHECK(context->stream_device == nullptr, "[--measure] the memory of {} is not measured",
+               device_text(context->device.id));
+    run_largest_step(runner);
+  }
   explanation.options = context->options;
   explanation.device_functions = context->generated->device_functions();
   explanation.cache = runner.cache_use();
@@ -72,7 +78,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   const MemoryUse memory = runner.memory_use();
   explanation.memory = {.weights = memory.weights,
                         .activations_planned = memory.activations_planned,
-                        .activations_measured = memory.activations_allocated,
+                        .activations_measured = memory.activations_measured,
                         .kv_cache = memory.kv_of_longest_sequence};
   watch.lap("report");
   const bool was_compiled = !explanation.cache.hit && context->stored_plans == nullptr;
@@ -94,6 +100,8 @@ VERB(explain) {
                flags.option("--why-not", arguments->why_not,
                             "Instead: where this pattern or fusion matches, and where it almost does; PATTERN@NODE "
                             "for one node.");
+               flags.flag("--measure", arguments->measure,
+                          "Run one step of the most tokens that a step takes, for the memory that it needs.");
                flags.flag("--json", arguments->json, "Print JSON.");
                return [arguments, &call] { return explain(*arguments, call); };
              }});

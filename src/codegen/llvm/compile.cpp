@@ -1,7 +1,10 @@
 // libweft_llvm.so: row programs to an object file.
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include <fmt/core.h>
 #include <llvm-c/Analysis.h>
@@ -143,9 +146,36 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
 }  // namespace
 }  // namespace weft
 
+namespace weft {
+namespace {
+
+constexpr std::size_t kInterfaceBytes = std::string_view(kLlvmInterface).size() + 1;  // with the zero of C
+
+struct InterfaceNote {
+  std::uint32_t owner_bytes = 0;
+  std::uint32_t content_bytes = kInterfaceBytes;
+  std::uint32_t type = kLlvmNoteType;
+  char owner[8] = {};
+  char content[(kInterfaceBytes + 3) / 4 * 4] = {};
+};
+
+constexpr InterfaceNote interface_note() {
+  InterfaceNote note;
+  const std::string_view owner(kLlvmNoteOwner);
+  note.owner_bytes = static_cast<std::uint32_t>(owner.size() + 1);
+  std::copy(owner.begin(), owner.end(), note.owner);
+  std::copy_n(kLlvmInterface, kInterfaceBytes, note.content);
+  return note;
+}
+
+__attribute__((section(".note.weft"), used, aligned(4))) constexpr InterfaceNote kInterfaceNote = interface_note();
+
+}  // namespace
+}  // namespace weft
+
 #define WEFT_EXPORTED extern "C" __attribute__((visibility("default")))
 
-WEFT_EXPORTED const char* weft_llvm_interface() { return weft::kLlvmInterface; }
+WEFT_EXPORTED const char* weft_llvm_interface() { return weft::kInterfaceNote.content; }
 WEFT_EXPORTED const char* weft_llvm_version() { return LLVM_VERSION_STRING; }
 
 WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vector<std::byte>& object,

@@ -1,0 +1,115 @@
+// However many layers a model has, and whatever they are called, equal ones are compiled once.
+
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "builtin/context.h"
+#include "builtin/models.h"
+#include "compiler/pieces.h"
+#include "engine/model_runner.h"
+#include "engine/open_checkpoint.h"
+#include "ir/parse.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/test_context.h"
+
+namespace weft::layer_count_test {
+
+// What was compiled, for all graphs and ranges together.
+struct Compiled {
+  std::size_t pieces = 0, functions = 0, steps = 0;
+  bool operator==(const Compiled&) const = default;
+};
+
+// Of a model that has only a config: no weight is read, nor does it matter what is in one.
+Compiled compiled_model(const TemporaryFolder& folder, const std::string& architecture, int layers) {
+  const ModelRegistry models = make_model_registry();
+  nlohmann::json config = nlohmann::json::parse(models.find(architecture, "test").sample_config);
+  config["num_hidden_layers"] = layers;
+  config["model_type"] = architecture;
+  const std::string path = folder / fmt::format("{}-{}", architecture, layers);
+  std::filesystem::create_directory(path);
+  std::ofstream(path + "/config.json") << config;
+  Options options;
+  options.load_format = "dummy";
+  options.threads = 2;
+  const auto context = make_context(options);
+  ModelRunner runner(context, open_checkpoint(path, options, models), models);
+  Compiled compiled{.functions = context->generated->size(), .steps = runner.forward_plan()->steps.size()};
+  for (const CompileRecord& record : runner.records()) compiled.pieces += record.split->pieces.size();
+  return compiled;
+}
+
+TEST(LayerCount, EightyLayersCompileWhatFourDo) {
+  const TemporaryFolder folder;
+  const bool generates = generates_code(*test_context());
+  for (const std::string& architecture : make_model_registry().architectures()) {
+    Compiled few = compiled_model(folder, architecture, 4), many = compiled_model(folder, architecture, 80);
+    EXPECT_GE(many.steps, few.steps + 76 * 5) << architecture << " has too few layers";
+    EXPECT_EQ(many.pieces, few.pieces) << architecture;
+    EXPECT_EQ(many.functions, few.functions) << architecture;
+    EXPECT_EQ(many.functions > 0, generates) << architecture;
+  }
+}
+
+// A graph of layers around attention, where NAME in what stands for a layer becomes the layer's name.
+std::string layers_text(int layers, const std::string& value, const std::string& origin) {
+  const auto named = [](std::string text, int layer) {
+    for (std::size_t at = 0; (at = text.find("NAME", at)) != std::string::npos;)
+      text.replace(at, 4, fmt::format("layer_{}", layer));
+    return text;
+  };
+  std::string inputs = "%x: f32[s0, 32], %batch: batch", lines;
+  std::string rows = "%x";
+  for (int layer = 0; layer < layers; ++layer) {
+    const std::string of = named(value, layer), note = named(origin, layer);
+    inputs += fmt::format(", %kv{0}: kv[f32, block=4, heads=2, head_dim=16], param %weight{1}: f32[32]", layer, of);
+    lines +=
+        fmt::format("  %h{0}, %sum{0} = fused_add_rms_norm({1}, {1}, %weight{0}, epsilon=1e-05){2}\n", of, rows, note);
+    lines += fmt::format("  %query{0} = reshape(%h{0}, shape=[s0, 2, 16]){1}\n", of, note);
+    lines += fmt::format("  %a{0} = attention(%query{0}, %kv{1}, %batch, scale=0.25){2}\n", of, layer, note);
+    lines += fmt::format("  %flat{0} = reshape(%a{0}, shape=[s0, 32]){1}\n  %rows{0} = add(%flat{0}, %sum{0}){1}\n", of,
+                         note);
+    rows = "%rows" + of;
+  }
+  return fmt::format("graph g({}) stage=traced where s0 in [1, 8] {{\n{}  return {}\n}}\n", inputs, lines, rows);
+}
+
+Compiled compiled_text(const std::string& text) {
+  const auto context = test_context();
+  auto graph = parse_graph(text, context->ops);
+  const weft::Compiled made = compile(*graph, *context, {1, 8}, {});
+  return {.pieces = made.record.split->pieces.size(),
+          .functions = context->generated->size(),
+          .steps = made.plan->steps.size()};
+}
+
+// Values, weights and origins say the layer's name within every node of a piece.
+TEST(LayerCount, NamesWithinNodesMakeNoPieceAnother) {
+  const Compiled plain = compiled_text(layers_text(12, "NAME", ""));
+  EXPECT_EQ(plain.pieces, 4u);  // the first, attention, what stands between, the last
+  EXPECT_EQ(plain.pieces, compiled_text(layers_text(3, "NAME", "")).pieces);
+  EXPECT_EQ(compiled_text(layers_text(12, "model.NAME.self_attn", "")), plain);
+  EXPECT_EQ(compiled_text(layers_text(12, "NAME", "  #@ layer=NAME part=NAME.mlp")), plain);
+}
+
+// Each op's words, which count as what it computes, are from a list; none is free to hold a layer's name, but that of a
+// group of ranks.
+TEST(LayerCount, NoOpTakesANameButOfAGroup) {
+  const auto context = test_context();
+  for (const auto& [name, op] : context->ops.all())
+    for (const Parameter& parameter : op.schema.parameters) {
+      if (parameter.type != ParameterType::string || parameter.name == "group_name") continue;
+      const SampleCall call = make_sample_call(op, op.samples.front(), DType::f32);
+      Attributes changed = call.attributes;
+      changed.set(parameter.name, EnumWord{"layer_3"});
+      EXPECT_THROW(infer_results(op, context->ops, metas_of(call.operands), changed), UserError)
+          << name << " takes any " << parameter.name;
+    }
+}
+
+}  // namespace weft::layer_count_test

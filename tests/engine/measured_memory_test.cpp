@@ -1,0 +1,66 @@
+// What steps take of the arenas, beside what was planned for them.
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "builtin/context.h"
+#include "builtin/models.h"
+#include "engine/largest_step.h"
+#include "engine/open_checkpoint.h"
+#include "tests/engine/tiny_model.h"
+
+namespace weft::measured_memory_test {
+
+// A model that has only a config, since what is computed does not matter.
+std::unique_ptr<Engine> engine_of_rows(const TemporaryFolder& folder, std::int64_t rows) {
+  const ModelRegistry models = make_model_registry();
+  nlohmann::json config = nlohmann::json::parse(models.find("llama", "test").sample_config);
+  config["max_position_embeddings"] = rows;
+  const std::string path = folder / "model";
+  std::filesystem::create_directory(path);
+  std::ofstream(path + "/config.json") << config;
+  Options options;
+  options.load_format = "dummy";
+  options.max_num_batched_tokens = rows;
+  options.threads = 2;
+  return std::make_unique<Engine>(make_context(options), open_checkpoint(path, options, models), models);
+}
+
+TEST(MeasuredMemory, GrowsWithTheLargestStepUpToThePlan) {
+  const TemporaryFolder folder;
+  const auto engine = engine_of_rows(folder, 1024);
+  ModelRunner& runner = engine->runner();
+  // Large enough for pages of its own, and not for huge ones.
+  ASSERT_GT(runner.forward_plan()->arena_bytes, 1 << 20);
+  ASSERT_LT(runner.forward_plan()->arena_bytes, 4 << 20);
+  EXPECT_EQ(runner.memory_use().activations_measured, std::nullopt) << "no step has run";
+  const auto measured_after = [&](int tokens) {
+    engine->score(std::vector<int>(static_cast<std::size_t>(tokens)), {}, {});
+    return runner.memory_use().activations_measured.value_or(-1);
+  };
+  const std::int64_t of_one = measured_after(1), of_some = measured_after(300);
+  EXPECT_GT(of_one, 0);
+  EXPECT_LT(of_one, runner.forward_plan()->arena_bytes / 2);
+  EXPECT_GT(of_some, of_one);
+  EXPECT_LT(of_some, runner.forward_plan()->arena_bytes);
+  EXPECT_EQ(measured_after(1), of_some) << "it is that of the largest step";
+  run_largest_step(runner);
+  const std::int64_t largest = runner.memory_use().activations_measured.value_or(-1);
+  const std::int64_t planned = runner.memory_use().activations_planned;
+  EXPECT_GT(largest, of_some);
+  EXPECT_GT(largest, planned * 8 / 10);
+  EXPECT_LE(largest, planned + 4 * 4096) << "whole pages, at both ends of two arenas";
+}
+
+TEST(MeasuredMemory, IsNotKnownWhereNothingIsPlanned) {
+  const TemporaryFolder folder;
+  const auto engine = tiny_engine(write_tiny_model(folder), {{"enforce-eager", "true"}});
+  engine->generate(some_ids(5), {.max_tokens = 1});
+  EXPECT_EQ(engine->runner().memory_use().activations_measured, std::nullopt);
+  EXPECT_NO_THROW(run_largest_step(engine->runner()));
+}
+
+}  // namespace weft::measured_memory_test

@@ -1,0 +1,63 @@
+// A model whose ops are computed as their meanings, each alone and all of them: the bits of the same model run op by
+// op, and of the default kernels where these sum in the order of the meaning.
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/tiny_model.h"
+
+namespace weft::native_model_test {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+using Logits = std::vector<std::vector<float>>;
+
+class NativeModel : public ::testing::Test {
+ protected:
+  Logits logits(Settings settings, bool is_eager = false) const {
+    if (is_eager) settings.emplace_back("enforce-eager", "true");
+    return all_logits(*tiny_engine(path_, settings), some_ids(5));
+  }
+  // What the model's code calls, and what stands in its graphs when they are lowered.
+  std::set<std::string> ops() const {
+    const auto engine = tiny_engine(path_);
+    std::set<std::string> names;
+    for (const Graph* traced : {engine->runner().traced_forward().get(), engine->runner().traced_head().get()})
+      for (const auto& node : traced->nodes())
+        if (!node->op->is_view) names.insert(node->name);
+    for (const CompileRecord& record : engine->runner().records())
+      for (const auto& [name, nodes] : selected_impls(record)) names.insert(name);
+    return names;
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = write_tiny_model(folder_);
+};
+
+TEST_F(NativeModel, EachOpGivesTheBitsOfItsMeaning) {
+  const Logits wanted = logits({});
+  const std::set<std::string> names = ops();
+  EXPECT_TRUE(names.contains("attention") && names.contains("kv_cache_update"));
+  for (const std::string& name : names) {
+    const Settings native{{"ir-op-priority." + name, "native"}};
+    const Logits came = logits(native);
+    if (name == "attention") {
+      EXPECT_EQ(came, logits(native, true)) << "attention sums in another order than its kernel";
+    } else {
+      EXPECT_EQ(came, wanted) << name;
+    }
+  }
+}
+
+TEST_F(NativeModel, AllOpsGiveTheBitsOfTheirMeaning) {
+  Settings native;
+  for (const std::string& name : ops()) native.emplace_back("ir-op-priority." + name, "native");
+  EXPECT_EQ(logits(native), logits(native, true));
+  for (const char* mode : {"NONE", "PIECEWISE"}) {
+    native.emplace_back("cc.cudagraph_mode", mode);
+    EXPECT_EQ(logits(native), logits(native, true)) << mode;
+    native.pop_back();
+  }
+}
+
+}  // namespace weft::native_model_test

@@ -1,0 +1,15 @@
+#pragma once
+
+// What options can be set to, for tests that try each row of the table.
+
+#include <string>
+
+#include "base/options.h"
+
+namespace weft {
+
+// Values that the option can be given besides its default, as text; of paths one in `folder`. None where there is no
+// other value.
+Words other_values(const OptionRow& row, const std::string& folder);
+
+}  // namespace weft
