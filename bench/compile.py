@@ -40,9 +40,15 @@ def model_path(model):
     return report("bench", "model", model, "-p", 1, "-n", 0, "-r", 1)[0]["model_filename"]
 
 
+def cached_in(folder):
+    """The environment of a run that keeps what it compiles there."""
+    kept = {name: value for name, value in os.environ.items() if name != "WEFT_DISABLE_COMPILE_CACHE"}
+    return kept | {"WEFT_CACHE_ROOT": folder}
+
+
 def peak_megabytes(model, folder, threads):
     process = subprocess.Popen([WEFT, "complete", model, "-p", "The capital of France is", "-n", "16", "-t", str(threads)],
-                               env=dict(os.environ, WEFT_CACHE_ROOT=folder), stdout=subprocess.DEVNULL,
+                               env=cached_in(folder), stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
@@ -56,7 +62,7 @@ def milliseconds_of_code(model, threads):
     with tempfile.TemporaryDirectory() as folder:
         for i in range(16):
             done = subprocess.run([WEFT, "bench", "startup", path, "--once", "-t", str(threads)], check=True,
-                                  capture_output=True, env=dict(os.environ, WEFT_CACHE_ROOT=folder))
+                                  capture_output=True, env=cached_in(folder))
             phases = json.loads(done.stdout)["timing_ms"]
             if i > 0:  # the first fills the cache
                 yield phases["trace"] + phases["compile"]

@@ -59,7 +59,7 @@ if(Python3_FOUND AND NOT WEFT_SANITIZE)
   if(WEFT_NVCC)
     set(broken ${CMAKE_SOURCE_DIR}/tests/cuda/contract/broken)
     add_test(NAME cuda_contract_broken COMMAND ${check} ${broken}.cu ${broken}.json)
-    set_tests_properties(cuda_contract_broken PROPERTIES LABELS fast TIMEOUT 600 PASS_REGULAR_EXPRESSION "9 breaches"
+    set_tests_properties(cuda_contract_broken PROPERTIES LABELS fast TIMEOUT 600 PASS_REGULAR_EXPRESSION ": 9 breaches"
                                                          SKIP_REGULAR_EXPRESSION "is skipped")
   endif()
   add_test(NAME cuda_contract_old_nvcc COMMAND ${check} --nvcc ${CMAKE_SOURCE_DIR}/tests/cuda/contract/old_nvcc

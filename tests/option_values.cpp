@@ -19,8 +19,10 @@ Words other_values(const OptionRow& row, const std::string& folder) {
         using Type = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::is_same_v<Type, bool>) return {value ? "false" : "true"};
         if constexpr (std::is_same_v<Type, OptionalFlag>) return {"true", "false"};
-        if constexpr (std::is_same_v<Type, std::int64_t>)
-          return row.limits.least == value ? Words() : Words{std::to_string(row.limits.least)};
+        if constexpr (std::is_same_v<Type, std::int64_t>) {
+          const std::int64_t other = row.limits.least == value ? row.limits.least + 1 : row.limits.least;
+          return other > row.limits.most ? Words() : Words{std::to_string(other)};
+        }
         if constexpr (std::is_same_v<Type, Counts>) return {"1,5"};
         if constexpr (std::is_same_v<Type, std::string>) {
           if (row.limits.check != OptionCheck::one_of) return {folder + "/other"};

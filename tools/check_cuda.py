@@ -66,8 +66,7 @@ def compiled(nvcc, source, architecture, folder):
 
 def facts_of(nvcc, sources, architectures, results):
     """{(architecture, kernel): facts} of all sources. `results`, a file or None, holds those of the last run."""
-    kept = json.loads(results.read_text()) if results and results.exists() else {}
-    kept = kept if isinstance(kept.get("sources"), dict) else {"sources": {}}
+    kept = kept_in(results)
     keys = {source: key_of(nvcc, source, architectures) for source in sources}
     stale = [source for source in sources if kept["sources"].get(source.stem, {}).get("key") != keys[source]]
     with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -78,10 +77,20 @@ def facts_of(nvcc, sources, architectures, results):
             facts = {architecture: job.result() for architecture, job in jobs[source].items()}
             kept["sources"][source.stem] = {"key": keys[source], "facts": facts}
             if results:  # as soon as there is something to keep
-                results.write_text(json.dumps(kept))
+                fresh = results.with_suffix(".new")  # whole, or as it was
+                fresh.write_text(json.dumps(kept))
+                os.replace(fresh, results)
     return {(architecture, kernel): facts for source in sources
             for architecture, kernels in kept["sources"][source.stem]["facts"].items()
             for kernel, facts in kernels.items()}
+
+
+def kept_in(results):
+    try:
+        kept = json.loads(results.read_text()) if results else {}
+    except (OSError, ValueError):
+        kept = {}
+    return kept if isinstance(kept, dict) and isinstance(kept.get("sources"), dict) else {"sources": {}}
 
 
 def limit_of(rule, field, architecture):
@@ -134,7 +143,8 @@ def read_by(source):
 
 def key_of(nvcc, source, architectures):
     """Of all that a source's machine code and what is read of it depend on."""
-    digest = hashlib.sha256((run([nvcc, "--version"]) + " ".join(architectures)).encode())
+    flags = [os.environ.get(name, "") for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")]
+    digest = hashlib.sha256((run([nvcc, "--version"]) + " ".join([*architectures, *flags])).encode())
     for path in sorted(read_by(source)) + [DEVICE_CODE, pathlib.Path(__file__), pathlib.Path(cubin.__file__)]:
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -45,8 +45,17 @@ std::vector<UnchangedPages> unchanged_pages() {
 }
 
 void drop_unchanged_pages(std::span<const UnchangedPages> pages) {
-  // Advice only: what cannot be dropped stays.
-  for (const UnchangedPages& part : pages) (void)::madvise(part.data(), part.size(), MADV_DONTNEED);
+  // Within the loader's walk, which nothing is closed during: what was closed before is somebody else's memory now.
+  const auto drop = [](dl_phdr_info* object, std::size_t size, void* data) {
+    std::vector<UnchangedPages> here;
+    note_object(object, size, &here);
+    for (const UnchangedPages& part : here)
+      for (const UnchangedPages& wanted : *static_cast<const std::span<const UnchangedPages>*>(data))
+        if (wanted.data() == part.data() && wanted.size() == part.size())
+          (void)::madvise(part.data(), part.size(), MADV_DONTNEED);  // advice only: what cannot be dropped stays
+    return 0;
+  };
+  dl_iterate_phdr(drop, &pages);
 }
 
 }  // namespace weft

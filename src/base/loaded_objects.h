@@ -16,7 +16,8 @@ using UnchangedPages = std::span<std::byte>;
 // names, by whole pages. Objects whose code is relocated have none.
 std::vector<UnchangedPages> unchanged_pages();
 
-// They no longer count as this process's memory; touched again, they come back from the page cache.
+// Those that are still an object's that is loaded no longer count as this process's memory; touched again, they come
+// back from the page cache. What somebody patched into them at run time, as debuggers do, is lost.
 void drop_unchanged_pages(std::span<const UnchangedPages> pages);
 
 }  // namespace weft

@@ -79,7 +79,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   add_kernels(context->kernels, context->ops, registrations, options.batch_invariant);
   check_kernels(context->kernels, context->ops);
   context->kernels.prepare(context->device);
-  context->priorities = default_priorities(context->kernels, device.type);
+  context->priorities = default_priorities(device.type);
   add_priorities(context->priorities, context->kernels, context->ops, registrations);
   for (const auto& [op, providers] : options.ir_op_priority) {
     context->check_priority(op, providers);

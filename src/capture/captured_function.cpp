@@ -39,6 +39,7 @@ Tensor tensor_of(const Leaf& leaf) { return leaf.value->tensor(); }
 // Its own code may have taken a symbol for a number, which with fewer symbols it is.
 struct TookSymbolForNumber {
   std::string why;
+  bool has_written_over = false;
 };
 
 }  // namespace
@@ -184,13 +185,16 @@ CapturedFunction::Outcome CapturedFunction::miss(std::span<const Leaf> leaves, F
       first_choice_ = i + 1;
       return outcome;
     } catch (const UserError& error) {
-      // What it did once it has read something would be noticed twice; the next call may do better.
-      if (recorder_.has_read()) first_choice_ = i + 1;
+      // What it did once it has read something would be noticed twice.
       if (recorder_.has_read()) throw;
       log_fewer_symbols(choices[i], choices[i + 1], error.what());
     } catch (const TookSymbolForNumber& failure) {
-      log_fewer_symbols(choices[i], choices[i + 1], failure.why);
-      if (recorder_.has_read()) first_choice_ = i + 1;
+      const std::size_t next = recorder_.has_read() ? choices.size() - 1 : i + 1;
+      log_fewer_symbols(choices[i], choices[next], failure.why);
+      if (!recorder_.has_read()) continue;
+      first_choice_ = next;
+      if (failure.has_written_over) refuse_another_try(failure.why);
+      break;
     }
   }
   return add_entry(choices.back(), nullptr, leaves, run, wants_results);
@@ -226,11 +230,7 @@ Values CapturedFunction::traced(FunctionRun& run, const Entry& entry, bool is_at
     return run.run(entry.tree.inputs);
   } catch (const InternalError& error) {
     if (!is_attempt) throw;
-    USER_CHECK(!recorder_.has_written_over(),
-               "[{}] failed where rows may be a symbol, and cannot be tried again, as it wrote over what it was given; "
-               "the next call has fewer symbols; where its code takes a size for a number, extent() gives that: {}",
-               name_, error.what());
-    throw TookSymbolForNumber{error.what()};
+    throw TookSymbolForNumber{error.what(), recorder_.has_written_over()};
   }
 }
 
@@ -241,6 +241,7 @@ CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<Symbolic
   const bool is_attempt = least != nullptr;
   has_read_ = has_read_ || recorder_.has_read();  // in the run before this one
   std::unique_ptr<Entry> entry = begin_entry(dims, leaves, run.names());
+  entry->tree.has_choice = is_attempt;
   if (is_attempt) {
     for (const SymbolicDim& dim : dims) entry->tree.droppable.insert(dim.symbol);
     for (const SymbolicDim& dim : *least) entry->tree.droppable.erase(dim.symbol);
@@ -260,6 +261,7 @@ CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<Symbolic
   const bool is_whole = !entry->tree.has_reads;
   if (is_whole) {
     finish_whole(*entry, dims, leaves, sizes);
+    recorder_.keep();
   } else {
     entry->guards = make_guards(entry->tree.bounds, dims, leaves, false);
     // Another way may branch on them. It runs in every call, so the call's sizes may answer where nobody asked for
@@ -334,8 +336,9 @@ void CapturedFunction::compile_other_sides(const std::vector<SymbolicDim>& dims,
     std::unique_ptr<Entry> entry = begin_entry(part, leaves, run.names());
     try {
       const auto running = recorder_.begin(entry->tree, {}, sizes, Recorder::Purpose::trace);
-      recorder_.finish(run.run(entry->tree.inputs));
+      recorder_.finish(traced(run, *entry, true));
       finish_whole(*entry, part, leaves, sizes);
+      recorder_.keep();
     } catch (const InternalError&) {
       throw;
     } catch (...) {

@@ -135,6 +135,7 @@ class CapturedFunction {
   void log_recompile(std::span<const Leaf> leaves);
   void log_entry(std::size_t entry) const;
   void warn_of_limit();
+  [[noreturn]] void refuse_another_try(const std::string& why) const;
   void warn_of_ways();
 
   std::shared_ptr<const Context> context_;

@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "base/error.h"
 #include "capture/captured_function.h"
 
 namespace weft {
@@ -19,7 +20,16 @@ void CapturedFunction::log_fewer_symbols(const std::vector<SymbolicDim>& choice,
   context_->log.say(
       "recompiles", detail,
       fmt::format("{}: {} compiled number by number, as {}", name_,
-                  marked.empty() ? "some sizes are" : fmt::format("{} is", fmt::join(marked, ", ")), why));
+                  marked.empty() ? "some sizes are"
+                                 : fmt::format("{} {}", fmt::join(marked, ", "), marked.size() == 1 ? "is" : "are"),
+                  why));
+}
+
+void CapturedFunction::refuse_another_try(const std::string& why) const {
+  fail_user(
+      "[{}] failed where rows may be a symbol, and cannot be tried again, as it wrote over what it was given; the next "
+      "call has fewer symbols; where its code takes a size for a number, extent() gives that: {}",
+      name_, why);
 }
 
 void CapturedFunction::log_recompile(std::span<const Leaf> leaves) {

@@ -54,9 +54,8 @@ Recorder::Recorder(const Context& context, std::string function, std::string gra
 
 Recorder::Running Recorder::begin(RecordedTree& tree, std::vector<Tensor> tensors, Bindings sizes, Purpose purpose) {
   tree_ = &tree;
-  home_ = runs_ < kRunsToldApart ? &homes_.emplace_back(*this) : &homes_[runs_ % kRunsToldApart];
+  home_ = runs_ < kRunsToldApart ? &homes_.emplace_back(*this) : &homes_[1 + runs_ % kRunsToldApart];
   home_->run = runs_++;
-  kept_values_ = used_values_;
   purpose_ = purpose;
   sizes_ = std::move(sizes);
   numbers_.clear();
@@ -194,7 +193,25 @@ std::vector<Meta> Recorder::infer(const Op& op, const Values& operands, const At
   return infer_results(op, context_.ops, metas, with_numbers(attributes, numbers_));
 }
 
+// An op without a meaning all of whose kernels may never be captured: a plugin's that says nothing of captures.
+bool Recorder::ends_a_graph(const Op& op) const {
+  if (!op.is_primitive()) return false;
+  const std::vector<std::string> providers = context_.kernels.providers(op.name);
+  return !providers.empty() && std::all_of(providers.begin(), providers.end(), [&](const std::string& provider) {
+    const Kernel* kernel = context_.kernels.find(op.name, provider);
+    return kernel == nullptr || kernel->capture == CaptureClass::never;
+  });
+}
+
 Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
+  if (ends_a_graph(op)) {
+    Numbers numbers;
+    for (const auto& [symbol, size] : sizes_) numbers.emplace(symbol, size);
+    const auto run = [&](const Values& concrete) {
+      return eager_.evaluate(op, concrete, with_numbers(attributes, numbers), inplace);
+    };
+    return run_eagerly(operands, run, {op.name.c_str(), std::exchange(site_, {})});
+  }
   if (segment_ != nullptr) {
     RecordedStep* known = next_known(
         [&](const RecordedStep& step) { return step.is_call(op, operands, inplace) && step.attributes == attributes; });
@@ -302,7 +319,7 @@ std::int64_t Recorder::settle(const Dim& size, const Reading& reading) {
 }
 
 bool Recorder::may_go_on_by_numbers() const {
-  return purpose_ == Purpose::run && !tree_->droppable.empty() && numbers_.empty();
+  return purpose_ == Purpose::run && tree_->has_choice && numbers_.empty();
 }
 
 void Recorder::go_on_by_numbers(const std::string& why) {
@@ -342,7 +359,7 @@ void Recorder::finish(const Values& results) {
   }
   if (tree_->has_reads || !why_not_kept_.empty()) run_segment(*path_.back());
   if (!why_not_kept_.empty()) return;
-  kept_values_ = used_values_;
+  if (tree_->has_reads) keep();
   if (fresh_ != nullptr) fresh_belongs_to_->push_back(std::move(fresh_));
 }
 

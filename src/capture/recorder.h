@@ -24,7 +24,8 @@ struct RecordedTree {
   std::set<std::string> unbacked;   // symbols that nothing may be decided by but their bounds
   std::set<std::string> droppable;  // symbols that nobody insists on: where they do not fit, a call's numbers take over
   std::vector<std::unique_ptr<Segment>> starts;
-  bool has_reads = false;  // whether what it does depends on what values hold
+  bool has_choice = false;  // fewer symbols may be tried
+  bool has_reads = false;   // whether what it does depends on what values hold
 };
 
 // A branch on sizes.
@@ -90,6 +91,8 @@ class Recorder {
   [[nodiscard]] Running begin(RecordedTree& tree, std::vector<Tensor> tensors, Bindings sizes, Purpose purpose);
   // The function returned these. What is new becomes part of the tree. UserError for a value of another run.
   void finish(const Values& results);
+  // The Values of the last run belong to its tree, which stays; of trees with reads finish() does that.
+  void keep() { kept_values_ = used_values_; }
 
   // Of a run that is finished, of a tree with reads: what the results hold. They own their memory, or look into
   // arguments.
@@ -113,6 +116,7 @@ class Recorder {
   const Values* repeated(const Home& home, Literal op, const Operands& operands, const GivenAttributes& given,
                          bool maybe_inplace);
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace);
+  bool ends_a_graph(const Op& op) const;
   Tensor read(const Value& value, const Reading& reading);
   bool decide(const DimCondition& condition, const Reading& reading);
   std::int64_t settle(const Dim& size, const Reading& reading);
@@ -168,7 +172,7 @@ class Recorder {
   // the run; of what others there are the next run takes some.
   std::deque<RecordedValue> graph_values_;
   std::size_t kept_values_ = 0, used_values_ = 0;
-  std::deque<Home> homes_;  // of the last runs; the next one takes a new one, or that of the run longest ago
+  std::deque<Home> homes_;  // that of inputs, then of the last runs; the next takes a new one, or that of longest ago
   std::size_t runs_ = 0;    // that began
   StoragePool pool_;        // of results
   EagerEvaluator eager_;    // the home of Values that functions to be run eagerly see

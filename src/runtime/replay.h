@@ -66,7 +66,8 @@ class Replay {
   const Plan& plan() const { return *bound_.plan; }
   std::int64_t arena_bytes() const { return bound_.arena->bytes(); }
   // What the runs so far took of it, in whole pages of the system: the most that one of them did, as nothing is given
-  // back. Nothing before the first run, and of a device's memory.
+  // back. By 2 MiB where pages are huge, and all of an arena below 1 MiB, which is cleared when it is made. Nothing
+  // before the first run, and of a device's memory.
   std::optional<std::int64_t> arena_bytes_taken() const;
 
   // Gives input `index` (position among the graph's inputs) its tensor. It stays until bound again. UserError when the

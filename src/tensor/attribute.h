@@ -116,18 +116,8 @@ class AttributeView {
   }
 
  private:
-  enum class Kind : std::uint8_t {
-    none,
-    boolean,
-    integer,
-    real,
-    dtype /* numbers up to here */,
-    text,
-    word,
-    dim,
-    shape,
-    attribute
-  };
+  // Numbers come first, up to dtype.
+  enum class Kind : std::uint8_t { none, boolean, integer, real, dtype, text, word, dim, shape, attribute };
 
   AttributeView(Kind kind, std::uint64_t number) : kind_(kind), number_(number) {}
   AttributeView(Kind kind, const void* place) : kind_(kind), place_(place) {}

@@ -1,5 +1,6 @@
 #include "base/resident_memory.h"
 
+#include <cstdio>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -59,6 +60,18 @@ TEST(UnchangedPages, AreNotWrittenToAndComeBackWithTheirContent) {
   const std::uint64_t before = sum_of(pages);
   drop_unchanged_pages(pages);
   EXPECT_EQ(sum_of(pages), before);
+}
+
+TEST(UnchangedPages, OfWhatIsNoLongerLoadedAreLeftToWhomeverTheyAreOf) {
+  constexpr std::size_t kBytes = 1 << 16;
+  void* mapped = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  const UnchangedPages closed(static_cast<std::byte*>(mapped), kBytes);
+  closed[0] = closed[kBytes - 1] = std::byte{7};
+  drop_unchanged_pages({&closed, 1});
+  EXPECT_EQ(closed[0], std::byte{7});
+  EXPECT_EQ(closed[kBytes - 1], std::byte{7});
+  ::munmap(mapped, kBytes);
 }
 
 }  // namespace weft::resident_memory_test

@@ -238,27 +238,52 @@ TEST(GraphBreaks, AKernelThatCannotBeCapturedIsNone) {
   EXPECT_EQ(compiled.captured().counts().compiled, 1);
 }
 
-// An op that is opaque, as plugins bring them, with a kernel that says nothing of captures.
-TEST(GraphBreaks, AnOpaqueOpWithoutACaptureClassIsNone) {
-  int calls = 0;
-  Registrations plugin("the test's plugin");
-  plugin.register_op("opaque_twice", [](OpDefinition& op) {
-    op.schema("opaque_twice(Tensor x) -> Tensor").gives_like("x");
-    op.sample({{"x", {2, 3}}});
-  });
-  plugin.register_impl("opaque_twice", "opaque", [&](const KernelCall& call) {
-    ++calls;
-    for (std::int64_t i = 0; i < call.results[0].elements(); ++i)
-      call.results[0].as<float>()[i] = 2 * call.operands[0].as<float>()[i];
-  });
-  Eager eager{make_context(Options(), std::move(plugin))};
-  const auto function = [](Value x) { return mul(call("opaque_twice", {mul(x, x)}, {})[0], silu(x)); };
+// An op that is opaque, as plugins bring them, with a kernel that says nothing of captures, or that it may be captured.
+class OpaqueOp : public ::testing::Test {
+ protected:
+  static Value function(Value x) { return mul(call("opaque_twice", {mul(x, x)}, {})[0], silu(x)); }
+
+  Eager eager_with(CaptureClass capture) {
+    Registrations plugin("the test's plugin");
+    plugin.register_op("opaque_twice", [](OpDefinition& op) {
+      op.schema("opaque_twice(Tensor x) -> Tensor").gives_like("x");
+      op.sample({{"x", {2, 3}}});
+    });
+    const auto run = [this](const KernelCall& call) {
+      ++calls_;
+      for (std::int64_t i = 0; i < call.results[0].elements(); ++i)
+        call.results[0].as<float>()[i] = 2 * call.operands[0].as<float>()[i];
+    };
+    plugin.register_impl("opaque_twice", "opaque", run, {.capture = capture});
+    return Eager{make_context(Options(), std::move(plugin))};
+  }
+
+  int calls_ = 0;
+};
+
+TEST_F(OpaqueOp, WithoutACaptureClassEndsAGraph) {
+  Eager eager = eager_with(CaptureClass::never);
+  auto compiled = compile(eager.context, function);
+  for (std::uint64_t seed = 1; seed < 6; ++seed) {
+    const Value x = eager.random({seed < 4 ? 4 : 6, 8}, seed), wanted = function(x);
+    calls_ = 0;
+    EXPECT_TRUE(same_bits(compiled(x), wanted)) << seed;
+    EXPECT_EQ(calls_, 1) << seed;
+  }
+  EXPECT_GE(compiled.captured().counts().compiled, 2) << "what stands before it, and what stands behind it";
+  auto whole = compile(eager.context, function, {.fullgraph = true});
+  const std::string said = message_of([&] { whole(eager.random({4, 8}, 1)); });
+  EXPECT_NE(said.find("opaque_twice asks what a value holds"), std::string::npos) << said;
+}
+
+TEST_F(OpaqueOp, ThatMayBeCapturedEndsNone) {
+  Eager eager = eager_with(CaptureClass::always);
   auto compiled = compile(eager.context, function, {.fullgraph = true});
   for (std::uint64_t seed = 1; seed < 4; ++seed) {
     const Value x = eager.random({4, 8}, seed), wanted = function(x);
-    calls = 0;
+    calls_ = 0;
     EXPECT_TRUE(same_bits(compiled(x), wanted)) << seed;
-    EXPECT_EQ(calls, 1) << "it is called, not replayed";
+    EXPECT_EQ(calls_, 1) << "it is called, not replayed";
   }
   EXPECT_EQ(compiled.captured().counts().compiled, 1);
   EXPECT_EQ(compiled.captured().counts().op_by_op, 0);

@@ -157,4 +157,17 @@ TEST(KeptValues, OfARunThatFailedAreRefused) {
               "[f] add wanted a value of this run, but was given one of another");
 }
 
+TEST(KeptValues, AreToldFromThoseOfTheLast4092Runs) {
+  Eager eager;
+  Keeper keeper;
+  auto compiled = compile(eager.context, [&](Value x) { return keeper(std::move(x)); });
+  const Value x = eager.random({1, 1}, 1);
+  compiled(x);
+  const Value kept = keeper.kept;
+  for (int run = 0; run < 4091; ++run) compiled(x);
+  keeper.use = [&](Value y, Value) { return add(y, kept); };
+  const std::string said = plain_message_of([&] { compiled(x); });
+  EXPECT_TRUE(said.ends_with(") of another")) << said;
+}
+
 }  // namespace weft::kept_values_test

@@ -7,6 +7,7 @@
 #include "ir/reading.h"
 #include "ops/add.h"
 #include "ops/fused_add_rms_norm.h"
+#include "ops/linear.h"
 #include "ops/mul.h"
 #include "ops/mul_scalar.h"
 #include "ops/reshape.h"
@@ -149,6 +150,61 @@ TEST(WaysToGoOn, CodeThatTakesASizeForANumberRunsTwiceInOneCall) {
     effects = 0;
     EXPECT_TRUE(same_bits(compiled(x), wanted)) << rows;
     EXPECT_EQ(effects, runs) << rows;
+  }
+}
+
+// Not once for every choice of symbols.
+TEST(WaysToGoOn, AlsoWhereSeveralSizesMayBeSymbols) {
+  Eager eager;
+  int effects = 0;
+  const auto function = [&](Value x, Value y) {
+    item(sum(sum(y, 0), 1));
+    ++effects;
+    return mul_scalar(x, static_cast<double>(x.dim(0).number()));
+  };
+  auto compiled = compile(eager.context, function, {.dynamic = Dynamic::yes});
+  for (const int runs : {2, 1}) {
+    const Value x = eager.random({3, 8}), y = eager.random({5, 8}), wanted = function(x, y);
+    effects = 0;
+    EXPECT_TRUE(same_bits(compiled(x, y), wanted));
+    EXPECT_EQ(effects, runs);
+  }
+}
+
+// Only what does not fit symbols speaks against them.
+TEST(WaysToGoOn, AnErrorOfTheFunctionsOwnLeavesSymbolsSymbols) {
+  Eager eager;
+  const auto function = [&](Value x, double most) {
+    if (item(sum(sum(mul(x, x), 0), 1)) > most) fail_user("too large");
+    return silu(x);
+  };
+  auto compiled = compile(eager.context, function, {.dynamic = Dynamic::yes});
+  EXPECT_EQ(plain_message_of([&] { compiled(eager.random({3, 8}), -1.0); }), "too large");
+  for (int rows = 2; rows < 14; ++rows) {
+    const Value x = eager.random({rows, 8});
+    EXPECT_TRUE(same_bits(compiled(x, 1e9), function(x, 1e9))) << rows;
+  }
+  EXPECT_EQ(compiled.captured().counts().compiled, 1);
+  EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
+}
+
+// The weight has as many rows as x when it is called first, and shares x's symbol, which no width can be.
+TEST(WaysToGoOn, AMarkedSizeThatAnotherArgumentHappensToHave) {
+  Eager eager;
+  int effects = 0;
+  const auto function = [&](Value x, Value w) {
+    item(sum(sum(x, 0), 1));
+    ++effects;
+    return linear(x, w);
+  };
+  auto compiled = compile(eager.context, function, {.dynamic = Dynamic::yes});
+  compiled.mark_dynamic(0, 0, {"tokens", 1, 64});
+  const Value w = eager.random({8, 8}, 2);
+  for (const int rows : {8, 8, 5, 9}) {
+    const Value x = eager.random({rows, 8}), wanted = function(x, w);
+    effects = 0;
+    EXPECT_TRUE(same_bits(compiled(x, w), wanted)) << rows;
+    EXPECT_EQ(effects, 1) << rows;
   }
 }
 

@@ -15,8 +15,8 @@ namespace weft {
 
 class ChildProgram {
  public:
-  // The program by its path, and what stands behind it; `environment` is all that it has. Fails the running test where
-  // it cannot be started.
+  // The program by its path, and what stands behind it; `environment` is all that it has, but for the options of
+  // sanitizers. Fails the running test where it cannot be started.
   ChildProgram(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment);
   // Kills it if it still runs.
   ~ChildProgram();

@@ -47,13 +47,14 @@ struct Case {
   DType codes = DType::f8e4m3;
   std::int64_t group = 32;
   Change change = Change::none;
+  std::int64_t columns = 128;
 };
 
 // bf16(bf16(x * s) * w), bf16(bf16(x + s) * w), bf16(silu(x) * w), or x, and its codes; s is a number of the row.
 class Coded {
  public:
   explicit Coded(const Case& wanted) {
-    program.columns = 128;
+    stride_ = program.columns = wanted.columns;
     program.group = wanted.group;
     if (wanted.change == Change::dequantized) stride_ = 2 * program.columns;
     const int x = load(DType::bf16, RowDomain::element);
@@ -128,7 +129,7 @@ class Coded {
     return binary(RowOp::div, x, binary(RowOp::add, power, constant(1)));
   }
 
-  std::int64_t stride_ = 128;
+  std::int64_t stride_ = 0;
   int code_ = -1;
 };
 
@@ -315,12 +316,12 @@ void expect_same_bits(const Case& wanted_case, std::int64_t rows, const Fill& fi
 
 TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
   if (const char* why = missing()) GTEST_SKIP() << why;
-  constexpr std::int64_t kRows = 1500;
   std::uint32_t seed = 1;
   const auto compare = [&](const Case& wanted) {
+    const std::int64_t rows = 192'000 / wanted.columns;
     ++seed;
-    expect_same_bits(wanted, kRows, [&](RowBuffers& buffers, const RowProgram& program) {
-      Inputs(seed).fill(buffers, program, kRows);
+    expect_same_bits(wanted, rows, [&](RowBuffers& buffers, const RowProgram& program) {
+      Inputs(seed).fill(buffers, program, rows);
     });
   };
   for (const Made made : {Made::of_rows, Made::of_sums, Made::by_silu, Made::as_read})
@@ -329,6 +330,10 @@ TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
   for (const Made made : {Made::of_rows, Made::of_sums})
     for (const DType codes : {DType::i8, DType::f8e4m3})
       for (int i = 0; i < 3; ++i) compare({.made = made, .codes = codes, .change = Change::shared_weights});
+  // One block of columns, more than eight groups, and groups that are no power of two.
+  for (const auto& [columns, group] : {std::pair(32, 32), {1152, 96}, {1120, 224}, {4096, 128}})
+    for (const Made made : {Made::of_rows, Made::of_sums, Made::by_silu, Made::as_read})
+      compare({.made = made, .group = group, .columns = columns});
   for (const Change change : kChanges) compare(changed(change));
   for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
     for (const DType codes : {DType::i8, DType::f8e4m3})

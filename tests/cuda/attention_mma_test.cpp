@@ -213,4 +213,24 @@ TEST(CudaMmaAttention, ReadsKAndVOnceATileInWholeSectors) {
   }
 }
 
+// The largest meets zeros, so that the small ones beside it decide.
+TEST(CudaMmaAttention, TakesSmallQueriesBesideALargeOne) {
+  const auto context = cuda_context();
+  const KvLayout kv = layout(DType::f16, 16, 1, 64);
+  for (const DType query : {DType::f16, DType::bf16}) {
+    const SampleCall call = AttentionCase{kv, 1, query, {{20, 33}}}.call(*context);
+    auto* queries = reinterpret_cast<std::uint16_t*>(call.operands[0].data());
+    auto* pages = reinterpret_cast<std::uint16_t*>(call.operands[1].data());
+    const auto code = [&](float x) { return query == DType::f16 ? f32_to_f16(x) : f32_to_bf16(x); };
+    for (int i = 0; i < 20 * 64; ++i)
+      queries[i] = code(i % 64 == 0 ? 32768.0f : static_cast<float>(i * 7 % 31 - 15) * 0x1p-13f);
+    for (int token = 0; token < 33; ++token)
+      for (int column = 0; column < 64; ++column)
+        pages[kv_key_offset(kv, token / 16, 0) + column * 16 + token % 16] =
+            f32_to_f16(column == 0 ? 0 : static_cast<float>((token * 13 + column * 5) % 29 - 14) * 256);
+    const Tensor wanted = meaning_of(*context, "attention", call.operands, call.attributes)[0];
+    EXPECT_EQ(difference(wanted, by_matrices(*context, call), context->ops.at("attention").tolerance(query)), "");
+  }
+}
+
 }  // namespace weft::attention_mma_test

@@ -40,7 +40,7 @@ TEST(KernelForms, AreTheDevicesOwnOnAGpuAndTheHousesOnAFakeOne) {
   for (const std::string& op : ops)
     for (const bool batch_invariant : {false, true}) {
       const auto first = [&](DeviceType device) {
-        return chosen(*context, default_priorities(context->kernels, device), op, batch_invariant);
+        return chosen(*context, default_priorities(device), op, batch_invariant);
       };
       EXPECT_EQ(first(DeviceType::cuda), "cuda") << op;
       EXPECT_EQ(first(DeviceType::fake_cuda), "cuda_house") << op;
@@ -55,7 +55,7 @@ TEST(KernelForms, AreChosenByPriority) {
   const auto context = make_context(std::move(options));
   EXPECT_EQ(chosen(*context, context->priorities, "rms_norm"), "cuda");
   EXPECT_EQ(chosen(*context, context->priorities, "silu_and_mul"), "cuda_house");
-  PriorityLists on_gpu = default_priorities(context->kernels, DeviceType::cuda);
+  PriorityLists on_gpu = default_priorities(DeviceType::cuda);
   on_gpu.set("silu_and_mul", {"cuda_house"});
   EXPECT_EQ(chosen(*context, on_gpu, "silu_and_mul"), "cuda_house");
   EXPECT_EQ(chosen(*context, on_gpu, "rms_norm"), "cuda");

@@ -243,6 +243,14 @@ TEST(Registrations, PutDefaultsBetweenTheUsersListAndTheDevices) {
             (std::vector<std::string>{"other", "mine", "cpu", "native"}));
 }
 
+TEST(Registrations, PutPrioritiesInFrontOfTheDevicesDefaults) {
+  Registrations mine = named();
+  mine.register_priority("attention", {"native"});
+  Options options;
+  options.device = "fake-cuda";
+  EXPECT_EQ(make_context(options, mine)->priorities.list("attention").front(), "native");
+}
+
 TEST(Registrations, LetAnOpaqueOpRunEverywhere) {
   for (const bool writes : {false, true}) {
     Registrations mine = named();

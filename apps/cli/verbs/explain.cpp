@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include <sys/prctl.h>
+
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -52,11 +54,13 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   explanation.version = kVersion;
   explanation.model = arguments.model.name;
   Stopwatch& watch = call.watch;
+  if (arguments.measure) ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a huge page would be taken as a whole
   auto [context, checkpoint] = open_model(call, arguments.model, &explanation.differences, &watch);
   ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
   print_notes(runner, call.err);
   if (!arguments.why_not.empty()) {
     USER_CHECK(runner.traced_forward() != nullptr, "[--why-not] there is no graph");
+    USER_CHECK(!arguments.measure, "[--measure] is for the report, and --why-not prints none");
     say_why_not(arguments, *context, runner, call);
     return 0;
   }
@@ -68,7 +72,9 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   if (arguments.measure) {
     USER_CHECK(context->stream_device == nullptr, "[--measure] the memory of {} is not measured",
                device_text(context->device.id));
+    USER_CHECK(runner.forward_plan() != nullptr, "[--measure] no memory is planned with these options");
     run_largest_step(runner);
+    watch.lap("measure");
   }
   explanation.options = context->options;
   explanation.device_functions = context->generated->device_functions();

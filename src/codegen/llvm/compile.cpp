@@ -143,12 +143,6 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
   return true;
 }
 
-}  // namespace
-}  // namespace weft
-
-namespace weft {
-namespace {
-
 constexpr std::size_t kInterfaceBytes = std::string_view(kLlvmInterface).size() + 1;  // with the zero of C
 
 struct InterfaceNote {

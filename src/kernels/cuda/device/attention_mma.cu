@@ -11,12 +11,12 @@
 // those that it gives as probabilities; of V in order, so that a lane's sums are four columns side by side. Rows of a
 // tile are 4 words longer than their elements: the 32 words that a warp reads together lie in 32 banks.
 //
-// Queries are brought to between 1 and 2 by a power of two a row, so that those of bf16 meet K of f16 without loss of
-// range; probabilities are rounded to the type of V, of bf16 to twice its digits, and their sum is not. A row's bits
-// depend on how many rows and tokens the call has (which kernel is launched, and whether blocks share the sequence):
-// where that must not be, attention.cu does all. Tokens that a row does not see count nothing, as there: where V of one
-// that another row of the warp sees is no finite number, rows are added one at a time. A row that sees an infinity in V
-// gets an infinity or a NaN.
+// Queries are brought by a power of two a row to between 1 and 2, for f16 to the top of its range, so that those of
+// bf16 meet K of f16 with all digits down to 2^-29 of the row's largest; probabilities are rounded to the type of V, of
+// bf16 to twice its digits, and their sum is not. A row's bits depend on how many rows and tokens the call has (which
+// kernel is launched, and whether blocks share the sequence): where that must not be, attention.cu does all. Tokens
+// that a row does not see count nothing, as there: where V of one that another row of the warp sees is no finite
+// number, rows are added one at a time. A row that sees an infinity in V gets an infinity or a NaN.
 
 #include "kernels/cuda/device/attention_tiles.cuh"
 #include "kernels/cuda/device/matrix.cuh"
@@ -83,18 +83,26 @@ WEFT_DEVICE float load_query(const AttentionArguments& arguments, const QueryTil
   return largest;
 }
 
+// What the largest query of a row is brought to, 2 to this: f16's largest power leaves the others all their digits down
+// to 2^-29 of it.
+template <class P>
+constexpr std::uint32_t kQueryExponent = 15;
+template <>
+constexpr std::uint32_t kQueryExponent<Brain> = 0;
+
 template <class P, int columns>
 WEFT_DEVICE void load_queries(const AttentionArguments& arguments, const QueryTile& tile, std::uint32_t first,
                               MatrixQueries<columns>& queries) {
   WEFT_UNROLL
   for (int r = 0; r < 2; ++r) {
     const float largest = load_query(arguments, tile, first + lane_row() + 8 * r, r, queries);
-    // 2^e for the largest number's e, up to 2^126, whose reciprocal is a normal number; 1 where all are about 0.
+    // 2^e for the largest number's e, as far as it and its reciprocal, moved, are normal numbers.
+    constexpr std::uint32_t kUp = kQueryExponent<P> << 23;
     std::uint32_t power = bits_of(largest) & 0x7f800000u;
-    if (power == 0) power = 0x3f800000u;
-    if (power > 0x7e800000u) power = 0x7e800000u;
-    const float factor = float_of(0x7f000000u - power);
-    queries.scale[r] = arguments.scale * float_of(power);
+    if (power < kUp + 0x00800000u) power = kUp + 0x00800000u;
+    if (power > kUp + 0x7e800000u) power = kUp + 0x7e800000u;
+    const float factor = float_of(0x7f000000u + kUp - power);
+    queries.scale[r] = arguments.scale * float_of(power - kUp);
     WEFT_UNROLL
     for (int i = 0; i < columns / 8; ++i) {
       std::uint32_t& word = queries.words[i / 2][r + i % 2 * 2];

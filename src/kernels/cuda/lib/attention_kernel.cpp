@@ -38,8 +38,8 @@ Verdict supports(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-// Queries go to the matrix units as what pages hold. Of bf16 they are f16 without loss, but f16 has not the digits of
-// f32, nor bf16 those of f16.
+// Queries go to the matrix units as what pages hold. Those of bf16 keep their digits in f16 (attention_mma.cu), but f16
+// has not the digits of f32, nor bf16 those of f16.
 Verdict supports_matrices(const KernelRequest& request) {
   if (Verdict verdict = supports(request); !verdict) return verdict;
   const DType query = request.operands[kQuery]->dtype;

@@ -2,9 +2,8 @@
 
 // How attention over KV pages is launched. Two designs:
 //
-//   multiply_adds  device/attention.cu: products by fused multiply-adds, in one fixed order for each row, whatever
-//   stands
-//                  beside it. Any head_dim that pages have; f32, f16 and bf16.
+//   multiply_adds  device/attention.cu: fused multiply-adds, in one fixed order for each row whatever stands beside it.
+//                  Any head_dim that pages have; f32, f16 and bf16.
 //   matrix_units   device/attention_mma.cu: products by mma, in tiles of 64 rows. 16-bit pages with heads of 64 or 128
 //                  columns. Where sequences have fewer than 16 rows on the average (decoded tokens, mostly) most of a
 //                  tile would stand idle: multiply_adds takes such calls.
