@@ -205,10 +205,8 @@ bool Recorder::ends_a_graph(const Op& op) const {
 
 Values Recorder::evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) {
   if (ends_a_graph(op)) {
-    Numbers numbers;
-    for (const auto& [symbol, size] : sizes_) numbers.emplace(symbol, size);
     const auto run = [&](const Values& concrete) {
-      return eager_.evaluate(op, concrete, with_numbers(attributes, numbers), inplace);
+      return eager_.evaluate(op, concrete, with_numbers(attributes, Numbers(sizes_.begin(), sizes_.end())), inplace);
     };
     return run_eagerly(operands, run, {op.name.c_str(), std::exchange(site_, {})});
   }
@@ -323,7 +321,7 @@ bool Recorder::may_go_on_by_numbers() const {
 }
 
 void Recorder::go_on_by_numbers(const std::string& why) {
-  for (const auto& [symbol, size] : sizes_) numbers_.emplace(symbol, size);
+  numbers_ = Numbers(sizes_.begin(), sizes_.end());
   why_not_kept_ = why;
 }
 

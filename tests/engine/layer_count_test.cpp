@@ -1,11 +1,7 @@
 // However many layers a model has, and whatever they are called, equal ones are compiled once.
 
-#include <filesystem>
-#include <fstream>
-
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "builtin/context.h"
@@ -14,7 +10,7 @@
 #include "engine/model_runner.h"
 #include "engine/open_checkpoint.h"
 #include "ir/parse.h"
-#include "tests/base/temporary_folder.h"
+#include "tests/engine/tiny_model.h"
 #include "tests/test_context.h"
 
 namespace weft::layer_count_test {
@@ -25,15 +21,9 @@ struct Compiled {
   bool operator==(const Compiled&) const = default;
 };
 
-// Of a model that has only a config: no weight is read, nor does it matter what is in one.
 Compiled compiled_model(const TemporaryFolder& folder, const std::string& architecture, int layers) {
   const ModelRegistry models = make_model_registry();
-  nlohmann::json config = nlohmann::json::parse(models.find(architecture, "test").sample_config);
-  config["num_hidden_layers"] = layers;
-  config["model_type"] = architecture;
-  const std::string path = folder / fmt::format("{}-{}", architecture, layers);
-  std::filesystem::create_directory(path);
-  std::ofstream(path + "/config.json") << config;
+  const std::string path = write_config_only(folder, architecture, {{"num_hidden_layers", layers}});
   Options options;
   options.load_format = "dummy";
   options.threads = 2;

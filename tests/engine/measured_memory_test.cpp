@@ -1,10 +1,6 @@
 // What steps take of the arenas, beside what was planned for them.
 
-#include <filesystem>
-#include <fstream>
-
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sys/prctl.h>
 
 #include "builtin/context.h"
@@ -15,14 +11,9 @@
 
 namespace weft::measured_memory_test {
 
-// A model that has only a config, since what is computed does not matter.
 std::unique_ptr<Engine> engine_of_rows(const TemporaryFolder& folder, std::int64_t rows) {
   const ModelRegistry models = make_model_registry();
-  nlohmann::json config = nlohmann::json::parse(models.find("llama", "test").sample_config);
-  config["max_position_embeddings"] = rows;
-  const std::string path = folder / "model";
-  std::filesystem::create_directory(path);
-  std::ofstream(path + "/config.json") << config;
+  const std::string path = write_config_only(folder, "llama", {{"max_position_embeddings", rows}});
   Options options;
   options.load_format = "dummy";
   options.max_num_batched_tokens = rows;

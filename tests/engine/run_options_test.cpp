@@ -1,16 +1,12 @@
 // Options that are said to change no code: the Plans of a model, functions and all, are the same bytes under each.
 
-#include <filesystem>
-#include <fstream>
-
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "engine/model_runner.h"
 #include "engine/open_checkpoint.h"
-#include "tests/base/temporary_folder.h"
+#include "tests/engine/tiny_model.h"
 #include "tests/option_values.h"
 
 namespace weft::run_options_test {
@@ -32,11 +28,7 @@ std::vector<std::vector<std::byte>> plans_with(const std::string& path, std::str
 
 TEST(RunOptions, ChangeNoByteOfAModelsPlans) {
   const TemporaryFolder folder;
-  const std::string path = folder / "model";
-  std::filesystem::create_directory(path);
-  nlohmann::json config = nlohmann::json::parse(make_model_registry().find("llama", "test").sample_config);
-  config["num_hidden_layers"] = 1;
-  std::ofstream(path + "/config.json") << config;
+  const std::string path = write_config_only(folder, "llama", {{"num_hidden_layers", 1}});
   const auto wanted = plans_with(path, "", "");
   ASSERT_EQ(wanted.size(), 2u);
   EXPECT_NE(plans_with(path, "ir-op-priority.linear", "reference"), wanted) << "an option that does change code";

@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "builtin/context.h"
 #include "builtin/models.h"
@@ -15,6 +12,7 @@
 #include "engine/open_checkpoint.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/counted_allocations.h"
+#include "tests/engine/tiny_model.h"
 
 namespace weft::step_allocation_test {
 
@@ -22,11 +20,7 @@ namespace weft::step_allocation_test {
 // every model gives the same tokens.
 std::vector<std::int64_t> allocations_of_steps(const TemporaryFolder& folder, int layers) {
   const ModelRegistry models = make_model_registry();
-  nlohmann::json config = nlohmann::json::parse(models.find("llama", "test").sample_config);
-  config["num_hidden_layers"] = layers;
-  const std::string path = folder / std::to_string(layers);
-  std::filesystem::create_directory(path);
-  std::ofstream(path + "/config.json") << config;
+  const std::string path = write_config_only(folder, "llama", {{"num_hidden_layers", layers}});
   Options options;
   options.load_format = "dummy";
   options.forbid_lazy = true;

@@ -1,5 +1,6 @@
 #include "tests/engine/tiny_model.h"
 
+#include <filesystem>
 #include <fstream>
 
 #include "builtin/context.h"
@@ -76,6 +77,18 @@ std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed) 
   add_norm(file, "output_norm.weight", seed + 7);
   const std::string path = folder / "tiny.gguf";
   std::ofstream(path, std::ios::binary) << file.bytes();
+  return path;
+}
+
+std::string write_config_only(const TemporaryFolder& folder, const std::string& architecture,
+                              const nlohmann::json& changes) {
+  nlohmann::json config = nlohmann::json::parse(make_model_registry().find(architecture, "test").sample_config);
+  config["model_type"] = architecture;
+  config.update(changes);
+  static int written = 0;
+  const std::string path = folder / ("config-" + std::to_string(++written));
+  std::filesystem::create_directory(path);
+  std::ofstream(path + "/config.json") << config;
   return path;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "engine/engine.h"
 #include "tests/base/temporary_folder.h"
 
@@ -14,7 +16,12 @@ namespace weft {
 // Writes the model as a GGUF file and gives its path.
 std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed = 1);
 
-// An engine over it. `options` are pairs as on the command line: {"block-size", "1"}.
+// Writes a model that has only a config, the architecture's sample with these changes, for `--load-format dummy`: what
+// is computed does not matter. Gives its path.
+std::string write_config_only(const TemporaryFolder& folder, const std::string& architecture,
+                              const nlohmann::json& changes);
+
+// An engine over a model by its path. `options` are pairs as on the command line: {"block-size", "1"}.
 std::unique_ptr<Engine> tiny_engine(const std::string& path,
                                     const std::vector<std::pair<std::string, std::string>>& options = {});
 

@@ -15,7 +15,6 @@ namespace weft::cuda {
 namespace {
 
 constexpr std::int64_t kThreads = 256, kConverted = 8;
-constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
 
 // Where an op's operands stand.
 struct GatherOp {

@@ -18,7 +18,6 @@ namespace weft::cuda {
 namespace {
 
 constexpr std::int64_t kThreads = 128;
-constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
 
 // Where an op's tensors stand among its operands; -1 where it has none.
 struct RotationOp {

@@ -15,7 +15,6 @@ namespace {
 
 enum Operand : std::size_t { kQuery, kKv, kBatch };
 
-constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
 // Room for what blocks that share sequences leave: so many segments a row, but no more than so much. One decoded token
 // of SmolLM2 takes 2.4 kB a segment.
 constexpr std::int64_t kRoomSegments = 64;

@@ -9,7 +9,6 @@
 namespace weft::cuda {
 namespace {
 
-constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
 constexpr std::int64_t kSegmentTokens = 256;
 // Blocks of one warp that sequences are shared among: four for each multiprocessor of an H200.
 constexpr std::int64_t kWantedBlocks = 528;

@@ -6,13 +6,9 @@
 
 #include "base/error.h"
 #include "kernels/cuda/code/device_code.h"
+#include "kernels/cuda/lib/launch.h"
 
 namespace weft::cuda {
-namespace {
-
-constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
-
-}  // namespace
 
 Verdict supported(const DeviceDescription& device) {
 #if !defined(__x86_64__)

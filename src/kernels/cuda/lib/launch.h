@@ -10,6 +10,9 @@ namespace weft::cuda {
 
 using weft::LaunchShape;
 
+// What rows, columns, strides and threads in all stay below: kernels count them in 32 bits.
+inline constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
+
 // A kernel compiled for the host, for the emulator.
 struct EmulatedKernel {
   const char* name;
