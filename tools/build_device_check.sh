@@ -59,9 +59,13 @@ tools/device_code.sh table "$folder" $names >"$folder/device_code_table.cpp"
 
 sources="$folder/emulated_kernels.cpp $folder/device_code_table.cpp apps/device_check/*.cpp
          src/runtime/cuda/current_guard.cpp src/runtime/cuda/driver*.cpp src/runtime/cuda/fake_*.cpp
+         src/runtime/cuda/library_places.cpp src/runtime/cuda/nvrtc.cpp
          src/kernels/cuda/code/*.cpp src/kernels/cuda/emulator/*.cpp src/kernels/cuda/lib/group_launch.cpp
-         src/kernels/cuda/lib/attention_plan.cpp src/kernels/cuda/lib/silu_and_mul_per_block_quant.cpp
-         src/builtin/emulated_kernels.cpp src/tensor/device.cpp src/tensor/dtype.cpp"
+         src/kernels/cuda/lib/group_rules.cpp src/kernels/cuda/lib/attention_plan.cpp
+         src/kernels/cuda/lib/silu_and_mul_per_block_quant.cpp src/builtin/emulated_kernels.cpp"
+for name in attribute device dim dim_range dim_text dtype meta; do
+  sources="$sources src/tensor/$name.cpp"
+done
 for name in environment error file_system files shared_library text utf8; do
   sources="$sources src/base/$name.cpp"
 done

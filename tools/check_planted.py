@@ -8,14 +8,17 @@ A patch of tests/planted begins with lines of its own:
     What: a sentence on the bug
     Caught by: PROGRAM FILTER       a program of BUILD/tests and a GoogleTest filter
     Says: words                     that the failing test prints
+    Layer: CHECK...                 what catches it, words of the table below; almost always one
     Compiles: FILE...               where a header was changed, the sources that need it for those tests; else all
+    Passes: PROGRAM FILTER          of one that the contract catches (Caught by: cuda_contract SOURCE): tests of what it does
     PTX: FILE...                    of a bug that the device's code alone has: what nvcc makes of these is tested
 
 Each is applied to a copy of the sources; what it changed is compiled as the build compiles it and linked into a copy of
 the program, in front of the libraries; or nvcc makes PTX of it for the program as it is. The tests must then fail with
-those words, and pass without the patch. Without the nvcc that is wanted the latter are passed over, as are bugs whose
+those words, and pass without the patch. With the checks of its Layer left out (tests/without_check.h) the bug must get
+through; where there are several, not with any of them in place. Without the nvcc that is wanted the latter are passed over, as are bugs whose
 tests skip themselves, and it says so. FILE remembers what was checked and found good. Exits 1 with a line for every bug
-that got through.
+that got through, or did not without its checks.
 """
 
 import argparse
@@ -38,6 +41,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 SOURCES = (".cu", ".cpp")
 # Where bugs are planted: folders, and the libraries of the build that they are.
 LIBRARIES = {"src/codegen": "weft_codegen", "src/kernels/cuda": "weft_kernels_cuda", "src/runtime": "weft_runtime"}
+# What catches bugs, by layers of checking: 1 the emulator and the meanings of ops, 3 what nvcc makes beside the emulator,
+# 4 the fake device. tests/without_check.h says what each is.
+CHECKS = {"places": 1, "races": 1, "shared": 1, "meetings": 1, "traffic": 1, "results": 1, "ptx": 3, "order": 4,
+          "captures": 4, "contract": 4}  # the last one tools/check_cuda.py's; without it there are the tests of Passes
 
 
 class Problem(Exception):
@@ -53,12 +60,19 @@ def run(command, **options):
 
 
 def header(patch):
-    """{What, Caught by, Says} and perhaps Compiles or PTX"""
+    """{What, Caught by, Says, Layer} and perhaps Compiles, Passes or PTX"""
     text = patch.read_text().split("\n--- ", 1)[0]
-    fields = dict(re.findall(r"^(What|Caught by|Says|Compiles|PTX): (.+)$", text, re.MULTILINE))
-    if not {"What", "Caught by", "Says"} <= fields.keys():
-        raise Problem(f"{patch.name} must begin with lines What, Caught by and Says")
+    fields = dict(re.findall(r"^(What|Caught by|Says|Layer|Compiles|Passes|PTX): (.+)$", text, re.MULTILINE))
+    if not {"What", "Caught by", "Says", "Layer"} <= fields.keys():
+        raise Problem(f"{patch.name} must begin with lines What, Caught by, Says and Layer")
+    if unknown := [word for word in fields["Layer"].split() if word not in CHECKS]:
+        raise Problem(f"{patch.name} names the checks {unknown}, there are {sorted(CHECKS)}")
     return fields
+
+
+def tests_of(fields):
+    """A program and a filter."""
+    return fields.get("Passes", fields["Caught by"]).split()
 
 
 def includes_any(source, changed, tree):
@@ -153,7 +167,7 @@ def ptx_of(build, patch, fields, folder):
 
 def built(build, patch, fields, folder):
     """The program with the bug in it."""
-    program = fields["Caught by"].split()[0]
+    program = tests_of(fields)[0]
     tree = planted(patch, folder)
     changed = set(re.findall(r"^\+\+\+ b/(\S+)", patch.read_text(), re.MULTILINE))
     sources = [path.relative_to(tree).as_posix() for path in sorted(tree.rglob("*")) if path.suffix in SOURCES]
@@ -189,11 +203,62 @@ def tested(program, pattern, build, **more):
     return result.returncode, result.stdout + result.stderr
 
 
+def held_to_contract(build, tree, source):
+    """What tools/check_cuda.py says of a source's kernels on sm_90."""
+    device = tree / "src/kernels/cuda/device"
+    if not (tree / "tools").exists():
+        shutil.copytree(ROOT / "tools", tree / "tools")
+    rules = json.loads((device / "contract.json").read_text())["kernels"]
+    of_source = {pattern: rule for pattern, rule in rules.items() if pattern.startswith(pathlib.Path(source).stem)}
+    (tree / "contract.json").write_text(json.dumps({"architectures": ["90"], "kernels": of_source}))
+    result = run([sys.executable, str(tree / "tools/check_cuda.py"), "--nvcc", (build / "ptx/nvcc.txt").read_text(),
+                  str(device / source), str(tree / "contract.json")])
+    return result.returncode, result.stdout + result.stderr
+
+
+def check_contract(build, patch, fields):
+    """What is wrong, or nothing: the contract alone sees the bug, and its tests do not."""
+    _, source = fields["Caught by"].split()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        shutil.copytree(ROOT / "src/kernels/cuda", folder / "sound/src/kernels/cuda")
+        status, output = held_to_contract(build, folder / "sound", source)
+        if status != 0:
+            return f"{patch.name}: {source} breaks its contract without the bug: {failures_of(output)}"
+        program = built(build, patch, fields, folder)
+        status, output = held_to_contract(build, folder / "tree", source)
+        if status == 0:
+            return f"{patch.name} got through: {fields['What']}"
+        if fields["Says"] not in output:
+            return f"{patch.name} was caught in other words than '{fields['Says']}': {failures_of(output)}"
+        status, output = tested(program, tests_of(fields)[1], build)
+        return f"{patch.name} is caught by something else, too: {failures_of(output)}" if status != 0 else ""
+
+
+def without_layer(fields, run_without):
+    """What is wrong where checks are left out, or nothing. `run_without` runs the tests with the bug."""
+    checks = fields["Layer"].split()
+    status, output = run_without(checks)
+    if status != 0:
+        return f"is caught by something else, too, without {' and '.join(checks)}: {failures_of(output)}"
+    for one in checks:
+        others = [other for other in checks if other != one]
+        if others and run_without(others)[0] == 0:
+            return f"gets through without {' and '.join(others)} alone: {one} does not catch it"
+    return ""
+
+
+def failures_of(output):
+    return " | ".join([line for line in output.splitlines() if "Failure" not in line and "[ " not in line][:12])
+
+
 def check(build, patch):
     """What is wrong, or nothing; None where it was passed over."""
     try:
         fields = header(patch)
-        program, pattern = fields["Caught by"].split()
+        if fields["Layer"] == "contract":
+            return check_contract(build, patch, fields)
+        program, pattern = tests_of(fields)
         try:
             status, output = tested(build / "tests" / program, pattern, build)
         except Skipped:
@@ -202,15 +267,18 @@ def check(build, patch):
             return f"{patch.name}: {pattern} fails without the bug"
         with tempfile.TemporaryDirectory() as folder:
             if "PTX" in fields:
-                status, output = tested(build / "tests" / program, pattern, build,
-                                        WEFT_TEST_PTX=str(ptx_of(build, patch, fields, pathlib.Path(folder))))
+                with_bug = build / "tests" / program
+                more = {"WEFT_TEST_PTX": str(ptx_of(build, patch, fields, pathlib.Path(folder)))}
             else:
-                status, output = tested(built(build, patch, fields, pathlib.Path(folder)), pattern, build)
-        if status == 0:
-            return f"{patch.name} got through: {fields['What']}"
-        if fields["Says"] not in output:
-            failures = [line for line in output.splitlines() if "Failure" not in line and "[ " not in line]
-            return f"{patch.name} was caught in other words than '{fields['Says']}': " + " | ".join(failures[:12])
+                with_bug, more = built(build, patch, fields, pathlib.Path(folder)), {}
+            status, output = tested(with_bug, pattern, build, **more)
+            if status == 0:
+                return f"{patch.name} got through: {fields['What']}"
+            if fields["Says"] not in output:
+                return f"{patch.name} was caught in other words than '{fields['Says']}': {failures_of(output)}"
+            problem = without_layer(fields, lambda checks: tested(with_bug, pattern, build, **more,
+                                                                  WEFT_TEST_WITHOUT=" ".join(checks)))
+            return f"{patch.name} {problem}" if problem else ""
     except Problem as problem:
         return f"{patch.name} {problem}"
     except Skipped:
@@ -222,7 +290,7 @@ def key_of(build, patches):
     digest = hashlib.sha256()
     for path in [pathlib.Path(__file__), *patches, *sorted((build / "ptx").glob("*.ptx"))]:
         digest.update(path.read_bytes())
-    for program in sorted({header(patch)["Caught by"].split()[0] for patch in patches}):
+    for program in sorted({tests_of(header(patch))[0] for patch in patches}):
         digest.update((build / "tests" / program).read_bytes())
     generates_code = build / "libweft_llvm.so"
     if generates_code.exists():
@@ -239,7 +307,7 @@ def main():
     build = arguments.build.resolve()
     patches = [path.resolve() for path in arguments.patches] or sorted((ROOT / "tests/planted").glob("*.patch"))
     if (build / "ptx/absent.txt").exists():
-        device_alone = [patch for patch in patches if "PTX" in header(patch)]
+        device_alone = [patch for patch in patches if {"PTX", "Passes"} & header(patch).keys()]
         patches = [patch for patch in patches if patch not in device_alone]
         print(f"count: {len(device_alone)} bugs of device code are not planted: {(build / 'ptx/absent.txt').read_text()}")
     key = key_of(build, patches)
@@ -254,7 +322,7 @@ def main():
     for problem in problems:
         print(problem)
     checked = len(results) - results.count(None)
-    text = f"count: {checked} planted bugs, {checked - len(problems)} caught as they should be"
+    text = f"count: {checked} planted bugs, {checked - len(problems)} caught as they should be, and not without"
     if None in results:
         text += f"\ncount: {results.count(None)} bugs are not planted: the tests that would catch them skip themselves"
     print(text)

@@ -7,6 +7,7 @@
 
 #include "apps/device_check/designs.h"
 #include "apps/device_check/faults.h"
+#include "apps/device_check/phases.h"
 #include "apps/device_check/run_launch.h"
 #include "apps/device_check/timings.h"
 #include "base/error.h"
@@ -60,6 +61,19 @@ std::vector<KernelChecks> check_launches(Target& target, std::span<const Recorde
   return all;
 }
 
+void take_times(Target& target, Report& report) {
+  if (target.is_fake()) {
+    report.timings = planned_timings();
+    report.timings_problem = "a fake device has no clock";
+    return;
+  }
+  try {
+    measure(target, report);
+  } catch (const Error& error) {
+    report.timings_problem = error.what();
+  }
+}
+
 }  // namespace
 
 Report check_device(Target& target, std::span<const RecordedLaunch> launches, const std::string& launches_problem) {
@@ -69,19 +83,12 @@ Report check_device(Target& target, std::span<const RecordedLaunch> launches, co
                 .facts = target.driver().facts(target.device()),
                 .code = target.is_fake() ? "none needed" : cuda::device_code_text(),
                 .launches_problem = launches_problem};
-  report.kernels = check_launches(target, launches);
-  report.designs = check_designs(target);
-  if (target.is_fake()) {
-    report.timings = planned_timings();
-    report.timings_problem = "a fake device has no clock";
-  } else {
-    try {
-      measure(target, report);
-    } catch (const Error& error) {
-      report.timings_problem = error.what();
-    }
-  }
-  report.faults = check_faults(target);  // last: it breaks the device
+  const auto run = [&](const char* phase, auto work) { return run_phase(report.phases, phase, work); };
+  report.kernels = run("recorded launches", [&] { return check_launches(target, launches); });
+  report.designs = run("designs", [&] { return check_designs(target); });
+  report.timed_launches = run("timed launches once", [&] { return check_timed_launches(target); });
+  run("timings", [&] { take_times(target, report); });
+  report.faults = run("faults", [&] { return check_faults(target); });  // last: it breaks the device
   return report;
 }
 

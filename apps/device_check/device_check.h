@@ -10,7 +10,8 @@
 
 namespace weft::device_check {
 
-// `launches_problem`: why there are no recorded launches, if there are none. Times are measured on a GPU alone.
+// `launches_problem`: why there are no recorded launches, if there are none. Times of kernels are measured on a GPU
+// alone.
 Report check_device(Target& target, std::span<const RecordedLaunch> launches, const std::string& launches_problem);
 
 }  // namespace weft::device_check

@@ -29,21 +29,17 @@ void* DeviceMemory::add_numbers(std::size_t count) {
   }
   auto* to = static_cast<std::uint16_t*>(add(count * sizeof(std::uint16_t)));
   for (std::size_t i = 0; i < count; i += numbers.size())
-    target_.driver().copy(stream_, to + i, numbers.data(), std::min(numbers.size(), count - i) * sizeof(std::uint16_t));
+    target_.driver().copy(stream_, to + i, i == 0 ? numbers.data() : to,
+                          std::min(numbers.size(), count - i) * sizeof(std::uint16_t));
   target_.driver().synchronize(stream_);
   return to;
 }
 
-void* DeviceMemory::add_number(float number) {
-  void* to = add(sizeof number);
-  target_.driver().copy(stream_, to, &number, sizeof number);
-  target_.driver().synchronize(stream_);
-  return to;
-}
+void* DeviceMemory::add_number(float number) { return add_copy(&number, sizeof number); }
 
-void* DeviceMemory::add_words(std::span<const std::int32_t> words) {
-  void* to = add(words.size_bytes());
-  target_.driver().copy(stream_, to, words.data(), words.size_bytes());
+void* DeviceMemory::add_copy(const void* from, std::size_t bytes) {
+  void* to = add(bytes);
+  target_.driver().copy(stream_, to, from, bytes);
   target_.driver().synchronize(stream_);
   return to;
 }

@@ -23,9 +23,14 @@ class DeviceMemory {
   // So many numbers of bf16 from -4 to 4; behind a million they repeat.
   void* add_numbers(std::size_t count);
   void* add_number(float number);
-  void* add_words(std::span<const std::int32_t> words);
+  template <class Word>
+  Word* add_words(std::span<const Word> words) {
+    return static_cast<Word*>(add_copy(words.data(), words.size_bytes()));
+  }
 
  private:
+  void* add_copy(const void* from, std::size_t bytes);
+
   Target& target_;
   cuda::Stream stream_;
   std::vector<void*> addresses_;

@@ -1,6 +1,7 @@
 #include "apps/device_check/faults.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 #include <fmt/core.h>
@@ -8,9 +9,11 @@
 #include "base/error.h"
 #include "kernels/cuda/code/device_code.h"
 #include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/group_rules.h"
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"
 #include "runtime/cuda/current_guard.h"
 #include "runtime/cuda/driver_library.h"
+#include "runtime/cuda/nvrtc.h"
 
 namespace weft::device_check {
 
@@ -89,6 +92,11 @@ void plan(std::uintptr_t offset, std::uint32_t rows, std::uint32_t columns) {
   SiluAndMulPerBlockQuant{}.plan(arguments);
 }
 
+// As those who ask do with a refusal.
+void refuse(const Verdict& verdict) {
+  if (!verdict) throw UserError(verdict.reason());
+}
+
 // Launches what `capture` queues as a graph, and waits for it.
 void run_captured(Target& target, const std::function<void(Stream)>& capture) {
   Driver& driver = target.driver();
@@ -109,6 +117,21 @@ std::vector<Fault> faults_of_input() {
       {"wrong dtype",
        {"bf16, f16 or f32, but is of f64"},
        [](Target&) { static_cast<void>(SiluAndMulPerBlockQuant{.x = DType::f64}.kernel_name()); }},
+      {"layout with gaps",
+       {"x is bf16[4, 256]{512, 1}", "contiguous matrices are supported"},
+       [](Target&) {
+         refuse(float_matrix(Meta::strided(DType::bf16, {4, 256}, {512, 1}), "x"));
+       }},
+      {"columns before rows",
+       {"x is bf16[4, 256]{1, 4}", "contiguous matrices are supported"},
+       [](Target&) {
+         refuse(float_matrix(Meta::strided(DType::bf16, {4, 256}, {1, 4}), "x"));
+       }},
+      {"dtype of codes as input",
+       {"x is of i8", "bf16, f16 and f32 are supported"},
+       [](Target&) {
+         refuse(float_matrix(Meta::tensor(DType::i8, {4, 256}), "x"));
+       }},
       {"driver too old",
        {"must be for CUDA 12.0 or newer", "11.4"},
        [](Target&) {
@@ -138,11 +161,7 @@ std::vector<Fault> faults_of_input() {
 
 std::vector<Fault> faults_of_code() {
   return {
-      {"no code for the architecture",
-       {"no device code for sm_52"},
-       [](Target&) {
-         if (const Verdict verdict = has_device_code(52); !verdict) throw DeviceError(verdict.reason());
-       }},
+      {"no code for the architecture", {"no device code for sm_52"}, [](Target&) { refuse(has_device_code(52)); }},
       {"image of another architecture",
        {"cuModuleLoadData", "NO_BINARY_FOR_GPU"},
        [](Target& target) {
@@ -173,6 +192,73 @@ std::vector<Fault> faults_of_code() {
          SimpleWork work(target);
          target.driver().launch(work.stream, work.function(), {.blocks = {0, 1, 1}, .threads = {128, 1, 1}},
                                 PerTokenGroupQuantArguments{});
+       }},
+  };
+}
+
+// An NVRTC that knows its version and for what it compiles, and no more.
+template <int kMajor, int kMinor, int kArchitecture>
+FindSymbol nvrtc_stand_in() {
+  return [](const char* symbol) {
+    static constexpr auto kVersion = [](int* major, int* minor) {
+      *major = kMajor;
+      *minor = kMinor;
+      return NvrtcStatus::success;
+    };
+    static constexpr auto kCount = [](int* count) {
+      *count = 1;
+      return NvrtcStatus::success;
+    };
+    static constexpr auto kArchitectures = [](int* architectures) {
+      architectures[0] = kArchitecture;
+      return NvrtcStatus::success;
+    };
+    static constexpr auto kOther = [] {};
+    using Pairs = NvrtcStatus(int*, int*);
+    using Numbers = NvrtcStatus(int*);
+    const std::string_view name(symbol);
+    if (name == "nvrtcVersion") return reinterpret_cast<void*>(static_cast<Pairs*>(kVersion));
+    if (name == "nvrtcGetNumSupportedArchs") return reinterpret_cast<void*>(static_cast<Numbers*>(kCount));
+    if (name == "nvrtcGetSupportedArchs") return reinterpret_cast<void*>(static_cast<Numbers*>(kArchitectures));
+    return reinterpret_cast<void*>(static_cast<void (*)()>(kOther));
+  };
+}
+
+void open_nvrtc(const std::vector<std::string>& places) {
+  std::string problem;
+  if (Nvrtc::open(places, problem) == nullptr) throw DeviceError(problem);
+}
+
+std::vector<Fault> faults_of_nvrtc() {
+  return {
+      {"no NVRTC",
+       {"libnvrtc of CUDA 12.0 or newer was not found", "looked for libnvrtc_of_nowhere.so.13"},
+       [](Target&) { open_nvrtc({"libnvrtc_of_nowhere.so.13"}); }},
+      {"another library in NVRTC's place", {"libc.so.6 has no nvrtc"}, [](Target&) { open_nvrtc({"libc.so.6"}); }},
+      {"NVRTC too old",
+       {"libnvrtc.so.11.2 is of CUDA 11.8"},
+       [](Target&) {
+         std::string problem;
+         Nvrtc::open(nvrtc_stand_in<11, 8, 90>(), "libnvrtc.so.11.2", problem);
+         throw DeviceError(problem);
+       }},
+      {"NVRTC without the architecture",
+       {"is wanted for sm_", "NVRTC 12.0 compiles for sm_52"},
+       [](Target& target) {
+         std::string problem;
+         const auto compiler = Nvrtc::open(nvrtc_stand_in<12, 0, 52>(), "libnvrtc.so.12", problem);
+         if (compiler == nullptr) throw DeviceError(problem);
+         compiler->compile({.name = "empty.cu"}, target.driver().facts(target.device()).compute_capability,
+                           NvrtcCode::ptx);
+       }},
+      {"PTX of a newer NVRTC than the driver's",
+       {"cuModuleLoadData", "PTX"},
+       [](Target& target) {
+         constexpr std::string_view kText =
+             ".version 99.0\n.target sm_52\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+         std::vector<std::byte> image(kText.size() + 1);  // which a zero ends
+         std::memcpy(image.data(), kText.data(), kText.size());
+         target.driver().load_module(target.device(), image);
        }},
   };
 }
@@ -281,7 +367,7 @@ std::vector<CheckedCase> check_faults(Target& target) {
   std::vector<CheckedCase> results;
   std::string missing;
   const bool has_foreign_code = target.foreign_code(missing).has_value();
-  for (const auto& faults : {faults_of_input(), faults_of_code(), faults_of_memory_and_capture()}) {
+  for (const auto& faults : {faults_of_input(), faults_of_code(), faults_of_nvrtc(), faults_of_memory_and_capture()}) {
     for (const Fault& fault : faults) {
       const bool wants_file = std::string_view(fault.name) == "image of another architecture" && !has_foreign_code;
       results.push_back(wants_file ? CheckedCase{fault.name, Outcome::not_run, "there is no " + missing}

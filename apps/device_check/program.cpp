@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "apps/device_check/device_check.h"
+#include "apps/device_check/phases.h"
 #include "base/error.h"
 #include "base/files.h"
 
@@ -46,13 +47,17 @@ Arguments read_arguments(const std::vector<std::string>& words) {
 int run(const Arguments& arguments, std::ostream& out) {
   std::vector<RecordedLaunch> launches;
   std::string problem;
-  try {
-    launches = unpack_launches(MappedFile(arguments.launches).bytes());
-  } catch (const UserError& error) {
-    problem = error.what();
-  }
-  Target target = arguments.is_fake ? Target::fake(1) : Target::gpu(arguments.device);
-  const Report report = check_device(target, launches, problem);
+  std::vector<Phase> opening;
+  Target target = run_phase(opening, "reading and opening", [&] {
+    try {
+      launches = unpack_launches(MappedFile(arguments.launches).bytes());
+    } catch (const UserError& error) {
+      problem = error.what();
+    }
+    return arguments.is_fake ? Target::fake(1) : Target::gpu(arguments.device);
+  });
+  Report report = check_device(target, launches, problem);
+  report.phases.insert(report.phases.begin(), opening.begin(), opening.end());
   const std::string table = table_text(report);
   write_then_rename(arguments.json, json_text(report));
   write_then_rename(arguments.table, table);

@@ -50,35 +50,55 @@ std::string kernel_json(const KernelChecks& checks) {
                      checks.passed, checks.absent, array_text(checks.failed, case_json));
 }
 
-std::string timing_json(const Timing& timing) {
-  return fmt::format("{{\"what\": {}, \"rows\": {}, \"columns\": {}, \"bytes\": {:.0f}, \"microseconds\": {}}}",
-                     quoted(timing.what), timing.rows, timing.columns, timing.bytes,
-                     number_or_null(timing.microseconds));
+// What a timing takes at least, where its bytes go at the rate of a copy.
+std::optional<double> floor_microseconds(const Report& report, const Timing& timing) {
+  if (!report.copied_bytes_per_second) return std::nullopt;
+  return timing.bytes / *report.copied_bytes_per_second * 1e6;
+}
+
+std::string timing_json(const Report& report, const Timing& timing) {
+  return fmt::format(
+      "{{\"what\": {}, \"rows\": {}, \"columns\": {}, \"bytes\": {:.0f}, \"floor_microseconds\": {}, "
+      "\"microseconds\": {}}}",
+      quoted(timing.what), timing.rows, timing.columns, timing.bytes,
+      number_or_null(floor_microseconds(report, timing)), number_or_null(timing.microseconds));
+}
+
+std::string phase_json(const Phase& phase) {
+  return fmt::format("{{\"name\": {}, \"seconds\": {:.3f}}}", quoted(phase.name), phase.seconds);
+}
+
+double seconds_of(const Report& report) {
+  double seconds = 0;
+  for (const Phase& phase : report.phases) seconds += phase.seconds;
+  return seconds;
 }
 
 // -- tables
 
 // Of the copy rate, in percent.
 std::string share_text(const Report& report, const Timing& timing) {
-  if (!timing.microseconds || !report.copied_bytes_per_second) return kNotMeasured;
-  const double rate = timing.bytes / (*timing.microseconds * 1e-6);
-  return fmt::format("{:.0f} %", 100 * rate / *report.copied_bytes_per_second);
+  const std::optional<double> floor = floor_microseconds(report, timing);
+  if (!timing.microseconds || !floor) return kNotMeasured;
+  return fmt::format("{:.0f} %", 100 * *floor / *timing.microseconds);
+}
+
+std::string microseconds_text(const std::optional<double>& microseconds) {
+  return microseconds ? fmt::format("{:.2f}", *microseconds) : kNotMeasured;
 }
 
 std::string timings_table(const Report& report) {
   std::string text = fmt::format(
-      "Copy within the device: {}{}\n\n| kernel | rows x columns | microseconds | GB/s | of the copy rate |\n"
-      "|---|--:|--:|--:|--:|\n",
+      "Copy within the device: {}{}\n\n| kernel | rows x columns | MB | at the copy rate, us | us | of the copy rate "
+      "|\n"
+      "|---|--:|--:|--:|--:|--:|\n",
       report.copied_bytes_per_second ? fmt::format("{:.0f} GB/s", *report.copied_bytes_per_second * 1e-9)
                                      : kNotMeasured,
       report.timings_problem.empty() ? "" : fmt::format(" ({})", report.timings_problem));
-  for (const Timing& timing : report.timings) {
-    const bool is_there = timing.microseconds.has_value();
-    text += fmt::format("| {} | {} x {} | {} | {} | {} |\n", timing.what, timing.rows, timing.columns,
-                        is_there ? fmt::format("{:.2f}", *timing.microseconds) : kNotMeasured,
-                        is_there ? fmt::format("{:.0f}", timing.bytes / *timing.microseconds * 1e-3) : kNotMeasured,
-                        share_text(report, timing));
-  }
+  for (const Timing& timing : report.timings)
+    text += fmt::format("| {} | {} x {} | {:.1f} | {} | {} | {} |\n", timing.what, timing.rows, timing.columns,
+                        timing.bytes * 1e-6, microseconds_text(floor_microseconds(report, timing)),
+                        microseconds_text(timing.microseconds), share_text(report, timing));
   return text;
 }
 
@@ -96,6 +116,20 @@ std::string kernels_table(const Report& report) {
   const auto failed = std::count(failures.begin(), failures.end(), '\n');
   return fmt::format("Recorded launches: {} passed, {} failed, {} of kernels that the code is without; {} kernels\n{}",
                      passed, failed, absent, kernels, failures);
+}
+
+std::string timed_launches_text(const Report& report) {
+  std::string failures;
+  for (const CheckedCase& checked : report.timed_launches)
+    if (checked.outcome != Outcome::passed) failures += fmt::format("* FAILED {}: {}\n", checked.name, checked.text);
+  return fmt::format("Timed launches, each once at a small size: {} in all, {} failed\n{}",
+                     report.timed_launches.size(), std::count(failures.begin(), failures.end(), '\n'), failures);
+}
+
+std::string phases_text(const Report& report) {
+  std::string parts;
+  for (const Phase& phase : report.phases) parts += fmt::format("; {} {:.1f}", phase.name, phase.seconds);
+  return fmt::format("Seconds: {:.1f} in all, {:.0f} allowed on a GPU{}\n", seconds_of(report), kSecondsAllowed, parts);
 }
 
 std::string cases_table(const char* heading, const std::vector<CheckedCase>& cases) {
@@ -125,8 +159,8 @@ bool is_good(const Report& report) {
     return std::none_of(cases.begin(), cases.end(), [](const auto& one) { return one.outcome == Outcome::failed; });
   };
   const bool is_measured = report.is_fake || report.timings_problem.empty();
-  return kernels_passed && none_failed(report.designs) && none_failed(report.faults) && is_measured &&
-         report.launches_problem.empty();
+  return kernels_passed && none_failed(report.designs) && none_failed(report.timed_launches) &&
+         none_failed(report.faults) && is_measured && report.launches_problem.empty();
 }
 
 std::string json_text(const Report& report) {
@@ -146,17 +180,22 @@ std::string json_text(const Report& report) {
   add("launches_problem", quoted(report.launches_problem));
   add("launches", array_text(report.kernels, kernel_json));
   add("designs", array_text(report.designs, case_json));
+  add("timed_launches", array_text(report.timed_launches, case_json));
   add("faults", array_text(report.faults, case_json));
   add("timings_problem", quoted(report.timings_problem));
   add("copied_bytes_per_second", number_or_null(report.copied_bytes_per_second));
-  add("timings", array_text(report.timings, timing_json), "\n");
+  add("timings", array_text(report.timings, [&](const Timing& timing) { return timing_json(report, timing); }));
+  add("phases", array_text(report.phases, phase_json));
+  add("seconds", number_or_null(seconds_of(report)));
+  add("seconds_allowed", number_or_null(kSecondsAllowed), "\n");
   return text + "}\n";
 }
 
 std::string table_text(const Report& report) {
-  return fmt::format("`weft_device_check`, {}, {}. Device code: {}.\n\n{}\n{}\n{}\n{}", report.date,
-                     device_text(report), report.code, timings_table(report), kernels_table(report),
-                     cases_table("designs", report.designs), cases_table("fault", report.faults));
+  return fmt::format("`weft_device_check`, {}, {}. Device code: {}.\n\n{}\n{}\n{}\n{}\n{}\n{}", report.date,
+                     device_text(report), report.code, phases_text(report), timings_table(report),
+                     kernels_table(report), timed_launches_text(report), cases_table("designs", report.designs),
+                     cases_table("fault", report.faults));
 }
 
 }  // namespace weft::device_check

@@ -26,6 +26,14 @@ struct KernelChecks {
   int absent = 0;  // the code has no such kernel
 };
 
+// A part of the check, and how long it took.
+struct Phase {
+  std::string name;
+  double seconds = 0;
+};
+// For all of them on a machine with a GPU.
+inline constexpr double kSecondsAllowed = 480;
+
 struct Timing {
   std::string what;
   std::int64_t rows = 0, columns = 0;
@@ -42,11 +50,13 @@ struct Report {
   std::string launches_problem;  // why no recorded launch ran
   std::vector<KernelChecks> kernels;
   std::vector<CheckedCase> designs;
+  std::vector<CheckedCase> timed_launches;
   std::vector<CheckedCase> faults;
   std::string timings_problem;  // why nothing was measured
   // Of a copy within the device, what is read and what is written both counted.
   std::optional<double> copied_bytes_per_second;
   std::vector<Timing> timings;
+  std::vector<Phase> phases;  // in their order
 };
 
 // Whether all that could be checked was, and passed.

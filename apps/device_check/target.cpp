@@ -13,6 +13,26 @@ namespace weft::device_check {
 
 using namespace cuda;
 
+namespace {
+
+// Of PTX what a driver refuses it for, its version and architecture; nothing here would run it.
+FakeImage read_ptx_head(std::span<const std::byte> image) {
+  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+  const auto number_behind = [&](std::string_view word) {
+    const std::size_t at = text.find(word);
+    if (at == std::string_view::npos) fail_user("the image has no {}", word);
+    int number = 0;
+    for (std::size_t i = at + word.size(); i < text.size() && text[i] != '\n'; ++i)
+      if (text[i] != '.') number = 10 * number + (text[i] - '0');
+    return number;
+  };
+  return {.architecture = number_behind(".target sm_"),
+          .ptx_version = number_behind(".version "),
+          .kernels = {{.name = "unknown"}}};
+}
+
+}  // namespace
+
 std::filesystem::path program_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
 Target Target::gpu(int device) {
@@ -27,8 +47,10 @@ Target Target::gpu(int device) {
 
 Target Target::fake(std::uint64_t seed) {
   FakeSettings settings{.seed = seed,
+                        .driver_version = 13000,
                         .memory_bytes = std::size_t{1} << 26,
-                        .kernels = emulated_kernels_of_device({.order = ThreadOrder::random})};
+                        .kernels = emulated_kernels_of_device({.order = ThreadOrder::random}),
+                        .read_image = read_ptx_head};
   return {open_fake_device(std::move(settings)), 0, true};
 }
 

@@ -62,7 +62,7 @@ Recorder::Running Recorder::begin(RecordedTree& tree, std::vector<Tensor> tensor
   values_.clear();
   for (Value& input : tree.inputs) {
     values_.push_back(input.graph_value());
-    input = Value::traced(*home_, input.graph_value());
+    input.set_home(*home_);
   }
   tensors_ = std::move(tensors);
   tensors_.resize(values_.size());
@@ -147,9 +147,8 @@ bool Recorder::ends_as_known(const Fits& fits) {
 const Values& Recorder::accept(RecordedStep& step) {
   ++position_;
   for (Value& result : step.results) {
-    GraphValue* made = result.graph_value();
-    values_.push_back(made);
-    result = Value::traced(*home_, made);
+    values_.push_back(result.graph_value());
+    result.set_home(*home_);
   }
   return step.results;
 }

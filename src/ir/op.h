@@ -211,7 +211,7 @@ struct ParameterTypeOf<bool> {
   static constexpr ParameterType type = ParameterType::boolean;
 };
 template <>
-struct ParameterTypeOf<std::string> {
+struct ParameterTypeOf<std::string_view> {
   static constexpr ParameterType type = ParameterType::string;
 };
 template <>

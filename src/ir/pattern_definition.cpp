@@ -1,5 +1,7 @@
 #include "ir/pattern_definition.h"
 
+#include <deque>
+
 #include "base/error.h"
 
 namespace weft {
@@ -55,9 +57,12 @@ class PatternDefinition::Trace : public Evaluator {
     return symbol;
   }
 
+  Scalar real(std::string name) { return Scalar(reals.emplace_back(wildcard(std::move(name), WildcardKind::real))); }
+
   Pattern pattern;
   PatternBody* body = nullptr;         // that is being traced
   std::vector<PatternOperand> places;  // by Value::pattern_number
+  std::deque<Attribute> reals;         // that Scalars look into
 };
 
 PatternDefinition::PatternDefinition(std::string name, const OpTable& ops)
@@ -71,9 +76,7 @@ Value PatternDefinition::value(std::string name, PatternType type) {
   return trace_->value(std::move(name), std::move(type));
 }
 
-Scalar PatternDefinition::real(std::string name) {
-  return Scalar(trace_->wildcard(std::move(name), WildcardKind::real));
-}
+Scalar PatternDefinition::real(std::string name) { return trace_->real(std::move(name)); }
 
 Attribute PatternDefinition::integer(std::string name) {
   return trace_->wildcard(std::move(name), WildcardKind::integer);
@@ -88,7 +91,7 @@ Attribute PatternDefinition::attribute(std::string name, ParameterType type) {
     case ParameterType::integer:
       return integer(std::move(name));
     case ParameterType::real:
-      return real(std::move(name)).value;
+      return trace_->wildcard(std::move(name), WildcardKind::real);
     case ParameterType::boolean:
       return trace_->wildcard(std::move(name), WildcardKind::boolean);
     case ParameterType::string:

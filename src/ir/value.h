@@ -32,6 +32,8 @@ class Value {
   static Value of_pattern(Evaluator& home, int number);
 
   bool present() const { return home_ != nullptr; }
+  // The same value under another home, which knows what it is.
+  void set_home(Evaluator& home) { home_ = &home; }
   // InternalError when absent; the meta also when this is a value of a pattern.
   Evaluator& home() const { return home_ != nullptr ? *home_ : refuse_home(); }
   const Meta& meta() const { return meta_ != nullptr ? *meta_ : refuse_meta(); }
@@ -136,15 +138,17 @@ class Evaluator {
   const OpTable& ops_;
 };
 
-// A floating attribute as typed op functions take it: a number now; a pattern may put a wildcard in its place.
+// A floating attribute as typed op functions take it: a number now; a pattern may put a wildcard in its place. What is
+// no number is looked at where it stands.
 struct Scalar {
-  Attribute value;
+  AttributeView value;
   Scalar(double number) : value(number) {}  // NOLINT: a number is a Scalar
-  explicit Scalar(Attribute attribute) : value(std::move(attribute)) {}
+  explicit Scalar(const Attribute& attribute) : value(attribute) {}
+  explicit Scalar(Attribute&&) = delete;
 };
 
 // A typed op function of one tensor, to choose among.
-using UnaryFunction = Value (*)(Value, CallSite);
+using UnaryFunction = Value (*)(const Value&, CallSite);
 
 // The tag argument that gives arguments away: fused_add_rms_norm(maybe_inplace, x, residual, weight, epsilon).
 struct MaybeInplace {};

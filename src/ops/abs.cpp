@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value abs(Value x, CallSite site) { return call(site, "abs", {x}, {})[0]; }
+Value abs(const Value& x, CallSite site) { return call(site, "abs", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // The magnitude of x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
-Value abs(Value x, CallSite site = CallSite::current());
+Value abs(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value add(Value x, Value y, CallSite site) { return call(site, "add", {x, y}, {})[0]; }
+Value add(const Value& x, const Value& y, CallSite site) { return call(site, "add", {x, y}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value add_scalar(Value x, Scalar value, CallSite site) {
+Value add_scalar(const Value& x, Scalar value, CallSite site) {
   return call(site, "add_scalar", {x}, {{"value", value.value}})[0];
 }
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // x + value, the value as f32 (f64 for f64 tensors).
-Value add_scalar(Value x, Scalar value, CallSite site = CallSite::current());
+Value add_scalar(const Value& x, Scalar value, CallSite site = CallSite::current());
 
 }  // namespace weft

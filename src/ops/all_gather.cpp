@@ -4,7 +4,8 @@
 
 namespace weft {
 
-Value all_gather(Value x, std::int64_t dim, std::int64_t world_size, std::string group_name, CallSite site) {
+Value all_gather(const Value& x, std::int64_t dim, std::int64_t world_size, std::string_view group_name,
+                 CallSite site) {
   return call(site, "all_gather", {x}, rank_attributes(dim, world_size, group_name))[0];
 }
 

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Value all_reduce(Value x, std::int64_t world_size, std::string group_name, CallSite site) {
+Value all_reduce(const Value& x, std::int64_t world_size, std::string_view group_name, CallSite site) {
   return call(site, "all_reduce", {x}, {{"world_size", world_size}, {"group_name", group_name}})[0];
 }
 

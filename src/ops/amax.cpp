@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value amax(Value x, std::int64_t dim, CallSite site) { return call(site, "amax", {x}, {{"dim", dim}})[0]; }
+Value amax(const Value& x, std::int64_t dim, CallSite site) { return call(site, "amax", {x}, {{"dim", dim}})[0]; }
 
 }  // namespace weft
 

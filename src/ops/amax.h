@@ -5,6 +5,6 @@
 namespace weft {
 
 // The largest element over a dim, kept as 1; NaN if any is NaN.
-Value amax(Value x, std::int64_t dim = -1, CallSite site = CallSite::current());
+Value amax(const Value& x, std::int64_t dim = -1, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value attention(Value query, Value kv, Value batch, Scalar scale, CallSite site) {
+Value attention(const Value& query, const Value& kv, const Value& batch, Scalar scale, CallSite site) {
   return call(site, "attention", {query, kv, batch}, {{"scale", scale.value}})[0];
 }
 

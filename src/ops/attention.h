@@ -8,6 +8,7 @@ namespace weft {
 //   query [s0, heads, head_dim] -> the same; KV heads are shared by heads / kv_heads query heads each
 // Row r of a sequence with n rows in this step sees its tokens [0, length - (n - 1 - r)). A row's result does not
 // depend on other rows, on the block size, nor on how its prompt was cut into steps.
-Value attention(Value query, Value kv, Value batch, Scalar scale, CallSite site = CallSite::current());
+Value attention(const Value& query, const Value& kv, const Value& batch, Scalar scale,
+                CallSite site = CallSite::current());
 
 }  // namespace weft

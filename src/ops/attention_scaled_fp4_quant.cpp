@@ -4,8 +4,9 @@
 
 namespace weft {
 
-std::pair<Value, Value> attention_scaled_fp4_quant(Value query, Value kv, Value batch, Value global_scale, Scalar scale,
-                                                   bool swizzled_scales, CallSite site) {
+std::pair<Value, Value> attention_scaled_fp4_quant(const Value& query, const Value& kv, const Value& batch,
+                                                   const Value& global_scale, Scalar scale, bool swizzled_scales,
+                                                   CallSite site) {
   return call(site, "attention_scaled_fp4_quant", {query, kv, batch, global_scale},
               {{"scale", scale.value}, {"swizzled_scales", swizzled_scales}});
 }

@@ -6,7 +6,8 @@ namespace weft {
 
 // static_scaled_fp8_quant of attention, whose heads lie side by side.
 //   query [s0, heads, head_dim], output_scale f32 as static_scaled_fp8_quant takes one -> codes [s0, heads * head_dim]
-Value attention_static_scaled_fp8_quant(Value query, Value kv, Value batch, Value output_scale, Scalar scale,
+Value attention_static_scaled_fp8_quant(const Value& query, const Value& kv, const Value& batch,
+                                        const Value& output_scale, Scalar scale,
                                         std::optional<Shape> group_shape = std::nullopt, DType dtype = DType::f8e4m3,
                                         CallSite site = CallSite::current());
 

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value cast(Value x, DType dtype, CallSite site) { return call(site, "cast", {x}, {{"dtype", dtype}})[0]; }
+Value cast(const Value& x, DType dtype, CallSite site) { return call(site, "cast", {x}, {{"dtype", dtype}})[0]; }
 
 }  // namespace weft
 

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value clamp(Value x, std::optional<double> min, std::optional<double> max, CallSite site) {
+Value clamp(const Value& x, std::optional<double> min, std::optional<double> max, CallSite site) {
   return call(site, "clamp", {x}, {{"min", min}, {"max", max}})[0];
 }
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // x held between min and max; either may be absent. NaN stays NaN.
-Value clamp(Value x, std::optional<double> min, std::optional<double> max, CallSite site = CallSite::current());
+Value clamp(const Value& x, std::optional<double> min, std::optional<double> max, CallSite site = CallSite::current());
 
 }  // namespace weft

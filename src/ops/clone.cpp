@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Value clone(Value x, CallSite site) { return call(site, "clone", {x}, {})[0]; }
+Value clone(const Value& x, CallSite site) { return call(site, "clone", {x}, {})[0]; }
 
 }  // namespace weft
 

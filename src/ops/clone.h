@@ -5,6 +5,6 @@
 namespace weft {
 
 // A copy with storage of its own, contiguous.
-Value clone(Value x, CallSite site = CallSite::current());
+Value clone(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

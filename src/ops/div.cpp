@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value div(Value x, Value y, CallSite site) { return call(site, "div", {x, y}, {})[0]; }
+Value div(const Value& x, const Value& y, CallSite site) { return call(site, "div", {x, y}, {})[0]; }
 
 }  // namespace weft
 

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value div_scalar(Value x, Scalar value, CallSite site) {
+Value div_scalar(const Value& x, Scalar value, CallSite site) {
   return call(site, "div_scalar", {x}, {{"value", value.value}})[0];
 }
 

@@ -17,7 +17,7 @@
 
 namespace weft {
 
-std::tuple<Value, Value, Value> dynamic_per_token_asymmetric_int8_quant(Value x, CallSite site) {
+std::tuple<Value, Value, Value> dynamic_per_token_asymmetric_int8_quant(const Value& x, CallSite site) {
   return call(site, "dynamic_per_token_asymmetric_int8_quant", {x}, {});
 }
 

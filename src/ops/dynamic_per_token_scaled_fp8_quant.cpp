@@ -9,15 +9,16 @@
 
 namespace weft {
 
-std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(Value x, Value scale_ub, std::optional<double> minimum_scale,
-                                                           std::string scale_by, std::string codes_by, DType dtype,
-                                                           CallSite site) {
+std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(const Value& x, const Value& scale_ub,
+                                                           std::optional<double> minimum_scale,
+                                                           std::string_view scale_by, std::string_view codes_by,
+                                                           DType dtype, CallSite site) {
   return call(site, "dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
               token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype));
 }
 
-std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, const std::string& scale_by,
-                                                   const std::string& codes_by, DType dtype) {
+std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, std::string_view scale_by,
+                                                   std::string_view codes_by, DType dtype) {
   return {{{"minimum_scale", minimum_scale},
            {"scale_by", WordView{scale_by}},
            {"codes_by", WordView{codes_by}},

@@ -8,16 +8,19 @@ namespace weft {
 // minimum_scale (none: 1 / (448 * 512)). scale_by and codes_by are division, as in vLLM's CUDA kernel, or reciprocal
 // (fp8_quant.h): its native form multiplies x by 1 / scale, its Helion kernel the magnitude by 1 / 448.
 //   x [..., d], scale_ub f32 [] or [1] -> dtype like x, f32 [..., 1]
-std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(
-    Value x, Value scale_ub = {}, std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
-    std::string codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
+std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(const Value& x, const Value& scale_ub = {},
+                                                           std::optional<double> minimum_scale = std::nullopt,
+                                                           std::string_view scale_by = "division",
+                                                           std::string_view codes_by = "division",
+                                                           DType dtype = DType::f8e4m3,
+                                                           CallSite site = CallSite::current());
 
 // What ops share that end in this one: its attributes, how a typed call states them, what they and scale_ub (an
 // operand's number) must be (UserError otherwise), and the last step.
 inline constexpr const char* kTokenFp8Attributes =
     "float? minimum_scale=None, str scale_by=division, str codes_by=division, ScalarType dtype=f8e4m3";
-std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, const std::string& scale_by,
-                                                   const std::string& codes_by, DType dtype);
+std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, std::string_view scale_by,
+                                                   std::string_view codes_by, DType dtype);
 void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale_ub);
 std::pair<Value, Value> quantized_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes);
 

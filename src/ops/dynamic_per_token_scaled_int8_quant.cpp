@@ -11,7 +11,7 @@
 
 namespace weft {
 
-std::pair<Value, Value> dynamic_per_token_scaled_int8_quant(Value x, CallSite site) {
+std::pair<Value, Value> dynamic_per_token_scaled_int8_quant(const Value& x, CallSite site) {
   return call(site, "dynamic_per_token_scaled_int8_quant", {x}, {});
 }
 

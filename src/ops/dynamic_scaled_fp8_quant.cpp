@@ -8,7 +8,7 @@
 
 namespace weft {
 
-std::pair<Value, Value> dynamic_scaled_fp8_quant(Value x, Scalar minimum_scale, DType dtype, CallSite site) {
+std::pair<Value, Value> dynamic_scaled_fp8_quant(const Value& x, Scalar minimum_scale, DType dtype, CallSite site) {
   return call(site, "dynamic_scaled_fp8_quant", {x}, {{"minimum_scale", minimum_scale.value}, {"dtype", dtype}});
 }
 

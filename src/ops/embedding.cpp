@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value embedding(Value ids, Value weight, DType dtype, CallSite site) {
+Value embedding(const Value& ids, const Value& weight, DType dtype, CallSite site) {
   return call(site, "embedding", {ids, weight}, {{"dtype", dtype}})[0];
 }
 

@@ -6,6 +6,6 @@ namespace weft {
 
 // Rows of a table by token id, in the given dtype.
 //   ids i64 | i32 [s0], weight [vocabulary, width] -> dtype[s0, width]
-Value embedding(Value ids, Value weight, DType dtype = DType::f32, CallSite site = CallSite::current());
+Value embedding(const Value& ids, const Value& weight, DType dtype = DType::f32, CallSite site = CallSite::current());
 
 }  // namespace weft

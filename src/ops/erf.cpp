@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value erf(Value x, CallSite site) { return call(site, "erf", {x}, {})[0]; }
+Value erf(const Value& x, CallSite site) { return call(site, "erf", {x}, {})[0]; }
 
 }  // namespace weft
 

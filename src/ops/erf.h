@@ -5,6 +5,6 @@
 namespace weft {
 
 // The error function of x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
-Value erf(Value x, CallSite site = CallSite::current());
+Value erf(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

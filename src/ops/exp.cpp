@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value exp(Value x, CallSite site) { return call(site, "exp", {x}, {})[0]; }
+Value exp(const Value& x, CallSite site) { return call(site, "exp", {x}, {})[0]; }
 
 }  // namespace weft
 

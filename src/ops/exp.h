@@ -5,6 +5,6 @@
 namespace weft {
 
 // e to the power x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
-Value exp(Value x, CallSite site = CallSite::current());
+Value exp(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

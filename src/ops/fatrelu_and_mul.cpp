@@ -8,7 +8,7 @@
 
 namespace weft {
 
-Value fatrelu_and_mul(Value x, Scalar threshold, CallSite site) {
+Value fatrelu_and_mul(const Value& x, Scalar threshold, CallSite site) {
   return call(site, "fatrelu_and_mul", {x}, {{"threshold", threshold.value}})[0];
 }
 

@@ -44,7 +44,7 @@ inline void check_word(const OpRequest& request, const char* op, const char* att
              word);
 }
 
-inline Value fp8_scale(const Value& magnitude, DType dtype, const std::string& scale_by) {
+inline Value fp8_scale(const Value& magnitude, DType dtype, std::string_view scale_by) {
   if (scale_by == "division") return div_scalar(magnitude, fp8_limit(dtype));
   return mul_scalar(magnitude, 1 / fp8_limit(dtype));
 }
@@ -54,7 +54,7 @@ inline Value fp8_codes(const Value& scaled, DType dtype) {
   return cast(clamp(scaled, -fp8_limit(dtype), fp8_limit(dtype)), dtype);
 }
 
-inline Value divided_by_scale(const Value& x, const Value& scale, const std::string& codes_by) {
+inline Value divided_by_scale(const Value& x, const Value& scale, std::string_view codes_by) {
   return codes_by == "division" ? div(x, scale) : mul(x, reciprocal(scale));
 }
 

@@ -11,9 +11,9 @@ namespace weft {
 namespace {
 
 std::pair<Value, Value> call_fused_add_rms_norm(CallSite site, bool inplace, const Value& x, const Value& x_residual,
-                                                const Value& weight, const Scalar& epsilon,
+                                                const Value& weight, Scalar epsilon,
                                                 std::optional<std::int64_t> variance_size,
-                                                const std::string& intermediate) {
+                                                std::string_view intermediate) {
   return call(site, "fused_add_rms_norm", {x, x_residual, weight},
               {{"epsilon", epsilon.value}, {"variance_size", variance_size}, {"intermediate", WordView{intermediate}}},
               inplace);
@@ -21,23 +21,23 @@ std::pair<Value, Value> call_fused_add_rms_norm(CallSite site, bool inplace, con
 
 }  // namespace
 
-std::pair<Value, Value> fused_add_rms_norm(Value x, Value x_residual, Value weight, Scalar epsilon,
-                                           std::optional<std::int64_t> variance_size, std::string intermediate,
+std::pair<Value, Value> fused_add_rms_norm(const Value& x, const Value& x_residual, const Value& weight, Scalar epsilon,
+                                           std::optional<std::int64_t> variance_size, std::string_view intermediate,
                                            CallSite site) {
   return call_fused_add_rms_norm(site, false, x, x_residual, weight, epsilon, variance_size, intermediate);
 }
 
-std::pair<Value, Value> fused_add_rms_norm(MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon,
-                                           std::optional<std::int64_t> variance_size, std::string intermediate,
-                                           CallSite site) {
+std::pair<Value, Value> fused_add_rms_norm(MaybeInplace, const Value& x, const Value& x_residual, const Value& weight,
+                                           Scalar epsilon, std::optional<std::int64_t> variance_size,
+                                           std::string_view intermediate, CallSite site) {
   return call_fused_add_rms_norm(site, true, x, x_residual, weight, epsilon, variance_size, intermediate);
 }
 
 }  // namespace weft
 
 OP(fused_add_rms_norm) {
-  using Typed =
-      std::pair<Value, Value>(Value, Value, Value, Scalar, std::optional<std::int64_t>, std::string, CallSite);
+  using Typed = std::pair<Value, Value>(const Value&, const Value&, const Value&, Scalar, std::optional<std::int64_t>,
+                                        std::string_view, CallSite);
   op.schema(
       "fused_add_rms_norm(Tensor x, Tensor x_residual, Tensor? weight, float epsilon, int? variance_size=None, "
       "str intermediate=f32) -> (Tensor, Tensor)");

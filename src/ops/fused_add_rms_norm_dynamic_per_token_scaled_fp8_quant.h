@@ -10,14 +10,14 @@ namespace weft {
 // x_residual. The maybe_inplace form gives x_residual away; the last result may live in it.
 //   x, x_residual [..., d], weight [d] or none, scale_ub f32 [1] or none -> dtype [..., d], f32 [..., 1], like x
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant(
-    Value x, Value x_residual, Value weight, Value scale_ub, Scalar epsilon,
-    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
-    std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
-    std::string codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
+    const Value& x, const Value& x_residual, const Value& weight, const Value& scale_ub, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string_view intermediate = "f32",
+    std::optional<double> minimum_scale = std::nullopt, std::string_view scale_by = "division",
+    std::string_view codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant(
-    MaybeInplace, Value x, Value x_residual, Value weight, Value scale_ub, Scalar epsilon,
-    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
-    std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
-    std::string codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
+    MaybeInplace, const Value& x, const Value& x_residual, const Value& weight, const Value& scale_ub, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string_view intermediate = "f32",
+    std::optional<double> minimum_scale = std::nullopt, std::string_view scale_by = "division",
+    std::string_view codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 }  // namespace weft

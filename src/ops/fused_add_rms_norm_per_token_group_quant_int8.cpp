@@ -13,8 +13,8 @@ std::tuple<Value, Value, Value> call_fused_with_group_int8(CallSite site, bool i
                                                            const Value& x_residual, const Value& weight, Scalar epsilon,
                                                            std::int64_t group_size,
                                                            std::optional<std::int64_t> variance_size,
-                                                           const std::string& intermediate, Scalar eps,
-                                                           const std::string& rounding) {
+                                                           std::string_view intermediate, Scalar eps,
+                                                           std::string_view rounding) {
   return call(site, kFusedGroupInt8, {x, x_residual, weight},
               joined(int8_group_attributes(group_size, eps, rounding), norm_attributes(epsilon, variance_size),
                      intermediate_attribute(intermediate)),
@@ -23,21 +23,18 @@ std::tuple<Value, Value, Value> call_fused_with_group_int8(CallSite site, bool i
 
 }  // namespace
 
-std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(Value x, Value x_residual, Value weight,
-                                                                              Scalar epsilon, std::int64_t group_size,
-                                                                              std::optional<std::int64_t> variance_size,
-                                                                              std::string intermediate, Scalar eps,
-                                                                              std::string rounding, CallSite site) {
+std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
+    const Value& x, const Value& x_residual, const Value& weight, Scalar epsilon, std::int64_t group_size,
+    std::optional<std::int64_t> variance_size, std::string_view intermediate, Scalar eps, std::string_view rounding,
+    CallSite site) {
   return call_fused_with_group_int8(site, false, x, x_residual, weight, epsilon, group_size, variance_size,
                                     intermediate, eps, rounding);
 }
 
-std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(MaybeInplace, Value x, Value x_residual,
-                                                                              Value weight, Scalar epsilon,
-                                                                              std::int64_t group_size,
-                                                                              std::optional<std::int64_t> variance_size,
-                                                                              std::string intermediate, Scalar eps,
-                                                                              std::string rounding, CallSite site) {
+std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
+    MaybeInplace, const Value& x, const Value& x_residual, const Value& weight, Scalar epsilon, std::int64_t group_size,
+    std::optional<std::int64_t> variance_size, std::string_view intermediate, Scalar eps, std::string_view rounding,
+    CallSite site) {
   return call_fused_with_group_int8(site, true, x, x_residual, weight, epsilon, group_size, variance_size, intermediate,
                                     eps, rounding);
 }
@@ -45,8 +42,9 @@ std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(Ma
 }  // namespace weft
 
 OP(fused_add_rms_norm_per_token_group_quant_int8) {
-  using Typed = std::tuple<Value, Value, Value>(Value, Value, Value, Scalar, std::int64_t, std::optional<std::int64_t>,
-                                                std::string, Scalar, std::string, CallSite);
+  using Typed = std::tuple<Value, Value, Value>(const Value&, const Value&, const Value&, Scalar, std::int64_t,
+                                                std::optional<std::int64_t>, std::string_view, Scalar, std::string_view,
+                                                CallSite);
   op.schema(
       "fused_add_rms_norm_per_token_group_quant_int8(Tensor x, Tensor x_residual, Tensor? weight, float epsilon, int "
       "group_size, int? variance_size=None, str intermediate=f32, float eps=1e-10, str rounding=nearest) -> (Tensor, "

@@ -10,12 +10,12 @@ namespace weft {
 // maybe_inplace form gives x_residual away; result 2 may live in it.
 //   x, x_residual [..., d], weight [d] or none -> i8 like x, f32 [..., d / group_size], like x
 std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
-    Value x, Value x_residual, Value weight, Scalar epsilon, std::int64_t group_size,
-    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32", Scalar eps = 1e-10,
-    std::string rounding = "nearest", CallSite site = CallSite::current());
+    const Value& x, const Value& x_residual, const Value& weight, Scalar epsilon, std::int64_t group_size,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string_view intermediate = "f32", Scalar eps = 1e-10,
+    std::string_view rounding = "nearest", CallSite site = CallSite::current());
 std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_int8(
-    MaybeInplace, Value x, Value x_residual, Value weight, Scalar epsilon, std::int64_t group_size,
-    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32", Scalar eps = 1e-10,
-    std::string rounding = "nearest", CallSite site = CallSite::current());
+    MaybeInplace, const Value& x, const Value& x_residual, const Value& weight, Scalar epsilon, std::int64_t group_size,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string_view intermediate = "f32", Scalar eps = 1e-10,
+    std::string_view rounding = "nearest", CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -11,12 +11,12 @@ namespace weft {
 //   x, x_residual [..., d], weight [d] or none, global_scale f32 [1] -> f4e2m1 [m, d], f8e4m3 scales of blocks of 16,
 //   like x
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(
-    Value x, Value x_residual, Value weight, Value global_scale, Scalar epsilon,
-    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
+    const Value& x, const Value& x_residual, const Value& weight, const Value& global_scale, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string_view intermediate = "f32",
     bool swizzled_scales = true, CallSite site = CallSite::current());
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(
-    MaybeInplace, Value x, Value x_residual, Value weight, Value global_scale, Scalar epsilon,
-    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
+    MaybeInplace, const Value& x, const Value& x_residual, const Value& weight, const Value& global_scale,
+    Scalar epsilon, std::optional<std::int64_t> variance_size = std::nullopt, std::string_view intermediate = "f32",
     bool swizzled_scales = true, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -8,12 +8,12 @@ namespace weft {
 // maybe_inplace form gives x_residual away; the last result may live in it.
 //   x, x_residual [..., d], weight [d] or none, scale f32 [1] or groups of it -> dtype [..., d], like x
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(
-    Value x, Value x_residual, Value weight, Value scale, Scalar epsilon,
-    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
+    const Value& x, const Value& x_residual, const Value& weight, const Value& scale, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string_view intermediate = "f32",
     std::optional<Shape> group_shape = std::nullopt, DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(
-    MaybeInplace, Value x, Value x_residual, Value weight, Value scale, Scalar epsilon,
-    std::optional<std::int64_t> variance_size = std::nullopt, std::string intermediate = "f32",
+    MaybeInplace, const Value& x, const Value& x_residual, const Value& weight, const Value& scale, Scalar epsilon,
+    std::optional<std::int64_t> variance_size = std::nullopt, std::string_view intermediate = "f32",
     std::optional<Shape> group_shape = std::nullopt, DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 }  // namespace weft

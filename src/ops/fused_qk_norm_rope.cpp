@@ -16,10 +16,10 @@ Value normalized_heads(const Value& x, const Value& weight, std::int64_t head_si
 
 }  // namespace
 
-std::pair<Value, Value> fused_qk_norm_rope(Value positions, Value query, Value key, Value query_weight,
-                                           Value key_weight, Value cos_sin_cache, Scalar epsilon,
-                                           std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style,
-                                           CallSite site) {
+std::pair<Value, Value> fused_qk_norm_rope(const Value& positions, const Value& query, const Value& key,
+                                           const Value& query_weight, const Value& key_weight,
+                                           const Value& cos_sin_cache, Scalar epsilon, std::int64_t head_size,
+                                           std::int64_t rotary_dim, bool is_neox_style, CallSite site) {
   return call(site, "fused_qk_norm_rope", {positions, query, key, query_weight, key_weight, cos_sin_cache},
               {{"epsilon", epsilon.value},
                {"head_size", head_size},

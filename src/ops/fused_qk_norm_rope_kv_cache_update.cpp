@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-std::pair<Value, Value> call_norm_rope_update(CallSite site, bool inplace, const Values& tensors, const Scalar& epsilon,
+std::pair<Value, Value> call_norm_rope_update(CallSite site, bool inplace, const Values& tensors, Scalar epsilon,
                                               std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style) {
   return call(site, "fused_qk_norm_rope_kv_cache_update", tensors,
               {{"epsilon", epsilon.value},
@@ -19,9 +19,10 @@ std::pair<Value, Value> call_norm_rope_update(CallSite site, bool inplace, const
 
 }  // namespace
 
-std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(Value positions, Value query, Value key, Value value,
-                                                           Value query_weight, Value key_weight, Value cos_sin_cache,
-                                                           Value kv, Value slots, Scalar epsilon,
+std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(const Value& positions, const Value& query, const Value& key,
+                                                           const Value& value, const Value& query_weight,
+                                                           const Value& key_weight, const Value& cos_sin_cache,
+                                                           const Value& kv, const Value& slots, Scalar epsilon,
                                                            std::int64_t head_size, std::int64_t rotary_dim,
                                                            bool is_neox_style, CallSite site) {
   return call_norm_rope_update(site, false,
@@ -29,11 +30,12 @@ std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(Value positions, Valu
                                epsilon, head_size, rotary_dim, is_neox_style);
 }
 
-std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(MaybeInplace, Value positions, Value query, Value key,
-                                                           Value value, Value query_weight, Value key_weight,
-                                                           Value cos_sin_cache, Value kv, Value slots, Scalar epsilon,
-                                                           std::int64_t head_size, std::int64_t rotary_dim,
-                                                           bool is_neox_style, CallSite site) {
+std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(MaybeInplace, const Value& positions, const Value& query,
+                                                           const Value& key, const Value& value,
+                                                           const Value& query_weight, const Value& key_weight,
+                                                           const Value& cos_sin_cache, const Value& kv,
+                                                           const Value& slots, Scalar epsilon, std::int64_t head_size,
+                                                           std::int64_t rotary_dim, bool is_neox_style, CallSite site) {
   return call_norm_rope_update(site, true,
                                {positions, query, key, value, query_weight, key_weight, cos_sin_cache, kv, slots},
                                epsilon, head_size, rotary_dim, is_neox_style);
@@ -42,8 +44,9 @@ std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(MaybeInplace, Value p
 }  // namespace weft
 
 OP(fused_qk_norm_rope_kv_cache_update) {
-  using Typed = std::pair<Value, Value>(Value, Value, Value, Value, Value, Value, Value, Value, Value, Scalar,
-                                        std::int64_t, std::int64_t, bool, CallSite);
+  using Typed = std::pair<Value, Value>(const Value&, const Value&, const Value&, const Value&, const Value&,
+                                        const Value&, const Value&, const Value&, const Value&, Scalar, std::int64_t,
+                                        std::int64_t, bool, CallSite);
   op.schema(
         "fused_qk_norm_rope_kv_cache_update(Tensor positions, Tensor query, Tensor key, Tensor value, Tensor? "
         "query_weight, Tensor? key_weight, Tensor cos_sin_cache, Tensor kv, Tensor slots, float epsilon, int "

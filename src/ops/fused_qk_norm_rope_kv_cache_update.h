@@ -8,17 +8,16 @@ namespace weft {
 // go into their slots of the KV pages.
 //   weights [head_size] or none, the rest as of fused_rope_kv_cache_update -> the rotated query, the pages
 // The maybe_inplace form gives the pages away; the second result lives in them.
-std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(Value positions, Value query, Value key, Value value,
-                                                           Value query_weight, Value key_weight, Value cos_sin_cache,
-                                                           Value kv, Value slots, Scalar epsilon,
-                                                           std::int64_t head_size, std::int64_t rotary_dim,
-                                                           bool is_neox_style = true,
-                                                           CallSite site = CallSite::current());
-std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(MaybeInplace, Value positions, Value query, Value key,
-                                                           Value value, Value query_weight, Value key_weight,
-                                                           Value cos_sin_cache, Value kv, Value slots, Scalar epsilon,
-                                                           std::int64_t head_size, std::int64_t rotary_dim,
-                                                           bool is_neox_style = true,
+std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(
+    const Value& positions, const Value& query, const Value& key, const Value& value, const Value& query_weight,
+    const Value& key_weight, const Value& cos_sin_cache, const Value& kv, const Value& slots, Scalar epsilon,
+    std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style = true, CallSite site = CallSite::current());
+std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(MaybeInplace, const Value& positions, const Value& query,
+                                                           const Value& key, const Value& value,
+                                                           const Value& query_weight, const Value& key_weight,
+                                                           const Value& cos_sin_cache, const Value& kv,
+                                                           const Value& slots, Scalar epsilon, std::int64_t head_size,
+                                                           std::int64_t rotary_dim, bool is_neox_style = true,
                                                            CallSite site = CallSite::current());
 
 }  // namespace weft

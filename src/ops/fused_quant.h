@@ -98,10 +98,10 @@ inline QuantTail nvfp4_tail() {
 }
 
 // What several ops' typed functions hand on; it looks at the arguments where they stand.
-inline std::array<GivenAttribute, 2> norm_attributes(const Scalar& epsilon, std::optional<std::int64_t> variance_size) {
+inline std::array<GivenAttribute, 2> norm_attributes(Scalar epsilon, std::optional<std::int64_t> variance_size) {
   return {{{"epsilon", epsilon.value}, {"variance_size", variance_size}}};
 }
-inline std::array<GivenAttribute, 1> intermediate_attribute(const std::string& intermediate) {
+inline std::array<GivenAttribute, 1> intermediate_attribute(std::string_view intermediate) {
   return {{{"intermediate", WordView{intermediate}}}};
 }
 inline std::array<GivenAttribute, 2> static_fp8_attributes(const std::optional<Shape>& group_shape, DType dtype) {

@@ -15,15 +15,17 @@ std::pair<Value, Value> call_rope_update(CallSite site, bool inplace, const Valu
 
 }  // namespace
 
-std::pair<Value, Value> fused_rope_kv_cache_update(Value positions, Value query, Value key, Value value,
-                                                   Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
-                                                   std::int64_t rotary_dim, bool is_neox_style, CallSite site) {
+std::pair<Value, Value> fused_rope_kv_cache_update(const Value& positions, const Value& query, const Value& key,
+                                                   const Value& value, const Value& cos_sin_cache, const Value& kv,
+                                                   const Value& slots, std::int64_t head_size, std::int64_t rotary_dim,
+                                                   bool is_neox_style, CallSite site) {
   return call_rope_update(site, false, {positions, query, key, value, cos_sin_cache, kv, slots}, head_size, rotary_dim,
                           is_neox_style);
 }
 
-std::pair<Value, Value> fused_rope_kv_cache_update(MaybeInplace, Value positions, Value query, Value key, Value value,
-                                                   Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
+std::pair<Value, Value> fused_rope_kv_cache_update(MaybeInplace, const Value& positions, const Value& query,
+                                                   const Value& key, const Value& value, const Value& cos_sin_cache,
+                                                   const Value& kv, const Value& slots, std::int64_t head_size,
                                                    std::int64_t rotary_dim, bool is_neox_style, CallSite site) {
   return call_rope_update(site, true, {positions, query, key, value, cos_sin_cache, kv, slots}, head_size, rotary_dim,
                           is_neox_style);
@@ -32,8 +34,8 @@ std::pair<Value, Value> fused_rope_kv_cache_update(MaybeInplace, Value positions
 }  // namespace weft
 
 OP(fused_rope_kv_cache_update) {
-  using Typed = std::pair<Value, Value>(Value, Value, Value, Value, Value, Value, Value, std::int64_t, std::int64_t,
-                                        bool, CallSite);
+  using Typed = std::pair<Value, Value>(const Value&, const Value&, const Value&, const Value&, const Value&,
+                                        const Value&, const Value&, std::int64_t, std::int64_t, bool, CallSite);
   op.schema(
         "fused_rope_kv_cache_update(Tensor positions, Tensor query, Tensor key, Tensor value, Tensor cos_sin_cache, "
         "Tensor kv, Tensor slots, int head_size, int rotary_dim, bool is_neox_style=True) -> (Tensor, Tensor)")

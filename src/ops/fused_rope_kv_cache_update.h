@@ -9,12 +9,13 @@ namespace weft {
 //   value [s0, kv_heads, head_size], cos_sin_cache [max_position, rotary_dim],
 //   slots i64[s0] as kv_cache_update has them -> the rotated query, the pages
 // The maybe_inplace form gives the pages away; the second result lives in them.
-std::pair<Value, Value> fused_rope_kv_cache_update(Value positions, Value query, Value key, Value value,
-                                                   Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
-                                                   std::int64_t rotary_dim, bool is_neox_style = true,
-                                                   CallSite site = CallSite::current());
-std::pair<Value, Value> fused_rope_kv_cache_update(MaybeInplace, Value positions, Value query, Value key, Value value,
-                                                   Value cos_sin_cache, Value kv, Value slots, std::int64_t head_size,
+std::pair<Value, Value> fused_rope_kv_cache_update(const Value& positions, const Value& query, const Value& key,
+                                                   const Value& value, const Value& cos_sin_cache, const Value& kv,
+                                                   const Value& slots, std::int64_t head_size, std::int64_t rotary_dim,
+                                                   bool is_neox_style = true, CallSite site = CallSite::current());
+std::pair<Value, Value> fused_rope_kv_cache_update(MaybeInplace, const Value& positions, const Value& query,
+                                                   const Value& key, const Value& value, const Value& cos_sin_cache,
+                                                   const Value& kv, const Value& slots, std::int64_t head_size,
                                                    std::int64_t rotary_dim, bool is_neox_style = true,
                                                    CallSite site = CallSite::current());
 

@@ -12,13 +12,13 @@ namespace weft {
 
 inline std::pair<Value, Value> call_gated_group_quant_int8(CallSite site, Literal op, const Value& x,
                                                            std::int64_t group_size, Scalar eps,
-                                                           const std::string& rounding) {
+                                                           std::string_view rounding) {
   return call(site, op, {x}, int8_group_attributes(group_size, eps, rounding));
 }
 
 inline void define_gated_group_quant_int8(OpDefinition& op, const char* name, UnaryFunction gate,
-                                          std::pair<Value, Value> (*function)(Value, std::int64_t, Scalar, std::string,
-                                                                              CallSite)) {
+                                          std::pair<Value, Value> (*function)(const Value&, std::int64_t, Scalar,
+                                                                              std::string_view, CallSite)) {
   const std::string schema =
       fmt::format("{}(Tensor x, int group_size, float eps=1e-10, str rounding=nearest) -> (Tensor, Tensor)", name);
   op.schema(schema.c_str()).function(function);

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-Value gelu(Value x, CallSite site) { return call(site, "gelu", {x}, {})[0]; }
+Value gelu(const Value& x, CallSite site) { return call(site, "gelu", {x}, {})[0]; }
 
 }  // namespace weft
 

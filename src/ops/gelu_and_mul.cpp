@@ -7,7 +7,7 @@
 
 namespace weft {
 
-Value gelu_and_mul(Value x, CallSite site) { return call(site, "gelu_and_mul", {x}, {})[0]; }
+Value gelu_and_mul(const Value& x, CallSite site) { return call(site, "gelu_and_mul", {x}, {})[0]; }
 
 }  // namespace weft
 

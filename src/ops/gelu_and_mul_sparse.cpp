@@ -17,7 +17,7 @@
 
 namespace weft {
 
-Value gelu_and_mul_sparse(Value x, double std_multiplier, std::string approximate, CallSite site) {
+Value gelu_and_mul_sparse(const Value& x, double std_multiplier, std::string_view approximate, CallSite site) {
   return call(site, "gelu_and_mul_sparse", {x},
               {{"std_multiplier", std_multiplier}, {"approximate", WordView{approximate}}})[0];
 }

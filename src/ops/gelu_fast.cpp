@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value gelu_fast(Value x, CallSite site) { return call(site, "gelu_fast", {x}, {})[0]; }
+Value gelu_fast(const Value& x, CallSite site) { return call(site, "gelu_fast", {x}, {})[0]; }
 
 }  // namespace weft
 

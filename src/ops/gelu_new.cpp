@@ -8,7 +8,7 @@
 
 namespace weft {
 
-Value gelu_new(Value x, CallSite site) { return call(site, "gelu_new", {x}, {})[0]; }
+Value gelu_new(const Value& x, CallSite site) { return call(site, "gelu_new", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-Value gelu_tanh(Value x, CallSite site) { return call(site, "gelu_tanh", {x}, {})[0]; }
+Value gelu_tanh(const Value& x, CallSite site) { return call(site, "gelu_tanh", {x}, {})[0]; }
 
 }  // namespace weft
 

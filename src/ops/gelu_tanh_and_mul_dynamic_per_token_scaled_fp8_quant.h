@@ -8,8 +8,8 @@ namespace weft {
 // of x (intermediate=input_dtype) or kept in f32 (intermediate=f32).
 //   x [..., 2 d], scale_ub f32 [1] or none -> dtype [..., d], f32 [..., 1]
 std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_fp8_quant(
-    Value x, Value scale_ub = {}, std::string intermediate = "input_dtype",
-    std::optional<double> minimum_scale = std::nullopt, std::string scale_by = "division",
-    std::string codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
+    const Value& x, const Value& scale_ub = {}, std::string_view intermediate = "input_dtype",
+    std::optional<double> minimum_scale = std::nullopt, std::string_view scale_by = "division",
+    std::string_view codes_by = "division", DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -5,7 +5,8 @@
 
 namespace weft {
 
-std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant(Value x, std::string intermediate,
+std::pair<Value, Value> gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant(const Value& x,
+                                                                              std::string_view intermediate,
                                                                               CallSite site) {
   return call(site, "gelu_tanh_and_mul_dynamic_per_token_scaled_int8_quant", {x},
               {{"intermediate", WordView{intermediate}}});

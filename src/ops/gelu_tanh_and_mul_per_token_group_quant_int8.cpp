@@ -5,8 +5,9 @@
 
 namespace weft {
 
-std::pair<Value, Value> gelu_tanh_and_mul_per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps,
-                                                                     std::string rounding, CallSite site) {
+std::pair<Value, Value> gelu_tanh_and_mul_per_token_group_quant_int8(const Value& x, std::int64_t group_size,
+                                                                     Scalar eps, std::string_view rounding,
+                                                                     CallSite site) {
   return call_gated_group_quant_int8(site, "gelu_tanh_and_mul_per_token_group_quant_int8", x, group_size, eps,
                                      rounding);
 }

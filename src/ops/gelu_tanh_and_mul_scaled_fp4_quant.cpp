@@ -5,8 +5,9 @@
 
 namespace weft {
 
-std::pair<Value, Value> gelu_tanh_and_mul_scaled_fp4_quant(Value x, Value global_scale, std::string intermediate,
-                                                           bool swizzled_scales, CallSite site) {
+std::pair<Value, Value> gelu_tanh_and_mul_scaled_fp4_quant(const Value& x, const Value& global_scale,
+                                                           std::string_view intermediate, bool swizzled_scales,
+                                                           CallSite site) {
   return call(site, "gelu_tanh_and_mul_scaled_fp4_quant", {x, global_scale},
               joined(intermediate_attribute(intermediate), fp4_attributes(swizzled_scales)));
 }

@@ -7,7 +7,8 @@ namespace weft {
 // static_scaled_fp8_quant of gelu_tanh_and_mul: codes. What is quantized is rounded to the dtype of x
 // (intermediate=input_dtype) or kept in f32 (intermediate=f32).
 //   x [..., 2 d], scale f32 [1] or groups of it -> dtype [..., d]
-Value gelu_tanh_and_mul_static_scaled_fp8_quant(Value x, Value scale, std::string intermediate = "input_dtype",
+Value gelu_tanh_and_mul_static_scaled_fp8_quant(const Value& x, const Value& scale,
+                                                std::string_view intermediate = "input_dtype",
                                                 std::optional<Shape> group_shape = std::nullopt,
                                                 DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 

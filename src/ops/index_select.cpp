@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value index_select(Value x, Value index, std::int64_t dim, CallSite site) {
+Value index_select(const Value& x, const Value& index, std::int64_t dim, CallSite site) {
   return call(site, "index_select", {x, index}, {{"dim", dim}})[0];
 }
 

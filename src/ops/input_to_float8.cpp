@@ -8,7 +8,7 @@
 
 namespace weft {
 
-std::pair<Value, Value> input_to_float8(Value x, DType dtype, CallSite site) {
+std::pair<Value, Value> input_to_float8(const Value& x, DType dtype, CallSite site) {
   return call(site, "input_to_float8", {x}, {{"dtype", dtype}});
 }
 

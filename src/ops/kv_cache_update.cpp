@@ -6,18 +6,19 @@
 
 namespace weft {
 
-Value kv_cache_update(Value key, Value value, Value kv, Value slots, CallSite site) {
+Value kv_cache_update(const Value& key, const Value& value, const Value& kv, const Value& slots, CallSite site) {
   return call(site, "kv_cache_update", {key, value, kv, slots}, {})[0];
 }
 
-Value kv_cache_update(MaybeInplace, Value key, Value value, Value kv, Value slots, CallSite site) {
+Value kv_cache_update(MaybeInplace, const Value& key, const Value& value, const Value& kv, const Value& slots,
+                      CallSite site) {
   return call(site, "kv_cache_update", {key, value, kv, slots}, {}, true)[0];
 }
 
 }  // namespace weft
 
 OP(kv_cache_update) {
-  using Typed = Value(Value, Value, Value, Value, CallSite);
+  using Typed = Value(const Value&, const Value&, const Value&, const Value&, CallSite);
   op.schema("kv_cache_update(Tensor key, Tensor value, Tensor kv, Tensor slots) -> Tensor")
       .function(static_cast<Typed*>(&weft::kv_cache_update));
   op.gives([](const OpRequest& request) {

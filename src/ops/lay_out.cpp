@@ -27,7 +27,9 @@ bool overlaps(const Meta& meta) {
 
 }  // namespace
 
-Value lay_out(Value x, Shape strides, CallSite site) { return call(site, "lay_out", {x}, {{"strides", strides}})[0]; }
+Value lay_out(const Value& x, Shape strides, CallSite site) {
+  return call(site, "lay_out", {x}, {{"strides", strides}})[0];
+}
 
 }  // namespace weft
 

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value linear(Value x, Value weight, Value bias, CallSite site) {
+Value linear(const Value& x, const Value& weight, const Value& bias, CallSite site) {
   return call(site, "linear", {x, weight, bias}, {})[0];
 }
 

@@ -7,6 +7,6 @@ namespace weft {
 // x times the transpose of weight, in f32, plus bias, rounded to the dtype of x. A block-quantized weight is
 // dequantized.
 //   x [..., K], weight [N, K], bias [N] -> [..., N]
-Value linear(Value x, Value weight, Value bias = {}, CallSite site = CallSite::current());
+Value linear(const Value& x, const Value& weight, const Value& bias = {}, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -15,8 +15,8 @@ void check_scale(const Meta& scale, const Shape& wanted, const char* parameter) 
 
 }  // namespace
 
-Value linear_fp8_block(Value x, Value scale, Value weight, Value weight_scale, Value bias, Shape block, DType dtype,
-                       CallSite site) {
+Value linear_fp8_block(const Value& x, const Value& scale, const Value& weight, const Value& weight_scale,
+                       const Value& bias, Shape block, DType dtype, CallSite site) {
   return call(site, "linear_fp8_block", {x, scale, weight, weight_scale, bias},
               {{"block", block}, {"dtype", dtype}})[0];
 }

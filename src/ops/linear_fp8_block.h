@@ -9,7 +9,7 @@ namespace weft {
 // last ones may be short.
 //   x f8 [M, K], scale f32 [M, ceil(K / columns)], weight like x [N, K],
 //   weight_scale f32 [ceil(N / rows), ceil(K / columns)], bias [N] -> dtype [M, N]
-Value linear_fp8_block(Value x, Value scale, Value weight, Value weight_scale, Value bias, Shape block,
-                       DType dtype = DType::f32, CallSite site = CallSite::current());
+Value linear_fp8_block(const Value& x, const Value& scale, const Value& weight, const Value& weight_scale,
+                       const Value& bias, Shape block, DType dtype = DType::f32, CallSite site = CallSite::current());
 
 }  // namespace weft

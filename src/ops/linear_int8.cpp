@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value linear_int8(Value x, Value scale, Value weight, DType dtype, CallSite site) {
+Value linear_int8(const Value& x, const Value& scale, const Value& weight, DType dtype, CallSite site) {
   return call(site, "linear_int8", {x, scale, weight}, {{"dtype", dtype}})[0];
 }
 

@@ -8,6 +8,7 @@ namespace weft {
 //   x i8[s0, K], scale f32[s0, K / 32], weight q4_0 | q4_1 | q8_0 [N, K] -> dtype[s0, N]
 // For each group in order, c = the exact integer dot of both codes (q4_0: its codes - 8): f = fma(c, d * scale, f), and
 // for q4_1 also f = fma(m, scale * sum of x's codes, f). Every kernel gives these bits.
-Value linear_int8(Value x, Value scale, Value weight, DType dtype = DType::f32, CallSite site = CallSite::current());
+Value linear_int8(const Value& x, const Value& scale, const Value& weight, DType dtype = DType::f32,
+                  CallSite site = CallSite::current());
 
 }  // namespace weft

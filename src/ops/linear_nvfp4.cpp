@@ -23,9 +23,9 @@ void check_side(const OpRequest& request, std::size_t codes, const char* name, c
 
 }  // namespace
 
-Value linear_nvfp4(Value x, Value scale, Value global_scale, Value weight, Value weight_scale,
-                   Value weight_global_scale, Value bias, bool swizzled_scales, std::string intermediate, DType dtype,
-                   CallSite site) {
+Value linear_nvfp4(const Value& x, const Value& scale, const Value& global_scale, const Value& weight,
+                   const Value& weight_scale, const Value& weight_global_scale, const Value& bias, bool swizzled_scales,
+                   std::string_view intermediate, DType dtype, CallSite site) {
   return call(site, "linear_nvfp4", {x, scale, global_scale, weight, weight_scale, weight_global_scale, bias},
               {{"swizzled_scales", swizzled_scales}, {"intermediate", WordView{intermediate}}, {"dtype", dtype}})[0];
 }

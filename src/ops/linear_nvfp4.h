@@ -10,8 +10,9 @@ namespace weft {
 // are dequantized to the dtype first, as vLLM's emulation does.
 //   x f4e2m1 [M, K], scale f8e4m3, global_scale f32 [1], weight f4e2m1 [N, K], weight_scale f8e4m3,
 //   weight_global_scale f32 [1], bias [N] -> dtype [M, N]
-Value linear_nvfp4(Value x, Value scale, Value global_scale, Value weight, Value weight_scale,
-                   Value weight_global_scale, Value bias = {}, bool swizzled_scales = true,
-                   std::string intermediate = "f32", DType dtype = DType::bf16, CallSite site = CallSite::current());
+Value linear_nvfp4(const Value& x, const Value& scale, const Value& global_scale, const Value& weight,
+                   const Value& weight_scale, const Value& weight_global_scale, const Value& bias = {},
+                   bool swizzled_scales = true, std::string_view intermediate = "f32", DType dtype = DType::bf16,
+                   CallSite site = CallSite::current());
 
 }  // namespace weft

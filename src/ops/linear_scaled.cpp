@@ -17,7 +17,8 @@ void check_scale(const Meta& scale, const Dim& rows, const char* parameter, bool
 
 }  // namespace
 
-Value linear_scaled(Value x, Value scale, Value weight, Value weight_scale, Value bias, DType dtype, CallSite site) {
+Value linear_scaled(const Value& x, const Value& scale, const Value& weight, const Value& weight_scale,
+                    const Value& bias, DType dtype, CallSite site) {
   return call(site, "linear_scaled", {x, scale, weight, weight_scale, bias}, {{"dtype", dtype}})[0];
 }
 

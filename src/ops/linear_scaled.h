@@ -8,7 +8,7 @@ namespace weft {
 // column, plus bias, rounded to the dtype. Each side has one scale for all of it ([] or [1]) or one for each of its
 // rows ([M, 1]; [N] or [N, 1]).
 //   x f8 or i8 [M, K], scale f32, weight like x [N, K], weight_scale f32, bias [N] -> dtype [M, N]
-Value linear_scaled(Value x, Value scale, Value weight, Value weight_scale, Value bias = {}, DType dtype = DType::f32,
-                    CallSite site = CallSite::current());
+Value linear_scaled(const Value& x, const Value& scale, const Value& weight, const Value& weight_scale,
+                    const Value& bias = {}, DType dtype = DType::f32, CallSite site = CallSite::current());
 
 }  // namespace weft

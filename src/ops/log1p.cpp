@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value log1p(Value x, CallSite site) { return call(site, "log1p", {x}, {})[0]; }
+Value log1p(const Value& x, CallSite site) { return call(site, "log1p", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // The natural logarithm of 1 + x, computed in f64, rounded to the dtype once; NaN below -1.
-Value log1p(Value x, CallSite site = CallSite::current());
+Value log1p(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

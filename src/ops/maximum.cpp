@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value maximum(Value x, Value y, CallSite site) { return call(site, "maximum", {x, y}, {})[0]; }
+Value maximum(const Value& x, const Value& y, CallSite site) { return call(site, "maximum", {x, y}, {})[0]; }
 
 }  // namespace weft
 

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-Value mean(Value x, CallSite site) { return call(site, "mean", {x}, {})[0]; }
+Value mean(const Value& x, CallSite site) { return call(site, "mean", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // The mean over the last dim, kept as 1.
-Value mean(Value x, CallSite site = CallSite::current());
+Value mean(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value minimum(Value x, Value y, CallSite site) { return call(site, "minimum", {x, y}, {})[0]; }
+Value minimum(const Value& x, const Value& y, CallSite site) { return call(site, "minimum", {x, y}, {})[0]; }
 
 }  // namespace weft
 

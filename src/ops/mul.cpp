@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value mul(Value x, Value y, CallSite site) { return call(site, "mul", {x, y}, {})[0]; }
+Value mul(const Value& x, const Value& y, CallSite site) { return call(site, "mul", {x, y}, {})[0]; }
 
 }  // namespace weft
 

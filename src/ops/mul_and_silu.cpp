@@ -7,7 +7,7 @@
 
 namespace weft {
 
-Value mul_and_silu(Value x, CallSite site) { return call(site, "mul_and_silu", {x}, {})[0]; }
+Value mul_and_silu(const Value& x, CallSite site) { return call(site, "mul_and_silu", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value mul_scalar(Value x, Scalar value, CallSite site) {
+Value mul_scalar(const Value& x, Scalar value, CallSite site) {
   return call(site, "mul_scalar", {x}, {{"value", value.value}})[0];
 }
 

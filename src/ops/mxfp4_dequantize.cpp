@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Value mxfp4_dequantize(Value x, Value scale, DType dtype, CallSite site) {
+Value mxfp4_dequantize(const Value& x, const Value& scale, DType dtype, CallSite site) {
   return call(site, "mxfp4_dequantize", {x, scale}, {{"dtype", dtype}})[0];
 }
 

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-std::pair<Value, Value> mxfp4_quantize(Value x, CallSite site) { return call(site, "mxfp4_quantize", {x}, {}); }
+std::pair<Value, Value> mxfp4_quantize(const Value& x, CallSite site) { return call(site, "mxfp4_quantize", {x}, {}); }
 
 }  // namespace weft
 

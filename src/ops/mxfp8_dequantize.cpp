@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value mxfp8_dequantize(Value x, Value scale, bool swizzled_scales, DType dtype, CallSite site) {
+Value mxfp8_dequantize(const Value& x, const Value& scale, bool swizzled_scales, DType dtype, CallSite site) {
   return call(site, "mxfp8_dequantize", {x, scale}, {{"swizzled_scales", swizzled_scales}, {"dtype", dtype}})[0];
 }
 

@@ -12,7 +12,7 @@
 
 namespace weft {
 
-std::pair<Value, Value> mxfp8_quantize(Value x, bool swizzled_scales, CallSite site) {
+std::pair<Value, Value> mxfp8_quantize(const Value& x, bool swizzled_scales, CallSite site) {
   return call(site, "mxfp8_quantize", {x}, {{"swizzled_scales", swizzled_scales}});
 }
 

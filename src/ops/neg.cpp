@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value neg(Value x, CallSite site) { return call(site, "neg", {x}, {})[0]; }
+Value neg(const Value& x, CallSite site) { return call(site, "neg", {x}, {})[0]; }
 
 }  // namespace weft
 

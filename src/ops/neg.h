@@ -5,6 +5,6 @@
 namespace weft {
 
 // -x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
-Value neg(Value x, CallSite site = CallSite::current());
+Value neg(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -56,7 +56,7 @@ inline std::vector<Meta> part_of_ranks(const OpRequest& request, const char* op)
 }
 
 inline std::array<GivenAttribute, 3> rank_attributes(std::int64_t dim, std::int64_t world_size,
-                                                     const std::string& group_name) {
+                                                     std::string_view group_name) {
   return {{{"dim", dim}, {"world_size", world_size}, {"group_name", group_name}}};
 }
 

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value pack_scales(Value x, CallSite site) { return call(site, "pack_scales", {x}, {})[0]; }
+Value pack_scales(const Value& x, CallSite site) { return call(site, "pack_scales", {x}, {})[0]; }
 
 }  // namespace weft
 

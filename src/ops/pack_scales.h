@@ -8,6 +8,6 @@ namespace weft {
 // Missing ones are 0. The words of one number lie side by side, each such column at a multiple of 16 bytes: what
 // DeepGEMM reads.
 //   x f8e8m0 [M, G] -> i32 [M, ceil(G / 4)] with strides (1, align(M, 4))
-Value pack_scales(Value x, CallSite site = CallSite::current());
+Value pack_scales(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

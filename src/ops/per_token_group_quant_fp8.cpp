@@ -58,29 +58,13 @@ Shape column_major_strides(const Shape& scales, bool tma_aligned) {
 
 }  // namespace
 
-std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_size, Scalar eps, bool use_ue8m0,
+std::pair<Value, Value> per_token_group_quant_fp8(const Value& x, std::int64_t group_size, Scalar eps, bool use_ue8m0,
                                                   bool column_major_scales, bool tma_aligned_scales,
-                                                  Scalar minimum_scale, Scalar ue8m0_minimum, std::string scale_by,
+                                                  Scalar minimum_scale, Scalar ue8m0_minimum, std::string_view scale_by,
                                                   bool short_last_group, DType dtype, CallSite site) {
   return call(site, kGroupFp8, {x},
               group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales, minimum_scale,
                                    ue8m0_minimum, scale_by, short_last_group, dtype));
-}
-
-std::array<GivenAttribute, 10> group_fp8_attributes(std::int64_t group_size, const Scalar& eps, bool use_ue8m0,
-                                                    bool column_major_scales, bool tma_aligned_scales,
-                                                    const Scalar& minimum_scale, const Scalar& ue8m0_minimum,
-                                                    const std::string& scale_by, bool short_last_group, DType dtype) {
-  return {{{"group_size", group_size},
-           {"eps", eps.value},
-           {"use_ue8m0", use_ue8m0},
-           {"column_major_scales", column_major_scales},
-           {"tma_aligned_scales", tma_aligned_scales},
-           {"minimum_scale", minimum_scale.value},
-           {"ue8m0_minimum", ue8m0_minimum.value},
-           {"scale_by", WordView{scale_by}},
-           {"short_last_group", short_last_group},
-           {"dtype", dtype}}};
 }
 
 void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape) {

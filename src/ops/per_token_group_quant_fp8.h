@@ -14,10 +14,10 @@ namespace weft {
 // [M, d / group_size]; with tma_aligned_scales, too, each such column starts at a multiple of 16 bytes: (1, align(M,
 // 4)).
 //   x [..., d] -> dtype like x, f32 [..., d / group_size]
-std::pair<Value, Value> per_token_group_quant_fp8(Value x, std::int64_t group_size, Scalar eps = 1e-10,
+std::pair<Value, Value> per_token_group_quant_fp8(const Value& x, std::int64_t group_size, Scalar eps = 1e-10,
                                                   bool use_ue8m0 = false, bool column_major_scales = false,
                                                   bool tma_aligned_scales = false, Scalar minimum_scale = 0.0,
-                                                  Scalar ue8m0_minimum = 1e-10, std::string scale_by = "division",
+                                                  Scalar ue8m0_minimum = 1e-10, std::string_view scale_by = "division",
                                                   bool short_last_group = false, DType dtype = DType::f8e4m3,
                                                   CallSite site = CallSite::current());
 
@@ -27,10 +27,22 @@ inline constexpr const char* kGroupFp8Attributes =
     "float eps=1e-10, bool use_ue8m0=False, bool column_major_scales=False, bool tma_aligned_scales=False, float "
     "minimum_scale=0.0, float ue8m0_minimum=1e-10, str scale_by=division, bool short_last_group=False, ScalarType "
     "dtype=f8e4m3";
-std::array<GivenAttribute, 10> group_fp8_attributes(std::int64_t group_size, const Scalar& eps, bool use_ue8m0,
-                                                    bool column_major_scales, bool tma_aligned_scales,
-                                                    const Scalar& minimum_scale, const Scalar& ue8m0_minimum,
-                                                    const std::string& scale_by, bool short_last_group, DType dtype);
+inline std::array<GivenAttribute, 10> group_fp8_attributes(std::int64_t group_size, Scalar eps, bool use_ue8m0,
+                                                           bool column_major_scales, bool tma_aligned_scales,
+                                                           Scalar minimum_scale, Scalar ue8m0_minimum,
+                                                           std::string_view scale_by, bool short_last_group,
+                                                           DType dtype) {
+  return {{{"group_size", group_size},
+           {"eps", eps.value},
+           {"use_ue8m0", use_ue8m0},
+           {"column_major_scales", column_major_scales},
+           {"tma_aligned_scales", tma_aligned_scales},
+           {"minimum_scale", minimum_scale.value},
+           {"ue8m0_minimum", ue8m0_minimum.value},
+           {"scale_by", WordView{scale_by}},
+           {"short_last_group", short_last_group},
+           {"dtype", dtype}}};
+}
 void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape);
 std::pair<Value, Value> quantized_group_fp8(const Value& x, const Attributes& attributes);
 

@@ -13,13 +13,12 @@
 
 namespace weft {
 
-std::pair<Value, Value> per_token_group_quant_int8(Value x, std::int64_t group_size, Scalar eps, std::string rounding,
-                                                   CallSite site) {
+std::pair<Value, Value> per_token_group_quant_int8(const Value& x, std::int64_t group_size, Scalar eps,
+                                                   std::string_view rounding, CallSite site) {
   return call(site, "per_token_group_quant_int8", {x}, int8_group_attributes(group_size, eps, rounding));
 }
 
-std::array<GivenAttribute, 3> int8_group_attributes(std::int64_t group_size, const Scalar& eps,
-                                                    const std::string& rounding) {
+std::array<GivenAttribute, 3> int8_group_attributes(std::int64_t group_size, Scalar eps, std::string_view rounding) {
   return {{{"group_size", group_size}, {"eps", eps.value}, {"rounding", WordView{rounding}}}};
 }
 

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-Value quick_gelu(Value x, CallSite site) { return call(site, "quick_gelu", {x}, {})[0]; }
+Value quick_gelu(const Value& x, CallSite site) { return call(site, "quick_gelu", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // x * sigmoid(1.702 * x), every step rounded to x's dtype.
-Value quick_gelu(Value x, CallSite site = CallSite::current());
+Value quick_gelu(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value reciprocal(Value x, std::optional<double> of_zero, CallSite site) {
+Value reciprocal(const Value& x, std::optional<double> of_zero, CallSite site) {
   Attribute instead;
   if (of_zero) instead = *of_zero;
   return call(site, "reciprocal", {x}, {{"of_zero", instead}})[0];

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-Value reduce_scatter(Value x, std::int64_t dim, std::int64_t world_size, std::string group_name, CallSite site) {
+Value reduce_scatter(const Value& x, std::int64_t dim, std::int64_t world_size, std::string_view group_name,
+                     CallSite site) {
   return call(site, "reduce_scatter", {x}, rank_attributes(dim, world_size, group_name))[0];
 }
 

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value relu2(Value x, CallSite site) { return call(site, "relu2", {x}, {})[0]; }
+Value relu2(const Value& x, CallSite site) { return call(site, "relu2", {x}, {})[0]; }
 
 }  // namespace weft
 

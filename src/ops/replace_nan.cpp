@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value replace_nan(Value x, Scalar value, CallSite site) {
+Value replace_nan(const Value& x, Scalar value, CallSite site) {
   return call(site, "replace_nan", {x}, {{"value", value.value}})[0];
 }
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // x with `value` in place of every NaN.
-Value replace_nan(Value x, Scalar value, CallSite site = CallSite::current());
+Value replace_nan(const Value& x, Scalar value, CallSite site = CallSite::current());
 
 }  // namespace weft

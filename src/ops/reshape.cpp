@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value reshape(Value x, Shape shape, CallSite site) { return call(site, "reshape", {x}, {{"shape", shape}})[0]; }
+Value reshape(const Value& x, Shape shape, CallSite site) { return call(site, "reshape", {x}, {{"shape", shape}})[0]; }
 
 }  // namespace weft
 

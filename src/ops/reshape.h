@@ -6,6 +6,6 @@ namespace weft {
 
 // The same elements under another shape, without moving them: a view. A strided tensor can be reshaped as long as no
 // dim of the result would span a gap.
-Value reshape(Value x, Shape shape, CallSite site = CallSite::current());
+Value reshape(const Value& x, Shape shape, CallSite site = CallSite::current());
 
 }  // namespace weft

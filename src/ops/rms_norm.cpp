@@ -12,7 +12,8 @@
 
 namespace weft {
 
-Value rms_norm(Value x, Value weight, Scalar epsilon, std::optional<std::int64_t> variance_size, CallSite site) {
+Value rms_norm(const Value& x, const Value& weight, Scalar epsilon, std::optional<std::int64_t> variance_size,
+               CallSite site) {
   return call(site, "rms_norm", {x, weight}, {{"epsilon", epsilon.value}, {"variance_size", variance_size}})[0];
 }
 

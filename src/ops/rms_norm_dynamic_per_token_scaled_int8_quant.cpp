@@ -4,7 +4,8 @@
 
 namespace weft {
 
-std::pair<Value, Value> rms_norm_dynamic_per_token_scaled_int8_quant(Value x, Value weight, Scalar epsilon,
+std::pair<Value, Value> rms_norm_dynamic_per_token_scaled_int8_quant(const Value& x, const Value& weight,
+                                                                     Scalar epsilon,
                                                                      std::optional<std::int64_t> variance_size,
                                                                      CallSite site) {
   return call(site, "rms_norm_dynamic_per_token_scaled_int8_quant", {x, weight},

@@ -6,10 +6,10 @@
 
 namespace weft {
 
-std::pair<Value, Value> rms_norm_per_token_group_quant_int8(Value x, Value weight, Scalar epsilon,
+std::pair<Value, Value> rms_norm_per_token_group_quant_int8(const Value& x, const Value& weight, Scalar epsilon,
                                                             std::int64_t group_size,
                                                             std::optional<std::int64_t> variance_size, Scalar eps,
-                                                            std::string rounding, CallSite site) {
+                                                            std::string_view rounding, CallSite site) {
   return call(site, "rms_norm_per_token_group_quant_int8", {x, weight},
               joined(int8_group_attributes(group_size, eps, rounding), norm_attributes(epsilon, variance_size)));
 }

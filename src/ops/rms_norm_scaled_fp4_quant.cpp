@@ -4,9 +4,9 @@
 
 namespace weft {
 
-std::pair<Value, Value> rms_norm_scaled_fp4_quant(Value x, Value weight, Value global_scale, Scalar epsilon,
-                                                  std::optional<std::int64_t> variance_size, bool swizzled_scales,
-                                                  CallSite site) {
+std::pair<Value, Value> rms_norm_scaled_fp4_quant(const Value& x, const Value& weight, const Value& global_scale,
+                                                  Scalar epsilon, std::optional<std::int64_t> variance_size,
+                                                  bool swizzled_scales, CallSite site) {
   return call(site, "rms_norm_scaled_fp4_quant", {x, weight, global_scale},
               joined(norm_attributes(epsilon, variance_size), fp4_attributes(swizzled_scales)));
 }

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Value rms_norm_static_scaled_fp8_quant(Value x, Value weight, Value scale, Scalar epsilon,
+Value rms_norm_static_scaled_fp8_quant(const Value& x, const Value& weight, const Value& scale, Scalar epsilon,
                                        std::optional<std::int64_t> variance_size, std::optional<Shape> group_shape,
                                        DType dtype, CallSite site) {
   return call(site, "rms_norm_static_scaled_fp8_quant", {x, weight, scale},

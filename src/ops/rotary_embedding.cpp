@@ -64,22 +64,23 @@ void check_arguments(const OpRequest& request) {
 
 }  // namespace
 
-std::pair<Value, Value> rotary_embedding(Value positions, Value query, Value key, Value cos_sin_cache,
-                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style,
-                                         CallSite site) {
+std::pair<Value, Value> rotary_embedding(const Value& positions, const Value& query, const Value& key,
+                                         const Value& cos_sin_cache, std::int64_t head_size, std::int64_t rotary_dim,
+                                         bool is_neox_style, CallSite site) {
   return call_rotary(site, false, {positions, query, key, cos_sin_cache}, head_size, rotary_dim, is_neox_style);
 }
 
-std::pair<Value, Value> rotary_embedding(MaybeInplace, Value positions, Value query, Value key, Value cos_sin_cache,
-                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style,
-                                         CallSite site) {
+std::pair<Value, Value> rotary_embedding(MaybeInplace, const Value& positions, const Value& query, const Value& key,
+                                         const Value& cos_sin_cache, std::int64_t head_size, std::int64_t rotary_dim,
+                                         bool is_neox_style, CallSite site) {
   return call_rotary(site, true, {positions, query, key, cos_sin_cache}, head_size, rotary_dim, is_neox_style);
 }
 
 }  // namespace weft
 
 OP(rotary_embedding) {
-  using Typed = std::pair<Value, Value>(Value, Value, Value, Value, std::int64_t, std::int64_t, bool, CallSite);
+  using Typed = std::pair<Value, Value>(const Value&, const Value&, const Value&, const Value&, std::int64_t,
+                                        std::int64_t, bool, CallSite);
   op.schema(
       "rotary_embedding(Tensor positions, Tensor query, Tensor key, Tensor cos_sin_cache, int head_size, int "
       "rotary_dim, "

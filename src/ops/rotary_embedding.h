@@ -9,11 +9,11 @@ namespace weft {
 // is rounded.
 //   positions i64[s0], query [s0, heads * head_size], key [s0, kv_heads * head_size],
 //   cos_sin_cache [max_position, rotary_dim]: the cosines, then the sines
-std::pair<Value, Value> rotary_embedding(Value positions, Value query, Value key, Value cos_sin_cache,
-                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style = true,
-                                         CallSite site = CallSite::current());
-std::pair<Value, Value> rotary_embedding(MaybeInplace, Value positions, Value query, Value key, Value cos_sin_cache,
-                                         std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style = true,
-                                         CallSite site = CallSite::current());
+std::pair<Value, Value> rotary_embedding(const Value& positions, const Value& query, const Value& key,
+                                         const Value& cos_sin_cache, std::int64_t head_size, std::int64_t rotary_dim,
+                                         bool is_neox_style = true, CallSite site = CallSite::current());
+std::pair<Value, Value> rotary_embedding(MaybeInplace, const Value& positions, const Value& query, const Value& key,
+                                         const Value& cos_sin_cache, std::int64_t head_size, std::int64_t rotary_dim,
+                                         bool is_neox_style = true, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value round(Value x, CallSite site) { return call(site, "round", {x}, {})[0]; }
+Value round(const Value& x, CallSite site) { return call(site, "round", {x}, {})[0]; }
 
 }  // namespace weft
 

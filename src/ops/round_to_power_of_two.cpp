@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value round_to_power_of_two(Value x, std::string rounding, CallSite site) {
+Value round_to_power_of_two(const Value& x, std::string_view rounding, CallSite site) {
   return call(site, "round_to_power_of_two", {x}, {{"rounding", WordView{rounding}}})[0];
 }
 

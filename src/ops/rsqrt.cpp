@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value rsqrt(Value x, CallSite site) { return call(site, "rsqrt", {x}, {})[0]; }
+Value rsqrt(const Value& x, CallSite site) { return call(site, "rsqrt", {x}, {})[0]; }
 
 }  // namespace weft
 

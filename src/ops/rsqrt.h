@@ -5,6 +5,6 @@
 namespace weft {
 
 // 1 / sqrt(x), each step rounded; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
-Value rsqrt(Value x, CallSite site = CallSite::current());
+Value rsqrt(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-Value scaled_dequantize(Value x, Value scale, Shape group_shape, DType dtype, CallSite site) {
+Value scaled_dequantize(const Value& x, const Value& scale, Shape group_shape, DType dtype, CallSite site) {
   return call(site, "scaled_dequantize", {x, scale}, {{"group_shape", group_shape}, {"dtype", dtype}})[0];
 }
 

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-Value scaled_fp4_dequant(Value x, Value scale, Value global_scale, bool swizzled_scales, bool divide_by_global_scale,
-                         DType dtype, CallSite site) {
+Value scaled_fp4_dequant(const Value& x, const Value& scale, const Value& global_scale, bool swizzled_scales,
+                         bool divide_by_global_scale, DType dtype, CallSite site) {
   return call(
       site, "scaled_fp4_dequant", {x, scale, global_scale},
       {{"swizzled_scales", swizzled_scales}, {"divide_by_global_scale", divide_by_global_scale}, {"dtype", dtype}})[0];

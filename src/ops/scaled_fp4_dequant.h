@@ -8,7 +8,7 @@ namespace weft {
 // global_scale), rounded to the dtype. Activations carry the factor that scaled_fp4_quant took and divide by it;
 // checkpoints of weights hold its inverse, by which they are multiplied.
 //   x f4e2m1 [m, K], scale f8e4m3 as scaled_fp4_quant gives it, global_scale f32 [1] -> dtype [m, K]
-Value scaled_fp4_dequant(Value x, Value scale, Value global_scale, bool swizzled_scales = true,
+Value scaled_fp4_dequant(const Value& x, const Value& scale, const Value& global_scale, bool swizzled_scales = true,
                          bool divide_by_global_scale = false, DType dtype = DType::bf16,
                          CallSite site = CallSite::current());
 

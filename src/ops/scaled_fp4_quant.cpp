@@ -13,7 +13,8 @@
 
 namespace weft {
 
-std::pair<Value, Value> scaled_fp4_quant(Value x, Value global_scale, bool swizzled_scales, CallSite site) {
+std::pair<Value, Value> scaled_fp4_quant(const Value& x, const Value& global_scale, bool swizzled_scales,
+                                         CallSite site) {
   return call(site, "scaled_fp4_quant", {x, global_scale}, {{"swizzled_scales", swizzled_scales}});
 }
 

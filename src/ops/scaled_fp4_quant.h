@@ -9,7 +9,7 @@ namespace weft {
 // and -0 becomes 0. global_scale is 448 * 6 / the largest magnitude to be expected. The scales are those of
 // swizzle_scale, or plain rows of them.
 //   x [m, K], global_scale f32 [1] -> f4e2m1 [m, K], f8e4m3 [1, align(m, 128), align(K / 16, 4)] or [m, K / 16]
-std::pair<Value, Value> scaled_fp4_quant(Value x, Value global_scale, bool swizzled_scales = true,
+std::pair<Value, Value> scaled_fp4_quant(const Value& x, const Value& global_scale, bool swizzled_scales = true,
                                          CallSite site = CallSite::current());
 
 // UserError unless rows of this shape are whole blocks and operand `global_scale` is one f32.

@@ -31,7 +31,7 @@ Shape blocked_shape(const Meta& x, const Shape& group_shape) {
 
 }  // namespace
 
-std::pair<Value, Value> scaled_quantize(Value x, Shape group_shape, DType dtype, CallSite site) {
+std::pair<Value, Value> scaled_quantize(const Value& x, Shape group_shape, DType dtype, CallSite site) {
   return call(site, "scaled_quantize", {x}, {{"group_shape", group_shape}, {"dtype", dtype}});
 }
 

@@ -7,7 +7,7 @@ namespace weft {
 // Codes and scales of blocks of a matrix, group_shape = [rows, columns], -1 for all of them; whole blocks only. With
 // m = max(largest magnitude of the block, 1e-12) in f32, the code of x * (1 / m * 448) and the scale 1 / (1 / m * 448).
 //   x [M, N] -> dtype [M, N], f32 [M / rows, N / columns]
-std::pair<Value, Value> scaled_quantize(Value x, Shape group_shape, DType dtype = DType::f8e4m3,
+std::pair<Value, Value> scaled_quantize(const Value& x, Shape group_shape, DType dtype = DType::f8e4m3,
                                         CallSite site = CallSite::current());
 
 }  // namespace weft

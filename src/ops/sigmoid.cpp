@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value sigmoid(Value x, CallSite site) { return call(site, "sigmoid", {x}, {})[0]; }
+Value sigmoid(const Value& x, CallSite site) { return call(site, "sigmoid", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-Value silu(Value x, CallSite site) { return call(site, "silu", {x}, {})[0]; }
+Value silu(const Value& x, CallSite site) { return call(site, "silu", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // x / (1 + exp(-x)), in f32, rounded to the dtype once.
-Value silu(Value x, CallSite site = CallSite::current());
+Value silu(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-Value silu_and_mul(Value x, CallSite site) { return call(site, "silu_and_mul", {x}, {})[0]; }
+Value silu_and_mul(const Value& x, CallSite site) { return call(site, "silu_and_mul", {x}, {})[0]; }
 
 }  // namespace weft
 

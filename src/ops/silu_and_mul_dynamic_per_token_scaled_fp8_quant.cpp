@@ -5,11 +5,9 @@
 
 namespace weft {
 
-std::pair<Value, Value> silu_and_mul_dynamic_per_token_scaled_fp8_quant(Value x, Value scale_ub,
-                                                                        std::string intermediate,
-                                                                        std::optional<double> minimum_scale,
-                                                                        std::string scale_by, std::string codes_by,
-                                                                        DType dtype, CallSite site) {
+std::pair<Value, Value> silu_and_mul_dynamic_per_token_scaled_fp8_quant(
+    const Value& x, const Value& scale_ub, std::string_view intermediate, std::optional<double> minimum_scale,
+    std::string_view scale_by, std::string_view codes_by, DType dtype, CallSite site) {
   return call(
       site, "silu_and_mul_dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
       joined(intermediate_attribute(intermediate), token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype)));

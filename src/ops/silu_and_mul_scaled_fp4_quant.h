@@ -7,8 +7,8 @@ namespace weft {
 // scaled_fp4_quant of silu_and_mul: codes and scales. What is quantized is rounded to the dtype of x
 // (intermediate=input_dtype) or kept in f32 (intermediate=f32).
 //   x [..., 2 d], global_scale f32 [1] -> f4e2m1 [m, d], f8e4m3 scales of blocks of 16
-std::pair<Value, Value> silu_and_mul_scaled_fp4_quant(Value x, Value global_scale,
-                                                      std::string intermediate = "input_dtype",
+std::pair<Value, Value> silu_and_mul_scaled_fp4_quant(const Value& x, const Value& global_scale,
+                                                      std::string_view intermediate = "input_dtype",
                                                       bool swizzled_scales = true, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value silu_and_mul_static_scaled_fp8_quant(Value x, Value scale, std::string intermediate,
+Value silu_and_mul_static_scaled_fp8_quant(const Value& x, const Value& scale, std::string_view intermediate,
                                            std::optional<Shape> group_shape, DType dtype, CallSite site) {
   return call(site, "silu_and_mul_static_scaled_fp8_quant", {x, scale},
               joined(intermediate_attribute(intermediate), static_fp8_attributes(group_shape, dtype)))[0];

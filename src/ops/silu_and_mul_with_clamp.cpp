@@ -10,7 +10,7 @@
 
 namespace weft {
 
-Value silu_and_mul_with_clamp(Value x, Scalar swiglu_limit, Scalar alpha, Scalar beta, CallSite site) {
+Value silu_and_mul_with_clamp(const Value& x, Scalar swiglu_limit, Scalar alpha, Scalar beta, CallSite site) {
   return call(site, "silu_and_mul_with_clamp", {x},
               {{"swiglu_limit", swiglu_limit.value}, {"alpha", alpha.value}, {"beta", beta.value}})[0];
 }

@@ -16,7 +16,7 @@ Value bounded_by_tanh(const Value& x, double bound) { return mul_scalar(tanh(div
 
 }  // namespace
 
-Value situ_and_mul(Value x, Scalar beta, std::optional<double> linear_beta, CallSite site) {
+Value situ_and_mul(const Value& x, Scalar beta, std::optional<double> linear_beta, CallSite site) {
   return call(site, "situ_and_mul", {x}, {{"beta", beta.value}, {"linear_beta", linear_beta}})[0];
 }
 

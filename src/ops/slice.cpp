@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value slice(Value x, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step, CallSite site) {
+Value slice(const Value& x, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step, CallSite site) {
   return call(site, "slice", {x}, {{"dim", dim}, {"start", start}, {"end", end}, {"step", step}})[0];
 }
 

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-Value softmax(Value x, std::int64_t dim, CallSite site) { return call(site, "softmax", {x}, {{"dim", dim}})[0]; }
+Value softmax(const Value& x, std::int64_t dim, CallSite site) { return call(site, "softmax", {x}, {{"dim", dim}})[0]; }
 
 }  // namespace weft
 

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-Value softplus(Value x, CallSite site) { return call(site, "softplus", {x}, {})[0]; }
+Value softplus(const Value& x, CallSite site) { return call(site, "softplus", {x}, {})[0]; }
 
 }  // namespace weft
 

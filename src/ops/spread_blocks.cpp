@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Value spread_blocks(Value x, Shape shape, Shape block, CallSite site) {
+Value spread_blocks(const Value& x, Shape shape, Shape block, CallSite site) {
   return call(site, "spread_blocks", {x}, {{"shape", shape}, {"block", block}})[0];
 }
 

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value sqrt(Value x, CallSite site) { return call(site, "sqrt", {x}, {})[0]; }
+Value sqrt(const Value& x, CallSite site) { return call(site, "sqrt", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -84,7 +84,8 @@ Value spread_scale(const Value& scale, const Shape& x, const Attribute& group_sh
 
 }  // namespace
 
-Value static_scaled_fp8_quant(Value x, Value scale, std::optional<Shape> group_shape, DType dtype, CallSite site) {
+Value static_scaled_fp8_quant(const Value& x, const Value& scale, std::optional<Shape> group_shape, DType dtype,
+                              CallSite site) {
   return call(site, "static_scaled_fp8_quant", {x, scale}, {{"group_shape", group_shape}, {"dtype", dtype}})[0];
 }
 

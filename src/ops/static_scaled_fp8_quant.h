@@ -8,7 +8,7 @@ namespace weft {
 // one for each group of rows and columns of a matrix x; a vector of scales needs group_shape = [rows, columns], -1 for
 // all of them, and fills one row or column of such groups.
 //   x [..., d], scale f32 -> dtype like x
-Value static_scaled_fp8_quant(Value x, Value scale, std::optional<Shape> group_shape = std::nullopt,
+Value static_scaled_fp8_quant(const Value& x, const Value& scale, std::optional<Shape> group_shape = std::nullopt,
                               DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
 // What ops share that end in this one: its attributes, what its scale must be for values of this shape (UserError

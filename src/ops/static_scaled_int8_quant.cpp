@@ -12,7 +12,7 @@
 
 namespace weft {
 
-Value static_scaled_int8_quant(Value x, Value scale, Value zero_point, CallSite site) {
+Value static_scaled_int8_quant(const Value& x, const Value& scale, const Value& zero_point, CallSite site) {
   return call(site, "static_scaled_int8_quant", {x, scale, zero_point}, {})[0];
 }
 

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value sub(Value x, Value y, CallSite site) { return call(site, "sub", {x, y}, {})[0]; }
+Value sub(const Value& x, const Value& y, CallSite site) { return call(site, "sub", {x, y}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // x - y, element by element in f32 (f64 for f64), rounded to the dtype once. Dims that are the literal 1 spread.
-Value sub(Value x, Value y, CallSite site = CallSite::current());
+Value sub(const Value& x, const Value& y, CallSite site = CallSite::current());
 
 }  // namespace weft

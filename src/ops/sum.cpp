@@ -4,7 +4,7 @@
 
 namespace weft {
 
-Value sum(Value x, std::int64_t dim, CallSite site) { return call(site, "sum", {x}, {{"dim", dim}})[0]; }
+Value sum(const Value& x, std::int64_t dim, CallSite site) { return call(site, "sum", {x}, {{"dim", dim}})[0]; }
 
 std::vector<Meta> reduction_rule(const OpRequest& request, const char* op) {
   const Meta& x = request.operand(0);

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-Value swigluoai_and_mul(Value x, Scalar alpha, Scalar limit, CallSite site) {
+Value swigluoai_and_mul(const Value& x, Scalar alpha, Scalar limit, CallSite site) {
   return call(site, "swigluoai_and_mul", {x}, {{"alpha", alpha.value}, {"limit", limit.value}})[0];
 }
 

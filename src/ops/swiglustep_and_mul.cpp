@@ -8,7 +8,7 @@
 
 namespace weft {
 
-Value swiglustep_and_mul(Value x, Scalar limit, CallSite site) {
+Value swiglustep_and_mul(const Value& x, Scalar limit, CallSite site) {
   return call(site, "swiglustep_and_mul", {x}, {{"limit", limit.value}})[0];
 }
 

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value swizzle_scale(Value x, CallSite site) { return call(site, "swizzle_scale", {x}, {})[0]; }
+Value swizzle_scale(const Value& x, CallSite site) { return call(site, "swizzle_scale", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -9,6 +9,6 @@ namespace weft {
 // zero. The shape of the result only counts its elements, which are those of the tiles, one tile after another; dim 0
 // is 1, as that of a graph's value is a number or the rows of the step.
 //   x [m, c] of one-byte elements -> [1, align(m, 128), align(c, 4)]
-Value swizzle_scale(Value x, CallSite site = CallSite::current());
+Value swizzle_scale(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value tanh(Value x, CallSite site) { return call(site, "tanh", {x}, {})[0]; }
+Value tanh(const Value& x, CallSite site) { return call(site, "tanh", {x}, {})[0]; }
 
 }  // namespace weft
 

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value trunc(Value x, CallSite site) { return call(site, "trunc", {x}, {})[0]; }
+Value trunc(const Value& x, CallSite site) { return call(site, "trunc", {x}, {})[0]; }
 
 }  // namespace weft
 

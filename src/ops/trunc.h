@@ -5,6 +5,6 @@
 namespace weft {
 
 // x rounded towards zero; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
-Value trunc(Value x, CallSite site = CallSite::current());
+Value trunc(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

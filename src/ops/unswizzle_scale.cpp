@@ -5,7 +5,7 @@
 
 namespace weft {
 
-Value unswizzle_scale(Value x, Shape shape, CallSite site) {
+Value unswizzle_scale(const Value& x, Shape shape, CallSite site) {
   return call(site, "unswizzle_scale", {x}, {{"shape", shape}})[0];
 }
 

@@ -6,6 +6,6 @@ namespace weft {
 
 // What swizzle_scale was given, of `shape` [m, c].
 //   x [1, align(m, 128), align(c, 4)] -> [m, c]
-Value unswizzle_scale(Value x, Shape shape, CallSite site = CallSite::current());
+Value unswizzle_scale(const Value& x, Shape shape, CallSite site = CallSite::current());
 
 }  // namespace weft

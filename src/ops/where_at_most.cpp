@@ -20,7 +20,7 @@ void check_spreads_to_compared(const Meta& x, const Meta& value, const char* par
 
 }  // namespace
 
-Value where_at_most(Value x, Value then, Value otherwise, Scalar bound, CallSite site) {
+Value where_at_most(const Value& x, const Value& then, const Value& otherwise, Scalar bound, CallSite site) {
   return call(site, "where_at_most", {x, then, otherwise}, {{"bound", bound.value}})[0];
 }
 

@@ -31,7 +31,7 @@ void check_xielu_alpha(const OpRequest& request, std::size_t operand, const char
 
 }  // namespace
 
-Value xielu(Value x, Value alpha_p, Value alpha_n, Scalar beta, Scalar eps, CallSite site) {
+Value xielu(const Value& x, const Value& alpha_p, const Value& alpha_n, Scalar beta, Scalar eps, CallSite site) {
   return call(site, "xielu", {x, alpha_p, alpha_n}, {{"beta", beta.value}, {"eps", eps.value}})[0];
 }
 

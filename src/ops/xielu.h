@@ -10,7 +10,7 @@ namespace weft {
 // beta and eps are rounded to the dtype of the alphas; each step then to that of what it takes: x's, or where an alpha
 // takes part that of both (f32 where they differ, f64 where one is), which the result has.
 //   x [..., d], alpha_p and alpha_n [1] of one dtype -> [..., d]
-Value xielu(Value x, Value alpha_p, Value alpha_n, Scalar beta = 0.5, Scalar eps = -1e-6,
+Value xielu(const Value& x, const Value& alpha_p, const Value& alpha_n, Scalar beta = 0.5, Scalar eps = -1e-6,
             CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -113,9 +113,9 @@ Attribute AttributeView::attribute() const {
     case Kind::dtype:
       return static_cast<DType>(number_);
     case Kind::text:
-      return at_place<std::string>();
+      return std::string(letters());
     case Kind::word:
-      return EnumWord{at_place<std::string>()};
+      return EnumWord{std::string(letters())};
     case Kind::dim:
       return at_place<Dim>();
     case Kind::shape:
@@ -149,8 +149,6 @@ bool AttributeView::operator==(const Attribute& other) const {
 }
 
 bool AttributeView::is_same_place(const AttributeView& other) const {
-  if (kind_ == other.kind_ && (kind_ == Kind::text || kind_ == Kind::word))
-    return at_place<std::string>() == other.at_place<std::string>();
   return other.kind_ == Kind::attribute ? *this == other.at_place<Attribute>() : *this == other.attribute();
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -78,7 +79,7 @@ using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
 
 // An EnumWord by its letters, which stay whose they are.
 struct WordView {
-  const std::string& word;
+  std::string_view word;
 };
 
 // An attribute looked at where it stands: what is a number is held, all else belongs to who gave it.
@@ -90,10 +91,11 @@ class AttributeView {
   AttributeView(std::int64_t value) : AttributeView(Kind::integer, static_cast<std::uint64_t>(value)) {}
   AttributeView(double value) : AttributeView(Kind::real, std::bit_cast<std::uint64_t>(with_one_nan(value))) {}
   AttributeView(DType value) : AttributeView(Kind::dtype, static_cast<std::uint64_t>(value)) {}
-  AttributeView(WordView value) : AttributeView(Kind::word, &value.word) {}
+  AttributeView(WordView value) : AttributeView(Kind::word, value.word.data(), value.word.size()) {}
   AttributeView(const char*) = delete;  // it would be a bool
-  AttributeView(const std::string& value) : AttributeView(Kind::text, &value) {}
-  AttributeView(const EnumWord& value) : AttributeView(Kind::word, &value.word) {}
+  AttributeView(std::string_view value) : AttributeView(Kind::text, value.data(), value.size()) {}
+  AttributeView(const std::string& value) : AttributeView(std::string_view(value)) {}
+  AttributeView(const EnumWord& value) : AttributeView(WordView{value.word}) {}
   AttributeView(const Dim& value) : AttributeView(Kind::dim, &value) {
     if (value.is_number()) *this = AttributeView(value.number());
   }
@@ -112,26 +114,35 @@ class AttributeView {
   Attribute attribute() const;
   bool operator==(const Attribute& other) const;  // as attribute() == other
   bool operator==(const AttributeView& other) const {
-    return kind_ == other.kind_ && kind_ <= Kind::dtype ? number_ == other.number_ : is_same_place(other);
+    if (kind_ != other.kind_ || kind_ > Kind::word) return is_same_place(other);
+    return kind_ <= Kind::dtype ? number_ == other.number_ : has_letters(other.letters());
   }
 
  private:
-  // Numbers come first, up to dtype.
+  // Numbers come first, up to dtype; then letters, up to word.
   enum class Kind : std::uint8_t { none, boolean, integer, real, dtype, text, word, dim, shape, attribute };
 
-  AttributeView(Kind kind, std::uint64_t number) : kind_(kind), number_(number) {}
-  AttributeView(Kind kind, const void* place) : kind_(kind), place_(place) {}
+  AttributeView(Kind kind, std::uint64_t number) : size_(0), kind_(kind), number_(number) {}
+  AttributeView(Kind kind, const void* place, std::size_t size = 0) : size_(size), kind_(kind), place_(place) {}
 
   template <class T>
   const T& at_place() const {
     return *static_cast<const T*>(place_);
   }
+  std::string_view letters() const { return {static_cast<const char*>(place_), size_}; }
+  // Without a call: words are short.
+  bool has_letters(std::string_view other) const {
+    std::size_t same = 0;
+    while (same < size_ && same < other.size() && letters()[same] == other[same]) ++same;
+    return same == size_ && same == other.size();
+  }
   bool is_same_place(const AttributeView& other) const;
 
-  Kind kind_;
+  std::uint64_t size_ : 56;  // of letters
+  Kind kind_ : 8;
   union {
     std::uint64_t number_;  // a float by its bits
-    const void* place_;     // of the std::string, Dim, Shape or Attribute
+    const void* place_;     // of the letters, Dim, Shape or Attribute
   };
 };
 

@@ -7,8 +7,15 @@
 #include "compiler/interpret.h"
 #include "compiler/run_kernel.h"
 #include "compiler/sample_call.h"
+#include "tests/without_check.h"
 
 namespace weft {
+
+namespace {
+
+[[maybe_unused]] const bool kChecksAreLeftOut = leave_checks_out();
+
+}  // namespace
 
 std::shared_ptr<Context> cuda_context() {
   Options options;

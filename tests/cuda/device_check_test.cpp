@@ -11,7 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/device_check/difference.h"
+#include "apps/device_check/phases.h"
 #include "apps/device_check/program.h"
+#include "apps/device_check/timings.h"
+#include "base/error.h"
 #include "base/files.h"
 #include "tests/launch_recorder.h"
 #include "tests/thrown_message.h"
@@ -36,6 +39,11 @@ RecordedLaunch launch_of(const std::string& kernel) {
 Report checked(std::vector<RecordedLaunch> launches) {
   Target target = Target::fake(1);
   return check_device(target, launches, "");
+}
+
+const Report& report_without_launches() {
+  static const Report report = checked({});
+  return report;
 }
 
 TEST(DeviceCheck, FindsEverySampleGoodInBothKindsOfMathematics) {
@@ -107,20 +115,20 @@ TEST(DeviceCheck, GoesOnWhenAKernelFails) {
 }
 
 TEST(DeviceCheck, ComparesTheDesigns) {
-  const Report report = checked({});
+  const Report& report = report_without_launches();
   ASSERT_EQ(report.designs.size(), 1u);
   EXPECT_EQ(report.designs[0].outcome, Outcome::passed) << report.designs[0].text;
 }
 
 TEST(DeviceCheck, ProvokesEveryFaultAndTheDeviceComputesAfterwards) {
-  const Report report = checked({});
-  EXPECT_GE(report.faults.size(), 18u);
+  const Report& report = report_without_launches();
+  EXPECT_GE(report.faults.size(), 26u);
   for (const CheckedCase& fault : report.faults)
     EXPECT_EQ(fault.outcome, Outcome::passed) << fault.name << ": " << fault.text;
 }
 
 TEST(DeviceCheck, MeasuresNothingOnAFakeDevice) {
-  const Report report = checked({});
+  const Report& report = report_without_launches();
   const auto json = nlohmann::json::parse(json_text(report));
   EXPECT_TRUE(json.at("is_fake").get<bool>());
   EXPECT_TRUE(json.at("copied_bytes_per_second").is_null());
@@ -130,15 +138,80 @@ TEST(DeviceCheck, MeasuresNothingOnAFakeDevice) {
        {"rms_norm | 1024", "the same, fused, house mathematics | 1024", "the same, house mathematics | 8192"})
     EXPECT_NE(table_text(report).find(fmt::format("| {} x ", what)), std::string::npos) << what;
   for (const char* what : {"attention of a prompt, matrix units", "the same, multiply-adds"})
-    EXPECT_NE(table_text(report).find(fmt::format("| {} | 2048 x 4096 | not measured |", what)), std::string::npos);
+    EXPECT_NE(table_text(report).find(fmt::format("| {} | 2048 x 4096 | 41.9 | not measured |", what)),
+              std::string::npos);
   EXPECT_NE(table_text(report).find("not measured (a fake device has no clock)"), std::string::npos);
 }
 
 TEST(DeviceCheck, StatesTimesWhereThereAreSome) {
   Report report{.copied_bytes_per_second = 4e12};
   report.timings.push_back({.what = "fused", .rows = 1024, .columns = 14336, .bytes = 40e6, .microseconds = 20.0});
-  EXPECT_NE(table_text(report).find("| fused | 1024 x 14336 | 20.00 | 2000 | 50 % |"), std::string::npos);
-  EXPECT_EQ(nlohmann::json::parse(json_text(report)).at("timings").at(0).at("microseconds"), 20.0);
+  EXPECT_NE(table_text(report).find("| fused | 1024 x 14336 | 40.0 | 10.00 | 20.00 | 50 % |"), std::string::npos);
+  const auto json = nlohmann::json::parse(json_text(report));
+  EXPECT_EQ(json.at("timings").at(0).at("microseconds"), 20.0);
+  EXPECT_EQ(json.at("timings").at(0).at("floor_microseconds"), 10.0);
+}
+
+TEST(DeviceCheck, StatesTheFloorsOfTheFusedKernel) {
+  Report report{.copied_bytes_per_second = 4.34e12, .timings = planned_timings()};
+  const std::string text = table_text(report);
+  for (const char* row :
+       {"| 128 x 14336 | 9.2 | 2.13 |", "| 1024 x 14336 | 73.9 | 17.02 |", "| 8192 x 14336 | 590.9 | 136.15 |"})
+    EXPECT_NE(text.find(fmt::format("| silu_and_mul + group-128 fp8, fused {} not measured |", row)), std::string::npos)
+        << row;
+}
+
+// Of 64 sequences of 4096 tokens with 8 KV heads of 128 columns of bf16: K and V, queries and results.
+TEST(DeviceCheck, CountsTheBytesOfAttention) {
+  constexpr double kKeysAndValues = 2.0 * 64 * 4096 * 8 * 128 * 2, kRows = 2.0 * 64 * 4096 * 2;
+  int found = 0;
+  for (const Timing& timing : planned_timings()) {
+    if (timing.what != "attention of single tokens, 4096 in each cache" || timing.rows != 64) continue;
+    ++found;
+    EXPECT_EQ(timing.bytes, kKeysAndValues + kRows);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST(DeviceCheck, RunsEachTimedLaunchOnce) {
+  const Report& report = report_without_launches();
+  EXPECT_GE(report.timed_launches.size(), 26u);
+  for (const CheckedCase& launch : report.timed_launches)
+    EXPECT_EQ(launch.outcome, Outcome::passed) << launch.name << ": " << launch.text;
+}
+
+TEST(DeviceCheck, FailsWhereATimedLaunchDoes) {
+  Report report{.is_fake = true};
+  EXPECT_TRUE(is_good(report));
+  report.timed_launches.push_back({"rotation", Outcome::failed, "reads behind x"});
+  EXPECT_FALSE(is_good(report));
+  EXPECT_NE(table_text(report).find("1 in all, 1 failed\n* FAILED rotation: reads behind x"), std::string::npos);
+}
+
+TEST(DeviceCheck, SaysWhatEachPhaseTook) {
+  const Report& report = report_without_launches();
+  std::vector<std::string> names;
+  for (const Phase& phase : report.phases) names.push_back(phase.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"recorded launches", "designs", "timed launches once", "timings", "faults"}));
+  const Report given{.phases = {{"designs", 1.5}, {"faults", 2.25}}};
+  EXPECT_NE(table_text(given).find("Seconds: 3.8 in all, 480 allowed on a GPU; designs 1.5; faults 2.2\n"),
+            std::string::npos)
+      << table_text(given);
+  const auto json = nlohmann::json::parse(json_text(given));
+  EXPECT_EQ(json.at("seconds"), 3.75);
+  EXPECT_EQ(json.at("seconds_allowed"), 480);
+  EXPECT_EQ(json.at("phases").at(1).at("name"), "faults");
+  EXPECT_EQ(json.at("phases").at(1).at("seconds"), 2.25);
+}
+
+TEST(DeviceCheck, CountsAPhaseThatThrows) {
+  std::vector<Phase> phases;
+  EXPECT_THROW(run_phase(phases, "first", [] { throw DeviceError("broken"); }), DeviceError);
+  EXPECT_EQ(run_phase(phases, "second", [] { return 7; }), 7);
+  ASSERT_EQ(phases.size(), 2u);
+  EXPECT_EQ(phases[0].name, "first");
+  EXPECT_GE(phases[0].seconds, 0);
 }
 
 TEST(DeviceCheck, WritesItsReportAndRefusesWhereThereIsNoDevice) {
@@ -152,7 +225,9 @@ TEST(DeviceCheck, WritesItsReportAndRefusesWhereThereIsNoDevice) {
     return run_program(words, out, err);
   };
   EXPECT_EQ(run({"--fake", "--launches", launches, "--json", json, "--table", table}), 0) << out.str() << err.str();
-  EXPECT_TRUE(nlohmann::json::parse(read_file(json, 1u << 20)).at("good").get<bool>());
+  const auto written = nlohmann::json::parse(read_file(json, 1u << 20));
+  EXPECT_TRUE(written.at("good").get<bool>());
+  EXPECT_EQ(written.at("phases").at(0).at("name"), "reading and opening");
   EXPECT_EQ(read_file(table, 1u << 20), out.str());
   EXPECT_EQ(run({"--fake", "--launches", folder, "--json", json, "--table", table}), 1);
   EXPECT_NE(out.str().find("Recorded launches: not run"), std::string::npos) << out.str();

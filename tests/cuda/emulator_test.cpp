@@ -50,7 +50,7 @@ void reversed_in_block(const void* arguments) {
   store(given(arguments).y + block_index() * 64 + i, static_cast<float>(kept[63 - i]));
 }
 
-TEST(Emulator, RunsAllOfEveryBlockInAnyOrder) {
+TEST(EmulatorOfThreads, RunsAllOfEveryBlockInAnyOrder) {
   for (const ThreadOrder order : {ThreadOrder::forward, ThreadOrder::backward, ThreadOrder::random}) {
     Bench bench;
     bench.run(reversed_in_block, {.blocks = 4, .threads = 64}, {.order = order, .seed = 7});
@@ -58,7 +58,7 @@ TEST(Emulator, RunsAllOfEveryBlockInAnyOrder) {
   }
 }
 
-TEST(Emulator, ExchangesBetweenLanes) {
+TEST(EmulatorOfThreads, ExchangesBetweenLanes) {
   Bench bench;
   bench.run(
       [](const void* arguments) {
@@ -72,7 +72,7 @@ TEST(Emulator, ExchangesBetweenLanes) {
   EXPECT_EQ(bench.y[32], 496 + 32 * 32);
 }
 
-TEST(Emulator, FindsAMissingBarrierInWhateverOrder) {
+TEST(EmulatorOfThreads, FindsAMissingBarrierInWhateverOrder) {
   const auto body = [](const void* arguments) {
     WEFT_SHARED(float, kept, 64);
     const std::uint32_t i = thread_index();
@@ -87,7 +87,7 @@ TEST(Emulator, FindsAMissingBarrierInWhateverOrder) {
   }
 }
 
-TEST(Emulator, FindsAWriteThatOvertakesAReader) {
+TEST(EmulatorOfThreads, FindsAWriteThatOvertakesAReader) {
   const auto body = [](const void* arguments) {
     WEFT_SHARED(float, kept, 64);
     const std::uint32_t i = thread_index();
@@ -103,7 +103,7 @@ TEST(Emulator, FindsAWriteThatOvertakesAReader) {
   }
 }
 
-TEST(Emulator, FindsAWriteOfWhatAnotherThreadReadBefore) {
+TEST(EmulatorOfThreads, FindsAWriteOfWhatAnotherThreadReadBefore) {
   const auto body = [](const void* arguments) {
     float* y = given(arguments).y;
     const float next = load(y + thread_index() + 1);
@@ -119,7 +119,7 @@ TEST(Emulator, FindsAWriteOfWhatAnotherThreadReadBefore) {
   EXPECT_NE(Bench().fault(shared, {.threads = 64}).find("writes byte 0 of y"), std::string::npos);
 }
 
-TEST(Emulator, OrdersAWarpByItsOwnBarrier) {
+TEST(EmulatorOfThreads, OrdersAWarpByItsOwnBarrier) {
   const auto body = [](const void* arguments) {
     WEFT_SHARED(float, kept, 32);
     const std::uint32_t i = thread_index();
@@ -132,7 +132,7 @@ TEST(Emulator, OrdersAWarpByItsOwnBarrier) {
   EXPECT_EQ(bench.y[0], 31);
 }
 
-TEST(Emulator, FindsSharedMemoryThatNobodyWrote) {
+TEST(EmulatorOfThreads, FindsSharedMemoryThatNobodyWrote) {
   const auto body = [](const void* arguments) {
     WEFT_SHARED(float, kept, 64);
     if (thread_index() < 32) kept[thread_index()] = 1;
@@ -143,7 +143,7 @@ TEST(Emulator, FindsSharedMemoryThatNobodyWrote) {
   EXPECT_NE(fault.find(", which nobody wrote"), std::string::npos) << fault;
 }
 
-TEST(Emulator, StartsEveryBlockWithFreshSharedMemory) {
+TEST(EmulatorOfThreads, StartsEveryBlockWithFreshSharedMemory) {
   const auto body = [](const void* arguments) {
     WEFT_SHARED(float, kept, 32);
     if (block_index() == 0) kept[thread_index()] = 1;
@@ -153,7 +153,7 @@ TEST(Emulator, StartsEveryBlockWithFreshSharedMemory) {
   EXPECT_NE(Bench().fault(body, {.blocks = 2, .threads = 32}).find("block (1, 0)"), std::string::npos);
 }
 
-TEST(Emulator, FindsDivergence) {
+TEST(EmulatorOfThreads, FindsDivergence) {
   const auto at_another_barrier = [](const void*) {
     if (thread_index() < 16) {
       wait_for_block();
@@ -175,7 +175,7 @@ TEST(Emulator, FindsDivergence) {
   EXPECT_NE(fault.find("16 threads (first 16) wait at the barrier"), std::string::npos) << fault;
 }
 
-TEST(Emulator, FindsBadMasks) {
+TEST(EmulatorOfThreads, FindsBadMasks) {
   const auto without_itself = [](const void*) { warp_barrier(0x0000ffffu, Site::current()); };
   EXPECT_NE(Bench().fault(without_itself, {.threads = 32}).find("without itself"), std::string::npos);
   const auto lane_gone = [](const void*) {
@@ -215,7 +215,7 @@ void multiply_once(const void* arguments) {
     store(given(arguments).y + (i < 2 ? group : group + 8) * 8 + in_group * 2 + i % 2, sums[i]);
 }
 
-TEST(Emulator, MultipliesMatricesOfAWarp) {
+TEST(EmulatorOfThreads, MultipliesMatricesOfAWarp) {
   for (const auto body : {&multiply_once<Half>, &multiply_once<Brain>}) {
     Bench bench;
     bench.run(body, {.threads = 32}, {.order = ThreadOrder::random});
@@ -228,7 +228,7 @@ TEST(Emulator, MultipliesMatricesOfAWarp) {
   }
 }
 
-TEST(Emulator, SumsProductsInOrderOrAsADeviceDropsWhatIsSmall) {
+TEST(EmulatorOfThreads, SumsProductsInOrderOrAsADeviceDropsWhatIsSmall) {
   std::array<float, 16> a, b;
   a.fill(1);
   b.fill(1);
@@ -250,7 +250,7 @@ void multiply_nothing(T) {
   multiply_matrices(a, b, sums, T{});
 }
 
-TEST(Emulator, FindsLanesThatMultiplyNoOrOtherMatrices) {
+TEST(EmulatorOfThreads, FindsLanesThatMultiplyNoOrOtherMatrices) {
   const auto fault = [](void (*body)(const void*), std::uint32_t threads = 32) {
     return Bench().fault(body, {.threads = threads});
   };
@@ -267,7 +267,7 @@ TEST(Emulator, FindsLanesThatMultiplyNoOrOtherMatrices) {
   EXPECT_NE(fault([](const void*) { multiply_nothing(Half{}); }, 16).find("has ended"), std::string::npos);
 }
 
-TEST(Emulator, AsksAWholeWarp) {
+TEST(EmulatorOfThreads, AsksAWholeWarp) {
   Bench bench;
   bench.run(
       [](const void* arguments) {
@@ -279,7 +279,7 @@ TEST(Emulator, AsksAWholeWarp) {
   EXPECT_EQ(bench.y[32], 1);
 }
 
-TEST(Emulator, FindsAccessOutsideItsMemory) {
+TEST(EmulatorOfThreads, FindsAccessOutsideItsMemory) {
   const auto beyond = [](const void* arguments) {
     store(given(arguments).y + thread_index() + 200, load(given(arguments).x + thread_index()));
   };
@@ -292,26 +292,26 @@ TEST(Emulator, FindsAccessOutsideItsMemory) {
   EXPECT_NE(Bench().fault(crooked, {.threads = 1}).find("not a multiple"), std::string::npos);
 }
 
-TEST(Emulator, FindsTwoWritersOfAByteInAnyBlocks) {
+TEST(EmulatorOfThreads, FindsTwoWritersOfAByteInAnyBlocks) {
   const auto all_to_one = [](const void* arguments) { store(given(arguments).y, 1.0f); };
   EXPECT_NE(Bench().fault(all_to_one, {.blocks = 2, .threads = 1}).find("which another thread wrote"),
             std::string::npos);
 }
 
-TEST(Emulator, RefusesLaunchesThatNoDeviceTakes) {
+TEST(EmulatorOfThreads, RefusesLaunchesThatNoDeviceTakes) {
   EXPECT_NE(Bench().fault(reversed_in_block, {.threads = 2048}).find("1 to 1024 threads"), std::string::npos);
   EXPECT_NE(Bench().fault(reversed_in_block, {.blocks = 0, .threads = 64}).find("0 x 1"), std::string::npos);
   EXPECT_NE(Bench().fault(reversed_in_block, {.block_rows = 70000, .threads = 64}).find("70000"), std::string::npos);
 }
 
-TEST(Emulator, RunsOnAfterAFault) {
+TEST(EmulatorOfThreads, RunsOnAfterAFault) {
   Bench bench;
   bench.fault([](const void*) { warp_barrier(0, Site::current()); }, {.threads = 32});
   bench.run(reversed_in_block, {.blocks = 4, .threads = 64});
   EXPECT_EQ(bench.y[0], 63);
 }
 
-TEST(Emulator, CountsTheSectorsOfWarps) {
+TEST(EmulatorOfThreads, CountsTheSectorsOfWarps) {
   const auto side_by_side = [](const void* arguments) {
     store(given(arguments).y + thread_index(), load(given(arguments).x + thread_index()));
   };

@@ -2,8 +2,12 @@
 
 #include <stdexcept>
 
+#include "tests/without_check.h"
+
 namespace weft {
 namespace {
+
+[[maybe_unused]] const bool kChecksAreLeftOut = leave_checks_out();
 
 void mix_elements(std::uint32_t* to, const std::uint32_t* from, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) to[i] = mixed(to[i], from[i]);
@@ -27,6 +31,8 @@ cuda::FakeSettings test_device_settings(std::uint64_t seed, int devices) {
   return {.devices = devices,
           .seed = seed,
           .memory_bytes = 1 << 20,
+          .is_late = !is_left_out("order"),
+          .checks_captures = !is_left_out("captures"),
           .kernels = {{"mix", sizeof(MixArguments), run_mix},
                       {"mix_unchecked", sizeof(MixArguments), run_mix_unchecked},
                       {"fail", sizeof(MixArguments), run_fail, 256}}};

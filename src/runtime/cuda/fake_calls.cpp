@@ -47,7 +47,7 @@ constexpr StatusName kStatusNames[] = {
 
 FakeCalls::FakeCalls(FakeSettings settings)
     : settings_(std::move(settings)),
-      queue_(settings_.seed, [this](const FakeOperation& operation) { run(operation); }),
+      queue_(settings_.seed, settings_.is_late, [this](const FakeOperation& operation) { run(operation); }),
       devices_(static_cast<std::size_t>(settings_.devices)) {
   for (int device = 0; device < settings_.devices; ++device) {
     StreamObject& stream = devices_[static_cast<std::size_t>(device)].default_stream;

@@ -81,6 +81,9 @@ struct FakeSettings {
   // Of every device, outside the driver's calls, as a GPU's is: what reads or writes it there, or in a host function,
   // ends the process with SIGSEGV.
   bool hides_memory = false;
+  // Tests leave these out to show what they alone see (tests/without_check.h).
+  bool is_late = true;                   // work is done late and in random order, not at once
+  bool checks_captures = true;           // what captures forbid is refused, and not passed over
   std::vector<FakeKernel> kernels = {};  // that modules of fake_image define
   ReadImage read_image = {};             // what executes other images; all are refused where it is null
 };

@@ -37,6 +37,7 @@ WorkPointer FakeQueue::add(FakeOperation operation, std::vector<WorkPointer> aft
   std::erase_if(after, [](const WorkPointer& before) { return before->is_done; });
   auto work = std::make_shared<FakeWork>(FakeWork{std::move(operation), std::move(after)});
   waiting_.push_back(work);
+  if (!is_late_) run(waiting_.size() - 1);
   return work;
 }
 

@@ -44,8 +44,9 @@ using WorkPointer = std::shared_ptr<FakeWork>;
 class FakeQueue {
  public:
   // `run` does an operation; it must not throw.
-  FakeQueue(std::uint64_t seed, std::function<void(const FakeOperation&)> run)
-      : random_(seed), run_(std::move(run)), steps_between_(2 + below(14)) {}
+  // All is done as it comes unless it `is_late`.
+  FakeQueue(std::uint64_t seed, bool is_late, std::function<void(const FakeOperation&)> run)
+      : random_(seed), is_late_(is_late), run_(std::move(run)), steps_between_(2 + below(14)) {}
 
   WorkPointer add(FakeOperation operation, std::vector<WorkPointer> after);
   // Does some work or none, as a device may at any time.
@@ -63,6 +64,7 @@ class FakeQueue {
   void run(std::size_t index);
 
   std::mt19937_64 random_;
+  const bool is_late_;
   std::function<void(const FakeOperation&)> run_;
   const std::size_t steps_between_;  // calls, on average, that go by before some work is done unasked
   std::map<const StreamObject*, std::uint64_t> favours_;

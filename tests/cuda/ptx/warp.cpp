@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "kernels/cuda/emulator/checks.h"
 
 namespace weft::ptx {
 namespace {
@@ -163,7 +164,7 @@ std::byte* Warp::scratch_access(std::uint32_t lane, Scratch& scratch, const char
   if (address > size || bytes > size - address)
     fault(lane, fmt::format("{} byte {} of {} bytes of {} memory", writes ? "writes" : "reads", address, size, name));
   for (std::uint64_t i = address; i < address + bytes; ++i) {
-    if (!writes && !scratch.is_written[i])
+    if (!writes && !scratch.is_written[i] && cuda::is_checked(cuda::EmulatorCheck::shared))
       fault(lane, fmt::format("reads byte {} of {} memory, which nobody wrote", i, name));
     scratch.is_written[i] = true;
   }

@@ -104,7 +104,7 @@ template <class... Arguments>
 std::string format(std::string_view format, const Arguments&... arguments) {
   std::string text;
   std::string_view form;
-  const auto add = [&](const auto& argument) {
+  [[maybe_unused]] const auto add = [&](const auto& argument) {
     if (!without_library::copy_to_field(format, text, form)) without_library::refuse("too few fields");
     text += without_library::text_of(argument, form);
   };

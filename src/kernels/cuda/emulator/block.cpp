@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "kernels/cuda/emulator/checks.h"
+#include "kernels/cuda/emulator/thread_sanitizer.h"
 
 namespace weft::cuda {
 namespace {
@@ -22,16 +24,29 @@ std::string site_text(const Site& site) {
   const std::string file = site.file_name();
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), site.line());
 }
+bool is_crooked(const void* address, std::size_t bytes) {
+  return is_checked(EmulatorCheck::places) && reinterpret_cast<std::uintptr_t>(address) % bytes != 0;
+}
 bool same_place(const Site& a, const Site& b) {
   return a.line() == b.line() && std::string_view(a.file_name()) == b.file_name();
 }
+
+// What the running thread asks of its block, until the end of the expression.
+class Request {
+ public:
+  Request() { begin_bookkeeping(); }
+  ~Request() { end_bookkeeping(); }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  Block* operator->() const { return &Block::current(); }
+};
 
 }  // namespace
 
 Block& Block::current() { return *current_block; }
 
 Block::Block(Launch& launch, std::uint32_t block, std::uint32_t block_row)
-    : launch_(launch), threads_(launch.shape.threads), alive_(launch.shape.threads) {
+    : launch_(launch), alive_(launch.shape.threads), threads_(launch.shape.threads) {
   const std::uint32_t count = launch.shape.threads;
   meetings_.resize((count + 31) / 32);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -42,10 +57,6 @@ Block::Block(Launch& launch, std::uint32_t block, std::uint32_t block_row)
   }
 }
 
-Block::~Block() {
-  for (auto& [key, shared] : shared_) shared.destroy(shared.array);
-}
-
 void Block::run() {
   const struct Restoring {
     Block* outer = current_block;
@@ -54,7 +65,7 @@ void Block::run() {
   current_block = this;
   std::uint32_t next = 0;
   while (alive_ > 0 && failure_.empty()) {
-    if (next == ready_.size()) {
+    if (next == ready_.size() && !let_waiting_go()) {
       failure_ = fmt::format("[{}] block ({}, {}) never ends: {}", launch_.kernel.name, threads_[0].place.block,
                              threads_[0].place.block_row, waiting_text());
       break;
@@ -82,34 +93,47 @@ std::uint32_t Block::random_number() {
 void Block::thread_main(void* self) { static_cast<Block*>(self)->run_thread(); }
 
 void Block::run_thread() {
+  std::string failure;
   try {
     launch_.kernel.body(launch_.arguments);
   } catch (const Fault& fault) {
-    failure_ = fault.text;
+    failure = fault.text;
   } catch (const std::exception& error) {  // of the emulator itself; it must not leave the fiber
-    failure_ = fmt::format("[{}] {}", launch_.kernel.name, error.what());
+    failure = fmt::format("[{}] {}", launch_.kernel.name, error.what());
   }
-  Thread& thread = self();
-  thread.state = State::ended;
+  Request()->end_thread(failure);
+}
+
+void Block::end_thread(const std::string& failure) {
+  if (!failure.empty()) failure_ = failure;
+  self().state = State::ended;
   --alive_;
+  arrive_at(barrier_point());
   release_barrier();
-  thread.fiber.leave();
 }
 
 void Block::wait(State state, const Site& site) {
   Thread& thread = self();
   thread.state = state;
   thread.waits_at = site;
+  end_bookkeeping();  // a thread that is never resumed must not end in the middle of it
   thread.fiber.suspend();
+  begin_bookkeeping();
 }
 
 void Block::barrier(const Site& site) {
   if (at_barrier_ > 0 && !same_place(barrier_site_, site))
     fault(fmt::format("reaches a barrier while others wait at the one of {}", site_text(barrier_site_)), site);
   barrier_site_ = site;
+  const void* point = barrier_point();
+  arrive_at(point);
   ++at_barrier_;
-  if (at_barrier_ == alive_) return release_barrier();
-  wait(State::at_barrier, site);
+  if (at_barrier_ == alive_) {
+    release_barrier();
+  } else {
+    wait(State::at_barrier, site);
+  }
+  pass(point);
 }
 
 void Block::release_barrier() {
@@ -123,6 +147,24 @@ void Block::release_barrier() {
   }
 }
 
+bool Block::let_waiting_go() {
+  if (is_checked(EmulatorCheck::meetings)) return false;
+  at_barrier_ = 0;
+  ++barriers_;
+  for (std::map<std::uint32_t, Meeting>& of_warp : meetings_) {
+    for (auto& [mask, meeting] : of_warp) {
+      meeting.turn += meeting.arrived != 0 ? 1 : 0;
+      meeting.arrived = 0;
+    }
+  }
+  for (std::uint32_t i = 0; i < threads_.size(); ++i) {
+    if (threads_[i].state == State::ended) continue;
+    threads_[i].state = State::ready;
+    ready_.push_back(i);
+  }
+  return true;
+}
+
 std::uint32_t Block::lanes_of_warp(std::uint32_t warp) const {
   std::uint32_t lanes = 0;
   for (std::uint32_t i = warp * 32; i < std::min<std::size_t>(warp * 32 + 32, threads_.size()); ++i)
@@ -133,6 +175,7 @@ std::uint32_t Block::lanes_of_warp(std::uint32_t warp) const {
 const LaneWords* Block::meet(std::uint32_t mask, const char* kind, const LaneWords& value, const Site& site) {
   const ThreadPlace& at = place();
   if ((mask >> at.lane() & 1u) == 0) fault(fmt::format("calls a {} with mask {:#x}, without itself", kind, mask), site);
+  if (!is_checked(EmulatorCheck::meetings)) mask &= lanes_of_warp(at.warp());
   if (const std::uint32_t gone = mask & ~lanes_of_warp(at.warp()); gone != 0)
     fault(fmt::format("calls a {} with mask {:#x}, but lane {} has ended", kind, mask, std::countr_zero(gone)), site);
   Meeting& meeting = meetings_[at.warp()][mask];
@@ -144,6 +187,7 @@ const LaneWords* Block::meet(std::uint32_t mask, const char* kind, const LaneWor
   meeting.kind = kind;
   meeting.site = site;
   const std::uint32_t turn = meeting.turn;
+  arrive_at(meeting.values[turn % 2]);
   meeting.values[turn % 2][at.lane()] = value;
   meeting.arrived |= 1u << at.lane();
   if (meeting.arrived != mask) {
@@ -161,7 +205,7 @@ const LaneWords* Block::meet(std::uint32_t mask, const char* kind, const LaneWor
 }
 
 void Block::warp_barrier(std::uint32_t mask, const Site& site) {
-  meet(mask, "warp barrier", {}, site);
+  pass(meet(mask, "warp barrier", {}, site));
   ++self().warp_barriers;
 }
 
@@ -177,7 +221,7 @@ const LaneWords* Block::gather(const char* kind, const LaneWords& words, const S
 }
 
 void Block::reading(const void* address, std::size_t bytes, const Site& site) {
-  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
+  if (is_crooked(address, bytes))
     fault(fmt::format("reads {} bytes at an address that is not a multiple of them", bytes), site);
   const ThreadPlace& at = place();
   const std::uint32_t thread = (at.block_row * at.blocks + at.block) * at.threads + at.thread;
@@ -187,7 +231,7 @@ void Block::reading(const void* address, std::size_t bytes, const Site& site) {
 }
 
 void Block::writing(void* address, std::size_t bytes, const Site& site) {
-  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
+  if (is_crooked(address, bytes))
     fault(fmt::format("writes {} bytes at an address that is not a multiple of them", bytes), site);
   const ThreadPlace& at = place();
   const std::uint32_t thread = (at.block_row * at.blocks + at.block) * at.threads + at.thread;
@@ -208,6 +252,7 @@ bool Block::is_ordered(const SharedAccess& access) const {
 }
 
 void Block::shared_reading(SharedElement& element, std::size_t index, const Site& array) {
+  if (!is_checked(EmulatorCheck::shared)) return;
   if (element.writer.thread < 0) fault(fmt::format("reads shared element {}, which nobody wrote", index), array);
   if (!is_ordered(element.writer))
     fault(fmt::format("reads shared element {}, which thread {} wrote with no barrier between", index,
@@ -218,6 +263,7 @@ void Block::shared_reading(SharedElement& element, std::size_t index, const Site
 }
 
 void Block::shared_writing(SharedElement& element, std::size_t index, const Site& array) {
+  if (!is_checked(EmulatorCheck::shared)) return;
   for (const SharedAccess& access : {element.writer, element.reader, element.other_reader})
     if (!is_ordered(access))
       fault(fmt::format("writes shared element {}, which thread {} used with no barrier between", index, access.thread),
@@ -225,10 +271,10 @@ void Block::shared_writing(SharedElement& element, std::size_t index, const Site
   element.writer = access_now();
 }
 
-void* Block::shared(const void* key, void* (*make)(), void (*destroy)(void*)) {
-  const auto [found, is_new] = shared_.try_emplace(key);
-  if (is_new) found->second = {make(), destroy};
-  return found->second.array;
+void* Block::shared(const void* key, void* (*make)(const Site&), void (*destroy)(void*), const Site& site) {
+  std::shared_ptr<void>& array = shared_[key];
+  if (array == nullptr) array = {make(site), destroy};
+  return array.get();
 }
 
 void Block::fault(const std::string& what, const Site& site) const {
@@ -252,30 +298,28 @@ std::string Block::waiting_text() const {
   return text;
 }
 
-const ThreadPlace& this_thread() { return Block::current().place(); }
-void block_barrier(const Site& site) { Block::current().barrier(site); }
-void warp_barrier(std::uint32_t mask, const Site& site) { Block::current().warp_barrier(mask, site); }
+const ThreadPlace& this_thread() { return Request()->place(); }
+void block_barrier(const Site& site) { Request()->barrier(site); }
+void warp_barrier(std::uint32_t mask, const Site& site) { Request()->warp_barrier(mask, site); }
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source, const Site& site) {
-  return Block::current().shuffle(mask, value, source, site);
+  return Request()->shuffle(mask, value, source, site);
 }
 const LaneWords* gather_lanes(const char* kind, const LaneWords& words, const Site& site) {
-  return Block::current().gather(kind, words, site);
+  return Request()->gather(kind, words, site);
 }
 void note_reading(const void* address, std::size_t bytes, const Site& site) {
-  Block::current().reading(address, bytes, site);
+  Request()->reading(address, bytes, site);
 }
-void note_writing(void* address, std::size_t bytes, const Site& site) {
-  Block::current().writing(address, bytes, site);
-}
-void kernel_fault(const std::string& what, const Site& site) { Block::current().fault(what, site); }
+void note_writing(void* address, std::size_t bytes, const Site& site) { Request()->writing(address, bytes, site); }
+void kernel_fault(const std::string& what, const Site& site) { Request()->fault(what, site); }
 void note_shared_reading(SharedElement& element, std::size_t index, const Site& array) {
-  Block::current().shared_reading(element, index, array);
+  Request()->shared_reading(element, index, array);
 }
 void note_shared_writing(SharedElement& element, std::size_t index, const Site& array) {
-  Block::current().shared_writing(element, index, array);
+  Request()->shared_writing(element, index, array);
 }
-void* shared_array(const void* key, void* (*make)(), void (*destroy)(void*)) {
-  return Block::current().shared(key, make, destroy);
+void* shared_array(const void* key, void* (*make)(const Site&), void (*destroy)(void*), const Site& site) {
+  return Request()->shared(key, make, destroy, site);
 }
 
 }  // namespace weft::cuda

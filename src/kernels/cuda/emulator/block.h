@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,6 @@ struct Launch {
 class Block {
  public:
   Block(Launch& launch, std::uint32_t block, std::uint32_t block_row);
-  ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
@@ -49,7 +49,7 @@ class Block {
   void writing(void* address, std::size_t bytes, const Site& site);
   void shared_reading(SharedElement& element, std::size_t index, const Site& array);
   void shared_writing(SharedElement& element, std::size_t index, const Site& array);
-  void* shared(const void* key, void* (*make)(), void (*destroy)(void*));
+  void* shared(const void* key, void* (*make)(const Site&), void (*destroy)(void*), const Site& site);
   [[noreturn]] void fault(const std::string& what, const Site& site) const;
 
  private:
@@ -72,11 +72,16 @@ class Block {
 
   static void thread_main(void* self);
   void run_thread();
+  void end_thread(const std::string& failure);  // "" where it did not fail
   void wait(State state, const Site& site);
   Thread& self() { return threads_[running_]; }
   std::uint32_t random_number();
+  // What the next barrier of the block is to ThreadSanitizer. A thread may come to it before another has left the last.
+  const void* barrier_point() const { return &barrier_points_[barriers_ % 2]; }
   // Lets go of the block's barrier once all that run have come.
   void release_barrier();
+  // Where meetings are not checked: all that wait go on with what is there, and it is true.
+  bool let_waiting_go();
   // Meets the lanes of the mask; where their values lie.
   const LaneWords* meet(std::uint32_t mask, const char* kind, const LaneWords& value, const Site& site);
   std::uint32_t lanes_of_warp(std::uint32_t warp) const;
@@ -87,17 +92,14 @@ class Block {
 
   Launch& launch_;
   std::uint32_t running_ = 0;
-  std::vector<Thread> threads_;
   std::vector<std::uint32_t> ready_;
   std::uint32_t alive_ = 0, at_barrier_ = 0, barriers_ = 0;
   Site barrier_site_;
+  char barrier_points_[2] = {};                             // of even and of odd barriers
   std::vector<std::map<std::uint32_t, Meeting>> meetings_;  // by warp and mask
-  struct Shared {
-    void* array;
-    void (*destroy)(void*);
-  };
-  std::map<const void*, Shared> shared_;
+  std::map<const void*, std::shared_ptr<void>> shared_;
   std::string failure_;
+  std::vector<Thread> threads_;  // destroyed before what they used
 };
 
 }  // namespace weft::cuda

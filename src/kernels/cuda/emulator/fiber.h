@@ -2,6 +2,9 @@
 
 // A flow of control with a stack of its own, resumed and suspended by hand: what stands for a CUDA thread. All fibers
 // of a block run on one thread of the host, so that nothing runs between two points where they switch.
+//
+// To ThreadSanitizer a fiber is a thread of its own. What was done before `start` lies before all that it does, and
+// that before what follows its destructor; in between, to switch orders nothing.
 
 #include <cstddef>
 
@@ -29,19 +32,25 @@ class FiberStacks {
 
 class Fiber {
  public:
-  // Runs `entry(argument)` on the stack at the first `resume`. `entry` must not return: it ends with `leave`.
+  Fiber() = default;
+  // Called outside, also where the fiber is suspended and nobody will resume it.
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  // Once: `entry(argument)` runs on the stack from the first `resume` on. It must not throw.
   void start(std::byte* stack, void (*entry)(void*), void* argument);
 
-  // Called outside: runs the fiber until it suspends or leaves.
+  // Called outside: runs the fiber until it suspends or `entry` returns; after that it must not be resumed.
   void resume();
   // Called inside: goes back to who resumed.
   void suspend();
-  // The same for the last time.
-  [[noreturn]] void leave();
 
  private:
   static void begin(Fiber* fiber);
   void arrived();
+  // As `suspend`, for the last time.
+  [[noreturn]] void leave();
 
   void* own_ = nullptr;      // the fiber's stack pointer while it is suspended
   void* outside_ = nullptr;  // that of who resumed it
@@ -53,6 +62,10 @@ class Fiber {
   void* outside_frames_ = nullptr;
   const void* outside_stack_ = nullptr;
   std::size_t outside_bytes_ = 0;
+  // ThreadSanitizer's threads.
+  void* own_context_ = nullptr;
+  void* outside_context_ = nullptr;
+  bool has_left_ = false;
 };
 
 }  // namespace weft::cuda

@@ -3,11 +3,19 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "kernels/cuda/emulator/checks.h"
 
 namespace weft::cuda {
 namespace {
 
 constexpr std::uint32_t kSeveral = 0xffffffffu;
+
+bool is_race(std::uint32_t other, std::uint32_t thread) {
+  return other != 0 && other != thread + 1 && is_checked(EmulatorCheck::races);
+}
+std::string problem_of_place(std::string problem) {
+  return is_checked(EmulatorCheck::places) ? std::move(problem) : "";
+}
 
 }  // namespace
 
@@ -51,14 +59,14 @@ MemoryMap::Region* MemoryMap::find(const void* address) {
 
 std::string MemoryMap::note_reading(const void* address, std::size_t bytes, std::uint32_t thread) {
   Region* region = find(address);
-  if (region == nullptr) return "reads memory that was not given to it";
+  if (region == nullptr) return problem_of_place("reads memory that was not given to it");
   const std::size_t first = static_cast<std::size_t>(static_cast<const std::byte*>(address) - region->begin);
-  if (first + bytes > region->bytes) return fmt::format("reads beyond the end of {}", region->name);
+  if (first + bytes > region->bytes) return problem_of_place(fmt::format("reads beyond the end of {}", region->name));
   if (!region->may_write) return "";
   for (std::size_t i = first; i < first + bytes; ++i) {
     Part& part = region->part_of(i);
     const std::uint32_t writer = part.writers[i % Part::kBytes];
-    if (writer != 0 && writer != thread + 1)
+    if (is_race(writer, thread))
       return fmt::format("reads byte {} of {}, which another thread wrote in this launch", i, region->name);
     std::uint32_t& reader = part.readers[i % Part::kBytes];
     reader = reader == 0 || reader == thread + 1 ? thread + 1 : kSeveral;
@@ -68,16 +76,16 @@ std::string MemoryMap::note_reading(const void* address, std::size_t bytes, std:
 
 std::string MemoryMap::note_writing(void* address, std::size_t bytes, std::uint32_t thread) {
   Region* region = find(address);
-  if (region == nullptr) return "writes memory that was not given to it";
+  if (region == nullptr) return problem_of_place("writes memory that was not given to it");
   const std::size_t first = static_cast<std::size_t>(static_cast<std::byte*>(address) - region->begin);
-  if (first + bytes > region->bytes) return fmt::format("writes beyond the end of {}", region->name);
-  if (!region->may_write) return fmt::format("writes {}, which may only be read", region->name);
+  if (first + bytes > region->bytes) return problem_of_place(fmt::format("writes beyond the end of {}", region->name));
+  if (!region->may_write) return problem_of_place(fmt::format("writes {}, which may only be read", region->name));
   for (std::size_t i = first; i < first + bytes; ++i) {
     Part& part = region->part_of(i);
     std::uint32_t& writer = part.writers[i % Part::kBytes];
-    if (writer != 0 && writer != thread + 1)
+    if (is_race(writer, thread))
       return fmt::format("writes byte {} of {}, which another thread wrote in this launch", i, region->name);
-    if (const std::uint32_t reader = part.readers[i % Part::kBytes]; reader != 0 && reader != thread + 1)
+    if (const std::uint32_t reader = part.readers[i % Part::kBytes]; is_race(reader, thread))
       return fmt::format("writes byte {} of {}, which another thread read in this launch", i, region->name);
     writer = thread + 1;
   }

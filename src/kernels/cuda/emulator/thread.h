@@ -53,8 +53,8 @@ struct SharedElement {
 };
 void note_shared_reading(SharedElement& element, std::size_t index, const Site& array);
 void note_shared_writing(SharedElement& element, std::size_t index, const Site& array);
-// The block's own copy of the array known by `key`, made by the first thread that asks.
-void* shared_array(const void* key, void* (*make)(), void (*destroy)(void*));
+// The block's own copy of the array known by `key`: `make(site)` of the first thread that asks.
+void* shared_array(const void* key, void* (*make)(const Site&), void (*destroy)(void*), const Site& site);
 
 // An array in shared memory. Elements are read and written through what operator[] gives.
 template <class T, std::size_t count>
@@ -96,11 +96,9 @@ class SharedArray {
 template <class T, std::size_t count, class Tag>
 SharedArray<T, count>& shared_array_at(const Site& site) {
   static char key;
-  static thread_local Site where;
-  where = site;
   return *static_cast<SharedArray<T, count>*>(shared_array(
-      &key, []() -> void* { return new SharedArray<T, count>(where); },
-      [](void* array) { delete static_cast<SharedArray<T, count>*>(array); }));
+      &key, [](const Site& at) -> void* { return new SharedArray<T, count>(at); },
+      [](void* array) { delete static_cast<SharedArray<T, count>*>(array); }, site));
 }
 
 }  // namespace weft::cuda

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "kernels/cuda/emulator/checks.h"
+
 namespace weft::cuda {
 namespace {
 
@@ -27,6 +29,7 @@ void TrafficCounter::end_block() {
     sum.writes = here.writes;
     for (auto& [warp, parts] : here.requests) {
       std::sort(parts.begin(), parts.end());
+      const std::int64_t bytes_before = sum.bytes, sectors_before = sum.sectors;
       std::uintptr_t bytes_end = 0, sectors_end = 0;
       for (const auto& [begin, end] : parts) {
         if (end > bytes_end) sum.bytes += static_cast<std::int64_t>(end - std::max(begin, bytes_end));
@@ -35,6 +38,8 @@ void TrafficCounter::end_block() {
         if (last > sectors_end) sum.sectors += static_cast<std::int64_t>(last - std::max(first, sectors_end));
         sectors_end = std::max(sectors_end, last);
       }
+      if (!is_checked(EmulatorCheck::traffic))
+        sum.sectors = sectors_before + (sum.bytes - bytes_before + std::int64_t{kSector} - 1) / std::int64_t{kSector};
       ++sum.requests;
     }
   }

@@ -1,0 +1,84 @@
+#pragma once
+
+// Checks that a run of tests leaves out: the variable WEFT_TEST_WITHOUT names them, with blanks between.
+// tools/check_planted.py so sees that a planted bug gets through without the check that caught it. The words:
+//
+//   places, races, shared, meetings, traffic   of the emulator and the PTX interpreter (kernels/cuda/emulator/checks.h)
+//   results    what a test expects, such as the bits of an op's meaning; what is thrown still fails it
+//   ptx        the same of suites Ptx...: the bits that the emulator gives
+//   order      the fake device does its work late and in random order; without it, at once
+//   captures   the fake device refuses what captures forbid
+//
+// A folder whose tests have planted bugs calls leave_checks_out() while its program starts.
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "kernels/cuda/emulator/checks.h"
+
+namespace weft {
+
+inline const std::vector<std::string>& checks_left_out() {
+  static const std::vector<std::string> kWords = [] {
+    const char* given = std::getenv("WEFT_TEST_WITHOUT");
+    std::istringstream text(given == nullptr ? "" : given);
+    return std::vector<std::string>(std::istream_iterator<std::string>(text), {});
+  }();
+  return kWords;
+}
+
+inline bool is_left_out(std::string_view check) {
+  return std::find(checks_left_out().begin(), checks_left_out().end(), check) != checks_left_out().end();
+}
+
+// Takes in what tests expected and did not find.
+class ExpectsNothing : public testing::EmptyTestEventListener {
+ public:
+  void OnTestStart(const testing::TestInfo& test) override {
+    const bool is_of_ptx = std::string_view(test.test_suite_name()).substr(0, 3) == "Ptx";
+    if (!is_left_out(is_of_ptx ? "ptx" : "results")) return;
+    failures_ = std::make_unique<testing::TestPartResultArray>();
+    reporter_ = std::make_unique<testing::ScopedFakeTestPartResultReporter>(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, failures_.get());
+  }
+  void OnTestEnd(const testing::TestInfo&) override {
+    if (reporter_ == nullptr) return;
+    reporter_.reset();
+    for (int i = 0; i < failures_->size(); ++i)
+      if (failures_->GetTestPartResult(i).file_name() == nullptr)  // no expectation: it was thrown
+        ADD_FAILURE() << failures_->GetTestPartResult(i).message();
+  }
+
+ private:
+  std::unique_ptr<testing::TestPartResultArray> failures_;
+  std::unique_ptr<testing::ScopedFakeTestPartResultReporter> reporter_;
+};
+
+// InternalError for a word that is not one of the above. True, so that a static variable can hold it.
+inline bool leave_checks_out() {
+  constexpr std::string_view kOfEmulator[] = {"places", "races", "shared", "meetings", "traffic"};
+  constexpr std::string_view kOthers[] = {"results", "ptx", "order", "captures"};
+  for (const std::string& word : checks_left_out()) {
+    const auto* const found = std::find(std::begin(kOfEmulator), std::end(kOfEmulator), word);
+    if (found != std::end(kOfEmulator)) {
+      cuda::emulator_checks_left_out |= 1u << (found - kOfEmulator);
+    } else {
+      CHECK(std::find(std::begin(kOthers), std::end(kOthers), word) != std::end(kOthers),
+            "WEFT_TEST_WITHOUT names {}, which is no check (tests/without_check.h)", word);
+    }
+  }
+  if (!checks_left_out().empty()) testing::UnitTest::GetInstance()->listeners().Append(new ExpectsNothing);
+  return true;
+}
+
+}  // namespace weft
