@@ -101,7 +101,7 @@ bool Attribute::operator==(const Attribute& other) const {
 }
 
 Attribute AttributeView::attribute() const {
-  switch (kind_) {
+  switch (kind()) {
     case Kind::none:
       return {};
     case Kind::boolean:
@@ -123,7 +123,7 @@ Attribute AttributeView::attribute() const {
     case Kind::attribute:
       return at_place<Attribute>();
   }
-  CHECK(false, "[attribute] a view of kind {}", static_cast<int>(kind_));
+  CHECK(false, "[attribute] a view of kind {}", static_cast<int>(kind()));
 }
 
 AttributeView AttributeView::into(const Attribute& attribute) {
@@ -140,8 +140,8 @@ AttributeView AttributeView::into(const Attribute& attribute) {
 }
 
 bool AttributeView::operator==(const Attribute& other) const {
-  if (kind_ == Kind::attribute) return at_place<Attribute>() == other;
-  if (kind_ != Kind::shape) return attribute() == other;
+  if (kind() == Kind::attribute) return at_place<Attribute>() == other;
+  if (kind() != Kind::shape) return attribute() == other;
   const Shape& shape = at_place<Shape>();
   const AttributeList* list = std::get_if<AttributeList>(&other.storage());
   return list != nullptr && std::equal(list->begin(), list->end(), shape.begin(), shape.end(),
@@ -149,7 +149,7 @@ bool AttributeView::operator==(const Attribute& other) const {
 }
 
 bool AttributeView::is_same_place(const AttributeView& other) const {
-  return other.kind_ == Kind::attribute ? *this == other.at_place<Attribute>() : *this == other.attribute();
+  return other.kind() == Kind::attribute ? *this == other.at_place<Attribute>() : *this == other.attribute();
 }
 
 std::string Attribute::text() const { return std::visit(Spell(), value_); }

@@ -114,32 +114,36 @@ class AttributeView {
   Attribute attribute() const;
   bool operator==(const Attribute& other) const;  // as attribute() == other
   bool operator==(const AttributeView& other) const {
-    if (kind_ != other.kind_ || kind_ > Kind::word) return is_same_place(other);
-    return kind_ <= Kind::dtype ? number_ == other.number_ : has_letters(other.letters());
+    if (tag_ != other.tag_ || kind() > Kind::word) return is_same_place(other);
+    return kind() <= Kind::dtype ? number_ == other.number_ : has_letters(other.letters());
   }
 
  private:
   // Numbers come first, up to dtype; then letters, up to word.
   enum class Kind : std::uint8_t { none, boolean, integer, real, dtype, text, word, dim, shape, attribute };
 
-  AttributeView(Kind kind, std::uint64_t number) : size_(0), kind_(kind), number_(number) {}
-  AttributeView(Kind kind, const void* place, std::size_t size = 0) : size_(size), kind_(kind), place_(place) {}
+  AttributeView(Kind kind, std::uint64_t number) : tag_(static_cast<std::uint64_t>(kind)), number_(number) {}
+  AttributeView(Kind kind, const void* place, std::size_t size = 0)
+      : tag_(static_cast<std::uint64_t>(kind) | std::uint64_t{size} << 8), place_(place) {}
 
+  Kind kind() const { return static_cast<Kind>(tag_ & 0xff); }
   template <class T>
   const T& at_place() const {
     return *static_cast<const T*>(place_);
   }
-  std::string_view letters() const { return {static_cast<const char*>(place_), size_}; }
+  std::string_view letters() const { return {static_cast<const char*>(place_), tag_ >> 8}; }
   // Without a call: words are short.
   bool has_letters(std::string_view other) const {
     std::size_t same = 0;
-    while (same < size_ && same < other.size() && letters()[same] == other[same]) ++same;
-    return same == size_ && same == other.size();
+    const std::string_view own = letters();
+    while (same < own.size() && same < other.size() && own[same] == other[same]) ++same;
+    return same == own.size() && same == other.size();
   }
   bool is_same_place(const AttributeView& other) const;
 
-  std::uint64_t size_ : 56;  // of letters
-  Kind kind_ : 8;
+  // The kind and, above it, the number of letters: in one word, which processors hand on at once where bytes that were
+  // written one by one and are read together wait for memory.
+  std::uint64_t tag_;
   union {
     std::uint64_t number_;  // a float by its bits
     const void* place_;     // of the letters, Dim, Shape or Attribute
