@@ -39,7 +39,7 @@ function(weft_run name program labels)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${limit} ENVIRONMENT "${environment}")
 endfunction()
 
-# Whether a file has tests that start threads.
+# Whether a file has tests of threads, the host's or the emulator's.
 function(weft_is_threaded out source)
   file(STRINGS ${source} threaded REGEX "^TEST.*(Thread|Concurrent)")
   set(${out} OFF PARENT_SCOPE)

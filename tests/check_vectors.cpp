@@ -33,25 +33,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of each family, how many elements of a case are known to differ.
-using KnownFailures = std::map<std::string, std::map<std::string, std::int64_t>>;
-
-KnownFailures read_known_failures(const std::string& path) {
-  KnownFailures known;
-  if (path.empty()) return known;
-  std::istringstream lines(read_file(path, 1u << 20));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string family, name;
-    std::int64_t elements = 0;
-    if (!(words >> family)) continue;
-    USER_CHECK(words >> name >> elements && elements > 0, "[--expect-failing] a line must be FAMILY CASE ELEMENTS: {}",
-               line);
-    USER_CHECK(known[family].emplace(name, elements).second, "[--expect-failing] {} {} is listed twice", family, name);
-  }
-  return known;
-}
-
 // Who computes.
 struct Way {
   std::string provider;  // "" for the meanings
@@ -161,7 +142,7 @@ struct Arguments {
 };
 
 int check_vectors(const Arguments& arguments) {
-  const KnownFailures known = read_known_failures(arguments.expect_failing);
+  const KnownDifferences known = read_known_differences(arguments.expect_failing);
   const std::set<std::string> families = families_of(arguments.folder);
   USER_CHECK(arguments.family.empty() || families.count(arguments.family) != 0, "[--family] {} has no family {}",
              arguments.folder, arguments.family);

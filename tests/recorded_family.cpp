@@ -1,5 +1,7 @@
 #include "tests/recorded_family.h"
 
+#include <sstream>
+
 #include "tests/recorded_quantization.h"
 
 namespace weft {
@@ -37,6 +39,21 @@ RecordedTensors RecordedFamily::tensors(const std::string& name, const char* sid
     found.emplace_back(key, Tensor::from_bytes(meta, file_.bytes().data() + stored.offset));
   }
   return found;
+}
+
+KnownDifferences read_known_differences(const std::string& path) {
+  KnownDifferences known;
+  if (path.empty()) return known;
+  std::istringstream lines(read_file(path, 1u << 20));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string family, name;
+    std::int64_t elements = 0;
+    if (!(words >> family)) continue;
+    USER_CHECK(words >> name >> elements && elements > 0, "[{}] a line must be FAMILY CASE ELEMENTS: {}", path, line);
+    USER_CHECK(known[family].emplace(name, elements).second, "[{}] {} {} is listed twice", path, family, name);
+  }
+  return known;
 }
 
 }  // namespace weft

@@ -31,4 +31,9 @@ class RecordedFamily {
   std::map<std::string, SafetensorsTensor> stored_;
 };
 
+// Of each family, how many elements of a case are known to differ: a file of lines FAMILY CASE ELEMENTS, with comments
+// behind `#`. UserError; nothing for no path.
+using KnownDifferences = std::map<std::string, std::map<std::string, std::int64_t>>;
+KnownDifferences read_known_differences(const std::string& path);
+
 }  // namespace weft

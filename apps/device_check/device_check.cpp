@@ -67,10 +67,17 @@ void take_times(Target& target, Report& report) {
     report.timings_problem = "a fake device has no clock";
     return;
   }
+  for (const CheckedCase& launch : report.timed_launches) {
+    if (launch.outcome == Outcome::passed) continue;
+    report.timings = planned_timings();
+    report.timings_problem = fmt::format("{} failed at a small size", launch.name);
+    return;
+  }
   try {
     measure(target, report);
   } catch (const Error& error) {
     report.timings_problem = error.what();
+    if (!target.driver().last_error(target.device()).empty()) target.reset();
   }
 }
 

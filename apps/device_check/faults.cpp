@@ -92,7 +92,7 @@ void plan(std::uintptr_t offset, std::uint32_t rows, std::uint32_t columns) {
   SiluAndMulPerBlockQuant{}.plan(arguments);
 }
 
-// As those who ask do with a refusal.
+// What an op's caller is told where no kernel takes its arguments.
 void refuse(const Verdict& verdict) {
   if (!verdict) throw UserError(verdict.reason());
 }
@@ -161,7 +161,11 @@ std::vector<Fault> faults_of_input() {
 
 std::vector<Fault> faults_of_code() {
   return {
-      {"no code for the architecture", {"no device code for sm_52"}, [](Target&) { refuse(has_device_code(52)); }},
+      {"no code for the architecture",
+       {"no device code for sm_52"},
+       [](Target&) {
+         if (const Verdict verdict = has_device_code(52); !verdict) throw DeviceError(verdict.reason());
+       }},
       {"image of another architecture",
        {"cuModuleLoadData", "NO_BINARY_FOR_GPU"},
        [](Target& target) {

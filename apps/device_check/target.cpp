@@ -22,8 +22,11 @@ FakeImage read_ptx_head(std::span<const std::byte> image) {
     const std::size_t at = text.find(word);
     if (at == std::string_view::npos) fail_user("the image has no {}", word);
     int number = 0;
-    for (std::size_t i = at + word.size(); i < text.size() && text[i] != '\n'; ++i)
-      if (text[i] != '.') number = 10 * number + (text[i] - '0');
+    for (std::size_t i = at + word.size(); i < std::min(text.size(), at + word.size() + 8); ++i) {
+      if (text[i] == '.') continue;
+      if (text[i] < '0' || text[i] > '9') break;
+      number = 10 * number + (text[i] - '0');
+    }
     return number;
   };
   return {.architecture = number_behind(".target sm_"),

@@ -31,7 +31,7 @@ class PatternDefinition {
   Value value(std::string name);
   // Of this type alone. Its dims and dtype that are `?name` are wildcards, which attributes may hold.
   Value value(std::string name, PatternType type);
-  Scalar real(std::string name);
+  Scalar real(std::string name);  // it looks into this definition and lives no longer
   Attribute integer(std::string name);
   Attribute word(std::string name);  // a string or enum word
   Attribute dtype(std::string name);

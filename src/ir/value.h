@@ -32,7 +32,7 @@ class Value {
   static Value of_pattern(Evaluator& home, int number);
 
   bool present() const { return home_ != nullptr; }
-  // The same value under another home, which knows what it is.
+  // Of a value that is present: under another home, which knows it too.
   void set_home(Evaluator& home) { home_ = &home; }
   // InternalError when absent; the meta also when this is a value of a pattern.
   Evaluator& home() const { return home_ != nullptr ? *home_ : refuse_home(); }

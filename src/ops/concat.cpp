@@ -6,7 +6,7 @@
 
 namespace weft {
 
-Value concat(Values tensors, std::int64_t dim, CallSite site) {
+Value concat(const Values& tensors, std::int64_t dim, CallSite site) {
   return call(site, "concat", tensors, {{"dim", dim}})[0];
 }
 

@@ -5,6 +5,6 @@
 namespace weft {
 
 // Tensors one after another along a dim.
-Value concat(Values tensors, std::int64_t dim, CallSite site = CallSite::current());
+Value concat(const Values& tensors, std::int64_t dim, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-std::pair<Value, Value> call_norm_rope_update(CallSite site, bool inplace, const Values& tensors, Scalar epsilon,
+std::pair<Value, Value> call_norm_rope_update(CallSite site, bool inplace, const Operands& tensors, Scalar epsilon,
                                               std::int64_t head_size, std::int64_t rotary_dim, bool is_neox_style) {
   return call(site, "fused_qk_norm_rope_kv_cache_update", tensors,
               {{"epsilon", epsilon.value},

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-std::pair<Value, Value> call_rope_update(CallSite site, bool inplace, const Values& tensors, std::int64_t head_size,
+std::pair<Value, Value> call_rope_update(CallSite site, bool inplace, const Operands& tensors, std::int64_t head_size,
                                          std::int64_t rotary_dim, bool is_neox_style) {
   return call(site, "fused_rope_kv_cache_update", tensors,
               {{"head_size", head_size}, {"rotary_dim", rotary_dim}, {"is_neox_style", is_neox_style}}, inplace);

@@ -27,7 +27,7 @@ class RopePattern {
       kv_ = pattern.value("kv");
       slots_ = pattern.value("slots");
     }
-    if (neighbours.norms) epsilon_ = pattern.real("epsilon").value.attribute();
+    if (neighbours.norms) epsilon_ = pattern.attribute("epsilon", ParameterType::real);
     rotation_ = {{"head_size", pattern.integer("head_size")},
                  {"rotary_dim", pattern.integer("rotary_dim")},
                  {"is_neox_style", pattern.attribute("is_neox_style", ParameterType::boolean)}};

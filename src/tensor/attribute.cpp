@@ -148,7 +148,7 @@ bool AttributeView::operator==(const Attribute& other) const {
                                        [](const Attribute& a, const Dim& b) { return into(a) == AttributeView(b); });
 }
 
-bool AttributeView::is_same_place(const AttributeView& other) const {
+bool AttributeView::is_same_value(const AttributeView& other) const {
   return other.kind() == Kind::attribute ? *this == other.at_place<Attribute>() : *this == other.attribute();
 }
 

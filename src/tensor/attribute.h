@@ -114,7 +114,7 @@ class AttributeView {
   Attribute attribute() const;
   bool operator==(const Attribute& other) const;  // as attribute() == other
   bool operator==(const AttributeView& other) const {
-    if (tag_ != other.tag_ || kind() > Kind::word) return is_same_place(other);
+    if (tag_ != other.tag_ || kind() > Kind::word) return is_same_value(other);
     return kind() <= Kind::dtype ? number_ == other.number_ : has_letters(other.letters());
   }
 
@@ -139,7 +139,7 @@ class AttributeView {
     while (same < own.size() && same < other.size() && own[same] == other[same]) ++same;
     return same == own.size() && same == other.size();
   }
-  bool is_same_place(const AttributeView& other) const;
+  bool is_same_value(const AttributeView& other) const;
 
   // The kind and, above it, the number of letters: in one word, which processors hand on at once where bytes that were
   // written one by one and are read together wait for memory.

@@ -62,6 +62,8 @@ TEST(Attribute, FloatsCompareByTheirBits) {
   EXPECT_EQ(Attribute(AttributeList{NAN}), Attribute(AttributeList{NAN}));
 }
 
+static_assert(sizeof(AttributeView) == 16 && std::is_trivially_copyable_v<AttributeView>);
+
 TEST(AttributeView, IsTheAttributeThatItLooksAtAndNoOther) {
   const Dim size = Dim::symbol("s0") + 1;
   const Shape shape{size, 9}, other_shape{size, 8}, shorter{size}, none;
@@ -83,6 +85,8 @@ TEST(AttributeView, IsTheAttributeThatItLooksAtAndNoOther) {
       {bound, 0.5},
       {text, "up"},
       {WordView{text}, EnumWord{"up"}},
+      {std::string_view("onward").substr(0, 2), "on"},
+      {WordView{"on"}, EnumWord{"on"}},
       {down, EnumWord{"down"}},
       {no_text, ""},
       {DType::i8, DType::i8},

@@ -8,7 +8,8 @@
 PATTERNS(add_rms_norm) {
   PatternDefinition pattern("add_rms_norm", patterns.ops());
   const Value x = pattern.value("x"), residual = pattern.value("x_residual"), weight = pattern.value("weight");
-  const Attribute epsilon = pattern.real("epsilon").value.attribute(), variance_size = pattern.integer("variance_size");
+  const Attribute epsilon = pattern.attribute("epsilon", ParameterType::real),
+                  variance_size = pattern.integer("variance_size");
   pattern.before([&] {
     const Value sum = add(x, residual);
     return Values{call("rms_norm", {sum, weight}, {{"epsilon", epsilon}, {"variance_size", variance_size}})[0], sum};

@@ -17,7 +17,7 @@ void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op
       {.dtype_wildcard = "dtype", .shape = {Dim::symbol("?tokens"), Dim::symbol("?heads"), Dim::symbol("?head_dim")}});
   const Value kv = pattern.value("kv"), batch = pattern.value("batch");
   const Value given = pattern.value(fused.schema.parameters[3].name);
-  const Attribute scale = pattern.real("scale").value.attribute();
+  const Attribute scale = pattern.attribute("scale", ParameterType::real);
   NamedAttributes own = row.attributes;
   for (std::size_t i = tail.schema.tensor_count(); i < tail.schema.parameters.size(); ++i) {
     const Parameter& parameter = tail.schema.parameters[i];

@@ -83,7 +83,7 @@ struct FakeSettings {
   bool hides_memory = false;
   // Tests leave these out to show what they alone see (tests/without_check.h).
   bool is_late = true;                   // work is done late and in random order, not at once
-  bool checks_captures = true;           // what captures forbid is refused, and not passed over
+  bool checks_captures = true;           // what captures forbid is refused, and not passed over doing nothing
   std::vector<FakeKernel> kernels = {};  // that modules of fake_image define
   ReadImage read_image = {};             // what executes other images; all are refused where it is null
 };

@@ -43,8 +43,7 @@ using WorkPointer = std::shared_ptr<FakeWork>;
 
 class FakeQueue {
  public:
-  // `run` does an operation; it must not throw.
-  // All is done as it comes unless it `is_late`.
+  // `run` does an operation; it must not throw. What is not late is done as it comes.
   FakeQueue(std::uint64_t seed, bool is_late, std::function<void(const FakeOperation&)> run)
       : random_(seed), is_late_(is_late), run_(std::move(run)), steps_between_(2 + below(14)) {}
 

@@ -1,9 +1,9 @@
 #pragma once
 
 // What ThreadSanitizer is told of the emulator; builds without it have nothing of this. Each CUDA thread is a thread of
-// its own there, and barriers alone order them: accesses of a kernel that no barrier lies between are a data race,
+// its own there, and barriers alone order those of a block: accesses that no barrier lies between are a data race,
 // those too that go around the emulator's own checks. Shuffles, votes and products of matrices order nothing, as on a
-// GPU.
+// GPU. Blocks run one after another, so that races between them are for the memory map alone.
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
