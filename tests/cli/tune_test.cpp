@@ -15,7 +15,7 @@ namespace weft::tune_test {
 class TuneVerb : public ::testing::Test {
  protected:
   ProgramRun tune(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words{"tune", model_, "-o", database_, "--budget", "2", "--max-num-batched-tokens", "16"};
+    std::vector<std::string> words{"tune", model_, "-o", database_, "--budget", "99", "--max-num-batched-tokens", "16"};
     words.insert(words.end(), more.begin(), more.end());
     return run_weft(words);
   }

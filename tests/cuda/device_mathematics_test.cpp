@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cuda/device/silu.cuh"
 #include "kernels/cuda/emulator/approximation.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/kernel_table.h"
@@ -154,6 +155,23 @@ TEST(DeviceMathematics, GatesWithinTheBoundsOfTheDevicesFunctions) {
       }
     }
   }
+}
+
+// Wherever the device's functions lie in their bounds; vLLM's own, by expf and a division, is within 4.
+TEST(DeviceMathematics, SiluOfF32StaysWithinEightUnits) {
+  for (const Approximation approximation :
+       {Approximation::exact, Approximation::upwards, Approximation::downwards, Approximation::scattered}) {
+    current_approximation = approximation;
+    for (int i = -80'000; i <= 80'000; ++i) {
+      const float x = static_cast<float>(i) * 0.000999f;
+      const double exact = x / (1 + std::exp(-static_cast<double>(x)));
+      const double unit = std::ldexp(1.0, std::ilogb(exact == 0 ? 1.0 : exact) - 23);
+      EXPECT_LE(std::abs(cuda::DeviceMathematics::silu<float>(x) - exact), 8 * unit) << x;
+    }
+  }
+  current_approximation = Approximation::exact;
+  EXPECT_EQ(cuda::DeviceMathematics::silu<float>(INFINITY), INFINITY);
+  EXPECT_TRUE(std::isnan(cuda::DeviceMathematics::silu<float>(NAN)));
 }
 
 }  // namespace weft::device_mathematics_test

@@ -11,10 +11,21 @@
 
 namespace weft::cuda {
 
-// Within 8 units in the last place where |x| < 80.
+constexpr float kLogTwoOfE = 1.4426950408889634f, kLogTwoOfERest = 1.92596303e-8f;
+
 struct DeviceMathematics {
+  // The argument of 2^y rounds to 2^-18 near |x| = 80, which is 22 units in the last place of an f32 and none of a
+  // smaller T. For f32 the power takes in what was rounded away, and silu stays within 8 units where |x| < 80.
+  template <class T>
   static WEFT_DEVICE float silu(float x) {
-    return x * about_reciprocal(1.0f + about_power_of_two(x * -1.4426950408889634f));
+    const float argument = x * -kLogTwoOfE;
+    float power = about_power_of_two(argument);
+    if constexpr (sizeof(T) == 4) {
+      // kLogTwoOfE + kLogTwoOfERest is log2(e) to 48 bits. Not a number where x is infinite: there the power is exact.
+      const float rest = multiply_add(x, -kLogTwoOfERest, multiply_add(x, -kLogTwoOfE, -argument));
+      if (rest == rest) power *= multiply_add(rest, 0.69314718f, 1.0f);  // 2^rest
+    }
+    return x * about_reciprocal(1.0f + power);
   }
   template <class T>
   static WEFT_DEVICE std::uint32_t multiply_pairs(std::uint32_t x, std::uint32_t y) {
@@ -25,7 +36,10 @@ struct DeviceMathematics {
 #if defined(WEFT_HOUSE_KERNELS)
 // The bits of every other device.
 struct HouseMathematics {
-  static WEFT_DEVICE float silu(float x) { return house_silu(x); }
+  template <class T>
+  static WEFT_DEVICE float silu(float x) {
+    return house_silu(x);
+  }
   // Rounded to f32 first, as the definition has it: a matter of denormal products of bf16.
   template <class T>
   static WEFT_DEVICE std::uint32_t multiply_pairs(std::uint32_t x, std::uint32_t y) {
@@ -46,7 +60,8 @@ WEFT_DEVICE void gated_values(const FourWords& gate, const FourWords& up, float*
     for (int i = 0; i < 4; ++i) {
       float first, second;
       unpack(gate.word[i], first, second, T{});
-      const std::uint32_t active = pack(Mathematics::silu(first), Mathematics::silu(second), T{});
+      const std::uint32_t active =
+          pack(Mathematics::template silu<T>(first), Mathematics::template silu<T>(second), T{});
       unpack(Mathematics::template multiply_pairs<T>(active, up.word[i]), values[2 * i], values[2 * i + 1], T{});
     }
   } else {
@@ -54,7 +69,7 @@ WEFT_DEVICE void gated_values(const FourWords& gate, const FourWords& up, float*
     unpack<T>(gate, values);
     unpack<T>(up, factors);
     WEFT_UNROLL
-    for (int i = 0; i < kElementsOfLoad<T>; ++i) values[i] = Mathematics::silu(values[i]) * factors[i];
+    for (int i = 0; i < kElementsOfLoad<T>; ++i) values[i] = Mathematics::template silu<T>(values[i]) * factors[i];
   }
 }
 
