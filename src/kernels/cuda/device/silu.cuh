@@ -14,13 +14,13 @@ namespace weft::cuda {
 constexpr float kLogTwoOfE = 1.4426950408889634f, kLogTwoOfERest = 1.92596303e-8f;
 
 struct DeviceMathematics {
-  // The argument of 2^y rounds to 2^-18 near |x| = 80, which is 22 units in the last place of an f32 and none of a
-  // smaller T. For f32 the power takes in what was rounded away, and silu stays within 8 units where |x| < 80.
-  template <class T>
+  // Within 8 units in the last place where |x| < 80 if `precise`. Else within 2^-17 of its size, which neither codes
+  // nor 16 bits show: the argument of 2^y rounds, and what was rounded away is dropped.
+  template <bool precise>
   static WEFT_DEVICE float silu(float x) {
     const float argument = x * -kLogTwoOfE;
     float power = about_power_of_two(argument);
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (precise) {
       // kLogTwoOfE + kLogTwoOfERest is log2(e) to 48 bits. Not a number where x is infinite: there the power is exact.
       const float rest = multiply_add(x, -kLogTwoOfERest, multiply_add(x, -kLogTwoOfE, -argument));
       if (rest == rest) power *= multiply_add(rest, 0.69314718f, 1.0f);  // 2^rest
@@ -36,7 +36,7 @@ struct DeviceMathematics {
 #if defined(WEFT_HOUSE_KERNELS)
 // The bits of every other device.
 struct HouseMathematics {
-  template <class T>
+  template <bool precise>
   static WEFT_DEVICE float silu(float x) {
     return house_silu(x);
   }
@@ -52,7 +52,7 @@ struct HouseMathematics {
 #endif
 
 // silu(gate) * up of the elements of 16 bytes each. Rounded to T twice where `rounds` says, as the two ops one after
-// the other would store them; else not at all.
+// the other would store them, and precise then for f32; else not at all.
 template <class T, bool rounds, class Mathematics>
 WEFT_DEVICE void gated_values(const FourWords& gate, const FourWords& up, float* values) {
   if constexpr (rounds && sizeof(T) == 2) {
@@ -61,7 +61,7 @@ WEFT_DEVICE void gated_values(const FourWords& gate, const FourWords& up, float*
       float first, second;
       unpack(gate.word[i], first, second, T{});
       const std::uint32_t active =
-          pack(Mathematics::template silu<T>(first), Mathematics::template silu<T>(second), T{});
+          pack(Mathematics::template silu<false>(first), Mathematics::template silu<false>(second), T{});
       unpack(Mathematics::template multiply_pairs<T>(active, up.word[i]), values[2 * i], values[2 * i + 1], T{});
     }
   } else {
@@ -69,7 +69,7 @@ WEFT_DEVICE void gated_values(const FourWords& gate, const FourWords& up, float*
     unpack<T>(gate, values);
     unpack<T>(up, factors);
     WEFT_UNROLL
-    for (int i = 0; i < kElementsOfLoad<T>; ++i) values[i] = Mathematics::template silu<T>(values[i]) * factors[i];
+    for (int i = 0; i < kElementsOfLoad<T>; ++i) values[i] = Mathematics::template silu<rounds>(values[i]) * factors[i];
   }
 }
 

@@ -24,7 +24,7 @@ WEFT_DEVICE void silu_and_mul_per_block_quant_tree(const SiluAndMulPerBlockQuant
   const std::uint32_t row = block_index(), number = block_row(), columns = arguments.columns;
   const std::uint32_t thread = thread_index(), column = number * group + thread;
   const T* gate = static_cast<const T*>(arguments.x) + (product(row, 2 * columns) + column);
-  float active = Mathematics::template silu<T>(element(gate)), unused = 0;
+  float active = Mathematics::template silu<false>(element(gate)), unused = 0;
   if constexpr (rounds) round_pair<T>(active, unused);
   float value = active * element(gate + columns);
   if constexpr (rounds) round_pair<T>(value, unused);
