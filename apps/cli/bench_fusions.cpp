@@ -38,20 +38,25 @@ PageBytes page_bytes(const Op& op, const std::vector<Tensor>& operands) {
   return bytes;
 }
 
+// Of its elements: a half of each row spans the other halves too, and a row for all rows is one row.
+std::int64_t bytes_of_elements(const Meta& tensor) {
+  return std::min(tensor.bytes().number(), bytes_of(tensor.dtype, element_count(tensor.shape).number()));
+}
+
 // Who gives pages back has put rows in and reads no others.
 std::int64_t bytes_read(const std::vector<Meta>& operands, const std::vector<Meta>& results, const PageBytes& pages) {
   const bool puts =
       std::any_of(results.begin(), results.end(), [](const Meta& result) { return result.kind == MetaKind::kv; });
   std::int64_t bytes = 0;
   for (const Meta& operand : operands) {
-    if (operand.is_tensor()) bytes += operand.bytes().number();
+    if (operand.is_tensor()) bytes += bytes_of_elements(operand);
     if (operand.kind == MetaKind::kv && !puts) bytes += pages.all;
   }
   return bytes;
 }
 
 std::int64_t bytes_written(const Meta& result, const PageBytes& pages) {
-  return result.kind == MetaKind::kv ? pages.put : result.is_tensor() ? result.bytes().number() : 0;
+  return result.kind == MetaKind::kv ? pages.put : result.is_tensor() ? bytes_of_elements(result) : 0;
 }
 
 std::vector<Meta> metas_of_views(const std::vector<PlanView>& views) {

@@ -111,6 +111,7 @@ TEST(BenchFusions, MeasuresEveryFusedOpBesideItsParts) {
   EXPECT_EQ(std::vector<std::string>(seen.begin(), seen.end()), fused);
 }
 
+// By whatever computes it: code that reads the halves of a row as two operands moves no more bytes than a kernel.
 TEST(BenchFusions, TakesTheGroupThatIsAskedFor) {
   const std::string fp8 = "silu_and_mul_per_token_group_quant_fp8", row = "silu_and_mul_static_scaled_fp8_quant";
   const ProgramRun run =
