@@ -120,11 +120,12 @@ void check_sampling(Family& family, const Subject& subject) {
       const SamplingRow& row = rows.at(name.substr(0, name.find('.')));
       const SamplingParameters parameters = sampling_parameters(one.at("params"));
       if (one.contains("greedy")) {
-        const int token = sample(row.logits, parameters, row.prompt, row.output);
+        const int token = Sampler().sample(row.logits, parameters, row.prompt, row.output);
         family.check(name, token == one.at("greedy"),
                      fmt::format("wanted {}, but came {}", one.at("greedy").dump(), token));
       } else {
-        check_distribution(family, name, one, distribution(row.logits, parameters, row.prompt, row.output), tensors);
+        check_distribution(family, name, one, Sampler().distribution(row.logits, parameters, row.prompt, row.output),
+                           tensors);
       }
     });
   }

@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "io/quantized_weight.h"
-#include "tensor/batch.h"
 
 namespace weft {
 namespace {
@@ -24,10 +23,10 @@ using Clock = std::chrono::steady_clock;
 // One sequence whose pages are numbered one after another.
 class Sequence {
  public:
-  Sequence(ModelRunner& runner, std::int64_t most_tokens) : runner_(runner) {
+  Sequence(ModelRunner& runner, std::int64_t most_tokens) : runner_(runner), step_(runner.step_limits()) {
     const std::int64_t block = runner.facts().kv.block, pages = (most_tokens + block - 1) / block;
     runner.allocate_pages(pages);
-    for (std::int64_t page = 0; page < pages; ++page) table_.push_back(static_cast<std::int32_t>(page));
+    for (std::int64_t page = 0; page < pages; ++page) pages_.push_back(static_cast<std::int32_t>(page));
   }
 
   void rewind(std::int64_t length) { length_ = length; }
@@ -44,22 +43,19 @@ class Sequence {
 
  private:
   void step(std::int64_t rows) {
-    std::vector<std::int64_t> ids, positions;
-    for (std::int64_t i = 0; i < rows; ++i) {
-      ids.push_back(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(runner_.vocabulary_size())));
-      positions.push_back(length_ + i);
-    }
-    length_ += rows;
+    step_.begin(std::ssize(pages_));
+    const auto tokens = static_cast<std::uint64_t>(runner_.vocabulary_size());
+    for (std::int64_t i = 0; i < rows; ++i, ++length_)  // pages lie one after another: a token's slot is its position
+      step_.add_row(static_cast<std::int64_t>(random_() % tokens), length_, length_);
+    step_.add_sequence(length_, pages_);
+    step_.want_logits(rows - 1);
+    runner_.step(step_.input());
     ++steps_;
-    const std::int64_t logit_rows[] = {rows - 1};
-    const std::int32_t starts[] = {0, static_cast<std::int32_t>(rows)},
-                       lengths[] = {static_cast<std::int32_t>(length_)};
-    // Pages lie one after another, so a token's slot is its position.
-    runner_.step({ids, positions, positions, make_batch(starts, lengths, table_), logit_rows});
   }
 
   ModelRunner& runner_;
-  std::vector<std::int32_t> table_;
+  StepBuffer step_;
+  std::vector<std::int32_t> pages_;
   std::int64_t length_ = 0;
   std::int64_t steps_ = 0;  // run so far
   std::mt19937_64 random_{1};

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "base/error.h"
-#include "tensor/batch.h"
 
 namespace weft {
 namespace {
@@ -41,6 +40,14 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   const std::int64_t pages = per_sequence * std::min(context_->options.max_num_seqs, sequences);
   runner_->allocate_pages(pages);
   pool_ = KvPagePool(pages);
+  const StepLimits most = runner_->step_limits();
+  const auto sequences_of_step = static_cast<std::size_t>(most.sequences);
+  chunks_.reserve(sequences_of_step);
+  logit_rows_.reserve(sequences_of_step);
+  events_.reserve(sequences_of_step);
+  step_ = StepBuffer(most);
+  logits_.resize(static_cast<std::size_t>(runner_->vocabulary_size()));
+  sampler_ = Sampler(logits_.size(), static_cast<std::size_t>(max_model_len()));
   runner_->set_ready();
   laps.lap("pages");
 }
@@ -67,6 +74,10 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
                runner_->vocabulary_size(), id);
   auto request = std::make_unique<Request>();
   request->id = next_request_++;
+  // As long as it may become.
+  const std::int64_t most = std::min(parameters.max_tokens, max_model_len() - std::ssize(prompt));
+  request->output.reserve(static_cast<std::size_t>(most));
+  request->pages.reserve(static_cast<std::size_t>(runner_->step_limits().blocks));
   request->prompt = std::move(prompt);
   request->parameters = std::move(parameters);
   if (tokenizer_ != nullptr) request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
@@ -92,47 +103,41 @@ bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
   return true;
 }
 
-std::vector<Engine::Chunk> Engine::schedule() {
-  std::vector<Chunk> chunks;
+void Engine::schedule() {
+  chunks_.clear();
   std::int64_t left = runner_->max_tokens();
   const auto sequences = static_cast<std::size_t>(context_->options.max_num_seqs);
   auto add_all = [&](bool generating) {
     for (auto& request : requests_) {
       const std::int64_t missing = request->token_count() - request->computed;
       const bool is_generating = missing == 1 && request->computed > 0;
-      if (is_generating != generating || left == 0 || chunks.size() == sequences) continue;
+      if (is_generating != generating || left == 0 || chunks_.size() == sequences) continue;
       const std::int64_t rows = std::min(missing, left);
       if (!reserve_pages(*request, request->computed + rows)) continue;
-      chunks.push_back({request.get(), rows});
+      chunks_.push_back({request.get(), rows});
       left -= rows;
     }
   };
   add_all(true);
   add_all(false);
   // A sequence that gave its pages back after it was chosen waits for a later step.
-  std::erase_if(chunks, [](const Chunk& chunk) { return chunk.request->pages.empty(); });
-  return chunks;
+  std::erase_if(chunks_, [](const Chunk& chunk) { return chunk.request->pages.empty(); });
 }
 
-Tensor Engine::run(const std::vector<Chunk>& chunks, const std::vector<std::int64_t>& logit_rows) {
+const Tensor& Engine::run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows) {
   const std::int64_t block = runner_->facts().kv.block;
-  std::vector<std::int64_t> ids, positions, slots;
-  std::vector<std::int32_t> starts{0}, lengths, table;
   std::size_t widest = 0;
   for (const Chunk& chunk : chunks) widest = std::max(widest, chunk.request->pages.size());
+  step_.begin(static_cast<std::int64_t>(widest));
   for (const Chunk& chunk : chunks) {
-    Request& request = *chunk.request;
-    for (std::int64_t at = request.computed; at < request.computed + chunk.rows; ++at) {
-      ids.push_back(request.token(at));
-      positions.push_back(at);
-      slots.push_back(request.pages[static_cast<std::size_t>(at / block)] * block + at % block);
-    }
-    starts.push_back(static_cast<std::int32_t>(ids.size()));
-    lengths.push_back(static_cast<std::int32_t>(request.computed + chunk.rows));
-    table.insert(table.end(), request.pages.begin(), request.pages.end());
-    table.resize(table.size() + widest - request.pages.size(), 0);
+    const Request& request = *chunk.request;
+    const std::int64_t end = request.computed + chunk.rows;
+    for (std::int64_t at = request.computed; at < end; ++at)
+      step_.add_row(request.token(at), at, request.pages[static_cast<std::size_t>(at / block)] * block + at % block);
+    step_.add_sequence(end, request.pages);
   }
-  Tensor logits = runner_->step({ids, positions, slots, make_batch(starts, lengths, table), logit_rows});
+  for (const std::int64_t row : logit_rows) step_.want_logits(row);
+  const Tensor& logits = runner_->step(step_.input());
   for (const Chunk& chunk : chunks) chunk.request->computed += chunk.rows;
   return logits;
 }
@@ -161,7 +166,7 @@ std::string Engine::emit(Request& request, std::string text, bool& stopped) {
 
 RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   RequestEvent event{.request = request.id};
-  event.token = sample(logits, request.parameters, request.prompt, request.output);
+  event.token = sampler_.sample(logits, request.parameters, request.prompt, request.output);
   request.output.push_back(event.token);
   if (ends_text(event.token) && !request.parameters.ignore_end) {
     event.finished = FinishReason::stop;
@@ -181,31 +186,29 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   return event;
 }
 
-std::vector<RequestEvent> Engine::step() {
-  const std::vector<Chunk> chunks = schedule();
-  CHECK(!chunks.empty() || requests_.empty(), "no request fits into the KV pages");
-  if (chunks.empty()) return {};
-  std::vector<std::int64_t> logit_rows;
-  std::vector<Request*> sampled;
+std::span<const RequestEvent> Engine::step() {
+  events_.clear();
+  schedule();
+  CHECK(!chunks_.empty() || requests_.empty(), "no request fits into the KV pages");
+  if (chunks_.empty()) return {};
+  logit_rows_.clear();
   std::int64_t end = 0;
-  for (const Chunk& chunk : chunks) {
+  for (const Chunk& chunk : chunks_) {
     end += chunk.rows;
-    if (chunk.request->computed + chunk.rows < chunk.request->token_count()) continue;  // more of the prompt follows
-    logit_rows.push_back(end - 1);
-    sampled.push_back(chunk.request);
+    const bool is_whole = chunk.request->computed + chunk.rows == chunk.request->token_count();
+    if (is_whole) logit_rows_.push_back(end - 1);  // else more of the prompt follows
   }
-  const Tensor logits = run(chunks, logit_rows);
-  std::vector<RequestEvent> events;
-  const auto width = static_cast<std::size_t>(runner_->vocabulary_size());
-  std::vector<float> row(width);
-  for (std::size_t i = 0; i < sampled.size(); ++i) {
-    runner_->copy_logits(logits, static_cast<std::int64_t>(i), row);
-    events.push_back(advance(*sampled[i], row));
-    if (events.back().finished == FinishReason::none) continue;
-    pool_.give_back(sampled[i]->pages);
-    std::erase_if(requests_, [&](const auto& request) { return request.get() == sampled[i]; });
+  const Tensor& logits = run(chunks_, logit_rows_);
+  std::int64_t next_row = 0;
+  for (const auto& [request, rows] : chunks_) {
+    if (request->computed < request->token_count()) continue;
+    runner_->copy_logits(logits, next_row++, logits_);
+    events_.push_back(advance(*request, logits_));
+    if (events_.back().finished == FinishReason::none) continue;
+    pool_.give_back(request->pages);
+    std::erase_if(requests_, [&](const auto& known) { return known.get() == request; });
   }
-  return events;
+  return events_;
 }
 
 void Engine::cancel(int request) {
@@ -227,7 +230,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
   } const added{*this, add(prompt, parameters)};
   auto start = std::chrono::steady_clock::now();
   while (!is_idle()) {
-    for (RequestEvent& event : step()) {
+    for (const RequestEvent& event : step()) {
       if (result.tokens.empty()) {
         result.prompt_seconds = seconds_since(start);
         start = std::chrono::steady_clock::now();
@@ -260,7 +263,6 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
   request.prompt = ids;
   CHECK(reserve_pages(request, request.token_count()), "the KV pages hold less than one sequence");
   std::size_t next = 0;
-  std::vector<float> row(static_cast<std::size_t>(runner_->vocabulary_size()));
   while (request.computed < request.token_count()) {
     const std::int64_t begin = request.computed;
     const bool wanted = next < rows.size() && rows[next] < begin + runner_->max_tokens();
@@ -270,10 +272,11 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
     if (wanted && rows[next] >= begin + logit_rows_at_once) count = std::min<std::int64_t>(count, rows[next] - begin);
     std::vector<std::int64_t> logit_rows;
     for (std::size_t i = next; i < rows.size() && rows[i] < begin + count; ++i) logit_rows.push_back(rows[i] - begin);
-    const Tensor logits = run({{&request, count}}, logit_rows);
+    const Chunk chunk{&request, count};
+    const Tensor& logits = run({&chunk, 1}, logit_rows);
     for (std::size_t i = 0; i < logit_rows.size(); ++i) {
-      runner_->copy_logits(logits, static_cast<std::int64_t>(i), row);
-      visit(rows[next++], row);
+      runner_->copy_logits(logits, static_cast<std::int64_t>(i), logits_);
+      visit(rows[next++], logits_);
     }
   }
 }

@@ -8,12 +8,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/kv_page_pool.h"
 #include "engine/model_runner.h"
 #include "engine/sampler.h"
+#include "engine/step_buffer.h"
 #include "io/detokenizer.h"
 #include "io/tokenizer.h"
 
@@ -47,9 +49,9 @@ class Engine {
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
   // vocabulary.
   int add(std::vector<int> prompt, SamplingParameters parameters);
-  // One step for as many requests as fit; nothing to do gives no events. Where it throws, all requests are as they
-  // were.
-  std::vector<RequestEvent> step();
+  // One step for as many requests as fit; nothing to do gives no events. They are valid until the next step. Where it
+  // throws, all requests are as they were. It takes no memory, but for text that a std::string has no room for.
+  std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
   // Ends a request before its end and takes its pages back; nothing happens to one that is over. Not within a step.
   void cancel(int request);
@@ -94,9 +96,9 @@ class Engine {
     std::int64_t rows;
   };
 
-  std::vector<Chunk> schedule();
+  void schedule();
   bool reserve_pages(Request& request, std::int64_t tokens);
-  Tensor run(const std::vector<Chunk>& chunks, const std::vector<std::int64_t>& logit_rows);
+  const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
   RequestEvent advance(Request& request, std::span<const float> logits);
   std::string emit(Request& request, std::string text, bool& stopped);
   bool ends_text(int token) const;
@@ -107,6 +109,14 @@ class Engine {
   KvPagePool pool_;
   std::deque<std::unique_ptr<Request>> requests_;  // oldest first
   int next_request_ = 0;
+
+  // Of the step that runs, in memory that stays for the next one.
+  std::vector<Chunk> chunks_;
+  std::vector<std::int64_t> logit_rows_;
+  StepBuffer step_;
+  std::vector<float> logits_;  // one row
+  Sampler sampler_;
+  std::vector<RequestEvent> events_;
 };
 
 }  // namespace weft

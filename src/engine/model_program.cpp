@@ -39,38 +39,39 @@ ModelProgram::ModelProgram(const CompileRecord& record, const Context& context)
   bound.resize(inputs.size());
 }
 
-void ModelProgram::bind(const std::string& name, Tensor tensor) {
-  bind_in_place(name, stable == nullptr ? std::move(tensor) : stable->place(inputs.at(name), tensor));
+void ModelProgram::bind(const std::string& name, const Tensor& tensor) {
+  bind_in_place(name, stable == nullptr ? tensor : stable->place(inputs.at(name), tensor));
 }
 
-void ModelProgram::bind_in_place(const std::string& name, Tensor tensor) {
+void ModelProgram::bind_in_place(const std::string& name, const Tensor& tensor) {
   const std::size_t index = inputs.at(name);
   if (replay != nullptr) {
     replay->bind(index, tensor);
   } else {
-    bound[index] = evaluator->value(std::move(tensor));
+    bound[index] = evaluator->value(tensor);
   }
 }
 
 void ModelProgram::run(ReplayMode mode) {
   if (replay != nullptr) return replay->run(mode);
-  results = run_graph(*graph, *evaluator, bound);
-  check_pages_stay();
-}
-
-// The next step reads what this one wrote over the pages that are bound.
-void ModelProgram::check_pages_stay() const {
-  for (const Value& result : results) {
-    const auto is_bound = [&](const Value& input) {
-      return input.present() && input.tensor().storage == result.tensor().storage;
-    };
-    USER_CHECK(result.meta().kind != MetaKind::kv || std::any_of(bound.begin(), bound.end(), is_bound),
-               "[{}] must write over its KV pages: clone_elimination cannot be skipped here", graph->name);
+  results.clear();
+  for (const Value& result : run_graph(*graph, *evaluator, bound)) {
+    check_pages_stay(result);
+    results.push_back(contiguous(result.tensor()));
   }
 }
 
-Tensor ModelProgram::result(std::size_t index) const {
-  return replay != nullptr ? replay->result(index) : contiguous(results[index].tensor());
+// The next step reads what this one wrote over the pages that are bound.
+void ModelProgram::check_pages_stay(const Value& result) const {
+  const auto is_bound = [&](const Value& input) {
+    return input.present() && input.tensor().storage == result.tensor().storage;
+  };
+  USER_CHECK(result.meta().kind != MetaKind::kv || std::any_of(bound.begin(), bound.end(), is_bound),
+             "[{}] must write over its KV pages: clone_elimination cannot be skipped here", graph->name);
+}
+
+const Tensor& ModelProgram::result(std::size_t index) const {
+  return replay != nullptr ? replay->result(index) : results[index];
 }
 
 void CompiledModel::capture(ReplayMode mode, std::int64_t rows) {

@@ -28,21 +28,23 @@ struct ModelProgram {
   // Instead of a Plan where --compile-to stopped before there was one: the graph, run op by op.
   std::shared_ptr<const Graph> graph = {};
   std::unique_ptr<EagerEvaluator> evaluator = {};
-  Values bound = {}, results = {};
+  Values bound = {};
+  std::vector<Tensor> results = {};
 
   ModelProgram(std::shared_ptr<const Plan> plan, const Context& context);
   ModelProgram(const CompileRecord& record, const Context& context);
 
   // The tensor, or a copy of it where inputs have places of their own.
-  void bind(const std::string& name, Tensor tensor);
+  void bind(const std::string& name, const Tensor& tensor);
   // A tensor that lies where the Plan's memory does and stays as it is until the run is over.
-  void bind_in_place(const std::string& name, Tensor tensor);
+  void bind_in_place(const std::string& name, const Tensor& tensor);
   void run(ReplayMode mode);
   const Plan* plan() const { return replay == nullptr ? nullptr : &replay->plan(); }
-  Tensor result(std::size_t index) const;
+  // Valid until the next run.
+  const Tensor& result(std::size_t index) const;
 
  private:
-  void check_pages_stay() const;
+  void check_pages_stay(const Value& result) const;
 };
 
 // The programs of one graph for all its ranges.

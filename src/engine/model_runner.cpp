@@ -66,10 +66,6 @@ void check_context_fits(const ModelFacts& facts) {
              facts.config.context_length, per_token, machine, machine / per_token);
 }
 
-Tensor tensor_of(std::span<const std::int64_t> values) {
-  return Tensor::from_bytes(Meta::tensor(DType::i64, {static_cast<std::int64_t>(values.size())}), values.data());
-}
-
 }  // namespace
 
 ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
@@ -84,6 +80,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   check_context_fits(facts_);
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
   max_tokens_ = std::min(options.max_num_batched_tokens, facts_.config.context_length);
+  no_logits_ = Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
   const TracedModel traced{context_->ops, facts_, model_, *weights_, checkpoint_.is_gguf(), max_tokens_};
   const TracedGraph forward = trace_graph(traced, "forward", model_.forward);
   const TracedGraph head = trace_graph(traced, "head", model_.head);
@@ -108,6 +105,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   head_ = compile_all(*traced_head_, head.params, head_ranges_, laps);
   checkpoint_.drop_pages();
   dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens_, device_ != nullptr));
+  if (device_ != nullptr) padding_ = StepBuffer(padded_limits());
   if (captures_before_ready(options) && device_ == nullptr) capture_programs();
   laps.lap("capture");
   check_piece_names("--eager-piece", options.eager_piece, records_);
@@ -173,12 +171,24 @@ std::unique_ptr<CompiledModel> ModelRunner::compile_all(const Graph& traced, con
   return model;
 }
 
+StepLimits ModelRunner::step_limits() const {
+  const std::int64_t block = facts_.kv.block;
+  return {.rows = max_tokens_,
+          .sequences = std::min(context_->options.max_num_seqs, max_tokens_),
+          .blocks = (facts_.config.context_length + block - 1) / block};
+}
+
+// On a device one more sequence makes up a captured size.
+StepLimits ModelRunner::padded_limits() const {
+  StepLimits most = step_limits();
+  most.sequences += device_ == nullptr ? 0 : 1;
+  return most;
+}
+
 std::unique_ptr<StableInputs> ModelRunner::make_stable_inputs(const Plan& plan) const {
-  const std::int64_t block = facts_.kv.block, blocks = (facts_.config.context_length + block - 1) / block;
-  // On a device one more makes up a captured size.
-  const std::int64_t sequences = std::min(context_->options.max_num_seqs, max_tokens_) + (device_ == nullptr ? 0 : 1);
+  const StepLimits most = padded_limits();
   context_->first_time_work->begin(FirstTime::allocate, fmt::format("the inputs of plan {}", plan.name));
-  return std::make_unique<StableInputs>(plan, sequences, blocks, device_);
+  return std::make_unique<StableInputs>(plan, most.sequences, most.blocks, device_);
 }
 
 void ModelRunner::capture_programs() {
@@ -192,8 +202,7 @@ void ModelRunner::capture_programs() {
 void ModelRunner::capture_sizes() {
   for (const CaptureDispatcher::Dispatch& capture : dispatcher_.captures()) {
     ModelProgram& forward = forward_->program_for(capture.descriptor.num_tokens);
-    const PaddedStep step = empty_step(capture.descriptor.num_tokens, facts_.kv.block);
-    bind_step(forward, step.input());
+    bind_step(forward, empty_step(capture.descriptor.num_tokens, facts_.kv.block, padding_));
     forward.replay->capture_bound(capture.mode);
   }
 }
@@ -250,18 +259,17 @@ void ModelRunner::allocate_pages(std::int64_t pages) {
     for (std::size_t i = 0; i < pages_.size(); ++i) program->bind("kv." + std::to_string(i), pages_[i]);
 }
 
-Tensor ModelRunner::step(const StepInput& input) {
+const Tensor& ModelRunner::step(const StepInput& input) {
   CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
-  CHECK(static_cast<std::int64_t>(input.ids.size()) <= max_tokens_, "a step takes at most {} rows, but was given {}",
-        max_tokens_, input.ids.size());
+  CHECK(input.rows() <= max_tokens_, "a step takes at most {} rows, but was given {}", max_tokens_, input.rows());
   if (forward_ != nullptr) return step_compiled(input);
   check_guards(input);
-  return step_eager(input);
+  return logits_ = step_eager(input);
 }
 
 void ModelRunner::check_guards(const StepInput& input) {
   if (!forward_guards_) return;
-  const auto rows = static_cast<std::int64_t>(input.ids.size()), wanted = std::ssize(input.logit_rows);
+  const std::int64_t rows = input.rows(), wanted = input.logit_row_count();
   const std::string tokens = tokens_symbol().symbol_name();
   forward_guards_->check({{tokens, rows}});
   if (wanted > 0) head_guards_->check({{tokens, rows}, {rows_symbol().symbol_name(), wanted}});
@@ -274,19 +282,20 @@ void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<
               reinterpret_cast<std::byte*>(into.data()), width);
 }
 
-Tensor ModelRunner::run_step(const StepInput& input) {
-  const auto rows = static_cast<std::int64_t>(input.ids.size());
-  const bool is_decode = rows == batch_of(input.batch).sequences;  // one row each
-  const CaptureDispatcher::Dispatch found = dispatcher_.dispatch({.num_tokens = rows, .uniform_decode = is_decode});
+const Tensor& ModelRunner::run_step(const StepInput& input) {
+  const bool is_decode = input.rows() == batch_of(input.batch).sequences;  // one row each
+  const CaptureDispatcher::Dispatch found =
+      dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode});
   const bool is_padded = device_ != nullptr && found.mode != ReplayMode::none;
-  const PaddedStep step(input, is_padded ? found.descriptor.num_tokens : rows, facts_.kv.block);
-  check_guards(step.input());
-  ModelProgram& forward = forward_->program_for(static_cast<std::int64_t>(step.input().ids.size()));
-  bind_step(forward, step.input());
+  const StepInput& step =
+      is_padded ? padded_step(input, found.descriptor.num_tokens, facts_.kv.block, padding_) : input;
+  check_guards(step);
+  ModelProgram& forward = forward_->program_for(step.rows());
+  bind_step(forward, step);
   forward.run(found.mode);
-  if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
-  ModelProgram& head = head_->program_for(static_cast<std::int64_t>(input.logit_rows.size()));
-  head.bind("rows", tensor_of(input.logit_rows));
+  if (input.logit_row_count() == 0) return no_logits_;
+  ModelProgram& head = head_->program_for(input.logit_row_count());
+  head.bind("rows", input.logit_rows);
   const bool is_on_device = device_ != nullptr && head.replay != nullptr;
   if (!is_on_device) {
     head.bind("hidden", forward.result(0));
@@ -296,21 +305,21 @@ Tensor ModelRunner::run_step(const StepInput& input) {
   // Two counts decide what it launches, of tokens and of rows: it is not captured.
   head.bind_in_place("hidden", forward.result(0));
   head.run(ReplayMode::none);
-  return device_->download(head.result(0));
+  return logits_ = device_->download(head.result(0));
 }
 
 void ModelRunner::bind_step(ModelProgram& forward, const StepInput& input) const {
-  forward.bind("ids", tensor_of(input.ids));
-  forward.bind("positions", tensor_of(input.positions));
-  forward.bind("slots", tensor_of(input.slots));
+  forward.bind("ids", input.ids);
+  forward.bind("positions", input.positions);
+  forward.bind("slots", input.slots);
   forward.bind("batch", input.batch);
 }
 
 // The places of a step's inputs are the next one's: nothing of it may still run then.
-Tensor ModelRunner::step_compiled(const StepInput& input) {
+const Tensor& ModelRunner::step_compiled(const StepInput& input) {
   if (device_ == nullptr) return run_step(input);
   try {
-    Tensor logits = run_step(input);
+    const Tensor& logits = run_step(input);
     device_->synchronize();
     return logits;
   } catch (...) {
@@ -320,21 +329,17 @@ Tensor ModelRunner::step_compiled(const StepInput& input) {
 }
 
 Tensor ModelRunner::step_eager(const StepInput& input) {
-  std::map<std::string, Tensor> inputs{{"ids", tensor_of(input.ids)},
-                                       {"positions", tensor_of(input.positions)},
-                                       {"slots", tensor_of(input.slots)},
-                                       {"batch", input.batch}};
+  std::map<std::string, Tensor> inputs{
+      {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
-  const auto rows = static_cast<std::int64_t>(input.ids.size());
-  EagerEvaluator evaluator(*context_, forward_ranges_[range_of(forward_ranges_, rows)]);
+  EagerEvaluator evaluator(*context_, forward_ranges_[range_of(forward_ranges_, input.rows())]);
   EagerBuilder builder(facts_, model_, *weights_, checkpoint_.is_gguf(), evaluator, std::move(inputs));
   builder.observer = linear_observer_;
   const Values results = model_.forward(builder);
-  if (input.logit_rows.empty()) return Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
-  const auto logit_rows = static_cast<std::int64_t>(input.logit_rows.size());
-  EagerEvaluator head_evaluator(*context_, head_ranges_[range_of(head_ranges_, logit_rows)]);
+  if (input.logit_row_count() == 0) return no_logits_;
+  EagerEvaluator head_evaluator(*context_, head_ranges_[range_of(head_ranges_, input.logit_row_count())]);
   EagerBuilder head(facts_, model_, *weights_, checkpoint_.is_gguf(), head_evaluator,
-                    {{"hidden", results[0].tensor()}, {"rows", tensor_of(input.logit_rows)}});
+                    {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
   return model_.head(head)[0].tensor();
 }
 

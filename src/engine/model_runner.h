@@ -15,7 +15,7 @@
 #include "compiler/plan_store.h"
 #include "compiler/verify_pieces.h"
 #include "engine/model_program.h"
-#include "engine/step_input.h"
+#include "engine/step_buffer.h"
 #include "engine/traced_graph.h"
 #include "runtime/capture_dispatcher.h"
 #include "runtime/replay_report.h"
@@ -50,6 +50,9 @@ class ModelRunner {
   // The most rows a step gives logits of: a row of logits is as large as many rows of the hidden state.
   std::int64_t max_logit_rows() const;
 
+  // The most that a step has: sequences beyond max_num_seqs, or longer ones than the context, do not go into one.
+  StepLimits step_limits() const;
+
   // Makes `pages` zeroed KV pages for each layer; what was there is gone. Memory is taken when a page is first written,
   // on a device at once.
   void allocate_pages(std::int64_t pages);
@@ -57,7 +60,7 @@ class ModelRunner {
   // Runs one step of at most max_tokens() rows and gives the logits of the rows asked for, [n, vocabulary], valid
   // until the next step. Whatever was thrown, the next step may run; what this one wrote of its sequences' pages is
   // undefined.
-  Tensor step(const StepInput& input);
+  const Tensor& step(const StepInput& input);
 
   // Row `row` of what step gave, as f32.
   void copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const;
@@ -100,14 +103,15 @@ class ModelRunner {
                                              std::vector<TokenRange> ranges, Stopwatch& watch);
   // What --expect-fusions=all stands for.
   ExpectedFusions declared_fusions() const;
+  StepLimits padded_limits() const;
   std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
   void capture_programs();
   void capture_sizes();
   // With --evaluate-guards, those of the sizes that run.
   void check_guards(const StepInput& input);
   void bind_step(ModelProgram& forward, const StepInput& input) const;
-  Tensor run_step(const StepInput& input);
-  Tensor step_compiled(const StepInput& input);
+  const Tensor& run_step(const StepInput& input);
+  const Tensor& step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
 
   std::shared_ptr<Context> context_;
@@ -120,6 +124,8 @@ class ModelRunner {
   DeviceWeights device_weights_;
   std::int64_t max_tokens_ = 0;
   std::vector<Tensor> pages_;  // one of meta kv for each layer
+  StepBuffer padding_;         // for steps that a device takes with rows behind their own
+  Tensor logits_, no_logits_;  // of steps whose logits are not a program's result, and of those that want none
   // The same in eager mode, where choices are made for them, too.
   std::vector<TokenRange> forward_ranges_, head_ranges_;
   std::unique_ptr<CompiledModel> forward_, head_;  // none in eager mode

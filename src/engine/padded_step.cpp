@@ -2,49 +2,46 @@
 
 #include <algorithm>
 
-#include "tensor/batch.h"
-
 namespace weft {
 namespace {
 
-// The batch with one more sequence of `rows` rows, all of whose pages are the first one.
-Tensor with_sequence(const Batch& batch, std::int64_t rows, std::int64_t block) {
-  const auto pages = static_cast<std::int32_t>((rows + block - 1) / block);
-  const std::int32_t widest = std::max(batch.max_blocks, pages), sequences = batch.sequences;
-  std::vector<std::int32_t> starts(batch.query_starts, batch.query_starts + sequences + 1);
-  std::vector<std::int32_t> lengths(batch.lengths, batch.lengths + sequences);
-  std::vector<std::int32_t> table(static_cast<std::size_t>((sequences + 1) * widest), 0);
-  for (std::int32_t i = 0; i < sequences; ++i)
-    std::copy_n(batch.block_table + i * batch.max_blocks, batch.max_blocks, table.begin() + i * widest);
-  starts.push_back(starts.back() + static_cast<std::int32_t>(rows));
-  lengths.push_back(static_cast<std::int32_t>(rows));
-  return make_batch(starts, lengths, table);
+std::int64_t blocks_of(std::int64_t rows, std::int64_t block) { return (rows + block - 1) / block; }
+
+// A sequence of `rows` rows that are written nowhere, all of whose pages are the first one.
+void add_padding(StepBuffer& into, std::int64_t rows) {
+  for (std::int64_t row = 0; row < rows; ++row) into.add_row(0, 0, -1);
+  into.add_sequence(rows, {});
+}
+
+void copy_sequences(const StepInput& step, StepBuffer& into) {
+  const Batch& batch = batch_of(step.batch);
+  const auto *const ids = step.ids.as<const std::int64_t>(), *const positions = step.positions.as<const std::int64_t>(),
+                    *const slots = step.slots.as<const std::int64_t>();
+  for (std::int32_t i = 0; i < batch.sequences; ++i) {
+    for (std::int32_t row = batch.query_starts[i]; row < batch.query_starts[i + 1]; ++row)
+      into.add_row(ids[row], positions[row], slots[row]);
+    into.add_sequence(batch.lengths[i], {batch.block_table + std::int64_t{i} * batch.max_blocks,
+                                         static_cast<std::size_t>(batch.max_blocks)});
+  }
+  for (std::int64_t i = 0; i < step.logit_row_count(); ++i)
+    into.want_logits(step.logit_rows.as<const std::int64_t>()[i]);
 }
 
 }  // namespace
 
-PaddedStep::PaddedStep(const StepInput& step, std::int64_t rows, std::int64_t block) : input_(step) {
-  const auto missing = rows - static_cast<std::int64_t>(step.ids.size());
-  if (missing <= 0) return;
-  const auto padded = [&](std::span<const std::int64_t> values, std::int64_t value) {
-    std::vector<std::int64_t> longer(values.begin(), values.end());
-    longer.resize(static_cast<std::size_t>(rows), value);
-    return longer;
-  };
-  ids_ = padded(step.ids, 0);
-  positions_ = padded(step.positions, 0);
-  slots_ = padded(step.slots, -1);
-  input_.ids = ids_;
-  input_.positions = positions_;
-  input_.slots = slots_;
-  input_.batch = with_sequence(batch_of(step.batch), missing, block);
+const StepInput& padded_step(const StepInput& step, std::int64_t rows, std::int64_t block, StepBuffer& into) {
+  const std::int64_t missing = rows - step.rows();
+  if (missing <= 0) return step;
+  into.begin(std::max<std::int64_t>(batch_of(step.batch).max_blocks, blocks_of(missing, block)));
+  copy_sequences(step, into);
+  add_padding(into, missing);
+  return into.input();
 }
 
-PaddedStep empty_step(std::int64_t rows, std::int64_t block) {
-  const std::int32_t starts[] = {0};
-  StepInput nothing;
-  nothing.batch = make_batch(starts, {}, {});
-  return PaddedStep(nothing, rows, block);
+const StepInput& empty_step(std::int64_t rows, std::int64_t block, StepBuffer& into) {
+  into.begin(blocks_of(rows, block));
+  add_padding(into, rows);
+  return into.input();
 }
 
 }  // namespace weft

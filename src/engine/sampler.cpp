@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/error.h"
 
@@ -11,72 +10,25 @@ namespace {
 
 constexpr double kLeastTemperature = 0.01;  // vLLM's: below it float32 logits overflow
 
-struct TokenCandidate {
-  int id;
-  float logit;
-};
-
 // Greater logit first; of equal ones the higher id, since top-p cuts the lower ids first.
 bool ranks_lower(const TokenCandidate& a, const TokenCandidate& b) {
   return a.logit != b.logit ? a.logit < b.logit : a.id < b.id;
 }
 
-std::vector<float> penalised(std::span<const float> logits, const SamplingParameters& parameters,
-                             std::span<const int> prompt, std::span<const int> output) {
-  std::vector<float> values(logits.begin(), logits.end());
-  const bool active =
-      parameters.repetition_penalty != 1 || parameters.frequency_penalty != 0 || parameters.presence_penalty != 0;
-  if (!active) return values;
-  std::map<int, int> in_output, seen;
-  for (int id : output) ++in_output[id];
-  for (int id : prompt) ++seen[id];
-  for (int id : output) ++seen[id];
-  const auto repetition = static_cast<float>(parameters.repetition_penalty);
-  auto has = [&](int id) { return id >= 0 && static_cast<std::size_t>(id) < values.size(); };
-  for (const auto& [id, count] : seen) {
-    if (!has(id)) continue;
-    float& value = values[static_cast<std::size_t>(id)];
-    value = value > 0 ? value / repetition : value * repetition;
+// Calls `visit(id, count)` for each token of the list, of which equals lie together, that the vocabulary has.
+template <class Visit>
+void for_each_token(const std::vector<int>& sorted, std::size_t vocabulary, const Visit& visit) {
+  for (std::size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
+    while (end < sorted.size() && sorted[end] == sorted[begin]) ++end;
+    const int id = sorted[begin];
+    if (id >= 0 && static_cast<std::size_t>(id) < vocabulary) visit(static_cast<std::size_t>(id), end - begin);
   }
-  for (const auto& [id, count] : in_output) {
-    if (!has(id)) continue;
-    float& value = values[static_cast<std::size_t>(id)];
-    value -= static_cast<float>(parameters.frequency_penalty) * static_cast<float>(count);
-    value -= static_cast<float>(parameters.presence_penalty);
-  }
-  return values;
 }
 
 void keep_min_p(std::vector<TokenCandidate>& candidates, double min_p, float largest) {
   if (min_p <= 0) return;
   std::erase_if(candidates,
                 [&](const TokenCandidate& c) { return std::exp(static_cast<double>(c.logit) - largest) < min_p; });
-}
-
-// Those that tie with the k-th stay.
-void keep_top_k(std::vector<TokenCandidate>& candidates, std::int64_t top_k) {
-  if (top_k <= 0 || static_cast<std::size_t>(top_k) >= candidates.size()) return;
-  std::vector<TokenCandidate> sorted = candidates;
-  std::nth_element(sorted.begin(), sorted.begin() + (top_k - 1), sorted.end(),
-                   [](const TokenCandidate& a, const TokenCandidate& b) { return a.logit > b.logit; });
-  const float least = sorted[static_cast<std::size_t>(top_k - 1)].logit;
-  std::erase_if(candidates, [&](const TokenCandidate& c) { return c.logit < least; });
-}
-
-// Taken from the most likely on until those above hold top_p; a heap, since few are taken.
-void keep_top_p(std::vector<TokenCandidate>& candidates, double top_p, float largest) {
-  if (top_p >= 1) return;
-  double total = 0;
-  for (const TokenCandidate& c : candidates) total += std::exp(static_cast<double>(c.logit) - largest);
-  std::make_heap(candidates.begin(), candidates.end(), ranks_lower);
-  std::vector<TokenCandidate> kept;
-  double above = 0;
-  for (auto end = candidates.end(); end != candidates.begin() && (kept.empty() || above < top_p * total); --end) {
-    std::pop_heap(candidates.begin(), end, ranks_lower);
-    kept.push_back(*(end - 1));
-    above += std::exp(static_cast<double>(kept.back().logit) - largest);
-  }
-  candidates = std::move(kept);
 }
 
 // A uniform number in [0, 1) from seed and position (splitmix64).
@@ -119,38 +71,100 @@ SamplingParameters sampling_of(const GenerationConfig& config) {
   return parameters;
 }
 
-Distribution distribution(std::span<const float> logits, const SamplingParameters& parameters,
-                          std::span<const int> prompt, std::span<const int> output) {
-  std::vector<float> values = penalised(logits, parameters, prompt, output);
+Sampler::Sampler(std::size_t vocabulary, std::size_t context) {
+  penalised_.reserve(vocabulary);
+  seen_.reserve(context);
+  candidates_.reserve(vocabulary);
+  others_.reserve(vocabulary);
+  choices_.ids.reserve(vocabulary);
+  choices_.probabilities.reserve(vocabulary);
+}
+
+// The logits themselves where there are no penalties.
+std::span<const float> Sampler::penalised(std::span<const float> logits, const SamplingParameters& parameters,
+                                          std::span<const int> prompt, std::span<const int> output) {
+  const bool active =
+      parameters.repetition_penalty != 1 || parameters.frequency_penalty != 0 || parameters.presence_penalty != 0;
+  if (!active) return logits;
+  std::vector<float>& values = penalised_;
+  values.assign(logits.begin(), logits.end());
+  const auto repetition = static_cast<float>(parameters.repetition_penalty);
+  const auto frequency = static_cast<float>(parameters.frequency_penalty);
+  const auto presence = static_cast<float>(parameters.presence_penalty);
+  seen_.assign(prompt.begin(), prompt.end());
+  seen_.insert(seen_.end(), output.begin(), output.end());
+  std::sort(seen_.begin(), seen_.end());
+  for_each_token(seen_, values.size(), [&](std::size_t id, std::size_t) {
+    values[id] = values[id] > 0 ? values[id] / repetition : values[id] * repetition;
+  });
+  seen_.assign(output.begin(), output.end());
+  std::sort(seen_.begin(), seen_.end());
+  for_each_token(seen_, values.size(), [&](std::size_t id, std::size_t count) {
+    values[id] -= frequency * static_cast<float>(count);
+    values[id] -= presence;
+  });
+  return values;
+}
+
+// Those that tie with the k-th stay.
+void Sampler::keep_top_k(std::int64_t top_k) {
+  if (top_k <= 0 || static_cast<std::size_t>(top_k) >= candidates_.size()) return;
+  others_ = candidates_;
+  std::nth_element(others_.begin(), others_.begin() + (top_k - 1), others_.end(),
+                   [](const TokenCandidate& a, const TokenCandidate& b) { return a.logit > b.logit; });
+  const float least = others_[static_cast<std::size_t>(top_k - 1)].logit;
+  std::erase_if(candidates_, [&](const TokenCandidate& c) { return c.logit < least; });
+}
+
+// Taken from the most likely on until those above hold top_p; a heap, since few are taken.
+void Sampler::keep_top_p(double top_p, float largest) {
+  if (top_p >= 1) return;
+  double total = 0;
+  for (const TokenCandidate& c : candidates_) total += std::exp(static_cast<double>(c.logit) - largest);
+  std::make_heap(candidates_.begin(), candidates_.end(), ranks_lower);
+  others_.clear();
+  double above = 0;
+  for (auto end = candidates_.end(); end != candidates_.begin() && (others_.empty() || above < top_p * total); --end) {
+    std::pop_heap(candidates_.begin(), end, ranks_lower);
+    others_.push_back(*(end - 1));
+    above += std::exp(static_cast<double>(others_.back().logit) - largest);
+  }
+  candidates_.swap(others_);
+}
+
+const Distribution& Sampler::distribution(std::span<const float> logits, const SamplingParameters& parameters,
+                                          std::span<const int> prompt, std::span<const int> output) {
+  const std::span<const float> values = penalised(logits, parameters, prompt, output);
   const auto temperature = static_cast<float>(std::max(parameters.temperature, kLeastTemperature));
-  std::vector<TokenCandidate> candidates;
+  candidates_.clear();
   float largest = -INFINITY;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float value = values[i] / temperature;
     if (!(value > -INFINITY)) continue;  // ruled out, or not a number
-    candidates.push_back({static_cast<int>(i), value});
+    candidates_.push_back({static_cast<int>(i), value});
     largest = std::max(largest, value);
   }
-  USER_CHECK(!candidates.empty(), "[sampler] no logit is a number");
-  keep_min_p(candidates, parameters.min_p, largest);
-  keep_top_k(candidates, parameters.top_k);
-  keep_top_p(candidates, parameters.top_p, largest);
-  std::sort(candidates.begin(), candidates.end(),
+  USER_CHECK(!candidates_.empty(), "[sampler] no logit is a number");
+  keep_min_p(candidates_, parameters.min_p, largest);
+  keep_top_k(parameters.top_k);
+  keep_top_p(parameters.top_p, largest);
+  std::sort(candidates_.begin(), candidates_.end(),
             [](const TokenCandidate& a, const TokenCandidate& b) { return a.id < b.id; });
-  Distribution result;
+  choices_.ids.clear();
+  choices_.probabilities.clear();
   double total = 0;
-  for (const TokenCandidate& c : candidates) {
-    result.ids.push_back(c.id);
-    result.probabilities.push_back(std::exp(static_cast<double>(c.logit) - largest));
-    total += result.probabilities.back();
+  for (const TokenCandidate& c : candidates_) {
+    choices_.ids.push_back(c.id);
+    choices_.probabilities.push_back(std::exp(static_cast<double>(c.logit) - largest));
+    total += choices_.probabilities.back();
   }
-  for (double& probability : result.probabilities) probability /= total;
-  return result;
+  for (double& probability : choices_.probabilities) probability /= total;
+  return choices_;
 }
 
-int greedy_token(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
-                 std::span<const int> output) {
-  const std::vector<float> values = penalised(logits, parameters, prompt, output);
+int Sampler::greedy_token(std::span<const float> logits, const SamplingParameters& parameters,
+                          std::span<const int> prompt, std::span<const int> output) {
+  const std::span<const float> values = penalised(logits, parameters, prompt, output);
   int best = -1;
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isnan(values[i]) && (best < 0 || values[i] > values[static_cast<std::size_t>(best)]))
@@ -159,10 +173,10 @@ int greedy_token(std::span<const float> logits, const SamplingParameters& parame
   return best;
 }
 
-int sample(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
-           std::span<const int> output) {
+int Sampler::sample(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
+                    std::span<const int> output) {
   if (parameters.temperature == 0) return greedy_token(logits, parameters, prompt, output);
-  const Distribution choices = distribution(logits, parameters, prompt, output);
+  const Distribution& choices = distribution(logits, parameters, prompt, output);
   double left = uniform(parameters.seed, output.size());
   for (std::size_t i = 0; i < choices.ids.size(); ++i) {
     left -= choices.probabilities[i];

@@ -39,17 +39,43 @@ struct Distribution {
   std::vector<double> probabilities;
 };
 
-// `prompt` and `output` are for the penalties.
-Distribution distribution(std::span<const float> logits, const SamplingParameters& parameters,
-                          std::span<const int> prompt, std::span<const int> output);
+// A candidate for the next token.
+struct TokenCandidate {
+  int id;
+  float logit;
+};
 
-// The most likely token after penalties; the lowest id of equals. UserError when no logit is a number.
-int greedy_token(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
-                 std::span<const int> output);
+// Chooses tokens in memory of its own, so that one that has chosen before takes none. `prompt` and `output` are for the
+// penalties. UserError when no logit is a number.
+class Sampler {
+ public:
+  Sampler() = default;
+  // With memory for logits of `vocabulary` tokens and sequences of `context` tokens.
+  Sampler(std::size_t vocabulary, std::size_t context);
 
-// The next token: greedy at temperature 0, else drawn with a generator that depends on the seed and on how many tokens
-// the output has, and on nothing else.
-int sample(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
-           std::span<const int> output);
+  // What may come next; valid until the next call.
+  const Distribution& distribution(std::span<const float> logits, const SamplingParameters& parameters,
+                                   std::span<const int> prompt, std::span<const int> output);
+
+  // The most likely token after penalties; the lowest id of equals.
+  int greedy_token(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
+                   std::span<const int> output);
+
+  // The next token: greedy at temperature 0, else drawn with a generator that depends on the seed and on how many
+  // tokens the output has, and on nothing else.
+  int sample(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
+             std::span<const int> output);
+
+ private:
+  std::span<const float> penalised(std::span<const float> logits, const SamplingParameters& parameters,
+                                   std::span<const int> prompt, std::span<const int> output);
+  void keep_top_k(std::int64_t top_k);
+  void keep_top_p(double top_p, float largest);
+
+  std::vector<float> penalised_;
+  std::vector<int> seen_;
+  std::vector<TokenCandidate> candidates_, others_;
+  Distribution choices_;
+};
 
 }  // namespace weft

@@ -55,8 +55,13 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const Rank
   bound_.arena = settings_.device == nullptr ? Storage::allocate(bytes) : settings_.device->allocate(bytes);
   if (settings_.device != nullptr) bound_.queue = &settings_.device->queue();
   bound_.tensors.resize(planned.slots.size());
+  for (const int input : planned.inputs) {  // memory for the types of what is bound
+    const auto slot = static_cast<std::size_t>(input);
+    bound_.tensors[slot].meta = planned.slots[slot].meta;
+  }
   unbound_ = planned.inputs.size();
   find_symbols();
+  find_result_sizes();
 }
 
 // What is queued looks into the Plan and what is bound.
@@ -82,6 +87,18 @@ void Replay::find_symbols() {
   }
   values_.resize(symbols_.size());
   read_.resize(symbols_.size());
+}
+
+void Replay::find_result_sizes() {
+  const auto sizes_of = [this](const Shape& dims) {
+    std::vector<SymbolicSize> sizes;
+    for (const Dim& dim : dims) sizes.emplace_back(dim, symbols_);
+    return sizes;
+  };
+  for (const PlanView& view : plan().results) {
+    result_sizes_.push_back({sizes_of(view.meta.shape), sizes_of(view.meta.strides), {view.byte_offset, symbols_}});
+    results_.emplace_back().meta = view.meta;
+  }
 }
 
 void Replay::bind(std::size_t index, const Tensor& tensor) {
@@ -212,7 +229,6 @@ void Replay::read_symbols() {
           symbol_bounds_[i].hi, read_[i]);
   values_.swap(read_);
   is_resolved_ = false;
-  results_.clear();
 }
 
 void Replay::resolve() {
@@ -305,15 +321,21 @@ std::optional<std::int64_t> Replay::arena_bytes_taken() const {
   return resident_bytes({bound_.arena->data(), static_cast<std::size_t>(bound_.arena->bytes())});
 }
 
-Tensor Replay::result(std::size_t index) const {
-  if (results_.empty()) {
-    const Bindings symbols = bindings();
-    for (const PlanView& view : plan().results) results_.push_back(resolved(view, symbols));
-  }
-  return in_memory(results_.at(index), plan().results[index]);
+const Tensor& Replay::result(std::size_t index) const {
+  Tensor& result = results_.at(index);
+  const ResultSizes& sizes = result_sizes_[index];
+  for (std::size_t i = 0; i < sizes.shape.size(); ++i) result.meta.shape[i] = sizes.shape[i].value(values_);
+  for (std::size_t i = 0; i < sizes.strides.size(); ++i) result.meta.strides[i] = sizes.strides[i].value(values_);
+  result.byte_offset = sizes.byte_offset.value(values_);
+  put_into_memory(result, plan().results[index]);
+  return result;
 }
 
-Tensor Replay::tensor(const PlanView& view) const { return in_memory(resolved(view, bindings()), view); }
+Tensor Replay::tensor(const PlanView& view) const {
+  Tensor tensor = resolved(view, bindings());
+  put_into_memory(tensor, view);
+  return tensor;
+}
 
 // Its type and its offset from where its slot begins.
 Tensor Replay::resolved(const PlanView& view, const Bindings& symbols) {
@@ -325,13 +347,12 @@ Tensor Replay::resolved(const PlanView& view, const Bindings& symbols) {
   return tensor;
 }
 
-Tensor Replay::in_memory(Tensor resolved, const PlanView& view) const {
+void Replay::put_into_memory(Tensor& resolved, const PlanView& view) const {
   const auto slot = static_cast<std::size_t>(view.slot);
   const PlanSlot& planned = plan().slots[slot];
   const bool is_bound = planned.kind != SlotKind::arena;
   resolved.storage = is_bound ? bound_.tensors[slot].storage : bound_.arena;
   resolved.byte_offset += is_bound ? bound_.tensors[slot].byte_offset : planned.offset;
-  return resolved;
 }
 
 }  // namespace weft

@@ -18,6 +18,7 @@
 #include "runtime/first_time_work.h"
 #include "runtime/launch_times.h"
 #include "runtime/replay_mode.h"
+#include "runtime/symbolic_size.h"
 
 namespace weft {
 
@@ -88,9 +89,9 @@ class Replay {
   // nothing.
   void run(ReplayMode mode = ReplayMode::full);
 
-  // Result `index` of the last run; a view of the arena or of a bound tensor, valid until the next run. A device's is
-  // there once that was synchronized.
-  Tensor result(std::size_t index) const;
+  // Result `index` of the last run; a view of the arena or of a bound tensor. It and what it refers to are valid until
+  // the next run. A device's is there once that was synchronized.
+  const Tensor& result(std::size_t index) const;
   // What a view of the Plan looks into, valid until a step writes over it: in the last run's sizes, for an observer in
   // this run's.
   Tensor tensor(const PlanView& view) const;
@@ -115,7 +116,14 @@ class Replay {
     std::vector<std::unique_ptr<CapturedLaunches>> launches;  // by stretch; null for those that are not captured
   };
 
+  // What a result's type and its offset in its slot are made of.
+  struct ResultSizes {
+    std::vector<SymbolicSize> shape, strides;
+    SymbolicSize byte_offset;
+  };
+
   void find_symbols();
+  void find_result_sizes();
   void read_symbols();
   void resolve();
   std::string symbols_text() const;
@@ -124,7 +132,7 @@ class Replay {
   void observe_step(std::size_t step, const StepObserver& observe);
   Bindings bindings() const;
   static Tensor resolved(const PlanView& view, const Bindings& symbols);
-  Tensor in_memory(Tensor resolved, const PlanView& view) const;
+  void put_into_memory(Tensor& resolved, const PlanView& view) const;
   void run_captured(const Captured& captured, const StepObserver& observe);
   void run_checked(const Captured& captured);
   void run_steps(std::size_t first, std::size_t last, const Bindings& symbols, const StepObserver& observe);
@@ -140,8 +148,8 @@ class Replay {
   std::vector<std::int64_t> values_, read_;  // of the symbols, in the last run and as they are read
   bool is_resolved_ = false;                 // whether the list's sizes are those of values_
 
-  // Types and offsets within slots, in the last run's sizes; none where nobody has asked since these changed.
-  mutable std::vector<Tensor> results_;
+  std::vector<ResultSizes> result_sizes_;
+  mutable std::vector<Tensor> results_;  // filled anew whenever somebody asks
 
   std::unique_ptr<LaunchList> list_;     // once something was captured
   std::optional<Captured> captured_[3];  // by simple mode

@@ -8,27 +8,6 @@
 #include "tensor/batch.h"
 
 namespace weft {
-namespace {
-
-std::int64_t bytes_of_batch(std::int64_t sequences, std::int64_t max_blocks) {
-  const std::int64_t entries = (sequences + 1) + sequences + sequences * max_blocks;
-  return static_cast<std::int64_t>(sizeof(Batch) + static_cast<std::size_t>(entries) * sizeof(std::int32_t));
-}
-
-void copy_batch(const Batch& from, std::byte* to) {
-  Batch& batch = *new (to) Batch(from);
-  auto* arrays = reinterpret_cast<std::int32_t*>(to + sizeof(Batch));
-  const auto append = [&arrays](const std::int32_t* values, std::int64_t count) {
-    const std::int32_t* const begin = arrays;
-    arrays = std::copy_n(values, count, arrays);
-    return begin;
-  };
-  batch.query_starts = append(from.query_starts, from.sequences + 1);
-  batch.lengths = append(from.lengths, from.sequences);
-  batch.block_table = append(from.block_table, std::int64_t{from.sequences} * from.max_blocks);
-}
-
-}  // namespace
 
 StableInputs::StableInputs(const Plan& plan, std::int64_t max_sequences, std::int64_t max_blocks,
                            cuda::StreamDevice* device) {
@@ -42,27 +21,29 @@ StableInputs::StableInputs(const Plan& plan, std::int64_t max_sequences, std::in
         place.is_batch ? bytes_of_batch(max_sequences, max_blocks) : planned.meta.bytes().range(plan.bounds).hi;
     CHECK(most < INT64_MAX, "[{}] input {} has no upper bound", plan.name, planned.name);
     const std::int64_t bytes = std::max<std::int64_t>(most, 1);
-    place.storage = device == nullptr ? Storage::allocate(bytes) : device->allocate_host(bytes);
+    place.tensor.storage = device == nullptr ? Storage::allocate(bytes) : device->allocate_host(bytes);
   }
 }
 
-Tensor StableInputs::place(std::size_t index, const Tensor& tensor) const {
-  const Place& place = places_.at(index);
-  if (place.storage == nullptr) return tensor;
+const Tensor& StableInputs::place(std::size_t index, const Tensor& tensor) {
+  Place& place = places_.at(index);
+  if (!place.tensor.defined()) return tensor;
   const std::int64_t bytes = place.is_batch ? bytes_of_batch(batch_of(tensor).sequences, batch_of(tensor).max_blocks)
                                             : tensor.meta.bytes().number();
-  CHECK(bytes <= place.storage->bytes(), "an input of {} bytes has a place for {}", bytes, place.storage->bytes());
+  CHECK(bytes <= place.tensor.storage->bytes(), "an input of {} bytes has a place for {}", bytes,
+        place.tensor.storage->bytes());
   if (place.is_batch) {
-    copy_batch(batch_of(tensor), place.storage->data());
+    copy_batch(batch_of(tensor), place.tensor.data());
   } else if (bytes > 0) {
-    std::memcpy(place.storage->data(), tensor.data(), static_cast<std::size_t>(bytes));
+    std::memcpy(place.tensor.data(), tensor.data(), static_cast<std::size_t>(bytes));
   }
-  return {.meta = tensor.meta, .storage = place.storage};
+  place.tensor.meta = tensor.meta;  // into the memory of the type that was there
+  return place.tensor;
 }
 
 std::int64_t StableInputs::bytes() const {
   std::int64_t bytes = 0;
-  for (const Place& place : places_) bytes += place.storage == nullptr ? 0 : place.storage->bytes();
+  for (const Place& place : places_) bytes += place.tensor.defined() ? place.tensor.storage->bytes() : 0;
   return bytes;
 }
 

@@ -24,15 +24,15 @@ class StableInputs {
                cuda::StreamDevice* device = nullptr);
 
   // The same value in input `index`'s place, valid until the next one is put there. What is written over where it is
-  // (donated inputs, KV pages) and params, which are bound once, come back as they are. InternalError for more than
+  // (donated inputs, KV pages) and params, which are bound once, come back themselves. InternalError for more than
   // there is memory for.
-  Tensor place(std::size_t index, const Tensor& tensor) const;
+  const Tensor& place(std::size_t index, const Tensor& tensor);
 
   std::int64_t bytes() const;  // in all
 
  private:
   struct Place {
-    std::shared_ptr<Storage> storage = {};  // null: it stays where it is
+    Tensor tensor = {};  // undefined: it stays where it is
     bool is_batch = false;
   };
   std::vector<Place> places_;  // by input

@@ -20,22 +20,15 @@ Tensor make_batch(std::span<const std::int32_t> query_starts, std::span<const st
     USER_CHECK(rows >= 0 && lengths[i] >= rows, "[batch] sequence {} has {} rows of this step, but {} tokens in all", i,
                rows, lengths[i]);
   }
-  const std::size_t counts = query_starts.size() + lengths.size() + block_table.size();
+  const Batch batch{.sequences = static_cast<std::int32_t>(sequences),
+                    .query_starts = query_starts.data(),
+                    .lengths = lengths.data(),
+                    .block_table = block_table.data(),
+                    .max_blocks = sequences == 0 ? 0 : static_cast<std::int32_t>(block_table.size() / sequences)};
   Tensor tensor;
   tensor.meta = Meta::batch();
-  tensor.storage = Storage::allocate(static_cast<std::int64_t>(sizeof(Batch) + counts * sizeof(std::int32_t)));
-  auto* arrays = reinterpret_cast<std::int32_t*>(tensor.data() + sizeof(Batch));
-  auto append = [&arrays](std::span<const std::int32_t> values) {
-    const std::int32_t* begin = arrays;
-    arrays = std::copy(values.begin(), values.end(), arrays);
-    return begin;
-  };
-  Batch& batch = *new (tensor.data()) Batch;
-  batch.sequences = static_cast<std::int32_t>(sequences);
-  batch.query_starts = append(query_starts);
-  batch.lengths = append(lengths);
-  batch.block_table = append(block_table);
-  batch.max_blocks = sequences == 0 ? 0 : static_cast<std::int32_t>(block_table.size() / sequences);
+  tensor.storage = Storage::allocate(bytes_of_batch(batch.sequences, batch.max_blocks));
+  copy_batch(batch, tensor.data());
   return tensor;
 }
 
@@ -50,6 +43,24 @@ Tensor make_batch(const std::vector<std::pair<int, int>>& rows_and_length, int b
   const int count = static_cast<int>(rows_and_length.size()) * max_blocks;
   for (int page = 0; page < count; ++page) table.push_back(page);
   return make_batch(starts, lengths, table);
+}
+
+std::int64_t bytes_of_batch(std::int64_t sequences, std::int64_t max_blocks) {
+  const std::int64_t entries = (sequences + 1) + sequences + sequences * max_blocks;
+  return static_cast<std::int64_t>(sizeof(Batch) + static_cast<std::size_t>(entries) * sizeof(std::int32_t));
+}
+
+void copy_batch(const Batch& from, std::byte* to) {
+  Batch& batch = *new (to) Batch(from);
+  auto* arrays = reinterpret_cast<std::int32_t*>(to + sizeof(Batch));
+  const auto append = [&arrays](const std::int32_t* values, std::int64_t count) {
+    const std::int32_t* const begin = arrays;
+    arrays = std::copy_n(values, count, arrays);
+    return begin;
+  };
+  batch.query_starts = append(from.query_starts, from.sequences + 1);
+  batch.lengths = append(from.lengths, from.sequences);
+  batch.block_table = append(from.block_table, std::int64_t{from.sequences} * from.max_blocks);
 }
 
 void check_batch(const Batch& batch, std::int64_t rows, std::int64_t block, std::int64_t pages) {

@@ -18,6 +18,11 @@ Tensor make_batch(std::span<const std::int32_t> query_starts, std::span<const st
 // For each sequence the rows of this step and the tokens in its cache, with pages numbered one after another.
 Tensor make_batch(const std::vector<std::pair<int, int>>& rows_and_length, int block);
 
+// What a batch of so many sequences with `max_blocks` pages each takes with its arrays behind it.
+std::int64_t bytes_of_batch(std::int64_t sequences, std::int64_t max_blocks);
+// Copies the batch and its arrays to `to`, which has bytes_of_batch for it.
+void copy_batch(const Batch& from, std::byte* to);
+
 // InternalError unless the batch is of so many query rows, and its block table has room in so many pages of `block`
 // tokens for each sequence.
 void check_batch(const Batch& batch, std::int64_t rows, std::int64_t block, std::int64_t pages);

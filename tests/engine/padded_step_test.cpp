@@ -2,35 +2,38 @@
 
 #include <gtest/gtest.h>
 
-#include "tensor/batch.h"
+#include "base/error.h"
 
 namespace weft::padded_step_test {
 
-std::vector<std::int64_t> numbers(std::span<const std::int64_t> values) { return {values.begin(), values.end()}; }
+std::vector<std::int64_t> numbers(const Tensor& values) {
+  const auto* const begin = values.as<const std::int64_t>();
+  return {begin, begin + values.meta.shape[0].number()};
+}
 
 class PaddedStepTest : public ::testing::Test {
  protected:
   // Two sequences of 2 and 1 rows over pages of 4 tokens.
-  StepInput step() const {
-    StepInput step;
-    step.ids = ids_;
-    step.positions = positions_;
-    step.slots = slots_;
-    step.batch = make_batch(starts_, lengths_, table_);
-    step.logit_rows = rows_;
-    return step;
+  PaddedStepTest() {
+    given_.begin(2);
+    given_.add_row(7, 4, 12);
+    given_.add_row(8, 5, 13);
+    given_.add_sequence(6, std::vector<std::int32_t>{2, 3});
+    given_.add_row(9, 0, 20);
+    given_.add_sequence(1, std::vector<std::int32_t>{5});
+    given_.want_logits(1);
+    given_.want_logits(2);
   }
-  const std::vector<std::int64_t> ids_{7, 8, 9}, positions_{4, 5, 0}, slots_{12, 13, 20}, rows_{1, 2};
-  const std::vector<std::int32_t> starts_{0, 2, 3}, lengths_{6, 1}, table_{2, 3, 5, 0};
+  StepBuffer given_{{.rows = 3, .sequences = 2, .blocks = 2}};
+  StepBuffer padded_{{.rows = 13, .sequences = 3, .blocks = 3}};
 };
 
 TEST_F(PaddedStepTest, HasOneMoreSequenceThatWritesNothing) {
-  const PaddedStep padded(step(), 13, 4);
-  const StepInput& input = padded.input();
+  const StepInput& input = padded_step(given_.input(), 13, 4, padded_);
   EXPECT_EQ(numbers(input.ids), (std::vector<std::int64_t>{7, 8, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(numbers(input.positions), (std::vector<std::int64_t>{4, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(numbers(input.slots), (std::vector<std::int64_t>{12, 13, 20, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}));
-  EXPECT_EQ(numbers(input.logit_rows), rows_);
+  EXPECT_EQ(numbers(input.logit_rows), (std::vector<std::int64_t>{1, 2}));
   const Batch& batch = batch_of(input.batch);
   ASSERT_EQ(batch.sequences, 3);
   EXPECT_EQ(std::vector(batch.query_starts, batch.query_starts + 4), (std::vector<std::int32_t>{0, 2, 3, 13}));
@@ -42,18 +45,17 @@ TEST_F(PaddedStepTest, HasOneMoreSequenceThatWritesNothing) {
 }
 
 TEST_F(PaddedStepTest, IsTheStepItselfWhereNothingIsMissing) {
-  const StepInput given = step();
-  const PaddedStep padded(given, 3, 4);
-  EXPECT_EQ(padded.input().ids.data(), given.ids.data());
-  EXPECT_EQ(padded.input().batch.storage, given.batch.storage);
+  const StepInput& given = given_.input();
+  EXPECT_EQ(&padded_step(given, 3, 4, padded_), &given);
 }
 
 TEST_F(PaddedStepTest, CanBeOfNothingElse) {
-  const PaddedStep padded = empty_step(5, 4);
-  EXPECT_EQ(padded.input().ids.size(), 5u);
-  EXPECT_EQ(batch_of(padded.input().batch).sequences, 1);
-  EXPECT_NO_THROW(check_batch(batch_of(padded.input().batch), 5, 4, 1));
-  EXPECT_TRUE(padded.input().logit_rows.empty());
+  padded_step(given_.input(), 13, 4, padded_);  // of which nothing stays
+  const StepInput& empty = empty_step(5, 4, padded_);
+  EXPECT_EQ(empty.rows(), 5);
+  EXPECT_EQ(batch_of(empty.batch).sequences, 1);
+  EXPECT_NO_THROW(check_batch(batch_of(empty.batch), 5, 4, 1));
+  EXPECT_EQ(empty.logit_row_count(), 0);
 }
 
 }  // namespace weft::padded_step_test

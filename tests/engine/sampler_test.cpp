@@ -10,21 +10,21 @@ namespace weft::sampler_test {
 
 const std::vector<float> kTies = {2, 1, 2, 0, 1, -INFINITY};
 
-TEST(Sampler, GreedyTakesTheLowestIdOfEquals) { EXPECT_EQ(sample(kTies, {}, {}, {}), 0); }
+TEST(Sampler, GreedyTakesTheLowestIdOfEquals) { EXPECT_EQ(Sampler().sample(kTies, {}, {}, {}), 0); }
 
 TEST(Sampler, TopKKeepsThoseThatTieWithTheLast) {
   const SamplingParameters parameters{.temperature = 1, .top_k = 3};
-  EXPECT_EQ(distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{0, 1, 2, 4}));
+  EXPECT_EQ(Sampler().distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{0, 1, 2, 4}));
 }
 
 TEST(Sampler, TopPCutsTheLowerIdsOfEqualsFirst) {
   const SamplingParameters parameters{.temperature = 1, .top_p = 0.3};
-  EXPECT_EQ(distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{2}));
+  EXPECT_EQ(Sampler().distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{2}));
 }
 
 TEST(Sampler, MinPIsRelativeToTheMostLikely) {
   const SamplingParameters parameters{.temperature = 1, .min_p = 0.5};
-  EXPECT_EQ(distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{0, 2}));
+  EXPECT_EQ(Sampler().distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{0, 2}));
 }
 
 TEST(Sampler, PenaltiesCountPromptAndOutputAsVllmDoes) {
@@ -33,7 +33,7 @@ TEST(Sampler, PenaltiesCountPromptAndOutputAsVllmDoes) {
   parameters.frequency_penalty = 0.5;
   parameters.presence_penalty = 0.25;
   const std::vector<int> prompt = {0}, output = {1, 1};
-  const Distribution d = distribution(logits, parameters, prompt, output);
+  const Distribution d = Sampler().distribution(logits, parameters, prompt, output);
   // 1 / 2, -1 * 2 - 2 * 0.5 - 0.25, 0.5
   const double e0 = std::exp(0.5), e1 = std::exp(-3.25), e2 = std::exp(0.5);
   ASSERT_EQ(d.ids.size(), 3u);
@@ -60,7 +60,7 @@ TEST(Sampler, RefusesParametersOutOfRange) {
   EXPECT_THROW(SamplingParameters{.min_p = 1.5}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.repetition_penalty = 0}.check(), UserError);
   EXPECT_THROW(SamplingParameters{.max_tokens = 0}.check(), UserError);
-  EXPECT_THROW(sample(std::vector<float>{NAN, NAN}, {}, {}, {}), UserError);
+  EXPECT_THROW(Sampler().sample(std::vector<float>{NAN, NAN}, {}, {}, {}), UserError);
 }
 
 TEST(Sampler, DrawsEachTokenAboutAsOftenAsItIsLikely) {
@@ -69,7 +69,7 @@ TEST(Sampler, DrawsEachTokenAboutAsOftenAsItIsLikely) {
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
     SamplingParameters parameters{.temperature = 1};
     parameters.seed = seed;
-    ones += sample(logits, parameters, {}, {});
+    ones += Sampler().sample(logits, parameters, {}, {});
   }
   EXPECT_NEAR(ones / 4000.0, 0.75, 0.03);
 }

@@ -1,8 +1,6 @@
-// What a step allocates is its own small arrays: as many in a model of many layers as in one of few, and no more in a
-// late step than in an early one. Only the first makes more.
+// Steps take no memory: what one needs was taken before, for the largest there may be.
 
 #include <algorithm>
-#include <cstdio>
 
 #include <gtest/gtest.h>
 
@@ -16,42 +14,53 @@
 
 namespace weft::step_allocation_test {
 
-// By step of a request of 3 tokens that is given 60 more: the calls of operator new. The weights are zeros, so that
-// every model gives the same tokens.
-std::vector<std::int64_t> allocations_of_steps(const TemporaryFolder& folder, int layers) {
-  const ModelRegistry models = make_model_registry();
-  const std::string path = write_config_only(folder, "llama", {{"num_hidden_layers", layers}});
-  Options options;
-  options.load_format = "dummy";
-  options.forbid_lazy = true;
-  options.threads = 2;
-  Engine engine(make_context(options), open_checkpoint(path, options, models), models);
-  engine.add({1, 2, 3}, {.max_tokens = 60, .ignore_end = true});
-  std::vector<std::int64_t> counts;
-  while (!engine.is_idle()) {
-    const std::int64_t before = counted_allocations;
-    const std::size_t events = engine.step().size();
-    counts.push_back(counted_allocations - before);
-    EXPECT_EQ(events, 1u);
+class StepAllocation : public ::testing::Test {
+ protected:
+  // Its weights are zeros, so that every model gives the same tokens.
+  Engine engine(int layers) {
+    const std::string path = write_config_only(folder_, "llama", {{"num_hidden_layers", layers}});
+    Options options;
+    options.load_format = "dummy";
+    options.forbid_lazy = true;
+    options.threads = 2;
+    options.max_num_batched_tokens = 16;
+    return {make_context(options), open_checkpoint(path, options, models_), models_};
   }
-  return counts;
+  // The calls of operator new of each step until the engine is idle.
+  static std::vector<std::int64_t> allocations_of_steps(Engine& engine) {
+    std::vector<std::int64_t> counts;
+    while (!engine.is_idle()) {
+      const std::int64_t before = counted_allocations;
+      engine.step();
+      counts.push_back(counted_allocations - before);
+    }
+    return counts;
+  }
+
+  const TemporaryFolder folder_;
+  const ModelRegistry models_ = make_model_registry();
+};
+
+TEST_F(StepAllocation, IsNoneInModelsOfAnyNumberOfLayers) {
+  for (const int layers : {2, 12}) {
+    Engine one = engine(layers);
+    one.add({1, 2, 3}, {.max_tokens = 60, .ignore_end = true});
+    const std::vector<std::int64_t> counts = allocations_of_steps(one);
+    ASSERT_EQ(counts.size(), 60u);
+    if (kCountsAllocations) EXPECT_EQ(*std::max_element(counts.begin(), counts.end()), 0);
+  }
 }
 
-// Arrays of the step and of its one request; tensors of them; the event that comes of it.
-constexpr std::int64_t kMostInAStep = 40;
-
-TEST(StepAllocation, IsTheSameForAnyNumberOfLayersAndInEveryStep) {
-  const TemporaryFolder folder;
-  std::vector<std::int64_t> few = allocations_of_steps(folder, 2), many = allocations_of_steps(folder, 12);
-  ASSERT_EQ(few.size(), 60u);
-  if (!kCountsAllocations) return;
-  std::printf("count: %d calls of operator new in the first step, %d in the last\n", static_cast<int>(many.front()),
-              static_cast<int>(many.back()));
-  EXPECT_LT(many.front(), few.front() + 10) << "less than one for each layer more";
-  few.front() = many.front();
-  EXPECT_EQ(few, many);
-  EXPECT_GT(many.back(), 0);
-  EXPECT_LE(*std::max_element(many.begin() + 1, many.end()), kMostInAStep);
+// Prompts in chunks alone and beside sequences that generate, and steps of another size each time one of them ends.
+TEST_F(StepAllocation, IsNoneWhereRequestsOfEveryKindShareSteps) {
+  Engine shared = engine(2);
+  shared.add(std::vector<int>(60, 7), {.max_tokens = 9, .ignore_end = true});
+  shared.add(std::vector<int>(40, 5), {.temperature = 0.7, .top_k = 8, .max_tokens = 20, .ignore_end = true});
+  shared.add(std::vector<int>(17, 4), {.temperature = 1, .top_p = 0.9, .min_p = 0.01, .max_tokens = 5});
+  shared.add({6, 6}, {.repetition_penalty = 1.2, .frequency_penalty = 0.1, .presence_penalty = 0.1, .max_tokens = 30});
+  const std::vector<std::int64_t> counts = allocations_of_steps(shared);
+  EXPECT_GT(counts.size(), 20u);
+  if (kCountsAllocations) EXPECT_EQ(*std::max_element(counts.begin(), counts.end()), 0);
 }
 
 }  // namespace weft::step_allocation_test

@@ -18,7 +18,7 @@ class StableInputsTest : public testing::Test {
   }
 
   // Results of a run; with `stable`, of copies of the inputs.
-  std::vector<std::vector<double>> run(int rows, const StableInputs* stable) {
+  std::vector<std::vector<double>> run(int rows, StableInputs* stable) {
     Replay replay(plan_, *context_->threads);
     std::vector<Tensor> inputs = layer_inputs(*traced_, rows).copies();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -39,7 +39,7 @@ class StableInputsTest : public testing::Test {
 };
 
 TEST_F(StableInputsTest, StayInPlaceAndGiveTheSame) {
-  const StableInputs stable(*plan_, 1, 4);
+  StableInputs stable(*plan_, 1, 4);
   EXPECT_GT(stable.bytes(), 0);
   for (const int rows : {1, 8, 3}) {
     const auto wanted = run(rows, nullptr);
@@ -55,7 +55,7 @@ TEST_F(StableInputsTest, StayInPlaceAndGiveTheSame) {
 }
 
 TEST_F(StableInputsTest, LeavesWhatIsWrittenOverWhereItIs) {
-  const StableInputs stable(*plan_, 1, 4);
+  StableInputs stable(*plan_, 1, 4);
   const std::vector<Tensor> inputs = layer_inputs(*traced_, 2).copies();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const PlanSlot& slot = plan_->slots[static_cast<std::size_t>(plan_->inputs[i])];
@@ -65,7 +65,7 @@ TEST_F(StableInputsTest, LeavesWhatIsWrittenOverWhereItIs) {
 }
 
 TEST_F(StableInputsTest, RefusesMoreThanThereIsMemoryFor) {
-  const StableInputs small(*plan_, 1, 1), large(*plan_, 1, 4);
+  StableInputs small(*plan_, 1, 1), large(*plan_, 1, 4);
   std::size_t refused = 0;
   const std::vector<Tensor> most = layer_inputs(*traced_, 8).copies(), more = layer_inputs(*traced_, 9).copies();
   for (std::size_t i = 0; i < most.size(); ++i) {
