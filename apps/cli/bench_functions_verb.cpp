@@ -38,8 +38,8 @@ class FunctionsBench {
       : arguments_(arguments), options_(options), context_(std::move(context)), report_(report) {}
 
   void of_model(VerbCall& call) {
-    ModelRunner runner(context_, arguments_.model.open(call), make_model_registry());
-    for (const auto& traced : {runner.traced_forward(), runner.traced_head()}) {
+    const ModelCompiler model(context_, arguments_.model.open(call), make_model_registry());
+    for (const auto& traced : {model.forward().traced, model.head().traced}) {
       const auto graph = traced->clone();
       const std::shared_ptr<const Plan> plan = compile_graph(*graph, *context_);
       USER_CHECK(plan != nullptr, "[bench functions] there is no Plan with these options");

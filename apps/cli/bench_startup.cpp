@@ -82,7 +82,7 @@ int start_once(const StartupArguments& arguments, VerbCall& call) {
   Engine engine(context, std::move(checkpoint), make_model_registry(), &call.watch);
   ModelRunner& runner = engine.runner();
   const StartTimes times =
-      start_times(call.watch, runner.cache_use().hit ? std::vector<CompileRecord>() : runner.records());
+      start_times(call.watch, runner.model().cache_use().hit ? std::vector<CompileRecord>() : runner.records());
   const Json memory = memory_json();
   call.out << json_text(Json{
                   {"timing_ms", timing_json(times)}, {"compile_ms", compile_json(times)}, {"memory_bytes", memory}})

@@ -120,8 +120,9 @@ std::string read_standard_input(const VerbCall& call, const std::string& what) {
   return text;
 }
 
-std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences) {
-  OpenedContext opened = open_context(call.options);
+std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences,
+                                      std::optional<CpuFeatures> target) {
+  OpenedContext opened = open_context(call.options, target);
   for (const std::string& note : opened.notes) call.err << "weft: " << note << "\n";
   // Options of weft::compile.
   for (const auto& [name, reason] : {std::pair("cc.dynamic_shapes_config.type", "no model branches on a size"),

@@ -52,7 +52,8 @@ std::vector<int> parse_token_ids(const std::string& text, const std::string& wha
 std::string read_standard_input(const VerbCall& call, const std::string& what);
 
 // A Context of the effective options; what differs from what was asked for, and what has no effect, is said on `err`.
-std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences = nullptr);
+std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences = nullptr,
+                                      std::optional<CpuFeatures> target = {});
 
 // What a verb runs, in a Context as above; `watch`, if there is one, is told of its laps.
 OpenedModel open_model(const VerbCall& call, const ModelArgument& model,

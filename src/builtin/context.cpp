@@ -57,13 +57,14 @@ void open_cache(Context& context) {
 
 }  // namespace
 
-std::shared_ptr<Context> make_context(Options options, Registrations registrations) {
+std::shared_ptr<Context> make_context(Options options, Registrations registrations, std::optional<CpuFeatures> target) {
   auto context = std::make_shared<Context>();
   const DeviceId device = device_from_text(options.device);
   std::optional<Gpu> gpu;
   if (device.type == DeviceType::cuda) gpu = open_gpu(device);
   const std::string ceiling = options.cpu_features == "host" ? "" : options.cpu_features;
   context->device = describe_cpu(ceiling, static_cast<int>(options.threads));
+  if (target) context->device.features = *target;
   context->device.id = device;
   if (device.type == DeviceType::fake_cuda) describe_fake_cuda(context->device, {});
   if (gpu) describe_gpu(context->device, *gpu);
@@ -110,7 +111,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   return context;
 }
 
-OpenedContext open_context(Options requested) {
+OpenedContext open_context(Options requested, std::optional<CpuFeatures> target) {
   OpenedContext opened;
   if (!requested.custom_ops.empty()) {
     std::vector<std::string> names;
@@ -127,7 +128,7 @@ OpenedContext open_context(Options requested) {
     opened.notes.push_back(fmt::format("{} is {} instead of {}: {}", difference.option, difference.effective,
                                        difference.requested, difference.reason));
   for (std::string& sentence : options_without_effect(effective.options)) opened.notes.push_back(std::move(sentence));
-  opened.context = make_context(std::move(effective.options));
+  opened.context = make_context(std::move(effective.options), Registrations(), target);
   open_cache(*opened.context);
   check_pass_names(*opened.context, opened.context->options.print_ir_after, "--print-ir-after");
   check_pass_names(*opened.context, opened.context->options.skip_pass, "--skip-pass");

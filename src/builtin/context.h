@@ -4,6 +4,7 @@
 // priorities of the device; and with what comes from outside the tree.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,10 @@ namespace weft {
 
 // Loads the plugins of the options, in their order, and joins what they and `registrations` bring. UserError for
 // everything that does not fit, with its origin; then there is no Context at all.
-std::shared_ptr<Context> make_context(Options options, Registrations registrations = Registrations());
+// `target`, if given, are the instruction sets in the place of this host's, which may have fewer: in such a Context
+// things are compiled, but nothing of it is run.
+std::shared_ptr<Context> make_context(Options options, Registrations registrations = Registrations(),
+                                      std::optional<CpuFeatures> target = {});
 
 // A Context of what was asked for, as far as this program can.
 struct OpenedContext {
@@ -27,6 +31,6 @@ struct OpenedContext {
 
 // What the interfaces (command line, C) make of the options that their user gave, with the user's compile cache.
 // UserError as make_context, and for the name of a pass that there is not.
-OpenedContext open_context(Options requested);
+OpenedContext open_context(Options requested, std::optional<CpuFeatures> target = {});
 
 }  // namespace weft

@@ -62,16 +62,16 @@ Member graph_member(const Graph& graph, const std::string& name, TokenRange rang
   return {file, bytes_of(display(graph))};
 }
 
-std::vector<Member> members_of(ModelRunner& runner, std::vector<StoredPlans>& graphs) {
+std::vector<Member> members_of(ModelCompiler& model, std::vector<StoredPlans>& graphs) {
   std::vector<Member> members;
   std::map<std::string, TokenRange> all;  // the ranges of a graph together
-  for (const CompileRecord& record : runner.records()) {
+  for (const CompileRecord& record : model.records()) {
     TokenRange& range = all.try_emplace(record.graph, record.range).first->second;
     range = {std::min(range.lo, record.range.lo), std::max(range.hi, record.range.hi)};
   }
-  for (const auto& traced : {runner.traced_forward(), runner.traced_head()})
+  for (const auto& traced : {model.forward().traced, model.head().traced})
     members.push_back(graph_member(*traced, traced->name, all.at(traced->name)));
-  for (const CompileRecord& record : runner.records())
+  for (const CompileRecord& record : model.records())
     members.push_back(graph_member(*record.split, record.graph, record.range));
   for (StoredPlans& graph : graphs) members.push_back({plans_name(graph.graph), std::move(graph.bytes)});
   return members;
@@ -109,8 +109,9 @@ bool is_artifact(const std::string& path) {
   return file.read(beginning.data(), static_cast<std::streamsize>(beginning.size())) && beginning == kZip;
 }
 
-ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelRunner& runner, const Context& context) {
-  const Checkpoint& checkpoint = runner.checkpoint();
+ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompiler& model) {
+  const Context& context = model.context();
+  const Checkpoint& checkpoint = model.checkpoint();
   USER_CHECK(checkpoint.is_gguf() || !settings.with_weights,
              "[--with-weights] takes the model of a GGUF file, but {} is a folder", quote(checkpoint.path(), 1000));
   std::error_code ignored;
@@ -129,9 +130,9 @@ ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelRunner& r
                             .model = is_builtin(settings.model) ? settings.model : "",
                             .checkpoint = last_name(checkpoint.path()),
                             .files = checkpoint.files(),
-                            .graphs = runner.store_plans(),
+                            .graphs = model.store_plans(),
                             .members = {}};
-  const std::vector<Member> members = members_of(runner, manifest.graphs);
+  const std::vector<Member> members = members_of(model, manifest.graphs);
   if (settings.with_weights)
     manifest.members.push_back({kWeights + manifest.checkpoint, manifest.files[0].bytes, manifest.files[0].hash});
   for (const Member& member : members)

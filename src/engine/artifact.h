@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "engine/model_runner.h"
+#include "engine/model_compiler.h"
 
 namespace weft {
 
@@ -58,9 +58,9 @@ struct ArtifactSettings {
   bool with_weights = false;  // inside, too; of GGUF files alone
 };
 
-// Writes what the runner compiled; equal models, options and programs give equal bytes. What was written. UserError
+// Writes what was compiled; equal models, options and programs give equal bytes. What was written. UserError
 // where there is nothing to keep, or no place for it.
-ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelRunner& runner, const Context& context);
+ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompiler& model);
 
 class Artifact {
  public:

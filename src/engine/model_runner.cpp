@@ -1,181 +1,75 @@
 #include "engine/model_runner.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include <unistd.h>
 
 #include "base/effective_options.h"
 #include "base/error.h"
 #include "codegen/row_compiler.h"
 #include "compiler/interpret.h"
-#include "compiler/piece_graph.h"
 #include "compiler/replay_settings.h"
-#include "compiler/token_ranges.h"
 #include "engine/padded_step.h"
-#include "passes/pattern_pass.h"
 #include "runtime/cuda/stream_device.h"
 #include "tensor/batch.h"
 #include "tensor/convert.h"
 
 namespace weft {
-namespace {
-
-DType dtype_named(const std::string& text) {
-  const auto dtype = dtype_from_text(text);
-  CHECK(dtype.has_value(), "the options table lets through the dtype {}", text);
-  return *dtype;
-}
-
-// A GGUF file names no dtype of the residual stream.
-DType default_dtype(const Checkpoint& checkpoint, DeviceType device) {
-  return checkpoint.is_gguf() && device != DeviceType::cpu ? DType::bf16 : checkpoint.config().dtype;
-}
-
-ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, DeviceType device) {
-  const ModelConfig& config = checkpoint.config();
-  ModelFacts facts;
-  facts.config = config;
-  facts.dtype = options.dtype == "auto" ? default_dtype(checkpoint, device) : dtype_named(options.dtype);
-  facts.fast = options.activation_precision == "fast";
-  facts.scales_by_group = device != DeviceType::cpu;
-  const DType pages = facts.fast ? DType::f16 : DType::f32;
-  facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
-              .block = options.block_size,
-              .heads = config.kv_head_count,
-              .head_dim = config.head_dim};
-  if (options.max_model_len > 0) {
-    USER_CHECK(options.max_model_len <= config.context_length,
-               "[--max-model-len] must be at most the model's context of {}, but is {}", config.context_length,
-               options.max_model_len);
-    facts.config.context_length = options.max_model_len;
-  }
-  return facts;
-}
-
-// The memory of one sequence as long as the context: its KV pages, and the rotary table, which has a row for each
-// token.
-void check_context_fits(const ModelFacts& facts) {
-  const std::int64_t per_token =
-      facts.config.layer_count * bytes_of(facts.kv.dtype, 2 * facts.kv.heads * facts.kv.head_dim) +
-      bytes_of(DType::f32, facts.config.rope.rotary_dim);
-  const std::int64_t machine = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  USER_CHECK(facts.config.context_length <= machine / per_token,
-             "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but this machine has {} bytes "
-             "of memory; it must be at most {} here",
-             facts.config.context_length, per_token, machine, machine / per_token);
-}
-
-}  // namespace
-
 ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
                          Stopwatch* watch)
-    : context_(std::move(context)), checkpoint_(std::move(checkpoint)), device_(context_->stream_device.get()) {
+    : context_(std::move(context)),
+      model_(std::make_unique<ModelCompiler>(context_, std::move(checkpoint), models)),
+      device_(context_->stream_device.get()) {
   const Options& options = context_->options;
-  context_->first_time_work->set_loading();
-  model_ = models.find(checkpoint_.architecture(), checkpoint_.path());
-  facts_ = make_facts(options, checkpoint_, context_->device.id.type);
-  if (model_.check) model_.check(facts_.config);
-  model_.check_weights(checkpoint_, facts_.config);
-  check_context_fits(facts_);
-  weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
-  max_tokens_ = std::min(options.max_num_batched_tokens, facts_.config.context_length);
-  no_logits_ = Tensor::empty(Meta::tensor(facts_.dtype, {0, vocabulary_size()}));
-  const TracedModel traced{context_->ops, facts_, model_, *weights_, checkpoint_.is_gguf(), max_tokens_};
-  const TracedGraph forward = trace_graph(traced, "forward", model_.forward);
-  const TracedGraph head = trace_graph(traced, "head", model_.head);
-  traced_forward_ = forward.graph;
-  traced_head_ = head.graph;
-  notes_ = weights_->costs_of_options(forward.params);
-  if (options.evaluate_guards) {
-    forward_guards_ = evaluate_guards(traced, forward, model_.forward);
-    head_guards_ = evaluate_guards(traced, head, model_.head);
-  }
-  forward_ranges_ = token_ranges(*traced_forward_, *context_, max_tokens_).ranges;
-  head_ranges_ = {{1, max_logit_rows()}};
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
+  notes_ = weights().costs_of_options(model_->forward().params);
+  no_logits_ = Tensor::empty(Meta::tensor(facts().dtype, {0, vocabulary_size()}));
   laps.lap("trace");
   if (const std::string eager = eager_option(options); !eager.empty()) {
     check_host_reads(*context_, eager);
     return;
   }
-  if (tune_sizes(*traced_forward_, *context_, forward_ranges_)) laps.lap("tune");
-  forward_ = compile_all(*traced_forward_, forward.params, forward_ranges_, laps);
-  head_ = compile_all(*traced_head_, head.params, head_ranges_, laps);
-  checkpoint_.drop_pages();
-  dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens_, device_ != nullptr));
+  model_->compile(&laps);
+  forward_ = load(model_->forward());
+  head_ = load(model_->head());
+  laps.lap("weights");
+  model_->checkpoint().drop_pages();
+  dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens(), device_ != nullptr));
   if (device_ != nullptr) padding_ = StepBuffer(padded_limits());
   if (captures_before_ready(options) && device_ == nullptr) capture_programs();
   laps.lap("capture");
-  check_piece_names("--eager-piece", options.eager_piece, records_);
-  if (!options.expect_fusions.empty())
-    check_expected_fusions(parse_expected_fusions(options.expect_fusions, *context_, declared_fusions()), *context_,
-                           records_);
-}
-
-ExpectedFusions ModelRunner::declared_fusions() const {
-  ExpectedFusions declared;
-  for (const auto& [fusion, count] : model_.fusions_per_layer) {
-    const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
-    // What a pattern ends in: without it the model does not quantize its activations so.
-    const auto is_end = [&](const auto& node) {
-      return std::any_of(patterns.begin(), patterns.end(),
-                         [&](const Pattern* pattern) { return node->name == pattern->before.nodes.back().name; });
-    };
-    const NodeList& nodes = traced_forward_->nodes();
-    if (std::any_of(nodes.begin(), nodes.end(), is_end))
-      declared[fusion] = count * static_cast<int>(facts_.config.layer_count);
-  }
-  return declared;
 }
 
 ModelRunner::~ModelRunner() = default;
 
-std::int64_t ModelRunner::max_logit_rows() const {
-  constexpr std::int64_t kRowsToScore = 32;
-  return std::min(max_tokens_, std::max(context_->options.max_num_seqs, kRowsToScore));
-}
-
-std::unique_ptr<CompiledModel> ModelRunner::compile_all(const Graph& traced, const std::vector<TracedParam>& params,
-                                                        std::vector<TokenRange> ranges, Stopwatch& watch) {
-  const PassRunnerOptions passes = pass_runner_options(context_->options);
-  const bool is_forward = forward_ == nullptr;
-  CompiledRanges compiled =
-      find_or_compile(traced, *context_, std::move(ranges), passes, is_forward ? &forward_key_ : nullptr);
-  if (is_forward) forward_was_found_ = compiled.records.empty();
-  watch.lap("compile");
+std::unique_ptr<CompiledModel> ModelRunner::load(const ModelGraph& graph) {
   auto model = std::make_unique<CompiledModel>();
-  model->ranges = RangeTable(compiled.ranges);
+  model->ranges = RangeTable(graph.ranges);
   std::map<const void*, ModelProgram*> known;  // by Plan, or by graph where there are no Plans
-  for (std::size_t i = 0; i < compiled.ranges.size(); ++i) {
-    const bool has_plan = !compiled.plans.empty();
+  const bool has_plans = !graph.plans.empty();
+  for (std::size_t i = 0; i < graph.ranges.size(); ++i) {
+    const std::size_t number = graph.first_record + i;
     ModelProgram*& program =
-        known[has_plan ? static_cast<const void*>(compiled.plans[i].get()) : compiled.records[i].split.get()];
+        known[has_plans ? static_cast<const void*>(graph.plans[i].get()) : model_->records()[number].split.get()];
     if (program == nullptr) {
-      model->programs.push_back(has_plan ? std::make_unique<ModelProgram>(compiled.plans[i], *context_)
-                                         : std::make_unique<ModelProgram>(compiled.records[i], *context_));
+      model->programs.push_back(has_plans ? std::make_unique<ModelProgram>(graph.plans[i], *context_)
+                                          : std::make_unique<ModelProgram>(model_->records()[number], *context_));
       program = model->programs.back().get();
-      program->record = range_count_ + i;
-      if (has_plan && (context_->options.cudagraph_copy_inputs || device_ != nullptr))
-        program->stable = make_stable_inputs(*compiled.plans[i]);
-      cuda::StreamDevice* const device = has_plan ? device_ : nullptr;
-      for (const TracedParam& param : params)
-        program->bind(param.name, device_weights_.tensor(device, *weights_, param));
+      program->record = number;
+      if (has_plans && (context_->options.cudagraph_copy_inputs || device_ != nullptr))
+        program->stable = make_stable_inputs(*graph.plans[i]);
+      for (const TracedParam& param : graph.params)
+        program->bind(param.name, device_weights_.tensor(has_plans ? device_ : nullptr, weights(), param));
     }
     model->by_range.push_back(program);
   }
-  range_count_ += compiled.ranges.size();
-  for (CompileRecord& record : compiled.records) records_.push_back(std::move(record));
-  watch.lap("weights");
   return model;
 }
 
 StepLimits ModelRunner::step_limits() const {
-  const std::int64_t block = facts_.kv.block;
-  return {.rows = max_tokens_,
-          .sequences = std::min(context_->options.max_num_seqs, max_tokens_),
-          .blocks = (facts_.config.context_length + block - 1) / block};
+  const std::int64_t block = facts().kv.block;
+  return {.rows = max_tokens(),
+          .sequences = std::min(context_->options.max_num_seqs, max_tokens()),
+          .blocks = (facts().config.context_length + block - 1) / block};
 }
 
 // On a device one more sequence makes up a captured size.
@@ -202,7 +96,7 @@ void ModelRunner::capture_programs() {
 void ModelRunner::capture_sizes() {
   for (const CaptureDispatcher::Dispatch& capture : dispatcher_.captures()) {
     ModelProgram& forward = forward_->program_for(capture.descriptor.num_tokens);
-    bind_step(forward, empty_step(capture.descriptor.num_tokens, facts_.kv.block, padding_));
+    bind_step(forward, empty_step(capture.descriptor.num_tokens, facts().kv.block, padding_));
     forward.replay->capture_bound(capture.mode);
   }
 }
@@ -226,16 +120,11 @@ ReplayReport ModelRunner::replay_report() const {
 }
 
 std::int64_t ModelRunner::kv_bytes_per_page() const {
-  return bytes_of(facts_.kv.dtype, kv_page_elements(facts_.kv)) * facts_.config.layer_count;
-}
-
-std::vector<GuardReport> ModelRunner::guard_reports() const {
-  if (!forward_guards_) return {};
-  return {forward_guards_->report(), head_guards_->report()};
+  return bytes_of(facts().kv.dtype, kv_page_elements(facts().kv)) * facts().config.layer_count;
 }
 
 MemoryUse ModelRunner::memory_use() const {
-  MemoryUse use{.weights = weights_->loaded_bytes() + device_weights_.bytes(),
+  MemoryUse use{.weights = weights().loaded_bytes() + device_weights_.bytes(),
                 .weights_of_device = device_weights_.bytes()};
   for (const CompiledModel* model : {forward_.get(), head_.get()})
     for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i) {
@@ -244,16 +133,16 @@ MemoryUse ModelRunner::memory_use() const {
       if (const auto taken = replay == nullptr ? std::nullopt : replay->arena_bytes_taken())
         use.activations_measured = use.activations_measured.value_or(0) + *taken;
     }
-  const std::int64_t block = facts_.kv.block;
-  use.kv_of_longest_sequence = (facts_.config.context_length + block - 1) / block * kv_bytes_per_page();
+  const std::int64_t block = facts().kv.block;
+  use.kv_of_longest_sequence = (facts().config.context_length + block - 1) / block * kv_bytes_per_page();
   return use;
 }
 
 void ModelRunner::allocate_pages(std::int64_t pages) {
   pages_.clear();
-  for (std::int64_t i = 0; i < facts_.config.layer_count; ++i)
-    pages_.push_back(device_ != nullptr && forward_plan() != nullptr ? device_->zeros(Meta::pages(facts_.kv), pages)
-                                                                     : Tensor::empty(Meta::pages(facts_.kv), pages));
+  for (std::int64_t i = 0; i < facts().config.layer_count; ++i)
+    pages_.push_back(device_ != nullptr && forward_plan() != nullptr ? device_->zeros(Meta::pages(facts().kv), pages)
+                                                                     : Tensor::empty(Meta::pages(facts().kv), pages));
   if (forward_ == nullptr) return;
   for (auto& program : forward_->programs)
     for (std::size_t i = 0; i < pages_.size(); ++i) program->bind("kv." + std::to_string(i), pages_[i]);
@@ -261,18 +150,10 @@ void ModelRunner::allocate_pages(std::int64_t pages) {
 
 const Tensor& ModelRunner::step(const StepInput& input) {
   CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
-  CHECK(input.rows() <= max_tokens_, "a step takes at most {} rows, but was given {}", max_tokens_, input.rows());
+  CHECK(input.rows() <= max_tokens(), "a step takes at most {} rows, but was given {}", max_tokens(), input.rows());
   if (forward_ != nullptr) return step_compiled(input);
-  check_guards(input);
+  model_->check_guards(input.rows(), input.logit_row_count());
   return logits_ = step_eager(input);
-}
-
-void ModelRunner::check_guards(const StepInput& input) {
-  if (!forward_guards_) return;
-  const std::int64_t rows = input.rows(), wanted = input.logit_row_count();
-  const std::string tokens = tokens_symbol().symbol_name();
-  forward_guards_->check({{tokens, rows}});
-  if (wanted > 0) head_guards_->check({{tokens, rows}, {rows_symbol().symbol_name(), wanted}});
 }
 
 void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const {
@@ -288,8 +169,8 @@ const Tensor& ModelRunner::run_step(const StepInput& input) {
       dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode});
   const bool is_padded = device_ != nullptr && found.mode != ReplayMode::none;
   const StepInput& step =
-      is_padded ? padded_step(input, found.descriptor.num_tokens, facts_.kv.block, padding_) : input;
-  check_guards(step);
+      is_padded ? padded_step(input, found.descriptor.num_tokens, facts().kv.block, padding_) : input;
+  model_->check_guards(step.rows(), step.logit_row_count());
   ModelProgram& forward = forward_->program_for(step.rows());
   bind_step(forward, step);
   forward.run(found.mode);
@@ -332,43 +213,21 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
   std::map<std::string, Tensor> inputs{
       {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
   for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
-  EagerEvaluator evaluator(*context_, forward_ranges_[range_of(forward_ranges_, input.rows())]);
-  EagerBuilder builder(facts_, model_, *weights_, checkpoint_.is_gguf(), evaluator, std::move(inputs));
+  EagerEvaluator evaluator(*context_, model_->forward().ranges[range_of(model_->forward().ranges, input.rows())]);
+  EagerBuilder builder(facts(), model_->definition(), weights(), checkpoint().is_gguf(), evaluator, std::move(inputs));
   builder.observer = linear_observer_;
-  const Values results = model_.forward(builder);
+  const Values results = model_->definition().forward(builder);
   if (input.logit_row_count() == 0) return no_logits_;
-  EagerEvaluator head_evaluator(*context_, head_ranges_[range_of(head_ranges_, input.logit_row_count())]);
-  EagerBuilder head(facts_, model_, *weights_, checkpoint_.is_gguf(), head_evaluator,
+  EagerEvaluator head_evaluator(*context_,
+                                model_->head().ranges[range_of(model_->head().ranges, input.logit_row_count())]);
+  EagerBuilder head(facts(), model_->definition(), weights(), checkpoint().is_gguf(), head_evaluator,
                     {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
-  return model_.head(head)[0].tensor();
+  return model_->definition().head(head)[0].tensor();
 }
 
 const Plan* ModelRunner::forward_plan() const {
   return forward_ == nullptr ? nullptr : forward_->programs.front()->plan();
 }
-
-const std::vector<CompileRecord>& ModelRunner::records() {
-  if (records_.size() == range_count_) return records_;
-  PassRunnerOptions passes = pass_runner_options(context_->options);
-  passes.stop_after = Stage::split;
-  records_ = compile_ranges(*traced_forward_, *context_, forward_ranges_, passes).records;
-  for (CompileRecord& record : compile_ranges(*traced_head_, *context_, head_ranges_, passes).records)
-    records_.push_back(std::move(record));
-  return records_;
-}
-
-std::vector<StoredPlans> ModelRunner::store_plans() const {
-  USER_CHECK(forward_plan() != nullptr, "[compile] nothing is compiled into plans with these options");
-  std::vector<StoredPlans> stored;
-  for (const auto& [traced, model] : {std::pair(&*traced_forward_, &*forward_), {&*traced_head_, &*head_}}) {
-    std::vector<const Plan*> plans;
-    for (const ModelProgram* program : model->by_range) plans.push_back(program->plan());
-    stored.push_back(weft::store_plans(*traced, *context_, model->ranges.all(), plans));
-  }
-  return stored;
-}
-
-CacheUse ModelRunner::cache_use() const { return weft::cache_use(*context_, forward_key_, forward_was_found_); }
 
 const Plan* ModelRunner::head_plan() const { return head_ == nullptr ? nullptr : head_->programs.front()->plan(); }
 

@@ -69,13 +69,6 @@ int available_processors() {
   return std::clamp(CPU_COUNT(&set), 1, kMaxThreads);
 }
 
-CpuFeatures features_from_text(const std::string& text) {
-  const auto found = std::find(kFeatureNames.begin(), kFeatureNames.end(), text);
-  USER_CHECK(found != kFeatureNames.end(),
-             "[WEFT_CPU_FEATURES] must be one of baseline, avx2, avx512, vnni, bf16, but is '{}'", text);
-  return static_cast<CpuFeatures>(found - kFeatureNames.begin());
-}
-
 }  // namespace
 
 std::string device_text(DeviceId id) {
@@ -100,13 +93,22 @@ std::string cpu_features_text(CpuFeatures features) {
   return std::string(kFeatureNames[static_cast<std::size_t>(features)]);
 }
 
+CpuFeatures cpu_features_from_text(const std::string& text, const std::string& what) {
+  const auto found = std::find(kFeatureNames.begin(), kFeatureNames.end(), text);
+  USER_CHECK(found != kFeatureNames.end(), "[{}] must be one of baseline, avx2, avx512, vnni, bf16, but is '{}'", what,
+             text);
+  return static_cast<CpuFeatures>(found - kFeatureNames.begin());
+}
+
 DeviceDescription describe_cpu(const std::string& ceiling, int threads) {
   USER_CHECK(threads >= 0 && threads <= kMaxThreads,
              "[threads] must be in [1, {}], or 0 for one per processor, but is {}", kMaxThreads, threads);
   DeviceDescription description;
   description.name = processor_name();
   description.host = host_features();
-  description.features = ceiling.empty() ? description.host : std::min(description.host, features_from_text(ceiling));
+  description.features = description.host;
+  if (!ceiling.empty())
+    description.features = std::min(description.host, cpu_features_from_text(ceiling, "WEFT_CPU_FEATURES"));
   description.threads = threads == 0 ? available_processors() : threads;
   return description;
 }

@@ -193,9 +193,35 @@ TEST_F(CompileVerb, AnotherDeviceOrBuildIsRefusedWithTheDifference) {
   if (levels.size() < 2) return;
   const Words avx{"--cpu-features", levels[0]};
   expect_refused(complete(artifact, avx), "\"" + levels.back() + "\", but this device has " + levels[0]);
-  const std::string lower = compile("lower.weft", {"--target", "cpu=" + levels[0]});
-  EXPECT_EQ(text_of(complete(lower)), text_of(complete(model_, avx)));
-  expect_refused(complete(lower, {"--cpu-features", levels[1]}), "\"" + levels[0] + "\"");
+}
+
+// Of more instruction sets than this host has or may use, too; every host compiles the same.
+TEST_F(CompileVerb, ForAnotherProcessorItIsWhatThatCompiles) {
+  const CpuFeatures host = describe_cpu("", 1).host;
+  for (int level = 0; level <= static_cast<int>(CpuFeatures::avx512_bf16); ++level) {
+    const auto features = static_cast<CpuFeatures>(level);
+    const std::string name = cpu_features_text(features);
+    const Words target{"--target", "cpu=" + name};
+    const std::string artifact = compile(name + ".weft", target);
+    const std::string shown = text_of(weft({"compile", "--inspect", artifact, "--json"}));
+    EXPECT_EQ(nlohmann::json::parse(shown)["device"]["features"], name);
+    ASSERT_EQ(weft({"compile", model_, "-o", folder_ / "lowest.weft", "--target", "cpu=" + name},
+                   {{"WEFT_CPU_FEATURES", "baseline"}})
+                  .status,
+              0);
+    EXPECT_TRUE(read_file(folder_ / "lowest.weft", 1 << 26) == read_file(artifact, 1 << 26)) << name;
+    if (features > host) {
+      expect_refused(complete(artifact), "\"" + name + "\", but this device has " + cpu_features_text(host));
+      expect_refused(weft({"compile", model_, "-o", artifact, "--target", "cpu=" + name, "--tuning-budget", "1",
+                           "-cc.compile_sizes=[4]"}),
+                     "cannot be measured here");
+    } else {
+      const Words there{"--cpu-features", name};
+      EXPECT_TRUE(read_file(compile("native.weft", there), 1 << 26) == read_file(artifact, 1 << 26)) << name;
+      EXPECT_EQ(text_of(complete(artifact)), text_of(complete(model_, there)));
+    }
+    if (features > CpuFeatures::baseline) expect_refused(complete(artifact, {"--cpu-features", "baseline"}), name);
+  }
 }
 
 TEST_F(CompileVerb, OtherWeightsAreRefused) {

@@ -46,7 +46,7 @@ TEST_F(EveryModelSizes, AreTracedAsForAllOfThem) {
   options.evaluate_guards = true;
   for_each(options, [&](Engine& engine) {
     for (int count = 1; count <= 24; ++count) all_logits(engine, some_ids(count));
-    const std::vector<GuardReport> reports = engine.runner().guard_reports();
+    const std::vector<GuardReport> reports = engine.runner().model().guard_reports();
     ASSERT_EQ(reports.size(), 2U);
     for (const GuardReport& report : reports) {
       EXPECT_TRUE(report.unproved.empty()) << guard_report_text(report);
@@ -58,7 +58,7 @@ TEST_F(EveryModelSizes, AreTracedAsForAllOfThem) {
 }
 
 TEST_F(EveryModelSizes, ReportNothingUnlessAsked) {
-  for_each(small_options(), [](Engine& engine) { EXPECT_TRUE(engine.runner().guard_reports().empty()); });
+  for_each(small_options(), [](Engine& engine) { EXPECT_TRUE(engine.runner().model().guard_reports().empty()); });
 }
 
 // Requests of random lengths come and go, so that steps have from one row to as many as they may.

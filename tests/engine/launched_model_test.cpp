@@ -109,8 +109,9 @@ class LaunchedArtifact : public LaunchedModel {
     LaunchedModel::SetUp();
     if (IsSkipped()) return;
     const auto context = context_on_device(options_of(settings_), nvrtc_of_this_machine());
-    ModelRunner runner(context, Checkpoint::open(path_), make_model_registry());
-    write_artifact({.path = artifact_, .model = path_}, runner, *context);
+    ModelCompiler model(context, Checkpoint::open(path_), make_model_registry());
+    model.compile();
+    write_artifact({.path = artifact_, .model = path_}, model);
     functions_ = functions_of(*context).functions;
   }
   OpenedModel open(const Places& nvrtc, int capability) const {

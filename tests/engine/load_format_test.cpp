@@ -41,7 +41,7 @@ class LoadFormat : public ::testing::Test {
     given.insert(given.end(), {{"load-format", load_format}, {"compile-to", "traced"}});
     const Options options = options_of(given);
     const ModelRunner runner(make_context(options), open_checkpoint(path, options, models_), models_);
-    return display(*runner.traced_forward()) + display(*runner.traced_head());
+    return display(*runner.model().forward().traced) + display(*runner.model().head().traced);
   }
   std::string config_alone(const std::string& name, const json& changes) const {
     std::filesystem::create_directory(folder_ / name);
@@ -139,7 +139,7 @@ TEST_F(LoadFormat, SharesItsPlansWithTheWeights) {
     const Options options = options_of({{"load-format", load_format}, {"dtype", dtype}});
     const auto context = make_context(options);
     context->cache = std::make_unique<CompileCache>(CompileCacheSettings{.root = folder_ / "cache"});
-    return ModelRunner(context, open_checkpoint(path, options, models_), models_).cache_use();
+    return ModelRunner(context, open_checkpoint(path, options, models_), models_).model().cache_use();
   };
   const CacheUse first = use_of("auto", "auto"), second = use_of("dummy", "auto");
   ASSERT_TRUE(first.enabled);

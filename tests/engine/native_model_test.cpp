@@ -22,7 +22,8 @@ class NativeModel : public ::testing::Test {
   std::set<std::string> ops() const {
     const auto engine = tiny_engine(path_);
     std::set<std::string> names;
-    for (const Graph* traced : {engine->runner().traced_forward().get(), engine->runner().traced_head().get()})
+    for (const Graph* traced :
+         {engine->runner().model().forward().traced.get(), engine->runner().model().head().traced.get()})
       for (const auto& node : traced->nodes())
         if (!node->op->is_view) names.insert(node->name);
     for (const CompileRecord& record : engine->runner().records())

@@ -22,7 +22,7 @@ std::vector<std::vector<std::byte>> plans_with(const std::string& path, std::str
   ModelRunner runner(make_context(options), open_checkpoint(path, options, models), models);
   std::vector<std::vector<std::byte>> plans;
   if (runner.forward_plan() == nullptr) return plans;
-  for (StoredPlans& stored : runner.store_plans()) plans.push_back(std::move(stored.bytes));
+  for (StoredPlans& stored : runner.model().store_plans()) plans.push_back(std::move(stored.bytes));
   return plans;
 }
 

@@ -18,11 +18,11 @@ struct CompileArguments {
 };
 
 // The instruction sets of cpu=FEATURES, or nothing of "".
-std::string features_of(const std::string& target) {
+std::optional<CpuFeatures> features_of(const std::string& target) {
+  if (target.empty()) return std::nullopt;
   constexpr std::string_view kCpu = "cpu=";
-  USER_CHECK(target.empty() || target.starts_with(kCpu), "[--target] must be cpu=FEATURES as in cpu=avx2, but is {}",
-             quote(target));
-  return target.substr(target.empty() ? 0 : kCpu.size());
+  USER_CHECK(target.starts_with(kCpu), "[--target] must be cpu=FEATURES as in cpu=avx2, but is {}", quote(target));
+  return cpu_features_from_text(target.substr(kCpu.size()), "--target");
 }
 
 std::int64_t member_bytes(const ArtifactManifest& manifest) {
@@ -74,16 +74,17 @@ int compile_model(const CompileArguments& arguments, VerbCall& call) {
   if (!arguments.inspected.empty()) return inspect(arguments, call);
   USER_CHECK(!arguments.model.name.empty(), "[model] must be given: weft compile MODEL -o FILE");
   USER_CHECK(!arguments.output.empty(), "[-o] must be given: the file to write, model.weft");
-  const std::string features = features_of(arguments.target);
-  if (!features.empty()) set_option(call.options, "cpu-features", features, "--target");
-  const auto context = open_context(call);
-  USER_CHECK(features.empty() || features == cpu_features_text(context->device.features),
-             "[--target] this device has {} at most, but is asked for {}", cpu_features_text(context->device.features),
-             features);
-  ModelRunner runner(context, arguments.model.open(call), make_model_registry());
-  const ArtifactManifest manifest =
-      write_artifact({.path = arguments.output, .model = arguments.model.name, .with_weights = arguments.with_weights},
-                     runner, *context);
+  const std::optional<CpuFeatures> target = features_of(arguments.target);
+  if (target) set_option(call.options, "cpu-features", cpu_features_text(*target), "--target");
+  const auto context = open_context(call, nullptr, target);
+  const DeviceDescription& device = context->device;
+  USER_CHECK(device.features <= device.host || context->options.tuning_budget == 0,
+             "[--tuning-budget] what {} code takes cannot be measured here: this host has {}",
+             cpu_features_text(device.features), cpu_features_text(device.host));
+  ModelCompiler model(context, arguments.model.open(call), make_model_registry());
+  if (eager_option(context->options).empty()) model.compile();
+  const ArtifactManifest manifest = write_artifact(
+      {.path = arguments.output, .model = arguments.model.name, .with_weights = arguments.with_weights}, model);
   if (arguments.json) {
     call.out << json_text(manifest_json(manifest), 2) << "\n";
   } else {
@@ -106,7 +107,7 @@ VERB(compile) {
                flags.option("-o,--output", arguments->output,
                             "The file to write, model.weft. It holds machine code: run only what you trust.");
                flags.option("--target", arguments->target,
-                            "For devices of fewer instruction sets than this one: cpu=avx2.");
+                            "For a processor with these instruction sets, whatever this one has: cpu=avx2.");
                flags.flag("--with-weights", arguments->with_weights,
                           "Put the GGUF file inside, where it is mapped, instead of its name and hash alone.");
                flags.option("--inspect", arguments->inspected, "Instead: print what such a file holds; loads no code.");

@@ -99,10 +99,9 @@ std::vector<std::shared_ptr<Graph>> source_graphs(const DumpArguments& arguments
     return graphs;
   }
   USER_CHECK(known, "[--graph] must be forward or head, but is {}", quote(arguments.graph));
-  ModelRunner runner(context, arguments.source.open(call), make_model_registry());
-  USER_CHECK(runner.traced_forward() != nullptr, "[dump] there is no graph: --enforce-eager runs op by op");
-  if (arguments.graph != "head") graphs.push_back(runner.traced_forward()->clone());
-  if (arguments.graph != "forward") graphs.push_back(runner.traced_head()->clone());
+  const ModelCompiler model(context, arguments.source.open(call), make_model_registry());
+  if (arguments.graph != "head") graphs.push_back(model.forward().traced->clone());
+  if (arguments.graph != "forward") graphs.push_back(model.head().traced->clone());
   return graphs;
 }
 

@@ -32,7 +32,7 @@ void say_why_not(const ExplainArguments& arguments, const Context& context, cons
   if (node.starts_with('%')) node.erase(0, 1);
   bool found_node = node.empty();
   for (const Pattern* pattern : patterns_named(context.patterns, name))
-    for (const auto& traced : {runner.traced_forward(), runner.traced_head()}) {
+    for (const auto& traced : {runner.model().forward().traced, runner.model().head().traced}) {
       const PatternFindings findings = find_as_compiled(*traced, *pattern, context, {1, runner.max_tokens()});
       const auto is_wanted = [&](const std::string& value) { return node.empty() || node == value; };
       for (const std::string& value : findings.matches) {
@@ -59,7 +59,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   ModelRunner runner(context, std::move(checkpoint), make_model_registry(), &watch);
   print_notes(runner, call.err);
   if (!arguments.why_not.empty()) {
-    USER_CHECK(runner.traced_forward() != nullptr, "[--why-not] there is no graph");
+    USER_CHECK(runner.model().forward().traced != nullptr, "[--why-not] there is no graph");
     USER_CHECK(!arguments.measure, "[--measure] is for the report, and --why-not prints none");
     say_why_not(arguments, *context, runner, call);
     return 0;
@@ -78,9 +78,9 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   }
   explanation.options = context->options;
   explanation.device_functions = context->generated->device_functions();
-  explanation.cache = runner.cache_use();
+  explanation.cache = runner.model().cache_use();
   explanation.replay = runner.replay_report();
-  explanation.guards = runner.guard_reports();
+  explanation.guards = runner.model().guard_reports();
   const MemoryUse memory = runner.memory_use();
   explanation.memory = {.weights = memory.weights,
                         .activations_planned = memory.activations_planned,

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "builtin/models.h"
-#include "engine/model_runner.h"
+#include "engine/model_compiler.h"
 
 namespace weft {
 namespace {
@@ -137,7 +137,8 @@ int tune_model(const TuneArguments& arguments, VerbCall& call) {
   std::error_code ignored;  // reading or writing it says what is wrong
   const bool is_there = std::filesystem::exists(path, ignored);
   if (is_there) database = read_tuning(path, database.fingerprint);
-  ModelRunner runner(context, arguments.model.open(call), make_model_registry());
+  ModelCompiler model(context, arguments.model.open(call), make_model_registry());
+  model.compile();
   if (!is_there) {
     // Whether it can be written is known before minutes are spent.
     if (arguments.output.empty()) make_folders(std::filesystem::path(path).parent_path());
@@ -145,7 +146,7 @@ int tune_model(const TuneArguments& arguments, VerbCall& call) {
   }
   TuningTimer timer;
   const TuneReport report =
-      tune(*context, runner.records(), database,
+      tune(*context, model.records(), database,
            {.budget_seconds = arguments.budget, .timer = &timer, .now = static_cast<std::int64_t>(std::time(nullptr))});
   if (report.measured > 0) write_then_rename(path, database.text());
   const Findings findings{database, report.calls};

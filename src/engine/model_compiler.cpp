@@ -1,0 +1,176 @@
+#include "engine/model_compiler.h"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+#include "base/effective_options.h"
+#include "base/error.h"
+#include "compiler/piece_graph.h"
+#include "compiler/token_ranges.h"
+#include "passes/pattern_pass.h"
+
+namespace weft {
+namespace {
+
+DType dtype_named(const std::string& text) {
+  const auto dtype = dtype_from_text(text);
+  CHECK(dtype.has_value(), "the options table lets through the dtype {}", text);
+  return *dtype;
+}
+
+// A GGUF file names no dtype of the residual stream.
+DType default_dtype(const Checkpoint& checkpoint, DeviceType device) {
+  return checkpoint.is_gguf() && device != DeviceType::cpu ? DType::bf16 : checkpoint.config().dtype;
+}
+
+ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, DeviceType device) {
+  const ModelConfig& config = checkpoint.config();
+  ModelFacts facts;
+  facts.config = config;
+  facts.dtype = options.dtype == "auto" ? default_dtype(checkpoint, device) : dtype_named(options.dtype);
+  facts.fast = options.activation_precision == "fast";
+  facts.scales_by_group = device != DeviceType::cpu;
+  const DType pages = facts.fast ? DType::f16 : DType::f32;
+  facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
+              .block = options.block_size,
+              .heads = config.kv_head_count,
+              .head_dim = config.head_dim};
+  if (options.max_model_len > 0) {
+    USER_CHECK(options.max_model_len <= config.context_length,
+               "[--max-model-len] must be at most the model's context of {}, but is {}", config.context_length,
+               options.max_model_len);
+    facts.config.context_length = options.max_model_len;
+  }
+  return facts;
+}
+
+// The memory of one sequence as long as the context: its KV pages, and the rotary table, which has a row for each
+// token.
+void check_context_fits(const ModelFacts& facts) {
+  const std::int64_t per_token =
+      facts.config.layer_count * bytes_of(facts.kv.dtype, 2 * facts.kv.heads * facts.kv.head_dim) +
+      bytes_of(DType::f32, facts.config.rope.rotary_dim);
+  const std::int64_t machine = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  USER_CHECK(facts.config.context_length <= machine / per_token,
+             "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but this machine has {} bytes "
+             "of memory; it must be at most {} here",
+             facts.config.context_length, per_token, machine, machine / per_token);
+}
+
+}  // namespace
+
+ModelCompiler::ModelCompiler(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models)
+    : context_(std::move(context)),
+      checkpoint_(std::move(checkpoint)),
+      definition_(models.find(checkpoint_.architecture(), checkpoint_.path())),
+      facts_(make_facts(context_->options, checkpoint_, context_->device.id.type)) {
+  context_->first_time_work->set_loading();
+  if (definition_.check) definition_.check(facts_.config);
+  definition_.check_weights(checkpoint_, facts_.config);
+  check_context_fits(facts_);
+  weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
+  max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts_.config.context_length);
+  forward_ = trace("forward", definition_.forward);
+  head_ = trace("head", definition_.head);
+  forward_.ranges = token_ranges(*forward_.traced, *context_, max_tokens_).ranges;
+  head_.ranges = {{1, max_logit_rows()}};
+}
+
+ModelCompiler::~ModelCompiler() = default;
+
+ModelGraph ModelCompiler::trace(const char* name, const std::function<Values(Builder&)>& function) const {
+  const TracedModel traced{context_->ops, facts_, definition_, *weights_, checkpoint_.is_gguf(), max_tokens_};
+  TracedGraph graph = trace_graph(traced, name, function);
+  ModelGraph made;
+  if (context_->options.evaluate_guards) made.guards = evaluate_guards(traced, graph, function);
+  made.traced = std::move(graph.graph);
+  made.params = std::move(graph.params);
+  return made;
+}
+
+void ModelCompiler::compile(Stopwatch* watch) {
+  Stopwatch unread;
+  Stopwatch& laps = watch == nullptr ? unread : *watch;
+  if (tune_sizes(*forward_.traced, *context_, forward_.ranges)) laps.lap("tune");
+  forward_was_found_ = compile(forward_, &forward_key_);
+  compile(head_);
+  laps.lap("compile");
+  const Options& options = context_->options;
+  check_piece_names("--eager-piece", options.eager_piece, records_);
+  if (!options.expect_fusions.empty())
+    check_expected_fusions(parse_expected_fusions(options.expect_fusions, *context_, declared_fusions()), *context_,
+                           records_);
+}
+
+// Whether the Plans were found.
+bool ModelCompiler::compile(ModelGraph& graph, std::optional<CacheKey>* key) {
+  CompiledRanges compiled =
+      find_or_compile(*graph.traced, *context_, graph.ranges, pass_runner_options(context_->options), key);
+  graph.ranges = std::move(compiled.ranges);
+  graph.plans = std::move(compiled.plans);
+  graph.first_record = range_count_;
+  range_count_ += graph.ranges.size();
+  const bool was_found = compiled.records.empty();
+  for (CompileRecord& record : compiled.records) records_.push_back(std::move(record));
+  return was_found;
+}
+
+ExpectedFusions ModelCompiler::declared_fusions() const {
+  ExpectedFusions declared;
+  for (const auto& [fusion, count] : definition_.fusions_per_layer) {
+    const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
+    // What a pattern ends in: without it the model does not quantize its activations so.
+    const auto is_end = [&](const auto& node) {
+      return std::any_of(patterns.begin(), patterns.end(),
+                         [&](const Pattern* pattern) { return node->name == pattern->before.nodes.back().name; });
+    };
+    const NodeList& nodes = forward_.traced->nodes();
+    if (std::any_of(nodes.begin(), nodes.end(), is_end))
+      declared[fusion] = count * static_cast<int>(facts_.config.layer_count);
+  }
+  return declared;
+}
+
+std::int64_t ModelCompiler::max_logit_rows() const {
+  constexpr std::int64_t kRowsToScore = 32;
+  return std::min(max_tokens_, std::max(context_->options.max_num_seqs, kRowsToScore));
+}
+
+const std::vector<CompileRecord>& ModelCompiler::records() {
+  if (records_.size() == range_count_) return records_;
+  PassRunnerOptions passes = pass_runner_options(context_->options);
+  passes.stop_after = Stage::split;
+  records_.clear();
+  for (const ModelGraph* graph : {&forward_, &head_})
+    for (CompileRecord& record : compile_ranges(*graph->traced, *context_, graph->ranges, passes).records)
+      records_.push_back(std::move(record));
+  return records_;
+}
+
+std::vector<StoredPlans> ModelCompiler::store_plans() const {
+  USER_CHECK(!forward_.plans.empty(), "[compile] nothing is compiled into plans with these options");
+  std::vector<StoredPlans> stored;
+  for (const ModelGraph* graph : {&forward_, &head_}) {
+    std::vector<const Plan*> plans;
+    for (const auto& plan : graph->plans) plans.push_back(plan.get());
+    stored.push_back(weft::store_plans(*graph->traced, *context_, graph->ranges, plans));
+  }
+  return stored;
+}
+
+void ModelCompiler::check_guards(std::int64_t rows, std::int64_t logit_rows) {
+  if (!forward_.guards) return;
+  const std::string tokens = tokens_symbol().symbol_name();
+  forward_.guards->check({{tokens, rows}});
+  if (logit_rows > 0) head_.guards->check({{tokens, rows}, {rows_symbol().symbol_name(), logit_rows}});
+}
+
+std::vector<GuardReport> ModelCompiler::guard_reports() const {
+  if (!forward_.guards) return {};
+  return {forward_.guards->report(), head_.guards->report()};
+}
+
+CacheUse ModelCompiler::cache_use() const { return weft::cache_use(*context_, forward_key_, forward_was_found_); }
+
+}  // namespace weft
