@@ -12,7 +12,7 @@ Value add_scalar(const Value& x, Scalar value, CallSite site) {
 }  // namespace weft
 
 OP(add_scalar) {
-  op.schema("add_scalar(Tensor x, float value) -> Tensor").function(&weft::add_scalar);
+  op.schema("add_scalar(Tensor x, float(liftable) value) -> Tensor").function(&weft::add_scalar);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "add_scalar"); });
   op.sample({{"x", {4, 37}}}, {{"value", 0.7}});
   op.sample({{"x", {3}}}, {{"value", -3.0}});

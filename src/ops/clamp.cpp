@@ -12,7 +12,7 @@ Value clamp(const Value& x, std::optional<double> min, std::optional<double> max
 }  // namespace weft
 
 OP(clamp) {
-  op.schema("clamp(Tensor x, float? min=None, float? max=None) -> Tensor").function(&weft::clamp);
+  op.schema("clamp(Tensor x, float(liftable)? min=None, float(liftable)? max=None) -> Tensor").function(&weft::clamp);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "clamp"); });
   op.sample({{"x", {4, 19}}}, {{"min", -0.5}, {"max", 0.25}});
   op.sample({{"x", {4, 19}}}, {{"min", 0.0}});

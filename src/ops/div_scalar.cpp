@@ -13,7 +13,7 @@ Value div_scalar(const Value& x, Scalar value, CallSite site) {
 }  // namespace weft
 
 OP(div_scalar) {
-  op.schema("div_scalar(Tensor x, float value) -> Tensor").function(&weft::div_scalar);
+  op.schema("div_scalar(Tensor x, float(liftable) value) -> Tensor").function(&weft::div_scalar);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "div_scalar"); });
   op.costs(kDivisionCost);
   op.sample({{"x", {4, 37}}}, {{"value", 0.7}});

@@ -12,7 +12,7 @@ Value mul_scalar(const Value& x, Scalar value, CallSite site) {
 }  // namespace weft
 
 OP(mul_scalar) {
-  op.schema("mul_scalar(Tensor x, float value) -> Tensor").function(&weft::mul_scalar);
+  op.schema("mul_scalar(Tensor x, float(liftable) value) -> Tensor").function(&weft::mul_scalar);
   op.gives([](const OpRequest& request) { return pointwise_rule(request, "mul_scalar"); });
   op.sample({{"x", {4, 37}}}, {{"value", 0.7}});
   op.sample({{"x", {3}}}, {{"value", -3.0}});

@@ -166,6 +166,15 @@ class SchemaParser {
     cursor_.fail("one of Tensor Tensor[] int float bool str ScalarType int[] float[]");
   }
 
+  bool liftable() {
+    if (cursor_.peek() != '(') return false;
+    cursor_.take();
+    if (cursor_.peek_word() != "liftable") cursor_.fail("'liftable'");
+    cursor_.word();
+    cursor_.expect(')');
+    return true;
+  }
+
   Attribute default_value(const Parameter& parameter, const std::string& op) {
     cursor_.skip_blanks();
     const std::size_t start = position_;
@@ -188,6 +197,7 @@ class SchemaParser {
     cursor_.skip_blanks();
     const std::size_t start = position_;
     parameter.type = type();
+    parameter.is_liftable = parameter.type == ParameterType::real && liftable();
     if (cursor_.peek() == '?') {
       cursor_.take();
       parameter.optional = true;
@@ -238,8 +248,8 @@ std::string Schema::text() const {
   std::string text = name + "(";
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
-    text += fmt::format("{}{}{} {}", i == 0 ? "" : ", ", type_text(parameter.type), parameter.optional ? "?" : "",
-                        parameter.name);
+    text += fmt::format("{}{}{}{} {}", i == 0 ? "" : ", ", type_text(parameter.type),
+                        parameter.is_liftable ? "(liftable)" : "", parameter.optional ? "?" : "", parameter.name);
     if (parameter.default_value) text += "=" + default_text(*parameter.default_value);
   }
   text += ") -> ";

@@ -6,6 +6,11 @@
 // Types: Tensor Tensor? Tensor[] int int? float float? bool str str? ScalarType ScalarType? int[] int[]? float[]
 // (integers may be dim expressions; SymInt is read as int). Tensors come first, then attributes. A default of `str`
 // that is one lower-case word is printed and read as an enum word.
+//
+// Of our own is a mark behind `float`, as aliases are marked behind `Tensor` there:
+//   clamp(Tensor x, float(liftable)? min=None, float(liftable)? max=None) -> Tensor
+// Calls that differ in this number alone may become one function that is given it (codegen/lift_scalars.h). Only what
+// has code of its own has marks, a primitive: an op's meaning hands its numbers on to those.
 
 #include <optional>
 #include <string>
@@ -32,6 +37,7 @@ struct Parameter {
   std::string name;
   ParameterType type = ParameterType::tensor;
   bool optional = false;
+  bool is_liftable = false;
   std::optional<Attribute> default_value;  // set when the schema states one
   bool operator==(const Parameter&) const = default;
 };

@@ -21,6 +21,7 @@ TEST(Schema, PrintsWhatItRead) {
            "rotary_embedding(Tensor positions, bool is_neox_style=True) -> Tensor",
            "print(Tensor x, str text=\"Two words\", int[] order=[1, 0]) -> ()",
            "linear(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor out",
+           "clamp(Tensor x, float(liftable)? min=None, float(liftable) max=2.0) -> Tensor",
        })
     EXPECT_EQ(parse_schema(text).text(), text);
 }
@@ -33,6 +34,14 @@ TEST(Schema, CountsLeadingTensorsAndFindsParameters) {
   EXPECT_TRUE(schema.parameters[1].optional);
   EXPECT_FALSE(schema.parameters[2].default_value.has_value());
   EXPECT_EQ(parse_schema("empty(int[] shape, ScalarType dtype) -> Tensor").tensor_count(), 0u);
+}
+
+TEST(Schema, KnowsWhichNumbersAreLiftable) {
+  const Schema schema = parse_schema("op(Tensor x, float(liftable) a, float b, float(liftable)? c=1) -> Tensor");
+  EXPECT_TRUE(schema.parameters[1].is_liftable);
+  EXPECT_FALSE(schema.parameters[2].is_liftable);
+  EXPECT_TRUE(schema.parameters[3].is_liftable && schema.parameters[3].optional);
+  EXPECT_NE(schema, parse_schema("op(Tensor x, float a, float b, float(liftable)? c=1) -> Tensor"));
 }
 
 TEST(Schema, ReadsDefaultsAsTheirType) {
@@ -66,7 +75,13 @@ TEST(Schema, RefusesWhatIsNotOne) {
                            "op() -> Tensor x y",
                            "op(Tensor(a!) x) -> ()",
                            "op(*, int n) -> ()",
-                           "op(int[4] n) -> ()"})
+                           "op(int[4] n) -> ()",
+                           "op(int(liftable) n) -> ()",
+                           "op(Tensor(liftable) x) -> ()",
+                           "op(float[](liftable) a) -> ()",
+                           "op(float(lifted) a) -> ()",
+                           "op(float(liftable a) -> ()",
+                           "op(float?(liftable) a) -> ()"})
     EXPECT_THROW(parse_schema(text), UserError) << text;
   EXPECT_EQ(message_of([] { parse_schema("op(Tensor x, Tenso y) -> Tensor"); }),
             "line 1, column 14: expected one of Tensor Tensor[] int float bool str ScalarType int[] float[], found "
