@@ -4,23 +4,18 @@
 #include "codegen/compile_rows.h"
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <set>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include "base/shared_library.h"
 #include "base/thread_pool.h"
 #include "codegen/interpret_row_program.h"
 #include "codegen/llvm_interface.h"
-#include "codegen/row_text.h"
 #include "runtime/loaded_code.h"
 #include "tensor/device.h"
 #include "tests/codegen/random_rows.h"
+#include "tests/codegen/row_text_library.h"
 #include "tests/test_context.h"
 
 namespace weft::compile_rows_test {
@@ -64,30 +59,6 @@ std::vector<CpuFeatures> features_to_try() {
   return levels;
 }
 
-// The C++ text of all programs, compiled by the compiler of this machine.
-SharedLibrary compiled_text(const std::vector<RowProgram>& programs, int lanes) {
-  // A library that is open under a path would be found there again.
-  static int count = 0;
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("weft_row_text_{}_{}", getpid(), ++count);
-  std::filesystem::create_directories(folder);
-  std::string text = row_text_prologue(lanes);
-  for (const RowProgram& program : programs) text += row_text(program, lanes);
-  const std::string source = folder / "rows.cpp", library = folder / "rows.so";
-  FILE* file = std::fopen(source.c_str(), "w");
-  std::fwrite(text.data(), 1, text.size(), file);
-  std::fclose(file);
-  const std::string command = fmt::format(
-      "c++ -std=c++20 -O1 -march=x86-64-v2 -ffp-contract=off -fno-math-errno -Wno-psabi -shared -fPIC -I {}/src {} -o "
-      "{}",
-      WEFT_SOURCE_ROOT, source, library);
-  EXPECT_EQ(std::system(command.c_str()), 0) << command;
-  std::string problem;
-  auto opened = SharedLibrary::open(library, problem);
-  EXPECT_TRUE(opened.has_value()) << problem;
-  std::filesystem::remove_all(folder);
-  return *opened;
-}
-
 // The tests that need the library pass over themselves where it is not found.
 TEST(RowCompilerLibrary, IsFoundWhereItWasBuilt) { EXPECT_EQ(can_compile_rows(), kBuildsLlvm); }
 
@@ -104,7 +75,7 @@ TEST_F(RowCompiler, GivesTheBitsOfTheCppText) {
   for (const int lanes : {4, 16}) {
     // Wide vectors take long to compile for a machine without.
     const std::vector<RowProgram> some(programs.begin(), programs.begin() + (lanes == 4 ? 16 : 3));
-    const SharedLibrary text = compiled_text(some, lanes);
+    const SharedLibrary text = compiled_row_text(some, lanes);
     for (const CpuFeatures level : levels) {
       const auto code = compiled(some, level);
       for (const RowProgram& program : some) {
@@ -198,7 +169,7 @@ TEST_F(RowCompiler, StoresCodesAsTheyWereLoaded) {
   // Wherever this runs: operations of operands that do not fit them are a problem of theirs.
   for (const CpuFeatures level : {CpuFeatures::baseline, CpuFeatures::avx2, CpuFeatures::avx512})
     compiled({program}, level);
-  const SharedLibrary text = compiled_text({program}, 4);
+  const SharedLibrary text = compiled_row_text({program}, 4);
   for (const CpuFeatures level : features_to_try()) {
     const auto code = compiled({program}, level);
     RowBuffers wanted(program, kRows, 9), came(program, kRows, 9);
