@@ -25,7 +25,7 @@ graph layer(donated %x: f32[s0, 32], donated %r: f32[s0, 32], %positions: i64[s0
   %a = attention(%q2, %kv1, %batch, scale=0.25)
   %a2 = reshape(%a, shape=[s0, 32])
   %o = linear(%a2, %out)
-  %h2, %s2 = fused_add_rms_norm.maybe_inplace(%o, %s, %norm, epsilon=1e-05)
+  %h2, %s2 = fused_add_rms_norm.maybe_inplace(%o, %s, %norm, epsilon=1e-06)
   %u = linear(%h2, %up)
   %g = silu_and_mul(%u)
   %y = linear(%g, %down)

@@ -7,7 +7,8 @@
 
 namespace weft {
 
-// Rows s0 of width 32; 2 heads, 1 key/value head of 16; f32 pages of 4 tokens.
+// Rows s0 of width 32; 2 heads, 1 key/value head of 16; f32 pages of 4 tokens. Its norms differ in epsilon alone, so
+// where code is generated they are one function that is given it.
 std::shared_ptr<Graph> small_layer(const Context& context);
 
 struct LayerInputs {

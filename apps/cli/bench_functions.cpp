@@ -102,11 +102,13 @@ class FunctionBench {
     std::int64_t bytes() const { return (read + 2 * over + written) * kLine; }
   };
 
-  // A Plan of one step whose slots are all inputs, so that each may have any memory; the arena is its scratch.
+  // A Plan of one step whose slots are all inputs but for scalars, so that each may have any memory; the arena is its
+  // scratch.
   static std::shared_ptr<const Plan> alone(const Plan& plan, const PlanStep& step) {
     auto alone = std::make_shared<Plan>();
     alone->slots = plan.slots;
-    for (PlanSlot& slot : alone->slots) slot.kind = SlotKind::input;
+    for (PlanSlot& slot : alone->slots)
+      if (slot.kind != SlotKind::scalar) slot.kind = SlotKind::input;
     alone->bounds = plan.bounds;
     alone->steps = {step};
     alone->steps[0].scratch_offset = 0;
@@ -128,7 +130,11 @@ class FunctionBench {
     for (std::size_t slot = 0; slot < bytes.size(); ++slot) {
       if (first[slot] == nullptr) continue;
       bound_.tensors[slot] = {first[slot]->meta, Storage::allocate(bytes[slot])};
-      fill(bound_.tensors[slot]);
+      if (const PlanSlot& planned = bound_.plan->slots[slot]; planned.kind == SlotKind::scalar) {
+        store_float(DType::f32, bound_.tensors[slot].data(), 0, planned.scalar);
+      } else {
+        fill(bound_.tensors[slot]);
+      }
     }
     bound_.arena = Storage::allocate(step_.scratch_bytes.evaluate(values_) + kLine);
     use(rows);

@@ -18,7 +18,6 @@ namespace {
 // Vectors have at most so many lanes: groups and runs of whole vectors never share one.
 constexpr std::int64_t kLargestVector = 16;
 constexpr std::int64_t kLargestGroup = 256;
-constexpr std::size_t kMostBuffers = 24;
 
 const std::map<std::string, RowOp, std::less<>> kUnaryOps = {
     {"neg", RowOp::neg},     {"abs", RowOp::abs},     {"exp", RowOp::exp},
@@ -118,11 +117,14 @@ class RowProgramBuilder {
   }
 
   int add(RowValue value) { return program().add(value); }
-  int add_constant(double number, bool is_wide = false) {
+  int add_constant(double number) { return add({.op = RowOp::constant, .number = number}); }
+  // Buffers, into which a number is lifted, hold f32.
+  int add_constant(const Node& node, const char* attribute, bool is_wide = false) {
+    const auto parameter = static_cast<std::size_t>(node.op->schema.parameter_index(attribute));
     return add({.op = RowOp::constant,
-                .domain = RowDomain::constant,
-                .number = is_wide ? number : static_cast<double>(static_cast<float>(number)),
-                .is_wide = is_wide});
+                .number = is_wide ? node.attributes.at(attribute).real() : number_of(node, attribute),
+                .is_wide = is_wide,
+                .is_liftable = !is_wide && node.op->schema.parameters[parameter].is_liftable});
   }
   int add_unary(RowOp op, int a) { return add({.op = op, .a = a}); }
   int add_binary(RowOp op, int a, int b) { return add({.op = op, .a = a, .b = b}); }
@@ -206,7 +208,7 @@ class RowProgramBuilder {
     };
     const auto known = std::find_if(loaded_.begin(), loaded_.end(), same);
     if (known != loaded_.end()) return static_cast<int>(known - loaded_.begin());
-    if (program().buffers.size() == kMostBuffers) refuse("reads more than {} tensors", kMostBuffers);
+    if (program().buffers.size() == kMostRowBuffers) refuse("reads more than {} tensors", kMostRowBuffers);
     program().buffers.push_back(buffer);
     region_.inputs.push_back(&from);
     loaded_.push_back({&from, domain, buffer, -1});
@@ -266,7 +268,7 @@ class RowProgramBuilder {
     if (const auto op = kBinaryOps.find(node.name); op != kBinaryOps.end())
       return add_binary(op->second, a, operands[1]);
     if (const auto op = kScalarOps.find(node.name); op != kScalarOps.end())
-      return add_binary(op->second, a, add_constant(attributes.at("value").real(), is_wide));
+      return add_binary(op->second, a, add_constant(node, "value", is_wide));
     if (node.name == "rsqrt") return add_binary(RowOp::div, add_constant(1), add_unary(RowOp::sqrt, a));
     if (node.name == "replace_nan") return add({.op = RowOp::replace_nan, .a = a, .number = number_of(node, "value")});
     if (node.name == "where_at_most")
@@ -277,10 +279,8 @@ class RowProgramBuilder {
                   .number = number_of(node, "bound")});
     if (node.name == "clamp") {
       int value = a;
-      if (!attributes.at("min").is_none())
-        value = add_binary(RowOp::at_least, value, add_constant(number_of(node, "min")));
-      if (!attributes.at("max").is_none())
-        value = add_binary(RowOp::at_most, value, add_constant(number_of(node, "max")));
+      if (!attributes.at("min").is_none()) value = add_binary(RowOp::at_least, value, add_constant(node, "min"));
+      if (!attributes.at("max").is_none()) value = add_binary(RowOp::at_most, value, add_constant(node, "max"));
       return value;
     }
     if (node.name == "reciprocal") {
@@ -345,7 +345,7 @@ class RowProgramBuilder {
       if (value->meta.dtype == DType::f64) refuse("[{}] gives f64", node->name);
       // Every row would write it.
       if (domain == RowDomain::constant) refuse("[{}] is one number for all rows that others use", node->name);
-      if (program().buffers.size() == kMostBuffers) refuse("reads and gives more than {} tensors", kMostBuffers);
+      if (program().buffers.size() == kMostRowBuffers) refuse("reads and gives more than {} tensors", kMostRowBuffers);
       const int buffer = static_cast<int>(program().buffers.size());
       program().buffers.push_back(
           {.dtype = value->meta.dtype, .is_output = true, .row_stride = columns_of(value->meta)});

@@ -19,6 +19,8 @@ struct RowRegion {
   std::vector<const GraphValue*> inputs;   // what the function reads, views as they are: its first buffers
   std::vector<const GraphValue*> outputs;  // what others use: the buffers behind them
   RowProgram program;                      // finished
+  // What lies in buffers between those of inputs and outputs, one number each (lift_scalars.h).
+  std::vector<float> scalars = {};
 };
 
 // Whether a function can compute this primitive where it stands, by itself if need be.

@@ -7,7 +7,7 @@
 //
 //   rows columns=576 group=32
 //     buffer 0 in f32 row=576
-//     buffer 1 in f32 row=0                 the same for all rows: a weight
+//     buffer 1 in f32 row=0                 the same for all rows: a weight, or a lifted number
 //     buffer 2 out i8 row=576
 //     buffer 3 out f32 row=18
 //     buffer 4 in i64 row=1
@@ -76,6 +76,7 @@ struct RowValue {
   int a = -1, b = -1, c = -1;  // operands, values before this one
   double number = 0;           // an f32 unless it is wide
   bool is_wide = false;        // f64
+  bool is_liftable = false;    // constant: its op's schema says so (lift_scalars.h); no matter of the text
   DType dtype = DType::f32;    // convert
   bool is_plain = false;       // convert: of what encode_plain_<dtype> of row_math.h takes
   int buffer = -1;             // load
@@ -138,6 +139,9 @@ using RowFunction = void(void* const* buffers, std::int64_t row_begin, std::int6
 
 // Lanes of two of the widest vectors: programs whose columns come in pairs have whole ones of so many.
 inline constexpr std::int64_t kPairedColumns = 32;
+
+// That a program has, scratch apart.
+inline constexpr std::size_t kMostRowBuffers = 24;
 
 // What the names of all functions begin with.
 inline constexpr std::string_view kRowFunctionPrefix = "rows_";

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "codegen/compile_rows.h"
+#include "codegen/lift_scalars.h"
 #include "compiler/piece_graph.h"
 #include "compiler/pipeline.h"
 #include "passes/lower.h"
@@ -67,6 +68,10 @@ PieceCode schedule_piece(const Graph& piece, PassContext& passes) {
 PieceSchedules schedule_pieces(const Graph& split, PassContext& passes) {
   PieceSchedules schedules;
   for (const auto& piece : split.pieces) schedules[piece->name] = schedule_piece(*piece, passes);
+  std::vector<RowRegion*> regions;
+  for (auto& [name, code] : schedules)
+    for (RowRegion& region : code.schedule.regions) regions.push_back(&region);
+  lift_scalars(regions);
   return schedules;
 }
 

@@ -27,7 +27,8 @@ bool generates_code(const Context& context);
 // UserError where --require-codegen asks for what no piece can have.
 void check_required_code(const Context& context);
 
-// Which row programs the pieces are made of, before anything is compiled.
+// Which row programs the pieces are made of, before anything is compiled; pieces that differ only in scalars have the
+// same (codegen/lift_scalars.h).
 PieceSchedules schedule_pieces(const Graph& split, PassContext& passes);
 
 // Whether the node fills or copies memory and computes nothing.

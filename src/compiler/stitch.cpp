@@ -1,6 +1,8 @@
 #include "compiler/stitch.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "base/error.h"
 
@@ -107,6 +109,7 @@ class Stitcher {
     CHECK(kernel != nullptr, "{} was not compiled", region.program.name());
     PlanStep step{.op = kernel->op, .kernel = kernel, .piece = piece, .layer = layer_of(call)};
     for (const GraphValue* input : region.inputs) step.operands.push_back(views.at(input));
+    for (const float scalar : region.scalars) step.operands.push_back(scalar_view(scalar));
     for (const GraphValue* output : region.outputs) {
       step.results.push_back(fresh_view(*output));
       views[output] = step.results.back();
@@ -114,6 +117,15 @@ class Stitcher {
     const Attributes none;
     if (kernel->scratch_bytes) step.scratch_bytes = kernel->scratch_bytes({{}, {}, none, {1, 1}});
     plan_.steps.push_back(std::move(step));
+  }
+
+  // Equal scalars share a slot.
+  PlanView scalar_view(float scalar) {
+    Meta meta = Meta::tensor(DType::f32, {});
+    meta.device = context_.device.id;
+    const auto [slot, is_new] = scalars_.try_emplace(std::bit_cast<std::uint32_t>(scalar), 0);
+    if (is_new) slot->second = add_slot({.kind = SlotKind::scalar, .meta = meta, .scalar = scalar});
+    return {.slot = slot->second, .meta = std::move(meta)};
   }
 
   // A slot of its own.
@@ -142,7 +154,8 @@ class Stitcher {
   const PieceSchedules& schedules_;
   const Context& context_;
   Plan plan_;
-  std::vector<int> versions_;  // by slot: how often it was written over
+  std::vector<int> versions_;             // by slot: how often it was written over
+  std::map<std::uint32_t, int> scalars_;  // slots, by bits
   // Of regions, which all layers share: a name is a hash of the program's text.
   std::map<const RowRegion*, const Kernel*> kernels_;
 };

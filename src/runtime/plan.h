@@ -3,9 +3,10 @@
 // A Plan: what is left of a graph once everything is decided. Flat steps over numbered slots, run in order. It knows no
 // graph and no op meanings; it can be replayed without the compiler.
 //
-// A slot is one piece of storage: an input given with every run, a param bound once, or a part of the arena. Operands
-// are views of a slot: an offset and a type whose dims may hold symbols. Whatever writes into a slot makes its next
-// version; a step reads (slot, version), which holds what it wants as long as no later version wrote to that part.
+// A slot is one piece of storage: an input given with every run, a param bound once, a number that a generated function
+// takes instead of having it in its code, or a part of the arena. Operands are views of a slot: an offset and a type
+// whose dims may hold symbols. Whatever writes into a slot makes its next version; a step reads (slot, version), which
+// holds what it wants as long as no later version wrote to that part.
 
 #include <map>
 #include <memory>
@@ -16,7 +17,7 @@
 
 namespace weft {
 
-enum class SlotKind : std::uint8_t { input, param, arena };
+enum class SlotKind : std::uint8_t { input, param, arena, scalar };
 
 struct PlanSlot {
   SlotKind kind = SlotKind::arena;
@@ -24,6 +25,7 @@ struct PlanSlot {
   std::string key = {};     // params: the checkpoint key
   Meta meta = {};           // inputs and params: what must be bound
   bool donated = false;     // inputs: steps may write over it
+  float scalar = 0;         // scalars, which are f32[]: what stands there
   Dim bytes = 0;            // arena
   std::int64_t offset = 0;  // arena: set by plan_memory
   // Arena: first and last step that touch it; set by plan_memory.
@@ -64,6 +66,7 @@ struct Plan {
 
 // The text form, one line per slot and step:
 //   slot 12 arena 1179648 bytes at 0, steps 3-9
+//   slot 13 scalar 1e-05
 //   3 rms_norm@cpu(%4:0 f32[s0, 576], %7:0 f32[576], epsilon=1e-05) -> %12:0 f32[s0, 576]
 std::string plan_text(const Plan& plan);
 

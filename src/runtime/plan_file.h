@@ -32,7 +32,7 @@
 namespace weft {
 
 // To be raised when plan_bytes gives other bytes than before, or a field of the Plan another meaning.
-inline constexpr std::uint32_t kPlanFileVersion = 2;
+inline constexpr std::uint32_t kPlanFileVersion = 3;
 
 // The bytes are no Plan, one of another version, or one that wants a kernel that is not here.
 class PlanFileError : public UserError {

@@ -143,15 +143,17 @@ class PlanReader {
 
   // Braces evaluate from left to right.
   PlanSlot slot() {
-    return {.kind = enumerator(SlotKind::arena),
-            .name = text(),
-            .key = text(),
-            .meta = type(),
-            .donated = in_.boolean(),
-            .bytes = dim(),
-            .offset = size(),
-            .first_step = number_in(-1, INT32_MAX, "a step"),
-            .last_step = number_in(-1, INT32_MAX, "a step")};
+    PlanSlot slot{.kind = enumerator(SlotKind::scalar),
+                  .name = text(),
+                  .key = text(),
+                  .meta = type(),
+                  .donated = in_.boolean(),
+                  .bytes = dim(),
+                  .offset = size(),
+                  .first_step = number_in(-1, INT32_MAX, "a step"),
+                  .last_step = number_in(-1, INT32_MAX, "a step")};
+    if (slot.kind == SlotKind::scalar) slot.scalar = std::bit_cast<float>(in_.number<std::uint32_t>());
+    return slot;
   }
 
   PlanStep step() {
@@ -233,10 +235,15 @@ class PlanReader {
                       step.scratch_bytes.number() <= plan.arena_bytes - step.scratch_offset),
                  "a step has {} bytes of scratch at {} in an arena of {} bytes", step.scratch_bytes.text(),
                  step.scratch_offset, plan.arena_bytes);
-    for (const int slot : plan.inputs)
-      USER_CHECK(plan.slots[static_cast<std::size_t>(slot)].kind != SlotKind::arena, "an input is slot {} of the arena",
-                 slot);
+    for (const int input : plan.inputs) {
+      const SlotKind kind = plan.slots[static_cast<std::size_t>(input)].kind;
+      USER_CHECK(kind == SlotKind::input || kind == SlotKind::param, "an input is slot {}, to which nothing is bound",
+                 input);
+    }
     for (const PlanSlot& slot : plan.slots) {
+      USER_CHECK(slot.kind != SlotKind::scalar || (slot.meta.is_tensor() && slot.meta.rank() == 0 &&
+                                                   slot.meta.dtype == DType::f32 && slot.meta.packed.empty()),
+                 "a scalar is {}", slot.meta.text());
       USER_CHECK(slot.offset <= plan.arena_bytes, "a slot begins at {} in an arena of {} bytes", slot.offset,
                  plan.arena_bytes);
       // The results are read behind the last step.

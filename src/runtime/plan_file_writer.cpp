@@ -1,3 +1,5 @@
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -73,7 +75,7 @@ class PlanWriter {
   }
 
   void write(const PlanSlot& slot) {
-    const auto& [kind, name, key, meta, donated, bytes, offset, first_step, last_step] = slot;
+    const auto& [kind, name, key, meta, donated, scalar, bytes, offset, first_step, last_step] = slot;
     body_.number(static_cast<std::uint8_t>(kind));
     write(name);
     write(key);
@@ -83,6 +85,7 @@ class PlanWriter {
     body_.number(offset);
     write(first_step);
     write(last_step);
+    if (kind == SlotKind::scalar) body_.number(std::bit_cast<std::uint32_t>(scalar));
   }
 
   void write(const PlanStep& step) {

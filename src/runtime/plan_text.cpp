@@ -21,6 +21,8 @@ std::string slot_text(const PlanSlot& slot) {
     case SlotKind::arena:
       return fmt::format("arena {} bytes at {}, steps {}-{}", slot.bytes.text(), slot.offset, slot.first_step,
                          slot.last_step);
+    case SlotKind::scalar:
+      return fmt::format("scalar {}", slot.scalar);
   }
   return "";
 }

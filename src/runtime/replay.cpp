@@ -60,6 +60,7 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const Rank
     bound_.tensors[slot].meta = planned.slots[slot].meta;
   }
   unbound_ = planned.inputs.size();
+  place_scalars();
   find_symbols();
   find_result_sizes();
 }
@@ -67,6 +68,25 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const Rank
 // What is queued looks into the Plan and what is bound.
 Replay::~Replay() {
   if (settings_.device != nullptr) settings_.device->settle();
+}
+
+// Where kernels read them, bound once and for all.
+void Replay::place_scalars() {
+  const Plan& plan = *bound_.plan;
+  const auto is_scalar = [](const PlanSlot& slot) { return slot.kind == SlotKind::scalar; };
+  const std::int64_t count = std::count_if(plan.slots.begin(), plan.slots.end(), is_scalar);
+  if (count == 0) return;
+  Tensor all = Tensor::empty(Meta::tensor(DType::f32, {count}));
+  auto* next = reinterpret_cast<float*>(all.data());
+  for (const PlanSlot& slot : plan.slots)
+    if (is_scalar(slot)) *next++ = slot.scalar;
+  if (settings_.device != nullptr) all = settings_.device->upload(all);
+  std::int64_t offset = all.byte_offset;
+  for (std::size_t i = 0; i < plan.slots.size(); ++i) {
+    if (!is_scalar(plan.slots[i])) continue;
+    bound_.tensors[i] = {.meta = plan.slots[i].meta, .storage = all.storage, .byte_offset = offset};
+    offset += bytes_of(DType::f32, 1);
+  }
 }
 
 void Replay::find_symbols() {

@@ -122,6 +122,7 @@ class Replay {
     SymbolicSize byte_offset;
   };
 
+  void place_scalars();
   void find_symbols();
   void find_result_sizes();
   void read_symbols();

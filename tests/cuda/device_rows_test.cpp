@@ -14,20 +14,17 @@
 #include "builtin/cuda_device.h"
 #include "cache/cache_files.h"
 #include "codegen/compile_rows.h"
-#include "compiler/plan_store.h"
-#include "ir/parse.h"
 #include "runtime/cuda/stream_device.h"
 #include "runtime/replay.h"
 #include "tests/base/failing_file_system.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/cuda/compiled_layer.h"
 #include "tests/cuda/ptx_images.h"
-#include "tests/small_layer.h"
 #include "tests/thrown_message.h"
 
 namespace weft::device_rows_test {
 
-constexpr int kMostRows = 6;
-constexpr TokenRange kRange{1, kMostRows};
+constexpr int kMostRows = CompiledLayer::kMostRows;
 
 // A norm with its residual, a rotation by a table, an activation, quantizations.
 constexpr const char* kLayer = R"(
@@ -44,77 +41,9 @@ graph layer(%x: f32[s0, 96], %r: f32[s0, 96], %positions: i64[s0], param %norm: 
 }
 )";
 
-std::shared_ptr<Context> context_of(const std::string& device) {
-  Options options;
-  options.device = device;
-  options.threads = 2;
-  auto context = make_context(std::move(options));
-  // What generated code computes goes there, so that host and device compute the same things in the same way.
-  for (const auto& [name, op] : context->ops.all())
-    if (!op.is_primitive() && name != "linear") context->priorities.set(name, {"native"});
-  context->priorities.set("linear", {"cpu"});
-  return context;
-}
-
-std::vector<std::string> nvrtc_of_this_machine() { return cuda::nvrtc_places(process_environment()); }
-const std::vector<std::string> kNoNvrtc = {"/nowhere/libnvrtc.so.13"};
-
-std::shared_ptr<Context> device_context(std::uint64_t seed = 1,
-                                        const std::vector<std::string>& nvrtc = nvrtc_of_this_machine(),
-                                        int capability = 90) {
-  auto context = context_of("fake-cuda");
-  put_on_fake_cuda(*context, {.seed = seed, .compute_capability = capability, .read_image = &kernels_of_ptx}, nvrtc);
-  return context;
-}
-
-std::vector<const Kernel*> generated_kernels(const Plan& plan, const Context& context) {
-  std::vector<const Kernel*> kernels;
-  for (const PlanStep& step : plan.steps)
-    if (context.generated->find(step.op) == step.kernel) kernels.push_back(step.kernel);
-  return kernels;
-}
-
-using Bytes = std::vector<std::string>;
-Bytes bytes_of(const std::vector<Tensor>& tensors) {
-  Bytes bytes;
-  for (const Tensor& tensor : tensors)
-    bytes.emplace_back(reinterpret_cast<const char*>(tensor.data()),
-                       static_cast<std::size_t>(tensor.meta.bytes().number()));
-  return bytes;
-}
-
-// A graph's Plan, and what it gives on a Context's device, or the host without one.
-class Layer {
- public:
-  explicit Layer(std::shared_ptr<Context> context, const std::string& text = kLayer)
-      : context_(std::move(context)), graph_(parse_graph(text, context_->ops)) {
-    graph_->bounds[graph_->governing_symbol()] = {kRange.lo, kRange.hi};
-    plan_ = find_or_compile(*graph_, *context_, {kRange}, {}, nullptr).plans.at(0);
-    ReplaySettings settings;
-    settings.device = context_->stream_device.get();
-    replay_ = std::make_unique<Replay>(plan_, *context_->threads, nullptr, settings);
-  }
-
-  const Plan& plan() const { return *plan_; }
-  Context& context() const { return *context_; }
-
-  Bytes run(int rows, ReplayMode mode = ReplayMode::full) {
-    cuda::StreamDevice* const device = context_->stream_device.get();
-    const std::vector<Tensor> inputs = layer_inputs(*graph_, rows).tensors;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      replay_->bind(i, device == nullptr ? inputs[i] : device->upload(inputs[i]));
-    replay_->run(mode);
-    std::vector<Tensor> results;
-    for (std::size_t i = 0; i < graph_->results().size(); ++i)
-      results.push_back(device == nullptr ? contiguous(replay_->result(i)) : device->download(replay_->result(i)));
-    return bytes_of(results);
-  }
-
- private:
-  std::shared_ptr<Context> context_;
-  std::shared_ptr<Graph> graph_;
-  std::shared_ptr<const Plan> plan_;
-  std::unique_ptr<Replay> replay_;
+struct Layer : CompiledLayer {
+  explicit Layer(std::shared_ptr<Context> context, const std::string& graph = kLayer)
+      : CompiledLayer(std::move(context), graph) {}
 };
 
 DeviceFunctions functions_of(const Layer& layer) {
@@ -160,6 +89,25 @@ TEST_F(LaunchedRows, AreNodesOfACapture) {
   EXPECT_EQ(said.code, "PTX for sm_90");
   EXPECT_EQ(said.compiler.find("NVRTC "), 0u) << said.compiler;
   EXPECT_EQ(said.reason, "");
+}
+
+// The numbers that functions are given lie in the device's memory, where kernels read all else.
+constexpr const char* kTwoEpsilons = R"(
+graph norms(%x: f32[s0, 96], param %norm: f32[96], param %w: f32[96, 96]) stage=traced {
+  %a = rms_norm(%x, %norm, epsilon=1e-05)
+  %b = linear(%a, %w)
+  %c = rms_norm(%b, %norm, epsilon=0.25)
+  return %a, %c
+}
+)";
+
+TEST_F(LaunchedRows, ReadTheScalarsInWhichTheyDiffer) {
+  Layer on_host(context_of("cpu"), kTwoEpsilons), on_device(device_context(), kTwoEpsilons);
+  EXPECT_EQ(generated_kernels(on_device.plan(), on_device.context()).size(), 2u);
+  EXPECT_EQ(functions_of(on_device).functions, 1u);
+  EXPECT_EQ(functions_of(on_device).launched, 1u);
+  for (const ReplayMode mode : {ReplayMode::none, ReplayMode::full})
+    for (const int rows : {1, kMostRows, 1}) EXPECT_EQ(on_device.run(rows, mode), on_host.run(rows));
 }
 
 // Levels read again what an output in its place would have replaced.
@@ -275,6 +223,12 @@ TEST_F(RowsOfTheHost, RunInTheStreamsOrderWhereThereIsNoNvrtc) {
   EXPECT_EQ(said.compiler, "");
   EXPECT_EQ(said.reason, "libnvrtc of CUDA 12.0 or newer was not found; looked for /nowhere/libnvrtc.so.13");
   EXPECT_EQ(without.context().stream_device->queue().launches(), 0);
+}
+
+TEST_F(RowsOfTheHost, ReadTheScalarsInWhichTheyDiffer) {
+  Layer without(device_context(1, kNoNvrtc), kTwoEpsilons), on_host(context_of("cpu"), kTwoEpsilons);
+  EXPECT_EQ(functions_of(without).functions, 1u);
+  EXPECT_EQ(without.run(3), on_host.run(3));
 }
 
 TEST_F(RowsOfTheHost, RunInTheStreamsOrderWhereNothingExecutesPtx) {

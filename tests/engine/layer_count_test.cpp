@@ -10,7 +10,9 @@
 #include "engine/model_runner.h"
 #include "engine/open_checkpoint.h"
 #include "ir/parse.h"
+#include "tests/compiled_graph.h"
 #include "tests/engine/tiny_model.h"
+#include "tests/small_layer.h"
 #include "tests/test_context.h"
 
 namespace weft::layer_count_test {
@@ -46,8 +48,14 @@ TEST(LayerCount, EightyLayersCompileWhatFourDo) {
   }
 }
 
+// Of the norm of a layer.
+using Epsilon = double(int layer);
+double one_epsilon(int) { return 1e-05; }
+double epsilon_of_layer(int layer) { return 1e-05 * (layer + 1); }
+
 // A graph of layers around attention, where NAME in what stands for a layer becomes the layer's name.
-std::string layers_text(int layers, const std::string& value, const std::string& origin) {
+std::string layers_text(int layers, const std::string& value, const std::string& origin,
+                        Epsilon* epsilon = &one_epsilon) {
   const auto named = [](std::string text, int layer) {
     for (std::size_t at = 0; (at = text.find("NAME", at)) != std::string::npos;)
       text.replace(at, 4, fmt::format("layer_{}", layer));
@@ -58,8 +66,8 @@ std::string layers_text(int layers, const std::string& value, const std::string&
   for (int layer = 0; layer < layers; ++layer) {
     const std::string of = named(value, layer), note = named(origin, layer);
     inputs += fmt::format(", %kv{0}: kv[f32, block=4, heads=2, head_dim=16], param %weight{1}: f32[32]", layer, of);
-    lines +=
-        fmt::format("  %h{0}, %sum{0} = fused_add_rms_norm({1}, {1}, %weight{0}, epsilon=1e-05){2}\n", of, rows, note);
+    lines += fmt::format("  %h{0}, %sum{0} = fused_add_rms_norm({1}, {1}, %weight{0}, epsilon={2}){3}\n", of, rows,
+                         epsilon(layer), note);
     lines += fmt::format("  %query{0} = reshape(%h{0}, shape=[s0, 2, 16]){1}\n", of, note);
     lines += fmt::format("  %a{0} = attention(%query{0}, %kv{1}, %batch, scale=0.25){2}\n", of, layer, note);
     lines += fmt::format("  %flat{0} = reshape(%a{0}, shape=[s0, 32]){1}\n  %rows{0} = add(%flat{0}, %sum{0}){1}\n", of,
@@ -85,6 +93,29 @@ TEST(LayerCount, NamesWithinNodesMakeNoPieceAnother) {
   EXPECT_EQ(plain.pieces, compiled_text(layers_text(3, "NAME", "")).pieces);
   EXPECT_EQ(compiled_text(layers_text(12, "model.NAME.self_attn", "")), plain);
   EXPECT_EQ(compiled_text(layers_text(12, "NAME", "  #@ layer=NAME part=NAME.mlp")), plain);
+}
+
+// What differs in scalars alone is a piece of its own, and its functions are those of the others.
+TEST(LayerCount, LayersThatDifferInScalarsHaveOneFunction) {
+  if (!generates_code(*test_context())) GTEST_SKIP() << "no code is generated here";
+  const auto compiled = [](int layers, Epsilon* epsilon) {
+    return compiled_text(layers_text(layers, "NAME", "", epsilon)).functions;
+  };
+  const std::size_t equal = compiled(4, &one_epsilon);
+  EXPECT_GE(equal, 3u);  // the first, what stands between, the last
+  EXPECT_EQ(compiled(4, &epsilon_of_layer), equal);
+  EXPECT_EQ(compiled(80, &epsilon_of_layer), equal);
+}
+
+TEST(LayerCount, LayersThatDifferInScalarsHaveTheBitsOfTheirOwn) {
+  const auto context = test_context();
+  const auto graph = parse_graph(layers_text(6, "NAME", "", &epsilon_of_layer), context->ops);
+  const LayerInputs inputs = layer_inputs(*graph, 5);
+  const std::vector<Tensor> wanted = run_eagerly(*graph, *context, {1, 8}, inputs.tensors);
+  EXPECT_EQ(first_difference(*graph, wanted, run_compiled(*graph, *context, {1, 8}, inputs.tensors)), "");
+  const auto alike = parse_graph(layers_text(6, "NAME", ""), context->ops);
+  EXPECT_NE(first_difference(*graph, wanted, run_compiled(*alike, *context, {1, 8}, inputs.tensors)), "")
+      << "the numbers change nothing";
 }
 
 // Each op's words, which count as what it computes, are from a list; none is free to hold a layer's name, but that of a

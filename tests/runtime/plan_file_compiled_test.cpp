@@ -25,6 +25,13 @@ std::size_t generated_steps(const Plan& plan) {
   return count;
 }
 
+std::vector<float> scalars_of(const Plan& plan) {
+  std::vector<float> scalars;
+  for (const PlanSlot& slot : plan.slots)
+    if (slot.kind == SlotKind::scalar) scalars.push_back(slot.scalar);
+  return scalars;
+}
+
 // The bytes of a result; of KV pages all of them.
 std::vector<std::byte> bytes_of_result(const Replay& replay, std::size_t index) {
   const Tensor result = replay.result(index);
@@ -51,6 +58,7 @@ TEST(PlanFileCompiled, RunsToTheSameBits) {
     const auto traced = small_layer(*context);
     const auto plan = compile(*traced->clone(), *context, {1, 8}, {}).plan;
     EXPECT_GE(generated_steps(*plan), native && can_compile_rows() ? 3u : 0u);
+    EXPECT_EQ(scalars_of(*plan), can_compile_rows() ? std::vector<float>({1e-05f, 1e-06f}) : std::vector<float>());
     const auto again = std::make_shared<const Plan>(plan_from_bytes(plan_bytes(*plan), kernels_of(*plan)));
     verify_plan(*again);
     EXPECT_EQ(plan_difference(*plan, *again), "");

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tensor/float_bits.h"
+
 namespace weft {
 namespace {
 
@@ -68,6 +70,11 @@ class Choices {
     return meta;
   }
 
+  double real() {
+    constexpr double kReals[] = {0.0, -0.0, 1e-05, -1.5, INFINITY, NAN, 5e-324, 1.7976931348623157e308};
+    return kReals[below(8)];
+  }
+
   Attribute attribute(int depth = 0) {
     AttributeList list;
     switch (below(depth < 3 ? 8 : 7)) {
@@ -107,18 +114,18 @@ class Choices {
     const Dim dim = this->dim();
     return dim.is_number() ? Dim(std::abs(dim.number())) : dim;
   }
-  double real() {
-    constexpr double kReals[] = {0.0, -0.0, 1e-05, -1.5, INFINITY, NAN, 5e-324, 1.7976931348623157e308};
-    return kReals[below(8)];
-  }
 
   const std::vector<int>& numbers_;
   std::size_t next_ = 0;
 };
 
 PlanSlot some_slot(Choices& choices, int steps, std::int64_t arena_bytes) {
-  PlanSlot slot{.kind = static_cast<SlotKind>(choices.below(3)), .name = choices.name("x"), .meta = choices.meta()};
+  PlanSlot slot{.kind = static_cast<SlotKind>(choices.below(4)), .name = choices.name("x"), .meta = choices.meta()};
   if (slot.kind == SlotKind::param) slot.key = choices.name("model.layers.weight.");
+  if (slot.kind == SlotKind::scalar) {
+    slot.meta = Meta::tensor(DType::f32, {});
+    slot.scalar = static_cast<float>(choices.real());
+  }
   slot.donated = choices.yes();
   slot.bytes = choices.dim();
   slot.offset = arena_bytes == 0 ? 0 : choices.size() % arena_bytes;
@@ -147,6 +154,7 @@ std::string slot_difference(const PlanSlot& a, const PlanSlot& b) {
   if (a.name != b.name || a.key != b.key) return "name";
   if (!(a.meta == b.meta)) return "type";
   if (a.donated != b.donated) return "donation";
+  if (bits_of_float(a.scalar) != bits_of_float(b.scalar)) return "scalar";
   if (!(a.bytes == b.bytes) || a.offset != b.offset) return "place";
   return a.first_step == b.first_step && a.last_step == b.last_step ? "" : "lifetime";
 }
@@ -194,7 +202,8 @@ Plan plan_of_every_part(NamedKernels& kernels) {
                       {.kind = SlotKind::input, .name = "batch", .meta = Meta::batch()},
                       {.kind = SlotKind::param, .name = "w", .key = "model.norm.weight", .meta = weight},
                       {.kind = SlotKind::input, .name = "far", .meta = far},
-                      {.meta = x, .bytes = x.bytes(), .offset = 8192, .first_step = 0, .last_step = 2}},
+                      {.meta = x, .bytes = x.bytes(), .offset = 8192, .first_step = 0, .last_step = 2},
+                      {.kind = SlotKind::scalar, .meta = Meta::tensor(DType::f32, {}), .scalar = 1e-05f}},
             .inputs = {0, 3, 1, 2, 4}};
   plan.bounds = {{"s0", {1, 64}}, {"s1", {0, INT64_MAX}}};
   plan.arena_bytes = 32768;
@@ -222,7 +231,8 @@ Plan plan_of_every_part(NamedKernels& kernels) {
                         .operands = {{.slot = 5, .byte_offset = rows * Dim(4) + Dim(16), .meta = column},
                                      {.slot = 1, .meta = kv},
                                      {.slot = 2, .meta = Meta::batch()},
-                                     {.slot = 4, .meta = far}},
+                                     {.slot = 4, .meta = far},
+                                     {.slot = 6, .meta = Meta::tensor(DType::f32, {})}},
                         .results = {{.slot = 5, .version = 1, .meta = x}, {.slot = 1, .version = 1, .meta = kv}},
                         .piece = "piece_0",
                         .is_splitting = true});
@@ -240,7 +250,8 @@ Plan plan_of_numbers(const std::vector<int>& numbers, NamedKernels& kernels) {
   plan.unshared_bytes = choices.size();
   for (int i = 0; i < slots; ++i) {
     plan.slots.push_back(some_slot(choices, steps, plan.arena_bytes));
-    if (plan.slots.back().kind != SlotKind::arena) plan.inputs.insert(plan.inputs.begin(), i);
+    if (plan.slots.back().kind == SlotKind::input || plan.slots.back().kind == SlotKind::param)
+      plan.inputs.insert(plan.inputs.begin(), i);
   }
   for (int i = 0; i < steps; ++i) {
     const std::string op = choices.name("op");
