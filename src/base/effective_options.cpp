@@ -17,8 +17,8 @@ class Settlement {
 
   const Options& options() const { return result_.options; }
 
-  template <class Type>
-  void settle(Type Options::*member, std::string_view name, Type value, std::string_view reason) {
+  template <class Type, class Owner>
+  void settle(Type Owner::*member, std::string_view name, Type value, std::string_view reason) {
     if (result_.options.*member == value) return;
     result_.options.*member = std::move(value);
     if (!requested_.requested.contains(std::string(name))) return;

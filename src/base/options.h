@@ -31,8 +31,30 @@ struct RequestedOption {
   friend bool operator==(const RequestedOption&, const RequestedOption&) = default;
 };
 
-struct Options {
-#define OPTION(member, type, default_value, ...) type member = default_value;
+// A field of a row, if its effect is the one that is collected.
+#define WEFT_CODE_OPTION_code(...) __VA_ARGS__
+#define WEFT_CODE_OPTION_run(...)
+#define WEFT_CODE_OPTION_none(...)
+#define WEFT_OTHER_OPTION_code(...)
+#define WEFT_OTHER_OPTION_run(...) __VA_ARGS__
+#define WEFT_OTHER_OPTION_none(...) __VA_ARGS__
+
+// The options that change generated code, every one of which is in the cache's keys. Whoever decides what becomes of a
+// graph is given these: an option that is in no key cannot be read there.
+struct CodeOptions {
+#define OPTION(member, type, default_value, name, limits, effect, ...) \
+  WEFT_CODE_OPTION_##effect(type member = default_value;)
+#define OPTION_ALIAS(...)
+#include "base/options.def"
+#undef OPTION
+#undef OPTION_ALIAS
+
+  friend bool operator==(const CodeOptions&, const CodeOptions&) = default;
+};
+
+struct Options : CodeOptions {
+#define OPTION(member, type, default_value, name, limits, effect, ...) \
+  WEFT_OTHER_OPTION_##effect(type member = default_value;)
 #define OPTION_ALIAS(...)
 #include "base/options.def"
 #undef OPTION
@@ -43,6 +65,13 @@ struct Options {
 
   friend bool operator==(const Options&, const Options&) = default;
 };
+
+#undef WEFT_CODE_OPTION_code
+#undef WEFT_CODE_OPTION_run
+#undef WEFT_CODE_OPTION_none
+#undef WEFT_OTHER_OPTION_code
+#undef WEFT_OTHER_OPTION_run
+#undef WEFT_OTHER_OPTION_none
 
 enum class OptionEffect { code, run, none };
 

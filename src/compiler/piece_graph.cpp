@@ -14,7 +14,7 @@ bool names_piece(const std::string& word, const std::string& graph, const std::s
   return word == piece || "p" + word == piece || word == graph + "." + piece;
 }
 
-bool is_eager_piece(const Options& options, const std::string& graph, const std::string& piece) {
+bool is_eager_piece(const CodeOptions& options, const std::string& graph, const std::string& piece) {
   return std::any_of(options.eager_piece.begin(), options.eager_piece.end(),
                      [&](const std::string& word) { return names_piece(word, graph, piece); });
 }

@@ -14,7 +14,7 @@ namespace weft {
 bool names_piece(const std::string& word, const std::string& graph, const std::string& piece);
 
 // Whether --eager-piece names it.
-bool is_eager_piece(const Options& options, const std::string& graph, const std::string& piece);
+bool is_eager_piece(const CodeOptions& options, const std::string& graph, const std::string& piece);
 
 // UserError, `[option] ...`, for a word that names no piece of the records, with what there is.
 void check_piece_names(const std::string& option, const Words& words, std::span<const CompileRecord> records);

@@ -30,11 +30,12 @@ std::string priorities_text(const PriorityLists& priorities) {
   return text;
 }
 
+// Each field is named, so that none is forgotten. What a processor is called and what more the host could do change no
+// Plan; which GPU it is, is an option.
 std::string device_text(const DeviceDescription& device) {
-  std::string text =
-      fmt::format("{} {} threads {}", cpu_features_text(device.features), device.threads, dtype_text(device.fp8));
-  if (device.id.type != DeviceType::cpu)
-    text += fmt::format(" sm_{} cublaslt {}", device.compute_capability, device.cublaslt);
+  const auto& [id, name, host, features, threads, fp8, compute_capability, cublaslt] = device;
+  std::string text = fmt::format("{} {} threads {}", cpu_features_text(features), threads, dtype_text(fp8));
+  if (id.type != DeviceType::cpu) text += fmt::format(" sm_{} cublaslt {}", compute_capability, cublaslt);
   return text;
 }
 

@@ -15,7 +15,7 @@ const std::map<std::string, std::string, std::less<>> kAliases = {
 
 }  // namespace
 
-std::vector<std::string> resolve_splitting_ops(const Options& options) {
+std::vector<std::string> resolve_splitting_ops(const CodeOptions& options) {
   std::vector<std::string> names;
   for (const std::string& given : options.splitting_ops) {
     auto alias = kAliases.find(given);

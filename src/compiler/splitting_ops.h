@@ -11,6 +11,6 @@ namespace weft {
 
 // The names of -cc.splitting_ops, aliases resolved, in order and without repetition. Names that this program does not
 // know are kept: an op of that name may come from elsewhere, and one that never occurs cuts nothing.
-std::vector<std::string> resolve_splitting_ops(const Options& options);
+std::vector<std::string> resolve_splitting_ops(const CodeOptions& options);
 
 }  // namespace weft

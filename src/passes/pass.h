@@ -34,7 +34,7 @@ struct PassContext {
   const OpTable& ops;
   const KernelRegistry& kernels;
   const PriorityLists& priorities;
-  const Options& options;
+  const CodeOptions& options;  // nothing else may decide what a pass does
   const DeviceDescription& device;
   TokenRange range;
   bool batch_invariant = false;

@@ -105,7 +105,7 @@ class KernelFilter {
   KernelSelector selector_{context_.kernels, context_.priorities, context_.batch_invariant};
 };
 
-std::string name_of(OptionalFlag Options::*member) {
+std::string name_of(OptionalFlag CodeOptions::*member) {
   for (const OptionRow& row : option_table())
     if (row.member == OptionMember(member)) return "-" + std::string(row.name);
   return "";
@@ -152,7 +152,8 @@ std::pair<std::string, std::int64_t> parse_fusion_count(const std::string& text,
   return {name, count};
 }
 
-std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern> patterns, const Options& options) {
+std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern> patterns,
+                                                   const CodeOptions& options) {
   std::map<std::string, std::int64_t> limits;
   for (const std::string& word : options.limit_rewrites) {
     const auto [name, count] = parse_fusion_count(word, "--limit-rewrites");
@@ -165,7 +166,7 @@ std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern
   return limits;
 }
 
-std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion, OptionalFlag Options::*enabled) {
+std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion, OptionalFlag CodeOptions::*enabled) {
   return [fusion = std::move(fusion), enabled](Graph& graph, PassContext& context) {
     std::vector<const Pattern*> patterns;
     PassResult result;

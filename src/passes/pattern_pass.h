@@ -64,7 +64,7 @@ std::pair<std::string, std::int64_t> parse_fusion_count(const std::string& text,
 inline constexpr std::string_view kHeldBack = "--limit-rewrites";
 
 // What --limit-rewrites says of each fusion. UserError for what is no NAME=COUNT, and for an unknown name.
-std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern> patterns, const Options& options);
+std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern> patterns, const CodeOptions& options);
 
 // The pass that applies the patterns of a fusion, unless the option is false or they say why not; without patterns it
 // changes nothing. A match stays as it is, with the reason among the near misses, where no kernel computes what would
@@ -72,7 +72,7 @@ std::map<std::string, std::int64_t> rewrite_limits(std::span<const FusionPattern
 // and where it does not pay: measurements say so, or, without any, the bytes and instructions it would take
 // (passes/profit.h).
 std::function<PassResult(Graph&, PassContext&)> pattern_pass(std::string fusion,
-                                                             OptionalFlag Options::*enabled = nullptr);
+                                                             OptionalFlag CodeOptions::*enabled = nullptr);
 
 }  // namespace weft
 

@@ -32,6 +32,15 @@ class PlanStore : public testing::Test {
     return context.first_time_work->counts(FirstTime::compile).before_ready;
   }
   static CacheKey key_of(const Context& context) { return *plans_key(*small_layer(context), context, ranges(), {}); }
+  // Compiled anew, without a cache; nothing where --compile-to stops before there are Plans.
+  static std::vector<std::byte> compiled_bytes(const Context& context) {
+    const auto traced = small_layer(context);
+    const CompiledRanges compiled = compile_ranges(*traced, context, ranges(), pass_runner_options(context.options));
+    std::vector<const Plan*> plans;
+    for (const auto& plan : compiled.plans) plans.push_back(plan.get());
+    if (plans.empty()) return {};
+    return store_plans(*traced, context, ranges(), plans).bytes;
+  }
   static std::vector<std::vector<std::byte>> results_of(const CompiledRanges& compiled, const Graph& traced,
                                                         const Context& context) {
     std::vector<std::vector<std::byte>> results;
@@ -116,19 +125,13 @@ TEST_F(PlanStore, EveryOptionThatChangesCodeIsInTheKeyAndNoOther) {
   EXPECT_GT(code, 20);
 }
 
-// What an option that is said to change no code makes of the Plans, functions and all; compiled anew, without a cache.
+// What an option that is said to change no code makes of the Plans, functions and all.
 TEST_F(PlanStore, OptionsThatAreNotInTheKeyChangeNoByteOfThePlans) {
   const auto bytes_with = [&](std::string_view name, const std::string& value) -> std::vector<std::byte> {
     Options options;
     options.threads = 2;
     if (!name.empty()) set_option(options, name, value, "test");
-    const auto context = make_context(options);
-    const auto traced = small_layer(*context);
-    const CompiledRanges compiled = compile_ranges(*traced, *context, ranges(), pass_runner_options(context->options));
-    std::vector<const Plan*> plans;
-    for (const auto& plan : compiled.plans) plans.push_back(plan.get());
-    if (plans.empty()) return {};  // compile-to stopped before
-    return store_plans(*traced, *context, ranges(), plans).bytes;
+    return compiled_bytes(*make_context(options));
   };
   const std::vector<std::byte> wanted = bytes_with("", "");
   ASSERT_GT(wanted.size(), 1000u);
@@ -181,6 +184,22 @@ TEST_F(PlanStore, WhatElseTheCompilerReadsIsInTheKey) {
   EXPECT_NE(*plans_key(*traced, *context, std::vector<TokenRange>{{1, 64}}, {}), key);
   traced->inputs()[0]->name = "other";
   EXPECT_NE(*plans_key(*traced, *context, ranges(), {}), key);
+}
+
+TEST_F(PlanStore, WhatADeviceIsBesidesChangesNoByteOfThePlans) {
+  Options options;
+  options.threads = 2;
+  const std::vector<std::byte> wanted = compiled_bytes(*make_context(options));
+  ASSERT_GT(wanted.size(), 1000u);
+  const CacheKey key = key_of(*open());
+  const std::vector<Change> changes{[](Context& c) { c.device.name = "another one"; },
+                                    [](Context& c) { c.device.host = CpuFeatures::baseline; }};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto context = make_context(options);
+    changes[i](*context);
+    EXPECT_TRUE(compiled_bytes(*context) == wanted) << i;
+    EXPECT_EQ(key_of(*open(changes[i])), key) << i;
+  }
 }
 
 // As an artifact holds them.
