@@ -31,9 +31,8 @@ struct MemoryUse {
 
 class ModelRunner {
  public:
-  // Opens, checks, compiles and loads. `model_len` tokens is the longest sequence, `pages` the number of KV pages to
-  // have. UserError for whatever is wrong with the checkpoint or the options. `watch` gets the laps trace, compile,
-  // weights and capture.
+  // Opens, checks, compiles and loads. UserError for whatever is wrong with the checkpoint or the options. `watch` gets
+  // the laps trace, tune, compile, weights and capture.
   ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
               Stopwatch* watch = nullptr);
   ~ModelRunner();
