@@ -66,6 +66,15 @@ void group_quant(Launcher& launch, const TimedBuffers& buffers, const void* x, T
   launch(kernel, shape, arguments);
 }
 
+void token_quant(Launcher& launch, const TimedBuffers& buffers, TimedSize size) {
+  launch("dynamic_per_token_quant_bf16_i8", {.blocks = size.rows, .threads = 256},
+         DynamicPerTokenQuantArguments{.x = buffers.x,
+                                       .output = buffers.output,
+                                       .places = {static_cast<float*>(buffers.scales), 1, 1},
+                                       .rule = {.codes_by_reciprocal = true},
+                                       .columns = size.columns});
+}
+
 TimedLaunch norm(bool adds, const char* tail, Mathematics mathematics = Mathematics::device) {
   const std::string kernel =
       fmt::format("{}rms_norm_bf16_{}_{}", adds ? "fused_add_" : "", tail, ending_of(mathematics));
@@ -79,6 +88,7 @@ TimedLaunch norm(bool adds, const char* tail, Mathematics mathematics = Mathemat
                             .weight = buffers.weight,
                             .output = buffers.output,
                             .places = is_of_token ? of_token : places_of(buffers, size),
+                            .rule = {.codes_by_reciprocal = kernel.find("token_i8") != std::string::npos},
                             .given_scale = static_cast<const float*>(buffers.given),
                             .epsilon = 1e-5f,
                             .columns = size.columns,
@@ -124,10 +134,12 @@ std::vector<TimedSubject> subjects_of_rows() {
       {"silu_and_mul + static fp8", of_layer, 5, plain_silu("static_f8e4m3_rounded")},
       {"silu_and_mul + fp4 groups", of_layer, 4 + 0.5 + 1.0 / 16, plain_silu("f4e2m1_rounded")},
       {"per_token_group_quant fp8", of_layer, 3 + kScale, quant},
+      {"per-token quant int8", of_norm, 3, token_quant},
       {"rms_norm", of_norm, 4, norm(false, "plain")},
       {"the same, house mathematics", of_norm, 4, norm(false, "plain", Mathematics::house)},
       {"rms_norm + static fp8", of_norm, 3, norm(false, "static_f8e4m3")},
       {"rms_norm + per-token fp8", of_norm, 3, norm(false, "token_f8e4m3")},
+      {"rms_norm + per-token int8", of_norm, 3, norm(false, "token_i8")},
       {"rms_norm + group-128 fp8", of_norm, 3 + kScale, norm(false, "group_f8e4m3")},
       {"fused_add_rms_norm", of_norm, 8, norm(true, "plain")},
       {"the same, house mathematics", of_norm, 8, norm(true, "plain", Mathematics::house)},

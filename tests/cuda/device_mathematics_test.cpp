@@ -51,12 +51,14 @@ Written normalized(const std::string& kernel, DType dtype, std::size_t output_by
   Written written{.output = std::vector<std::byte>(output_bytes), .scales = std::vector<float>(kRows * kColumns / 128)};
   const float given = 0.01f;
   const bool is_of_token = kernel.find("token") != std::string::npos;
+  const bool is_int8_of_token = kernel.find("token_i8") != std::string::npos;
   const RmsNormArguments arguments{.x = x.data(),
                                    .residual = residual.data(),
                                    .residual_output = sums.data(),
                                    .weight = weight.data(),
                                    .output = written.output.data(),
                                    .places = {written.scales.data(), is_of_token ? 1 : kColumns / 128, 1},
+                                   .rule = {.codes_by_reciprocal = is_int8_of_token},
                                    .given_scale = &given,
                                    .epsilon = 1e-6f,
                                    .columns = kColumns,
@@ -94,13 +96,13 @@ TEST(DeviceMathematics, NormalizesWithinTheLastPlacesOfTheHouse) {
 
 TEST(DeviceMathematics, GivesCodesOneStepFromTheHouses) {
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
-    for (const std::string tail : {"static_f8e4m3", "token_f8e4m3", "group_f8e4m3", "group_i8"}) {
+    for (const std::string tail : {"static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8"}) {
       const std::string kernel = fmt::format("fused_add_rms_norm_{}_{}_", dtype_text(dtype), tail);
       const Written house = normalized(kernel + "house", dtype, kRows * kColumns);
       const Written device = normalized(kernel + "device", dtype, kRows * kColumns);
       std::int64_t differing = 0;
       for (std::size_t i = 0; i < house.output.size(); ++i) {
-        const std::int64_t step = step_of_codes(house.output[i], device.output[i], tail == "group_i8");
+        const std::int64_t step = step_of_codes(house.output[i], device.output[i], tail.ends_with("i8"));
         EXPECT_LE(step, 1) << kernel << i;
         differing += step;
       }

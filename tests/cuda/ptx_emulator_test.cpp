@@ -123,13 +123,15 @@ TEST_F(PtxBesideEmulator, NormsWithEveryTail) {
       const Bytes x = random_numbers(dtype, kRows * kColumns, 1), residual = random_numbers(dtype, kRows * kColumns, 2);
       const Bytes weight = random_numbers(dtype, kColumns, 3);
       for (const std::string front : {"rms_norm", "fused_add_rms_norm"})
-        for (const std::string tail : {"plain", "static_f8e4m3", "token_f8e4m3", "group_f8e4m3", "group_i8"})
+        for (const std::string tail :
+             {"plain", "static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8"})
           for (const std::string mathematics : {"device", "house"}) {
             const std::string kernel = fmt::format("{}_{}_{}_{}", front, dtype_text(dtype), tail, mathematics);
             const RmsNormArguments arguments{.x = x.data(),
                                              .residual = residual.data(),
                                              .weight = weight.data(),
-                                             .places = {nullptr, tail == "token_f8e4m3" ? 1 : kColumns / 128, 1},
+                                             .places = {nullptr, tail.starts_with("token") ? 1 : kColumns / 128, 1},
+                                             .rule = {.codes_by_reciprocal = tail == "token_i8"},
                                              .given_scale = &given,
                                              .epsilon = 1e-6f,
                                              .columns = kColumns,
@@ -202,6 +204,36 @@ TEST_F(PtxBesideEmulator, QuantizationPerGroup) {
                        });
         }
     }
+  }
+}
+
+// Rows of one turn of the block, of several and of a part of one; a row of zeros.
+TEST_F(PtxBesideEmulator, QuantizationPerToken) {
+  constexpr std::uint32_t kRows = 3;
+  const float bound = 2.5f;
+  for (const int architecture : architectures_of_ptx()) {
+    BuiltPtx built(architecture);
+    for (const DType dtype : kTypes)
+      for (const std::uint32_t columns : {64u, 2048u, 4224u}) {
+        Bytes x = random_numbers(dtype, kRows * columns, 7);
+        std::fill_n(x.begin(), x.size() / kRows, std::byte{0});
+        for (const std::string codes : {"f8e4m3", "i8"})
+          for (const bool is_bounded : {false, true}) {
+            const GroupRule rule{.bound = is_bounded ? &bound : nullptr,
+                                 .least_scale = codes == "i8" ? 0 : 1.0f / (448 * 512),
+                                 .by_reciprocal = is_bounded,
+                                 .codes_by_reciprocal = codes == "i8" || is_bounded};
+            const DynamicPerTokenQuantArguments arguments{
+                .x = x.data(), .places = {nullptr, 1, 1}, .rule = rule, .columns = columns};
+            const Buffers sizes{.output = Bytes(kRows * columns), .scales = std::vector<float>(kRows)};
+            expect_equal(built, fmt::format("dynamic_per_token_quant_{}_{}", dtype_text(dtype), codes),
+                         {.blocks = kRows, .threads = 256}, arguments, {{x.data(), x.size()}, {&bound, sizeof bound}},
+                         sizes, [](DynamicPerTokenQuantArguments& to, Buffers& buffers) {
+                           to.output = buffers.output.data();
+                           to.places.scales = buffers.scales.data();
+                         });
+          }
+      }
   }
 }
 

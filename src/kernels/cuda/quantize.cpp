@@ -1,4 +1,5 @@
-// Quantization per group, alone: device/per_token_group_quant.cu says how.
+// Quantization per group and per token, alone: device/per_token_group_quant.cu and device/dynamic_per_token_quant.cu
+// say how.
 
 #include <fmt/core.h>
 
@@ -10,12 +11,12 @@
 namespace weft::cuda {
 namespace {
 
-Verdict supports(const KernelRequest& request) {
+Verdict supports_groups_alone(const KernelRequest& request) {
   if (Verdict verdict = float_matrix(request.operands[0], "x"); !verdict) return verdict;
   return supports_groups(request, 1);
 }
 
-void run(const KernelCall& call) {
+void run_groups(const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const TensorView& codes = call.results[0];
   const std::int64_t group = call.attributes.at("group_size").integer();
@@ -36,6 +37,28 @@ void run(const KernelCall& call) {
   run_call(kernel, shape, arguments, call);
 }
 
+Verdict supports_tokens_alone(const KernelRequest& request) {
+  const std::optional<Meta>& x = request.operands[0];
+  if (Verdict verdict = float_matrix(x, "x"); !verdict) return verdict;
+  if (Verdict verdict = whole_loads(*x); !verdict) return verdict;
+  return supports_codes(request);
+}
+
+void run_tokens(const KernelCall& call) {
+  const TensorView& x = call.operands[0];
+  const TensorView& codes = call.results[0];
+  const std::string kernel = fmt::format("dynamic_per_token_quant_{}_{}", dtype_text(x.dtype), dtype_text(codes.dtype));
+  check_sides(kernel, x);
+  check_aligned(kernel.c_str(), "x", x.data, 16);
+  check_aligned(kernel.c_str(), "codes", codes.data, 16 / dtype_info(x.dtype).block_bytes);
+  const DynamicPerTokenQuantArguments arguments{.x = x.data,
+                                                .output = codes.data,
+                                                .places = scale_places(call.results[1]),
+                                                .rule = token_rule(call, 1),
+                                                .columns = static_cast<std::uint32_t>(x.size[1])};
+  run_call(kernel, {.blocks = static_cast<std::uint32_t>(x.size[0]), .threads = 256}, arguments, call);
+}
+
 }  // namespace
 }  // namespace weft::cuda
 
@@ -45,8 +68,16 @@ KERNELS(cuda, quantize) {
     registry.add({.op = op,
                   .provider = "cuda",
                   .supported = supported,
-                  .supports = supports,
+                  .supports = supports_groups_alone,
                   .vector_bytes = 16,
-                  .run = run,
+                  .run = run_groups,
                   .note = "sub-warps of 2, 4 or 8 lanes a group, 16 elements a lane"});
+  for (const char* op : {"dynamic_per_token_scaled_fp8_quant", "dynamic_per_token_scaled_int8_quant"})
+    registry.add({.op = op,
+                  .provider = "cuda",
+                  .supported = supported,
+                  .supports = supports_tokens_alone,
+                  .vector_bytes = 16,
+                  .run = run_tokens,
+                  .note = "a block of 256 threads a row"});
 }

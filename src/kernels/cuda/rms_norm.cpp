@@ -12,7 +12,7 @@
 namespace weft::cuda {
 namespace {
 
-enum class NormTail : std::uint8_t { plain, static_fp8, token_fp8, group_fp8, group_int8 };
+enum class NormTail : std::uint8_t { plain, static_fp8, token_fp8, token_int8, group_fp8, group_int8 };
 
 struct TailRow {
   NormTail tail;
@@ -22,6 +22,7 @@ struct TailRow {
 constexpr std::array kTails = {TailRow{NormTail::plain, "", "plain"},
                                TailRow{NormTail::static_fp8, "_static_scaled_fp8_quant", "static_f8e4m3"},
                                TailRow{NormTail::token_fp8, "_dynamic_per_token_scaled_fp8_quant", "token_f8e4m3"},
+                               TailRow{NormTail::token_int8, "_dynamic_per_token_scaled_int8_quant", "token_i8"},
                                TailRow{NormTail::group_fp8, "_per_token_group_quant_fp8", "group_f8e4m3"},
                                TailRow{NormTail::group_int8, "_per_token_group_quant_int8", "group_i8"}};
 
@@ -34,6 +35,7 @@ struct Norm {
   std::size_t weight() const { return adds ? 2 : 1; }
   std::size_t tail_tensor() const { return weight() + 1; }
   bool gives_scales() const { return tail.tail != NormTail::plain && tail.tail != NormTail::static_fp8; }
+  bool is_of_token() const { return tail.tail == NormTail::token_fp8 || tail.tail == NormTail::token_int8; }
   bool has_groups() const { return tail.tail == NormTail::group_fp8 || tail.tail == NormTail::group_int8; }
 };
 
@@ -44,11 +46,9 @@ Verdict supports_weight(const std::optional<Meta>& weight, DType x) {
 }
 
 Verdict supports_tail(const Norm& norm, const KernelRequest& request) {
-  const Attributes& a = request.attributes;
   if (norm.has_groups()) return supports_groups(request, 1);
   if (norm.tail.tail == NormTail::plain) return Verdict::yes();
-  if (a.at("dtype").dtype() != DType::f8e4m3)
-    return Verdict::no(fmt::format("codes are {}; f8e4m3 is supported", dtype_text(a.at("dtype").dtype())));
+  if (Verdict verdict = supports_codes(request); !verdict) return verdict;
   if (norm.tail.tail == NormTail::static_fp8 && element_count(request.operands[norm.tail_tensor()]->shape) != Dim(1))
     return Verdict::no("there are several scales; one is supported");
   return Verdict::yes();
@@ -59,29 +59,19 @@ Verdict supports(const Norm& norm, const KernelRequest& request) {
   if (Verdict verdict = float_matrix(x, "x"); !verdict) return verdict;
   if (norm.adds)
     if (Verdict verdict = float_matrix(request.operands[1], "x_residual"); !verdict) return verdict;
-  const std::int64_t of_load = 16 / dtype_info(x->dtype).block_bytes;
-  const Dim& columns = x->shape.back();
-  if (!columns.is_number() || columns.number() % of_load != 0)
-    return Verdict::no(fmt::format("rows have {} columns; multiples of {} are supported", columns.text(), of_load));
+  if (Verdict verdict = whole_loads(*x); !verdict) return verdict;
   if (Verdict verdict = supports_weight(request.operands[norm.weight()], x->dtype); !verdict) return verdict;
   return supports_tail(norm, request);
 }
 
 void set_tail(const Norm& norm, const KernelCall& call, RmsNormArguments& arguments) {
-  const Attributes& a = call.attributes;
   if (norm.gives_scales()) arguments.places = scale_places(call.results[1]);
   if (norm.has_groups()) {
-    arguments.group = static_cast<std::uint32_t>(a.at("group_size").integer());
+    arguments.group = static_cast<std::uint32_t>(call.attributes.at("group_size").integer());
     arguments.rule = group_rule(call);
   }
   if (norm.tail.tail == NormTail::static_fp8) arguments.given_scale = call.operands[norm.tail_tensor()].as<float>();
-  if (norm.tail.tail != NormTail::token_fp8) return;
-  constexpr float kLeastScale = 1.0 / (448 * 512);
-  const Attribute& least = a.at("minimum_scale");
-  arguments.rule = {.bound = call.operands[norm.tail_tensor()].as<float>(),
-                    .least_scale = least.is_none() ? kLeastScale : static_cast<float>(least.real()),
-                    .by_reciprocal = a.at("scale_by").word() == "reciprocal"};
-  arguments.codes_by_reciprocal = a.at("codes_by").word() == "reciprocal";
+  if (norm.is_of_token()) arguments.rule = token_rule(call, norm.tail_tensor());
 }
 
 // Of what is loaded and stored as vectors: 16 bytes, and the codes of 16 bytes of x.

@@ -82,6 +82,14 @@ WEFT_DEVICE float smaller(float x, float y) {
   return y < x ? y : x;
 #endif
 }
+// The other one where one is NaN.
+WEFT_DEVICE float larger_number(float x, float y) {
+#if defined(__CUDACC__)
+  return fmaxf(x, y);
+#else
+  return !(x >= y) && y == y ? y : x;
+#endif
+}
 WEFT_DEVICE float magnitude(float x) {
 #if defined(__CUDACC__)
   return fabsf(x);

@@ -17,6 +17,9 @@ struct Fp8 {
   // Scaled values below it are codes without a further check.
   static constexpr float kSafe = 1024.0f;
 
+  // Of a row that has one scale: a NaN makes it NaN.
+  static WEFT_DEVICE float larger_magnitude(float largest, float x) { return larger(largest, magnitude(x)); }
+
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 890
   // Four codes, the first in the lowest byte.
   static WEFT_DEVICE std::uint32_t pack(const float* x, bool) {
@@ -50,6 +53,9 @@ struct Int8 {
   static constexpr float kLimit = 127.0f;
   static constexpr float kInverseLimit = 1.0f / 127.0f;
   static constexpr float kSafe = 127.25f;
+
+  // Of a row that has one scale: a NaN counts as 0.
+  static WEFT_DEVICE float larger_magnitude(float largest, float x) { return larger_number(largest, magnitude(x)); }
 
   static WEFT_DEVICE std::uint32_t code(float x, bool is_safe) {
     // The sum with 1.5 * 2^23 is rounded to a whole number, which its low bits hold.

@@ -7,29 +7,11 @@
 #include "kernels/cuda/device/elements.cuh"
 #include "kernels/cuda/device/group_place.cuh"
 #include "kernels/cuda/device/group_quantization.cuh"
+#include "kernels/cuda/device/row_parts.cuh"
 #include "kernels/cuda/device/row_reduction.cuh"
+#include "kernels/cuda/device/token_tail.cuh"
 
 namespace weft::cuda {
-
-constexpr int kRowThreads = 256;
-
-// 16 bytes of a row for each thread, then the next ones: where this thread's begin, and whether it has any.
-template <class T>
-struct RowPart {
-  std::uint64_t place;   // from the tensor's first element
-  std::uint32_t column;  // of the row
-  bool is_live;
-};
-template <class T>
-WEFT_DEVICE RowPart<T> part_of_row(std::uint32_t turn, std::uint32_t columns) {
-  const std::uint32_t column = (turn * kRowThreads + thread_index()) * kElementsOfLoad<T>;
-  return {product(block_index(), columns) + column, column, column < columns};
-}
-template <class T>
-WEFT_DEVICE std::uint32_t turns_of_row(std::uint32_t columns) {
-  constexpr std::uint32_t kOfTurn = kRowThreads * kElementsOfLoad<T>;
-  return (columns + kOfTurn - 1) / kOfTurn;
-}
 
 // What is normalized: x, or x + residual, which is also given as `rounded`, rounded to T.
 template <class T, bool adds>
@@ -101,40 +83,6 @@ struct StaticTail {
     for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Fp8::pack(values + 4 * i, false);
     if (part.is_live) store_words<kOfLoad / 4>(static_cast<std::uint8_t*>(arguments.output) + part.place, words);
   }
-};
-
-// One scale a row; the bound holds the magnitude.
-template <class T>
-struct TokenTail {
-  static constexpr bool kSeesRow = true;
-  WEFT_DEVICE void see(const float* values) {
-    WEFT_UNROLL
-    for (int i = 0; i < kElementsOfLoad<T>; ++i) largest = larger(largest, magnitude(values[i]));
-  }
-  WEFT_DEVICE void end_row(const RmsNormArguments& arguments) {
-    largest = joined_over_block<kRowThreads>(largest, LargerValue{});
-    const GroupRule& rule = arguments.rule;
-    const float held = rule.bound == nullptr ? largest : smaller(largest, load(rule.bound));
-    scale = larger(rule.by_reciprocal ? held * Fp8::kInverseLimit : divide(held, Fp8::kLimit), rule.least_scale);
-    if (thread_index() == 0)
-      store(arguments.places.scales + product(block_index(), arguments.places.row_stride), scale);
-  }
-  WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
-    constexpr int kOfLoad = kElementsOfLoad<T>;
-    std::uint32_t words[kOfLoad / 4];
-    if (arguments.codes_by_reciprocal) {
-      const float inverse = divide(1.0f, scale);
-      WEFT_UNROLL
-      for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * inverse;
-      WEFT_UNROLL
-      for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Fp8::pack(values + 4 * i, false);
-    } else {
-      quantize<Fp8, kOfLoad>(values, largest, scale, words);
-    }
-    if (part.is_live) store_words<kOfLoad / 4>(static_cast<std::uint8_t*>(arguments.output) + part.place, words);
-  }
-
-  float largest = 0, scale = 0;
 };
 
 // One scale for each 32, 64 or 128 columns, which lie in neighbouring lanes.
@@ -209,7 +157,8 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
 #define WEFT_TAILS(KERNEL, name, x, adds, mathematics, T, Sum) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, plain, PlainTail<T>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, static_f8e4m3, StaticTail<T>) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_f8e4m3, TokenTail<T>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_f8e4m3, TokenTail<T, Fp8>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_i8, TokenTail<T, Int8>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_f8e4m3, GroupTail<T, Fp8>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8, GroupTail<T, Int8>)
 #if !defined(WEFT_HOUSE_KERNELS)

@@ -21,6 +21,8 @@ struct Divisor {
 //   scale = min(scale, *bound) where there is one
 //   scale = the power of two from max(scale, least_power) upwards where power_of_two says
 //   scale = max(scale, least_scale)
+//
+// The group of a token is its row; there the bound holds the magnitude, in place of the scale.
 struct GroupRule {
   const float* bound = nullptr;
   float least_magnitude = 0;
@@ -28,6 +30,7 @@ struct GroupRule {
   float least_scale = 0;
   bool by_reciprocal = false;
   bool power_of_two = false;
+  bool codes_by_reciprocal = false;  // of a token: codes of x * (1 / scale), not of x / scale
 };
 
 // The scale of group g of row r lies at scales[r * row_stride + g * group_stride].
@@ -65,6 +68,15 @@ struct PerTokenGroupQuantArguments {
   std::uint32_t columns = 0;
 };
 
+// x and codes [rows, columns], one scale a row.
+struct DynamicPerTokenQuantArguments {
+  const void* x = nullptr;
+  void* output = nullptr;
+  ScalePlaces places;
+  GroupRule rule;
+  std::uint32_t columns = 0;
+};
+
 // x [rows, 2 * columns], the gates first; output [rows, columns], of the type of x or codes.
 struct SiluAndMulArguments {
   const void* x = nullptr;
@@ -86,7 +98,7 @@ struct RmsNormArguments {
   void* residual_output = nullptr;  // x + residual as the type of x
   const void* weight = nullptr;     // [columns] or null
   void* output = nullptr;           // of the type of x, or codes
-  ScalePlaces places;               // of dynamic scales; the group of a token is its row
+  ScalePlaces places;               // of dynamic scales
   GroupRule rule;
   const float* given_scale = nullptr;  // one, of static quantization
   float epsilon = 0;
@@ -95,7 +107,6 @@ struct RmsNormArguments {
   std::uint32_t group = 0;             // 32, 64 or 128 columns
   bool weight_is_wide = false;         // f32, not the type of x
   bool normalizes_rounded = false;     // what residual_output holds, not the sum before it was rounded
-  bool codes_by_reciprocal = false;    // dynamic scales of a token
 };
 
 // The type of elements that a kernel tells at run time.

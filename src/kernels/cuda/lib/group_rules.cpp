@@ -36,10 +36,22 @@ void check_sides(const std::string& kernel, const TensorView& x) {
              kernel, x.size[0], x.size[1]);
 }
 
+Verdict whole_loads(const Meta& x) {
+  const std::int64_t of_load = 16 / dtype_info(x.dtype).block_bytes;
+  const Dim& columns = x.shape.back();
+  if (columns.is_number() && columns.number() % of_load == 0) return Verdict::yes();
+  return Verdict::no(fmt::format("rows have {} columns; multiples of {} are supported", columns.text(), of_load));
+}
+
+Verdict supports_codes(const KernelRequest& request) {
+  const Attribute* dtype = request.attributes.find("dtype");
+  if (dtype == nullptr || dtype->dtype() == DType::f8e4m3) return Verdict::yes();
+  return Verdict::no(fmt::format("codes are {}; f8e4m3 and i8 are supported", dtype_text(dtype->dtype())));
+}
+
 Verdict supports_groups(const KernelRequest& request, std::size_t scales) {
   const Attributes& a = request.attributes;
-  if (const Attribute* dtype = a.find("dtype"); dtype != nullptr && dtype->dtype() != DType::f8e4m3)
-    return Verdict::no(fmt::format("codes are {}; f8e4m3 and i8 are supported", dtype_text(dtype->dtype())));
+  if (Verdict verdict = supports_codes(request); !verdict) return verdict;
   if (const Attribute* rounding = a.find("rounding"); rounding != nullptr && rounding->word() != "nearest")
     return Verdict::no(fmt::format("rounds {}; nearest is supported", rounding->word()));
   const std::int64_t group = a.at("group_size").integer();
@@ -62,6 +74,17 @@ GroupRule group_rule(const KernelCall& call) {
   rule.by_reciprocal = a.at("scale_by").word() == "reciprocal";
   rule.power_of_two = a.at("use_ue8m0").boolean();
   return rule;
+}
+
+GroupRule token_rule(const KernelCall& call, std::size_t bound) {
+  const Attributes& a = call.attributes;
+  if (a.find("dtype") == nullptr) return {.codes_by_reciprocal = true};  // int8
+  constexpr float kLeastScale = 1.0 / (448 * 512);
+  const Attribute& least = a.at("minimum_scale");
+  return {.bound = call.operands[bound].as<float>(),
+          .least_scale = least.is_none() ? kLeastScale : static_cast<float>(least.real()),
+          .by_reciprocal = a.at("scale_by").word() == "reciprocal",
+          .codes_by_reciprocal = a.at("codes_by").word() == "reciprocal"};
 }
 
 ScalePlaces scale_places(const TensorView& scales) {

@@ -19,10 +19,16 @@ Verdict float_matrix(const std::optional<Meta>& meta, const char* name);
 // Sides that are known at the call alone: UserError, naming `kernel`, for one of x that is 2^31 or more.
 void check_sides(const std::string& kernel, const TensorView& x);
 
+// Whether rows of x are whole loads of 16 bytes; and whether codes are f8e4m3, or int8 where no attribute says of what.
+Verdict whole_loads(const Meta& x);
+Verdict supports_codes(const KernelRequest& request);
+
 // Of per_token_group_quant_fp8 and _int8, alone or as the end of another op, in groups of 32, 64 or 128 columns; the
 // scales are that result.
 Verdict supports_groups(const KernelRequest& request, std::size_t scales);
 GroupRule group_rule(const KernelCall& call);
+// Of dynamic_per_token_scaled_fp8_quant, whose scale_ub is that operand, and _int8_quant, alone or as such an end.
+GroupRule token_rule(const KernelCall& call, std::size_t bound);
 ScalePlaces scale_places(const TensorView& scales);  // [rows, groups]
 
 }  // namespace weft::cuda
