@@ -105,10 +105,11 @@ TEST(EveryCudaKernel, QuantizesTokensWithoutNumbersAsTheirMeaningDoes) {
 
 TEST(EveryCudaKernel, SaysWhyItRefuses) {
   const auto context = cuda_context();
-  const auto refusal = [&](const char* op, Meta x, const NamedAttributes& given) -> std::string {
+  const auto refusal = [&](const char* op, Meta x, const NamedAttributes& given,
+                           const char* provider = "") -> std::string {
     const Tensor tensor = Tensor::empty(std::move(x));
     try {
-      by_cuda(*context, op, {tensor}, complete_attributes(context->ops.at(op).schema, given));
+      by_cuda(*context, op, {tensor}, complete_attributes(context->ops.at(op).schema, given), provider);
     } catch (const UserError& error) {
       return error.what();
     }
@@ -118,10 +119,10 @@ TEST(EveryCudaKernel, SaysWhyItRefuses) {
   const char* groups = "per_token_group_quant_fp8";
   EXPECT_NE(refusal(groups, bf16({4, 80}), {{"group_size", 16}}).find("groups have 16 columns"), std::string::npos);
   EXPECT_NE(refusal(groups, bf16({2, 4, 64}), {{"group_size", 64}}).find("contiguous matrices"), std::string::npos);
-  EXPECT_NE(
-      refusal("per_token_group_quant_int8", bf16({4, 64}), {{"group_size", 64}, {"rounding", EnumWord{"toward_zero"}}})
-          .find("rounds toward_zero"),
-      std::string::npos);
+  EXPECT_NE(refusal("silu_and_mul_per_token_group_quant_int8", bf16({4, 128}),
+                    {{"group_size", 64}, {"rounding", EnumWord{"toward_zero"}}}, "cuda_tree")
+                .find("rounds toward_zero"),
+            std::string::npos);
 }
 
 // Runs a kernel on the first sample that it takes, with what `change` makes of its operands and results.

@@ -107,7 +107,11 @@ TEST_F(PtxBesideEmulator, SiluAndMulPerBlockQuantInAllItsForms) {
             for (const SiluAndMulDesign design : {SiluAndMulDesign::fast, SiluAndMulDesign::tree})
               for (const Mathematics mathematics : {Mathematics::device, Mathematics::house}) {
                 const SiluAndMulPerBlockQuant kernel{dtype, codes, group, rounds, design, mathematics};
-                if (kernel.takes_group()) silu_and_quantize(built, kernel, x);
+                if (!kernel.takes_group()) continue;
+                silu_and_quantize(built, kernel, x);
+                SiluAndMulPerBlockQuant truncating = kernel;
+                truncating.truncates = codes == DType::i8 && rounds && design == SiluAndMulDesign::fast;
+                if (truncating.truncates) silu_and_quantize(built, truncating, x);
               }
     }
     EXPECT_GE(built.used().size(), 100u);
@@ -124,7 +128,7 @@ TEST_F(PtxBesideEmulator, NormsWithEveryTail) {
       const Bytes weight = random_numbers(dtype, kColumns, 3);
       for (const std::string front : {"rms_norm", "fused_add_rms_norm"})
         for (const std::string tail :
-             {"plain", "static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8"})
+             {"plain", "static_f8e4m3", "token_f8e4m3", "token_i8", "group_f8e4m3", "group_i8", "group_i8_truncated"})
           for (const std::string mathematics : {"device", "house"}) {
             const std::string kernel = fmt::format("{}_{}_{}_{}", front, dtype_text(dtype), tail, mathematics);
             const RmsNormArguments arguments{.x = x.data(),
@@ -185,7 +189,7 @@ TEST_F(PtxBesideEmulator, QuantizationPerGroup) {
     BuiltPtx built(architecture);
     for (const DType dtype : kTypes) {
       const Bytes x = random_numbers(dtype, kRows * kColumns, 6);
-      for (const std::string codes : {"f8e4m3", "i8"})
+      for (const std::string codes : {"f8e4m3", "i8", "i8_truncated"})
         for (const std::uint32_t group : {32, 64, 128}) {
           PerTokenGroupQuantArguments arguments{.x = x.data(),
                                                 .places = {nullptr, 1, kRows},

@@ -21,7 +21,8 @@ void run_groups(const KernelCall& call) {
   const TensorView& codes = call.results[0];
   const std::int64_t group = call.attributes.at("group_size").integer();
   const std::string kernel =
-      fmt::format("per_token_group_quant_{}_{}_{}", dtype_text(x.dtype), dtype_text(codes.dtype), group);
+      fmt::format("per_token_group_quant_{}_{}{}_{}", dtype_text(x.dtype), dtype_text(codes.dtype),
+                  truncates(call.attributes) ? "_truncated" : "", group);
   check_sides(kernel, x);
   PerTokenGroupQuantArguments arguments{.x = x.data,
                                         .codes = codes.data,

@@ -90,8 +90,8 @@ void check_vectors(const std::string& kernel, const Norm& norm, const KernelCall
 
 void run(const Norm& norm, Mathematics mathematics, const KernelCall& call) {
   const TensorView& x = call.operands[0];
-  const std::string kernel =
-      fmt::format("{}_{}_{}_{}", norm.front(), dtype_text(x.dtype), norm.tail.kernel, ending_of(mathematics));
+  const std::string kernel = fmt::format("{}_{}_{}{}_{}", norm.front(), dtype_text(x.dtype), norm.tail.kernel,
+                                         truncates(call.attributes) ? "_truncated" : "", ending_of(mathematics));
   check_sides(kernel, x);
   check_vectors(kernel, norm, call);
   const TensorView& weight = call.operands[norm.weight()];

@@ -48,8 +48,18 @@ struct Fp8 {
 #endif
 };
 
-// int8: nearest even, held to [-128, 127]; NaN gives 0.
-struct Int8 {
+// The lowest bytes of four words, the first in the lowest.
+WEFT_DEVICE std::uint32_t low_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+#if defined(__CUDACC__)
+  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+#else
+  return (a & 0xffu) | (b & 0xffu) << 8 | (c & 0xffu) << 16 | d << 24;
+#endif
+}
+
+// int8: nearest even or towards zero, held to [-128, 127]; NaN gives 0.
+template <bool truncates>
+struct Int8Codes {
   static constexpr float kLimit = 127.0f;
   static constexpr float kInverseLimit = 1.0f / 127.0f;
   static constexpr float kSafe = 127.25f;
@@ -57,24 +67,24 @@ struct Int8 {
   // Of a row that has one scale: a NaN counts as 0.
   static WEFT_DEVICE float larger_magnitude(float largest, float x) { return larger_number(largest, magnitude(x)); }
 
+  static WEFT_DEVICE float held(float x) {
+    const float number = x != x ? 0.0f : x;
+    return number < -128.0f ? -128.0f : number > 127.0f ? 127.0f : number;
+  }
+  // In the lowest byte. The sum with 1.5 * 2^23 is rounded to a whole number, which its low bits hold.
   static WEFT_DEVICE std::uint32_t code(float x, bool is_safe) {
-    // The sum with 1.5 * 2^23 is rounded to a whole number, which its low bits hold.
-    if (is_safe) return bits_of(x + 12582912.0f);
-    float held = x != x ? 0.0f : x;
-    held = held < -128.0f ? -128.0f : held > 127.0f ? 127.0f : held;
-    return bits_of(held + 12582912.0f);
+    const float number = is_safe ? x : held(x);
+    if constexpr (truncates) return static_cast<std::uint32_t>(static_cast<int>(number));
+    return bits_of(number + 12582912.0f);
   }
   // Four codes, the first in the lowest byte. `is_safe`: none is a NaN or beyond kSafe.
   static WEFT_DEVICE std::uint32_t pack(const float* x, bool is_safe) {
-    const std::uint32_t a = code(x[0], is_safe), b = code(x[1], is_safe);
-    const std::uint32_t c = code(x[2], is_safe), d = code(x[3], is_safe);
-#if defined(__CUDACC__)
-    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
-#else
-    return (a & 0xffu) | (b & 0xffu) << 8 | (c & 0xffu) << 16 | d << 24;
-#endif
+    return low_bytes(code(x[0], is_safe), code(x[1], is_safe), code(x[2], is_safe), code(x[3], is_safe));
   }
 };
+
+using Int8 = Int8Codes<false>;
+using TruncatedInt8 = Int8Codes<true>;
 
 // The number of a code of f8e4m3 that is not negative.
 WEFT_DEVICE float number_of_fp8(std::uint32_t code) {

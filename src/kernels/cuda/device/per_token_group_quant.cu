@@ -44,7 +44,10 @@ WEFT_DEVICE void per_token_group_quant(const PerTokenGroupQuantArguments& argume
   WEFT_KERNEL_OF(KERNEL, x, T, codes, Code, 32) \
   WEFT_KERNEL_OF(KERNEL, x, T, codes, Code, 64) \
   WEFT_KERNEL_OF(KERNEL, x, T, codes, Code, 128)
-#define WEFT_CODES(KERNEL, x, T) WEFT_GROUPS(KERNEL, x, T, f8e4m3, Fp8) WEFT_GROUPS(KERNEL, x, T, i8, Int8)
+#define WEFT_CODES(KERNEL, x, T) \
+  WEFT_GROUPS(KERNEL, x, T, f8e4m3, Fp8) \
+  WEFT_GROUPS(KERNEL, x, T, i8, Int8) \
+  WEFT_GROUPS(KERNEL, x, T, i8_truncated, TruncatedInt8)
 #define WEFT_LIST(KERNEL) WEFT_CODES(KERNEL, bf16, Brain) WEFT_CODES(KERNEL, f16, Half) WEFT_CODES(KERNEL, f32, float)
 // clang-format on
 WEFT_CUDA_KERNELS(per_token_group_quant, PerTokenGroupQuantArguments, WEFT_LIST)

@@ -160,7 +160,8 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_f8e4m3, TokenTail<T, Fp8>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, token_i8, TokenTail<T, Int8>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_f8e4m3, GroupTail<T, Fp8>) \
-  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8, GroupTail<T, Int8>)
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8, GroupTail<T, Int8>) \
+  WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, group_i8_truncated, GroupTail<T, TruncatedInt8>)
 #if !defined(WEFT_HOUSE_KERNELS)
 #define WEFT_MATHEMATICS(KERNEL, name, x, adds, T) WEFT_TAILS(KERNEL, name, x, adds, device, T, DeviceSum)
 #else

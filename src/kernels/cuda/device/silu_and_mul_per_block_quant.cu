@@ -44,6 +44,8 @@ WEFT_DEVICE void silu_and_mul_per_block_quant(const SiluAndMulPerBlockQuantArgum
 }  // namespace weft::cuda
 
 #include "kernels/cuda/device/silu_and_mul_per_block_quant_list.cuh"
-#define WEFT_LIST(KERNEL) WEFT_SILU_AND_MUL_PER_BLOCK_QUANT(KERNEL, silu_and_mul_per_block_quant, WEFT_FAST_THREADS)
+#define WEFT_LIST(KERNEL)                                                                    \
+  WEFT_SILU_AND_MUL_PER_BLOCK_QUANT(KERNEL, silu_and_mul_per_block_quant, WEFT_FAST_THREADS) \
+  WEFT_SILU_AND_MUL_PER_BLOCK_QUANT_TRUNCATED(KERNEL, silu_and_mul_per_block_quant, WEFT_FAST_THREADS)
 #define WEFT_FAST_THREADS(group) 128
 WEFT_CUDA_KERNELS(silu_and_mul_per_block_quant, SiluAndMulPerBlockQuantArguments, WEFT_LIST)

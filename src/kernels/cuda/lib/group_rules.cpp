@@ -52,8 +52,6 @@ Verdict supports_codes(const KernelRequest& request) {
 Verdict supports_groups(const KernelRequest& request, std::size_t scales) {
   const Attributes& a = request.attributes;
   if (Verdict verdict = supports_codes(request); !verdict) return verdict;
-  if (const Attribute* rounding = a.find("rounding"); rounding != nullptr && rounding->word() != "nearest")
-    return Verdict::no(fmt::format("rounds {}; nearest is supported", rounding->word()));
   const std::int64_t group = a.at("group_size").integer();
   if (group != 32 && group != 64 && group != 128)
     return Verdict::no(fmt::format("groups have {} columns; 32, 64 or 128 do", group));
@@ -62,6 +60,11 @@ Verdict supports_groups(const KernelRequest& request, std::size_t scales) {
     return Verdict::no(fmt::format("rows of {} columns are no whole groups of {}", columns.text(), group));
   if (request.results[scales].rank() != 2) return Verdict::no("scales are no matrix");
   return Verdict::yes();
+}
+
+bool truncates(const Attributes& attributes) {
+  const Attribute* rounding = attributes.find("rounding");
+  return rounding != nullptr && rounding->word() == "toward_zero";
 }
 
 GroupRule group_rule(const KernelCall& call) {

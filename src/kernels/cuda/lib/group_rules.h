@@ -26,6 +26,7 @@ Verdict supports_codes(const KernelRequest& request);
 // Of per_token_group_quant_fp8 and _int8, alone or as the end of another op, in groups of 32, 64 or 128 columns; the
 // scales are that result.
 Verdict supports_groups(const KernelRequest& request, std::size_t scales);
+bool truncates(const Attributes& attributes);  // codes of int8: by another kernel, whose codes are `i8_truncated`
 GroupRule group_rule(const KernelCall& call);
 // Of dynamic_per_token_scaled_fp8_quant, whose scale_ub is that operand, and _int8_quant, alone or as such an end.
 GroupRule token_rule(const KernelCall& call, std::size_t bound);

@@ -13,14 +13,17 @@ SiluAndMulPerBlockQuant described(DType x, DType codes, const Attributes& attrib
   return {.x = x,
           .codes = codes,
           .group_size = attributes.at("group_size").integer(),
-          .rounds = intermediate == nullptr || intermediate->word() == "input_dtype"};
+          .rounds = intermediate == nullptr || intermediate->word() == "input_dtype",
+          .truncates = truncates(attributes)};
 }
 
-Verdict supports(const KernelRequest& request) {
+Verdict supports(SiluAndMulDesign design, const KernelRequest& request) {
   if (Verdict verdict = float_matrix(request.operands[0], "x"); !verdict) return verdict;
   if (!described(request.operands[0]->dtype, request.results[0].dtype, request.attributes).takes_group())
     return Verdict::no(fmt::format("groups have {} columns; 64 or 128 do, or 32 of int8",
                                    request.attributes.at("group_size").integer()));
+  if (design == SiluAndMulDesign::tree && truncates(request.attributes))
+    return Verdict::no("rounds toward_zero; nearest is supported");
   return supports_groups(request, 1);
 }
 
@@ -49,7 +52,7 @@ void add_silu_and_mul_per_block_quant(KernelRegistry& registry, const char* prov
     registry.add({.op = op,
                   .provider = provider,
                   .supported = supported,
-                  .supports = supports,
+                  .supports = [=](const KernelRequest& request) { return supports(design, request); },
                   .vector_bytes = 16,
                   .run = [=](const KernelCall& call) { run(design, mathematics, call); },
                   .note = design == SiluAndMulDesign::fast ? "sub-warps of 2, 4 or 8 lanes a group, 16 elements a lane"
