@@ -36,6 +36,7 @@ class RecordingQueue : public LaunchQueue {
       if (area.may_write && !is_operand(area)) std::fill_n(const_cast<std::byte*>(area.begin), area.bytes, kNotWritten);
   }
 
+  std::string device() const override { return "the recorder"; }
   void launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) override {
     device_check::RecordedLaunch recorded{
         .name = name_, .kernel = kernel, .input = call_.operands[0].dtype, .shape = shape};

@@ -11,6 +11,7 @@
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"
+#include "kernels/launch_queue.h"
 #include "runtime/cuda/current_guard.h"
 #include "runtime/cuda/driver_library.h"
 #include "runtime/cuda/nvrtc.h"
@@ -81,20 +82,28 @@ struct Fault {
   std::function<void(Target&)> provoke;
 };
 
-// A call of the family's host side; no device is asked.
-void plan(std::uintptr_t offset, std::uint32_t rows, std::uint32_t columns) {
+// What a call's input is refused for, as by its queue; the device is not asked.
+void refuse_input(Target& target, const std::function<void()>& check) {
+  named_by(
+      [&] { return fmt::format("[{}] silu_and_mul_per_block_quant", target.driver().device_name(target.device())); },
+      check);
+}
+
+void plan(Target& target, std::uintptr_t offset, std::uint32_t rows, std::uint32_t columns) {
   alignas(16) static std::byte memory[32];
   SiluAndMulPerBlockQuantArguments arguments{.x = memory + offset,
                                              .codes = memory,
                                              .places = {reinterpret_cast<float*>(memory), 1, 1},
                                              .rows = rows,
                                              .columns = columns};
-  SiluAndMulPerBlockQuant{}.plan(arguments);
+  refuse_input(target, [&] { SiluAndMulPerBlockQuant{}.plan(arguments); });
 }
 
-// What an op's caller is told where no kernel takes its arguments.
-void refuse(const Verdict& verdict) {
-  if (!verdict) throw UserError(verdict.reason());
+// Where no kernel takes the arguments.
+void refuse(Target& target, const Verdict& verdict) {
+  refuse_input(target, [&] {
+    if (!verdict) throw UserError(verdict.reason());
+  });
 }
 
 // Launches what `capture` queues as a graph, and waits for it.
@@ -111,26 +120,32 @@ void run_captured(Target& target, const std::function<void(Stream)>& capture) {
 
 std::vector<Fault> faults_of_input() {
   return {
-      {"misaligned pointer", {"x must lie at a multiple of 16"}, [](Target&) { plan(2, 1, 128); }},
-      {"group that does not divide", {"whole groups of 128", "192 columns"}, [](Target&) { plan(0, 1, 192); }},
-      {"zero rows", {"a launch needs rows"}, [](Target&) { plan(0, 0, 128); }},
+      {"misaligned pointer", {"x must lie at a multiple of 16"}, [](Target& target) { plan(target, 2, 1, 128); }},
+      {"group that does not divide",
+       {"whole groups of 128", "192 columns"},
+       [](Target& target) { plan(target, 0, 1, 192); }},
+      {"zero rows",
+       {"x must have 1 to 2^31 - 1 rows and columns", "has 0 and 128"},
+       [](Target& target) { plan(target, 0, 0, 128); }},
       {"wrong dtype",
        {"bf16, f16 or f32, but is of f64"},
-       [](Target&) { static_cast<void>(SiluAndMulPerBlockQuant{.x = DType::f64}.kernel_name()); }},
+       [](Target& target) {
+         refuse_input(target, [] { static_cast<void>(SiluAndMulPerBlockQuant{.x = DType::f64}.kernel_name()); });
+       }},
       {"layout with gaps",
        {"x is bf16[4, 256]{512, 1}", "contiguous matrices are supported"},
-       [](Target&) {
-         refuse(float_matrix(Meta::strided(DType::bf16, {4, 256}, {512, 1}), "x"));
+       [](Target& target) {
+         refuse(target, float_matrix(Meta::strided(DType::bf16, {4, 256}, {512, 1}), "x"));
        }},
       {"columns before rows",
        {"x is bf16[4, 256]{1, 4}", "contiguous matrices are supported"},
-       [](Target&) {
-         refuse(float_matrix(Meta::strided(DType::bf16, {4, 256}, {1, 4}), "x"));
+       [](Target& target) {
+         refuse(target, float_matrix(Meta::strided(DType::bf16, {4, 256}, {1, 4}), "x"));
        }},
       {"dtype of codes as input",
        {"x is of i8", "bf16, f16 and f32 are supported"},
-       [](Target&) {
-         refuse(float_matrix(Meta::tensor(DType::i8, {4, 256}), "x"));
+       [](Target& target) {
+         refuse(target, float_matrix(Meta::tensor(DType::i8, {4, 256}), "x"));
        }},
       {"driver too old",
        {"must be for CUDA 12.0 or newer", "11.4"},

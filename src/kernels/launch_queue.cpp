@@ -47,10 +47,11 @@ void LaunchQueue::call_library(const std::string& function, std::span<const std:
 
 void queue_call(const Kernel& kernel, const KernelCall& call) {
   CHECK(call.queue != nullptr, "a call of {}@{} has no queue", kernel.op, kernel.provider);
+  const auto name = [&] { return kernel.op + "@" + kernel.provider; };
   if (kernel.launches) {
-    kernel.run(call);
+    named_by([&] { return "[" + call.queue->device() + "] " + name(); }, [&] { kernel.run(call); });
   } else {
-    call.queue->run_on_host(kernel.op + "@" + kernel.provider, HostCall(kernel, call));
+    call.queue->run_on_host(name(), HostCall(kernel, call));
   }
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 // Keeps launches for the emulator to measure.
 struct Launched : LaunchQueue {
+  std::string device() const override { return "no device"; }
   void launch(const std::string& name, const LaunchShape& of, std::span<const std::byte> bytes) override {
     kernel = name;
     shape = of;

@@ -125,6 +125,13 @@ TEST(DeviceCheck, ProvokesEveryFaultAndTheDeviceComputesAfterwards) {
   EXPECT_GE(report.faults.size(), 26u);
   for (const CheckedCase& fault : report.faults)
     EXPECT_EQ(fault.outcome, Outcome::passed) << fault.name << ": " << fault.text;
+  for (const char* of_input : {"misaligned pointer", "group that does not divide", "zero rows", "wrong dtype",
+                               "layout with gaps", "columns before rows", "dtype of codes as input"}) {
+    const auto fault = std::find_if(report.faults.begin(), report.faults.end(),
+                                    [&](const CheckedCase& one) { return one.name == of_input; });
+    ASSERT_NE(fault, report.faults.end()) << of_input;
+    EXPECT_TRUE(fault->text.starts_with("[fake-cuda:0] silu_and_mul_per_block_quant: ")) << fault->text;
+  }
 }
 
 TEST(DeviceCheck, MeasuresNothingOnAFakeDevice) {

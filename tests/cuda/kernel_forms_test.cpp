@@ -63,6 +63,7 @@ TEST(KernelForms, AreChosenByPriority) {
 
 class Names : public LaunchQueue {
  public:
+  std::string device() const override { return "no device"; }
   void launch(const std::string& kernel, const LaunchShape&, std::span<const std::byte>) override {
     names.push_back(kernel);
   }

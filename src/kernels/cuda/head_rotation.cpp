@@ -128,8 +128,8 @@ void run(const RotationOp& op, const KernelCall& call) {
   const TensorView& key = operand(op.key);
   const std::string kernel = fmt::format("head_rotation_{}", dtype_text(key.dtype));
   const char* name = kernel.c_str();
+  if (key.size[0] == 0) return;  // no tokens leave the pages as they are
   check_sides(kernel, key);
-  if (key.size[0] == 0) return;
   const std::int64_t head_size = op.table < 0 ? key.size[2] : call.attributes.at("head_size").integer();
   HeadRotationArguments arguments{.tokens = static_cast<std::uint32_t>(key.size[0]),
                                   .head_size = static_cast<std::uint32_t>(head_size)};

@@ -26,6 +26,7 @@ class DriverQueue : public LaunchQueue {
   // Waits; errors of what was queued are dropped.
   ~DriverQueue() override;
 
+  std::string device() const override { return driver_.device_name(stream_.device); }
   void launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) override;
   void run_on_host(const std::string& name, std::function<void()> function) override;
   void call_library(const std::string& function, std::span<const std::byte> arguments) override;

@@ -32,6 +32,7 @@ class PtxQueue : public LaunchQueue {
  public:
   PtxQueue(BuiltPtx& ptx, const KernelCall& call) : ptx_(ptx), memory_(cuda::memory_of(call)) {}
 
+  std::string device() const override { return "the interpreter"; }
   void launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) override {
     ptx_.run(kernel, shape, arguments.data(), arguments.size(), memory_);
   }

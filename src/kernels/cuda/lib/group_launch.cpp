@@ -1,5 +1,6 @@
 #include "kernels/cuda/lib/group_launch.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/error.h"
@@ -24,6 +25,11 @@ LaunchShape plan_groups(const char* kernel, const GroupCounts& counts, const Sca
              counts.rows, slices * outer, (std::int64_t{1} << 31) - 1);
   order.slices = divisor_of(static_cast<std::uint32_t>(slices));
   return {.blocks = static_cast<std::uint32_t>(slices * outer), .threads = counts.threads};
+}
+
+void check_sides(const char* kernel, std::int64_t rows, std::int64_t columns) {
+  USER_CHECK(std::min(rows, columns) > 0 && std::max(rows, columns) < kSideLimit,
+             "[{}] x must have 1 to 2^31 - 1 rows and columns, but has {} and {}", kernel, rows, columns);
 }
 
 void check_aligned(const char* kernel, const char* what, const void* address, std::uintptr_t bytes) {

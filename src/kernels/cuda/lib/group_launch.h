@@ -22,6 +22,9 @@ struct GroupCounts {
 // `kernel`, for more blocks than a launch has.
 LaunchShape plan_groups(const char* kernel, const GroupCounts& counts, const ScalePlaces& places, GroupOrder& order);
 
+// UserError, naming `kernel`, for no rows or columns, which nothing can be launched for, and for 2^31 and more.
+void check_sides(const char* kernel, std::int64_t rows, std::int64_t columns);
+
 // What is wrong with it as an address of vectors of so many bytes: UserError.
 void check_aligned(const char* kernel, const char* what, const void* address, std::uintptr_t bytes);
 

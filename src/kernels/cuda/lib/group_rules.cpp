@@ -1,12 +1,9 @@
 #include "kernels/cuda/lib/group_rules.h"
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
-#include "base/error.h"
 #include "kernels/cuda/code/device_code.h"
-#include "kernels/cuda/lib/launch.h"
+#include "kernels/cuda/lib/group_launch.h"
 
 namespace weft::cuda {
 
@@ -31,10 +28,7 @@ Verdict float_matrix(const std::optional<Meta>& meta, const char* name) {
   return Verdict::yes();
 }
 
-void check_sides(const std::string& kernel, const TensorView& x) {
-  USER_CHECK(std::max(x.size[0], x.size[1]) < kSideLimit, "[{}] sides of x must be below 2^31, but are {} and {}",
-             kernel, x.size[0], x.size[1]);
-}
+void check_sides(const std::string& kernel, const TensorView& x) { check_sides(kernel.c_str(), x.size[0], x.size[1]); }
 
 Verdict whole_loads(const Meta& x) {
   const std::int64_t of_load = 16 / dtype_info(x.dtype).block_bytes;

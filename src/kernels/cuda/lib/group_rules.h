@@ -16,7 +16,7 @@ Verdict supported(const DeviceDescription& device);
 
 // Whether the operand is a contiguous matrix of bf16, f16 or f32, its sides below 2^31 as far as they are known.
 Verdict float_matrix(const std::optional<Meta>& meta, const char* name);
-// Sides that are known at the call alone: UserError, naming `kernel`, for one of x that is 2^31 or more.
+// Of sides that are known at the call alone (group_launch.h).
 void check_sides(const std::string& kernel, const TensorView& x);
 
 // Whether rows of x are whole loads of 16 bytes; and whether codes are f8e4m3, or int8 where no attribute says of what.

@@ -36,7 +36,7 @@ std::string SiluAndMulPerBlockQuant::kernel_name() const {
 LaunchShape SiluAndMulPerBlockQuant::plan(SiluAndMulPerBlockQuantArguments& arguments) const {
   USER_CHECK(arguments.columns > 0 && arguments.columns % group_size == 0,
              "[{}] rows must be whole groups of {}, but have {} columns", kOp, group_size, arguments.columns);
-  CHECK(arguments.rows > 0, "[{}] a launch needs rows", kOp);
+  check_sides(kOp, arguments.rows, arguments.columns);
   check_aligned(kOp, "x", arguments.x, 16);
   check_aligned(kOp, "codes", arguments.codes, 8);
   check_aligned(kOp, "scales", arguments.places.scales, 4);

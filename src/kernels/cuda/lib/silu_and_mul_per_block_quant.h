@@ -35,8 +35,8 @@ struct SiluAndMulPerBlockQuant {
   bool takes_group() const;
   // Of the kernel. UserError where there is none.
   std::string kernel_name() const;
-  // Fills in how blocks stand and says how many. UserError for columns that the group does not divide, a misaligned
-  // pointer, no scales, or more blocks than a launch has; rows must be at least 1.
+  // Fills in how blocks stand and says how many. UserError for no rows, columns that the group does not divide, a
+  // misaligned pointer, no scales, or more blocks than a launch has.
   LaunchShape plan(SiluAndMulPerBlockQuantArguments& arguments) const;
 };
 
