@@ -67,10 +67,13 @@ class RowEmitter : BlockEmitter<Builder> {
     builder_.end();
   }
 
+  // Loops that do are written in the order in which a processor is to see them.
+  bool takes_short_ways() const { return ways_.has_value(); }
+
  private:
   using Base = BlockEmitter<Builder>;
-  using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::lanes_of, Base::one, Base::set_vector,
-      Base::value_at, Base::vector, Base::vector_code_for, Base::vectors_of_block;
+  using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::group_of, Base::kAtOnce, Base::lanes_of,
+      Base::one, Base::set_vector, Base::value_at, Base::vector, Base::vector_code_for, Base::vectors_of_block;
   using Base::program_, Base::builder_, Base::level_, Base::domain_, Base::ones_, Base::ways_, Base::keeps_maxima_,
       Base::is_short_, Base::column_, Base::offset_, Base::count_;
   using typename Base::Index, typename Base::Value, typename Base::Variable;
@@ -167,9 +170,8 @@ class RowEmitter : BlockEmitter<Builder> {
   void emit_turns(const LevelWork& work) {
     const std::int64_t columns = domain_ == RowDomain::group ? program_.columns / program_.group : program_.columns;
     const std::int64_t together = comes_in_pairs() ? (stores_bytes(work) ? kTwoPairs : 2) : 1;
-    const std::int64_t block =
-        work.by_groups ? (made_ahead() >= 0 ? kPairedColumns : program_.group) : together * builder_.lanes();
-    const std::int64_t wanted = work.reductions.empty() ? 4 * builder_.lanes() : kHouseSumLanes;
+    const std::int64_t block = block_of(work, together);
+    const std::int64_t wanted = work.reductions.empty() ? block : kHouseSumLanes;
     const bool alone = domain_ == RowDomain::group || (work.by_groups && work.reductions.empty());
     const std::int64_t step = (alone ? block : std::lcm(block, wanted)) * program_.tuning.unroll;
     const std::int64_t whole = columns / step * step;
@@ -187,6 +189,15 @@ class RowEmitter : BlockEmitter<Builder> {
     }
     if (whole < columns) emit_columns(work, builder_.at(whole), columns - whole, block);
     if (are_kept(work.maxima)) emit_kept_maxima(work.maxima[0], block);
+  }
+
+  // Columns that are made side by side: so many vectors, and whole groups where maxima or scales of groups are wanted.
+  std::int64_t block_of(const LevelWork& work, std::int64_t together) const {
+    const std::int64_t side_by_side = kAtOnce * builder_.lanes();
+    if (!work.by_groups) return std::lcm(together * builder_.lanes(), side_by_side);
+    if (made_ahead() >= 0) return kPairedColumns;
+    const bool has_whole_vectors = program_.group % (together * builder_.lanes()) == 0;
+    return has_whole_vectors && !are_kept(work.maxima) ? std::lcm(program_.group, side_by_side) : program_.group;
   }
 
   // Which value is made a turn ahead, in blocks of four vectors; -1 for none.
@@ -239,16 +250,7 @@ class RowEmitter : BlockEmitter<Builder> {
         emit_store_of_pairs(store, vectors);
         continue;
       }
-      const RowStore* second = work.second_of_pair(store);
-      for (int i = 0; i < vectors; ++i) {
-        const std::int64_t offset = offset_ + i * lanes;
-        const Value first = vector_code_for(store, i);
-        if (second == nullptr) {
-          builder_.store(store, column_, offset, first, lanes_of(i));
-        } else {
-          builder_.store_pairs(store, column_, offset, first, vector_code_for(*second, i), lanes_of(i));
-        }
-      }
+      emit_store_of_vectors(store, work.second_of_pair(store), vectors);
     }
     for (const auto [id, slot] : work.kept) {
       const bool has_no_sign = is_short_ && ways_->keeps_magnitudes && id == ways_->v;
@@ -264,6 +266,26 @@ class RowEmitter : BlockEmitter<Builder> {
         const Value before = builder_.get(partial);
         const bool is_sum = value_at(id).op == RowOp::row_sum;
         builder_.set(partial, is_sum ? builder_.binary(RowOp::add, before, term) : builder_.larger(before, term));
+      }
+    }
+  }
+
+  // What is made side by side is stored together, so that nothing has to be made behind a store.
+  void emit_store_of_vectors(const RowStore& store, const RowStore* second, int vectors) {
+    for (int begin = 0; begin < vectors; begin += kAtOnce) {
+      std::vector<Value> codes, second_codes;
+      for (int i = begin; i < std::min(begin + kAtOnce, vectors); ++i) {
+        codes.push_back(vector_code_for(store, i));
+        if (second != nullptr) second_codes.push_back(vector_code_for(*second, i));
+      }
+      for (std::size_t k = 0; k < codes.size(); ++k) {
+        const int i = begin + static_cast<int>(k);
+        const std::int64_t offset = offset_ + i * builder_.lanes();
+        if (second == nullptr) {
+          builder_.store(store, column_, offset, codes[k], lanes_of(i));
+        } else {
+          builder_.store_pairs(store, column_, offset, codes[k], second_codes[k], lanes_of(i));
+        }
       }
     }
   }
@@ -327,8 +349,12 @@ class RowEmitter : BlockEmitter<Builder> {
         return builder_.keep_maxima(*maxima_, column_, offset_, count_, terms[0]);
       }
     }
-    const Value largest = builder_.largest(terms);
-    builder_.store_one_of_slot(value_at(id).slot, column_, offset_, program_.group, largest);
+    for (int i = 0, end = 0; i < vectors; i = end) {
+      while (end < vectors && group_of(end) == group_of(i)) ++end;
+      const Value largest = builder_.largest({terms.begin() + i, terms.begin() + end});
+      builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + group_of(i) * program_.group, program_.group,
+                                 largest);
+    }
   }
 
   // What lies where a store may write is read before anything is written.

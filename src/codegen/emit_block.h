@@ -36,7 +36,8 @@ class BlockEmitter {
   const RowValue& value_at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
   bool comes_in_pairs() const { return program_.in_pairs && domain_ == RowDomain::element; }
 
-  // `count` columns from column + offset on: at most one group, or one vector or one pair.
+  // `count` columns from column + offset on: whole groups where values of groups are wanted, else whole vectors, or
+  // what is left of the row.
   void begin_block(Index column, std::int64_t offset, std::int64_t count) {
     column_ = column;
     offset_ = offset;
@@ -62,20 +63,24 @@ class BlockEmitter {
     return ones_[id] = made;
   }
 
-  // A value of the group at hand, or of more, in a loop over columns.
-  Value of_group(int id) {
+  // The group that vector `i` lies in, from the block's first one on.
+  int group_of(int i) const { return program_.group > 0 ? static_cast<int>(i * builder_.lanes() / program_.group) : 0; }
+
+  // A value of a group of the block at hand, or of more, in a loop over columns.
+  Value of_group(int id, int group) {
     const RowValue& value = value_at(id);
     if (value.domain <= RowDomain::row) return one(id);
-    if (const auto known = groups_.find(id); known != groups_.end()) return known->second;
+    if (const auto known = groups_.find({id, group}); known != groups_.end()) return known->second;
+    const std::int64_t offset = offset_ + group * program_.group;
     Value made{};
     if (value.slot >= 0) {
-      made = builder_.load_one_of_slot(value.slot, column_, offset_, program_.group);
+      made = builder_.load_one_of_slot(value.slot, column_, offset, program_.group);
     } else if (value.op == RowOp::load) {
-      made = decoded(value.buffer, builder_.load_one(value.buffer, column_, offset_, program_.group));
+      made = decoded(value.buffer, builder_.load_one(value.buffer, column_, offset, program_.group));
     } else {
-      made = compute(value, [&](int operand) { return of_group(operand); });
+      made = compute(value, [&](int operand) { return of_group(operand, group); });
     }
-    return groups_[id] = made;
+    return groups_[{id, group}] = made;
   }
 
   // Vector `i` of the block at hand. Some are made side by side, so that a processor finds independent ones near by.
@@ -95,7 +100,7 @@ class BlockEmitter {
     const std::int64_t offset = offset_ + i * builder_.lanes();
     Value made{};
     if (value.domain < domain_) {
-      made = builder_.splat(of_group(id));
+      made = builder_.splat(of_group(id, group_of(i)));
     } else if (value.slot >= 0 && (value.level < level_ || value.op == RowOp::group_max)) {
       made = builder_.load_slot(value.slot, column_, offset);
     } else if (value.op == RowOp::load) {
@@ -170,7 +175,7 @@ class BlockEmitter {
  private:
   std::map<std::pair<int, int>, Value> vectors_;  // by value and number of the vector
   std::map<std::pair<int, int>, Value> codes_;
-  std::map<int, Value> groups_;
+  std::map<std::pair<int, int>, Value> groups_;  // by value and number of the group
 };
 
 }  // namespace weft

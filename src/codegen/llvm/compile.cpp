@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "codegen/emit.h"
+#include "codegen/llvm/interleave.h"
 #include "codegen/llvm/last_words.h"
 #include "codegen/llvm/llvm_builder.h"
 #include "codegen/llvm_interface.h"
@@ -103,12 +104,16 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
   }
   const Owned<LLVMModuleRef> module(parsed, LLVMDisposeModule);
   open_prelude(module.get());
+  bool is_in_order = false;
   {
     LlvmBuilder builder(module.get(), vector_lanes(request.features), request.features >= CpuFeatures::avx2);
-    RowEmitter<LlvmBuilder>(request.program, builder).run();
+    RowEmitter<LlvmBuilder> emitter(request.program, builder);
+    emitter.run();
+    is_in_order = emitter.takes_short_ways();
   }
+  const LLVMValueRef function = LLVMGetNamedFunction(module.get(), request.program.name().c_str());
   // LLVM compiles operations of operands that do not fit them, to something.
-  if (LLVMVerifyFunction(LLVMGetNamedFunction(module.get(), request.program.name().c_str()), LLVMReturnStatusAction)) {
+  if (LLVMVerifyFunction(function, LLVMReturnStatusAction)) {
     char* reason = nullptr;
     LLVMVerifyModule(module.get(), LLVMReturnStatusAction, &reason);
     problem = taken(reason);
@@ -132,6 +137,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
     LLVMDisposeErrorMessage(words);
     return false;
   }
+  if (!is_in_order) interleave_chains(function);
   LLVMMemoryBufferRef made = nullptr;
   if (LLVMTargetMachineEmitToMemoryBuffer(machine.get(), module.get(), LLVMObjectFile, &message, &made)) {
     problem = taken(message);
