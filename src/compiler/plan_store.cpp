@@ -45,12 +45,22 @@ std::string ranges_text(std::span<const TokenRange> ranges) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
+// What the compiler reads of a graph: no name of a value, of a graph or of a weight. Layers, which canonical leaves out
+// too, stand in Plans.
+std::string read_text(const Graph& graph) {
+  std::string text = canonical(graph);
+  for (const auto& [symbol, interval] : graph.bounds)
+    text += fmt::format("{} in [{}, {}]\n", symbol, interval.lo, interval.hi);
+  for (const auto& node : graph.nodes()) text += layer_of(*node) + "\n";
+  return text;
+}
+
 // What the graph and the words of the user about it make of the Plans.
 std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& context,
                                        std::span<const TokenRange> ranges) {
   return {{"priorities", priorities_text(context.priorities)},
           {"ranges", ranges_text(ranges)},
-          {"graph", hash_bytes(display(traced)).hex()}};
+          {"graph", hash_bytes(read_text(traced)).hex()}};
 }
 
 std::set<std::string> functions_of(std::span<const Plan* const> plans, const GeneratedKernels& generated) {
@@ -59,6 +69,31 @@ std::set<std::string> functions_of(std::span<const Plan* const> plans, const Gen
     for (const PlanStep& step : plan->steps)
       if (generated.find(step.op) == step.kernel) functions.insert(step.op);
   return functions;
+}
+
+// A Plan is told by names what is bound to it, and in messages. Those are the graph's, of which there may be several
+// with one Plan: it is kept without, and given those of the graph that it is found for.
+Plan without_names(const Plan& plan) {
+  Plan nameless = plan;
+  nameless.name.clear();
+  for (const int input : nameless.inputs) {
+    PlanSlot& slot = nameless.slots[static_cast<std::size_t>(input)];
+    slot.name.clear();
+    slot.key.clear();
+  }
+  return nameless;
+}
+
+// UserError where the graph has not as many inputs.
+void give_names(Plan& plan, const Graph& traced) {
+  USER_CHECK(plan.inputs.size() == traced.inputs().size(), "a plan has {} inputs, but the graph {} has {}",
+             plan.inputs.size(), traced.name, traced.inputs().size());
+  plan.name = traced.name;
+  for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
+    PlanSlot& slot = plan.slots[static_cast<std::size_t>(plan.inputs[i])];
+    slot.name = traced.inputs()[i]->name;
+    slot.key = traced.inputs()[i]->key;
+  }
 }
 
 // Plans that several ranges share once: their numbers by range, the functions, the Plans.
@@ -94,15 +129,16 @@ std::vector<std::byte> bytes_of(std::span<const Plan* const> by_range, const Gen
   }
   writer.count(plans.size());
   for (const Plan* plan : plans) {
-    const std::vector<std::byte> bytes = plan_bytes(*plan);
+    const std::vector<std::byte> bytes = plan_bytes(without_names(*plan));
     writer.count(bytes.size());
     writer.raw(bytes);
   }
   return writer.take();
 }
 
-// UserError where the bytes are not what bytes_of gave.
-std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> bytes, const Context& context) {
+// UserError where the bytes are not what bytes_of gave of a graph that is this one but for its names.
+std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> bytes, const Graph& traced,
+                                                  const Context& context) {
   ByteReader reader(bytes);
   std::vector<std::uint32_t> numbers(reader.count());
   for (std::uint32_t& number : numbers) number = reader.number<std::uint32_t>();
@@ -129,6 +165,7 @@ std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> byt
   std::vector<std::shared_ptr<const Plan>> plans(reader.count());
   for (auto& plan : plans) {
     Plan read = plan_from_bytes(reader.raw(reader.count()), find_kernel);
+    give_names(read, traced);
     verify_plan(read);
     plan = std::make_shared<const Plan>(std::move(read));
   }
@@ -216,7 +253,7 @@ CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const 
   try {
     ByteReader reader(stored->bytes);
     tuning_before(reader);
-    std::vector<std::shared_ptr<const Plan>> plans = plans_of(reader.raw(reader.left()), context);
+    std::vector<std::shared_ptr<const Plan>> plans = plans_of(reader.raw(reader.left()), traced, context);
     USER_CHECK(plans.size() == ranges.size(), "there are {} for {} ranges", plans.size(), ranges.size());
     return {.ranges = std::move(ranges), .plans = std::move(plans)};
   } catch (const DeviceError&) {
@@ -301,7 +338,7 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
   if (const auto entry = context.cache->find(*key)) {
     context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));
     try {
-      return {.ranges = ranges, .plans = plans_of(entry->payload(), context)};
+      return {.ranges = ranges, .plans = plans_of(entry->payload(), traced, context)};
     } catch (const Error& error) {
       std::cerr << fmt::format("weft: the plans of {} in the compile cache are of no use: {}\n", traced.name,
                                error.what());

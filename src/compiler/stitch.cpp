@@ -131,8 +131,7 @@ class Stitcher {
   // A slot of its own.
   PlanView fresh_view(const GraphValue& value) {
     const Meta& meta = value.meta;
-    return {.slot = add_slot({.kind = SlotKind::arena, .name = value.name, .meta = meta, .bytes = meta.bytes()}),
-            .meta = meta};
+    return {.slot = add_slot({.kind = SlotKind::arena, .meta = meta, .bytes = meta.bytes()}), .meta = meta};
   }
 
   // Where result `index` goes: over the argument it was donated, or into a slot of its own.

@@ -40,7 +40,7 @@ Names display_names(const Graph& graph) {
 }
 
 Names canonical_names(const Graph& graph) {
-  Names names;
+  Names names(graph.inputs().size() + 2 * graph.nodes().size());
   for (const auto& input : graph.inputs()) names[input.get()] = std::to_string(names.size());
   for (const auto& node : graph.nodes())
     for (const auto& result : node->results) names[result.get()] = std::to_string(names.size());

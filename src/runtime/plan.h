@@ -21,7 +21,7 @@ enum class SlotKind : std::uint8_t { input, param, arena, scalar };
 
 struct PlanSlot {
   SlotKind kind = SlotKind::arena;
-  std::string name = {};
+  std::string name = {};    // inputs and params
   std::string key = {};     // params: the checkpoint key
   Meta meta = {};           // inputs and params: what must be bound
   bool donated = false;     // inputs: steps may write over it

@@ -182,8 +182,40 @@ TEST_F(PlanStore, WhatElseTheCompilerReadsIsInTheKey) {
   const auto context = open();
   auto traced = small_layer(*context);
   EXPECT_NE(*plans_key(*traced, *context, std::vector<TokenRange>{{1, 64}}, {}), key);
-  traced->inputs()[0]->name = "other";
+  traced->bounds["s1"] = {1, 65};
   EXPECT_NE(*plans_key(*traced, *context, ranges(), {}), key);
+  traced = small_layer(*context);
+  traced->nodes().front()->origin = {{"layer", "7"}};
+  EXPECT_NE(*plans_key(*traced, *context, ranges(), {}), key);
+}
+
+// What a graph, its values and its weights are called is nobody's business but of those who bind them.
+TEST_F(PlanStore, ARenamedGraphFindsThePlanAndGivesItItsNames) {
+  const auto first = open();
+  const auto traced = small_layer(*first);
+  const CompiledRanges compiled_now = find_or_compile(*traced, *first, ranges(), {});
+  const auto second = open();
+  const auto renamed = small_layer(*second);
+  renamed->name = "other";
+  for (const auto& input : renamed->inputs()) {
+    input->name = "renamed_" + input->name;
+    if (input->param) input->key = "moved." + input->key;
+  }
+  for (const auto& node : renamed->nodes())
+    for (const auto& result : node->results) result->name = "renamed_" + result->name;
+  EXPECT_EQ(*plans_key(*renamed, *second, ranges(), {}), key_of(*first));
+  const CompiledRanges found = find_or_compile(*renamed, *second, ranges(), {});
+  EXPECT_EQ(compiled(*second), 0);
+  for (const auto& plan : found.plans) {
+    EXPECT_EQ(plan->name, "other");
+    ASSERT_EQ(plan->inputs.size(), renamed->inputs().size());
+    for (std::size_t i = 0; i < plan->inputs.size(); ++i) {
+      const PlanSlot& slot = plan->slots[static_cast<std::size_t>(plan->inputs[i])];
+      EXPECT_EQ(slot.name, renamed->inputs()[i]->name);
+      EXPECT_EQ(slot.key, renamed->inputs()[i]->key);
+    }
+  }
+  EXPECT_EQ(results_of(found, *renamed, *second), results_of(compiled_now, *traced, *first));
 }
 
 TEST_F(PlanStore, WhatADeviceIsBesidesChangesNoByteOfThePlans) {
