@@ -192,8 +192,10 @@ class RowEmitter : BlockEmitter<Builder> {
   }
 
   // Columns that are made side by side: so many vectors, and whole groups where maxima or scales of groups are wanted.
+  // Of the groups themselves there are few, and little is to be done.
   std::int64_t block_of(const LevelWork& work, std::int64_t together) const {
     const std::int64_t side_by_side = kAtOnce * builder_.lanes();
+    if (domain_ == RowDomain::group) return builder_.lanes();
     if (!work.by_groups) return std::lcm(together * builder_.lanes(), side_by_side);
     if (made_ahead() >= 0) return kPairedColumns;
     const bool has_whole_vectors = program_.group % (together * builder_.lanes()) == 0;
