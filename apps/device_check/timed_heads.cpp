@@ -1,6 +1,7 @@
 #include "apps/device_check/timed_heads.h"
 
 #include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/head_rotation_plan.h"
 
 namespace weft::device_check {
 
@@ -58,7 +59,6 @@ TimedLaunch timed_attention(AttentionDesign design, std::uint32_t decode_tokens)
 
 TimedLaunch timed_rotation(TimedRotation rotation) {
   return [=](Launcher& launch, const TimedBuffers& buffers, TimedSize size) {
-    constexpr std::uint32_t kThreads = 128, kHeadsOfBlock = kThreads / 32;
     const std::uint32_t heads = size.columns / kTimedHeadDim, kv_heads = heads / kQueriesOfKv;
     const std::uint32_t kv_columns = kv_heads * kTimedHeadDim, row = size.columns + 2 * kv_columns;
     const auto* x = static_cast<const std::uint16_t*>(buffers.x);
@@ -87,8 +87,8 @@ TimedLaunch timed_rotation(TimedRotation rotation) {
       arguments.key_output = buffers.middle;
     }
     arguments.heads = divisor_of(heads + kv_heads + arguments.value.heads);
-    const std::uint32_t all = size.rows * arguments.heads.divisor;
-    launch("head_rotation_bf16", {.blocks = (all + kHeadsOfBlock - 1) / kHeadsOfBlock, .threads = kThreads}, arguments);
+    const HeadRotationPlan plan = plan_head_rotation(DType::bf16, arguments);
+    launch(plan.kernel, plan.shape, arguments);
   };
 }
 

@@ -1,5 +1,7 @@
 #include "tests/cuda/cuda_context.h"
 
+#include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "base/error.h"
@@ -7,6 +9,7 @@
 #include "compiler/interpret.h"
 #include "compiler/run_kernel.h"
 #include "compiler/sample_call.h"
+#include "passes/vector_places.h"
 #include "tests/without_check.h"
 
 namespace weft {
@@ -77,6 +80,15 @@ std::vector<Tensor> by_cuda(const Context& context, const std::string& name, con
   USER_CHECK(bool(verdict), "[{}] {}", name, verdict.reason());
   Interpreter home(context);
   return run_kernel(op, kernel, values_of(home, operands), attributes, results, false, *context.threads);
+}
+
+Tensor moved_by(const Tensor& tensor, std::int64_t bytes) {
+  if (!tensor.defined() || !may_begin_anywhere(tensor.meta)) return tensor;
+  bytes = std::max<std::int64_t>(bytes, dtype_info(tensor.meta.dtype).block_bytes);
+  const std::int64_t whole = tensor.storage->bytes() - tensor.byte_offset;
+  Tensor moved{.meta = tensor.meta, .storage = Storage::allocate(whole + bytes), .byte_offset = bytes};
+  std::memcpy(moved.data(), tensor.data(), static_cast<std::size_t>(whole));
+  return moved;
 }
 
 std::string difference_of_results(const std::vector<Tensor>& wanted, const std::vector<Tensor>& came) {

@@ -27,6 +27,9 @@ Verdict supports_of_cuda(const Context& context, const std::string& op, const st
 std::vector<Tensor> by_cuda(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                             const Attributes& attributes, const std::string& provider = "");
 
+// The same numbers, so many bytes, or an element of more, behind a place where every vector begins.
+Tensor moved_by(const Tensor& tensor, std::int64_t bytes);
+
 // The difference of all results, exact but for the sign and payload of NaN; "" where there is none.
 std::string difference_of_results(const std::vector<Tensor>& wanted, const std::vector<Tensor>& came);
 

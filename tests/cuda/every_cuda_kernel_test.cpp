@@ -3,7 +3,6 @@
 // at once, and on the calls that vLLM recorded.
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <set>
@@ -12,7 +11,6 @@
 
 #include "base/error.h"
 #include "compiler/sample_call.h"
-#include "passes/vector_places.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/cuda/recorded_calls.h"
 #include "tests/thrown_message.h"
@@ -174,16 +172,6 @@ TEST(EveryCudaKernel, NamesWhatIsMisaligned) {
   EXPECT_NE(refusal([](auto&, auto& to) { to[0].data += 4; }).find("the result must lie"), std::string::npos);
   EXPECT_NE(refusal([](auto&, auto& to) { to[1].data += 4; }).find("the sum of x and x_residual must lie"),
             std::string::npos);
-}
-
-// The same numbers, so many bytes or an element behind a place where every vector begins.
-Tensor moved_by(const Tensor& tensor, std::int64_t bytes) {
-  if (!tensor.defined() || !may_begin_anywhere(tensor.meta)) return tensor;
-  bytes = std::max<std::int64_t>(bytes, dtype_info(tensor.meta.dtype).block_bytes);
-  const std::int64_t whole = tensor.storage->bytes() - tensor.byte_offset;
-  Tensor moved{.meta = tensor.meta, .storage = Storage::allocate(whole + bytes), .byte_offset = bytes};
-  std::memcpy(moved.data(), tensor.data(), static_cast<std::size_t>(whole));
-  return moved;
 }
 
 // Nothing is copied for the kernel.

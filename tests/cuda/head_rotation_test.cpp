@@ -1,11 +1,15 @@
 // Rotary embedding, normalization of heads and KV pages in one kernel: the meanings' bits on heads of real models, on
-// columns of one product, and on slots that leave tokens out.
+// columns of one product, and on slots that leave tokens out; by vectors and by pairs of columns.
 
 #include <cstring>
 
 #include <gtest/gtest.h>
 
 #include "compiler/sample_call.h"
+#include "kernels/cuda/emulator/emulator.h"
+#include "kernels/cuda/emulator/kernel_table.h"
+#include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/head_rotation_plan.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/tensor/random_source.h"
 #include "tests/thrown_message.h"
@@ -47,10 +51,10 @@ Sample sample_of(const Context& context, const std::string& op, const Heads& hea
   return sample;
 }
 
-// Rows of the same elements as columns of a wider matrix.
-Tensor as_columns(const Tensor& tensor) {
+// Rows of the same elements as columns of a matrix that is so much wider.
+Tensor as_columns(const Tensor& tensor, std::int64_t more) {
   const std::int64_t rows = tensor.meta.shape[0].number(), bytes = tensor.meta.bytes().number() / rows;
-  const std::int64_t element = dtype_info(tensor.meta.dtype).block_bytes, width = bytes / element + 24;
+  const std::int64_t element = dtype_info(tensor.meta.dtype).block_bytes, width = bytes / element + more;
   Tensor wide = Tensor::empty(Meta::tensor(tensor.meta.dtype, {rows, width}));
   for (std::int64_t row = 0; row < rows; ++row)
     std::memcpy(wide.data() + row * width * element, tensor.data() + row * bytes, static_cast<std::size_t>(bytes));
@@ -79,16 +83,130 @@ TEST(HeadRotation, HasTheBitsOfTheMeaningForHeadsOfAnySize) {
           if (slots >= 0)
             for (std::int64_t i = 1; i < kTokens; i += 2)
               call.operands[static_cast<std::size_t>(slots)].as<std::int64_t>()[i] = -1;
-          for (Tensor& operand : call.operands)
-            if (operand.meta.is_tensor() && operand.meta.dtype == dtype && operand.meta.rank() > 1)
-              operand = as_columns(operand);
           const std::vector<Tensor> wanted = meaning_of(*context, op, call.operands, call.attributes);
-          EXPECT_EQ(difference_of_results(wanted, by_cuda(*context, op, call.operands, call.attributes)), "") << op;
+          // Whole vectors of either type; and rows that only pairs divide.
+          for (const std::int64_t more : {24, 2}) {
+            std::vector<Tensor> operands = call.operands;
+            for (Tensor& operand : operands)
+              if (operand.meta.is_tensor() && operand.meta.dtype == dtype && operand.meta.rank() > 1)
+                operand = as_columns(operand, more);
+            EXPECT_EQ(difference_of_results(wanted, by_cuda(*context, op, operands, call.attributes)), "")
+                << op << " " << more;
+          }
           ++taken;
         }
     // Heads of 6 columns have no pages.
     EXPECT_EQ(taken, is_updating(op) ? 24 : 30) << op;
   }
+}
+
+// A launch of 5 tokens without an op: two query heads and one each of key and value, which lie side by side in a row.
+struct RotationLaunch {
+  explicit RotationLaunch(DType x, std::int64_t head_size = 64)
+      : rows(Tensor::empty(Meta::tensor(x, {5, 4 * head_size}))),
+        output(Tensor::empty(Meta::tensor(x, {5, 2 * head_size}))),
+        pages(Tensor::empty(Meta::tensor(x, {2, 2, 4, head_size}))),
+        table(Tensor::empty(Meta::tensor(x, {5, head_size}))) {
+    const auto columns = static_cast<std::uint32_t>(head_size);
+    const std::int64_t bytes = dtype_info(x).block_bytes * head_size;
+    const auto heads_at = [&](std::int64_t first, std::uint32_t count) {
+      return cuda::HeadRows{rows.data() + first * bytes, count, 4 * columns, columns};
+    };
+    const cuda::ElementKind kind = x == DType::f32 ? cuda::ElementKind::f32 : cuda::ElementKind::bf16;
+    arguments = {.query = heads_at(0, 2),
+                 .key = heads_at(2, 1),
+                 .value = heads_at(3, 1),
+                 .query_output = output.data(),
+                 .positions = numbers,
+                 .table = table.data(),
+                 .slots = numbers,
+                 .pages = {pages.data(), kind, cuda::divisor_of(4), 1, columns},
+                 .tokens = 5,
+                 .head_size = columns,
+                 .rotary_dim = columns,
+                 .table_stride = columns,
+                 .table_kind = kind,
+                 .is_neox = true,
+                 .heads = cuda::divisor_of(4)};
+  }
+
+  static constexpr std::int64_t numbers[5] = {0, 1, 2, 3, 4};
+  Tensor rows, output, pages, table;
+  cuda::HeadRotationArguments arguments;
+};
+
+TEST(HeadRotation, TakesVectorsWhereAllDividesIntoThemAndPairsElsewhere) {
+  struct Case {
+    const char* what;
+    void (*change)(cuda::HeadRotationArguments&);
+    const char* bf16;
+    const char* f32;
+  };
+  const char* vectors = "";
+  const char* pairs = "_pairs";
+  const auto moved = [](const void* address, int bytes) -> const void* {
+    return static_cast<const std::byte*>(address) + bytes;
+  };
+  static const auto kMoved = moved;
+  const Case cases[] = {
+      {"as it is", [](auto&) {}, vectors, vectors},
+      {"heads of 4 columns more", [](auto& one) { one.head_size += 4; }, pairs, vectors},
+      {"half of a quarter turns", [](auto& one) { one.rotary_dim = 8; }, pairs, vectors},
+      {"of neighbours, too", [](auto& one) { one.rotary_dim = 8, one.is_neox = false; }, vectors, vectors},
+      {"4 neighbours turn", [](auto& one) { one.rotary_dim = 4, one.is_neox = false; }, pairs, vectors},
+      {"rows of 4 columns more", [](auto& one) { one.query.row_stride += 4; }, pairs, vectors},
+      {"of one token", [](auto& one) { one.query.row_stride += 2, one.tokens = 1; }, vectors, vectors},
+      {"heads 2 columns apart", [](auto& one) { one.query.head_stride += 2; }, pairs, pairs},
+      {"where there is one", [](auto& one) { one.value.head_stride += 2; }, vectors, vectors},
+      {"angles between vectors", [](auto& one) { one.table_stride += 4; }, pairs, vectors},
+      {"keys 8 bytes further on", [](auto& one) { one.key.x = kMoved(one.key.x, 8); }, pairs, pairs},
+      {"weights 8 bytes further on", [](auto& one) { one.key_weight = kMoved(one.table, 8); }, pairs, pairs},
+      {"angles 8 bytes further on", [](auto& one) { one.table = kMoved(one.table, 8); }, pairs, pairs},
+  };
+  for (const auto& [what, change, bf16, f32] : cases)
+    for (const DType x : {DType::bf16, DType::f32}) {
+      RotationLaunch launch(x);
+      change(launch.arguments);
+      const cuda::HeadRotationPlan plan = cuda::plan_head_rotation(x, launch.arguments);
+      EXPECT_EQ(plan.kernel, fmt::format("head_rotation_{}{}", dtype_text(x), x == DType::f32 ? f32 : bf16)) << what;
+      // 4 heads a token; 128 threads take 16 of them by vectors of bf16, 8 by those of f32, 4 by pairs.
+      const bool by_pairs = plan.kernel.ends_with(pairs);
+      const std::uint32_t heads = 4 * launch.arguments.tokens, of_block = by_pairs ? 4 : x == DType::f32 ? 8 : 16;
+      EXPECT_EQ(plan.shape.blocks, (heads + of_block - 1) / of_block) << what;
+    }
+}
+
+// 16 bytes a lane side by side, but of K, which lies element by element.
+TEST(HeadRotation, MovesNoSectorThatItDoesNotUse) {
+  for (const DType x : {DType::bf16, DType::f32})
+    for (const bool neox : {true, false})
+      for (const std::int64_t head_size : {64, 128}) {
+        RotationLaunch launch(x, head_size);
+        launch.arguments.is_neox = neox;
+        cuda::MemoryMap memory;
+        const auto allow = [&](const char* name, Tensor& tensor, bool writes) {
+          const auto bytes = static_cast<std::size_t>(tensor.meta.bytes().number());
+          writes ? memory.allow_writing(name, tensor.data(), bytes) : memory.allow_reading(name, tensor.data(), bytes);
+        };
+        allow("x", launch.rows, false);
+        allow("angles", launch.table, false);
+        allow("output", launch.output, true);
+        allow("pages", launch.pages, true);
+        memory.allow_reading("numbers", launch.numbers, sizeof launch.numbers);
+        const cuda::HeadRotationPlan plan = cuda::plan_head_rotation(x, launch.arguments);
+        cuda::Emulator emulator({.measure = true});
+        emulator.run(cuda::emulated_kernel(plan.kernel), plan.shape, &launch.arguments, memory);
+        std::int64_t loaded = 0, stored = 0;
+        for (const cuda::AccessTraffic& access : emulator.traffic()) {
+          // What a token's numbers and a key's columns lie in is not theirs alone.
+          if (access.bytes == access.requests * 8 || access.sectors * 32 > 2 * access.bytes) continue;
+          EXPECT_EQ(access.sectors * 32, access.bytes) << access.place << " " << plan.kernel << " " << head_size;
+          (access.writes ? stored : loaded) += access.bytes;
+        }
+        EXPECT_EQ(memory.unwritten("output"), 0u);
+        EXPECT_GE(loaded, 5 * 4 * head_size * dtype_info(x).block_bytes);
+        EXPECT_EQ(stored, 5 * 3 * head_size * dtype_info(x).block_bytes);
+      }
 }
 
 TEST(HeadRotation, SaysWhyItRefuses) {

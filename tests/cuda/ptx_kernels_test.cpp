@@ -69,6 +69,28 @@ TEST_F(PtxKernels, GiveTheEmulatorsBitsOnEverySampleTheyTake) {
   }
 }
 
+// The forms of kernels for places where no wider vector begins.
+TEST_F(PtxKernels, GiveTheEmulatorsBitsWhereOperandsBeginBetweenVectors) {
+  const auto emulated = cuda_context();
+  BuiltPtx built(89);
+  const auto context = cuda_context();
+  built.take_over(*context);
+  for (const std::string& op : ops_of_provider(*context, "cuda")) {
+    const int bytes = context->kernel_for(op, "cuda").vector_bytes;
+    if (bytes == 16 || op == "attention") continue;
+    for (const SampleCall& call : sample_calls(context->ops.at(op))) {
+      if (!supports_of_cuda(*context, op, call.operands, call.attributes)) continue;
+      SCOPED_TRACE(call.text);
+      std::vector<Tensor> operands;
+      for (const Tensor& operand : call.operands) operands.push_back(moved_by(operand, bytes));
+      const std::vector<Tensor> wanted = by_cuda(*emulated, op, call.operands, call.attributes);
+      EXPECT_EQ(difference_of_results(wanted, by_cuda(*context, op, operands, call.attributes)), "") << op;
+    }
+  }
+  EXPECT_EQ(built.used(), (std::vector<std::string>{"head_rotation_bf16_pairs", "head_rotation_f16_pairs",
+                                                    "head_rotation_f32_pairs"}));
+}
+
 TEST_F(PtxKernels, GiveWhatVllmRecorded) {
   BuiltPtx built(89);
   for (const cuda::Mathematics mathematics : cuda::kMathematics) {

@@ -11,13 +11,12 @@
 #include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
+#include "kernels/cuda/lib/head_rotation_plan.h"
 #include "kernels/cuda/lib/pages.h"
 #include "kernels/registry.h"
 
 namespace weft::cuda {
 namespace {
-
-constexpr std::int64_t kThreads = 128;
 
 // Where an op's tensors stand among its operands; -1 where it has none.
 struct RotationOp {
@@ -150,10 +149,8 @@ void run(const RotationOp& op, const KernelCall& call) {
     check_pairs(name, "the result", call.results[1]);
   }
   arguments.heads = divisor_of(arguments.query.heads + arguments.key.heads + arguments.value.heads);
-  const std::int64_t warps = key.size[0] * arguments.heads.divisor, of_block = kThreads / 32;
-  USER_CHECK(warps < kSideLimit, "[{}] {} heads in all are too many for a launch", kernel, warps);
-  run_call(kernel, {.blocks = static_cast<std::uint32_t>((warps + of_block - 1) / of_block), .threads = kThreads},
-           arguments, call);
+  const HeadRotationPlan plan = plan_head_rotation(key.dtype, arguments);
+  run_call(plan.kernel, plan.shape, arguments, call);
 }
 
 }  // namespace
@@ -169,8 +166,8 @@ KERNELS(cuda, head_rotation) {
                   .supported = supported,
                   .supports = [&op](const weft::KernelRequest& request) { return supports(op, request); },
                   .writes = writes,
-                  .vector_bytes = 8,  // pairs of f32
+                  .vector_bytes = 8,  // pairs of f32; wider vectors where all begins at one
                   .run = [&op](const weft::KernelCall& call) { run(op, call); },
-                  .note = "a warp a head, two columns a lane"});
+                  .note = "16 bytes or two columns a lane, 64 columns of a head at a time"});
   }
 }

@@ -183,7 +183,7 @@ WEFT_DEVICE void store_row(void* to, std::uint64_t place, ElementKind kind, std:
   WEFT_UNROLL
   for (int i = 0; i < columns / 64; ++i) {
     const std::uint32_t column = i * 64 + thread_index() % 32 * 2;
-    if (column < head_dim) store_pair(to, place + column, kind, values + 2 * i);
+    if (column < head_dim) store_elements<2>(to, place + column, kind, values + 2 * i);
   }
 }
 
@@ -258,7 +258,7 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
       const std::uint32_t head_dim = arguments.pages.head_dim;
       store_row<columns>(arguments.partials, place, ElementKind::f32, head_dim, own.sums[r]);
       const float ends[2] = {own.maximum[r], own.total[r]};
-      if (thread_index() % 32 == 0) store_pair(arguments.partials, place + head_dim, ElementKind::f32, ends);
+      if (thread_index() % 32 == 0) store_elements<2>(arguments.partials, place + head_dim, ElementKind::f32, ends);
     }
   }
   if (shares) return;
@@ -287,9 +287,9 @@ WEFT_DEVICE void finish_attention(const AttentionArguments& arguments) {
     WEFT_UNROLL
     for (int i = 0; i < columns / 64; ++i) {
       const std::uint32_t column = i * 64 + thread_index() % 32 * 2;
-      if (column < head_dim) load_pair(arguments.partials, place + column, ElementKind::f32, next + 2 * i);
+      if (column < head_dim) load_elements<2>(arguments.partials, place + column, ElementKind::f32, next + 2 * i);
     }
-    load_pair(arguments.partials, place + head_dim, ElementKind::f32, ends);
+    load_elements<2>(arguments.partials, place + head_dim, ElementKind::f32, ends);
     fold<columns / 32>(sums, maximum, total, next, ends[0], ends[1]);
   }
   store_result<columns>(arguments, row, sums, total);

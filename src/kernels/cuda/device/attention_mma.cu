@@ -328,11 +328,11 @@ WEFT_DEVICE void store_partials(const AttentionArguments& arguments, const Query
       float values[4];
       four_columns(own, i, r, 1.0f, values);
       const std::uint64_t column = place + 8 * i + 4 * lane_pair();
-      store_pair(arguments.partials, column, ElementKind::f32, values);
-      store_pair(arguments.partials, column + 2, ElementKind::f32, values + 2);
+      store_elements<2>(arguments.partials, column, ElementKind::f32, values);
+      store_elements<2>(arguments.partials, column + 2, ElementKind::f32, values + 2);
     }
     const float ends[2] = {own.maximum[r], own.total[r]};
-    if (lane_pair() == 0) store_pair(arguments.partials, place + columns, ElementKind::f32, ends);
+    if (lane_pair() == 0) store_elements<2>(arguments.partials, place + columns, ElementKind::f32, ends);
   }
 }
 
@@ -349,8 +349,8 @@ WEFT_DEVICE void store_results(const AttentionArguments& arguments, const QueryT
     for (int i = 0; i < columns / 8; i += 2) {
       float values[4];
       four_columns(own, i, r, factor, values);
-      const std::uint32_t words[2] = {words_of_pair(values, arguments.kind).word[0],
-                                      words_of_pair(values + 2, arguments.kind).word[0]};
+      const std::uint32_t words[2] = {pack(arguments.kind, values[0], values[1]),
+                                      pack(arguments.kind, values[2], values[3])};
       store_words<2>(to + 8 * i + 4 * lane_pair(), words);
     }
   }

@@ -1,7 +1,9 @@
 // Rotary embedding with what stands around it: heads of query and key are normalized, if so, and rotated; keys and
-// values go into the KV pages if there are any. A warp a head, two neighbouring columns a lane: 64 columns, 128 bytes
-// of 16-bit elements, at a time. A column's partner in the rotation comes from the first cache. Bytes an element
-// (bf16): 4; K, whose pages have a token's elements `block` apart, is stored element by element.
+// values go into the KV pages if there are any. A lane has `count` neighbouring columns of a head at a time: 16 bytes,
+// or, where sizes or places are no multiples of that, two columns. So 64 columns are a turn of 64 / count lanes, which
+// a head has, whatever its size: 8 lanes of 16-bit vectors, four heads a warp. Columns that turn together lie in one
+// lane, as two loads under way at once. Bytes an element (bf16): 4; K, whose pages have a token's elements `block`
+// apart, is stored element by element.
 //
 // The mean square of a head is the sum that tensor/house_math.h defines, column by column as its 64 partial sums and
 // tree have it, so that one kernel has the bits of every other device.
@@ -12,159 +14,241 @@
 namespace weft::cuda {
 
 constexpr int kRotationThreads = 128;
-constexpr std::uint32_t kColumnsOfWarp = 64;
+constexpr std::uint32_t kColumnsOfTurn = 64;  // as many as house mathematics has partial sums
+template <int count>
+constexpr std::uint32_t kLanesOfHead = kColumnsOfTurn / count;
 
-// One head of one token: where it lies, and how its values come out of it.
+// One head of one token: where it lies, what becomes of it and where that goes.
 struct Head {
   const void* x;
   std::uint64_t place;  // of its first element
-  const void* weight;   // null for none
+  const void* weight;   // of normalization; null for none
   bool weight_is_wide;
-  float scale;  // of normalization
+  bool is_value;  // which is neither normalized nor rotated
+  bool is_stored;
+  std::uint64_t angles;  // the row of its token in the table
+  void* to;
+  std::uint64_t to_place;
+  std::uint32_t stride;  // of columns there
+  ElementKind kind;
 };
 
-WEFT_DEVICE Head head_at(const HeadRows& rows, std::uint32_t token, std::uint32_t head, const void* weight,
-                         bool weight_is_wide) {
-  return {rows.x, product(token, rows.row_stride) + product(head, rows.head_stride), weight, weight_is_wide, 1.0f};
+WEFT_DEVICE std::uint64_t place_of_head(const HeadRows& rows, std::uint32_t token, std::uint32_t number) {
+  return product(token, rows.row_stride) + product(number, rows.head_stride);
 }
 
-WEFT_DEVICE std::uint32_t first_column() { return thread_index() % 32 * 2; }
+// Where keys and values go if into the pages.
+WEFT_DEVICE void put_into_pages(const HeadRotationArguments& arguments, std::uint32_t token, std::uint32_t number,
+                                Head& head) {
+  const PagesPlace& pages = arguments.pages;
+  const std::int64_t slot = load(arguments.slots + token);
+  const PageToken at = token_of_slot(pages, static_cast<std::uint32_t>(slot));
+  head.is_stored = head.is_stored && slot >= 0;
+  head.to = pages.pages;
+  head.to_place = head.is_value ? value_place(pages, at, number) : key_place(pages, at, number);
+  head.stride = head.is_value ? 1 : pages.block.divisor;
+  head.kind = pages.kind;
+}
 
-template <class T>
-WEFT_DEVICE float normal_scale(const HeadRotationArguments& arguments, const Head& head) {
-  float sums[2] = {0, 0};
-  WEFT_UNROLL_BY(1)
-  for (std::uint32_t column = first_column(); column < arguments.head_size; column += kColumnsOfWarp) {
-    float values[2];
-    load_pair(head.x, head.place + column, kKindOf<T>, values);
-    sums[0] = sums[0] + values[0] * values[0];
-    sums[1] = sums[1] + values[1] * values[1];
-  }
+// The head that this lane works at. Lanes behind the last one work at that once more, since warps exchange as a whole.
+template <class T, int count>
+WEFT_DEVICE Head head_of_lane(const HeadRotationArguments& arguments) {
+  const std::uint32_t wanted = (block_index() * kRotationThreads + thread_index()) / kLanesOfHead<count>;
+  const std::uint32_t last = arguments.tokens * arguments.heads.divisor - 1, of_all = wanted < last ? wanted : last;
+  const std::uint32_t token = quotient(of_all, arguments.heads), unit = of_all - token * arguments.heads.divisor;
+  const std::uint32_t queries = arguments.query.heads, keys = arguments.key.heads;
+  const bool is_query = unit < queries, is_value = unit >= queries + keys;
+  const std::uint32_t number = is_query ? unit : is_value ? unit - queries - keys : unit - queries;
+  Head head;
+  head.x = is_query ? arguments.query.x : is_value ? arguments.value.x : arguments.key.x;
+  head.place = is_query   ? place_of_head(arguments.query, token, number)
+               : is_value ? place_of_head(arguments.value, token, number)
+                          : place_of_head(arguments.key, token, number);
+  head.weight = is_query ? arguments.query_weight : arguments.key_weight;
+  head.weight_is_wide = is_query ? arguments.query_weight_is_wide : arguments.key_weight_is_wide;
+  head.is_value = is_value;
+  head.is_stored = wanted <= last;
+  head.angles = 0;
+  if (arguments.rotary_dim != 0)
+    head.angles = static_cast<std::uint64_t>(load(arguments.positions + token)) * arguments.table_stride;
+  head.to = is_query ? arguments.query_output : arguments.key_output;
+  head.to_place = product(token * (is_query ? queries : keys) + number, arguments.head_size);
+  head.stride = 1;
+  head.kind = kKindOf<T>;
+  if (!is_query && arguments.key_output == nullptr) put_into_pages(arguments, token, number, head);
+  return head;
+}
+
+// The first of a lane's columns; the others are so many turns further on.
+template <int count>
+WEFT_DEVICE std::uint32_t first_column() {
+  return thread_index() % kLanesOfHead<count> * count;
+}
+
+// The tree over a head's 64 partial sums, of which a lane has `count`, by exchanges in which each lane keeps one half
+// of what it has and gives the other away: 6 or 10 in place of `count` for each step. The last steps, of partial sums
+// that began in one lane, are exchanges, too. Every lane gets the sum.
+template <int count>
+WEFT_DEVICE float tree_of_partial_sums(float* sums) {
+  constexpr unsigned kLanes = kLanesOfHead<count>;
+  int left = count;
   WEFT_UNROLL
-  for (unsigned distance = 16; distance > 0; distance /= 2) {
-    sums[0] = sums[0] + exchange(sums[0], distance);
-    sums[1] = sums[1] + exchange(sums[1], distance);
+  for (unsigned distance = kLanes / 2; distance > 0; distance /= 2) {
+    if (left == 1) {
+      sums[0] = sums[0] + exchange(sums[0], distance);
+      continue;
+    }
+    left /= 2;
+    const bool keeps_upper = (thread_index() & distance) != 0;
+    WEFT_UNROLL
+    for (int i = 0; i < left; ++i) {
+      const float given = keeps_upper ? sums[i] : sums[left + i], kept = keeps_upper ? sums[left + i] : sums[i];
+      sums[i] = kept + exchange(given, distance);
+    }
   }
-  const float mean = divide(sums[0] + sums[1], static_cast<float>(arguments.head_size));
+  unsigned distance = kLanes / 2;
+  WEFT_UNROLL
+  for (left = count; left > 1; left /= 2, distance /= 2) sums[0] = sums[0] + exchange(sums[0], distance);
+  return sums[0];
+}
+
+template <class T, int count>
+WEFT_DEVICE float normal_scale(const HeadRotationArguments& arguments, const Head& head) {
+  float sums[count] = {};
+  WEFT_UNROLL_BY(2)
+  for (std::uint32_t column = first_column<count>(); column < arguments.head_size; column += kColumnsOfTurn) {
+    float values[count];
+    load_elements<count>(head.x, head.place + column, kKindOf<T>, values);
+    WEFT_UNROLL
+    for (int i = 0; i < count; ++i) sums[i] = sums[i] + values[i] * values[i];
+  }
+  const float mean = divide(tree_of_partial_sums<count>(sums), static_cast<float>(arguments.head_size));
   return divide(1.0f, square_root(mean + arguments.epsilon));
 }
 
-// The two values from `column` on, normalized if so.
-template <class T>
-WEFT_DEVICE void head_values(const HeadRotationArguments& arguments, const Head& head, std::uint32_t column,
-                             float* values) {
-  load_pair(head.x, head.place + column, kKindOf<T>, values);
-  if (!arguments.normalizes) return;
-  values[0] = values[0] * head.scale;
-  values[1] = values[1] * head.scale;
-  if (head.weight != nullptr) {
-    float weight[2];
-    if (head.weight_is_wide) {
-      load_pair(head.weight, column, ElementKind::f32, weight);
-    } else {
-      load_pair(head.weight, column, kKindOf<T>, weight);
-      round_pair<T>(values[0], values[1]);
-    }
-    values[0] = values[0] * weight[0];
-    values[1] = values[1] * weight[1];
-  }
-  round_pair<T>(values[0], values[1]);
+template <class T, int count>
+WEFT_DEVICE void round_all(float* values) {
+  WEFT_UNROLL
+  for (int i = 0; i < count; i += 2) round_pair<T>(values[i], values[i + 1]);
 }
 
-// x * cos + y * sin of two columns, each product and the sum rounded to T.
+// A lane's columns from `column` on, normalized if so.
+template <class T, int count>
+WEFT_DEVICE void head_values(const HeadRotationArguments& arguments, const Head& head, float scale,
+                             std::uint32_t column, float* values) {
+  load_elements<count>(head.x, head.place + column, kKindOf<T>, values);
+  if (!arguments.normalizes || head.is_value) return;
+  WEFT_UNROLL
+  for (int i = 0; i < count; ++i) values[i] = values[i] * scale;
+  if (head.weight != nullptr) {
+    float weight[count];
+    if (head.weight_is_wide) {
+      load_elements<count>(head.weight, column, ElementKind::f32, weight);
+    } else {
+      load_elements<count>(head.weight, column, kKindOf<T>, weight);
+      round_all<T, count>(values);
+    }
+    WEFT_UNROLL
+    for (int i = 0; i < count; ++i) values[i] = values[i] * weight[i];
+  }
+  round_all<T, count>(values);
+}
+
+// As T holds them, whatever the type there.
+template <class T, int count>
+WEFT_DEVICE void store_values(const Head& head, std::uint32_t column, float* values) {
+  if (head.kind != kKindOf<T>) round_all<T, count>(values);
+  const std::uint64_t place = head.to_place + product(column, head.stride);
+  if (head.stride == 1) {
+    store_elements<count>(head.to, place, head.kind, values);
+  } else {
+    scatter_elements<count>(head.to, place, head.stride, head.kind, values);
+  }
+}
+
+// Cosines and sines of `count` angles, as T has them.
+template <class T, int count>
+WEFT_DEVICE void load_angles(const HeadRotationArguments& arguments, std::uint64_t place, float* cosines,
+                             float* sines) {
+  load_elements<count>(arguments.table, place, arguments.table_kind, cosines);
+  load_elements<count>(arguments.table, place + arguments.rotary_dim / 2, arguments.table_kind, sines);
+  if (arguments.table_kind == kKindOf<T>) return;
+  WEFT_UNROLL
+  for (int i = 0; i < count; ++i) round_pair<T>(cosines[i], sines[i]);
+}
+
+// x * cos - y * sin and y * cos + x * sin, each product rounded to T.
 template <class T>
-WEFT_DEVICE void turn_pair(const float* x, const float* y, const float* cosines, const float* sines, float* turned) {
-  float along[2] = {x[0] * cosines[0], x[1] * cosines[1]}, across[2] = {y[0] * sines[0], y[1] * sines[1]};
+WEFT_DEVICE void turn(float& x, float& y, float cosine, float sine) {
+  float along[2] = {x * cosine, y * cosine}, across[2] = {y * sine, x * sine};
   round_pair<T>(along[0], along[1]);
   round_pair<T>(across[0], across[1]);
-  turned[0] = along[0] + across[0];
-  turned[1] = along[1] + across[1];
-  round_pair<T>(turned[0], turned[1]);
+  x = along[0] - across[0];
+  y = along[1] + across[1];
 }
 
-// The two columns from `column` on as the position's angles turn them.
-template <class T>
-WEFT_DEVICE void rotated_values(const HeadRotationArguments& arguments, const Head& head, std::uint64_t angles,
-                                std::uint32_t column, float* turned) {
-  float own[2], other[2], cosines[2], sines[2];
-  head_values<T>(arguments, head, column, own);
-  if (column >= arguments.rotary_dim) {
-    turned[0] = own[0];
-    turned[1] = own[1];
-    return;
-  }
-  const std::uint32_t half = arguments.rotary_dim / 2;
-  if (arguments.is_neox) {
-    const bool is_first = column < half;
-    const std::uint32_t pair = is_first ? column : column - half;
-    head_values<T>(arguments, head, is_first ? column + half : pair, other);
-    load_pair(arguments.table, angles + pair, arguments.table_kind, cosines);
-    load_pair(arguments.table, angles + half + pair, arguments.table_kind, sines);
-    if (is_first) {
-      other[0] = -other[0];
-      other[1] = -other[1];
-    }
-  } else {
-    cosines[0] = cosines[1] = load_element(arguments.table, angles + column / 2, arguments.table_kind);
-    sines[0] = sines[1] = load_element(arguments.table, angles + half + column / 2, arguments.table_kind);
-    other[0] = -own[1];
-    other[1] = own[0];
-  }
-  round_pair<T>(cosines[0], cosines[1]);
-  round_pair<T>(sines[0], sines[1]);
-  turn_pair<T>(own, other, cosines, sines, turned);
+// Columns of a head that turn alike: with the one half of `end` further on, or with the one beside it.
+enum class Turning : std::uint8_t { nothing, halves, neighbours };
+struct Columns {
+  std::uint32_t begin, end;
+  Turning turning;
+};
+
+template <class T, int count>
+WEFT_DEVICE void turn_neighbours(const HeadRotationArguments& arguments, std::uint64_t angles, float* values) {
+  float cosines[count / 2], sines[count / 2];
+  load_angles<T, count / 2>(arguments, angles, cosines, sines);
+  WEFT_UNROLL
+  for (int i = 0; i < count / 2; ++i) turn<T>(values[2 * i], values[2 * i + 1], cosines[i], sines[i]);
 }
 
-template <class T>
-WEFT_DEVICE void rotate_heads(const HeadRotationArguments& arguments) {
-  const std::uint32_t warp = block_index() * (kRotationThreads / 32) + thread_index() / 32;
-  const std::uint32_t token = quotient(warp, arguments.heads);
-  if (token >= arguments.tokens) return;
-  const std::uint32_t unit = warp - token * arguments.heads.divisor, head_size = arguments.head_size;
-  const std::uint32_t queries = arguments.query.heads, keys = arguments.key.heads;
-  const bool is_query = unit < queries, is_value = unit >= queries + keys;
-  Head head = is_query ? head_at(arguments.query, token, unit, arguments.query_weight, arguments.query_weight_is_wide)
-              : is_value
-                  ? head_at(arguments.value, token, unit - queries - keys, nullptr, false)
-                  : head_at(arguments.key, token, unit - queries, arguments.key_weight, arguments.key_weight_is_wide);
-  void* output = is_query ? arguments.query_output : is_value ? nullptr : arguments.key_output;
-  const PagesPlace& pages = arguments.pages;
-  std::uint64_t in_page = 0;
-  if (output == nullptr) {
-    const std::int64_t slot = load(arguments.slots + token);
-    if (slot < 0) return;
-    const PageToken at = token_of_slot(pages, static_cast<std::uint32_t>(slot));
-    in_page = is_value ? value_place(pages, at, unit - queries - keys) : key_place(pages, at, unit - queries);
-  }
-  const std::uint32_t of_row = is_query ? queries : keys, number = is_query ? unit : unit - queries;
-  const std::uint64_t to = product(token * of_row + number, head_size);
-  if (arguments.normalizes && !is_value) head.scale = normal_scale<T>(arguments, head);
-  const bool rotates = !is_value && arguments.rotary_dim != 0;
-  std::uint64_t angles = 0;
-  if (rotates) angles = static_cast<std::uint64_t>(load(arguments.positions + token)) * arguments.table_stride;
+// Two vectors at a time, so that the loads of both are under way: those that turn together, or of two turns.
+template <class T, int count>
+WEFT_DEVICE void rotate_columns(const HeadRotationArguments& arguments, const Head& head, float scale,
+                                const Columns& columns) {
+  const bool by_halves = columns.turning == Turning::halves;
+  const std::uint32_t span = by_halves ? columns.end / 2 : kColumnsOfTurn;
+  const std::uint32_t end = by_halves ? span : columns.end, step = by_halves ? kColumnsOfTurn : 2 * kColumnsOfTurn;
   WEFT_UNROLL_BY(1)
-  for (std::uint32_t column = first_column(); column < head_size; column += kColumnsOfWarp) {
-    float values[2];
-    if (rotates) {
-      rotated_values<T>(arguments, head, angles, column, values);
-    } else {
-      load_pair(head.x, head.place + column, kKindOf<T>, values);
+  for (std::uint32_t column = columns.begin + first_column<count>(); column < end; column += step) {
+    const std::uint32_t next = column + span;
+    const bool has_next = next < columns.end;
+    float x[count], y[count];
+    head_values<T, count>(arguments, head, scale, column, x);
+    if (has_next) head_values<T, count>(arguments, head, scale, next, y);
+    if (by_halves) {
+      float cosines[count], sines[count];
+      load_angles<T, count>(arguments, head.angles + column, cosines, sines);
+      WEFT_UNROLL
+      for (int i = 0; i < count; ++i) turn<T>(x[i], y[i], cosines[i], sines[i]);
+    } else if (columns.turning == Turning::neighbours) {
+      turn_neighbours<T, count>(arguments, head.angles + column / 2, x);
+      if (has_next) turn_neighbours<T, count>(arguments, head.angles + next / 2, y);
     }
-    if (output != nullptr) {
-      store_pair(output, to + column, kKindOf<T>, values);
-    } else if (is_value) {
-      store_pair(pages.pages, in_page + column, pages.kind, values);
-    } else {
-      const std::uint32_t block = pages.block.divisor;
-      scatter_pair(pages.pages, in_page + product(column, block), block, pages.kind, values);
-    }
+    store_values<T, count>(head, column, x);
+    if (has_next) store_values<T, count>(head, next, y);
+  }
+}
+
+template <class T, int count>
+WEFT_DEVICE void rotate_heads(const HeadRotationArguments& arguments) {
+  const Head head = head_of_lane<T, count>(arguments);
+  float scale = 1;
+  if (arguments.normalizes) scale = normal_scale<T, count>(arguments, head);
+  if (!head.is_stored) return;
+  const std::uint32_t rotated = head.is_value ? 0 : arguments.rotary_dim;
+  Columns columns{0, rotated, arguments.is_neox ? Turning::halves : Turning::neighbours};
+  WEFT_UNROLL_BY(1)
+  for (int part = 0; part < 2; ++part) {
+    rotate_columns<T, count>(arguments, head, scale, columns);
+    columns = {rotated, arguments.head_size, Turning::nothing};
   }
 }
 
 }  // namespace weft::cuda
 
-#define WEFT_LIST(KERNEL)                                          \
-  KERNEL(head_rotation_bf16, 128, weft::cuda::rotate_heads<Brain>) \
-  KERNEL(head_rotation_f16, 128, weft::cuda::rotate_heads<Half>)   \
-  KERNEL(head_rotation_f32, 128, weft::cuda::rotate_heads<float>)
+#define WEFT_FORMS(KERNEL, name, T)                                                                               \
+  KERNEL(head_rotation_##name, WEFT_THREADS(128, 8), weft::cuda::rotate_heads<T, weft::cuda::kElementsOfLoad<T>>) \
+  KERNEL(head_rotation_##name##_pairs, 128, weft::cuda::rotate_heads<T, 2>)
+#define WEFT_LIST(KERNEL) WEFT_FORMS(KERNEL, bf16, Brain) WEFT_FORMS(KERNEL, f16, Half) WEFT_FORMS(KERNEL, f32, float)
 WEFT_CUDA_KERNELS(head_rotation, HeadRotationArguments, WEFT_LIST)
