@@ -12,6 +12,8 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kMostSharedBytes = 48 * 1024;
+// Reductions over the row take turns with two arrays of parts, so that one barrier each is enough.
+constexpr std::int64_t kPartBytes = 2 * 4 * kCudaRowThreads;
 
 constexpr const char* kPrologue = R"(#define WEFT_FUSES_MULTIPLY_ADD
 #define __builtin_fabsf fabsf
@@ -36,18 +38,25 @@ struct LargerPart {
   float operator()(float a, float b) const { return row_larger(a, b); }
 };
 
-// Of all threads' parts, by the tree of house mathematics; every thread gets it.
+constexpr unsigned kWarp = 32;
+
+// Of the parts of a warp's lanes; each gets it.
+template <class Join>
+float joined_lanes(float part, Join join) {
+  for (unsigned width = kWarp / 2; width > 0; width /= 2)
+    part = join(part, __shfl_xor_sync(0xffffffffu, part, width));
+  return part;
+}
+
+// Of all threads' parts, by the tree of house mathematics, whose first step joins the two warps; every thread gets it.
+// `parts` may be written again once all threads have come to another reduction's barrier.
 template <class Join>
 float joined_parts(float* parts, float part, Join join) {
-  const unsigned thread = threadIdx.x;
+  static_assert(kHouseSumLanes == 2 * kWarp);
+  const unsigned lane = threadIdx.x % kWarp;
+  parts[threadIdx.x] = part;
   __syncthreads();
-  parts[thread] = part;
-  __syncthreads();
-  for (unsigned width = kHouseSumLanes / 2; width > 0; width /= 2) {
-    if (thread < width) parts[thread] = join(parts[thread], parts[thread + width]);
-    __syncthreads();
-  }
-  return parts[0];
+  return joined_lanes(join(parts[lane], parts[kWarp + lane]), join);
 }
 
 }  // namespace weft
@@ -102,16 +111,16 @@ class CudaRowWriter {
     line("using namespace weft;");
     line("const long long row = given.first_row + blockIdx.x;");
     line("const long long thread = threadIdx.x;");
-    line("__shared__ float parts[{}];", kCudaRowThreads);
+    line("__shared__ float parts[2][{}];", kCudaRowThreads);
     std::int64_t maxima = 0;
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
       if (at(id).op == RowOp::group_max) {
         line("__shared__ float largest_{}[{}];", id, count_of(RowDomain::group));
         maxima += count_of(RowDomain::group);
       }
-    USER_CHECK(4 * (maxima + kCudaRowThreads) <= kMostSharedBytes,
+    USER_CHECK(4 * maxima + kPartBytes <= kMostSharedBytes,
                "[{}] maxima of groups take {} bytes of shared memory; every device has {}", program_.name(), 4 * maxima,
-               kMostSharedBytes - 4 * kCudaRowThreads);
+               kMostSharedBytes - kPartBytes);
     write_buffers();
   }
 
@@ -243,20 +252,24 @@ class CudaRowWriter {
     close();
   }
 
-  // A thread for each group. Nobody reads a maximum before all are there.
+  // A warp for each group. Nobody reads a maximum before all are there.
   void write_maxima_of_groups() {
     bool has_any = false;
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id) {
       if (at(id).op != RowOp::group_max || at(id).level != level_ + 1) continue;
       has_any = true;
-      open_columns("group", count_of(RowDomain::group));
+      line("for (long long group = thread / kWarp; group < {}; group += {} / kWarp) {{", count_of(RowDomain::group),
+           kCudaRowThreads);
+      ++depth_;
       line("float largest = 0;");
-      line("for (long long column = group * {0}; column < group * {0} + {0}; ++column) {{", program_.group);
+      line("for (long long column = group * {0} + thread % kWarp; column < group * {0} + {0}; column += kWarp) {{",
+           program_.group);
       ++depth_;
       compute({at(id).a}, "column", "group");
       line("largest = row_larger(largest, {});", name(at(id).a));
       close();
-      line("largest_{}[group] = largest;", id);
+      line("largest = joined_lanes(largest, LargerPart{{}});");
+      line("if (thread % kWarp == 0) largest_{}[group] = largest;", id);
       close();
     }
     if (has_any) line("__syncthreads();");
@@ -282,12 +295,13 @@ class CudaRowWriter {
     }
     close();
     for (const int id : reductions)
-      line("const float {} = joined_parts(parts, part_{}, {}{{}});", name(id), id,
+      line("const float {} = joined_parts(parts[{}], part_{}, {}{{}});", name(id), reductions_++ % 2, id,
            at(id).op == RowOp::row_sum ? "AddParts" : "LargerPart");
   }
 
   const RowProgram& program_;
   int level_ = 0;
+  int reductions_ = 0;  // over the row, so far
   std::string text_;
   int depth_ = 0;
 };

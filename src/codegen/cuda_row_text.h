@@ -1,8 +1,9 @@
 #pragma once
 
 // A row program as CUDA C++: a kernel of a block of kCudaRowThreads threads for each row, whose threads take the
-// columns in turn. Sums are in the order of house mathematics, a partial sum for each thread and a tree in shared
-// memory, so that the kernel has the bits of every other form of the program. Maxima of groups wait in shared memory.
+// columns in turn. Sums are in the order of house mathematics, a partial sum for each thread and a tree, so that the
+// kernel has the bits of every other form of the program: the two warps meet once in shared memory, behind one barrier,
+// the rest are shuffles. A group's maximum is of a warp, whose lanes take the columns; maxima wait in shared memory.
 //
 // To be compiled by NVRTC with kCudaRowOption, contraction off, and cuda_row_headers() as headers.
 

@@ -70,6 +70,11 @@ TEST(PtxInterpreter, GivesWhatSingleInstructionsGive) {
       {"bfe.u32 %r2, %r1, 4, 8;", 0x12345678, 0x67},
       {"bfi.b32 %r2, %r1, 0x11111111, 4, 8;", 0xabcd, 0x11111cd1},
       {"bfi.b32 %r2, %r1, 0, 28, 31;", 0x12345678, 0x80000000},
+      {"{ .reg .b64 x; cvt.u64.u32 x, %r1; bfi.b64 x, x, 0xffffffffffffffff, 40, 16; shr.u64 x, x, 36; "
+       "cvt.u32.u64 %r2, x; }",
+       0xabcd, 0x0ffabcdf},
+      {"{ .reg .b64 x; cvt.u64.u32 x, %r1; bfi.b64 x, x, 0, 60, 62; shr.u64 x, x, 32; cvt.u32.u64 %r2, x; }",
+       0x12345678, 0x80000000},
       {"lop3.b32 %r2, %r1, 0xff00ff00, 0x0f0f0f0f, 0xea;", 0x12345678, 0x1f3f5f7f & 0x1f0f5f0f},
       {"shf.l.wrap.b32 %r2, %r1, 0x1, 8;", 0x80000000, 0x180},
       {"clz.b32 %r2, %r1;", 0x00010000, 15},

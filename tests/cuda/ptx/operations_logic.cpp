@@ -44,11 +44,14 @@ std::uint32_t field(std::uint32_t x, std::uint32_t first, std::uint32_t count) {
   return x >> first & (count >= 32 ? 0xffffffffu : (1u << count) - 1);
 }
 
-std::uint32_t inserted(std::uint32_t bits, std::uint32_t into, std::uint32_t first, std::uint32_t count) {
+// bits << first, `count` of them, in place of what `into` has there.
+template <class T>
+T inserted(T bits, T into, std::uint32_t first, std::uint32_t count) {
+  constexpr std::uint32_t kBits = 8 * sizeof(T);
   first &= 0xff;
   count &= 0xff;
-  if (first >= 32 || count == 0) return into;
-  const std::uint32_t mask = (count >= 32 ? 0xffffffffu : (1u << count) - 1) << first;
+  if (first >= kBits || count == 0) return into;
+  const T mask = (count >= kBits ? ~T{0} : (T{1} << count) - 1) << first;
   return (into & ~mask) | (bits << first & mask);
 }
 
@@ -72,7 +75,8 @@ void add_logic_operations(Operations& table) {
   add_logic<std::uint64_t>(table, "b64");
   add(table, "prmt.b32", &permuted);
   add(table, "bfe.u32", &field);
-  add(table, "bfi.b32", &inserted);
+  add(table, "bfi.b32", &inserted<std::uint32_t>);
+  add(table, "bfi.b64", &inserted<std::uint64_t>);
   add(table, "lop3.b32", &looked_up);
   add(
       table, "popc.b32", +[](Word x) { return static_cast<Word>(std::popcount(x)); });
