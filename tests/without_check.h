@@ -12,6 +12,9 @@
 //   order      the fake device does its work late and in random order; without it, at once
 //   captures   the fake device refuses what captures forbid
 //
+// What no run can leave out is no word here: bugs that the contract of machine code alone sees (Layer: contract), or a
+// sanitizer (threads, addresses), are planted in programs with and without it.
+//
 // A folder whose tests have planted bugs calls leave_checks_out() while its program starts.
 
 #include <algorithm>

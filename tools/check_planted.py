@@ -8,7 +8,7 @@ A patch of tests/planted begins with lines of its own:
     What: a sentence on the bug
     Caught by: PROGRAM FILTER       a program of BUILD/tests and a GoogleTest filter
     Says: words                     that the failing test prints
-    Layer: CHECK...                 what catches it, words of the table below; almost always one
+    Layer: CHECK...                 what catches it, words of CHECKS below; almost always one
     Compiles: FILE...               where a header was changed, the sources that need it for those tests; else all
     Passes: PROGRAM FILTER          of one that the contract catches (Caught by: cuda_contract SOURCE): tests of what it does
     PTX: FILE...                    of a bug that the device's code alone has: what nvcc makes of these is tested
@@ -17,8 +17,10 @@ Each is applied to a copy of the sources; what it changed is compiled as the bui
 the program, in front of the libraries; or nvcc makes PTX of it for the program as it is. The tests must then fail with
 those words, and pass without the patch. With the checks of its Layer left out (tests/without_check.h) the bug must get
 through; where there are several, not with any of them in place. Bugs for which there is no nvcc are passed over, as are
-those whose tests skip themselves, and it says so. FILE remembers what was checked and found good. Exits 1 with a line
-for every bug that got through, or did not without its checks.
+those whose tests skip themselves, and it says so. What a sanitizer alone sees (Layer: threads or addresses) is compiled
+for it, and the emulator's fibers and barriers with it; the tests must fail so and pass without the patch, and with the
+bug compiled as ever it must get through. Where that sanitizer does not run it is passed over. FILE remembers what was
+checked and found good. Exits 1 with a line for every bug that got through, or did not without its checks.
 """
 
 import argparse
@@ -37,14 +39,22 @@ import tempfile
 import threading
 
 import make_ptx
+import run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 SOURCES = (".cu", ".cpp")
 # Where bugs are planted: folders, and the libraries of the build that they are.
 LIBRARIES = {"src/codegen": "weft_codegen", "src/kernels/cuda": "weft_kernels_cuda", "src/runtime": "weft_runtime"}
-# What catches bugs: the words of tests/without_check.h, and the rules that tools/check_cuda.py holds machine code to.
-CHECKS = {"places", "races", "shared", "meetings", "traffic", "results", "ptx", "order", "captures", "contract"}
+# Sanitizers by the flags of cmake/compile_options.cmake, and what tells them of the emulator's threads.
+SANITIZERS = {"threads": ["-fsanitize=thread"],
+              "addresses": ["-fsanitize=address,undefined", "-fno-sanitize=null,object-size",
+                            "-fno-sanitize-recover=all"]}
+FIBERS = ["src/kernels/cuda/emulator/block.cpp", "src/kernels/cuda/emulator/fiber.cpp"]
+# What catches bugs: the words of tests/without_check.h, the rules that tools/check_cuda.py holds machine code to, and
+# the sanitizers.
+CHECKS = {"places", "races", "shared", "meetings", "traffic", "results", "ptx", "order", "captures", "contract",
+          *SANITIZERS}
 
 
 class Problem(Exception):
@@ -69,6 +79,8 @@ def header(patch):
         raise Problem(f"names the checks {unknown}, there are {sorted(CHECKS)}")
     if ("contract" in fields["Layer"]) != ("Passes" in fields) or (" " in fields["Layer"] and "Passes" in fields):
         raise Problem("is caught by the contract alone, with a line Passes, or by other checks without one")
+    if SANITIZERS.keys() & fields["Layer"].split() and (" " in fields["Layer"] or "PTX" in fields):
+        raise Problem("is caught by one sanitizer alone, on the host")
     return fields
 
 
@@ -106,7 +118,7 @@ def compilation_of(build, source):
         return commands_of(build, f"CMakeFiles/{library}.dir/Unity/unity_0_cxx.cxx.o")
 
 
-def compile_command(build, source, tree, to):
+def compile_command(build, source, tree, to, flags):
     """As the build compiles it, but from the copy, plainly, without precompiled headers, and warnings are none: a bug may
     well leave a name unused."""
     words = shlex.split(compilation_of(build, source))
@@ -123,24 +135,30 @@ def compile_command(build, source, tree, to):
         elif word not in ("-MD", "-Winvalid-pch", "-Werror") and not re.fullmatch(r"-O\w", word):
             kept.append(word)
     first_flag = next(i for i, word in enumerate(kept) if word.startswith("-"))
-    return kept[:first_flag] + [f"-I{tree / 'src'}"] + kept[first_flag:] + ["-O0", "-o", str(to)]
+    return kept[:first_flag] + [f"-I{tree / 'src'}"] + kept[first_flag:] + ["-O0", *flags, "-o", str(to)]
 
 
-def link_command(build, program, objects, to):
+def link_command(build, program, objects, to, flags):
     words = shlex.split(commands_of(build, f"tests/{program}"))
     words = words[words.index("&&") + 1:] if words[0] == ":" else words
     words = words[:words.index("&&")] if "&&" in words else words
     words[words.index("-o") + 1] = str(to)
     # In front of all others: of a function that is there twice the first one counts.
     first = next(i for i, word in enumerate(words) if word.endswith(".o"))
-    return words[:first] + ["-Wl,--allow-multiple-definition"] + [str(one) for one in objects] + words[first:]
+    return words[:first] + [*flags, "-Wl,--allow-multiple-definition"] + [str(one) for one in objects] + words[first:]
+
+
+def copied(folder):
+    """A copy of the sources."""
+    tree = folder / "tree"
+    for library in LIBRARIES:
+        shutil.copytree(ROOT / library, tree / library)
+    return tree
 
 
 def planted(patch, folder):
     """A copy of the sources with the bug in it."""
-    tree = folder / "tree"
-    for library in LIBRARIES:
-        shutil.copytree(ROOT / library, tree / library)
+    tree = copied(folder)
     # Whatever repository the folder may lie in is none of its business.
     applied = run(["git", "apply", "--whitespace=nowarn", str(patch)], cwd=tree,
                   env=dict(os.environ, GIT_CEILING_DIRECTORIES=str(folder)))
@@ -167,25 +185,27 @@ def ptx_of(build, patch, fields, folder):
     return to
 
 
-def built(build, patch, fields, folder):
-    """The program with the bug in it."""
-    program = tests_of(fields)[0]
-    tree = planted(patch, folder)
+def sources_of(patch, fields, tree):
+    """What has to be compiled for the bug."""
     changed = set(re.findall(r"^\+\+\+ b/(\S+)", patch.read_text(), re.MULTILINE))
     sources = [path.relative_to(tree).as_posix() for path in sorted(tree.rglob("*")) if path.suffix in SOURCES]
     if "Compiles" in fields:
         sources = [source for source in sources if source.rpartition("/")[2] in fields["Compiles"].split()]
+    sources = [source for source in sources if includes_any(source, changed, tree)]
+    if not sources:
+        raise Problem("changes nothing that is compiled")
+    return sources
+
+
+def built(build, program, tree, sources, folder, flags=()):
+    """The program with these sources of the copy in it."""
     objects = []
     for source in sources:
-        if not includes_any(source, changed, tree):
-            continue
         objects.append(folder / (source.replace("/", "_") + ".o"))
-        result = run(compile_command(build, source, tree, objects[-1]), cwd=build)
+        result = run(compile_command(build, source, tree, objects[-1], flags), cwd=build)
         if result.returncode != 0:
             raise Problem(f"does not compile: {result.stderr.strip()[:2000]}")
-    if not objects:
-        raise Problem("changes nothing that is compiled")
-    result = run(link_command(build, program, objects, folder / program), cwd=build)
+    result = run(link_command(build, program, objects, folder / program, flags), cwd=build)
     if result.returncode != 0:
         raise Problem(f"does not link: {result.stderr.strip()[:2000]}")
     generates_code = build / "libweft_llvm.so"  # which a program looks for beside itself
@@ -194,10 +214,15 @@ def built(build, patch, fields, folder):
     return folder / program
 
 
-def tested(program, pattern, build, **more):
+def built_with_bug(build, patch, fields, folder):
+    tree = planted(patch, folder)
+    return built(build, tests_of(fields)[0], tree, sources_of(patch, fields, tree), folder)
+
+
+def tested(program, pattern, build, under=(), **more):
     environment = dict(os.environ, WEFT_DISABLE_COMPILE_CACHE="1", GTEST_COLOR="no", **more)
     environment.pop("GTEST_OUTPUT", None)
-    result = run([str(program), f"--gtest_filter={pattern}"], cwd=build, env=environment, timeout=300)
+    result = run([*under, str(program), f"--gtest_filter={pattern}"], cwd=build, env=environment, timeout=300)
     if re.search(r"\[==========\] (Running )?0 tests", result.stdout):
         raise Problem(f"{pattern} names no test")
     if result.returncode == 0 and "[       OK ]" not in result.stdout:
@@ -241,13 +266,57 @@ def check_contract(build, patch, fields):
         status, output = held_to_contract(build, folder / "sound", source)
         if status != 0:
             return f"{patch.name}: {source} breaks its contract without the bug: {failures_of(output)}"
-        program = built(build, patch, fields, folder)
+        program = built_with_bug(build, patch, fields, folder)
         status, output = held_to_contract(build, folder / "tree", source)
         if status == 0:
             return f"{patch.name} got through: {fields['What']}"
         if fields["Says"] not in output:
             return f"{patch.name} was caught in other words than '{fields['Says']}': {failures_of(output)}"
         status, output = tested(program, tests_of(fields)[1], build)
+        return f"{patch.name} is caught by something else, too: {failures_of(output)}" if status != 0 else ""
+
+
+@functools.lru_cache(maxsize=None)
+def problem_of(build, program, sanitizer):
+    """Why nothing that the build's compiler makes runs under it here, or nothing."""
+    compiler = next(word for word in shlex.split(commands_of(build, f"tests/{program}")) if word not in (":", "&&"))
+    with tempfile.TemporaryDirectory() as name:
+        source, empty = pathlib.Path(name) / "empty.cpp", pathlib.Path(name) / "empty"
+        source.write_text("int main() {}\n")
+        result = run([compiler, *SANITIZERS[sanitizer], str(source), "-o", str(empty)])
+        if result.returncode == 0:
+            result = run([*run_tests.without_address_randomisation(), str(empty)])
+        said = result.stderr.strip().splitlines() or [f"status {result.returncode}"]
+        return said[-1] if result.returncode != 0 else ""
+
+
+def check_sanitized(build, patch, fields, sanitizer):
+    """What is wrong, or nothing: the sanitizer alone sees the bug; None where it was passed over."""
+    program, pattern = tests_of(fields)
+    flags, under = SANITIZERS[sanitizer], run_tests.without_address_randomisation()
+    options = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=0:intercept_tls_get_addr=0"}
+    if problem := problem_of(build, program, sanitizer):
+        print(f"count: {patch.name} is not planted: {flags[0]} does not run here: {problem}")
+        return None
+    with tempfile.TemporaryDirectory() as name:
+        folders = {kind: pathlib.Path(name) / kind for kind in ("sound", "with_bug", "plain")}
+        for folder in folders.values():
+            folder.mkdir()
+        tree = planted(patch, folders["with_bug"])
+        sources = sources_of(patch, fields, tree)
+        compiled = [*FIBERS, *(source for source in sources if source not in FIBERS)]
+        sound = built(build, program, copied(folders["sound"]), compiled, folders["sound"], flags)
+        status, output = tested(sound, pattern, build, under, **options)
+        if status != 0:
+            return f"{patch.name}: {pattern} fails with {flags[0]} without the bug: {failures_of(output)}"
+        with_bug = built(build, program, tree, compiled, folders["with_bug"], flags)
+        status, output = tested(with_bug, pattern, build, under, **options)
+        if status == 0:
+            return f"{patch.name} got through: {fields['What']}"
+        if fields["Says"] not in output:
+            return f"{patch.name} was caught in other words than '{fields['Says']}': {failures_of(output)}"
+        plain = built(build, program, tree, sources, folders["plain"])
+        status, output = tested(plain, pattern, build)
         return f"{patch.name} is caught by something else, too: {failures_of(output)}" if status != 0 else ""
 
 
@@ -280,12 +349,14 @@ def check(build, patch):
                 return f"{patch.name}: {pattern} fails without the bug"
         except Skipped:
             return None
+        if fields["Layer"] in SANITIZERS:
+            return check_sanitized(build, patch, fields, fields["Layer"])
         with tempfile.TemporaryDirectory() as folder:
             if "PTX" in fields:
                 with_bug = build / "tests" / program
                 more = {"WEFT_TEST_PTX": str(ptx_of(build, patch, fields, pathlib.Path(folder)))}
             else:
-                with_bug, more = built(build, patch, fields, pathlib.Path(folder)), {}
+                with_bug, more = built_with_bug(build, patch, fields, pathlib.Path(folder)), {}
             status, output = tested(with_bug, pattern, build, **more)
             if status == 0:
                 return f"{patch.name} got through: {fields['What']}"
@@ -343,7 +414,7 @@ def main():
     checked = len(results) - results.count(None)
     text = f"count: {checked} planted bugs, {checked - len(problems)} caught as they should be, and not without"
     if None in results:
-        text += f"\ncount: {results.count(None)} bugs are not planted: the tests that would catch them skip themselves"
+        text += f"\ncount: {results.count(None)} bugs are not planted: what would catch them does not run here"
     print(text)
     if not problems and None not in results and arguments.results:
         arguments.results.write_text(json.dumps({"key": key, "text": text}))
