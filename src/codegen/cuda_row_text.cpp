@@ -31,22 +31,21 @@ struct RowArguments {
   long long first_row;
 };
 
+constexpr unsigned kWarp = 32, kAllLanes = 0xffffffffu;
+
+// How parts are joined: two of them, and those of a warp's lanes, of which each gets the whole.
 struct AddParts {
   float operator()(float a, float b) const { return a + b; }
+  float of_lanes(float part) const {
+    for (unsigned width = kWarp / 2; width > 0; width /= 2) part += __shfl_xor_sync(kAllLanes, part, width);
+    return part;
+  }
 };
 struct LargerPart {
   float operator()(float a, float b) const { return row_larger(a, b); }
+  // That of the bit patterns, as row_larger has it.
+  float of_lanes(float part) const { return float_of_bits(__reduce_max_sync(kAllLanes, bits_of_float(part))); }
 };
-
-constexpr unsigned kWarp = 32;
-
-// Of the parts of a warp's lanes; each gets it.
-template <class Join>
-float joined_lanes(float part, Join join) {
-  for (unsigned width = kWarp / 2; width > 0; width /= 2)
-    part = join(part, __shfl_xor_sync(0xffffffffu, part, width));
-  return part;
-}
 
 // Of all threads' parts, by the tree of house mathematics, whose first step joins the two warps; every thread gets it.
 // `parts` may be written again once all threads have come to another reduction's barrier.
@@ -56,7 +55,7 @@ float joined_parts(float* parts, float part, Join join) {
   const unsigned lane = threadIdx.x % kWarp;
   parts[threadIdx.x] = part;
   __syncthreads();
-  return joined_lanes(join(parts[lane], parts[kWarp + lane]), join);
+  return join.of_lanes(join(parts[lane], parts[kWarp + lane]));
 }
 
 }  // namespace weft
@@ -268,7 +267,7 @@ class CudaRowWriter {
       compute({at(id).a}, "column", "group");
       line("largest = row_larger(largest, {});", name(at(id).a));
       close();
-      line("largest = joined_lanes(largest, LargerPart{{}});");
+      line("largest = LargerPart{{}}.of_lanes(largest);");
       line("if (thread % kWarp == 0) largest_{}[group] = largest;", id);
       close();
     }

@@ -141,6 +141,9 @@ TEST(PtxInterpreter, ShufflesWithinSegments) {
   EXPECT_EQ(run(kernel_text("setp.lt.u32 %p1, %r0, 5; vote.sync.ballot.b32 %r2, %p1, -1;"),
                 std::vector<std::uint32_t>(32))[9],
             31u);
+  EXPECT_EQ(run(kernel_text("xor.b32 %r3, %r0, 0x80000005; redux.sync.max.u32 %r2, %r3, -1;"),
+                std::vector<std::uint32_t>(32)),
+            std::vector<std::uint32_t>(32, 0x8000001f));
 }
 
 // A and B of what each lane was given, changed a little from word to word; number `i` of the result.

@@ -84,6 +84,15 @@ void vote(Warp& warp, const Instruction& one, std::uint32_t lanes) {
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) warp.values(one.to[0])[first_of(left)] = result;
 }
 
+// redux.sync.max.u32 to, from, mask: the largest of what the lanes have.
+void largest_of_lanes(Warp& warp, const Instruction& one, std::uint32_t lanes) {
+  lanes = warp.gather(lanes, mask_of(warp, one.from[1], lanes));
+  std::uint64_t largest = 0;
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1)
+    largest = std::max(largest, warp.values(one.from[0])[first_of(left)]);
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) warp.values(one.to[0])[first_of(left)] = largest;
+}
+
 void add_shuffle(Operations& table, const std::string& mode, Execute execute) {
   table["shfl.sync." + mode + ".b32"] = {{"w|p:wwww", execute, nullptr, {}}, {"w:wwww", execute, nullptr, {}}};
 }
@@ -114,6 +123,7 @@ void add_control_operations(Operations& table) {
   add_shuffle(table, "down", &shuffle<Shuffle::down>);
   add_shuffle(table, "bfly", &shuffle<Shuffle::butterfly>);
   add_shuffle(table, "idx", &shuffle<Shuffle::index>);
+  table["redux.sync.max.u32"].push_back({"w:ww", &largest_of_lanes, nullptr, {}});
   table["vote.sync.all.pred"].push_back({"p:pw", &vote<Vote::all>, nullptr, {}});
   table["vote.sync.any.pred"].push_back({"p:pw", &vote<Vote::any>, nullptr, {}});
   table["vote.sync.uni.pred"].push_back({"p:pw", &vote<Vote::equal>, nullptr, {}});
