@@ -53,7 +53,8 @@ WEFT_DEVICE void put_into_pages(const HeadRotationArguments& arguments, std::uin
 // The head that this lane works at. Lanes behind the last one work at that once more, since warps exchange as a whole.
 template <class T, int count>
 WEFT_DEVICE Head head_of_lane(const HeadRotationArguments& arguments) {
-  const std::uint32_t wanted = (block_index() * kRotationThreads + thread_index()) / kLanesOfHead<count>;
+  constexpr std::uint32_t kLanes = kLanesOfHead<count>, kOfBlock = kRotationThreads / kLanes;
+  const std::uint32_t wanted = block_index() * kOfBlock + thread_index() / kLanes;
   const std::uint32_t last = arguments.tokens * arguments.heads.divisor - 1, of_all = wanted < last ? wanted : last;
   const std::uint32_t token = quotient(of_all, arguments.heads), unit = of_all - token * arguments.heads.divisor;
   const std::uint32_t queries = arguments.query.heads, keys = arguments.key.heads;
@@ -86,8 +87,8 @@ WEFT_DEVICE std::uint32_t first_column() {
 }
 
 // The tree over a head's 64 partial sums, of which a lane has `count`, by exchanges in which each lane keeps one half
-// of what it has and gives the other away: 6 or 10 in place of `count` for each step. The last steps, of partial sums
-// that began in one lane, are exchanges, too. Every lane gets the sum.
+// of what it has and gives the other away: 10 in place of 24 where a lane has 8. The last steps, of partial sums that
+// began in one lane, are exchanges, too. Every lane gets the sum.
 template <int count>
 WEFT_DEVICE float tree_of_partial_sums(float* sums) {
   constexpr unsigned kLanes = kLanesOfHead<count>;
