@@ -179,7 +179,8 @@ std::int64_t peak_memory_bytes() {
   return 0;
 }
 
-void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, std::ostream& err) {
+void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, const ModelRunner& runner,
+                      std::ostream& err) {
   const auto rate = [](std::size_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
   };
@@ -189,6 +190,11 @@ void print_statistics(const Engine::Generation& generation, std::size_t prompt_t
       << fmt::format("Generation: {} tokens, {:.3f} tokens-per-sec\n", generated,
                      rate(timed, generation.generation_seconds))
       << fmt::format("Peak memory: {:.3f} GB\n", static_cast<double>(peak_memory_bytes()) / 1e9);
+  const FirstTimeWork::Counts captured =
+      runner.replay_report().first_time[static_cast<std::size_t>(FirstTime::capture)];
+  if (captured.after_ready > 0)
+    err << fmt::format("Captures after ready: {}, {:.3f} ms\n", captured.after_ready,
+                       captured.milliseconds_after_ready);
 }
 
 }  // namespace weft

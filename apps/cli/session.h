@@ -62,8 +62,10 @@ OpenedModel open_model(const VerbCall& call, const ModelArgument& model,
 void print_notes(const ModelRunner& runner, std::ostream& err);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
 
-// The three closing lines: prompt and generation rate, peak memory.
-void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, std::ostream& err);
+// The closing lines: prompt and generation rate, peak memory, and what was captured since the engine was ready, if
+// anything was.
+void print_statistics(const Engine::Generation& generation, std::size_t prompt_tokens, const ModelRunner& runner,
+                      std::ostream& err);
 
 // log(sum(exp(logits))) in double precision.
 double log_sum_exp(std::span<const float> logits);

@@ -18,9 +18,13 @@ void FirstTimeWork::begin(FirstTime kind, std::string_view what) {
   ++(ready == Ready::no ? before_ : after_).at(index);
 }
 
+void FirstTimeWork::took(FirstTime kind, double milliseconds) {
+  if (is_ready()) milliseconds_.at(static_cast<std::size_t>(kind)) += milliseconds;
+}
+
 FirstTimeWork::Counts FirstTimeWork::counts(FirstTime kind) const {
   const auto index = static_cast<std::size_t>(kind);
-  return {before_.at(index), after_.at(index)};
+  return {before_.at(index), after_.at(index), milliseconds_.at(index)};
 }
 
 }  // namespace weft

@@ -26,10 +26,13 @@ class FirstTimeWork {
 
   // Counts one piece of work that is about to begin. InternalError, naming `what`, when it is forbidden.
   void begin(FirstTime kind, std::string_view what);
+  // Adds how long a piece took.
+  void took(FirstTime kind, double milliseconds);
 
   struct Counts {
     std::int64_t before_ready = 0;
     std::int64_t after_ready = 0;
+    double milliseconds_after_ready = 0;  // of pieces that say so
   };
   Counts counts(FirstTime kind) const;
 
@@ -37,6 +40,7 @@ class FirstTimeWork {
   enum class Ready : std::uint8_t { no, yes, strict };
   std::atomic<Ready> ready_ = Ready::no;
   std::array<std::atomic<std::int64_t>, kFirstTimeKinds> before_ = {}, after_ = {};
+  std::array<std::atomic<double>, kFirstTimeKinds> milliseconds_ = {};  // after ready
 };
 
 }  // namespace weft

@@ -153,10 +153,15 @@ void Replay::capture(ReplayMode mode) {
   }
   captured_[index_of(mode)] = std::move(captured);
   const double milliseconds = watch.lap("capture");
-  counts_.capture_milliseconds += milliseconds;
+  count_capture(milliseconds);
   if (settings_.on_capture && is_whole)
     settings_.on_capture(fmt::format("{}: captured {} steps, {}, in {:.3f} ms", bound_.plan->name,
                                      bound_.plan->steps.size(), replay_mode_text(mode), milliseconds));
+}
+
+void Replay::count_capture(double milliseconds) {
+  counts_.capture_milliseconds += milliseconds;
+  if (settings_.first_time_work != nullptr) settings_.first_time_work->took(FirstTime::capture, milliseconds);
 }
 
 void Replay::capture_bound(ReplayMode mode) {
@@ -183,7 +188,7 @@ bool Replay::capture_sizes(ReplayMode mode) {
   std::erase_if(size_captures_,
                 [&](const SizeCapture& known) { return known.mode == mode && known.values == values_; });
   const SizeCapture& made = size_captures_.emplace_back(capture_stretches(mode));
-  counts_.capture_milliseconds += made.milliseconds;
+  count_capture(made.milliseconds);
   const std::string what =
       made.failure.empty()
           ? fmt::format("captured {} launches, {}, {}, in {:.3f} ms, {} bytes of the device", made.cost.nodes,

@@ -130,6 +130,7 @@ class Replay {
   std::string symbols_text() const;
   bool capture_sizes(ReplayMode mode);
   SizeCapture capture_stretches(ReplayMode mode);
+  void count_capture(double milliseconds);
   void observe_step(std::size_t step, const StepObserver& observe);
   Bindings bindings() const;
   static Tensor resolved(const PlanView& view, const Bindings& symbols);

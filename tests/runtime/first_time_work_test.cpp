@@ -22,6 +22,17 @@ TEST(FirstTimeWork, CountsBeforeAndAfterReady) {
   EXPECT_EQ(work.counts(FirstTime::capture).before_ready, 2);
 }
 
+TEST(FirstTimeWork, AddsUpWhatCameLate) {
+  FirstTimeWork work;
+  work.begin(FirstTime::capture, "a");
+  work.took(FirstTime::capture, 4);
+  EXPECT_EQ(work.counts(FirstTime::capture).milliseconds_after_ready, 0);
+  work.set_ready(false);
+  for (const double milliseconds : {1.5, 2.0}) work.took(FirstTime::capture, milliseconds);
+  EXPECT_EQ(work.counts(FirstTime::capture).milliseconds_after_ready, 3.5);
+  EXPECT_EQ(work.counts(FirstTime::tune).milliseconds_after_ready, 0);
+}
+
 TEST(FirstTimeWork, NamesWhatIsForbidden) {
   FirstTimeWork work;
   work.begin(FirstTime::load, "function f");

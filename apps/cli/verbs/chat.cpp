@@ -55,7 +55,7 @@ int chat(const ChatArguments& arguments, VerbCall& call) {
                                  {"completion_tokens", answer.tokens.size()}});
     }
     call.out << std::endl;
-    if (arguments.statistics) print_statistics(answer, ids.size(), call.err);
+    if (arguments.statistics) print_statistics(answer, ids.size(), engine->runner(), call.err);
   }
   if (at_terminal) call.err << "\n";
   return 0;
@@ -71,7 +71,7 @@ VERB(chat) {
                        arguments->model.declare_to_run(flags);
                        arguments->sampling.declare(flags);
                        flags.option("--system", arguments->system, "What the conversation begins with.");
-                       flags.flag("--stats", arguments->statistics, "Print rates and peak memory after each answer.");
+                       flags.flag("--stats", arguments->statistics, "Print rates, memory, captures after each answer.");
                        flags.flag("--json", arguments->json, "Print one JSON object for each answer.");
                        return [arguments, &call] { return chat(*arguments, call); };
                      }});

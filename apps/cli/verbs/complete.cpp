@@ -40,7 +40,7 @@ int complete(const CompleteArguments& arguments, VerbCall& call) {
   } else {
     call.out << "\n";
   }
-  if (arguments.statistics) print_statistics(generation, ids.size(), call.err);
+  if (arguments.statistics) print_statistics(generation, ids.size(), engine->runner(), call.err);
   return 0;
 }
 
@@ -53,7 +53,7 @@ VERB(complete) {
                            arguments->model.declare_to_run(flags);
                            arguments->prompt.declare(flags);
                            arguments->sampling.declare(flags);
-                           flags.flag("--stats", arguments->statistics, "Print rates and peak memory at the end.");
+                           flags.flag("--stats", arguments->statistics, "Print rates, memory and captures at the end.");
                            flags.flag("--json", arguments->json, "Print one JSON object instead of the text.");
                            return [arguments, &call] { return complete(*arguments, call); };
                          }});
