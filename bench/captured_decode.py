@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 WEFT = pathlib.Path(__file__).resolve().parent.parent / "build" / "weft"
-WAYS = {"captured": ["-cc.cudagraph_mode=FULL"], "one by one": ["-cc.cudagraph_mode=NONE"]}
+WAYS = {"captured": ["-cc.cudagraph_mode=FULL_AND_PIECEWISE"], "one by one": ["-cc.cudagraph_mode=NONE"]}
 STATUS_OF_DEVICES = 4
 
 

@@ -93,20 +93,22 @@ void settle_capture_sizes(Settlement& settlement) {
     settlement.settle(&Options::max_cudagraph_capture_size, kMost, largest, "the largest size that is captured");
 }
 
-void settle_capture(Settlement& settlement) {
-  const Options& options = settlement.options();
-  constexpr std::string_view kMode = "cc.cudagraph_mode";
-  if (options.mode == "none") {
-    settlement.settle<std::string>(&Options::cudagraph_mode, kMode, "NONE", "nothing is compiled");
-  } else if (options.cudagraph_mode == "auto") {
-    const std::int64_t level = options.optimization_level;
-    settlement.settle<std::string>(&Options::cudagraph_mode, kMode,
-                                   level >= 2   ? "FULL"
-                                   : level == 1 ? "PIECEWISE"
-                                                : "NONE",
-                                   level_text(options));
-  }
+// The cudagraph_mode, and why it is another than was asked for.
+std::pair<std::string, std::string> mode_to_capture(const Options& options) {
+  if (options.mode == "none") return {"NONE", "nothing is compiled"};
+  const bool is_open = options.cudagraph_mode == "auto";
+  const std::int64_t level = options.optimization_level;
+  const std::string mode = !is_open ? options.cudagraph_mode : level >= 2 ? "FULL" : level == 1 ? "PIECEWISE" : "NONE";
+  // How attention is launched there depends on how many sequences share a step, of which one with prompts has any.
+  if (mode == "FULL" && options.device != "cpu")
+    return {"FULL_AND_PIECEWISE",
+            is_open ? level_text(options) : "on a device, steps of one token a sequence alone are captured as a whole"};
+  return {mode, level_text(options)};
+}
 
+void settle_capture(Settlement& settlement) {
+  auto [mode, reason] = mode_to_capture(settlement.options());
+  settlement.settle(&Options::cudagraph_mode, "cc.cudagraph_mode", std::move(mode), reason);
   settle_capture_sizes(settlement);
 }
 

@@ -26,7 +26,8 @@ struct EffectiveOptions {
 
 // What the options mean on this program, for any model:
 //   mode                     none with enforce-eager, or at level 0 where none was given; otherwise weft
-//   cudagraph_mode           NONE in mode none and at level 0; PIECEWISE at level 1; FULL above
+//   cudagraph_mode           NONE in mode none and at level 0; PIECEWISE at level 1; above FULL, but on a device
+//                            FULL_AND_PIECEWISE, which FULL is there, too
 //   max_num_seqs             at most max-num-batched-tokens
 //   cudagraph_capture_sizes  if none are given, the default sizes up to a limit, max-num-batched-tokens and
 //                            max-num-seqs; sorted, without those above a limit

@@ -72,7 +72,7 @@ StepLimits ModelRunner::step_limits() const {
           .blocks = (facts().config.context_length + block - 1) / block};
 }
 
-// On a device one more sequence makes up a captured size.
+// On a device one more sequence makes up a captured size of steps that do not decode.
 StepLimits ModelRunner::padded_limits() const {
   StepLimits most = step_limits();
   most.sequences += device_ == nullptr ? 0 : 1;
@@ -94,10 +94,17 @@ void ModelRunner::capture_programs() {
 
 // On a device each size is captured with the addresses of its inputs, KV pages among them.
 void ModelRunner::capture_sizes() {
+  StepBuffer nothing(StepLimits{});
+  nothing.begin(0);
   for (const CaptureDispatcher::Dispatch& capture : dispatcher_.captures()) {
-    ModelProgram& forward = forward_->program_for(capture.descriptor.num_tokens);
-    bind_step(forward, empty_step(capture.descriptor.num_tokens, facts().kv.block, padding_));
+    const StepInput& step = padded(nothing.input(), capture);
+    ModelProgram& forward = forward_->program_for(step.rows());
+    bind_step(forward, step);
     forward.replay->capture_bound(capture.mode);
+    if (!capture.descriptor.uniform) continue;
+    ModelProgram& head = head_->program_for(step.logit_row_count());
+    bind_head(head, forward, step);
+    head.replay->capture_bound(capture.mode);
   }
 }
 
@@ -163,30 +170,32 @@ void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<
               reinterpret_cast<std::byte*>(into.data()), width);
 }
 
+// On the host a list serves steps of every size, and they run as they are.
+const StepInput& ModelRunner::padded(const StepInput& input, const CaptureDispatcher::Dispatch& to) {
+  if (device_ == nullptr || to.mode == ReplayMode::none) return input;
+  const std::int64_t rows = to.descriptor.num_tokens;
+  return to.descriptor.uniform ? padded_decode_step(input, rows, padded_limits().blocks, padding_)
+                               : padded_step(input, rows, facts().kv.block, padding_);
+}
+
 const Tensor& ModelRunner::run_step(const StepInput& input) {
-  const bool is_decode = input.rows() == batch_of(input.batch).sequences;  // one row each
   const CaptureDispatcher::Dispatch found =
-      dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode});
-  const bool is_padded = device_ != nullptr && found.mode != ReplayMode::none;
-  const StepInput& step =
-      is_padded ? padded_step(input, found.descriptor.num_tokens, facts().kv.block, padding_) : input;
+      dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode_step(input)});
+  const StepInput& step = padded(input, found);
   model_->check_guards(step.rows(), step.logit_row_count());
   ModelProgram& forward = forward_->program_for(step.rows());
   bind_step(forward, step);
   forward.run(found.mode);
   if (input.logit_row_count() == 0) return no_logits_;
-  ModelProgram& head = head_->program_for(input.logit_row_count());
-  head.bind("rows", input.logit_rows);
-  const bool is_on_device = device_ != nullptr && head.replay != nullptr;
-  if (!is_on_device) {
-    head.bind("hidden", forward.result(0));
-    head.run(found.mode);
-    return head.result(0);
-  }
-  // Two counts decide what it launches, of tokens and of rows: it is not captured.
-  head.bind_in_place("hidden", forward.result(0));
-  head.run(ReplayMode::none);
-  return logits_ = device_->download(head.result(0));
+  ModelProgram& head = head_->program_for(step.logit_row_count());
+  bind_head(head, forward, step);
+  // Two counts decide what it launches, of tokens and of rows that want logits: a device has captures of it where one
+  // says the other.
+  head.run(device_ == nullptr || found.descriptor.uniform ? found.mode : ReplayMode::none);
+  if (device_ == nullptr || head.replay == nullptr) return head.result(0);
+  Tensor wanted = head.result(0);
+  wanted.meta.shape[0] = input.logit_row_count();
+  return logits_ = device_->download(wanted);
 }
 
 void ModelRunner::bind_step(ModelProgram& forward, const StepInput& input) const {
@@ -194,6 +203,15 @@ void ModelRunner::bind_step(ModelProgram& forward, const StepInput& input) const
   forward.bind("positions", input.positions);
   forward.bind("slots", input.slots);
   forward.bind("batch", input.batch);
+}
+
+void ModelRunner::bind_head(ModelProgram& head, const ModelProgram& forward, const StepInput& input) const {
+  head.bind("rows", input.logit_rows);
+  if (device_ == nullptr) {
+    head.bind("hidden", forward.result(0));
+  } else {
+    head.bind_in_place("hidden", forward.result(0));  // where the device computed it
+  }
 }
 
 // The places of a step's inputs are the next one's: nothing of it may still run then.

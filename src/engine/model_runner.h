@@ -92,7 +92,9 @@ class ModelRunner {
   std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
   void capture_programs();
   void capture_sizes();
+  const StepInput& padded(const StepInput& input, const CaptureDispatcher::Dispatch& to);
   void bind_step(ModelProgram& forward, const StepInput& input) const;
+  void bind_head(ModelProgram& head, const ModelProgram& forward, const StepInput& input) const;
   const Tensor& run_step(const StepInput& input);
   const Tensor& step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
@@ -103,7 +105,7 @@ class ModelRunner {
   cuda::StreamDevice* device_;  // null: the host's processor
   DeviceWeights device_weights_;
   std::vector<Tensor> pages_;  // one of meta kv for each layer
-  StepBuffer padding_;         // for steps that a device takes with rows behind their own
+  StepBuffer padding_;         // for steps that a device takes in the size that was captured
   Tensor logits_, no_logits_;  // of steps whose logits are not a program's result, and of those that want none
   std::unique_ptr<CompiledModel> forward_, head_;  // none in eager mode
   CaptureDispatcher dispatcher_;                   // of the forward's steps; the head's runs go with them

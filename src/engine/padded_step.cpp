@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace weft {
 namespace {
 
@@ -38,9 +40,13 @@ const StepInput& padded_step(const StepInput& step, std::int64_t rows, std::int6
   return into.input();
 }
 
-const StepInput& empty_step(std::int64_t rows, std::int64_t block, StepBuffer& into) {
-  into.begin(blocks_of(rows, block));
-  add_padding(into, rows);
+const StepInput& padded_decode_step(const StepInput& step, std::int64_t rows, std::int64_t blocks, StepBuffer& into) {
+  CHECK(is_decode_step(step), "a step of {} rows and {} sequences decodes no single tokens", step.rows(),
+        batch_of(step.batch).sequences);
+  into.begin(blocks);
+  copy_sequences(step, into);
+  for (std::int64_t row = step.rows(); row < rows; ++row) add_padding(into, 1);
+  for (std::int64_t row = step.logit_row_count(); row < rows; ++row) into.want_logits(0);
   return into.input();
 }
 

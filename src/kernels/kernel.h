@@ -68,7 +68,8 @@ struct KernelCall {
 inline std::int64_t whole_cache_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Whether a launch of this kernel may be captured and replayed. What takes a batch is captured with its metadata in
-// place at most: the batch must lie where it lay when it was captured, or be pointed to anew.
+// place at most: the batch must lie where it lay when it was captured, or be pointed to anew. Of its numbers a launch
+// may depend on how many sequences and pages for each it has, never on what stands in its arrays.
 enum class CaptureClass : std::uint8_t { never, with_metadata_in_place, always };
 
 struct Kernel {

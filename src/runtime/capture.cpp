@@ -34,8 +34,6 @@ CaptureClass capture_class(const PlanStep& step) {
   const bool reads_batch = std::any_of(step.operands.begin(), step.operands.end(), [](const PlanView& view) {
     return view.slot >= 0 && view.meta.kind == MetaKind::batch;
   });
-  // A launch has the numbers of its batch, such as how many sequences there are; the host reads them when it runs.
-  if (reads_batch && step.kernel->launches) return CaptureClass::never;
   if (reads_batch && step.kernel->capture == CaptureClass::always) return CaptureClass::with_metadata_in_place;
   return step.kernel->capture;
 }

@@ -19,16 +19,17 @@ struct CaptureCost {
   std::int64_t device_bytes = 0;  // that the device has less of
 };
 
-// A captured stretch. It replays what stands in its list when it is replayed: sizes and addresses may have changed.
+// A captured stretch. It replays what stands in its list when it is replayed: sizes and addresses may have changed, and
+// the numbers of a batch.
 class CapturedLaunches {
  public:
   virtual ~CapturedLaunches() = default;
   virtual void replay() = 0;
-  // Whether replay() needs to capture nothing for the sizes in the list. One that is walked never does.
+  // Whether replay() needs to capture nothing for the numbers in the list. One that is walked never does.
   virtual bool has_capture() const { return true; }
   // Does what replay() needs, and launches nothing.
   virtual CaptureCost prepare() { return {}; }
-  // Drops what prepare() made for the sizes in the list, which are not to be replayed.
+  // Drops what prepare() made for the numbers in the list, which are not to be replayed.
   virtual void forget() {}
 };
 

@@ -108,11 +108,11 @@ CaptureDispatcher::Dispatch CaptureDispatcher::dispatch(const Batch& batch, std:
 std::vector<CaptureDispatcher::Dispatch> CaptureDispatcher::captures() const {
   std::vector<Dispatch> all;
   for (const auto& [mode, keys] :
-       {std::pair(ReplayMode::piecewise, &piecewise_), std::pair(ReplayMode::full, &full_)}) {
+       {std::pair(ReplayMode::full, &full_), std::pair(ReplayMode::piecewise, &piecewise_)}) {
     const auto begin = static_cast<std::ptrdiff_t>(all.size());
     for (const BatchDescriptor& key : *keys) all.push_back({mode, key});
     std::stable_sort(all.begin() + begin, all.end(), [](const Dispatch& a, const Dispatch& b) {
-      return std::pair(a.descriptor.num_tokens, a.descriptor.num_active_loras) >
+      return std::pair(a.descriptor.num_tokens, a.descriptor.num_active_loras) <
              std::pair(b.descriptor.num_tokens, b.descriptor.num_active_loras);
     });
   }

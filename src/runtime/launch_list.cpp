@@ -95,11 +95,6 @@ void LaunchList::set_symbols(std::span<const std::int64_t> values) {
   std::copy(values.begin(), values.end(), values_.begin());
 }
 
-void LaunchList::rebind(std::size_t slot) {
-  resolve_addresses(slot);
-  ++moves_;
-}
-
 void LaunchList::resolve_addresses(std::size_t slot) {
   std::byte* const base = bound_.base(slot);
   const bool has_pages = bound_.plan->slots[slot].meta.kind == MetaKind::kv;

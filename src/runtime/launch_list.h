@@ -29,12 +29,12 @@ class LaunchList {
   // Resolves all sizes and the addresses that depend on them.
   void set_symbols(std::span<const std::int64_t> values);
   // Resolves the addresses that look into a slot, after another tensor was bound to it.
-  void rebind(std::size_t slot);
+  void rebind(std::size_t slot) { resolve_addresses(slot); }
 
+  const BoundPlan& bound() const { return bound_; }
+  std::span<const std::string> symbols() const { return symbols_; }
   // The values that set_symbols was given last.
   std::span<const std::int64_t> values() const { return values_; }
-  // Goes up with each rebind.
-  std::uint64_t moves() const { return moves_; }
 
   // Runs the launches [first, last), or gives them to the queue of what is bound.
   void run(std::size_t first, std::size_t last) const {
@@ -73,7 +73,6 @@ class LaunchList {
   const BoundPlan& bound_;
   std::vector<std::string> symbols_;
   std::vector<std::int64_t> values_;
-  std::uint64_t moves_ = 0;
   std::vector<TensorView> views_;  // operands, then results, of each step in turn
   std::vector<Launch> launches_;
   std::vector<AffineSize> affine_sizes_;

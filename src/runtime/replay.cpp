@@ -144,12 +144,14 @@ void Replay::capture(ReplayMode mode) {
                                      fmt::format("plan {}, {}", bound_.plan->name, replay_mode_text(mode)));
   Stopwatch watch;
   if (list_ == nullptr) list_ = std::make_unique<LaunchList>(bound_, symbols_);
-  Captured captured{.stretches = cut_for_capture(*bound_.plan, mode), .launches = {}};
+  Captured captured{.stretches = cut_for_capture(*bound_.plan, mode), .launches = {}, .key = LaunchKey(*list_)};
   Capturer& of_device = is_whole ? static_cast<Capturer&>(host_) : settings_.device->capturer();
   Capturer& capturer = settings_.capturer == nullptr ? of_device : *settings_.capturer;
   for (const Stretch& stretch : captured.stretches) {
     captured.launches.push_back(stretch.is_captured ? capturer.capture(*list_, stretch.first, stretch.last) : nullptr);
-    counts_.captures += stretch.is_captured ? 1 : 0;
+    if (!stretch.is_captured) continue;
+    captured.key.add(stretch.first, stretch.last);
+    ++counts_.captures;
   }
   captured_[index_of(mode)] = std::move(captured);
   const double milliseconds = watch.lap("capture");
@@ -175,18 +177,18 @@ void Replay::capture_bound(ReplayMode mode) {
 // Whether the sizes of now can be replayed.
 bool Replay::capture_sizes(ReplayMode mode) {
   if (settings_.device == nullptr) return true;
-  for (const SizeCapture& known : size_captures_)
-    if (!known.failure.empty() && known.mode == mode && known.values == values_) return false;
   const Captured& captured = *captured_[index_of(mode)];
+  captured.key.numbers(numbers_);
+  const auto is_of_now = [&](const SizeCapture& known) { return known.mode == mode && known.numbers == numbers_; };
+  for (const SizeCapture& known : size_captures_)
+    if (!known.failure.empty() && is_of_now(known)) return false;
   if (std::all_of(captured.launches.begin(), captured.launches.end(),
                   [](const auto& launches) { return launches == nullptr || launches->has_capture(); }))
     return true;
   if (settings_.first_time_work != nullptr)
-    settings_.first_time_work->begin(
-        FirstTime::capture, fmt::format("plan {}, {}, {}", bound_.plan->name, replay_mode_text(mode), symbols_text()));
-  // Once more where a tensor has moved.
-  std::erase_if(size_captures_,
-                [&](const SizeCapture& known) { return known.mode == mode && known.values == values_; });
+    settings_.first_time_work->begin(FirstTime::capture, fmt::format("plan {}, {}, {}", bound_.plan->name,
+                                                                     replay_mode_text(mode), captured.key.text()));
+  std::erase_if(size_captures_, is_of_now);  // once more where a tensor has moved
   const SizeCapture& made = size_captures_.emplace_back(capture_stretches(mode));
   count_capture(made.milliseconds);
   const std::string what =
@@ -200,10 +202,11 @@ bool Replay::capture_sizes(ReplayMode mode) {
 }
 
 SizeCapture Replay::capture_stretches(ReplayMode mode) {
-  SizeCapture made{.mode = mode, .values = values_, .text = symbols_text(), .cost = {}, .failure = {}};
+  const Captured& captured = *captured_[index_of(mode)];
+  SizeCapture made{.mode = mode, .numbers = numbers_, .text = captured.key.text(), .cost = {}, .failure = {}};
   Stopwatch watch;
   try {
-    for (const auto& launches : captured_[index_of(mode)]->launches) {
+    for (const auto& launches : captured.launches) {
       if (launches == nullptr) continue;
       const CaptureCost cost = launches->prepare();
       made.cost.nodes += cost.nodes;
@@ -212,18 +215,11 @@ SizeCapture Replay::capture_stretches(ReplayMode mode) {
   } catch (const DeviceError& error) {
     if (settings_.device->is_broken()) throw;
     made.failure = error.what();
-    for (const auto& launches : captured_[index_of(mode)]->launches)
+    for (const auto& launches : captured.launches)
       if (launches != nullptr) launches->forget();
   }
   made.milliseconds = watch.lap("capture");
   return made;
-}
-
-std::string Replay::symbols_text() const {
-  std::string text;
-  for (std::size_t i = 0; i < symbols_.size(); ++i)
-    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", symbols_[i], values_[i]);
-  return text;
 }
 
 const std::vector<Stretch>& Replay::stretches(ReplayMode mode) const {

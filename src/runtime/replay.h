@@ -16,6 +16,7 @@
 #include "runtime/capture.h"
 #include "runtime/check_replay.h"
 #include "runtime/first_time_work.h"
+#include "runtime/launch_key.h"
 #include "runtime/launch_times.h"
 #include "runtime/replay_mode.h"
 #include "runtime/symbolic_size.h"
@@ -38,8 +39,8 @@ struct ReplaySettings {
 // A capture that serves the runs of one size alone.
 struct SizeCapture {
   ReplayMode mode = ReplayMode::none;  // simple
-  std::vector<std::int64_t> values;    // of the Plan's symbols
-  std::string text;                    // "s0 = 8"
+  std::vector<std::int64_t> numbers;   // LaunchKey's, of all that is captured
+  std::string text;                    // "s0 = 8, 8 sequences of 32 pages"
   double milliseconds = 0;
   CaptureCost cost;     // of all stretches
   std::string failure;  // of the device, for which it is not captured; runs of this size then go step by step
@@ -114,6 +115,7 @@ class Replay {
   struct Captured {
     std::vector<Stretch> stretches;
     std::vector<std::unique_ptr<CapturedLaunches>> launches;  // by stretch; null for those that are not captured
+    LaunchKey key;                                            // of all of it
   };
 
   // What a result's type and its offset in its slot are made of.
@@ -127,7 +129,6 @@ class Replay {
   void find_result_sizes();
   void read_symbols();
   void resolve();
-  std::string symbols_text() const;
   bool capture_sizes(ReplayMode mode);
   SizeCapture capture_stretches(ReplayMode mode);
   void count_capture(double milliseconds);
@@ -148,6 +149,7 @@ class Replay {
   std::vector<Interval> symbol_bounds_;
   std::vector<SymbolSource> symbol_sources_;
   std::vector<std::int64_t> values_, read_;  // of the symbols, in the last run and as they are read
+  std::vector<std::int64_t> numbers_;        // of a run whose sizes are captured apart
   bool is_resolved_ = false;                 // whether the list's sizes are those of values_
 
   std::vector<ResultSizes> result_sizes_;

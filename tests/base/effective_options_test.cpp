@@ -47,6 +47,25 @@ TEST(EffectiveOptions, LevelsChooseModeReplayAndFusions) {
   }
 }
 
+// A device has the whole forward as one graph for steps of one token a sequence alone.
+TEST(EffectiveOptions, FullIsFullAndPiecewiseOnADevice) {
+  for (const char* device : {"cuda", "fake-cuda:0"}) {
+    const char* const replays[] = {"NONE", "PIECEWISE", "FULL_AND_PIECEWISE", "FULL_AND_PIECEWISE"};
+    for (int level = 0; level <= 3; ++level)
+      EXPECT_EQ(settle({{"device", device}, {"O", std::to_string(level)}}).options.cudagraph_mode, replays[level]);
+    const EffectiveOptions full = settle({{"device", device}, {"cc.cudagraph_mode", "FULL"}});
+    EXPECT_EQ(full.options.cudagraph_mode, "FULL_AND_PIECEWISE");
+    ASSERT_EQ(full.differences.size(), 1u);
+    EXPECT_EQ(full.differences[0].requested, "FULL");
+    EXPECT_NE(full.differences[0].reason.find("one token a sequence"), std::string::npos);
+    for (const char* mode : {"NONE", "PIECEWISE", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"}) {
+      const EffectiveOptions given = settle({{"device", device}, {"cc.cudagraph_mode", mode}});
+      EXPECT_EQ(given.options.cudagraph_mode, mode);
+      EXPECT_TRUE(given.differences.empty());
+    }
+  }
+}
+
 TEST(EffectiveOptions, LevelsFillOnlyWhatIsLeftOpen) {
   const EffectiveOptions effective = settle({{"O", "0"},
                                              {"cc.mode", "3"},

@@ -104,23 +104,38 @@ TEST_F(FakeDeviceModel, KernelsOfTheHostPackWhatTheWeightsWereExpandedTo) {
 }
 
 TEST_F(FakeDeviceModel, CapturesEachSizeBeforeItIsReadyAndReportsWhatThatTook) {
-  const auto engine =
-      this->engine({{"cc.cudagraph_mode", "FULL"}, {"cc.cudagraph_capture_sizes", "2,4,8"}, {"forbid-lazy", ""}});
+  const auto engine = this->engine({{"cc.cudagraph_capture_sizes", "2,4,8"}, {"forbid-lazy", ""}});
   const ReplayReport report = engine->runner().replay_report();
-  ASSERT_EQ(report.captures.size(), 1u);
-  const ReplayReport::Capture& forward = report.captures[0];
-  EXPECT_EQ(forward.plan, "forward");
-  ASSERT_EQ(forward.sizes.size(), 3u);
-  for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(forward.sizes[i].text, fmt::format("s0 = {}", 8 >> i));  // the largest first
-    EXPECT_GE(forward.sizes[i].cost.nodes, static_cast<std::int64_t>(forward.captured_steps));
-    EXPECT_EQ(forward.sizes[i].failure, "");
+  EXPECT_EQ(report.mode, ReplayMode::full_and_piecewise);
+  struct Wanted {
+    const char* plan;
+    ReplayMode mode;
+    std::vector<std::string> sizes;  // the smallest first
+  };
+  const std::string pages = " sequences of 8 pages";  // what the context of 128 tokens takes
+  const Wanted wanted[] = {{"forward", ReplayMode::piecewise, {"s0 = 2", "s0 = 4", "s0 = 8"}},
+                           {"forward", ReplayMode::full, {"s0 = 2, 2" + pages, "s0 = 4, 4" + pages}},
+                           {"head", ReplayMode::full, {"s0 = 2, s1 = 2", "s0 = 4, s1 = 4"}}};
+  ASSERT_EQ(report.captures.size(), std::size(wanted));
+  std::int64_t graphs = 0;
+  for (std::size_t i = 0; i < std::size(wanted); ++i) {
+    const ReplayReport::Capture& capture = report.captures[i];
+    EXPECT_EQ(capture.plan, wanted[i].plan);
+    EXPECT_EQ(capture.mode, wanted[i].mode);
+    ASSERT_EQ(capture.sizes.size(), wanted[i].sizes.size());
+    for (std::size_t size = 0; size < capture.sizes.size(); ++size) {
+      EXPECT_EQ(capture.sizes[size].text, wanted[i].sizes[size]);
+      EXPECT_GE(capture.sizes[size].cost.nodes, static_cast<std::int64_t>(capture.captured_steps));
+      EXPECT_EQ(capture.sizes[size].failure, "");
+    }
+    EXPECT_EQ(capture.stretches, capture.mode == ReplayMode::full ? 1u : 3u);  // around the attention of 2 layers
+    graphs += static_cast<std::int64_t>(capture.stretches * capture.sizes.size());
   }
   cuda::GraphCapturer& capturer = device_->capturer();
   EXPECT_EQ(capturer.counts().launches, 0);
   generated(*engine);
   EXPECT_GT(capturer.counts().launches, 0);
-  EXPECT_EQ(capturer.counts().captures, 3 * static_cast<std::int64_t>(forward.stretches));
+  EXPECT_EQ(capturer.counts().captures, graphs);
 }
 
 TEST_F(FakeDeviceModel, SharesExecutablesBetweenEqualPieces) {
@@ -158,10 +173,13 @@ TEST_F(FakeDeviceModel, MultipliesByTheLibraryInTheDtypeOfTheModel) {
 TEST_F(FakeDeviceModel, GoesOnWithoutACaptureForWhichThereIsNoMemory) {
   const Settings settings{{"cc.cudagraph_capture_sizes", "4"}};
   const auto engine = this->engine(settings, {.node_bytes = std::size_t{1} << 33});
-  const std::vector<SizeCapture> sizes = engine->runner().replay_report().captures.at(0).sizes;
-  ASSERT_EQ(sizes.size(), 1u);
-  for (const char* words : {"[fake-cuda:0] cuGraphInstantiate", "OUT_OF_MEMORY", "bytes free of"})
-    EXPECT_NE(sizes[0].failure.find(words), std::string::npos) << sizes[0].failure;
+  const ReplayReport report = engine->runner().replay_report();
+  EXPECT_EQ(report.captures.size(), 3u);  // pieces, the whole forward and the head
+  for (const ReplayReport::Capture& capture : report.captures) {
+    ASSERT_EQ(capture.sizes.size(), 1u);
+    for (const char* words : {"[fake-cuda:0] cuGraphInstantiate", "OUT_OF_MEMORY", "bytes free of"})
+      EXPECT_NE(capture.sizes[0].failure.find(words), std::string::npos) << capture.sizes[0].failure;
+  }
   EXPECT_EQ(generated(*engine), generated(*engine_on_host(settings)));
 }
 

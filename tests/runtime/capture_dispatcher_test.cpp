@@ -106,15 +106,15 @@ TEST(CaptureDispatcher, KeepsAdaptersApart) {
   EXPECT_EQ(loras_of(2), 2);
 }
 
-TEST(CaptureDispatcher, CapturesPiecewiseBeforeFullAndTheLargestFirst) {
+TEST(CaptureDispatcher, CapturesWhatMostStepsRunWithFirst) {
   const CaptureDispatcher pair({.mode = ReplayMode::full_and_piecewise, .sizes = {4, 1, 4, 16}, .max_num_seqs = 4});
   std::vector<std::pair<ReplayMode, std::int64_t>> order;
   for (const Dispatch& capture : pair.captures()) order.emplace_back(capture.mode, capture.descriptor.num_tokens);
-  EXPECT_EQ(order, (std::vector<std::pair<ReplayMode, std::int64_t>>{{ReplayMode::piecewise, 16},
-                                                                     {ReplayMode::piecewise, 4},
-                                                                     {ReplayMode::piecewise, 1},
+  EXPECT_EQ(order, (std::vector<std::pair<ReplayMode, std::int64_t>>{{ReplayMode::full, 1},
                                                                      {ReplayMode::full, 4},
-                                                                     {ReplayMode::full, 1}}));
+                                                                     {ReplayMode::piecewise, 1},
+                                                                     {ReplayMode::piecewise, 4},
+                                                                     {ReplayMode::piecewise, 16}}));
   // Each finds itself again.
   for (const Dispatch& capture : pair.captures())
     EXPECT_EQ(

@@ -66,8 +66,13 @@ TEST_F(CaptureTest, NeedsMetadataInPlaceForWhatReadsABatch) {
   for (PlanStep& step : plan_.steps) step.is_splitting = false;
   EXPECT_EQ(cut(ReplayMode::full), fmt::format("0-{} captured", steps()));
   EXPECT_NE(cut(ReplayMode::piecewise).find(fmt::format("{}-{} apart", attention_, attention_ + 1)), std::string::npos);
-  forbid(attention_);
+  kernel_ = *plan_.steps[attention_].kernel;
+  kernel_.launches = true;
+  plan_.steps[attention_].kernel = &kernel_;
+  EXPECT_EQ(capture_class(plan_.steps[attention_]), CaptureClass::with_metadata_in_place);
+  kernel_.capture = CaptureClass::never;  // as plugins that say nothing
   EXPECT_EQ(capture_class(plan_.steps[attention_]), CaptureClass::never);
+  EXPECT_NE(cut(ReplayMode::full).find(fmt::format("{}-{} apart", attention_, attention_ + 1)), std::string::npos);
 }
 
 // Notes what it is asked to capture and replay.

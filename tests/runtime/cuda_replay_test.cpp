@@ -1,114 +1,10 @@
 // Replay on a device: the bits of the host whatever the order of work, graphs by size, and what goes wrong.
 
-#include <cstring>
-
-#include <gtest/gtest.h>
-
-#include "base/error.h"
-#include "compiler/pipeline.h"
-#include "runtime/cuda/stream_device.h"
-#include "runtime/replay.h"
-#include "runtime/stable_inputs.h"
-#include "tensor/batch.h"
-#include "tests/runtime/cuda_test_device.h"
-#include "tests/small_layer.h"
+#include "tests/runtime/cuda_replay_host.h"
 
 namespace weft::cuda_replay_test {
 
-constexpr int kMostRows = 8;
-constexpr std::size_t kMemoryBytes = std::size_t{1} << 22;
-
-std::unique_ptr<cuda::StreamDevice> open_device(cuda::FakeSettings settings = test_device_settings()) {
-  settings.memory_bytes = kMemoryBytes;
-  const std::vector<std::byte> image = cuda::fake_image({90});
-  const std::span<const std::byte> images[] = {image};
-  return std::make_unique<cuda::StreamDevice>(cuda::open_fake_device(std::move(settings)), 0, images);
-}
-
-std::string bytes_of_tensor(const Tensor& tensor) {
-  return {reinterpret_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.meta.bytes().number())};
-}
-
-class CudaReplay : public testing::Test {
- protected:
-  CudaReplay() : context_(test_context()), traced_(small_layer(*context_)) {
-    plan_ = *compile(*traced_->clone(), *context_, {1, kMostRows}, {}).plan;
-    on_host_ = std::make_unique<Replay>(std::make_shared<const Plan>(plan_), *context_->threads);
-  }
-
-  std::unique_ptr<Replay> replay_on(cuda::StreamDevice& device, ReplaySettings settings = {}) const {
-    settings.device = &device;
-    return std::make_unique<Replay>(std::make_shared<const Plan>(plan_), *context_->threads, nullptr,
-                                    std::move(settings));
-  }
-
-  // What the host gives: the layer's output and its residual.
-  std::vector<std::string> wanted(int rows) const {
-    const std::vector<Tensor> inputs = layer_inputs(*traced_, rows).copies();
-    for (std::size_t i = 0; i < inputs.size(); ++i) on_host_->bind(i, inputs[i]);
-    on_host_->run();
-    return {bytes_of_tensor(on_host_->result(0)), bytes_of_tensor(on_host_->result(1))};
-  }
-  // The plan's steps by another kernel than before.
-  void replace(std::size_t step, std::function<void(const Kernel& before, const KernelCall&)> run) {
-    const Kernel* const before = plan_.steps[step].kernel;
-    kernels_.push_back(std::make_unique<Kernel>(*before));
-    kernels_.back()->launches = true;
-    kernels_.back()->run = [before, run](const KernelCall& call) { run(*before, call); };
-    plan_.steps[step].kernel = kernels_.back().get();
-  }
-  std::size_t step_of(const std::string& op) const {
-    for (std::size_t i = 0; i < plan_.steps.size(); ++i)
-      if (plan_.steps[i].op == op) return i;
-    CHECK(false, "the plan has no step {}", op);
-  }
-
-  std::shared_ptr<Context> context_;
-  std::shared_ptr<Graph> traced_;
-  Plan plan_;
-  std::unique_ptr<Replay> on_host_;
-  std::vector<std::unique_ptr<Kernel>> kernels_;
-};
-
-// The layer's inputs on a device, always in the same places.
-class Places {
- public:
-  Places(cuda::StreamDevice& device, const Graph& traced, const Plan& plan)
-      : device_(device), traced_(traced), stable_(plan, 1, kMostRows, &device) {
-    for (const Tensor& largest : layer_inputs(traced, kMostRows).tensors)
-      storages_.push_back(device.allocate_host(largest.storage->bytes()));
-  }
-
-  void bind(Replay& replay, int rows) {
-    const std::vector<Tensor> inputs = layer_inputs(traced_, rows).tensors;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      Tensor placed = stable_.place(i, inputs[i]);
-      if (placed.storage == inputs[i].storage) {  // written over, or a param
-        placed.storage = storages_[i];
-        std::memcpy(placed.data(), inputs[i].data(), static_cast<std::size_t>(inputs[i].storage->bytes()));
-      }
-      replay.bind(i, placed);
-    }
-  }
-  // Results of a run.
-  std::vector<std::string> run(Replay& replay, int rows, ReplayMode mode = ReplayMode::full) {
-    bind(replay, rows);
-    replay.run(mode);
-    return {bytes_of_tensor(device_.download(replay.result(0))), bytes_of_tensor(device_.download(replay.result(1)))};
-  }
-  // From now on an input lies elsewhere, and where it lay is nothing of use.
-  void move(std::size_t input) {
-    left_.push_back(storages_[input]);
-    std::memset(left_.back()->data(), 0xff, static_cast<std::size_t>(left_.back()->bytes()));
-    storages_[input] = device_.allocate_host(left_.back()->bytes());
-  }
-
- private:
-  cuda::StreamDevice& device_;
-  const Graph& traced_;
-  StableInputs stable_;
-  std::vector<std::shared_ptr<Storage>> storages_, left_;
-};
+using CudaReplay = ReplayOnADevice;
 
 TEST_F(CudaReplay, HasTheHostsBitsInEveryModeAndOrderOfWork) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
@@ -167,6 +63,22 @@ TEST_F(CudaReplay, CapturesAnewWhatMoved) {
   EXPECT_EQ(device->capturer().counts().captures, 3);
   EXPECT_EQ(device->capturer().counts().executables, 1);
   EXPECT_EQ(replay->size_captures().size(), 1u);
+}
+
+// As what another Plan gives is, where several give it by turns.
+TEST_F(CudaReplay, KeepsTheGraphOfWhatIsBackWhereItLay) {
+  const auto device = open_device();
+  Places places(*device, *traced_, plan_);
+  const auto replay = replay_on(*device);
+  EXPECT_EQ(places.run(*replay, 3), wanted(3));
+  Tensor elsewhere = layer_inputs(*traced_, 5).tensors[0];
+  elsewhere.storage = device->allocate_host(elsewhere.storage->bytes());
+  places.bind(*replay, 5);
+  replay->bind(0, elsewhere);
+  replay->run(ReplayMode::none);
+  device->synchronize();
+  EXPECT_EQ(places.run(*replay, 3), wanted(3));
+  EXPECT_EQ(device->capturer().counts().captures, 1);
 }
 
 TEST_F(CudaReplay, CapturesBeforeItRunsAndNothingElseOnceThatIsForbidden) {
@@ -342,23 +254,6 @@ TEST_F(CudaReplay, OfADestroyedStreamNamesTheCall) {
   EXPECT_EQ(places.run(*replay, 2), wanted(2));
   device->driver().destroy(device->stream());
   expect_device_error([&] { places.run(*replay, 2); }, {"[fake-cuda:0]", "its stream was destroyed"});
-}
-
-// Such as how many blocks there are for so many sequences.
-TEST_F(CudaReplay, LeavesOutOfItsGraphsWhatIsLaunchedWithABatchsNumbers) {
-  std::vector<std::int32_t> lengths;
-  replace(step_of("attention"), [&](const Kernel& before, const KernelCall& call) {
-    lengths.push_back(call.operands[2].as<const Batch>()->lengths[0]);
-    call.queue->run_on_host("attention", [] {});
-    queue_call(before, call);
-  });
-  const auto device = open_device();
-  Places places(*device, *traced_, plan_);
-  const auto replay = replay_on(*device);
-  for (const int rows : {3, 3, 2, 3}) EXPECT_EQ(places.run(*replay, rows), wanted(rows));
-  EXPECT_EQ(lengths, (std::vector<std::int32_t>{3, 3, 2, 3}));
-  EXPECT_EQ(replay->stretches(ReplayMode::full).size(), 3u);
-  EXPECT_EQ(device->capturer().counts().captures, 4);  // 2 stretches at 2 sizes
 }
 
 }  // namespace weft::cuda_replay_test

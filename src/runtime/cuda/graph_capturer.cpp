@@ -3,21 +3,24 @@
 #include <algorithm>
 
 #include "runtime/cuda/current_guard.h"
+#include "runtime/launch_key.h"
 
 namespace weft::cuda {
 
 class GraphCapturer::Launches : public CapturedLaunches {
  public:
   Launches(GraphCapturer& capturer, const LaunchList& list, std::size_t first, std::size_t last)
-      : capturer_(capturer), list_(list), first_(first), last_(last) {}
+      : capturer_(capturer), list_(list), first_(first), last_(last), launch_key_(list) {
+    launch_key_.add(first, last);
+  }
   // What was launched reads host functions' data to its end.
   ~Launches() override {
-    for (auto& [values, entry] : entries_) capturer_.queue_.retire(std::move(entry.graph.recording));
+    for (auto& [numbers, entry] : entries_) capturer_.queue_.retire(std::move(entry.graph.recording));
   }
 
   bool has_capture() const override {
     const auto found = find();
-    return found != entries_.end() && found->second.moves == list_.moves();
+    return found != entries_.end() && is_in_place(found->second);
   }
 
   CaptureCost prepare() override {
@@ -41,18 +44,23 @@ class GraphCapturer::Launches : public CapturedLaunches {
  private:
   struct Entry {
     Graph graph;
-    std::uint64_t moves;  // the list's when it was captured
+    std::vector<LaunchKey::Place> places;
   };
-  using Entries = std::map<std::vector<std::int64_t>, Entry>;  // by values of the symbols
+  using Entries = std::map<std::vector<std::int64_t>, Entry>;  // by LaunchKey's numbers
 
   Entries::const_iterator find() const {
-    key_.assign(list_.values().begin(), list_.values().end());
+    launch_key_.numbers(key_);
     return entries_.find(key_);
+  }
+
+  bool is_in_place(const Entry& entry) const {
+    launch_key_.places(places_);
+    return entry.places == places_;
   }
 
   const Entry& current() {
     const auto found = find();
-    if (found != entries_.end() && found->second.moves == list_.moves()) return found->second;
+    if (found != entries_.end() && is_in_place(found->second)) return found->second;
     Entry captured = capture();
     const auto place = entries_.find(key_);
     if (place == entries_.end()) return entries_.emplace(key_, std::move(captured)).first->second;
@@ -60,15 +68,20 @@ class GraphCapturer::Launches : public CapturedLaunches {
     return place->second = std::move(captured);
   }
 
-  Entry capture() {
-    return {capturer_.record([&] { list_.run(first_, last_); }), list_.moves()};
+  Entry capture() const {
+    Entry entry{capturer_.record([&] { list_.run(first_, last_); }), {}};
+    launch_key_.places(entry.places);
+    return entry;
   }
 
   GraphCapturer& capturer_;
   const LaunchList& list_;
   const std::size_t first_, last_;
+  LaunchKey launch_key_;
   Entries entries_;
-  mutable std::vector<std::int64_t> key_;  // of the last look-up, so that none allocates
+  // Of the last look-up, so that none allocates.
+  mutable std::vector<std::int64_t> key_;
+  mutable std::vector<LaunchKey::Place> places_;
 };
 
 GraphCapturer::GraphCapturer(Driver& driver, Stream stream, DriverQueue& queue)

@@ -1,10 +1,10 @@
 #pragma once
 
-// Stretches of a launch list as CUDA graphs. A graph holds the sizes and addresses of one run, so each value of the
-// list's symbols, such as a token count, has its own; one whose addresses moved is captured again. Graphs of the same
-// form, as those of equal pieces and of other sizes, share one executable, which is given the parameters of the graph
-// that is launched next where it holds another's. It is the device's from the capture on, and gone with the last of
-// them.
+// Stretches of a launch list as CUDA graphs. A graph holds the numbers and addresses of one run (runtime/launch_key.h),
+// so each token count has its own, with attention inside each count of sequences, too; where addresses moved it is
+// captured again. Graphs of the same form, as those of equal pieces and of other sizes, share one executable, which is
+// given the parameters of the graph that is launched next where it holds another's. It is the device's from the capture
+// on, and gone with the last of them.
 
 #include <cstdint>
 #include <map>
