@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <map>
@@ -119,12 +120,14 @@ std::string times_text(const StartTimes::Parts& parts) {
 
 // What each size of a device's captures took.
 std::string size_captures_text(const ReplayReport::Capture& capture) {
-  std::string text = fmt::format("graphs of {}, {}:\n  {:<16}{:>10}{:>12}{:>14}\n", capture.plan,
-                                 replay_mode_text(capture.mode), "size", "launches", "ms", "device bytes");
+  std::size_t width = 14;
+  for (const SizeCapture& size : capture.sizes) width = std::max(width, size.text.size());
+  std::string text = fmt::format("graphs of {}, {}:\n  {:<{}}  {:>10}{:>12}{:>14}\n", capture.plan,
+                                 replay_mode_text(capture.mode), "size", width, "launches", "ms", "device bytes");
   for (const SizeCapture& size : capture.sizes)
-    text += size.failure.empty() ? fmt::format("  {:<16}{:>10}{:>12.3f}{:>14}\n", size.text, size.cost.nodes,
+    text += size.failure.empty() ? fmt::format("  {:<{}}  {:>10}{:>12.3f}{:>14}\n", size.text, width, size.cost.nodes,
                                                size.milliseconds, size.cost.device_bytes)
-                                 : fmt::format("  {:<16}not captured: {}\n", size.text, size.failure);
+                                 : fmt::format("  {:<{}}  not captured: {}\n", size.text, width, size.failure);
   return text;
 }
 

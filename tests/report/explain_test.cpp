@@ -69,6 +69,21 @@ TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
   EXPECT_NE(text.find("capture 3 and 4"), std::string::npos) << text;
 }
 
+TEST_F(ExplainTest, HasATableOfWhatIsCapturedSizeBySize) {
+  SizeCapture small{.mode = ReplayMode::full, .numbers = {1}, .text = "s0 = 1", .milliseconds = 0.5, .cost = {9, 64}},
+      large = small;
+  large.text = "s0 = 16, 16 sequences of 512 pages";
+  large.failure = "no memory";
+  explanation_.replay.captures.push_back(
+      {.plan = "layer", .mode = ReplayMode::full, .stretches = 1, .captured_steps = 9, .sizes = {small, large}});
+  const std::string text = explain_text(explanation_);
+  for (const char* line :
+       {"graphs of layer, FULL:\n", "\n  size                                  launches          ms  device bytes\n",
+        "\n  s0 = 1                                       9       0.500            64\n",
+        "\n  s0 = 16, 16 sequences of 512 pages  not captured: no memory\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
 TEST_F(ExplainTest, SaysWhoRunsGeneratedFunctionsOnADevice) {
   EXPECT_TRUE(json_.at("device_functions").is_null()) << "there is no device";
   explanation_.device_functions = DeviceFunctions{.functions = 3,
