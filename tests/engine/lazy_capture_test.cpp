@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/engine/tiny_model.h"
+#include "tests/program_run.h"
 
 namespace weft::lazy_capture_test {
 
@@ -56,6 +57,22 @@ TEST(LazyCapture, IsNoneWhereCapturesComeBeforeReady) {
   cost_in(said, *engine->runner().forward_plan());
   cost_in(said, *engine->runner().head_plan());
   EXPECT_EQ(said_by(*engine), "");
+}
+
+TEST(LazyCapture, IsInTheStatisticsOfWhatWaitedForIt) {
+  const TemporaryFolder folder;
+  const std::string path = write_tiny_model(folder);
+  const auto said = [&](const std::string& device, const std::string& capture) {
+    const ProgramRun run = run_weft({"complete", path, "-p", "abc", "-n", "4", "--ignore-eos", "--stats", "--device",
+                                     device, "--capture", capture});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.err;
+  };
+  EXPECT_NE(said("cpu", "lazy").find("\nCaptures after ready: 2, "), std::string::npos) << "forward and head";
+  // On a device the pieces of the prompt's size, and forward and head of single tokens.
+  EXPECT_NE(said("fake-cuda", "lazy").find("\nCaptures after ready: 3, "), std::string::npos);
+  for (const char* device : {"cpu", "fake-cuda"})
+    EXPECT_EQ(said(device, "ready").find("Captures after ready"), std::string::npos);
 }
 
 }  // namespace weft::lazy_capture_test
