@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-void sort_without_repeats(std::vector<std::size_t>& slots) {
+void sort_slots(std::vector<std::size_t>& slots) {
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
 }
@@ -30,8 +30,8 @@ void LaunchKey::add(std::size_t first, std::size_t last) {
         if (view.meta.kind == MetaKind::batch && step.kernel->launches) batches_.push_back(slot);
       }
   }
-  sort_without_repeats(bound_);
-  sort_without_repeats(batches_);
+  sort_slots(bound_);
+  sort_slots(batches_);
 }
 
 void LaunchKey::numbers(std::vector<std::int64_t>& into) const {

@@ -1,6 +1,7 @@
 // A step that decodes one token of each sequence is two graphs on a device, one of the forward with attention inside
 // and one of the head, whatever sequences come and go and however long they are.
 
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>
