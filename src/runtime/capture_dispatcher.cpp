@@ -112,9 +112,10 @@ std::vector<CaptureDispatcher::Dispatch> CaptureDispatcher::captures() const {
     const auto begin = static_cast<std::ptrdiff_t>(all.size());
     for (const BatchDescriptor& key : *keys) all.push_back({mode, key});
     std::stable_sort(all.begin() + begin, all.end(), [](const Dispatch& a, const Dispatch& b) {
-      return std::pair(a.descriptor.num_tokens, a.descriptor.num_active_loras) <
+      return std::pair(a.descriptor.num_tokens, a.descriptor.num_active_loras) >
              std::pair(b.descriptor.num_tokens, b.descriptor.num_active_loras);
     });
+    if (!keys->empty()) std::rotate(all.begin() + begin, all.end() - 1, all.end());
   }
   return all;
 }

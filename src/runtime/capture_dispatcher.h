@@ -59,8 +59,8 @@ class CaptureDispatcher {
   // `allowed` are simple modes. InternalError when there are none, or when no capture fits and none is not allowed.
   Dispatch dispatch(const Batch& batch, std::span<const ReplayMode> allowed = kSimpleModes) const;
 
-  // What to capture, in this order: full before piecewise, the smallest first. All use one arena, so that nothing is
-  // saved by beginning with the largest, and where memory ends there is what most steps run with.
+  // What to capture, in this order: full before piecewise, as decode steps are most of all steps; of each first the
+  // smallest, which a request by itself runs with, then the largest first, as in vLLM.
   std::vector<Dispatch> captures() const;
 
   ReplayMode mode() const { return settings_.mode; }

@@ -113,8 +113,8 @@ TEST(CaptureDispatcher, CapturesWhatMostStepsRunWithFirst) {
   EXPECT_EQ(order, (std::vector<std::pair<ReplayMode, std::int64_t>>{{ReplayMode::full, 1},
                                                                      {ReplayMode::full, 4},
                                                                      {ReplayMode::piecewise, 1},
-                                                                     {ReplayMode::piecewise, 4},
-                                                                     {ReplayMode::piecewise, 16}}));
+                                                                     {ReplayMode::piecewise, 16},
+                                                                     {ReplayMode::piecewise, 4}}));
   // Each finds itself again.
   for (const Dispatch& capture : pair.captures())
     EXPECT_EQ(
