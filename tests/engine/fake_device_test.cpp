@@ -110,10 +110,10 @@ TEST_F(FakeDeviceModel, CapturesEachSizeBeforeItIsReadyAndReportsWhatThatTook) {
   struct Wanted {
     const char* plan;
     ReplayMode mode;
-    std::vector<std::string> sizes;  // the smallest first
+    std::vector<std::string> sizes;  // in the order of CaptureDispatcher::captures
   };
   const std::string pages = " sequences of 8 pages";  // what the context of 128 tokens takes
-  const Wanted wanted[] = {{"forward", ReplayMode::piecewise, {"s0 = 2", "s0 = 4", "s0 = 8"}},
+  const Wanted wanted[] = {{"forward", ReplayMode::piecewise, {"s0 = 2", "s0 = 8", "s0 = 4"}},
                            {"forward", ReplayMode::full, {"s0 = 2, 2" + pages, "s0 = 4, 4" + pages}},
                            {"head", ReplayMode::full, {"s0 = 2, s1 = 2", "s0 = 4, s1 = 4"}}};
   ASSERT_EQ(report.captures.size(), std::size(wanted));
