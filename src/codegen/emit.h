@@ -158,22 +158,15 @@ class RowEmitter : BlockEmitter<Builder> {
 
   // Vectors of 8 lanes that give a whole vector of codes of a byte; wider ones fill one by two.
   static constexpr int kTwoPairs = 4;
-  bool stores_bytes(const LevelWork& work) const {
-    return builder_.lanes() * kTwoPairs == kPairedColumns &&
-           std::any_of(work.stores.begin(), work.stores.end(),
-                       [&](const RowStore& store) { return is_of_bytes(store); });
-  }
   bool is_of_bytes(const RowStore& store) const {
     return dtype_info(program_.buffers[static_cast<std::size_t>(store.buffer)].dtype).block_bytes == 1;
   }
 
   void emit_turns(const LevelWork& work) {
     const std::int64_t columns = domain_ == RowDomain::group ? program_.columns / program_.group : program_.columns;
-    const std::int64_t together = comes_in_pairs() ? (stores_bytes(work) ? kTwoPairs : 2) : 1;
-    const std::int64_t block = block_of(work, together);
-    const std::int64_t wanted = work.reductions.empty() ? block : kHouseSumLanes;
-    const bool alone = domain_ == RowDomain::group || (work.by_groups && work.reductions.empty());
-    const std::int64_t step = (alone ? block : std::lcm(block, wanted)) * program_.tuning.unroll;
+    const std::int64_t block = block_of(work);
+    const std::int64_t turn = work.reductions.empty() ? block : std::lcm(block, std::int64_t{kHouseSumLanes});
+    const std::int64_t step = turn * program_.tuning.unroll;
     const std::int64_t whole = columns / step * step;
     if constexpr (Builder::kTakesShortWays)
       if (are_kept(work.maxima) && !maxima_)
@@ -191,15 +184,15 @@ class RowEmitter : BlockEmitter<Builder> {
     if (are_kept(work.maxima)) emit_kept_maxima(work.maxima[0], block);
   }
 
-  // Columns that are made side by side: so many vectors, and whole groups where maxima or scales of groups are wanted.
-  // Of the groups themselves there are few, and little is to be done.
-  std::int64_t block_of(const LevelWork& work, std::int64_t together) const {
+  // Columns that are made side by side: so many vectors, and whole groups where values of groups are wanted. Of the
+  // groups themselves there are few, and little is to be done.
+  std::int64_t block_of(const LevelWork& work) const {
     const std::int64_t side_by_side = kAtOnce * builder_.lanes();
     if (domain_ == RowDomain::group) return builder_.lanes();
-    if (!work.by_groups) return std::lcm(together * builder_.lanes(), side_by_side);
+    if (!work.by_groups) return side_by_side;
     if (made_ahead() >= 0) return kPairedColumns;
-    const bool has_whole_vectors = program_.group % (together * builder_.lanes()) == 0;
-    return has_whole_vectors && !are_kept(work.maxima) ? std::lcm(program_.group, side_by_side) : program_.group;
+    const std::int64_t groups = are_kept(work.maxima) ? 1 : side_by_side / program_.group;
+    return std::max<std::int64_t>(groups, 1) * program_.group;
   }
 
   // Which value is made a turn ahead, in blocks of four vectors; -1 for none.

@@ -20,7 +20,7 @@ struct LevelWork {
   std::vector<Kept> kept;
   std::vector<int> maxima;      // of groups
   std::vector<int> reductions;  // of rows
-  bool by_groups = false;
+  bool by_groups = false;       // of columns whose values are of groups, or made of them
 
   // Two stores that fill every other place each are one of pairs.
   const RowStore* second_of_pair(const RowStore& first) const {
@@ -43,7 +43,8 @@ inline LevelWork work_of_level(const RowProgram& program, int level, RowDomain d
   LevelWork work{.domain = domain};
   const auto value_at = [&](int id) -> const RowValue& { return program.values[static_cast<std::size_t>(id)]; };
   const auto takes = [&](int id) {
-    work.by_groups = work.by_groups || (domain == RowDomain::element && value_at(id).needs_group);
+    const bool takes_group = value_at(id).needs_group || value_at(id).domain == RowDomain::group;
+    work.by_groups = work.by_groups || (domain == RowDomain::element && takes_group);
   };
   for (const RowStore& store : program.stores) {
     if (store.domain != domain || value_at(store.value).level != level) continue;

@@ -35,11 +35,11 @@ void check_is_launched(const Plan& plan, const cuda::StreamDevice& device) {
   for (const PlanStep& step : plan.steps)
     if (!step.kernel->launches)
       fail_device(
-          "[{}] %{} of {} is computed by {}@{}, a kernel of the host, which cannot read the device's memory: wanted a "
-          "kernel of the device, or generated code, which takes NVRTC",
-          device.facts().name,
-          step.results.empty() ? "" : plan.slots[static_cast<std::size_t>(step.results[0].slot)].name, plan.name,
-          step.op, step.kernel->provider);
+          "[{}] a step of plan {}, piece {}{}, is computed by {}@{}, a kernel of the host, which cannot read the "
+          "device's "
+          "memory: wanted a kernel of the device, or generated code, which takes NVRTC",
+          device.facts().name, plan.name, step.piece, step.layer.empty() ? "" : " in layer " + step.layer, step.op,
+          step.kernel->provider);
 }
 
 }  // namespace

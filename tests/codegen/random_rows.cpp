@@ -36,8 +36,9 @@ class Maker {
     const bool grouped = below(2) == 0;
     if (grouped) {
       program_.columns = kGrouped[below(5)];
-      program_.group = program_.columns % 64 == 0 && below(2) == 0 ? 64 : 32;
-      if (program_.group == program_.columns) program_.group = 16;
+      constexpr std::int64_t kGroups[] = {16, 32, 48, 64, 96};
+      do program_.group = kGroups[below(5)];
+      while (program_.columns % program_.group != 0 || program_.columns == program_.group);
     } else {
       program_.columns = kColumns[below(10)];
     }
@@ -226,6 +227,8 @@ class Maker {
     constexpr DType kDTypes[] = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::i8, DType::f8e4m3};
     RowDomain domain = domain_of(value);
     if (domain == RowDomain::constant) domain = RowDomain::row;
+    // Also once for each column, as what stands beside it may want it.
+    if (domain == RowDomain::group && below(3) == 0) domain = RowDomain::element;
     DType dtype = kDTypes[tame_ ? 0 : below(6)];
     const RowValue& made = program_.values[static_cast<std::size_t>(value)];
     if (in_pairs_ && domain == RowDomain::element) dtype = short_dtype();
