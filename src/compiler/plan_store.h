@@ -4,8 +4,8 @@
 // the machine code of the functions that they call.
 //
 // The key holds everything that the compiler reads: the traced graph, the ranges, the options that change code, who is
-// to compute what, the device, and the build of this program, which stands for the passes and the kernels. No name is in
-// it: a Plan that is found bears those of the graph that it was looked up for, whoever compiled it. What has no
+// to compute what, the device, and the build of this program, which stands for the passes and the kernels. No name is
+// in it: a Plan that is found bears those of the graph that it was looked up for, whoever compiled it. What has no
 // content that could be stated is not kept: with plugins, with patterns and passes from outside the tree, and where
 // somebody wants to look at the way or stops on it.
 
