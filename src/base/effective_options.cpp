@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options_text.h"
+#include "base/sort.h"
 #include "base/text.h"
 
 namespace weft {
@@ -36,11 +37,6 @@ class Settlement {
   const Options& requested_;
   EffectiveOptions result_;
 };
-
-void sort_without_repeats(Counts& counts) {
-  std::sort(counts.begin(), counts.end());
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-}
 
 Counts up_to(Counts counts, std::int64_t largest) {
   sort_without_repeats(counts);

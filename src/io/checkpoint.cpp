@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/sort.h"
 #include "io/safetensors.h"
 #include "tensor/convert.h"
 
@@ -161,8 +162,7 @@ void Checkpoint::Contents::open_folder() {
   const auto index = parse_safetensors_index(read_file(index_path, kLongestText), index_path);
   std::vector<std::string> names;
   for (const auto& [tensor, file] : index) names.push_back(file);
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  sort_without_repeats(names);
   for (const auto& name : names) add_safetensors(join(path, name));
   index_names();
   check_index(index);

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "io/checkpoint.h"
 #include "io/config_fields.h"
 #include "io/gguf_vocabulary.h"
@@ -104,8 +105,7 @@ Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   if (ends.empty()) ends = token_ids(config, folder.where("config.json"), "eos_token_id", vocabulary);
   if (!vocabulary.eos && !ends.empty()) vocabulary.eos = ends.front();
   if (vocabulary.eos) ends.push_back(*vocabulary.eos);
-  std::sort(ends.begin(), ends.end());
-  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  sort_without_repeats(ends);
   vocabulary.end_of_generation = std::move(ends);
   return vocabulary;
 }

@@ -1,9 +1,9 @@
 #include "io/gguf_vocabulary.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -131,8 +131,7 @@ Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   for (const std::optional<int> id : {vocabulary.eos, end_of_turn, end_of_message}) {
     if (id) ends.push_back(*id);
   }
-  std::sort(ends.begin(), ends.end());
-  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  sort_without_repeats(ends);
   if (vocabulary.bos && fields.add_bos_token.value_or(pre.add_bos)) vocabulary.prefix = {*vocabulary.bos};
   if (vocabulary.eos && fields.add_eos_token.value_or(false)) vocabulary.suffix = {*vocabulary.eos};
   return vocabulary;

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "io/config_fields.h"
 
@@ -91,11 +92,6 @@ std::optional<std::int64_t> token_id(const Fields& fields, std::string_view key,
   return integer_in(fields, key, {0, config.vocab_size - 1});
 }
 
-void sort_ids(std::vector<std::int64_t>& ids) {
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-}
-
 // ---- config.json ----
 
 RopeScaling scaling_from_json(const JsonFields& fields, std::int64_t context_length) {
@@ -176,7 +172,7 @@ void read_token_ids(const JsonFields& fields, ModelConfig& config) {
   for (const auto id : config.eos_token_ids)
     USER_CHECK(id >= 0 && id < config.vocab_size, "[{}] eos_token_id must be 0 to {}, but is {}", fields.where(),
                config.vocab_size - 1, id);
-  sort_ids(config.eos_token_ids);
+  sort_without_repeats(config.eos_token_ids);
   // -1 stands for none in files of the first Llama models.
   if (fields.find_integer("pad_token_id") != -1) config.pad_token_id = token_id(fields, "pad_token_id", config);
 }
@@ -238,7 +234,7 @@ void read_token_ids(const Gguf& gguf, ModelConfig& config) {
   config.pad_token_id = token_id(tokenizer, "padding_token_id", config);
   for (const auto key : {"eos_token_id", "eot_token_id", "eom_token_id"})
     if (const auto id = token_id(tokenizer, key, config)) config.eos_token_ids.push_back(*id);
-  sort_ids(config.eos_token_ids);
+  sort_without_repeats(config.eos_token_ids);
 }
 
 }  // namespace

@@ -3,14 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/sort.h"
 
 namespace weft {
 namespace {
-
-void sort_without_repeats(Counts& counts) {
-  std::sort(counts.begin(), counts.end());
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-}
 
 Counts captured_lora_counts(const CaptureSettings& settings) {
   Counts counts;

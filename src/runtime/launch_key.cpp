@@ -1,16 +1,11 @@
 #include "runtime/launch_key.h"
 
-#include <algorithm>
-
 #include <fmt/core.h>
+
+#include "base/sort.h"
 
 namespace weft {
 namespace {
-
-void sort_slots(std::vector<std::size_t>& slots) {
-  std::sort(slots.begin(), slots.end());
-  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
-}
 
 const Batch& batch_in(const BoundPlan& bound, std::size_t slot) {
   return *reinterpret_cast<const Batch*>(bound.base(slot));
@@ -30,8 +25,8 @@ void LaunchKey::add(std::size_t first, std::size_t last) {
         if (view.meta.kind == MetaKind::batch && step.kernel->launches) batches_.push_back(slot);
       }
   }
-  sort_slots(bound_);
-  sort_slots(batches_);
+  sort_without_repeats(bound_);
+  sort_without_repeats(batches_);
 }
 
 void LaunchKey::numbers(std::vector<std::int64_t>& into) const {

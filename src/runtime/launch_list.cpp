@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/sort.h"
 
 namespace weft {
 namespace {
@@ -83,8 +84,7 @@ void LaunchList::sort_addresses() {
       for (const PlanView& view : *views)
         if (view.slot >= 0 && !view.byte_offset.is_number())
           moving_slots_.push_back(static_cast<std::size_t>(view.slot));
-  std::sort(moving_slots_.begin(), moving_slots_.end());
-  moving_slots_.erase(std::unique(moving_slots_.begin(), moving_slots_.end()), moving_slots_.end());
+  sort_without_repeats(moving_slots_);
 }
 
 void LaunchList::set_symbols(std::span<const std::int64_t> values) {

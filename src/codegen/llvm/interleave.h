@@ -10,8 +10,9 @@
 namespace weft {
 
 // Puts the operations of each block in the order of when their results are wanted, by latencies. What was made side by
-// side (BlockEmitter::kAtOnce) is one section, up to the stores of it; sections follow one another as they did, so that
-// no more vectors have to be held than before. Accesses of memory keep their order. No result changes.
+// side (BlockEmitter::kAtOnce) is one section, up to the stores of it, and sections follow one another as they did, so
+// that no more vectors have to be held; a turn of a loop that stores nothing, as of sums over a row, is one as a whole.
+// What reads memory stays where it was beside what writes, and so do writes to each other. No result changes.
 void interleave_chains(LLVMValueRef function);
 
 }  // namespace weft
