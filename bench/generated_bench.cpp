@@ -6,6 +6,9 @@
 // shared machine take the best of several repetitions.
 
 #include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
@@ -19,40 +22,57 @@
 namespace weft {
 namespace {
 
-struct BenchedOp {
+// What stands before a quantizer in an op's name, and behind it; {0} is the columns of a row, {1} the dtype, {2} twice
+// as many columns.
+struct Part {
   const char* name;
-  const char* operands;  // of rows of {0} columns or of {2}, twice as many; {1} is their dtype
+  const char* operands;
   const char* arguments;
+  const char* attributes;
   int results;
 };
 
-constexpr const char* kX = "%x: {1}[s0, {0}]";
-constexpr const char* kHalves = "%x: {1}[s0, {2}]";
-constexpr const char* kNormed = "%x: {1}[s0, {0}], %w: {1}[{0}]";
-constexpr const char* kAdded = "%x: {1}[s0, {0}], %r: {1}[s0, {0}], %w: {1}[{0}]";
-
-constexpr BenchedOp kOps[] = {
-    {"silu_and_mul", kHalves, "%x", 1},
-    {"gelu_and_mul", kHalves, "%x", 1},
-    {"rms_norm", kNormed, "%x, %w, epsilon=1e-05", 1},
-    {"fused_add_rms_norm", kAdded, "%x, %r, %w, epsilon=1e-05", 2},
-    {"per_token_group_quant_int8", kX, "%x, group_size=32", 2},
-    {"per_token_group_quant_fp8", kX, "%x, group_size=64", 2},
-    {"rms_norm_per_token_group_quant_int8", kNormed, "%x, %w, epsilon=1e-05, group_size=32", 2},
-    {"rms_norm_per_token_group_quant_fp8", kNormed, "%x, %w, epsilon=1e-05, group_size=64", 2},
-    {"fused_add_rms_norm_per_token_group_quant_int8", kAdded, "%x, %r, %w, epsilon=1e-05, group_size=32", 3},
-    {"fused_add_rms_norm_per_token_group_quant_fp8", kAdded, "%x, %r, %w, epsilon=1e-05, group_size=64", 3},
-    {"silu_and_mul_per_token_group_quant_int8", kHalves, "%x, group_size=32", 2},
-    {"silu_and_mul_per_token_group_quant_fp8", kHalves, "%x, group_size=64", 2},
-    {"dynamic_per_token_scaled_fp8_quant", kX, "%x", 2},
-    {"dynamic_per_token_scaled_int8_quant", kX, "%x", 2},
-    {"rms_norm_dynamic_per_token_scaled_fp8_quant", kNormed, "%x, %w, epsilon=1e-05", 2},
-    {"fused_add_rms_norm_dynamic_per_token_scaled_fp8_quant", kAdded, "%x, %r, %w, epsilon=1e-05", 3},
-    {"fused_add_rms_norm_dynamic_per_token_scaled_int8_quant", kAdded, "%x, %r, %w, epsilon=1e-05", 3},
-    {"silu_and_mul_dynamic_per_token_scaled_fp8_quant", kHalves, "%x", 2},
-    {"static_scaled_fp8_quant", "%x: {1}[s0, {0}], %s: f32[1]", "%x, %s", 1},
-    {"silu_and_mul_static_scaled_fp8_quant", "%x: {1}[s0, {2}], %s: f32[1]", "%x, %s", 1},
+constexpr Part kHeads[] = {
+    {"", "%x: {1}[s0, {0}]", "%x", "", 0},
+    {"silu_and_mul", "%x: {1}[s0, {2}]", "%x", "", 0},
+    {"gelu_and_mul", "%x: {1}[s0, {2}]", "%x", "", 0},
+    {"gelu_tanh_and_mul", "%x: {1}[s0, {2}]", "%x", "", 0},
+    {"rms_norm", "%x: {1}[s0, {0}], %w: {1}[{0}]", "%x, %w", ", epsilon=1e-05", 0},
+    {"fused_add_rms_norm", "%x: {1}[s0, {0}], %r: {1}[s0, {0}], %w: {1}[{0}]", "%x, %r, %w", ", epsilon=1e-05", 1},
 };
+
+constexpr Part kTails[] = {
+    {"", "", "", "", 1},
+    {"per_token_group_quant_int8", "", "", ", group_size=32", 2},
+    {"per_token_group_quant_fp8", "", "", ", group_size=64", 2},
+    {"dynamic_per_token_scaled_fp8_quant", "", "", "", 2},
+    {"dynamic_per_token_scaled_int8_quant", "", "", "", 2},
+    {"static_scaled_fp8_quant", ", %s: f32[1]", ", %s", "", 1},
+    {"scaled_fp4_quant", ", %s: f32[1]", ", %s", ", swizzled_scales=false", 2},
+};
+
+struct BenchedOp {
+  std::string name, operands, arguments;
+  int results;
+};
+
+BenchedOp op_of(const Part& head, const Part& tail) {
+  const char* between = *head.name != 0 && *tail.name != 0 ? "_" : "";
+  return {std::string(head.name) + between + tail.name, std::string(head.operands) + tail.operands,
+          std::string(head.arguments) + tail.arguments + head.attributes + tail.attributes,
+          head.results + tail.results};
+}
+
+std::vector<BenchedOp> benched_ops() {
+  std::vector<BenchedOp> ops;
+  for (const Part& head : kHeads)
+    for (const Part& tail : kTails)
+      if (BenchedOp op = op_of(head, tail); !op.name.empty()) ops.push_back(std::move(op));
+  ops.push_back({"softmax", "%x: {1}[s0, {0}]", "%x", 1});
+  ops.push_back({"add", "%x: {1}[s0, {0}], %y: {1}[s0, {0}]", "%x, %y", 1});
+  ops.push_back({"mul", "%x: {1}[s0, {0}], %y: {1}[s0, {0}]", "%x, %y", 1});
+  return ops;
+}
 
 std::string graph_text(const BenchedOp& op, const std::string& dtype, std::int64_t columns) {
   const std::string operands = fmt::format(fmt::runtime(op.operands), columns, dtype, 2 * columns);
@@ -83,7 +103,7 @@ void run_op(benchmark::State& state, const BenchedOp& op, const std::string& dty
     bytes += tensor.meta.bytes().number();
     const std::int64_t count = element_count(tensor.meta.shape).number();
     for (std::int64_t k = 0; k < count; ++k)
-      store_float(tensor.meta.dtype, tensor.data(), k, static_cast<float>(k * 7919 % 2003) / 500.0f - 2.0f);
+      store_float(tensor.meta.dtype, tensor.data(), k, 2.0f - static_cast<float>(k * 7919 % 2003) / 500.0f);
     replay.bind(i, tensor);
   }
   for (auto _ : state) replay.run();
@@ -95,7 +115,7 @@ void run_op(benchmark::State& state, const BenchedOp& op, const std::string& dty
 
 int main(int argc, char** argv) {
   using namespace weft;
-  for (const BenchedOp& op : kOps)
+  for (const BenchedOp& op : benched_ops())
     for (const char* dtype : {"f32", "bf16"})
       for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 576}, {512, 576}, {512, 4096}})
         for (const char* provider : {"cpu", "native"})

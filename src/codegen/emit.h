@@ -48,6 +48,7 @@
 #include "codegen/emit_prefetches.h"
 #include "codegen/emit_short_ways.h"
 #include "codegen/level_work.h"
+#include "codegen/middle_of_chain.h"
 #include "codegen/row_program.h"
 #include "codegen/short_ways.h"
 #include "tensor/house_math.h"
@@ -172,7 +173,7 @@ class RowEmitter : BlockEmitter<Builder> {
       if (are_kept(work.maxima) && !maxima_)
         maxima_ = builder_.maxima_variable(columns / block, program_.group / block);
     if (const int ahead = made_ahead(); ahead >= 0 && step == block && whole > step) {
-      emit_turns_ahead(work, ahead, columns, block);
+      emit_turns_ahead(work, ahead, whole, block);
     } else if (whole > step) {
       const Index column = builder_.begin_columns(0, whole, step);
       emit_columns(work, column, step, block);
@@ -190,13 +191,19 @@ class RowEmitter : BlockEmitter<Builder> {
     const std::int64_t side_by_side = kAtOnce * builder_.lanes();
     if (domain_ == RowDomain::group) return builder_.lanes();
     if (!work.by_groups) return side_by_side;
-    if (made_ahead() >= 0) return kPairedColumns;
+    if (is_short_ && made_ahead() >= 0) return kPairedColumns;
     const std::int64_t groups = are_kept(work.maxima) ? 1 : side_by_side / program_.group;
     return std::max<std::int64_t>(groups, 1) * program_.group;
   }
 
-  // Which value is made a turn ahead, in blocks of four vectors; -1 for none.
-  int made_ahead() const { return is_short_ ? value_made_ahead(*ways_, program_, level_) : -1; }
+  // Which value is made a turn ahead; -1 for none. Vectors of so many lanes have 32 registers, in which what waits for
+  // its turn has room.
+  static constexpr int kLanesOf32Registers = 16;
+  int made_ahead() const {
+    if (is_short_) return value_made_ahead(*ways_, program_, level_);
+    const bool has_room = builder_.lanes() >= kLanesOf32Registers && domain_ == RowDomain::element;
+    return has_room ? middle_of_chain(program_, level_) : -1;
+  }
 
   // What reductions begin with, and what they take from lanes beyond the row. Partial sums that began with 0 are never
   // -0, so that another 0 changes no bit; of what has no sign nothing is smaller.
@@ -210,8 +217,7 @@ class RowEmitter : BlockEmitter<Builder> {
     }
   }
 
-  // A block at a time, of which value `ahead` was made a turn before: a processor, which looks at so many operations at
-  // once, then finds two halves of chains side by side instead of whole ones.
+  // A block at a time, of which value `ahead` was made a turn before (middle_of_chain.h).
   void emit_turns_ahead(const LevelWork& work, int ahead, std::int64_t columns, std::int64_t block) {
     std::vector<Variable> made;
     begin_block(builder_.at(0), 0, block);
@@ -255,14 +261,24 @@ class RowEmitter : BlockEmitter<Builder> {
     for (int id : work.maxima) emit_maximum(id, vectors, are_kept(work.maxima));
     for (auto& [id, variables] : partial_) {
       for (int i = 0; i < vectors; ++i) {
-        Value term = vector(value_at(id).a, i);
+        Value term = vector(term_of(id), i);
         if (lanes_of(i) < lanes) term = builder_.first_lanes(term, lanes_of(i), kNothing);
         Variable& partial = variables[static_cast<std::size_t>(offset_ / lanes + i) % variables.size()];
-        const Value before = builder_.get(partial);
-        const bool is_sum = value_at(id).op == RowOp::row_sum;
-        builder_.set(partial, is_sum ? builder_.binary(RowOp::add, before, term) : builder_.larger(before, term));
+        builder_.set(partial, with_term(id, builder_.get(partial), term));
       }
     }
+  }
+
+  // What a reduction of rows is over. A maximum passes over NaN by itself, where those count as nothing.
+  bool passes_over_nan(int id) const {
+    const RowValue& value = value_at(value_at(id).a);
+    return value_at(id).op == RowOp::row_max && value.op == RowOp::replace_nan &&
+           value.number == static_cast<double>(kNothing) && value.level == level_;
+  }
+  int term_of(int id) const { return passes_over_nan(id) ? value_at(value_at(id).a).a : value_at(id).a; }
+  Value with_term(int id, Value partial, Value term) {
+    if (value_at(id).op == RowOp::row_sum) return builder_.binary(RowOp::add, partial, term);
+    return passes_over_nan(id) ? builder_.binary(RowOp::at_least, partial, term) : builder_.larger(partial, term);
   }
 
   // What is made side by side is stored together, so that nothing has to be made behind a store.

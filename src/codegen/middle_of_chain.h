@@ -1,0 +1,92 @@
+#pragma once
+
+// Where a loop over the columns of a row program is cut in two that run side by side.
+
+#include <algorithm>
+#include <vector>
+
+#include "codegen/row_program.h"
+
+namespace weft {
+
+class MiddleOfChain {
+ public:
+  MiddleOfChain(const RowProgram& program, int level)
+      : program_(program), level_(level), depth_(program.values.size(), 0), users_(program.values.size()) {
+    for (int id = 0; id < static_cast<int>(depth_.size()); ++id) {
+      if (!is_made_here(id)) continue;
+      int deepest = 0, own = value(id).cost;
+      for_each_operand(id, [&](int operand) {
+        deepest = std::max(deepest, depth(operand));
+        own -= value(operand).cost;
+        users_[static_cast<std::size_t>(operand)].push_back(id);
+      });
+      depth_[static_cast<std::size_t>(id)] = deepest + own;
+    }
+    for (const RowStore& store : program.stores) users_[static_cast<std::size_t>(store.value)].push_back(kStored);
+  }
+
+  int find() const {
+    const int deepest = *std::max_element(depth_.begin(), depth_.end());
+    int found = -1, longest = kShortestHalf - 1;
+    for (int id = 0; id < static_cast<int>(depth_.size()); ++id) {
+      const int half = std::min(depth(id), deepest - depth(id));
+      if (half <= longest || is_stored_code(id) || !is_made_for_it_alone(id)) continue;
+      longest = half;
+      found = id;
+    }
+    return found;
+  }
+
+ private:
+  // Of operations as short as an addition. Silu and its product with another number have 29 of them, the shortest chain
+  // that gains; nothing was lost by shorter halves, or gained.
+  static constexpr int kShortestHalf = 6;
+  static constexpr int kStored = -1;
+
+  const RowValue& value(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
+  int depth(int id) const { return depth_[static_cast<std::size_t>(id)]; }
+  // What a level before has made lies in scratch, or is made again from what lies in memory.
+  bool is_made_here(int id) const { return value(id).domain == RowDomain::element && value(id).level == level_; }
+  template <class Body>
+  void for_each_operand(int id, Body body) const {
+    for (const int operand : {value(id).a, value(id).b, value(id).c})
+      if (operand >= 0) body(operand);
+  }
+
+  // Its code would have to wait, too.
+  bool is_stored_code(int id) const {
+    const std::vector<int>& users = users_[static_cast<std::size_t>(id)];
+    return value(id).op == RowOp::convert && std::find(users.begin(), users.end(), kStored) != users.end();
+  }
+
+  // Whether nobody else uses what goes into it, loads apart: that would be made twice.
+  bool is_made_for_it_alone(int middle) const {
+    std::vector<bool> goes_in(static_cast<std::size_t>(middle) + 1, false);
+    goes_in[static_cast<std::size_t>(middle)] = true;
+    for (int id = middle; id >= 0; --id) {
+      if (!goes_in[static_cast<std::size_t>(id)] || !is_made_here(id)) continue;
+      const std::vector<int>& users = users_[static_cast<std::size_t>(id)];
+      const auto is_other = [&](int user) {
+        return user > middle || user == kStored || !goes_in[static_cast<std::size_t>(user)];
+      };
+      const bool is_free = id == middle || value(id).op == RowOp::load;
+      if (!is_free && (value(id).slot >= 0 || std::any_of(users.begin(), users.end(), is_other))) return false;
+      for_each_operand(id, [&](int operand) { goes_in[static_cast<std::size_t>(operand)] = true; });
+    }
+    return true;
+  }
+
+  const RowProgram& program_;
+  int level_;
+  std::vector<int> depth_;               // by value: how long its chain in this level is
+  std::vector<std::vector<int>> users_;  // by value, in this level; stores
+};
+
+// The value in the middle of the longest chain that the loop over the columns of a level has, of a finished program; -1
+// where both halves would not be long. A processor looks at a few hundred operations, of which one turn of such a loop
+// has most, and then waits at its end for results; where one half of a turn is made beside the other half of the turn
+// before it, it waits half as long.
+inline int middle_of_chain(const RowProgram& program, int level) { return MiddleOfChain(program, level).find(); }
+
+}  // namespace weft
