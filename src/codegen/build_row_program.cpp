@@ -240,7 +240,7 @@ class RowProgramBuilder {
   // As it reads once it was in memory.
   int rounded(int value, DType dtype) {
     if (value_at(value).is_wide && dtype == DType::f64) return value;
-    if (!is_row_dtype(dtype) || value_at(value).is_wide) refuse("gives {}", dtype_text(dtype));
+    if (!is_row_result_dtype(dtype) || value_at(value).is_wide) refuse("gives {}", dtype_text(dtype));
     return dtype == DType::f32 ? value : add({.op = RowOp::convert, .a = value, .dtype = dtype});
   }
 
@@ -343,6 +343,9 @@ class RowProgramBuilder {
       const auto parts = parts_.find(value);
       const RowDomain domain = parts != parts_.end() ? RowDomain::element : domain_of(value->meta);
       if (value->meta.dtype == DType::f64) refuse("[{}] gives f64", node->name);
+      const std::int64_t elements = dtype_info(value->meta.dtype).block_elements;
+      if (elements > 1 && (domain != RowDomain::element || program().columns % elements != 0))
+        refuse("[{}] gives {}, whose rows share bytes", node->name, value->meta.text());
       // Every row would write it.
       if (domain == RowDomain::constant) refuse("[{}] is one number for all rows that others use", node->name);
       if (program().buffers.size() == kMostRowBuffers) refuse("reads and gives more than {} tensors", kMostRowBuffers);

@@ -132,8 +132,9 @@ class CudaRowWriter {
       const std::string row = buffer.numbers >= 0 ? fmt::format("static_cast<long long>(*b{})", buffer.numbers)
                               : parts == 1        ? "row"
                                                   : fmt::format("row / {}", parts);
-      std::string place = fmt::format("{} * {} + {}", row, buffer.row_stride, buffer.begin);
-      if (parts > 1) place += fmt::format(" + row % {} * {}", parts, buffer.part_stride);
+      const std::int64_t unit = buffer.elements_of_unit();
+      std::string place = fmt::format("{} * {} + {}", row, buffer.row_stride / unit, buffer.begin);
+      if (parts > 1) place += fmt::format(" + row % {} * {}", parts, buffer.part_stride / unit);
       line("{0}* b{1} = static_cast<{0}*>(given.buffers[{1}]) + ({2});", type, i, place);
     }
   }
@@ -233,10 +234,14 @@ class CudaRowWriter {
     write_elements();
   }
 
-  std::vector<RowStore> stores_of_level(RowDomain domain) const {
+  // Those of one element, or of several, that a unit of their buffers has.
+  std::vector<RowStore> stores_of_level(RowDomain domain, bool of_several = false) const {
     std::vector<RowStore> stores;
-    for (const RowStore& store : program_.stores)
-      if (store.domain == domain && at(store.value).level == level_) stores.push_back(store);
+    for (const RowStore& store : program_.stores) {
+      const bool is_of_several = program_.buffers[static_cast<std::size_t>(store.buffer)].elements_of_unit() > 1;
+      if (store.domain == domain && at(store.value).level == level_ && is_of_several == of_several)
+        stores.push_back(store);
+    }
     return stores;
   }
 
@@ -274,7 +279,30 @@ class CudaRowWriter {
     if (has_any) line("__syncthreads();");
   }
 
+  // Two elements of a byte are one thread's.
+  void write_pairs() {
+    const std::vector<RowStore> stores = stores_of_level(RowDomain::element, true);
+    if (stores.empty()) return;
+    open_columns("pair", program_.columns / 2);
+    line("unsigned char codes[{}][2];", stores.size());
+    line("for (int i = 0; i < 2; ++i) {{");
+    ++depth_;
+    line("const long long column = 2 * pair + i;");
+    if (program_.group > 0) line("const long long group = column / {};", program_.group);
+    std::vector<int> wanted;
+    for (const RowStore& store : stores) wanted.push_back(store.value);
+    compute(wanted, "column", "group");
+    for (std::size_t k = 0; k < stores.size(); ++k) line("codes[{}][i] = encode_f4e2m1({});", k, name(stores[k].value));
+    close();
+    for (std::size_t k = 0; k < stores.size(); ++k)
+      line("b{}[pair] = static_cast<unsigned char>(codes[{}][0] | codes[{}][1] << 4);", stores[k].buffer, k, k);
+    close();
+    // Other threads may write over what was read here.
+    if (!stores_of_level(RowDomain::element).empty()) line("__syncthreads();");
+  }
+
   void write_elements() {
+    write_pairs();
     const std::vector<RowStore> stores = stores_of_level(RowDomain::element);
     std::vector<int> reductions, wanted;
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)

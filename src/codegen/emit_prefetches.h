@@ -19,7 +19,7 @@ void emit_prefetches(Builder& builder, const RowProgram& program, int level, typ
   if (program.levels < 3) return;
   const auto lines = [&](int buffer, auto fetch) {
     const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-    const std::int64_t columns = kCacheLine / dtype_info(at.dtype).block_bytes;
+    const std::int64_t columns = kCacheLine / dtype_info(at.dtype).block_bytes * at.elements_of_unit();
     for (std::int64_t offset = 0; offset < count; offset += columns)
       if (at.row_stride > 0 && at.numbers < 0) fetch(offset);
   };

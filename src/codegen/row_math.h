@@ -8,6 +8,7 @@
 
 #include "tensor/bfloat16.h"
 #include "tensor/float16.h"
+#include "tensor/float4.h"
 #include "tensor/float8.h"
 #include "tensor/house_math.h"
 
@@ -131,6 +132,7 @@ static inline float row_half_up_bf16(float a) { return float_of_bits((bits_of_fl
 static inline std::uint8_t encode_f8e4m3(float a) { return f32_to_f8e4m3(a); }
 static inline std::uint8_t encode_f8e4m3fnuz(float a) { return f32_to_f8e4m3fnuz(a); }
 static inline std::uint8_t encode_f8e5m2(float a) { return f32_to_f8e5m2(a); }
+static inline std::uint8_t encode_f4e2m1(float a) { return f32_to_f4e2m1(a); }
 // The low 16 bits are the code of a number in [0, 464). The sum with 1.5 * 2^20 times the power of two below it, or
 // with 1.5 * 2^14 below 2^-6, has the multiple of the code's last place in its low bits, and beside it -968, as the
 // biases of both exponents want it modulo 2^16; the exponent comes from the power. The kernels' way is like it
@@ -159,6 +161,7 @@ static inline float decode_bf16(std::uint16_t code) { return bf16_to_f32(code); 
 static inline float decode_f8e4m3(std::uint8_t code) { return f8e4m3_to_f32(code); }
 static inline float decode_f8e4m3fnuz(std::uint8_t code) { return f8e4m3fnuz_to_f32(code); }
 static inline float decode_f8e5m2(std::uint8_t code) { return f8e5m2_to_f32(code); }
+static inline float decode_f4e2m1(std::uint8_t code) { return f4e2m1_to_f32(code); }
 
 // Toward zero; what does not fit becomes the nearest that does, NaN becomes 0.
 static inline std::int32_t whole_between(float a, float low, float high) {
@@ -186,7 +189,8 @@ static inline float decode_u8(std::uint8_t code) { return static_cast<float>(cod
   X(u8, std::uint8_t)         \
   X(f8e4m3, std::uint8_t)     \
   X(f8e4m3fnuz, std::uint8_t) \
-  X(f8e5m2, std::uint8_t)
+  X(f8e5m2, std::uint8_t)     \
+  X(f4e2m1, std::uint8_t)
 
 // X(op) for the functions above by the number of floats they take.
 #define WEFT_ROW_UNARY(X) \

@@ -116,7 +116,8 @@ bool comes_in_pairs(const RowProgram& program) {
   const auto look_at = [&](RowDomain domain, DType dtype, const RowPlacement& placement) {
     if (domain != RowDomain::element) return;
     has_bf16 = has_bf16 || dtype == DType::bf16;
-    fits = fits && (dtype == DType::bf16 || dtype_info(dtype).block_bytes == 1) && placement.stride == 1 &&
+    const DTypeInfo& facts = dtype_info(dtype);
+    fits = fits && (dtype == DType::bf16 || facts.block_bytes == facts.block_elements) && placement.stride == 1 &&
            placement.run % kPairedColumns == 0;
   };
   const auto buffer = [&](int id) -> const RowBuffer& { return program.buffers[static_cast<std::size_t>(id)]; };
@@ -249,7 +250,7 @@ std::int64_t RowProgram::row_bytes() const {
   for (const RowBuffer& buffer : buffers) {
     const std::int64_t written = tuning.parts > 1 ? buffer.part_stride : buffer.row_stride;
     const std::int64_t elements = buffer.is_output ? written : std::min(buffer.row_stride, columns);
-    bytes += elements * dtype_info(buffer.dtype).block_bytes;
+    bytes += elements / buffer.elements_of_unit() * dtype_info(buffer.dtype).block_bytes;
   }
   return bytes;
 }

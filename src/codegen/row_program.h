@@ -111,6 +111,9 @@ struct RowBuffer {
   // An output that may lie where this input does, if nobody reads that afterwards; -1 for none. Set by finish().
   int over = -1;
   bool operator==(const RowBuffer&) const = default;
+  // Two where a byte has two elements: then rows, parts and what is stored begin with whole bytes, and columns lie side
+  // by side.
+  std::int64_t elements_of_unit() const { return dtype_info(dtype).block_elements; }
 };
 
 // Several stores may fill one buffer.

@@ -10,6 +10,8 @@ bool is_row_dtype(DType dtype) {
   return std::find(std::begin(kDtypes), std::end(kDtypes), dtype) != std::end(kDtypes);
 }
 
+bool is_row_result_dtype(DType dtype) { return is_row_dtype(dtype) || dtype == DType::f4e2m1; }
+
 std::int64_t columns_of(const Meta& meta) {
   if (!meta.is_tensor()) refuse("{} has no rows", meta.text());
   std::int64_t columns = 1;

@@ -25,6 +25,8 @@ template <class... Arguments>
 
 // Whether a function reads and writes values of this dtype.
 bool is_row_dtype(DType dtype);
+// Whether it writes them at least: what has two elements a byte is not read.
+bool is_row_result_dtype(DType dtype);
 // The product of all dims but the first.
 std::int64_t columns_of(const Meta& meta);
 // The extent of the last dim, where that is one of columns; else 1.

@@ -60,9 +60,10 @@ class TextBuilder {
       const std::string row = buffer.numbers >= 0 ? fmt::format("*b{}", buffer.numbers)
                               : parts == 1        ? "row"
                                                   : fmt::format("row / {}", parts);
-      std::string place = fmt::format("{} * {}", row, buffer.row_stride);
+      const std::int64_t unit = buffer.elements_of_unit();
+      std::string place = fmt::format("{} * {}", row, buffer.row_stride / unit);
       if (buffer.begin > 0) place += fmt::format(" + {}", buffer.begin);
-      if (parts > 1) place += fmt::format(" + row % {} * {}", parts, buffer.part_stride);
+      if (parts > 1) place += fmt::format(" + row % {} * {}", parts, buffer.part_stride / unit);
       line("{0}* b{1} = static_cast<{0}*>(buffers[{1}]) + {2};", type, i, place);
     }
   }
@@ -118,16 +119,16 @@ class TextBuilder {
     return named(true, "load({}{})", from, count_text(count));
   }
   void store(const RowStore& store, const Index& index, std::int64_t offset, const Value& codes, int count) {
-    const std::string to =
-        fmt::format("b{} + {}", store.buffer, place_text(store.placement, index, offset, store.offset));
+    const std::string to = stored_text(store, index, offset);
+    if (program_->buffers[static_cast<std::size_t>(store.buffer)].dtype == DType::f4e2m1)
+      return line("store_nibbles({}, {}, {});", to, codes.text, count);
     if (store.placement.stride != 1)
       return line("store_every({}, {}, {}, {});", to, store.placement.stride, codes.text, count);
     line("store({}, {}{});", to, codes.text, count_text(count));
   }
   void store_pairs(const RowStore& store, const Index& index, std::int64_t offset, const Value& first,
                    const Value& second, int count) {
-    line("store_pairs(b{} + {}, {}, {}, {});", store.buffer, place_text(store.placement, index, offset, store.offset),
-         first.text, second.text, count);
+    line("store_pairs({}, {}, {}, {});", stored_text(store, index, offset), first.text, second.text, count);
   }
   void store_two_pairs(const RowStore& store, const Index& index, std::int64_t offset,
                        const std::array<Value, 4>& codes) {
@@ -149,7 +150,7 @@ class TextBuilder {
     line("__builtin_prefetch(b{} + {});", buffer, place_text(at.placement, index, offset, at.row_stride));
   }
   void prefetch_store(const RowStore& store, const Index& index, std::int64_t offset) {
-    line("__builtin_prefetch(b{} + {});", store.buffer, place_text(store.placement, index, offset, store.offset));
+    line("__builtin_prefetch({});", stored_text(store, index, offset));
   }
   Value load_one(int buffer, const Index& index, std::int64_t offset, std::int64_t divisor) {
     return named(false, "b{}[{}]", buffer, divided(index, offset, divisor));
@@ -224,6 +225,12 @@ class TextBuilder {
     if (placement.run > 0)
       text = fmt::format("({0}) / {1} * {2} + ({0}) % {1}{3}", column, placement.run, placement.run_stride, every);
     return begin == 0 ? text : fmt::format("{} + {}", text, begin);
+  }
+  std::string stored_text(const RowStore& store, const Index& index, std::int64_t offset) const {
+    const std::string place = place_text(store.placement, index, offset, store.offset);
+    const std::int64_t unit = program_->buffers[static_cast<std::size_t>(store.buffer)].elements_of_unit();
+    return unit == 1 ? fmt::format("b{} + {}", store.buffer, place)
+                     : fmt::format("b{} + ({}) / {}", store.buffer, place, unit);
   }
   std::string count_text(int count) const { return count < lanes_ ? fmt::format(", {}", count) : ""; }
   static std::string joined(const std::vector<Value>& values) {

@@ -186,6 +186,10 @@ WEFT_LANE_FUNCTION void store_pairs(Element* to, typename VectorOf<Element>::typ
   store_every(to, 2, first, count);
   store_every(to + 1, 2, second, count);
 }
+// Two codes of four bits a byte, the first in its low half.
+WEFT_LANE_FUNCTION void store_nibbles(std::uint8_t* to, Codes8 x, int count) {
+  for (int i = 0; i < count; i += 2) to[i / 2] = static_cast<std::uint8_t>(x[i] | x[i + 1] << 4);
+}
 // Half of the floats that are in turn one of `even` and one of `odd`, from number `begin`.
 WEFT_LANE_FUNCTION Floats joined_pairs(Floats even, Floats odd, int begin) {
   Floats x;

@@ -15,14 +15,18 @@ static inline float f4e2m1_to_f32(std::uint8_t code) {
   return float_of_bits(sign | bits_of_float(widen_magnitude(code & 0x7u, 1, 1)));
 }
 
+// The sum with 1.5 * 2^22 times the power of two below a magnitude, or with 1.5 * 2^22 below 1, has the multiple of the
+// code's last place in its low bits; one power more makes of it and of twice the exponent beside it 256 and the code.
 static inline std::uint8_t f32_to_f4e2m1(float value) {
-  const std::uint32_t bits = bits_of_float(value);
-  const std::uint32_t magnitude = bits & kFloatMagnitude;
-  if (magnitude > kFloatInfinity) return 0x7u;
-  const std::uint32_t sign = (bits & kFloatSign) >> 28;
-  if (magnitude == kFloatInfinity) return static_cast<std::uint8_t>(sign | 0x7u);
-  const std::uint32_t rounded = round_magnitude(magnitude, 1, 1);
-  return static_cast<std::uint8_t>(sign | (rounded < 0x7u ? rounded : 0x7u));
+  constexpr std::uint32_t kOne = 0x3f800000u, kSix = 0x40c00000u;
+  constexpr float kPlaces = 0x1.8p+22f + 1.0f;
+  const std::uint32_t bits = bits_of_float(value), magnitude = bits & kFloatMagnitude;
+  const std::uint32_t held = magnitude < kSix ? magnitude : kSix;
+  const std::uint32_t exponent = held & kFloatInfinity, power = exponent > kOne ? exponent : kOne;
+  const float sum = float_of_bits(power) * kPlaces + float_of_bits(held);
+  const std::uint32_t code = (bits_of_float(sum) + (power >> 22)) & 0x7u;
+  const std::uint32_t sign = magnitude > kFloatInfinity ? 0u : bits >> 28 & 0x8u;
+  return static_cast<std::uint8_t>(sign | code);
 }
 
 // Element `index` of packed nibbles.

@@ -169,8 +169,8 @@ class Maker {
                                 RowOp::sigmoid, RowOp::sqrt, RowOp::round, RowOp::trunc, RowOp::silu_divisor};
     constexpr RowOp kBinary[] = {RowOp::add,     RowOp::sub,     RowOp::mul,      RowOp::div,
                                  RowOp::maximum, RowOp::minimum, RowOp::at_least, RowOp::at_most};
-    constexpr DType kRounded[] = {DType::bf16,   DType::f16,        DType::i8,    DType::u8,
-                                  DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2};
+    constexpr DType kRounded[] = {DType::bf16,   DType::f16,        DType::i8,     DType::u8,
+                                  DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2, DType::f4e2m1};
     const int a = any(), b = any();
     switch (below(11)) {
       case 10:
@@ -191,7 +191,7 @@ class Maker {
         binary(kBinary[below(8)], a, b);
         return;
       case 4:
-        add({.op = RowOp::convert, .a = a, .dtype = kRounded[below(7)]});
+        add({.op = RowOp::convert, .a = a, .dtype = kRounded[below(8)]});
         return;
       case 5: {
         const float number = static_cast<float>(below(5)) - 2.5f;
@@ -224,19 +224,23 @@ class Maker {
   }
 
   void store(int value) {
-    constexpr DType kDTypes[] = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::i8, DType::f8e4m3};
+    constexpr DType kDTypes[] = {DType::f32, DType::f32,    DType::bf16,  DType::f16,
+                                 DType::i8,  DType::f8e4m3, DType::f4e2m1};
     RowDomain domain = domain_of(value);
     if (domain == RowDomain::constant) domain = RowDomain::row;
     // Also once for each column, as what stands beside it may want it.
     if (domain == RowDomain::group && below(3) == 0) domain = RowDomain::element;
-    DType dtype = kDTypes[tame_ ? 0 : below(6)];
+    const bool has_nibbles = domain == RowDomain::element && program_.columns % 2 == 0;
+    DType dtype = kDTypes[tame_ ? 0 : below(has_nibbles ? 7 : 6)];
     const RowValue& made = program_.values[static_cast<std::size_t>(value)];
     if (in_pairs_ && domain == RowDomain::element) dtype = short_dtype();
-    if (made.op == RowOp::convert && (!in_pairs_ || made.dtype != DType::f16) && below(2) == 0) dtype = made.dtype;
+    const bool may_be_stored =
+        made.dtype == DType::f4e2m1 ? has_nibbles && !in_pairs_ : !in_pairs_ || made.dtype != DType::f16;
+    if (made.op == RowOp::convert && may_be_stored && below(2) == 0) dtype = made.dtype;
     const int buffer = static_cast<int>(program_.buffers.size());
     program_.buffers.push_back({.dtype = dtype, .is_output = true, .row_stride = count_of(domain)});
     RowStore store{buffer, value, domain};
-    if (domain == RowDomain::element && !in_pairs_ && below(4) == 0) {
+    if (domain == RowDomain::element && !in_pairs_ && dtype != DType::f4e2m1 && below(4) == 0) {
       store.placement = any_placement();
       store.offset = static_cast<std::int64_t>(below(2)) * 5;
       program_.buffers.back().row_stride = store.offset + extent_of(store.placement, program_.columns);

@@ -65,10 +65,11 @@ void LlvmBuilder::begin(const RowProgram& program) {
   rows_.clear();
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const RowBuffer& buffer = program.buffers[i];
-    LLVMValueRef offset = LLVMBuildMul(builder_, row_of(buffer, row, bases), number(buffer.row_stride), "");
+    const std::int64_t unit = buffer.elements_of_unit();
+    LLVMValueRef offset = LLVMBuildMul(builder_, row_of(buffer, row, bases), number(buffer.row_stride / unit), "");
     if (buffer.begin > 0) offset = LLVMBuildAdd(builder_, offset, number(buffer.begin), "");
     if (part != nullptr)
-      offset = LLVMBuildAdd(builder_, offset, LLVMBuildMul(builder_, part, number(buffer.part_stride), ""), "");
+      offset = LLVMBuildAdd(builder_, offset, LLVMBuildMul(builder_, part, number(buffer.part_stride / unit), ""), "");
     rows_.push_back(LLVMBuildGEP2(builder_, element_type(buffer.dtype), bases[i], &offset, 1, ""));
   }
 }
@@ -285,7 +286,8 @@ LLVMValueRef LlvmBuilder::get(LLVMValueRef variable) {
 void LlvmBuilder::set(LLVMValueRef variable, LLVMValueRef value) { LLVMBuildStore(builder_, value, variable); }
 
 LLVMValueRef LlvmBuilder::first_lanes(LLVMValueRef vector, int count, float rest) {
-  return LLVMBuildSelect(builder_, lane_mask(count), vector, splat(constant(static_cast<double>(rest), false)), "");
+  return LLVMBuildSelect(builder_, lane_mask(count, lanes_), vector, splat(constant(static_cast<double>(rest), false)),
+                         "");
 }
 
 // Lanes [from, from + width) of a vector.

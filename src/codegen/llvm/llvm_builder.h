@@ -121,13 +121,16 @@ class LlvmBuilder {
                               const std::vector<LLVMValueRef>& arguments);
   // The row of the buffer that this row of the program reads; `bases` are where buffers begin.
   LLVMValueRef row_of(const RowBuffer& buffer, LLVMValueRef row, const std::vector<LLVMValueRef>& bases);
-  LLVMValueRef lane_mask(int count);
+  // The first `count` of `width` lanes.
+  LLVMValueRef lane_mask(int count, int width);
   LLVMValueRef index_value(Index index, std::int64_t offset);
   // The place of a column in its row; of columns from it on, lane by lane, where they do not lie side by side.
   LLVMValueRef place_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef places_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef address(int buffer, LLVMValueRef place);
   void prefetch(LLVMValueRef from);
+  // A byte of each two codes of four bits.
+  LLVMValueRef joined_nibbles(LLVMValueRef codes);
   // The first `count` lanes.
   void store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned alignment, int count);
   LLVMValueRef one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor);

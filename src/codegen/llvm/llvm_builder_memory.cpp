@@ -11,11 +11,11 @@ unsigned element_bytes(DType dtype) { return static_cast<unsigned>(dtype_info(dt
 
 }  // namespace
 
-LLVMValueRef LlvmBuilder::lane_mask(int count) {
+LLVMValueRef LlvmBuilder::lane_mask(int count, int width) {
   std::vector<LLVMValueRef> lanes;
-  for (int i = 0; i < lanes_; ++i)
+  for (int i = 0; i < width; ++i)
     lanes.push_back(LLVMConstInt(LLVMInt1TypeInContext(context_), i < count ? 1 : 0, false));
-  return LLVMConstVector(lanes.data(), static_cast<unsigned>(lanes_));
+  return LLVMConstVector(lanes.data(), static_cast<unsigned>(width));
 }
 
 LLVMValueRef LlvmBuilder::index_value(Index index, std::int64_t offset) {
@@ -48,6 +48,7 @@ LLVMValueRef LlvmBuilder::places_of(const RowPlacement& placement, Index index, 
 
 LLVMValueRef LlvmBuilder::address(int buffer, LLVMValueRef place) {
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
+  if (at.elements_of_unit() > 1) place = LLVMBuildUDiv(builder_, place, number(at.elements_of_unit()), "");
   return LLVMBuildGEP2(builder_, element_type(at.dtype), rows_[static_cast<std::size_t>(buffer)], &place, 1, "");
 }
 
@@ -60,12 +61,12 @@ LLVMValueRef LlvmBuilder::load(int buffer, Index index, std::int64_t offset, int
   if (at.placement.stride != 1) {
     const LLVMValueRef from = address(buffer, places_of(at.placement, index, offset, 0));
     return call_intrinsic("llvm.masked.gather", {type, LLVMTypeOf(from)},
-                          {from, alignment, lane_mask(count), LLVMConstNull(type)});
+                          {from, alignment, lane_mask(count, lanes_), LLVMConstNull(type)});
   }
   const LLVMValueRef from = address(buffer, place_of(at.placement, index, offset, 0));
   if (count < lanes_)
     return call_intrinsic("llvm.masked.load", {type, pointer_},
-                          {from, alignment, lane_mask(count), LLVMConstNull(type)});
+                          {from, alignment, lane_mask(count, lanes_), LLVMConstNull(type)});
   const LLVMValueRef value = LLVMBuildLoad2(builder_, type, from, "");
   LLVMSetAlignment(value, element_bytes(at.dtype));
   return value;
@@ -77,19 +78,35 @@ void LlvmBuilder::store(const RowStore& store, Index index, std::int64_t offset,
   if (store.placement.stride != 1) {
     const LLVMValueRef to = address(store.buffer, places_of(store.placement, index, offset, store.offset));
     call_intrinsic("llvm.masked.scatter", {LLVMTypeOf(codes), LLVMTypeOf(to)},
-                   {codes, to, alignment, lane_mask(count)});
+                   {codes, to, alignment, lane_mask(count, lanes_)});
     return;
   }
-  store_vector(codes, address(store.buffer, place_of(store.placement, index, offset, store.offset)),
-               element_bytes(dtype), count);
+  const LLVMValueRef to = address(store.buffer, place_of(store.placement, index, offset, store.offset));
+  if (dtype == DType::f4e2m1) return store_vector(joined_nibbles(codes), to, 1, count / 2);
+  store_vector(codes, to, element_bytes(dtype), count);
+}
+
+// Of two codes side by side, in words or bytes of which the four bits are all that is not 0, a byte.
+LLVMValueRef LlvmBuilder::joined_nibbles(LLVMValueRef codes) {
+  const unsigned bits = is_of_words(codes) ? 32 : 8;
+  const LLVMValueRef each = is_of_words(codes) ? LLVMGetOperand(codes, 0) : codes;
+  const auto count = static_cast<unsigned>(lanes_ / 2);
+  const LLVMTypeRef pair = LLVMIntTypeInContext(context_, 2 * bits), pairs = LLVMVectorType(pair, count);
+  const std::vector<LLVMValueRef> shift(count, LLVMConstInt(pair, bits - 4, false));
+  const LLVMValueRef both = LLVMBuildBitCast(builder_, each, pairs, "");
+  const LLVMValueRef second =
+      LLVMBuildLShr(builder_, both, LLVMConstVector(const_cast<LLVMValueRef*>(shift.data()), count), "");
+  return LLVMBuildTrunc(builder_, LLVMBuildOr(builder_, both, second, ""),
+                        LLVMVectorType(LLVMInt8TypeInContext(context_), count), "");
 }
 
 void LlvmBuilder::store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned alignment, int count) {
-  if (count == lanes_) {
+  const auto width = static_cast<int>(LLVMGetVectorSize(LLVMTypeOf(codes)));
+  if (count == width) {
     LLVMSetAlignment(LLVMBuildStore(builder_, codes, to), alignment);
   } else {
     call_intrinsic("llvm.masked.store", {LLVMTypeOf(codes), pointer_},
-                   {codes, to, LLVMConstInt(word_, alignment, false), lane_mask(count)});
+                   {codes, to, LLVMConstInt(word_, alignment, false), lane_mask(count, width)});
   }
 }
 
