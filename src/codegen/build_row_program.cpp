@@ -315,9 +315,9 @@ class RowProgramBuilder {
       if (!whole) refuse("sums groups of {}", last_extent(meta));
       return add_unary(RowOp::row_sum, value);
     }
-    // Among zeros of both signs the last one in order wins, and vectors know no order.
-    if (!has_no_sign(value)) refuse("is the largest of values that may be zeros of either sign");
-    return add_unary(whole ? RowOp::row_max : RowOp::group_max, value);
+    if (has_no_sign(value)) return add_unary(whole ? RowOp::row_max : RowOp::group_max, value);
+    if (!whole) refuse("is the largest in groups of values that have signs");
+    return add_binary(RowOp::add, add_unary(RowOp::row_signed_max, value), add_constant(0));
   }
 
   bool has_no_sign(int id) {

@@ -31,7 +31,7 @@ bool is_row_node(const Node& primitive);
 bool is_row_candidate(const Node& node);
 
 // `nodes` in the graph's order. Nothing, and in `reason` what stands against it, where they are no row program:
-//   [amax_0] is the largest of values that may be zeros of either sign
+//   [amax_0] is the largest in groups of values that have signs
 std::optional<RowRegion> build_row_program(std::span<const Node* const> nodes, std::string& reason);
 
 }  // namespace weft

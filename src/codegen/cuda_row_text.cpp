@@ -46,6 +46,14 @@ struct LargerPart {
   // That of the bit patterns, as row_larger has it.
   float of_lanes(float part) const { return float_of_bits(__reduce_max_sync(kAllLanes, bits_of_float(part))); }
 };
+struct SignedLargerPart {
+  float operator()(float a, float b) const { return row_maximum(a, b); }
+  float of_lanes(float part) const {
+    for (unsigned width = kWarp / 2; width > 0; width /= 2)
+      part = row_maximum(part, __shfl_xor_sync(kAllLanes, part, width));
+    return part;
+  }
+};
 
 // Of all threads' parts, by the tree of house mathematics, whose first step joins the two warps; every thread gets it.
 // `parts` may be written again once all threads have come to another reduction's barrier.
@@ -162,6 +170,11 @@ class CudaRowWriter {
     return buffer.dtype == DType::f32 ? code : fmt::format("decode_{}({})", dtype_text(buffer.dtype), code);
   }
 
+  // A NaN that a device makes has all bits set, which the plain way to bf16 would carry into the sign.
+  static std::string_view plain_text(const RowValue& convert) {
+    return convert.is_plain && convert.dtype != DType::bf16 ? "plain_" : "";
+  }
+
   // What computes a value that is no reduction; `column` is the number of what it is one of.
   std::string value_text(const RowValue& value, const std::string& column) const {
     const std::string a = name(value.a), b = name(value.b), c = name(value.c);
@@ -184,8 +197,7 @@ class CudaRowWriter {
         return fmt::format("static_cast<float>({})", a);
       case RowOp::convert:
         if (value.dtype == DType::f32) return a;
-        return fmt::format("decode_{0}(encode_{1}{0}({2}))", dtype_text(value.dtype), value.is_plain ? "plain_" : "",
-                           a);
+        return fmt::format("decode_{0}(encode_{1}{0}({2}))", dtype_text(value.dtype), plain_text(value), a);
       case RowOp::select_at_most:
         return fmt::format("row_select_at_most({}, {}, {}, {})", a, cuda_number_text(value), b, c);
       case RowOp::replace_nan:
@@ -301,6 +313,11 @@ class CudaRowWriter {
     if (!stores_of_level(RowDomain::element).empty()) line("__syncthreads();");
   }
 
+  static std::string_view join_text(RowOp reduction) {
+    if (reduction == RowOp::row_sum) return "AddParts";
+    return reduction == RowOp::row_signed_max ? "SignedLargerPart" : "LargerPart";
+  }
+
   void write_elements() {
     write_pairs();
     const std::vector<RowStore> stores = stores_of_level(RowDomain::element);
@@ -310,20 +327,20 @@ class CudaRowWriter {
     if (stores.empty() && reductions.empty()) return;
     for (const RowStore& store : stores) wanted.push_back(store.value);
     for (const int id : reductions) wanted.push_back(at(id).a);
-    for (const int id : reductions) line("float part_{} = 0;", id);
+    for (const int id : reductions)
+      line("float part_{} = {};", id, at(id).op == RowOp::row_signed_max ? "float_of_bits(0xff800000u)" : "0");
     open_columns("column", program_.columns);
     if (program_.group > 0) line("const long long group = column / {};", program_.group);
     compute(wanted, "column", "group");
     for (const RowStore& store : stores) line("{}", store_text(store, "column"));
     for (const int id : reductions) {
       const std::string& term = name(at(id).a);
-      at(id).op == RowOp::row_sum ? line("part_{} += {};", id, term)
-                                  : line("part_{0} = row_larger(part_{0}, {1});", id, term);
+      line("part_{0} = {1}{{}}(part_{0}, {2});", id, join_text(at(id).op), term);
     }
     close();
     for (const int id : reductions)
       line("const float {} = joined_parts(parts[{}], part_{}, {}{{}});", name(id), reductions_++ % 2, id,
-           at(id).op == RowOp::row_sum ? "AddParts" : "LargerPart");
+           join_text(at(id).op));
   }
 
   const RowProgram& program_;

@@ -33,10 +33,12 @@
 //   first_lanes(vector, count, rest)        `rest` in the lanes behind
 //   sum(vectors)                            the tree of house mathematics over 64 floats
 //   larger(a, b), largest(vectors)          of what has no sign
+//   signed_largest(vectors)                 of anything; NaN wins
 //
 // One that kTakesShortWays has more: short_ways.h.
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -90,7 +92,7 @@ class RowEmitter : BlockEmitter<Builder> {
     domain_ = work.domain;
     partial_.clear();
     for (const int id : work.reductions) {
-      const Value start = builder_.splat(builder_.constant(kNothing, false));
+      const Value start = builder_.splat(builder_.constant(static_cast<double>(nothing_of(id)), false));
       for (int i = 0; i < kHouseSumLanes / builder_.lanes(); ++i) partial_[id].push_back(builder_.variable(start));
     }
     emit_turns_of_ways(work);
@@ -100,7 +102,10 @@ class RowEmitter : BlockEmitter<Builder> {
       const bool is_sum = value_at(id).op == RowOp::row_sum;
       for (std::size_t i = 0; is_sum && comes_in_pairs() && i < partial.size(); i += 2)
         std::tie(partial[i], partial[i + 1]) = builder_.joined_pairs(partial[i], partial[i + 1]);
-      ones_[id] = is_sum ? builder_.sum(partial) : builder_.largest(partial);
+      const bool has_signs = value_at(id).op == RowOp::row_signed_max;
+      ones_[id] = is_sum      ? builder_.sum(partial)
+                  : has_signs ? builder_.signed_largest(partial)
+                              : builder_.largest(partial);
     }
   }
 
@@ -208,6 +213,9 @@ class RowEmitter : BlockEmitter<Builder> {
   // What reductions begin with, and what they take from lanes beyond the row. Partial sums that began with 0 are never
   // -0, so that another 0 changes no bit; of what has no sign nothing is smaller.
   static constexpr float kNothing = 0.0f;
+  float nothing_of(int id) const {
+    return value_at(id).op == RowOp::row_signed_max ? -std::numeric_limits<float>::infinity() : kNothing;
+  }
 
   void emit_columns(const LevelWork& work, Index column, std::int64_t count, std::int64_t block) {
     if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count);
@@ -262,7 +270,7 @@ class RowEmitter : BlockEmitter<Builder> {
     for (auto& [id, variables] : partial_) {
       for (int i = 0; i < vectors; ++i) {
         Value term = vector(term_of(id), i);
-        if (lanes_of(i) < lanes) term = builder_.first_lanes(term, lanes_of(i), kNothing);
+        if (lanes_of(i) < lanes) term = builder_.first_lanes(term, lanes_of(i), nothing_of(id));
         Variable& partial = variables[static_cast<std::size_t>(offset_ / lanes + i) % variables.size()];
         builder_.set(partial, with_term(id, builder_.get(partial), term));
       }
@@ -278,6 +286,7 @@ class RowEmitter : BlockEmitter<Builder> {
   int term_of(int id) const { return passes_over_nan(id) ? value_at(value_at(id).a).a : value_at(id).a; }
   Value with_term(int id, Value partial, Value term) {
     if (value_at(id).op == RowOp::row_sum) return builder_.binary(RowOp::add, partial, term);
+    if (value_at(id).op == RowOp::row_signed_max) return builder_.binary(RowOp::maximum, partial, term);
     return passes_over_nan(id) ? builder_.binary(RowOp::at_least, partial, term) : builder_.larger(partial, term);
   }
 

@@ -51,6 +51,7 @@ constexpr RowOpFacts kRowOps[] = {
     {"replace_zero", 2, 2},
     {"row_sum", 1, 0},
     {"row_max", 1, 0},
+    {"row_signed_max", 1, 0},
     {"group_max", 1, 0},
 };
 
@@ -172,7 +173,7 @@ RowDomain domain_of(const RowProgram& program, const RowValue& value) {
 }  // namespace
 
 std::string_view row_op_text(RowOp op) { return facts_of(op).text; }
-bool is_row_reduction(RowOp op) { return op == RowOp::row_sum || op == RowOp::row_max; }
+bool is_row_reduction(RowOp op) { return op >= RowOp::row_sum && op <= RowOp::row_signed_max; }
 bool is_reduction(RowOp op) { return is_row_reduction(op) || op == RowOp::group_max; }
 int row_op_operands(RowOp op) { return facts_of(op).operands; }
 

@@ -67,7 +67,8 @@ enum class RowOp : std::uint8_t {
   replace_zero,    // a == 0 ? number : b
   row_sum,         // in the order of house mathematics
   row_max,         // of what has no sign; 0 for none
-  group_max,       // likewise
+  row_signed_max,  // of anything: NaN wins, and of zeros any; -infinity for none
+  group_max,       // as row_max
 };
 
 struct RowValue {

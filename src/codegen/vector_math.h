@@ -223,6 +223,11 @@ WEFT_LANE_FUNCTION float largest_of(Parts... each) {
   for (const Floats& part : parts) largest = larger(largest, part);
   return folded(&largest, 1, [](auto a, auto b) { return larger(a, b); });
 }
+template <class... Parts>
+WEFT_LANE_FUNCTION float signed_largest_of(Parts... each) {
+  Floats parts[] = {each...};
+  return folded(parts, sizeof...(each), [](auto a, auto b) { return maximum(a, b); });
+}
 #endif
 
 }  // namespace weft::row_vectors

@@ -239,7 +239,9 @@ TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
     const char *inputs, *body, *results, *reason;
   };
   const Case cases[] = {
-      {"%x: f32[s0, 32]", "%y = amax@native(%x, dim=-1)\n", "%y", "zeros of either sign"},
+      {"%x: f32[s0, 4, 32]", "%y = amax@native(%x, dim=-1)\n", "%y", "in groups of values that have signs"},
+      {"%x: f32[2]", "%y = cast@native(%x, dtype=f4e2m1)\n", "%y", "whose rows share bytes"},
+      {"%x: f4e2m1[s0, 32]", "%y = cast@native(%x, dtype=f32)\n", "%y", "reads f4e2m1[s0, 32]"},
       {"%x: f64[s0, 32]", "%y = exp@native(%x)\n", "%y", "reads f64[s0, 32]"},
       {"%x: f32[s0, 32]", "%y = cast@native(%x, dtype=i64)\n", "%y", "gives i64"},
       {"%x: f32[s0, 32]", "%y = log1p@native(%x)\n", "%y", "log1p is no op of rows"},

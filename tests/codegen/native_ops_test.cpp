@@ -30,7 +30,8 @@ TEST_F(NativeOps, GiveTheBitsOfTheirMeaning) {
         "fused_add_rms_norm", "per_token_group_quant_int8", "per_token_group_quant_fp8",
         "dynamic_per_token_scaled_int8_quant", "dynamic_per_token_scaled_fp8_quant", "static_scaled_fp8_quant",
         "silu_and_mul_per_token_group_quant_int8", "fused_add_rms_norm_per_token_group_quant_int8",
-        "rms_norm_dynamic_per_token_scaled_fp8_quant"}) {
+        "rms_norm_dynamic_per_token_scaled_fp8_quant", "scaled_fp4_quant", "silu_and_mul_scaled_fp4_quant",
+        "softmax"}) {
     const Op& op = context->ops.at(name);
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const SampleCall call = make_sample_call(op, op.samples.front(), dtype);
@@ -46,7 +47,7 @@ TEST_F(NativeOps, GiveTheBitsOfTheirMeaning) {
 TEST_F(NativeOps, KeepBitsAtOddWidthsWithInfinitiesAndNaN) {
   for (const std::string& features : cpu_features_to_try()) {
     const auto context = native_context(features);
-    for (const char* name : {"silu_and_mul", "gelu_and_mul", "rms_norm", "fused_add_rms_norm",
+    for (const char* name : {"silu_and_mul", "gelu_and_mul", "rms_norm", "fused_add_rms_norm", "softmax",
                              "dynamic_per_token_scaled_int8_quant", "dynamic_per_token_scaled_fp8_quant"}) {
       const Op& op = context->ops.at(name);
       for (std::int64_t width : {2, 30, 66, 130}) {

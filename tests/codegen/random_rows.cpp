@@ -154,8 +154,10 @@ class Maker {
   }
 
   void reduce(int a) {
-    const std::size_t choice = below(3);
-    if (choice == 0 && program_.levels++ < 3) {
+    const std::size_t choice = below(4);
+    if (choice == 3 && program_.levels++ < 3) {
+      binary(RowOp::add, unary(RowOp::row_signed_max, a), constant(0));
+    } else if (choice == 0 && program_.levels++ < 3) {
       binary(RowOp::div, unary(RowOp::row_sum, a), constant(static_cast<float>(program_.columns)));
     } else if (choice == 1 && program_.levels++ < 3) {
       unary(RowOp::row_max, unary(RowOp::abs, a));

@@ -10,6 +10,7 @@
 #include "codegen/compile_rows.h"
 #include "codegen/cuda_row_text.h"
 #include "codegen/row_tuning.h"
+#include "codegen/simplify_rows.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/loaded_code.h"
 #include "tests/codegen/random_rows.h"
@@ -63,6 +64,21 @@ RowProgram sum_of_a_row() {
   return program;
 }
 
+// Rounded where processors make NaN of other bits than devices.
+RowProgram rounded_nan() {
+  RowProgram program;
+  program.columns = 32;
+  program.buffers = {{.dtype = DType::bf16, .row_stride = 32},
+                     {.dtype = DType::f32, .is_output = true, .row_stride = 32}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  const int root = program.add({.op = RowOp::sqrt, .a = x});
+  const int rounded = program.add({.op = RowOp::convert, .a = root, .dtype = DType::bf16});
+  program.stores = {{.buffer = 1, .value = rounded, .domain = RowDomain::element}};
+  simplify_rows(program);
+  program.finish();
+  return program;
+}
+
 void run_by_processor(const RowProgram& program, RowBuffers& buffers) {
   std::string problem;
   const std::vector<std::byte> object = compile_rows(program, describe_cpu("baseline", 1).features, problem);
@@ -89,6 +105,7 @@ void run_by_interpreter(const RowProgram& program, ptx::Interpreter& interpreter
 TEST_F(CudaRows, HaveTheBitsOfMachineCode) {
   std::vector<RowProgram> programs = random_programs(24, false, 17);
   programs.push_back(sum_of_a_row());
+  programs.push_back(rounded_nan());
   ptx::Interpreter interpreter(compiled(programs, 90), "rows.ptx");
   for (const RowProgram& program : programs) {
     RowBuffers wanted(program, kRows, 3), came(program, kRows, 3);

@@ -119,4 +119,13 @@ TEST_F(Softmax, RestsOnSumsAndMaximaAlongEveryDim) {
   }
 }
 
+TEST_F(Softmax, RestsOnMaximaThatAreNoNegativeZero) {
+  const std::vector<float> rows = {-0.0f, -0.0f, -0.0f, 0.0f, 0.0f, -0.0f, -1.0f, -0.0f};
+  const Tensor x = Tensor::from_bytes(Meta::tensor(DType::f32, {4, 2}), rows.data());
+  for (const double largest : elements_of(run(x, [](const Value& value) { return amax(value); }))) {
+    EXPECT_EQ(largest, 0);
+    EXPECT_FALSE(std::signbit(largest));
+  }
+}
+
 }  // namespace weft::softmax_test

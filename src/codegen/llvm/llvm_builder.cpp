@@ -337,4 +337,16 @@ LLVMValueRef LlvmBuilder::largest(const std::vector<LLVMValueRef>& vectors) {
   return LLVMBuildExtractElement(builder_, rest, LLVMConstInt(word_, 0, false), "");
 }
 
+// In whole vectors, of which each lane has all in the end: the prelude has an op for those alone.
+LLVMValueRef LlvmBuilder::signed_largest(const std::vector<LLVMValueRef>& vectors) {
+  LLVMValueRef rest = vectors[0];
+  for (std::size_t i = 1; i < vectors.size(); ++i) rest = binary(RowOp::maximum, rest, vectors[i]);
+  for (int width = lanes_ / 2; width > 0; width /= 2) {
+    std::vector<int> turned;
+    for (int i = 0; i < lanes_; ++i) turned.push_back((i + width) % lanes_);
+    rest = binary(RowOp::maximum, rest, shuffle(rest, LLVMGetPoison(floats_), turned));
+  }
+  return LLVMBuildExtractElement(builder_, rest, LLVMConstInt(word_, 0, false), "");
+}
+
 }  // namespace weft

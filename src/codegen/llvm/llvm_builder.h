@@ -74,6 +74,7 @@ class LlvmBuilder {
   Value sum(const std::vector<Value>& vectors);
   Value larger(Value a, Value b);
   Value largest(const std::vector<Value>& vectors);
+  Value signed_largest(const std::vector<Value>& vectors);
 
   // Short ways are those of AVX2: with wider vectors rounding takes fewer steps as it is.
   static constexpr bool kTakesShortWays = true;

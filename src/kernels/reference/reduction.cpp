@@ -32,13 +32,13 @@ struct Sum {
   double operator()(const std::vector<double>& line) const { return std::accumulate(line.begin(), line.end(), 0.0); }
 };
 
-// NaN wins.
+// NaN wins. A zero is made the positive one, so that the order of those of either sign is no matter.
 struct Largest {
   template <class T>
   T operator()(const std::vector<T>& line) const {
     T result = line.empty() ? -std::numeric_limits<T>::infinity() : line[0];
     for (T value : line) result = std::isnan(result) || result > value ? result : value;
-    return result;
+    return result + T{0};
   }
 };
 
