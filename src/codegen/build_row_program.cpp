@@ -311,10 +311,7 @@ class RowProgramBuilder {
     const bool whole = last_extent(meta) == program().columns;
     const int value = operand(node.operands[0], meta);
     if (value_at(value).is_wide) refuse("is computed in f64");
-    if (node.name == "sum") {
-      if (!whole) refuse("sums groups of {}", last_extent(meta));
-      return add_unary(RowOp::row_sum, value);
-    }
+    if (node.name == "sum") return add_unary(whole ? RowOp::row_sum : RowOp::group_sum, value);
     if (has_no_sign(value)) return add_unary(whole ? RowOp::row_max : RowOp::group_max, value);
     if (!whole) refuse("is the largest in groups of values that have signs");
     return add_binary(RowOp::add, add_unary(RowOp::row_signed_max, value), add_constant(0));

@@ -119,15 +119,15 @@ class CudaRowWriter {
     line("const long long row = given.first_row + blockIdx.x;");
     line("const long long thread = threadIdx.x;");
     line("__shared__ float parts[2][{}];", kCudaRowThreads);
-    std::int64_t maxima = 0;
+    std::int64_t floats = 0;
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
-      if (at(id).op == RowOp::group_max) {
-        line("__shared__ float largest_{}[{}];", id, count_of(RowDomain::group));
-        maxima += count_of(RowDomain::group);
+      if (is_group_reduction(at(id).op)) {
+        line("__shared__ float of_groups_{}[{}];", id, count_of(RowDomain::group));
+        floats += count_of(RowDomain::group);
       }
-    USER_CHECK(4 * maxima + kPartBytes <= kMostSharedBytes,
-               "[{}] maxima of groups take {} bytes of shared memory; every device has {}", program_.name(), 4 * maxima,
-               kMostSharedBytes - kPartBytes);
+    USER_CHECK(4 * floats + kPartBytes <= kMostSharedBytes,
+               "[{}] sums and maxima of groups take {} bytes of shared memory; every device has {}", program_.name(),
+               4 * floats, kMostSharedBytes - kPartBytes);
     write_buffers();
   }
 
@@ -215,7 +215,7 @@ class CudaRowWriter {
   // What a loop has to compute for these values, operands first; what is one of the program or the row is there.
   void need(int id, std::set<int>& needed) const {
     if (id < 0 || at(id).domain <= RowDomain::row || !needed.insert(id).second) return;
-    if (at(id).op == RowOp::group_max) return;
+    if (is_group_reduction(at(id).op)) return;
     for (const int operand : {at(id).a, at(id).b, at(id).c}) need(operand, needed);
   }
   void compute(const std::vector<int>& wanted, const std::string& column, const std::string& group) {
@@ -224,7 +224,7 @@ class CudaRowWriter {
     for (const int id : needed) {
       const std::string& of = at(id).domain == RowDomain::element ? column : group;
       line("const {} {} = {};", at(id).is_wide ? "double" : "float", name(id),
-           at(id).op == RowOp::group_max ? fmt::format("largest_{}[{}]", id, group) : value_text(at(id), of));
+           is_group_reduction(at(id).op) ? fmt::format("of_groups_{}[{}]", id, group) : value_text(at(id), of));
     }
   }
 
@@ -242,7 +242,7 @@ class CudaRowWriter {
       if (at(id).domain <= RowDomain::row && at(id).level == level_ && !is_reduction(at(id).op))
         line("const {} {} = {};", at(id).is_wide ? "double" : "float", name(id), value_text(at(id), "0"));
     write_stores(RowDomain::group);
-    write_maxima_of_groups();
+    write_group_reductions();
     write_elements();
   }
 
@@ -268,24 +268,27 @@ class CudaRowWriter {
     close();
   }
 
-  // A warp for each group. Nobody reads a maximum before all are there.
-  void write_maxima_of_groups() {
+  // A warp for each group, whose lanes each join every other of their columns apart: two of the partial sums of house
+  // mathematics. Nobody reads a result before all are there.
+  void write_group_reductions() {
     bool has_any = false;
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id) {
-      if (at(id).op != RowOp::group_max || at(id).level != level_ + 1) continue;
+      if (!is_group_reduction(at(id).op) || at(id).level != level_ + 1) continue;
       has_any = true;
       line("for (long long group = thread / kWarp; group < {}; group += {} / kWarp) {{", count_of(RowDomain::group),
            kCudaRowThreads);
       ++depth_;
-      line("float largest = 0;");
+      line("float part = 0, other = 0;");
       line("for (long long column = group * {0} + thread % kWarp; column < group * {0} + {0}; column += kWarp) {{",
            program_.group);
       ++depth_;
       compute({at(id).a}, "column", "group");
-      line("largest = row_larger(largest, {});", name(at(id).a));
+      line("const float joined = {}{{}}(part, {});", join_text(at(id).op), name(at(id).a));
+      line("part = other;");
+      line("other = joined;");
       close();
-      line("largest = LargerPart{{}}.of_lanes(largest);");
-      line("if (thread % kWarp == 0) largest_{}[group] = largest;", id);
+      line("part = {0}{{}}.of_lanes({0}{{}}(part, other));", join_text(at(id).op));
+      line("if (thread % kWarp == 0) of_groups_{}[group] = part;", id);
       close();
     }
     if (has_any) line("__syncthreads();");
@@ -307,14 +310,12 @@ class CudaRowWriter {
     for (std::size_t k = 0; k < stores.size(); ++k) line("codes[{}][i] = encode_f4e2m1({});", k, name(stores[k].value));
     close();
     for (std::size_t k = 0; k < stores.size(); ++k)
-      line("b{}[pair] = static_cast<unsigned char>(codes[{}][0] | codes[{}][1] << 4);", stores[k].buffer, k, k);
+      line("b{0}[pair] = static_cast<unsigned char>(codes[{1}][0] | codes[{1}][1] << 4);", stores[k].buffer, k);
     close();
-    // Other threads may write over what was read here.
-    if (!stores_of_level(RowDomain::element).empty()) line("__syncthreads();");
   }
 
   static std::string_view join_text(RowOp reduction) {
-    if (reduction == RowOp::row_sum) return "AddParts";
+    if (reduction == RowOp::row_sum || reduction == RowOp::group_sum) return "AddParts";
     return reduction == RowOp::row_signed_max ? "SignedLargerPart" : "LargerPart";
   }
 

@@ -46,9 +46,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "codegen/emit_block.h"
 #include "codegen/emit_prefetches.h"
 #include "codegen/emit_short_ways.h"
+#include "codegen/emit_stores.h"
 #include "codegen/level_work.h"
 #include "codegen/middle_of_chain.h"
 #include "codegen/row_program.h"
@@ -58,9 +58,9 @@
 namespace weft {
 
 template <class Builder>
-class RowEmitter : BlockEmitter<Builder> {
+class RowEmitter : StoreEmitter<Builder> {
  public:
-  RowEmitter(const RowProgram& program, Builder& builder) : BlockEmitter<Builder>(program, builder) {}
+  RowEmitter(const RowProgram& program, Builder& builder) : StoreEmitter<Builder>(program, builder) {}
 
   void run() {
     builder_.begin(program_);
@@ -74,9 +74,9 @@ class RowEmitter : BlockEmitter<Builder> {
   bool takes_short_ways() const { return ways_.has_value(); }
 
  private:
-  using Base = BlockEmitter<Builder>;
+  using Base = StoreEmitter<Builder>;
   using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::group_of, Base::kAtOnce, Base::lanes_of,
-      Base::one, Base::set_vector, Base::value_at, Base::vector, Base::vector_code_for, Base::vectors_of_block;
+      Base::kTwoPairs, Base::one, Base::set_vector, Base::value_at, Base::vector, Base::vectors_of_block;
   using Base::program_, Base::builder_, Base::level_, Base::domain_, Base::ones_, Base::ways_, Base::keeps_maxima_,
       Base::is_short_, Base::column_, Base::offset_, Base::count_;
   using typename Base::Index, typename Base::Value, typename Base::Variable;
@@ -91,7 +91,7 @@ class RowEmitter : BlockEmitter<Builder> {
   void emit_loop(const LevelWork& work) {
     domain_ = work.domain;
     partial_.clear();
-    for (const int id : work.reductions) {
+    for (const int id : work.row_reductions) {
       const Value start = builder_.splat(builder_.constant(static_cast<double>(nothing_of(id)), false));
       for (int i = 0; i < kHouseSumLanes / builder_.lanes(); ++i) partial_[id].push_back(builder_.variable(start));
     }
@@ -99,14 +99,18 @@ class RowEmitter : BlockEmitter<Builder> {
     for (auto& [id, variables] : partial_) {
       std::vector<Value> partial;
       for (Variable& variable : variables) partial.push_back(builder_.get(variable));
-      const bool is_sum = value_at(id).op == RowOp::row_sum;
-      for (std::size_t i = 0; is_sum && comes_in_pairs() && i < partial.size(); i += 2)
-        std::tie(partial[i], partial[i + 1]) = builder_.joined_pairs(partial[i], partial[i + 1]);
-      const bool has_signs = value_at(id).op == RowOp::row_signed_max;
-      ones_[id] = is_sum      ? builder_.sum(partial)
-                  : has_signs ? builder_.signed_largest(partial)
-                              : builder_.largest(partial);
+      const RowOp op = value_at(id).op;
+      ones_[id] = op == RowOp::row_sum          ? sum_of(std::move(partial))
+                  : op == RowOp::row_signed_max ? builder_.signed_largest(partial)
+                                                : builder_.largest(partial);
     }
+  }
+
+  // Of the 64 partial sums of a row or a group.
+  Value sum_of(std::vector<Value> partial) {
+    for (std::size_t i = 0; comes_in_pairs() && i < partial.size(); i += 2)
+      std::tie(partial[i], partial[i + 1]) = builder_.joined_pairs(partial[i], partial[i + 1]);
+    return builder_.sum(partial);
   }
 
   // A loop over the columns in fewer steps, and where it turns out that those were not enough, again in all of them.
@@ -162,20 +166,14 @@ class RowEmitter : BlockEmitter<Builder> {
           builder_.watch_pairs(watched_, value_at(w).buffer, column, offset + i * builder_.lanes());
   }
 
-  // Vectors of 8 lanes that give a whole vector of codes of a byte; wider ones fill one by two.
-  static constexpr int kTwoPairs = 4;
-  bool is_of_bytes(const RowStore& store) const {
-    return dtype_info(program_.buffers[static_cast<std::size_t>(store.buffer)].dtype).block_bytes == 1;
-  }
-
   void emit_turns(const LevelWork& work) {
     const std::int64_t columns = domain_ == RowDomain::group ? program_.columns / program_.group : program_.columns;
     const std::int64_t block = block_of(work);
-    const std::int64_t turn = work.reductions.empty() ? block : std::lcm(block, std::int64_t{kHouseSumLanes});
+    const std::int64_t turn = work.row_reductions.empty() ? block : std::lcm(block, std::int64_t{kHouseSumLanes});
     const std::int64_t step = turn * program_.tuning.unroll;
     const std::int64_t whole = columns / step * step;
     if constexpr (Builder::kTakesShortWays)
-      if (are_kept(work.maxima) && !maxima_)
+      if (are_kept(work.group_reductions) && !maxima_)
         maxima_ = builder_.maxima_variable(columns / block, program_.group / block);
     if (const int ahead = made_ahead(); ahead >= 0 && step == block && whole > step) {
       emit_turns_ahead(work, ahead, whole, block);
@@ -187,7 +185,7 @@ class RowEmitter : BlockEmitter<Builder> {
       emit_columns(work, builder_.at(0), whole, block);
     }
     if (whole < columns) emit_columns(work, builder_.at(whole), columns - whole, block);
-    if (are_kept(work.maxima)) emit_kept_maxima(work.maxima[0], block);
+    if (are_kept(work.group_reductions)) emit_kept_maxima(work.group_reductions[0], block);
   }
 
   // Columns that are made side by side: so many vectors, and whole groups where values of groups are wanted. Of the
@@ -197,7 +195,7 @@ class RowEmitter : BlockEmitter<Builder> {
     if (domain_ == RowDomain::group) return builder_.lanes();
     if (!work.by_groups) return side_by_side;
     if (is_short_ && made_ahead() >= 0) return kPairedColumns;
-    const std::int64_t groups = are_kept(work.maxima) ? 1 : side_by_side / program_.group;
+    const std::int64_t groups = are_kept(work.group_reductions) ? 1 : side_by_side / program_.group;
     return std::max<std::int64_t>(groups, 1) * program_.group;
   }
 
@@ -252,21 +250,15 @@ class RowEmitter : BlockEmitter<Builder> {
   void emit_block(const LevelWork& work) {
     const int lanes = builder_.lanes();
     const int vectors = vectors_of_block();
-    for (const RowStore& store : work.stores) read_overwritten(store, vectors);
-    for (const RowStore& store : work.stores) {
-      if (work.is_second_of_pair(store)) continue;
-      if (comes_in_pairs()) {
-        emit_store_of_pairs(store, vectors);
-        continue;
-      }
-      emit_store_of_vectors(store, work.second_of_pair(store), vectors);
-    }
+    this->emit_stores(work, vectors);
     for (const auto [id, slot] : work.kept) {
       const bool has_no_sign = is_short_ && ways_->keeps_magnitudes && id == ways_->v;
       const int kept = has_no_sign ? value_at(ways_->maximum).a : id;
       for (int i = 0; i < vectors; ++i) builder_.store_slot(slot, column_, offset_ + i * lanes, vector(kept, i));
     }
-    for (int id : work.maxima) emit_maximum(id, vectors, are_kept(work.maxima));
+    for (int id : work.group_reductions)
+      value_at(id).op == RowOp::group_sum ? emit_group_sums(id, vectors)
+                                          : emit_maximum(id, vectors, are_kept(work.group_reductions));
     for (auto& [id, variables] : partial_) {
       for (int i = 0; i < vectors; ++i) {
         Value term = vector(term_of(id), i);
@@ -290,59 +282,11 @@ class RowEmitter : BlockEmitter<Builder> {
     return passes_over_nan(id) ? builder_.binary(RowOp::at_least, partial, term) : builder_.larger(partial, term);
   }
 
-  // What is made side by side is stored together, so that nothing has to be made behind a store.
-  void emit_store_of_vectors(const RowStore& store, const RowStore* second, int vectors) {
-    for (int begin = 0; begin < vectors; begin += kAtOnce) {
-      std::vector<Value> codes, second_codes;
-      for (int i = begin; i < std::min(begin + kAtOnce, vectors); ++i) {
-        codes.push_back(vector_code_for(store, i));
-        if (second != nullptr) second_codes.push_back(vector_code_for(*second, i));
-      }
-      for (std::size_t k = 0; k < codes.size(); ++k) {
-        const int i = begin + static_cast<int>(k);
-        const std::int64_t offset = offset_ + i * builder_.lanes();
-        if (second == nullptr) {
-          builder_.store(store, column_, offset, codes[k], lanes_of(i));
-        } else {
-          builder_.store_pairs(store, column_, offset, codes[k], second_codes[k], lanes_of(i));
-        }
-      }
-    }
-  }
-
-  void emit_store_of_pairs(const RowStore& store, int vectors) {
-    const bool in_twos = is_of_bytes(store) && vectors % kTwoPairs == 0;
-    for (int i = 0; i < vectors; i += in_twos ? kTwoPairs : 2) {
-      const std::int64_t offset = offset_ + i * builder_.lanes();
-      if constexpr (Builder::kTakesShortWays) {
-        if (const int id = value_at(store.value).a; is_ordinary_f8(store)) {
-          builder_.store_ordinary_f8e4m3(store, column_, offset,
-                                         {vector(id, i), vector(id, i + 1), vector(id, i + 2), vector(id, i + 3)},
-                                         signs_of_codes(program_, *ways_));
-          continue;
-        }
-      }
-      const Value even = vector_code_for(store, i), odd = vector_code_for(store, i + 1);
-      if (in_twos) {
-        builder_.store_two_pairs(store, column_, offset,
-                                 {even, odd, vector_code_for(store, i + 2), vector_code_for(store, i + 3)});
-      } else {
-        builder_.store_pairs(store, column_, offset, even, odd, builder_.lanes());
-      }
-    }
-  }
-  // In a loop that takes short ways.
-  bool is_ordinary_f8(const RowStore& store) const {
-    const RowValue& value = value_at(store.value);
-    return is_short_ && value.op == RowOp::convert && value.is_plain && value.dtype == DType::f8e4m3 &&
-           value_at(value.a).op == RowOp::short_quotient &&
-           program_.buffers[static_cast<std::size_t>(store.buffer)].dtype == value.dtype;
-  }
-
   // The maximum of one group is a chain of operations on a lane or two: those of several are made together, of a vector
   // each that waits until all groups are done.
-  bool are_kept(const std::vector<int>& maxima) const {
-    return keeps_maxima_ && maxima.size() == 1 && domain_ == RowDomain::element;
+  bool are_kept(const std::vector<int>& reductions) const {
+    return keeps_maxima_ && domain_ == RowDomain::element && reductions.size() == 1 &&
+           value_at(reductions[0]).op == RowOp::group_max;
   }
   void emit_kept_maxima(int id, std::int64_t block) {
     if constexpr (Builder::kTakesShortWays) {
@@ -377,12 +321,20 @@ class RowEmitter : BlockEmitter<Builder> {
     }
   }
 
-  // What lies where a store may write is read before anything is written.
-  void read_overwritten(const RowStore& store, int vectors) {
-    const int over = program_.buffers[static_cast<std::size_t>(store.buffer)].over;
-    if (over < 0) return;
-    for (int id = 0; id < static_cast<int>(program_.values.size()); ++id)
-      for (int i = 0; i < vectors && value_at(id).op == RowOp::load && value_at(id).buffer == over; ++i) vector(id, i);
+  // A group's partial sums begin and end with it.
+  void emit_group_sums(int id, int vectors) {
+    const int lanes = builder_.lanes();
+    const Value nothing = builder_.splat(builder_.constant(kNothing, false));
+    const int of_group = static_cast<int>(program_.group / lanes);
+    for (int first = 0; first < vectors; first += of_group) {
+      std::vector<Value> partial(static_cast<std::size_t>(kHouseSumLanes / lanes), nothing);
+      for (int i = 0; i < of_group; ++i) {
+        Value& part = partial[static_cast<std::size_t>(i) % partial.size()];
+        part = builder_.binary(RowOp::add, part, vector(value_at(id).a, first + i));
+      }
+      builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + first * lanes, program_.group,
+                                 sum_of(std::move(partial)));
+    }
   }
 
   std::map<int, std::vector<Variable>> partial_;  // 64 floats, by reduction of rows

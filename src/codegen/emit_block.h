@@ -101,7 +101,7 @@ class BlockEmitter {
     Value made{};
     if (value.domain < domain_) {
       made = builder_.splat(of_group(id, group_of(i)));
-    } else if (value.slot >= 0 && (value.level < level_ || value.op == RowOp::group_max)) {
+    } else if (value.slot >= 0 && (value.level < level_ || is_group_reduction(value.op))) {
       made = builder_.load_slot(value.slot, column_, offset);
     } else if (value.op == RowOp::load) {
       made = decoded(value.buffer, code(id, i));

@@ -112,7 +112,7 @@ class Interpretation {
         one = loaded(program_.buffers[static_cast<std::size_t>(value.buffer)], value, row, k);
       } else if (is_row_reduction(value.op)) {
         one = reduced(value, 0, program_.columns);
-      } else if (value.op == RowOp::group_max) {
+      } else if (is_group_reduction(value.op)) {
         one = reduced(value, k * program_.group, program_.group);
       } else {
         one = computed(value, operand(value.a), operand(value.b), operand(value.c));
@@ -140,10 +140,11 @@ class Interpretation {
   }
 
   double reduced(const RowValue& value, std::int64_t first, std::int64_t count) const {
-    double result = value.op == RowOp::row_sum ? 0 : -std::numeric_limits<double>::infinity();
+    const bool is_sum = value.op == RowOp::row_sum || value.op == RowOp::group_sum;
+    double result = is_sum ? 0 : -std::numeric_limits<double>::infinity();
     for (std::int64_t k = first; k < first + count; ++k) {
       const double one = at(value.a, k, RowDomain::element);
-      if (value.op == RowOp::row_sum) {
+      if (is_sum) {
         result += one;
       } else if (!std::isnan(result) && !(result > one)) {
         result = one;

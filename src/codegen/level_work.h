@@ -18,9 +18,9 @@ struct LevelWork {
     bool operator==(const Kept&) const = default;
   };
   std::vector<Kept> kept;
-  std::vector<int> maxima;      // of groups
-  std::vector<int> reductions;  // of rows
-  bool by_groups = false;       // of columns whose values are of groups, or made of them
+  std::vector<int> group_reductions;
+  std::vector<int> row_reductions;
+  bool by_groups = false;  // of columns whose values are of groups, or made of them
 
   // Two stores that fill every other place each are one of pairs.
   const RowStore* second_of_pair(const RowStore& first) const {
@@ -35,7 +35,7 @@ struct LevelWork {
     return first.buffer == second.buffer && first.placement == second.placement && first.placement.stride == 2 &&
            second.offset == first.offset + 1;
   }
-  bool is_empty() const { return stores.empty() && kept.empty() && maxima.empty() && reductions.empty(); }
+  bool is_empty() const { return stores.empty() && kept.empty() && group_reductions.empty() && row_reductions.empty(); }
 };
 
 // Of a finished program.
@@ -53,15 +53,15 @@ inline LevelWork work_of_level(const RowProgram& program, int level, RowDomain d
   }
   for (int id = 0; id < static_cast<int>(program.values.size()); ++id) {
     const RowValue& value = value_at(id);
-    if (value.slot >= 0 && value.level == level && value.domain == domain && value.op != RowOp::group_max) {
+    if (value.slot >= 0 && value.level == level && value.domain == domain && !is_group_reduction(value.op)) {
       work.kept.push_back({id, value.slot});
       takes(id);
     }
     if (!is_reduction(value.op) || value.level - 1 != level || domain != RowDomain::element) continue;
-    (value.op == RowOp::group_max ? work.maxima : work.reductions).push_back(id);
+    (is_group_reduction(value.op) ? work.group_reductions : work.row_reductions).push_back(id);
     takes(value.a);
   }
-  work.by_groups = work.by_groups || !work.maxima.empty();
+  work.by_groups = work.by_groups || !work.group_reductions.empty();
   return work;
 }
 

@@ -52,6 +52,7 @@ constexpr RowOpFacts kRowOps[] = {
     {"row_sum", 1, 0},
     {"row_max", 1, 0},
     {"row_signed_max", 1, 0},
+    {"group_sum", 1, 0},
     {"group_max", 1, 0},
 };
 
@@ -163,7 +164,7 @@ void find_overwritten(RowProgram& program) {
 RowDomain domain_of(const RowProgram& program, const RowValue& value) {
   if (value.op == RowOp::load || value.op == RowOp::constant) return value.domain;
   if (is_row_reduction(value.op)) return RowDomain::row;
-  if (value.op == RowOp::group_max) return RowDomain::group;
+  if (is_group_reduction(value.op)) return RowDomain::group;
   RowDomain domain = RowDomain::constant;
   for (int operand : {value.a, value.b, value.c})
     if (operand >= 0) domain = std::max(domain, program.values[static_cast<std::size_t>(operand)].domain);
@@ -174,7 +175,8 @@ RowDomain domain_of(const RowProgram& program, const RowValue& value) {
 
 std::string_view row_op_text(RowOp op) { return facts_of(op).text; }
 bool is_row_reduction(RowOp op) { return op >= RowOp::row_sum && op <= RowOp::row_signed_max; }
-bool is_reduction(RowOp op) { return is_row_reduction(op) || op == RowOp::group_max; }
+bool is_group_reduction(RowOp op) { return op == RowOp::group_sum || op == RowOp::group_max; }
+bool is_reduction(RowOp op) { return is_row_reduction(op) || is_group_reduction(op); }
 int row_op_operands(RowOp op) { return facts_of(op).operands; }
 
 std::string RowTuning::text() const {
@@ -227,10 +229,10 @@ void RowProgram::finish() {
   }
   for (const RowStore& store : stores)
     levels = std::max(levels, values[static_cast<std::size_t>(store.value)].level + 1);
-  // What waits in scratch: the maxima of groups; what else of groups goes into elements; and a value of elements that a
-  // later level uses and that costs too much to compute again.
+  // What waits in scratch: sums and maxima of groups; what else of groups goes into elements; and a value of elements
+  // that a later level uses and that costs too much to compute again.
   for (RowValue& value : values)
-    if (value.op == RowOp::group_max) keep(value);
+    if (is_group_reduction(value.op)) keep(value);
   for (const RowValue& user : values) {
     const int used_in = is_reduction(user.op) ? user.level - 1 : user.level;
     for (int operand : {user.a, user.b, user.c}) {

@@ -68,6 +68,7 @@ enum class RowOp : std::uint8_t {
   row_sum,         // in the order of house mathematics
   row_max,         // of what has no sign; 0 for none
   row_signed_max,  // of anything: NaN wins, and of zeros any; -infinity for none
+  group_sum,       // as row_sum, of a group instead of a row
   group_max,       // as row_max
 };
 
@@ -185,6 +186,7 @@ class RowProgram {
 
 std::string_view row_op_text(RowOp op);
 bool is_row_reduction(RowOp op);
+bool is_group_reduction(RowOp op);
 // Of a row or of a group.
 bool is_reduction(RowOp op);
 // Operands that the op has, 0 to 3.

@@ -107,7 +107,7 @@ class ShortWaysFinder {
     const int v = at(magnitude).a;
     ShortWays ways{.level = at(maximum).level - 1, .maximum = maximum, .v = v};
     const LevelWork work = work_of_level(program_, ways.level, RowDomain::element);
-    if (!work.stores.empty() || !work.reductions.empty()) return std::nullopt;
+    if (!work.stores.empty() || !work.row_reductions.empty() || work.group_reductions.size() != 1) return std::nullopt;
     if (!hides_the_least(maximum) || !is_for_codes(v, magnitude, ways)) return std::nullopt;
     // Else codes are read by others, who want all their signs and may make them again a level later.
     const bool are_stored = are_stored_alone(v, magnitude);

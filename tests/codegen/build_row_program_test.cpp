@@ -234,6 +234,21 @@ TEST(BuildRowProgram, TakesOneNumberForAllRows) {
   EXPECT_NE(text.find("columns=32"), std::string::npos) << text;
 }
 
+TEST(BuildRowProgram, SumsGroupsAsNormsOfHeadsDo) {
+  const std::string text = program_of("%x: f32[s0, 4, 32]",
+                                      "%a = sum@native(%x, dim=-1)\n"
+                                      "%y = mul@native(%x, %a)\n",
+                                      "%y");
+  EXPECT_EQ(text,
+            "rows columns=128 group=32\n"
+            "  buffer 0 in f32 row=128\n"
+            "  buffer 1 out f32 row=128 over 0\n"
+            "  v0 elem = load 0\n"
+            "  v1 group = group_sum v0 kept 0\n"
+            "  v2 elem = mul v0 v1\n"
+            "  store 1 v2\n");
+}
+
 TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
   struct Case {
     const char *inputs, *body, *results, *reason;
@@ -247,7 +262,6 @@ TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
       {"%x: f32[s0, 32]", "%y = log1p@native(%x)\n", "%y", "log1p is no op of rows"},
       {"%x: f32[s0, s0]", "%y = exp@native(%x)\n", "%y", "columns of an unknown number"},
       {"%x: f32[s0, 4, 8]", "%y = sum@native(%x, dim=-1)\n", "%y", "has groups of 8"},
-      {"%x: f32[s0, 4, 16]", "%y = sum@native(%x, dim=-1)\n", "%y", "sums groups of 16"},
       {"%x: f32[s0, 4, 16]", "%y = sum@native(%x, dim=1)\n", "%y", "16 columns among 64"},
       {"%x: f32[s0, 4, 16]", "%a = slice@native(%x, dim=-1, start=0, end=8)\n%y = exp@native(%a)\n", "%y",
        "columns in runs of 8"},

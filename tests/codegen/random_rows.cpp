@@ -162,7 +162,11 @@ class Maker {
     } else if (choice == 1 && program_.levels++ < 3) {
       unary(RowOp::row_max, unary(RowOp::abs, a));
     } else if (program_.group > 0) {
-      unary(RowOp::group_max, unary(RowOp::abs, a));
+      if (below(2) == 0) {
+        unary(RowOp::group_max, unary(RowOp::abs, a));
+      } else {
+        binary(RowOp::div, unary(RowOp::group_sum, a), constant(static_cast<float>(program_.group)));
+      }
     }
   }
 
