@@ -270,6 +270,8 @@ class RowProgramBuilder {
     if (const auto op = kScalarOps.find(node.name); op != kScalarOps.end())
       return add_binary(op->second, a, add_constant(node, "value", is_wide));
     if (node.name == "rsqrt") return add_binary(RowOp::div, add_constant(1), add_unary(RowOp::sqrt, a));
+    if (node.name == "round_to_power_of_two")
+      return add_unary(attributes.at("rounding").word() == "up" ? RowOp::power_of_two_up : RowOp::power_of_two_down, a);
     if (node.name == "replace_nan") return add({.op = RowOp::replace_nan, .a = a, .number = number_of(node, "value")});
     if (node.name == "where_at_most")
       return add({.op = RowOp::select_at_most,

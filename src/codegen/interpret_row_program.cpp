@@ -16,6 +16,13 @@ double rounded_to(DType dtype, double value) {
   return load_double(dtype, code.data(), 0);
 }
 
+double power_of_two(double a, bool up) {
+  if (a == 0 || !std::isfinite(a)) return a;
+  int exponent = 0;
+  const double fraction = std::frexp(a, &exponent);  // in [0.5, 1)
+  return std::copysign(std::ldexp(1.0, up && std::abs(fraction) > 0.5 ? exponent : exponent - 1), a);
+}
+
 double computed(const RowValue& value, double a, double b, double c) {
   switch (value.op) {
     case RowOp::add:
@@ -53,6 +60,9 @@ double computed(const RowValue& value, double a, double b, double c) {
       return 1 + std::exp(-a);
     case RowOp::sqrt:
       return std::sqrt(a);
+    case RowOp::power_of_two_up:
+    case RowOp::power_of_two_down:
+      return power_of_two(a, value.op == RowOp::power_of_two_up);
     case RowOp::round:
       return std::nearbyint(a);
     case RowOp::trunc:

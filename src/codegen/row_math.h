@@ -103,6 +103,28 @@ static inline float row_inverse_rest(float b, float c) {
 static inline float row_shorter_quotient(float a, float rest, float c) { return __builtin_fmaf(a, c, a * rest); }
 
 static inline float row_sqrt(float a) { return house_sqrt(a); }
+
+// The magnitude of the power of two at or before that of a finite number other than 0. A denormal counts its smallest
+// parts, and as a number of them it is no denormal.
+static inline std::uint32_t power_of_two_below(std::uint32_t magnitude) {
+  const float parts = static_cast<float>(static_cast<std::int32_t>(magnitude & 0x7fffffu));
+  const float power = float_of_bits(bits_of_float(parts) & kFloatInfinity);
+  return magnitude > 0x7fffffu ? magnitude & kFloatInfinity
+                               : static_cast<std::uint32_t>(static_cast<std::int32_t>(power));
+}
+static inline float with_power_of_two(float a, std::uint32_t power) {
+  const std::uint32_t bits = bits_of_float(a), magnitude = bits & kFloatMagnitude;
+  const bool stays = magnitude == 0u || magnitude >= kFloatInfinity;
+  return float_of_bits(stays ? bits : (bits & kFloatSign) | power);
+}
+static inline float row_power_of_two_down(float a) {
+  return with_power_of_two(a, power_of_two_below(bits_of_float(a) & kFloatMagnitude));
+}
+static inline float row_power_of_two_up(float a) {
+  const std::uint32_t magnitude = bits_of_float(a) & kFloatMagnitude, below = power_of_two_below(magnitude);
+  const std::uint32_t step = below > 0x7fffffu ? 0x800000u : below;
+  return with_power_of_two(a, magnitude > below ? below + step : below);
+}
 static inline float row_round(float a) { return __builtin_nearbyintf(a); }
 static inline float row_trunc(float a) { return __builtin_truncf(a); }
 static inline float row_select_at_most(float a, float number, float b, float c) { return a <= number ? b : c; }
@@ -193,7 +215,11 @@ static inline float decode_u8(std::uint8_t code) { return static_cast<float>(cod
   X(f4e2m1, std::uint8_t)
 
 // X(op) for the functions above by the number of floats they take.
-#define WEFT_ROW_UNARY(X) \
-  X(abs) X(exp) X(tanh) X(erf) X(sigmoid) X(silu_divisor) X(bf16_silu_divisor) X(sqrt) X(round) X(trunc)
+#define WEFT_ROW_UNARY(X)                                                                                         \
+  X(abs)                                                                                                          \
+  X(exp)                                                                                                          \
+  X(tanh)                                                                                                         \
+  X(erf) X(sigmoid) X(silu_divisor) X(bf16_silu_divisor) X(sqrt) X(power_of_two_up) X(power_of_two_down) X(round) \
+      X(trunc)
 #define WEFT_ROW_BINARY(X) X(maximum) X(minimum) X(larger) X(at_least) X(at_most) X(replace_nan)
 #define WEFT_ROW_TERNARY(X) X(quotient) X(short_quotient)

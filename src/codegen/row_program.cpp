@@ -41,6 +41,8 @@ constexpr RowOpFacts kRowOps[] = {
     {"quotient", 3, 5},
     {"short_quotient", 3, 3},
     {"sqrt", 1, kSquareRootCost},
+    {"power_of_two_up", 1, 12},
+    {"power_of_two_down", 1, 10},
     {"round", 1, 1},
     {"trunc", 1, 1},
     {"convert", 1, kConversionCost},

@@ -57,7 +57,9 @@ enum class RowOp : std::uint8_t {
   quotient,           // a / b where c is 1 / b, to be made a code of: see row_math.h
   short_quotient,     // the same where a is a bf16 or f16
   sqrt,
-  round,  // to the nearest integer, halves to even
+  power_of_two_up,    // of its sign, at |a| or beyond it
+  power_of_two_down,  // at |a| or before it
+  round,              // to the nearest integer, halves to even
   trunc,
   convert,         // to dtype, as a cast does
   widen,           // to f64

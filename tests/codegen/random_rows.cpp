@@ -171,8 +171,18 @@ class Maker {
   }
 
   void wild_step() {
-    constexpr RowOp kUnary[] = {RowOp::neg,     RowOp::abs,  RowOp::exp,   RowOp::tanh,  RowOp::erf,
-                                RowOp::sigmoid, RowOp::sqrt, RowOp::round, RowOp::trunc, RowOp::silu_divisor};
+    constexpr RowOp kUnary[] = {RowOp::neg,
+                                RowOp::abs,
+                                RowOp::exp,
+                                RowOp::tanh,
+                                RowOp::erf,
+                                RowOp::sigmoid,
+                                RowOp::sqrt,
+                                RowOp::round,
+                                RowOp::trunc,
+                                RowOp::silu_divisor,
+                                RowOp::power_of_two_up,
+                                RowOp::power_of_two_down};
     constexpr RowOp kBinary[] = {RowOp::add,     RowOp::sub,     RowOp::mul,      RowOp::div,
                                  RowOp::maximum, RowOp::minimum, RowOp::at_least, RowOp::at_most};
     constexpr DType kRounded[] = {DType::bf16,   DType::f16,        DType::i8,     DType::u8,
@@ -184,7 +194,7 @@ class Maker {
         return;
       case 0:
       case 1:
-        unary(kUnary[below(10)], a);
+        unary(kUnary[below(12)], a);
         return;
       case 8:
         add({.op = RowOp::convert, .a = unary(RowOp::round, held(a, 127)), .dtype = DType::i8});
