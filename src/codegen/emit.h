@@ -199,13 +199,10 @@ class RowEmitter : StoreEmitter<Builder> {
     return std::max<std::int64_t>(groups, 1) * program_.group;
   }
 
-  // Which value is made a turn ahead; -1 for none. Vectors of so many lanes have 32 registers, in which what waits for
-  // its turn has room.
-  static constexpr int kLanesOf32Registers = 16;
+  // Which value is made a turn ahead; -1 for none.
   int made_ahead() const {
     if (is_short_) return value_made_ahead(*ways_, program_, level_);
-    const bool has_room = builder_.lanes() >= kLanesOf32Registers && domain_ == RowDomain::element;
-    return has_room ? middle_of_chain(program_, level_) : -1;
+    return domain_ == RowDomain::element ? middle_of_chain(program_, level_, builder_.lanes()) : -1;
   }
 
   // What reductions begin with, and what they take from lanes beyond the row. Partial sums that began with 0 are never

@@ -34,7 +34,7 @@ struct Coded {
   }
   int middle() {
     program.finish();
-    return middle_of_chain(program, 0);
+    return middle_of_chain(program, 0, 16);
   }
 };
 
@@ -51,7 +51,21 @@ TEST(MiddleOfChain, IsNoneOfAShortChain) {
   for (int i = 0; i < 8; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
   program.stores.push_back({1, value, RowDomain::element});
   program.finish();
-  EXPECT_EQ(middle_of_chain(program, 0), -1);
+  EXPECT_EQ(middle_of_chain(program, 0, 16), -1);
+}
+
+TEST(MiddleOfChain, HasRoomInFewRegistersForLongHalvesAlone) {
+  for (const int lanes : {8, 16}) {
+    RowProgram program;
+    program.columns = 256;
+    program.buffers = {{.row_stride = 256}, {.is_output = true, .row_stride = 256}};
+    const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+    const int root = program.add({.op = RowOp::sqrt, .a = x});
+    const int quotient = program.add({.op = RowOp::div, .a = root, .b = x});
+    program.stores.push_back({1, quotient, RowDomain::element});
+    program.finish();
+    EXPECT_EQ(middle_of_chain(program, 0, lanes), lanes == 16 ? root : -1);
+  }
 }
 
 // What goes into the middle is made a turn ahead, and would be made again in its own turn for others.
@@ -67,7 +81,7 @@ TEST(MiddleOfChain, IsMadeOfNothingThatOthersWant) {
     program.stores.push_back({1, program.add({.op = RowOp::tanh, .a = root}), RowDomain::element});
     if (is_wanted) program.stores.push_back({2, power, RowDomain::element});
     program.finish();
-    EXPECT_EQ(middle_of_chain(program, 0), is_wanted ? power : root);
+    EXPECT_EQ(middle_of_chain(program, 0, 16), is_wanted ? power : root);
   }
 }
 
@@ -90,8 +104,8 @@ TEST(MiddleOfChain, IsOfOneLevel) {
   coded.give(DType::f32, over);
   coded.program.finish();
   EXPECT_EQ(coded.program.levels, 2);
-  EXPECT_EQ(middle_of_chain(coded.program, 0), coded.divisor);
-  EXPECT_EQ(middle_of_chain(coded.program, 1), -1);
+  EXPECT_EQ(middle_of_chain(coded.program, 0, 16), coded.divisor);
+  EXPECT_EQ(middle_of_chain(coded.program, 1, 16), -1);
 }
 
 }  // namespace weft::middle_of_chain_test
