@@ -120,7 +120,7 @@ BENCHMARK_CAPTURE(matched, reshape, [](const Value& x) { return reshape(x, {1, 1
 BENCHMARK_CAPTURE(matched, fused_add_rms_norm, [](const Value& x) { return fused_add_rms_norm(x, x, {}, 1e-5); });
 // The most of them that an op has: 13 attributes, two of them texts, and three results.
 BENCHMARK_CAPTURE(matched, fused_add_rms_norm_per_token_group_quant_fp8,
-                  [](const Value& x) { return fused_add_rms_norm_per_token_group_quant_fp8(x, x, {}, 1e-5, 1); });
+                  [](const Value& x) { return fused_add_rms_norm_per_token_group_quant_fp8(x, x, {}, {}, 1e-5, 1); });
 
 constexpr const char* kLlama = R"({
   "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 4096,

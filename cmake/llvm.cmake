@@ -5,7 +5,8 @@
 # Both sides of the library are of one build when they were made from the same sources: what it is made of, and the types
 # and the mathematics that it shares with the program.
 file(GLOB shared CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/codegen/*.h ${CMAKE_SOURCE_DIR}/src/codegen/row_program.cpp
-     ${CMAKE_SOURCE_DIR}/src/codegen/llvm/* ${CMAKE_SOURCE_DIR}/src/tensor/*.h ${CMAKE_SOURCE_DIR}/src/tensor/*.def)
+     ${CMAKE_SOURCE_DIR}/src/codegen/llvm/* ${CMAKE_SOURCE_DIR}/src/tensor/*.h ${CMAKE_SOURCE_DIR}/src/tensor/*.def
+     ${CMAKE_CURRENT_LIST_FILE})  # which has the flags of the prelude
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shared})
 set(hashes "")
 foreach(file IN LISTS shared)

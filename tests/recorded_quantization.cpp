@@ -104,6 +104,7 @@ struct GroupForm {
   double eps = 1e-10;
   double minimum_scale = 0;
   const char* scale_by = "division";
+  const char* scale_ub_of = "magnitude";
   bool takes_tma = true;
   bool column_major = false;  // where the record does not say
   bool short_last_group = false;
@@ -121,13 +122,13 @@ NamedAttributes group_attributes(const Json& a, std::int64_t group_size, const G
   const bool column_major = a.value("column_major_scales", a.value("is_scale_transposed", form.column_major));
   return GivenAttributes(group_fp8_attributes(group_size, a.value("eps", form.eps), a.value("use_ue8m0", false),
                                               column_major, form.takes_tma && a.value("tma_aligned_scales", false),
-                                              form.minimum_scale, 0.0, form.scale_by, form.short_last_group,
-                                              DType::f8e4m3))
+                                              form.minimum_scale, 0.0, form.scale_by, form.scale_ub_of,
+                                              form.short_last_group, DType::f8e4m3))
       .named();
 }
 
 std::pair<Value, Value> group_quantized(const Value& x, const Json& a, std::int64_t group_size, const GroupForm& form) {
-  const Values results = call("per_token_group_quant_fp8", {x}, group_attributes(a, group_size, form));
+  const Values results = call("per_token_group_quant_fp8", {x, {}}, group_attributes(a, group_size, form));
   return {results[0], results[1]};
 }
 
@@ -255,7 +256,9 @@ Fused fused_kernel(const Recorded& r) {
     return group_attributes(a, a.at("group_size").get<std::int64_t>(), form);
   };
   if (op == "silu_and_mul_per_block_quant") {
-    Fused fused{"silu_and_mul", by_group, groups(fused_kernel_form())};
+    GroupForm form = fused_kernel_form();
+    form.scale_ub_of = "scale";
+    Fused fused{"silu_and_mul", by_group, groups(form)};
     fused.attributes.emplace_back("intermediate", EnumWord{"f32"});
     return fused;
   }
@@ -276,7 +279,8 @@ Tensors run_fused(const Recorded& r, Fused fused) {
   }
   const bool is_static = fused.tail == "static_scaled_fp8_quant";
   if (is_static) operands.push_back(r.value("scale"));
-  if (fused.tail == "dynamic_per_token_scaled_fp8_quant") operands.push_back(r.value_or_none("scale_ub"));
+  if (fused.tail == "per_token_group_quant_fp8" || fused.tail == "dynamic_per_token_scaled_fp8_quant")
+    operands.push_back(r.value_or_none("scale_ub"));
   Tensors results = tensors(call((fused.front + "_" + fused.tail).c_str(), operands, fused.attributes));
   if (is_static) results.insert(results.begin() + 1, r.tensor("scale"));
   if (r.call_.wanted.back().first == "intermediate") results.push_back(silu_and_mul(r.value("x")).tensor());
@@ -288,7 +292,7 @@ Tensors packed_silu_quantization(const Recorded& r) {
   const Value x = r.value("x");
   const Value y = cast(silu_and_mul(cast(x, DType::f32)), x.dtype());
   const auto [codes, scale] =
-      per_token_group_quant_fp8(y, r.attributes.at("group_size").get<std::int64_t>(), 1e-10, true);
+      per_token_group_quant_fp8(y, {}, r.attributes.at("group_size").get<std::int64_t>(), 1e-10, true);
   return tensors(Values{codes, pack_scales(cast(scale, DType::f8e8m0))});
 }
 

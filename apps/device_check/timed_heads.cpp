@@ -30,10 +30,10 @@ TimedLaunch timed_attention(AttentionDesign design, std::uint32_t decode_tokens)
                                                .heads = heads,
                                                .kv_heads = kv_heads,
                                                .head_dim = kTimedHeadDim,
-                                               .table_tokens = tokens},
+                                               .table_tokens = tokens,
+                                               .partial_bytes = kMostPartialBytes,
+                                               .multiprocessors = launch.multiprocessors()},
                                               design);
-    const std::size_t segment_bytes =
-        std::size_t{size.rows} * heads * static_cast<std::size_t>(attention_partial_bytes(kTimedHeadDim));
     const AttentionArguments arguments{.query = buffers.x,
                                        .output = buffers.output,
                                        .kind = ElementKind::bf16,
@@ -49,9 +49,10 @@ TimedLaunch timed_attention(AttentionDesign design, std::uint32_t decode_tokens)
                                        .block_table = buffers.batch + 2 * sequences + 1,
                                        .sequences = sequences,
                                        .max_blocks = tokens / kPageTokens,
+                                       .token_tiles = plan.token_tiles,
                                        .sharers = divisor_of(plan.sharers),
                                        .partials = buffers.partials,
-                                       .room = static_cast<std::uint32_t>(kPartialBytes / segment_bytes)};
+                                       .room = plan.room};
     launch(plan.kernel, plan.shape, arguments);
     if (plan.sharers > 1) launch(plan.finish, plan.finish_shape, arguments);
   };

@@ -6,6 +6,7 @@
 
 #include "apps/device_check/timed_heads.h"
 #include "base/error.h"
+#include "kernels/cuda/lib/attention_plan.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/mathematics.h"
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"
@@ -220,7 +221,7 @@ TimedBuffers add_buffers(DeviceMemory& memory, const TimedSubject& subject, Time
           .numbers = memory.add_words<std::int64_t>(numbers),
           .scattered = memory.add_words<std::int64_t>(scattered),
           .batch = memory.add_words<std::int32_t>(batch_words(subject, size)),
-          .partials = static_cast<float*>(memory.add(kPartialBytes))};
+          .partials = static_cast<float*>(memory.add(kMostPartialBytes))};
 }
 
 }  // namespace weft::device_check

@@ -30,12 +30,11 @@ struct TimedBuffers {
   std::int64_t* numbers;    // [rows]: 0, 1, 2 and so on
   std::int64_t* scattered;  // [rows]: numbers of rows of [2 * rows, columns] that lie far apart, each once
   std::int32_t* batch;      // query starts [sequences + 1], lengths [sequences], block table [sequences, pages]
-  float* partials;          // of attention, kPartialBytes
+  float* partials;          // of attention, kMostPartialBytes
 };
 
 // Heads as in Llama-3-8B: four queries to a KV head.
 inline constexpr std::uint32_t kTimedHeadDim = 128, kQueriesOfKv = 4, kPageTokens = 16;
-inline constexpr std::size_t kPartialBytes = std::size_t{4} << 20;
 
 class Launcher {
  public:
@@ -47,6 +46,7 @@ class Launcher {
                             {.blocks = {shape.blocks, shape.block_rows, 1}, .threads = {shape.threads, 1, 1}},
                             arguments);
   }
+  int multiprocessors() const { return target_.driver().facts(target_.device()).multiprocessors; }
 
  private:
   cuda::Function function(const std::string& kernel, std::size_t argument_bytes);

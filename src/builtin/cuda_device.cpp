@@ -35,6 +35,7 @@ std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSe
 
 void describe_fake_cuda(DeviceDescription& device, const cuda::FakeSettings& settings) {
   device.compute_capability = settings.compute_capability;
+  device.multiprocessors = settings.multiprocessors;
   device.cublaslt = static_cast<int>(cuda::kStandInVersion);
 }
 
@@ -42,7 +43,8 @@ void put_on_fake_cuda(Context& context, cuda::FakeSettings settings, const std::
   std::shared_ptr<const DeviceRows> rows;
   if (settings.read_image)
     rows = std::make_shared<const DeviceRows>(nvrtc, settings.compute_capability, cuda::NvrtcCode::ptx);
-  if (context.device.compute_capability != settings.compute_capability) {
+  if (context.device.compute_capability != settings.compute_capability ||
+      context.device.multiprocessors != settings.multiprocessors) {
     describe_fake_cuda(context.device, settings);
     context.kernels.prepare(context.device);
   }
@@ -66,7 +68,9 @@ Gpu open_gpu(DeviceId device) {
 }
 
 void describe_gpu(DeviceDescription& device, const Gpu& gpu) {
-  device.compute_capability = gpu.driver->facts(device.id.index).compute_capability;
+  const cuda::DeviceFacts& facts = gpu.driver->facts(device.id.index);
+  device.compute_capability = facts.compute_capability;
+  device.multiprocessors = facts.multiprocessors;
   device.cublaslt = static_cast<int>(gpu.library.version);
 }
 

@@ -89,6 +89,7 @@ bool CompileCache::store(const CacheKey& key, std::span<const std::byte> payload
     {
       const std::lock_guard lock(mutex_);
       ++counters_.stores;
+      stored_.insert(key.hash().hex());
       refreshed_.insert(key.hash());
     }
     make_room(bytes, entry_path(root(), key));
@@ -105,6 +106,11 @@ std::optional<CacheNeighbour> CompileCache::explain(const CacheKey& key) const {
   } catch (const Error&) {
     return std::nullopt;  // find() warns of it
   }
+}
+
+bool CompileCache::has_stored(const std::string& hash) const {
+  const std::lock_guard lock(mutex_);
+  return stored_.count(hash) != 0;
 }
 
 CacheCounters CompileCache::counters() const {

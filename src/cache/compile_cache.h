@@ -94,6 +94,9 @@ class CompileCache {
   // cannot be read. Reads the headers of all entries.
   std::optional<CacheNeighbour> explain(const CacheKey& key) const;
 
+  // Whether this object has stored it.
+  bool has_stored(const std::string& hash) const;
+
   CacheCounters counters() const;
 
   // For those who look after a folder. UserError if it may not be used (cache/cache_files.h), DeviceError if the system
@@ -122,6 +125,7 @@ class CompileCache {
   CacheCounters counters_;
   std::set<std::string> warnings_;
   std::set<ContentHash> refreshed_;
+  std::set<std::string> stored_;
   std::int64_t bytes_until_count_ = 0;  // that may still be stored before the entries are counted again
 };
 

@@ -11,6 +11,7 @@
 #include "compiler/device_rows.h"
 #include "ir/print.h"
 #include "runtime/cuda/stream_device.h"
+#include "tensor/vector_lanes.h"
 
 namespace weft {
 namespace {
@@ -45,7 +46,7 @@ CacheKey key_of(const RowProgram& program, const DeviceDescription& device) {
   return {"rows",
           {{"llvm", std::string(row_emitter_llvm())},
            {"emitter", std::string(row_emitter_hash())},
-           {"features", cpu_features_text(device.features)},
+           {"lanes", std::to_string(vector_lanes(device.features))},
            {"program", hash_bytes(program.text()).hex()}}};
 }
 

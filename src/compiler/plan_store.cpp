@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -31,9 +32,9 @@ std::string priorities_text(const PriorityLists& priorities) {
 }
 
 // Each field is named, so that none is forgotten. What a processor is called and what more the host could do change no
-// Plan; which GPU it is, is an option.
+// Plan, nor does how much of a GPU there is, which launches ask when they are made; which GPU it is, is an option.
 std::string device_text(const DeviceDescription& device) {
-  const auto& [id, name, host, features, threads, fp8, compute_capability, cublaslt] = device;
+  const auto& [id, name, host, features, threads, fp8, compute_capability, multiprocessors, cublaslt] = device;
   std::string text = fmt::format("{} {} threads {}", cpu_features_text(features), threads, dtype_text(fp8));
   if (id.type != DeviceType::cpu) text += fmt::format(" sm_{} cublaslt {}", compute_capability, cublaslt);
   return text;
@@ -58,8 +59,8 @@ std::string read_text(const Graph& graph) {
 // What the graph and the words of the user about it make of the Plans.
 std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& context,
                                        std::span<const TokenRange> ranges) {
-  return {{"priorities", priorities_text(context.priorities)},
-          {"ranges", ranges_text(ranges)},
+  return {{"ranges", ranges_text(ranges)},
+          {"priorities", priorities_text(context.priorities)},
           {"graph", hash_bytes(read_text(traced)).hex()}};
 }
 
@@ -219,8 +220,10 @@ std::vector<CacheFactor> content_factors(const Graph& traced, const Context& con
     factors.push_back({"--" + name, std::move(value)});
   if (const DeviceRows* rows = context.generated->device_rows())
     factors.push_back({"device_rows", fmt::format("{} by {}", rows->code_text(), rows->compiler_text())});
-  for (CacheFactor& factor : graph_factors(traced, context, ranges)) factors.push_back(std::move(factor));
-  return factors;
+  // Behind the ranges, of which each graph of a model has others: the nearest entry is to be one of the same.
+  std::vector<CacheFactor> all = graph_factors(traced, context, ranges);
+  all.insert(all.begin() + 1, std::move_iterator(factors.begin()), std::move_iterator(factors.end()));
+  return all;
 }
 
 // Stored Plans begin with what they were tuned by.
@@ -317,12 +320,10 @@ CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, b
   CacheUse use{.enabled = true, .hit = hit, .key = key->hash().hex(), .entry = path};
   if (hit) return use;
   try {
-    // What was compiled has been stored since.
-    const std::vector<CacheListing> entries = context.cache->list();
-    const auto own =
-        std::find_if(entries.begin(), entries.end(), [&](const CacheListing& entry) { return entry.hash == use.key; });
-    if (const auto nearest = nearest_entry(*key, entries, own == entries.end() ? nullptr : &*own))
-      use.first_difference = nearest->first_difference;
+    // What was compiled has been stored since, and other graphs of the model beside it.
+    std::vector<CacheListing> entries = context.cache->list();
+    std::erase_if(entries, [&](const CacheListing& entry) { return context.cache->has_stored(entry.hash); });
+    if (const auto nearest = nearest_entry(*key, entries)) use.first_difference = nearest->first_difference;
   } catch (const Error&) {  // a folder that cannot be read has nothing to compare with
   }
   return use;

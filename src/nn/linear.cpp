@@ -64,7 +64,7 @@ Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, co
   if (config.scheme == QuantizationScheme::block) {
     constexpr double kLeast = 1e-10;
     const auto [codes, scale] =
-        per_token_group_quant_fp8(x, config.block_columns, kLeast, false, scales_by_group, scales_by_group);
+        per_token_group_quant_fp8(x, {}, config.block_columns, kLeast, false, scales_by_group, scales_by_group);
     return linear_fp8_block(codes, scale, params.codes(), params.scale(WeightRole::scale), {},
                             {config.block_rows, config.block_columns}, x.dtype());
   }

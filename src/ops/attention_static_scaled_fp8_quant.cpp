@@ -17,7 +17,7 @@ OP(attention_static_scaled_fp8_quant) {
   weft::QuantTail tail = weft::static_fp8_tail();
   // `scale` is what attention multiplies its scores by.
   tail.tensors = ", Tensor output_scale";
-  tail.sample_tensors[0].name = "output_scale";
+  for (weft::Sample& sample : tail.samples) sample.tensors[0].name = "output_scale";
   weft::define_attention_quant(op, "attention_static_scaled_fp8_quant", tail);
   op.function(&weft::attention_static_scaled_fp8_quant);
 }

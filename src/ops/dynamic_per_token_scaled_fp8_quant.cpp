@@ -4,8 +4,6 @@
 #include "ops/abs.h"
 #include "ops/amax.h"
 #include "ops/fp8_quant.h"
-#include "ops/minimum.h"
-#include "ops/reshape.h"
 
 namespace weft {
 
@@ -29,10 +27,7 @@ void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale
   check_fp8_dtype(request.attributes.at("dtype").dtype(), op, "dtype");
   check_word(request, op, "scale_by", {"division", "reciprocal"});
   check_word(request, op, "codes_by", {"division", "reciprocal"});
-  if (!request.has(scale_ub)) return;
-  const Meta& bound = request.operand(scale_ub);
-  USER_CHECK(bound.is_tensor() && bound.dtype == DType::f32 && element_count(bound.shape) == Dim(1),
-             "[{}] scale_ub must be one f32, but is {}", op, bound.text());
+  check_scale_ub(request, op, scale_ub);
 }
 
 std::pair<Value, Value> quantized_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes) {
@@ -61,8 +56,7 @@ OP(dynamic_per_token_scaled_fp8_quant) {
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const DType dtype = a.at("dtype").dtype();
     const Value x = cast(v[0], DType::f32);
-    Value magnitude = amax(abs(x));
-    if (v[1].present()) magnitude = minimum(magnitude, reshape(v[1], {1}));
+    const Value magnitude = held_to(v[1], amax(abs(x)));
     const Attribute& minimum_scale = a.at("minimum_scale");
     const double least = minimum_scale.is_none() ? fp8_minimum_scale(dtype) : minimum_scale.real();
     const Value scale = clamp(fp8_scale(magnitude, dtype, a.at("scale_by").word()), least, std::nullopt);

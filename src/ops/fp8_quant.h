@@ -7,6 +7,10 @@
 //              reciprocal  scale = magnitude * (1 / limit)
 //   codes_by   division    code of x / scale
 //              reciprocal  code of x * (1 / scale)
+//
+// scale_ub, one f32 that a call may give, holds a magnitude before the scale is made of it, or the scale (scale_ub_of
+// in per_token_group_quant_fp8.h). Values beyond what is held so get the code of the limit. An infinite one holds
+// nothing; a NaN makes all scales NaN.
 
 #include <algorithm>
 #include <iterator>
@@ -17,9 +21,11 @@
 #include "ops/clamp.h"
 #include "ops/div.h"
 #include "ops/div_scalar.h"
+#include "ops/minimum.h"
 #include "ops/mul.h"
 #include "ops/mul_scalar.h"
 #include "ops/reciprocal.h"
+#include "ops/reshape.h"
 
 namespace weft {
 
@@ -42,6 +48,18 @@ inline void check_word(const OpRequest& request, const char* op, const char* att
   const bool known = std::any_of(words.begin(), words.end(), [&](const char* one) { return word == one; });
   USER_CHECK(known, "[{}] {} must be {} or {}, but is {}", op, attribute, *words.begin(), *std::prev(words.end()),
              word);
+}
+
+// UserError where there is such an operand and it is not one f32.
+inline void check_scale_ub(const OpRequest& request, const char* op, std::size_t scale_ub) {
+  if (!request.has(scale_ub)) return;
+  const Meta& bound = request.operand(scale_ub);
+  USER_CHECK(bound.is_tensor() && bound.dtype == DType::f32 && element_count(bound.shape) == Dim(1),
+             "[{}] scale_ub must be one f32, but is {}", op, bound.text());
+}
+
+inline Value held_to(const Value& scale_ub, const Value& x) {
+  return scale_ub.present() ? minimum(x, reshape(scale_ub, {1})) : x;
 }
 
 inline Value fp8_scale(const Value& magnitude, DType dtype, std::string_view scale_by) {

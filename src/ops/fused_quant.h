@@ -29,21 +29,25 @@ struct QuantTail {
   // UserError unless values of this shape can be quantized so; its tensor is this operand, if it has one.
   void (*check)(const OpRequest&, const char* op, const Shape&, std::size_t operand);
   Values (*apply)(const Value& values, const Value& tensor, const Attributes&);
-  std::vector<SampleTensor> sample_tensors;
-  std::vector<NamedAttributes> samples;  // for rows of 192 and more, whole groups of 32 and of 64
+  std::vector<Sample> samples;  // for rows of 192 and more, whole groups of 32 and of 64
 
   bool has_tensor() const { return !tensors.empty(); }
 };
 
+// A bound of magnitudes of about 1, and one of the scales that these get.
+inline SampleTensor sample_scale_ub(bool of_scales) {
+  return {"scale_ub", {1}, DType::f32, of_scales ? Fill::codes : Fill::positive};
+}
+
 inline QuantTail static_fp8_tail() {
+  const SampleTensor scale{"scale", {1}, DType::f32, Fill::codes};
   return {.tensors = ", Tensor scale",
           .attributes = std::string(", ") + kStaticFp8Attributes,
           .results = 1,
           .check = check_static_fp8,
           .apply = [](const Value& values, const Value& scale,
                       const Attributes& a) { return Values{quantized_static_fp8(values, scale, a)}; },
-          .sample_tensors = {{"scale", {1}, DType::f32, Fill::codes}},
-          .samples = {{}, {{"dtype", DType::f8e4m3fnuz}}}};
+          .samples = {{{scale}, {}}, {{scale}, {{"dtype", DType::f8e4m3fnuz}}}}};
 }
 
 inline QuantTail token_fp8_tail() {
@@ -56,22 +60,24 @@ inline QuantTail token_fp8_tail() {
                 const auto [codes, scale] = quantized_token_fp8(values, scale_ub, a);
                 return Values{codes, scale};
               },
-          .samples = {{}, {{"codes_by", EnumWord{"reciprocal"}}}}};
+          .samples = {{{}, {}}, {{sample_scale_ub(false)}, {{"codes_by", EnumWord{"reciprocal"}}}}}};
 }
 
 inline QuantTail group_fp8_tail() {
-  return {.required = ", int group_size",
+  return {.tensors = ", Tensor? scale_ub=None",
+          .required = ", int group_size",
           .attributes = std::string(", ") + kGroupFp8Attributes,
-          .check = [](const OpRequest& request, const char* op, const Shape& shape,
-                      std::size_t) { check_group_fp8(request, op, shape); },
+          .check = check_group_fp8,
           .apply =
-              [](const Value& values, const Value&, const Attributes& a) {
-                const auto [codes, scale] = quantized_group_fp8(values, a);
+              [](const Value& values, const Value& scale_ub, const Attributes& a) {
+                const auto [codes, scale] = quantized_group_fp8(values, scale_ub, a);
                 return Values{codes, scale};
               },
-          .samples = {{{"group_size", 32}},
-                      {{"group_size", 64}, {"use_ue8m0", true}, {"column_major_scales", true}},
-                      {{"group_size", 64}, {"column_major_scales", true}, {"tma_aligned_scales", true}}}};
+          .samples = {{{}, {{"group_size", 32}}},
+                      {{}, {{"group_size", 64}, {"use_ue8m0", true}, {"column_major_scales", true}}},
+                      {{}, {{"group_size", 64}, {"column_major_scales", true}, {"tma_aligned_scales", true}}},
+                      {{sample_scale_ub(false)}, {{"group_size", 64}}},
+                      {{sample_scale_ub(true)}, {{"group_size", 64}, {"scale_ub_of", EnumWord{"scale"}}}}}};
 }
 
 inline QuantTail token_int8_tail() {
@@ -81,10 +87,11 @@ inline QuantTail token_int8_tail() {
                 const auto [codes, scale] = dynamic_per_token_scaled_int8_quant(values);
                 return Values{codes, scale};
               },
-          .samples = {{}}};
+          .samples = {{{}, {}}}};
 }
 
 inline QuantTail nvfp4_tail() {
+  const SampleTensor global_scale{"global_scale", {1}, DType::f32, Fill::positive};
   return {.tensors = ", Tensor global_scale",
           .attributes = ", bool swizzled_scales=True",
           .check = check_fp4,
@@ -93,8 +100,7 @@ inline QuantTail nvfp4_tail() {
                 const auto [codes, scale] = scaled_fp4_quant(values, global_scale, a.at("swizzled_scales").boolean());
                 return Values{codes, scale};
               },
-          .sample_tensors = {{"global_scale", {1}, DType::f32, Fill::positive}},
-          .samples = {{{"swizzled_scales", false}}, {}}};
+          .samples = {{{global_scale}, {{"swizzled_scales", false}}}, {{global_scale}, {}}}};
 }
 
 // What several ops' typed functions hand on; it looks at the arguments where they stand.
@@ -114,11 +120,11 @@ inline std::array<GivenAttribute, 1> fp4_attributes(bool swizzled_scales) {
 // The tail's part of an op: its samples (the front's tensors and attributes given) and tolerances, which are none.
 inline void add_tail_samples(OpDefinition& op, const QuantTail& tail, const std::vector<SampleTensor>& tensors,
                              const NamedAttributes& attributes) {
-  for (const NamedAttributes& own : tail.samples) {
+  for (const Sample& own : tail.samples) {
     std::vector<SampleTensor> all = tensors;
-    all.insert(all.end(), tail.sample_tensors.begin(), tail.sample_tensors.end());
+    all.insert(all.end(), own.tensors.begin(), own.tensors.end());
     NamedAttributes both = attributes;
-    both.insert(both.end(), own.begin(), own.end());
+    both.insert(both.end(), own.attributes.begin(), own.attributes.end());
     op.sample(std::move(all), std::move(both));
   }
   for (DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz, DType::f4e2m1, DType::i8, DType::f32}) op.tolerance(dtype, {});

@@ -5,16 +5,15 @@
 
 namespace weft {
 
-std::pair<Value, Value> gelu_tanh_and_mul_per_token_group_quant_fp8(const Value& x, std::int64_t group_size,
-                                                                    std::string_view intermediate, Scalar eps,
-                                                                    bool use_ue8m0, bool column_major_scales,
-                                                                    bool tma_aligned_scales, Scalar minimum_scale,
-                                                                    Scalar ue8m0_minimum, std::string_view scale_by,
-                                                                    bool short_last_group, DType dtype, CallSite site) {
-  return call(site, "gelu_tanh_and_mul_per_token_group_quant_fp8", {x},
-              joined(intermediate_attribute(intermediate),
-                     group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales,
-                                          minimum_scale, ue8m0_minimum, scale_by, short_last_group, dtype)));
+std::pair<Value, Value> gelu_tanh_and_mul_per_token_group_quant_fp8(
+    const Value& x, const Value& scale_ub, std::int64_t group_size, std::string_view intermediate, Scalar eps,
+    bool use_ue8m0, bool column_major_scales, bool tma_aligned_scales, Scalar minimum_scale, Scalar ue8m0_minimum,
+    std::string_view scale_by, std::string_view scale_ub_of, bool short_last_group, DType dtype, CallSite site) {
+  return call(
+      site, "gelu_tanh_and_mul_per_token_group_quant_fp8", {x, scale_ub},
+      joined(intermediate_attribute(intermediate),
+             group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales, minimum_scale,
+                                  ue8m0_minimum, scale_by, scale_ub_of, short_last_group, dtype)));
 }
 
 }  // namespace weft

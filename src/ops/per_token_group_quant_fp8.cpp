@@ -16,20 +16,25 @@ namespace weft {
 namespace {
 
 constexpr const char* kGroupFp8 = "per_token_group_quant_fp8";
-constexpr const char* kAttributes[] = {"group_size",         "eps",           "use_ue8m0",     "column_major_scales",
-                                       "tma_aligned_scales", "minimum_scale", "ue8m0_minimum", "scale_by",
-                                       "short_last_group",   "dtype"};
+constexpr const char* kAttributes[] = {
+    "group_size",    "eps",           "use_ue8m0", "column_major_scales", "tma_aligned_scales",
+    "minimum_scale", "ue8m0_minimum", "scale_by",  "scale_ub_of",         "short_last_group",
+    "dtype"};
 
 // Whole groups of rows in f32: codes like x, scales [..., groups].
-std::pair<Value, Value> quantized_groups(const Value& x, std::int64_t group, const Attributes& a) {
+std::pair<Value, Value> quantized_groups(const Value& x, const Value& scale_ub, std::int64_t group,
+                                         const Attributes& a) {
   const DType dtype = a.at("dtype").dtype();
+  const bool holds_scale = a.at("scale_ub_of").word() == "scale";
   Shape scales = x.meta().shape;
   scales.back() = scales.back().number() / group;
   Shape grouped = scales;
   grouped.push_back(group);
   const Value values = reshape(x, grouped);
-  const Value magnitude = clamp(amax(abs(values)), a.at("eps").real(), std::nullopt);
+  Value magnitude = clamp(amax(abs(values)), a.at("eps").real(), std::nullopt);
+  if (!holds_scale) magnitude = held_to(scale_ub, magnitude);
   Value scale = fp8_scale(magnitude, dtype, a.at("scale_by").word());
+  if (holds_scale) scale = held_to(scale_ub, scale);
   if (a.at("use_ue8m0").boolean())
     scale = round_to_power_of_two(clamp(scale, a.at("ue8m0_minimum").real(), std::nullopt));
   scale = clamp(scale, a.at("minimum_scale").real(), std::nullopt);
@@ -37,11 +42,12 @@ std::pair<Value, Value> quantized_groups(const Value& x, std::int64_t group, con
 }
 
 // The same where the last group is short: whole groups and the rest, one behind the other.
-std::pair<Value, Value> quantized_with_rest(const Value& x, std::int64_t group, const Attributes& a) {
+std::pair<Value, Value> quantized_with_rest(const Value& x, const Value& scale_ub, std::int64_t group,
+                                            const Attributes& a) {
   const std::int64_t columns = x.dim(-1).number(), whole = columns / group * group;
-  const auto [rest, rest_scale] = quantized_groups(slice(x, -1, whole, columns), columns - whole, a);
+  const auto [rest, rest_scale] = quantized_groups(slice(x, -1, whole, columns), scale_ub, columns - whole, a);
   if (whole == 0) return {rest, rest_scale};
-  const auto [codes, scale] = quantized_groups(slice(x, -1, 0, whole), group, a);
+  const auto [codes, scale] = quantized_groups(slice(x, -1, 0, whole), scale_ub, group, a);
   return {concat({codes, rest}, -1), concat({scale, rest_scale}, -1)};
 }
 
@@ -58,19 +64,22 @@ Shape column_major_strides(const Shape& scales, bool tma_aligned) {
 
 }  // namespace
 
-std::pair<Value, Value> per_token_group_quant_fp8(const Value& x, std::int64_t group_size, Scalar eps, bool use_ue8m0,
-                                                  bool column_major_scales, bool tma_aligned_scales,
-                                                  Scalar minimum_scale, Scalar ue8m0_minimum, std::string_view scale_by,
+std::pair<Value, Value> per_token_group_quant_fp8(const Value& x, const Value& scale_ub, std::int64_t group_size,
+                                                  Scalar eps, bool use_ue8m0, bool column_major_scales,
+                                                  bool tma_aligned_scales, Scalar minimum_scale, Scalar ue8m0_minimum,
+                                                  std::string_view scale_by, std::string_view scale_ub_of,
                                                   bool short_last_group, DType dtype, CallSite site) {
-  return call(site, kGroupFp8, {x},
+  return call(site, kGroupFp8, {x, scale_ub},
               group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales, minimum_scale,
-                                   ue8m0_minimum, scale_by, short_last_group, dtype));
+                                   ue8m0_minimum, scale_by, scale_ub_of, short_last_group, dtype));
 }
 
-void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape) {
+void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape, std::size_t scale_ub) {
   const Attributes& a = request.attributes;
   check_fp8_dtype(a.at("dtype").dtype(), op, "dtype");
   check_word(request, op, "scale_by", {"division", "reciprocal"});
+  check_word(request, op, "scale_ub_of", {"magnitude", "scale"});
+  check_scale_ub(request, op, scale_ub);
   const std::int64_t group = a.at("group_size").integer();
   USER_CHECK(group > 0 && !shape.empty() && shape.back().is_number() && shape.back().number() > 0,
              "[{}] group_size must be positive, and rows must have columns: they are {} and {}", op, group,
@@ -84,28 +93,28 @@ void check_group_fp8(const OpRequest& request, const char* op, const Shape& shap
              "[{}] tma_aligned_scales are column-major: column_major_scales must be true, but is false", op);
 }
 
-std::pair<Value, Value> quantized_group_fp8(const Value& x, const Attributes& attributes) {
+std::pair<Value, Value> quantized_group_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes) {
   NamedAttributes own;
   for (const char* name : kAttributes) own.emplace_back(name, attributes.at(name));
-  Values results = call(kGroupFp8, {x}, own);
+  Values results = call(kGroupFp8, {x, scale_ub}, own);
   return {results[0], results[1]};
 }
 
 }  // namespace weft
 
 OP(per_token_group_quant_fp8) {
-  const std::string schema =
-      fmt::format("{}(Tensor x, int group_size, {}) -> (Tensor, Tensor)", kGroupFp8, kGroupFp8Attributes);
+  const std::string schema = fmt::format("{}(Tensor x, Tensor? scale_ub=None, int group_size, {}) -> (Tensor, Tensor)",
+                                         kGroupFp8, kGroupFp8Attributes);
   op.schema(schema.c_str()).function(&weft::per_token_group_quant_fp8);
   op.checks([](const OpRequest& request) {
     require_floating(request.operand(0), kGroupFp8, "x");
-    check_group_fp8(request, kGroupFp8, request.operand(0).shape);
+    check_group_fp8(request, kGroupFp8, request.operand(0).shape, 1);
   });
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const std::int64_t group = a.at("group_size").integer();
     const Value x = cast(v[0], DType::f32);
     const bool whole = x.dim(-1).number() % group == 0;
-    const auto [codes, scale] = whole ? quantized_groups(x, group, a) : quantized_with_rest(x, group, a);
+    const auto [codes, scale] = whole ? quantized_groups(x, v[1], group, a) : quantized_with_rest(x, v[1], group, a);
     if (!a.at("column_major_scales").boolean()) return Values{codes, scale};
     return Values{codes,
                   lay_out(scale, column_major_strides(scale.meta().shape, a.at("tma_aligned_scales").boolean()))};
@@ -119,6 +128,9 @@ OP(per_token_group_quant_fp8) {
   op.sample({{"x", {6, 256}}}, {{"group_size", 128}, {"column_major_scales", true}, {"tma_aligned_scales", true}});
   op.sample({{"x", {2, 3, 128}}}, {{"group_size", 64}, {"column_major_scales", true}, {"dtype", DType::f8e4m3fnuz}});
   op.sample({{"x", {3, 100}}}, {{"group_size", 64}, {"short_last_group", true}, {"minimum_scale", 0.01}, {"eps", 0.0}});
+  op.sample({{"x", {5, 256}}, {"scale_ub", {}, DType::f32, Fill::positive}}, {{"group_size", 64}});
+  op.sample({{"x", {3, 100}}, {"scale_ub", {1}, DType::f32, Fill::codes}},
+            {{"group_size", 64}, {"short_last_group", true}, {"scale_ub_of", EnumWord{"scale"}}});
   op.tolerance(DType::f8e4m3, {});
   op.tolerance(DType::f8e4m3fnuz, {});
   op.tolerance(DType::f32, {});

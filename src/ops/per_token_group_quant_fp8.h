@@ -10,28 +10,34 @@ namespace weft {
 // The defaults are vLLM's CUDA kernel. Its Triton kernel: scale_by=reciprocal, ue8m0_minimum=0; its native form: eps=0,
 // ue8m0_minimum=0, minimum_scale=1/(448*512), short_last_group.
 //
+// scale_ub is an upper bound, scale_ub_of says of what, where vLLM's ops differ:
+//
+//   magnitude  of max(largest magnitude, eps)         rms_norm_per_block_quant, with and without a residual
+//   scale      of the scale before it is rounded up   silu_and_mul_per_block_quant
+//              and raised to minimum_scale
+//
 // Scales lie row-major; with column_major_scales those of one group number lie side by side, strides (1, M) of
 // [M, d / group_size]; with tma_aligned_scales, too, each such column starts at a multiple of 16 bytes: (1, align(M,
 // 4)).
-//   x [..., d] -> dtype like x, f32 [..., d / group_size]
-std::pair<Value, Value> per_token_group_quant_fp8(const Value& x, std::int64_t group_size, Scalar eps = 1e-10,
-                                                  bool use_ue8m0 = false, bool column_major_scales = false,
-                                                  bool tma_aligned_scales = false, Scalar minimum_scale = 0.0,
-                                                  Scalar ue8m0_minimum = 1e-10, std::string_view scale_by = "division",
-                                                  bool short_last_group = false, DType dtype = DType::f8e4m3,
-                                                  CallSite site = CallSite::current());
+//   x [..., d], scale_ub f32 [] or [1] or none -> dtype like x, f32 [..., d / group_size]
+std::pair<Value, Value> per_token_group_quant_fp8(
+    const Value& x, const Value& scale_ub, std::int64_t group_size, Scalar eps = 1e-10, bool use_ue8m0 = false,
+    bool column_major_scales = false, bool tma_aligned_scales = false, Scalar minimum_scale = 0.0,
+    Scalar ue8m0_minimum = 1e-10, std::string_view scale_by = "division", std::string_view scale_ub_of = "magnitude",
+    bool short_last_group = false, DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
-// What ops share that end in this one: its attributes behind group_size, how a typed call states them, what they must
-// be where `op` quantizes rows of this shape (UserError otherwise), and the last step.
+// What ops share that end in this one: its attributes behind group_size, how a typed call states them, what they and
+// scale_ub (an operand's number) must be where `op` quantizes rows of this shape (UserError otherwise), and the last
+// step.
 inline constexpr const char* kGroupFp8Attributes =
     "float eps=1e-10, bool use_ue8m0=False, bool column_major_scales=False, bool tma_aligned_scales=False, float "
-    "minimum_scale=0.0, float ue8m0_minimum=1e-10, str scale_by=division, bool short_last_group=False, ScalarType "
-    "dtype=f8e4m3";
-inline std::array<GivenAttribute, 10> group_fp8_attributes(std::int64_t group_size, Scalar eps, bool use_ue8m0,
+    "minimum_scale=0.0, float ue8m0_minimum=1e-10, str scale_by=division, str scale_ub_of=magnitude, bool "
+    "short_last_group=False, ScalarType dtype=f8e4m3";
+inline std::array<GivenAttribute, 11> group_fp8_attributes(std::int64_t group_size, Scalar eps, bool use_ue8m0,
                                                            bool column_major_scales, bool tma_aligned_scales,
                                                            Scalar minimum_scale, Scalar ue8m0_minimum,
-                                                           std::string_view scale_by, bool short_last_group,
-                                                           DType dtype) {
+                                                           std::string_view scale_by, std::string_view scale_ub_of,
+                                                           bool short_last_group, DType dtype) {
   return {{{"group_size", group_size},
            {"eps", eps.value},
            {"use_ue8m0", use_ue8m0},
@@ -40,10 +46,11 @@ inline std::array<GivenAttribute, 10> group_fp8_attributes(std::int64_t group_si
            {"minimum_scale", minimum_scale.value},
            {"ue8m0_minimum", ue8m0_minimum.value},
            {"scale_by", WordView{scale_by}},
+           {"scale_ub_of", WordView{scale_ub_of}},
            {"short_last_group", short_last_group},
            {"dtype", dtype}}};
 }
-void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape);
-std::pair<Value, Value> quantized_group_fp8(const Value& x, const Attributes& attributes);
+void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape, std::size_t scale_ub);
+std::pair<Value, Value> quantized_group_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes);
 
 }  // namespace weft

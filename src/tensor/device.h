@@ -34,6 +34,7 @@ struct DeviceDescription {
   int threads = 1;                               // worker threads, the caller included
   DType fp8 = DType::f8e4m3;                     // the 8-bit float that it wants: f8e4m3 or f8e4m3fnuz
   int compute_capability = 0;                    // of a GPU, real or fake: 90 for 9.0
+  int multiprocessors = 0;                       // of a GPU, real or fake
   int cublaslt = 0;                              // the version of its cuBLASLt: 120903 for 12.9.3; 0 for none
 };
 

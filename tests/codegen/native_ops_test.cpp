@@ -43,6 +43,26 @@ TEST_F(NativeOps, GiveTheBitsOfTheirMeaning) {
   }
 }
 
+// A bound of the magnitudes or the scales of groups is one number for all rows.
+TEST_F(NativeOps, HoldGroupsToABoundInOneFunction) {
+  const auto context = native_context();
+  for (const char* name : {"per_token_group_quant_fp8", "silu_and_mul_per_token_group_quant_fp8",
+                           "rms_norm_per_token_group_quant_fp8", "fused_add_rms_norm_per_token_group_quant_fp8"}) {
+    const Op& op = context->ops.at(name);
+    for (const auto& [of, bound] : {std::pair{"magnitude", 1.8f}, {"scale", 0.004f}, {"scale", NAN}}) {
+      Sample sample = op.samples.front();
+      sample.tensors.push_back({"scale_ub", {1}, DType::f32});
+      sample.attributes.emplace_back("scale_ub_of", EnumWord{of});
+      SampleCall call = make_sample_call(op, sample, DType::bf16);
+      *call.operands[op.schema.tensor_count() - 1].as<float>() = bound;
+      SCOPED_TRACE(call.text);
+      const NativeOutcome outcome = run_native_op(op, call, *context);
+      EXPECT_EQ(outcome.functions, 1);
+      EXPECT_EQ(outcome.others, 0);
+    }
+  }
+}
+
 // Widths that fill no vector, one that fills it and one more, and values that are none.
 TEST_F(NativeOps, KeepBitsAtOddWidthsWithInfinitiesAndNaN) {
   for (const std::string& features : cpu_features_to_try()) {

@@ -345,6 +345,7 @@ TEST_F(PlanStore, PassesOverWhatMakesNoSense) {
 TEST_F(PlanStore, SaysWhatTheNearestEntryDiffersIn) {
   const auto first = open();
   find_or_compile(*small_layer(*first), *first, ranges(), {});
+  find_or_compile(*small_layer(*first), *first, {{1, 3}}, {});  // of another graph of the model, as it were
   EXPECT_TRUE(cache_use(*first, key_of(*first), true).hit);
   const auto second = open([](Context& context) { ++context.device.threads; });
   const CacheUse use = cache_use(*second, key_of(*second), false);
@@ -359,6 +360,9 @@ TEST_F(PlanStore, SaysWhatTheNearestEntryDiffersIn) {
   EXPECT_EQ(option->factor, "--block-size") << "the first of two";
   EXPECT_EQ(option->wanted, "32");
   EXPECT_EQ(option->found, "16");
+  // What this run stores is no neighbour, however near.
+  find_or_compile(*small_layer(*third), *third, {{1, 3}}, {});
+  EXPECT_EQ(cache_use(*third, key_of(*third), false).first_difference->factor, "--block-size");
   EXPECT_FALSE(cache_use(*second, std::nullopt, false).enabled);
 }
 

@@ -35,7 +35,8 @@ std::string kernel_of(std::int64_t tokens, std::int64_t sequences, std::int64_t 
                                .heads = 2 * group,
                                .kv_heads = 2,
                                .head_dim = 64,
-                               .table_tokens = 512},
+                               .table_tokens = 512,
+                               .multiprocessors = 132},
                               cuda::AttentionDesign::matrix_units)
       .kernel;
 }

@@ -53,33 +53,41 @@ const Kernel& kernel_of(const Context& context, const std::string& op, const std
   return context.kernel_for(op, provider.empty() ? provider_of_form(context, op, cuda::Mathematics::house) : provider);
 }
 
+// With those that are left out at the end, absent.
+std::vector<Tensor> completed(const Op& op, std::vector<Tensor> operands) {
+  operands.resize(op.schema.tensor_count());
+  return operands;
+}
+
 }  // namespace
 
 std::vector<Tensor> meaning_of(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                                const Attributes& attributes) {
   Interpreter interpreter(context);
   std::vector<Tensor> results;
-  for (const Value& value :
-       call(op.c_str(), values_of(interpreter, operands), attributes.entries(), false, &interpreter))
+  const std::vector<Tensor> all = completed(context.ops.at(op), operands);
+  for (const Value& value : call(op.c_str(), values_of(interpreter, all), attributes.entries(), false, &interpreter))
     results.push_back(value.tensor());
   return results;
 }
 
 Verdict supports_of_cuda(const Context& context, const std::string& name, const std::vector<Tensor>& operands,
                          const Attributes& attributes, const std::string& provider) {
-  const std::vector<Meta> results = infer_results(context.ops.at(name), context.ops, metas_of(operands), attributes);
-  return kernel_of(context, name, provider).supports({metas_of(operands), results, attributes, {1, 4096}});
+  const std::vector<std::optional<Meta>> metas = metas_of(completed(context.ops.at(name), operands));
+  const std::vector<Meta> results = infer_results(context.ops.at(name), context.ops, metas, attributes);
+  return kernel_of(context, name, provider).supports({metas, results, attributes, {1, 4096}});
 }
 
 std::vector<Tensor> by_cuda(const Context& context, const std::string& name, const std::vector<Tensor>& operands,
                             const Attributes& attributes, const std::string& provider) {
   const Op& op = context.ops.at(name);
   const Kernel& kernel = kernel_of(context, name, provider);
-  const std::vector<Meta> results = infer_results(op, context.ops, metas_of(operands), attributes);
+  const std::vector<Tensor> all = completed(op, operands);
+  const std::vector<Meta> results = infer_results(op, context.ops, metas_of(all), attributes);
   const Verdict verdict = supports_of_cuda(context, name, operands, attributes, provider);
   USER_CHECK(bool(verdict), "[{}] {}", name, verdict.reason());
   Interpreter home(context);
-  return run_kernel(op, kernel, values_of(home, operands), attributes, results, false, *context.threads);
+  return run_kernel(op, kernel, values_of(home, all), attributes, results, false, *context.threads);
 }
 
 Tensor moved_by(const Tensor& tensor, std::int64_t bytes) {

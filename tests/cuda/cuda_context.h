@@ -20,6 +20,7 @@ std::string provider_of_form(const Context& context, const std::string& op, cuda
 
 // What the op means, interpreted, whether its kernel of a provider takes the call, and what that gives. UserError where
 // it does not support the call, with its reason. No provider: the one with house mathematics, or of the only form.
+// Optional operands at the end may be left out.
 std::vector<Tensor> meaning_of(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                                const Attributes& attributes);
 Verdict supports_of_cuda(const Context& context, const std::string& op, const std::vector<Tensor>& operands,

@@ -185,6 +185,7 @@ TEST_F(PtxBesideEmulator, SiluAndMulWithEveryTail) {
 
 TEST_F(PtxBesideEmulator, QuantizationPerGroup) {
   constexpr std::uint32_t kRows = 3, kColumns = 384;
+  const float bound = 0.01f;
   for (const int architecture : architectures_of_ptx()) {
     BuiltPtx built(architecture);
     for (const DType dtype : kTypes) {
@@ -193,7 +194,10 @@ TEST_F(PtxBesideEmulator, QuantizationPerGroup) {
         for (const std::uint32_t group : {32, 64, 128}) {
           PerTokenGroupQuantArguments arguments{.x = x.data(),
                                                 .places = {nullptr, 1, kRows},
-                                                .rule = {.least_magnitude = 1e-10f, .by_reciprocal = group == 64},
+                                                .rule = {.bound = group == 32 ? nullptr : &bound,
+                                                         .least_magnitude = 1e-10f,
+                                                         .bounds_magnitude = group == 64,
+                                                         .by_reciprocal = group == 64},
                                                 .rows = kRows,
                                                 .columns = kColumns};
           const LaunchShape shape =
@@ -202,7 +206,8 @@ TEST_F(PtxBesideEmulator, QuantizationPerGroup) {
           const Buffers sizes{.output = Bytes(kRows * kColumns),
                               .scales = std::vector<float>(kRows * kColumns / group)};
           expect_equal(built, fmt::format("per_token_group_quant_{}_{}_{}", dtype_text(dtype), codes, group), shape,
-                       arguments, {{x.data(), x.size()}}, sizes, [](PerTokenGroupQuantArguments& to, Buffers& buffers) {
+                       arguments, {{x.data(), x.size()}, {&bound, sizeof bound}}, sizes,
+                       [](PerTokenGroupQuantArguments& to, Buffers& buffers) {
                          to.codes = buffers.output.data();
                          to.places.scales = buffers.scales.data();
                        });

@@ -110,7 +110,7 @@ TEST(CudaSiluAndMulPerBlockQuant, HasTheBitsOfTheMeaningInEveryForm) {
   }
 }
 
-// A launch without an op, for what ops do not state: other designs, a bound, the device's own mathematics.
+// A launch without an op, for what ops do not state: other designs, a bound of int8, the device's own mathematics.
 struct Launched {
   Tensor x, codes, scales;
 
@@ -165,26 +165,29 @@ TEST(CudaSiluAndMulPerBlockQuant, GivesTheTreeDesignsBitsInTheFastDesign) {
         }
 }
 
+// As vLLM's silu_and_mul_per_block_quant does.
 TEST(CudaSiluAndMulPerBlockQuant, HoldsScalesToTheBound) {
-  const float bound = 0.001f;
-  GroupRule rule = kPublishedRule;
-  rule.bound = &bound;
-  const SiluAndMulPerBlockQuant kernel{.rounds = false, .mathematics = Mathematics::house};
-  const Tensor x = numbers(DType::bf16, 9, 512);
-  const Launched free(kernel, x, kPublishedRule), bounded(kernel, x, rule);
-  int held = 0;
-  for (std::int64_t row = 0; row < 9; ++row) {
-    for (std::int64_t column = 0; column < 256; ++column) {
-      const std::int64_t place = free.scale_place(row, column / 128);
-      const float scale = std::min(free.scales.as<float>()[place], bound);
-      EXPECT_EQ(bounded.scales.as<float>()[place], scale);
-      held += scale == bound ? 1 : 0;
-      const auto element = [&](std::int64_t i) { return load_float(DType::bf16, x.data(), row * 512 + i); };
-      const float value = house_silu(element(column)) * element(column + 256);
-      EXPECT_EQ(std::to_integer<int>(bounded.codes.data()[row * 256 + column]), f32_to_f8e4m3(value / scale));
-    }
+  const auto context = cuda_context();
+  const Attributes attributes = complete(
+      *context, kFp8, {{"group_size", 128}, {"intermediate", EnumWord{"f32"}}, {"scale_ub_of", EnumWord{"scale"}}});
+  const Tensor x = numbers(DType::bf16, 9, 512), bound = Tensor::empty(Meta::tensor(DType::f32, {1}));
+  *bound.as<float>() = 0.001f;
+  for (const char* provider : {"cuda_house", "cuda_tree"}) {
+    const std::vector<Tensor> free = by_cuda(*context, kFp8, {x}, attributes, provider);
+    const std::vector<Tensor> held = by_cuda(*context, kFp8, {x, bound}, attributes, provider);
+    int count = 0;
+    for (std::int64_t row = 0; row < 9; ++row)
+      for (std::int64_t column = 0; column < 256; ++column) {
+        const std::int64_t place = row * 2 + column / 128;
+        const float scale = std::min(free[1].as<float>()[place], 0.001f);
+        EXPECT_EQ(held[1].as<float>()[place], scale);
+        count += scale == 0.001f ? 1 : 0;
+        const auto element = [&](std::int64_t i) { return load_float(DType::bf16, x.data(), row * 512 + i); };
+        const float value = house_silu(element(column)) * element(column + 256);
+        EXPECT_EQ(std::to_integer<int>(held[0].data()[row * 256 + column]), f32_to_f8e4m3(value / scale));
+      }
+    EXPECT_GT(count, 1000) << provider;
   }
-  EXPECT_GT(held, 1000);
 }
 
 // A bound that leaves the largest element just beyond the last code.

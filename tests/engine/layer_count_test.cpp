@@ -19,7 +19,7 @@ namespace weft::layer_count_test {
 
 // What was compiled, for all graphs and ranges together.
 struct Compiled {
-  std::size_t pieces = 0, functions = 0, steps = 0;
+  std::size_t pieces = 0, functions = 0, steps = 0, generated_steps = 0;
   bool operator==(const Compiled&) const = default;
 };
 
@@ -33,6 +33,8 @@ Compiled compiled_model(const TemporaryFolder& folder, const std::string& archit
   ModelRunner runner(context, open_checkpoint(path, options, models), models);
   Compiled compiled{.functions = context->generated->size(), .steps = runner.forward_plan()->steps.size()};
   for (const CompileRecord& record : runner.records()) compiled.pieces += record.split->pieces.size();
+  for (const PlanStep& step : runner.forward_plan()->steps)
+    if (context->generated->find(step.op) == step.kernel) ++compiled.generated_steps;
   return compiled;
 }
 
@@ -45,6 +47,8 @@ TEST(LayerCount, EightyLayersCompileWhatFourDo) {
     EXPECT_EQ(many.pieces, few.pieces) << architecture;
     EXPECT_EQ(many.functions, few.functions) << architecture;
     EXPECT_EQ(many.functions > 0, generates) << architecture;
+    if (!generates) continue;
+    EXPECT_GE(many.generated_steps, few.generated_steps + 76 * 3) << architecture << " calls fewer than three a layer";
   }
 }
 

@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/row_program.h"
+#include "compiler/pieces.h"
 #include "tests/engine/tiny_model.h"
+#include "tests/test_context.h"
 
 namespace weft::native_model_test {
 
@@ -59,6 +62,23 @@ TEST_F(NativeModel, AllOpsGiveTheBitsOfTheirMeaning) {
     EXPECT_EQ(logits(native), logits(native, true)) << mode;
     native.pop_back();
   }
+}
+
+// What a row program can compute is in one: nothing of the model is left to the reference kernels, one op after
+// another.
+TEST_F(NativeModel, LeavesNothingToTheReference) {
+  if (!generates_code(*test_context())) GTEST_SKIP() << "libweft_llvm.so was not built";
+  Settings native;
+  for (const std::string& name : ops())
+    if (!name.starts_with("linear") && !name.starts_with("attention") && !name.starts_with("kv_cache"))
+      native.emplace_back("ir-op-priority." + name, "native");
+  const auto engine = tiny_engine(path_, native);
+  std::size_t generated = 0;
+  for (const PlanStep& step : engine->runner().forward_plan()->steps) {
+    EXPECT_NE(step.kernel->provider, "reference") << step.op;
+    generated += step.op.starts_with(kRowFunctionPrefix) ? 1 : 0;
+  }
+  EXPECT_GT(generated, 0u);
 }
 
 }  // namespace weft::native_model_test

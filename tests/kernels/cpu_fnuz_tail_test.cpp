@@ -87,7 +87,7 @@ TEST(CpuFnuzTail, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
         SCOPED_TRACE(fmt::format("{}, groups of {} by {}", ceiling, group, by));
         const std::int64_t groups = (kColumns + group - 1) / group;
         const auto came = kernels.call(
-            "per_token_group_quant_fp8", {x}, fnuz_groups(group, by),
+            "per_token_group_quant_fp8", {x, std::nullopt}, fnuz_groups(group, by),
             {Meta::tensor(DType::f8e4m3fnuz, {kRows, kColumns}), Meta::tensor(DType::f32, {kRows, groups})});
         for (std::int64_t row = 0; row < kRows; ++row)
           for (std::int64_t g = 0; g < groups; ++g) {
@@ -114,8 +114,7 @@ std::vector<Tail> fnuz_tails(std::int64_t columns) {
   std::vector<Tail> tails = {{"static_scaled_fp8_quant",
                               {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3fnuz}},
                               {codes},
-                              tensor_of(DType::f32, {1}, {0.02f}),
-                              true}};
+                              tensor_of(DType::f32, {1}, {0.02f})}};
   for (const std::int64_t group : {32, 50})
     tails.push_back({"per_token_group_quant_fp8",
                      fnuz_groups(group, "reciprocal"),
@@ -127,8 +126,7 @@ std::vector<Tail> fnuz_tails(std::int64_t columns) {
                       {"codes_by", EnumWord{by}},
                       {"dtype", DType::f8e4m3fnuz}},
                      {codes, rows},
-                     std::string(by) == "division" ? std::nullopt : std::optional(tensor_of(DType::f32, {1}, {1.5f})),
-                     true});
+                     std::string(by) == "division" ? std::nullopt : std::optional(tensor_of(DType::f32, {1}, {1.5f}))});
   return tails;
 }
 

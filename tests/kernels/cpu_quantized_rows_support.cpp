@@ -22,23 +22,27 @@ void set_all(Attributes& attributes, const Attributes& more) {
 }
 
 Attributes fp8_groups(std::int64_t group) {
-  return {{"group_size", group},         {"eps", 1e-10},
-          {"use_ue8m0", false},          {"column_major_scales", false},
-          {"tma_aligned_scales", false}, {"minimum_scale", 0.0},
-          {"ue8m0_minimum", 1e-10},      {"scale_by", EnumWord{"division"}},
-          {"short_last_group", true},    {"dtype", DType::f8e4m3}};
+  return {{"group_size", group},
+          {"eps", 1e-10},
+          {"use_ue8m0", false},
+          {"column_major_scales", false},
+          {"tma_aligned_scales", false},
+          {"minimum_scale", 0.0},
+          {"ue8m0_minimum", 1e-10},
+          {"scale_by", EnumWord{"division"}},
+          {"scale_ub_of", EnumWord{"magnitude"}},
+          {"short_last_group", true},
+          {"dtype", DType::f8e4m3}};
 }
 
 std::vector<Tensor> quantized(RowKernels& kernels, const Tail& tail, const Tensor& x) {
-  std::vector<std::optional<Tensor>> operands{x};
-  if (tail.takes_tensor) operands.push_back(tail.tensor);
-  return kernels.call(tail.op, operands, tail.attributes, tail.results);
+  return kernels.call(tail.op, {x, tail.tensor}, tail.attributes, tail.results);
 }
 
 std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Tail& tail,
                           std::vector<std::optional<Tensor>> operands, Attributes attributes,
                           const std::vector<Meta>& more_results) {
-  if (tail.takes_tensor) operands.push_back(tail.tensor);
+  operands.push_back(tail.tensor);
   set_all(attributes, tail.attributes);
   std::vector<Meta> results = tail.results;
   results.insert(results.end(), more_results.begin(), more_results.end());

@@ -17,8 +17,7 @@ struct Tail {
   std::string op;
   Attributes attributes;
   std::vector<Meta> results;
-  std::optional<Tensor> tensor = {};
-  bool takes_tensor = false;
+  std::optional<Tensor> tensor = {};  // scales or scale_ub, where it takes one and is given one
 };
 
 Attributes fp8_groups(std::int64_t group);

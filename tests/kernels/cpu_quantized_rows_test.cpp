@@ -40,14 +40,19 @@ std::vector<Tail> tails_of(std::int64_t columns, std::int64_t group, std::int64_
     tails.push_back({"static_scaled_fp8_quant",
                      {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3}},
                      {fp8},
-                     positive_scales({1, scales}),
-                     true});
+                     positive_scales({1, scales})});
   }
   tails.push_back({"per_token_group_quant_fp8", fp8_groups(group), {fp8, group_scales}});
   Attributes rounded_up = fp8_groups(group);
   set_all(rounded_up, {{"use_ue8m0", true}, {"column_major_scales", true}, {"scale_by", EnumWord{"reciprocal"}}});
   tails.push_back(
       {"per_token_group_quant_fp8", rounded_up, {fp8, Meta::strided(DType::f32, {kRows, scales}, {1, kRows})}});
+  // Bounds that some groups reach and some do not.
+  for (const auto& [of, bound] : {std::pair{"magnitude", 1.5f}, {"scale", 0.004f}}) {
+    Attributes held = fp8_groups(group);
+    set_all(held, {{"scale_ub_of", EnumWord{of}}});
+    tails.push_back({"per_token_group_quant_fp8", held, {fp8, group_scales}, tensor_of(DType::f32, {1}, {bound})});
+  }
   if (columns % 16 == 0 && group > 7) {
     for (bool swizzled : {false, true})
       tails.push_back({"scaled_fp4_quant",
@@ -55,8 +60,7 @@ std::vector<Tail> tails_of(std::int64_t columns, std::int64_t group, std::int64_
                        {Meta::tensor(DType::f4e2m1, {kRows, columns}),
                         Meta::tensor(DType::f8e4m3,
                                      swizzled ? Shape{1, 128, (columns + 63) / 64 * 4} : Shape{kRows, columns / 16})},
-                       tensor_of(DType::f32, {1}, {80.0f}),
-                       true});
+                       tensor_of(DType::f32, {1}, {80.0f})});
   }
   if (groups > 1) return tails;
   tails.push_back({"dynamic_per_token_scaled_int8_quant", {}, {int8, row_scales}});
@@ -66,9 +70,7 @@ std::vector<Tail> tails_of(std::int64_t columns, std::int64_t group, std::int64_
                {"scale_by", EnumWord{by}},
                {"codes_by", EnumWord{by}},
                {"dtype", DType::f8e4m3}},
-              {fp8, row_scales},
-              std::nullopt,
-              true};
+              {fp8, row_scales}};
     if (std::string(by) == "reciprocal") tail.tensor = tensor_of(DType::f32, {1}, {1.5f});
     tails.push_back(tail);
   }
@@ -76,13 +78,11 @@ std::vector<Tail> tails_of(std::int64_t columns, std::int64_t group, std::int64_
     tails.push_back({"static_scaled_fp8_quant",
                      {{"group_shape", Attribute()}, {"dtype", DType::f8e4m3}},
                      {fp8},
-                     positive_scales(shape),
-                     true});
+                     positive_scales(shape)});
   tails.push_back({"static_scaled_fp8_quant",
                    {{"group_shape", Attribute::shape({1, -1})}, {"dtype", DType::f8e4m3}},
                    {fp8},
-                   positive_scales({kRows}),
-                   true});
+                   positive_scales({kRows})});
   return tails;
 }
 
@@ -235,7 +235,7 @@ TEST(CpuQuantizedRows, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
             i == 0 ? static_cast<std::uint16_t>(0x4300 + row)  // the largest: 128 to 255
                    : static_cast<std::uint16_t>((i & 1) << 15 | (0x4300 - i / 2));
     const Meta codes = Meta::tensor(DType::f8e4m3, {128, 4096}), scales = Meta::tensor(DType::f32, {128, 1});
-    const auto came = kernels.call("per_token_group_quant_fp8", {x}, fp8_groups(4096), {codes, scales});
+    const auto came = kernels.call("per_token_group_quant_fp8", {x, std::nullopt}, fp8_groups(4096), {codes, scales});
     const auto int8 = kernels.call("per_token_group_quant_int8", {x},
                                    {{"group_size", 4096}, {"eps", 1e-10}, {"rounding", EnumWord{"nearest"}}},
                                    {Meta::tensor(DType::i8, {128, 4096}), scales});
@@ -266,7 +266,7 @@ TEST(CpuQuantizedRows, QuotientsOfEverySignificandOfHalvesGiveTheCodesOfTheDivis
       const float scale = repetition == 0 ? 0x1.fffffep-5f : between(random);
       Attributes attributes = fp8_groups(kColumns);
       set_all(attributes, {{"minimum_scale", double{scale}}});
-      const auto came = kernels.call("per_token_group_quant_fp8", {x}, attributes, {codes, scales});
+      const auto came = kernels.call("per_token_group_quant_fp8", {x, std::nullopt}, attributes, {codes, scales});
       ASSERT_EQ(scale, came[1].as<float>()[0]);
       for (std::size_t i = 0; i < values.size(); ++i)
         ASSERT_EQ(f32_to_f8e4m3(values[i] / scale), came[0].as<std::uint8_t>()[i]) << values[i] << " by " << scale;

@@ -99,7 +99,7 @@ struct Quantized {
 
 // Every tail, the first three also by another rule.
 std::vector<QuantTask> tails(std::int64_t columns, std::int64_t group, const float* given) {
-  std::vector<QuantTask> tasks(columns % kFp4Group == 0 ? 8 : 7);
+  std::vector<QuantTask> tasks(columns % kFp4Group == 0 ? 9 : 8);
   for (QuantTask& task : tasks) {
     task.codes_stride = task.columns = columns;
     task.rows = kRows;
@@ -112,15 +112,19 @@ std::vector<QuantTask> tails(std::int64_t columns, std::int64_t group, const flo
   for (int i : {3, 4, 5}) tasks[static_cast<std::size_t>(i)].tail = Tail::fp8_groups;
   tasks[4].power_of_two = true;
   tasks[5].group = columns;
-  tasks[5].has_bound = tasks[5].codes_by_reciprocal = tasks[5].scale_by_reciprocal = true;
+  tasks[5].codes_by_reciprocal = tasks[5].scale_by_reciprocal = true;
+  tasks[5].bounded = Bounded::magnitude;
   tasks[5].bound = 1.5f;
   tasks[6].tail = Tail::fp8_given;
   tasks[6].given = given;
   tasks[6].given_step = 1;
-  if (tasks.size() == 8) {
-    tasks[7].tail = Tail::fp4_groups;
-    tasks[7].group = kFp4Group;
-    tasks[7].global_scale = 80;
+  tasks[7].tail = Tail::fp8_groups;
+  tasks[7].bounded = Bounded::scale;
+  tasks[7].bound = 0.003f;
+  if (tasks.size() == 9) {
+    tasks[8].tail = Tail::fp4_groups;
+    tasks[8].group = kFp4Group;
+    tasks[8].global_scale = 80;
   }
   return tasks;
 }

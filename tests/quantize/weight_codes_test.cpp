@@ -41,7 +41,7 @@ TEST_F(WeightCodes, OfRowsAndGroupsAreThoseOfTheOpsForActivations) {
   const CodesAndScales own = quantize_blocks(weight, DType::f8e4m3, 1, 128, threads_);
   expect_same(own.codes, rows.tensor());
   expect_same(own.scales, row_scales.tensor());
-  const auto [groups, group_scales] = per_token_group_quant_fp8(evaluator_.value(weight), 32);
+  const auto [groups, group_scales] = per_token_group_quant_fp8(evaluator_.value(weight), {}, 32);
   const CodesAndScales own_groups = quantize_blocks(weight, DType::f8e4m3, 1, 32, threads_);
   expect_same(own_groups.codes, groups.tensor());
   expect_same(own_groups.scales, group_scales.tensor());

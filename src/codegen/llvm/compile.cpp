@@ -51,12 +51,12 @@ struct Target {
   const char* prelude_end;
 };
 
-Target target_of(CpuFeatures features) {
-  if (features >= CpuFeatures::avx512)
+// By nothing else, as the keys of objects say (compiler/generated_kernels.cpp).
+Target target_of(int lanes) {
+  if (lanes == 16)
     return {"+avx2,+fma,+f16c,-slow-unaligned-mem-32,+avx512f,+avx512bw,+avx512dq,+avx512vl,+evex512", weft_prelude_16,
             weft_prelude_16_end};
-  if (features >= CpuFeatures::avx2)
-    return {"+avx2,+fma,+f16c,-slow-unaligned-mem-32", weft_prelude_8, weft_prelude_8_end};
+  if (lanes == 8) return {"+avx2,+fma,+f16c,-slow-unaligned-mem-32", weft_prelude_8, weft_prelude_8_end};
   return {"", weft_prelude_4, weft_prelude_4_end};
 }
 
@@ -91,7 +91,8 @@ void open_prelude(LLVMModuleRef module) {
 }
 
 bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::string& problem) {
-  const Target target = target_of(request.features);
+  const int lanes = vector_lanes(request.features);
+  const Target target = target_of(lanes);
   const Owned<LLVMContextRef> context(LLVMContextCreate(), LLVMContextDispose);
   const Owned<LLVMMemoryBufferRef> bitcode(
       LLVMCreateMemoryBufferWithMemoryRange(
@@ -106,7 +107,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
   open_prelude(module.get());
   bool is_in_order = false;
   {
-    LlvmBuilder builder(module.get(), vector_lanes(request.features), request.features >= CpuFeatures::avx2);
+    LlvmBuilder builder(module.get(), lanes, lanes >= 8);
     RowEmitter<LlvmBuilder> emitter(request.program, builder);
     emitter.run();
     is_in_order = emitter.takes_short_ways();

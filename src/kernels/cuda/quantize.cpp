@@ -27,7 +27,7 @@ void run_groups(const KernelCall& call) {
   PerTokenGroupQuantArguments arguments{.x = x.data,
                                         .codes = codes.data,
                                         .places = scale_places(call.results[1]),
-                                        .rule = group_rule(call),
+                                        .rule = group_rule(call, 1),
                                         .rows = static_cast<std::uint32_t>(x.size[0]),
                                         .columns = static_cast<std::uint32_t>(x.size[1])};
   check_aligned(kernel.c_str(), "x", x.data, 16);

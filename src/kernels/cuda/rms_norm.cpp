@@ -68,7 +68,7 @@ void set_tail(const Norm& norm, const KernelCall& call, RmsNormArguments& argume
   if (norm.gives_scales()) arguments.places = scale_places(call.results[1]);
   if (norm.has_groups()) {
     arguments.group = static_cast<std::uint32_t>(call.attributes.at("group_size").integer());
-    arguments.rule = group_rule(call);
+    arguments.rule = group_rule(call, norm.tail_tensor());
   }
   if (norm.tail.tail == NormTail::static_fp8) arguments.given_scale = call.operands[norm.tail_tensor()].as<float>();
   if (norm.is_of_token()) arguments.rule = token_rule(call, norm.tail_tensor());

@@ -123,7 +123,7 @@ Status FakeCalls::read_facts(int device, DeviceFacts& facts) {
   facts = {.name = fmt::format("fake device {}", device),
            .compute_capability = settings_.compute_capability,
            .driver_version = settings_.driver_version,
-           .multiprocessors = 132,
+           .multiprocessors = settings_.multiprocessors,
            .threads_per_block = 1024,
            .shared_bytes = 227 << 10,
            .memory_bytes = static_cast<std::int64_t>(settings_.memory_bytes),

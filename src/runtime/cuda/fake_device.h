@@ -74,6 +74,7 @@ struct FakeSettings {
   int devices = 1;
   std::uint64_t seed = 1;  // of the order
   int compute_capability = 90;
+  int multiprocessors = 132;
   int driver_version = 0;                           // DeviceFacts; 0: it knows all PTX
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
   std::size_t node_bytes = 0;                       // of the device, for each node of an executable graph

@@ -96,11 +96,13 @@ inline Floats power_of_two_above(Floats x) {
 }
 
 // As the meanings' clamp, minimum and div_scalar treat a NaN: it passes.
+inline Floats held_to_bound(Floats x, float bound) { return (x < bound) | (x != x) ? x : fill(bound); }
 inline Floats fp8_scale(Floats magnitude, const QuantTask& task) {
   magnitude = at_least(magnitude, task.least);
-  if (task.has_bound) magnitude = (magnitude < task.bound) | (magnitude != magnitude) ? magnitude : fill(task.bound);
+  if (task.bounded == Bounded::magnitude) magnitude = held_to_bound(magnitude, task.bound);
   const float largest = task.fnuz ? 224.0f : 448.0f, inverse = static_cast<float>(task.fnuz ? 1.0 / 224 : 1.0 / 448);
   Floats scale = task.scale_by_reciprocal ? magnitude * inverse : magnitude / largest;
+  if (task.bounded == Bounded::scale) scale = held_to_bound(scale, task.bound);
   if (task.power_of_two) scale = power_of_two_above(at_least(scale, task.least_power));
   return at_least(scale, task.least_scale);
 }
@@ -123,7 +125,7 @@ inline void quantize_fp8_groups_of(const QuantTask& task, const Part<F>& part) {
   const std::int64_t group = task.group, count = (part.columns + group - 1) / group;
   largest_magnitudes(scales.scale, part.x, part.columns, group);
   const bool fast = scales_of<F::kShort>(scales, count, [&](Floats magnitude) { return fp8_scale(magnitude, task); }) &&
-                    !task.has_bound;
+                    task.bounded == Bounded::nothing;
   give_scales(task, part.row, part.group, scales.scale, count);
   if (fast && group == kTogether && part.columns % kTogether == 0 && !task.codes_by_reciprocal) {
     for (std::int64_t i = 0; i < count; ++i)

@@ -141,8 +141,9 @@ __attribute__((always_inline)) inline void block_codes(const ProductBlock& block
 
 // Whether products can be quantized so for this task.
 inline bool quantizes_products(const QuantTask& task) {
-  const bool by_groups = task.tail == Tail::int8_groups ||
-                         (task.tail == Tail::fp8_groups && !task.fnuz && !task.has_bound && !task.codes_by_reciprocal);
+  const bool by_groups =
+      task.tail == Tail::int8_groups ||
+      (task.tail == Tail::fp8_groups && !task.fnuz && task.bounded == Bounded::nothing && !task.codes_by_reciprocal);
   return by_groups && task.group % kTogether == 0 && task.columns % kTogether == 0 && task.group <= kBlockColumns;
 }
 

@@ -42,34 +42,42 @@ QuantTask int8_row(const KernelCall&, std::size_t, std::int64_t columns) {
   return {.tail = Tail::int8_rows, .columns = columns, .group = columns};
 }
 
-QuantTask fp8_groups(const KernelCall& call, std::size_t, std::int64_t columns) {
+// Of scale_ub, which may be absent.
+void set_bound(QuantTask& task, const TensorView& scale_ub, Bounded what) {
+  if (!scale_ub.present()) return;
+  task.bounded = what;
+  task.bound = load_float(scale_ub.dtype, scale_ub.data, 0);
+}
+
+QuantTask fp8_groups(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
   const Attributes& a = call.attributes;
   const TensorView& scales = call.results[1];
-  return {.tail = Tail::fp8_groups,
-          .scales_step = scales.stride[scales.rank - 1],
-          .columns = columns,
-          .group = std::min(a.at("group_size").integer(), columns),
-          .least = real_attribute(call, "eps"),
-          .fnuz = is_fnuz(call),
-          .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
-          .power_of_two = a.at("use_ue8m0").boolean(),
-          .least_power = real_attribute(call, "ue8m0_minimum"),
-          .least_scale = real_attribute(call, "minimum_scale")};
+  QuantTask task{.tail = Tail::fp8_groups,
+                 .scales_step = scales.stride[scales.rank - 1],
+                 .columns = columns,
+                 .group = std::min(a.at("group_size").integer(), columns),
+                 .least = real_attribute(call, "eps"),
+                 .fnuz = is_fnuz(call),
+                 .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
+                 .power_of_two = a.at("use_ue8m0").boolean(),
+                 .least_power = real_attribute(call, "ue8m0_minimum"),
+                 .least_scale = real_attribute(call, "minimum_scale")};
+  set_bound(task, call.operands[tensor], a.at("scale_ub_of").word() == "scale" ? Bounded::scale : Bounded::magnitude);
+  return task;
 }
 
 QuantTask fp8_row(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
   const float least_scale = static_cast<float>(1.0 / ((is_fnuz(call) ? 224 : 448) * 512));
-  const TensorView& bound = call.operands[tensor];
   const bool states_least = !call.attributes.at("minimum_scale").is_none();
-  return {.tail = Tail::fp8_groups,
-          .columns = columns,
-          .group = columns,
-          .fnuz = is_fnuz(call),
-          .has_bound = bound.present(),
-          .bound = bound.present() ? load_float(bound.dtype, bound.data, 0) : 0,
-          .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
-          .least_scale = states_least ? real_attribute(call, "minimum_scale") : least_scale,
-          .codes_by_reciprocal = by_reciprocal(call, "codes_by")};
+  QuantTask task{.tail = Tail::fp8_groups,
+                 .columns = columns,
+                 .group = columns,
+                 .fnuz = is_fnuz(call),
+                 .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
+                 .least_scale = states_least ? real_attribute(call, "minimum_scale") : least_scale,
+                 .codes_by_reciprocal = by_reciprocal(call, "codes_by")};
+  set_bound(task, call.operands[tensor], Bounded::magnitude);
+  return task;
 }
 
 // The extents of what one scale is for, of x [rows, columns].

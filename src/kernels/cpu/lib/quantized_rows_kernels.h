@@ -12,14 +12,15 @@ namespace weft::cpu {
 // How codes and scales are made of a group's largest magnitude:
 //   int8_groups  scale = max(magnitude, least) / 127; nearest(x / scale), or truncated with toward_zero; NaN gives 0
 //   int8_rows    the group is a row; scale = magnitude / 127, NaN left out of it; nearest(x * (1 / scale)); NaN gives 0
-//   fp8_groups   f8e4m3, or f8e4m3fnuz where `fnuz` says. magnitude at least `least`, at most `bound` where has_bound
-//                says; scale = magnitude / 448 or times 1 / 448, with power_of_two raised to least_power and rounded
-//                up, at least least_scale; code of x / scale or of x * (1 / scale). NaN stays NaN throughout. With
-//                `fnuz` 224 stands for 448
+//   fp8_groups   f8e4m3, or f8e4m3fnuz where `fnuz` says. magnitude at least `least`; scale = magnitude / 448 or times
+//                1 / 448; one of them, as `bounded` says, at most `bound`; scale with power_of_two raised to
+//                least_power and rounded up, at least least_scale; code of x / scale or of x * (1 / scale). NaN stays
+//                NaN throughout. With `fnuz` 224 stands for 448
 //   fp8_given    the same formats. Scales are given; code of x * (1 / scale)
 //   fp4_groups   f4e2m1, groups of kFp4Group; scale = f8e4m3(magnitude * (1 / 6) * global_scale), at most 448; code of
 //                x * (1 / (scale * (1 / global_scale))), where 1 / 0 is 0. NaN of a scale stays NaN, as a code gives 6
 enum class Tail : std::uint8_t { int8_groups, int8_rows, fp8_groups, fp8_given, fp4_groups };
+enum class Bounded : std::uint8_t { nothing, magnitude, scale };
 
 inline constexpr std::int64_t kFp4Group = 16;
 
@@ -43,7 +44,7 @@ struct QuantTask {
   bool toward_zero = false;
 
   bool fnuz = false;
-  bool has_bound = false;
+  Bounded bounded = Bounded::nothing;
   float bound = 0;
   bool scale_by_reciprocal = false;
   bool power_of_two = false;

@@ -59,12 +59,14 @@ WEFT_DEVICE std::uint32_t query_start(const AttentionArguments& arguments, std::
   return static_cast<std::uint32_t>(load(arguments.query_starts + sequence));
 }
 
-// Tile `number` of `size` rows each: those of sequence i begin at number starts[i] * group / size + i, which leaves
-// room for a part tile in each sequence, so that how many blocks there are depends on the numbers of tokens and
-// sequences alone.
+// Tile `number` of `size` rows each. Where those of sequence i begin leaves room for a part tile in each token, or in
+// each sequence, so that how many blocks there are depends on the numbers of tokens and sequences alone.
 WEFT_DEVICE QueryTile find_tile(const AttentionArguments& arguments, std::uint32_t number, std::uint32_t size) {
   const std::uint32_t group = arguments.group.divisor;
-  const auto first_tile = [&](std::uint32_t i) { return query_start(arguments, i) * group / size + i; };
+  const auto first_tile = [&](std::uint32_t i) {
+    const std::uint32_t token = query_start(arguments, i);
+    return arguments.token_tiles > 0 ? token * arguments.token_tiles : token * group / size + i;
+  };
   const std::uint32_t sequence = find_sequence(arguments.sequences, number, first_tile);
   const std::uint32_t start = query_start(arguments, sequence);
   const std::uint32_t tokens = query_start(arguments, sequence + 1) - start;

@@ -29,8 +29,9 @@ WEFT_DEVICE float divided_by_limit(float x) {
 template <class Code>
 WEFT_DEVICE float scale_of(float largest, const GroupRule& rule, float bound) {
   largest = larger(largest, rule.least_magnitude);
+  if (rule.bounds_magnitude) largest = smaller(largest, bound);
   float scale = rule.by_reciprocal ? largest * Code::kInverseLimit : divided_by_limit<Code>(largest);
-  scale = smaller(scale, bound);
+  if (!rule.bounds_magnitude) scale = smaller(scale, bound);
   if (rule.power_of_two) scale = power_of_two_above(larger(scale, rule.least_power));
   return larger(scale, rule.least_scale);
 }

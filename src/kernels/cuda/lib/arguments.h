@@ -17,17 +17,19 @@ struct Divisor {
 // How the scale of a group is made of its largest magnitude; limit is 448 for f8e4m3, 127 for int8:
 //
 //   m     = max(magnitude, least_magnitude)
+//   m     = min(m, *bound) where there is one and bounds_magnitude says
 //   scale = m / limit, or m * (1 / limit) by_reciprocal
-//   scale = min(scale, *bound) where there is one
+//   scale = min(scale, *bound) where there is one and bounds_magnitude does not say
 //   scale = the power of two from max(scale, least_power) upwards where power_of_two says
 //   scale = max(scale, least_scale)
 //
-// The group of a token is its row; there the bound holds the magnitude, in place of the scale.
+// The group of a token is its row, whose bound is always of the magnitude.
 struct GroupRule {
   const float* bound = nullptr;
   float least_magnitude = 0;
   float least_power = 0;
   float least_scale = 0;
+  bool bounds_magnitude = false;
   bool by_reciprocal = false;
   bool power_of_two = false;
   bool codes_by_reciprocal = false;  // of a token: codes of x * (1 / scale), not of x / scale
@@ -172,6 +174,9 @@ struct AttentionArguments {
   const std::int32_t* block_table = nullptr;
   std::uint32_t sequences = 0;
   std::uint32_t max_blocks = 0;
+  // Tiles of rows that each token of the step has, numbered token by token; 0: those of sequence i begin behind
+  // starts[i] * group / rows of a tile + i others.
+  std::uint32_t token_tiles = 0;
   // Blocks that share the tokens of a tile of rows, segment by segment. What a row makes of a segment then waits as
   // head_dim sums, a maximum and a total, `room` segments a row; sequences that have more are not shared.
   Divisor sharers;

@@ -15,10 +15,9 @@ namespace {
 
 enum Operand : std::size_t { kQuery, kKv, kBatch };
 
-// Room for what blocks that share sequences leave: so many segments a row, but no more than so much. One decoded token
-// of SmolLM2 takes 2.4 kB a segment.
-constexpr std::int64_t kRoomSegments = 64;
-constexpr std::int64_t kPartialBytes = 4 << 20;
+// Room for what blocks that share sequences leave: so many segments a row, of 131072 tokens, but no more than
+// kMostPartialBytes. One decoded token of SmolLM2 takes 2.4 kB a segment.
+constexpr std::int64_t kRoomSegments = 512;
 
 Verdict supports(const KernelRequest& request) {
   const std::optional<Meta>& query = request.operands[kQuery];
@@ -55,12 +54,12 @@ Verdict supports_matrices(const KernelRequest& request) {
 
 Dim scratch_bytes(const KernelRequest& request) {
   const Meta& query = *request.operands[kQuery];
-  if (!query.shape[0].is_number()) return Dim(kPartialBytes);
+  if (!query.shape[0].is_number()) return Dim(kMostPartialBytes);
   const std::int64_t rows = query.shape[0].number() * query.shape[1].number();
-  return Dim(std::min(kPartialBytes, rows * kRoomSegments * attention_partial_bytes(query.shape[2].number())));
+  return Dim(std::min(kMostPartialBytes, rows * kRoomSegments * attention_partial_bytes(query.shape[2].number())));
 }
 
-void run(AttentionDesign design, const KernelCall& call) {
+void run(AttentionDesign design, int multiprocessors, const KernelCall& call) {
   const TensorView& query = call.operands[kQuery];
   const KvLayout& kv = call.operands[kKv].meta->kv;
   const Batch& batch = *call.operands[kBatch].as<Batch>();
@@ -72,32 +71,33 @@ void run(AttentionDesign design, const KernelCall& call) {
                                              .heads = heads,
                                              .kv_heads = kv.heads,
                                              .head_dim = kv.head_dim,
-                                             .table_tokens = batch.max_blocks * kv.block},
+                                             .table_tokens = batch.max_blocks * kv.block,
+                                             .partial_bytes = static_cast<std::int64_t>(call.scratch.size()),
+                                             .multiprocessors = multiprocessors},
                                             design);
   check_aligned(plan.kernel.c_str(), "query", query.data,
                 static_cast<std::uintptr_t>(2 * dtype_info(query.dtype).block_bytes));
   check_aligned(plan.kernel.c_str(), "kv", call.operands[kKv].data, 16);
   constexpr double kLog2E = 1.4426950408889634;
-  const AttentionArguments arguments{
-      .query = query.data,
-      .output = call.results[0].data,
-      .kind = kind_of(query.dtype),
-      .tokens = static_cast<std::uint32_t>(tokens),
-      .token_stride = static_cast<std::uint32_t>(query.stride[0]),
-      .heads = static_cast<std::uint32_t>(heads),
-      .scale = static_cast<float>(call.attributes.at("scale").real() * kLog2E),
-      .group = divisor_of(static_cast<std::uint32_t>(heads / kv.heads)),
-      .pages = pages_place(call.operands[kKv]),
-      .has_chunks = kv.block * dtype_info(kv.dtype).block_bytes % 16 == 0,
-      .query_starts = batch.query_starts,
-      .lengths = batch.lengths,
-      .block_table = batch.block_table,
-      .sequences = static_cast<std::uint32_t>(batch.sequences),
-      .max_blocks = static_cast<std::uint32_t>(batch.max_blocks),
-      .sharers = divisor_of(plan.sharers),
-      .partials = reinterpret_cast<float*>(call.scratch.data()),
-      .room = static_cast<std::uint32_t>(static_cast<std::int64_t>(call.scratch.size()) /
-                                         (tokens * heads * attention_partial_bytes(kv.head_dim)))};
+  const AttentionArguments arguments{.query = query.data,
+                                     .output = call.results[0].data,
+                                     .kind = kind_of(query.dtype),
+                                     .tokens = static_cast<std::uint32_t>(tokens),
+                                     .token_stride = static_cast<std::uint32_t>(query.stride[0]),
+                                     .heads = static_cast<std::uint32_t>(heads),
+                                     .scale = static_cast<float>(call.attributes.at("scale").real() * kLog2E),
+                                     .group = divisor_of(static_cast<std::uint32_t>(heads / kv.heads)),
+                                     .pages = pages_place(call.operands[kKv]),
+                                     .has_chunks = kv.block * dtype_info(kv.dtype).block_bytes % 16 == 0,
+                                     .query_starts = batch.query_starts,
+                                     .lengths = batch.lengths,
+                                     .block_table = batch.block_table,
+                                     .sequences = static_cast<std::uint32_t>(batch.sequences),
+                                     .max_blocks = static_cast<std::uint32_t>(batch.max_blocks),
+                                     .token_tiles = plan.token_tiles,
+                                     .sharers = divisor_of(plan.sharers),
+                                     .partials = reinterpret_cast<float*>(call.scratch.data()),
+                                     .room = plan.room};
   run_call(plan.kernel, plan.shape, arguments, call);
   if (plan.sharers > 1) run_call(plan.finish, plan.finish_shape, arguments, call);
 }
@@ -110,10 +110,15 @@ void add_attention(KernelRegistry& registry, const char* provider, AttentionDesi
                 .provider = provider,
                 .supported = supported,
                 .supports = has_matrices ? supports_matrices : supports,
+                .prepare =
+                    [design](Kernel& kernel, const DeviceDescription& device) {
+                      kernel.run = [design, count = device.multiprocessors](const KernelCall& call) {
+                        run(design, count, call);
+                      };
+                    },
                 .batch_invariant = !has_matrices,
                 .vector_bytes = 8,  // of f32, as check_aligned wants a query
                 .scratch_bytes = scratch_bytes,
-                .run = [design](const KernelCall& call) { run(design, call); },
                 .note = has_matrices ? "a block 64 rows of a KV head by mma; decoded tokens as cuda does"
                                      : "a block 4 to 32 rows of a KV head; long sequences shared among blocks"});
 }

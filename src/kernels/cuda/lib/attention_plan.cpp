@@ -10,9 +10,7 @@ namespace weft::cuda {
 namespace {
 
 constexpr std::int64_t kSegmentTokens = 256;
-// Blocks of one warp that sequences are shared among: four for each multiprocessor of an H200.
-constexpr std::int64_t kWantedBlocks = 528;
-constexpr std::int64_t kMostSharers = 32;
+constexpr std::int64_t kMostSharers = 64;
 // Rows of a sequence, on the average, from which on the matrix units are worth it: those of one warp.
 constexpr std::int64_t kMatrixRows = 16;
 
@@ -22,24 +20,38 @@ struct Tile {
   const char* name;
   std::int64_t warps;
   std::int64_t rows;
+  // Blocks that every multiprocessor holds at once: one for each of its four schedulers where a block is one warp, else
+  // what the kernels' launch bounds ask for.
+  std::int64_t resident;
 };
 Tile tile_for(const AttentionSizes& sizes, AttentionDesign design) {
-  if (sizes.tokens <= sizes.sequences) return {"decode", 1, 4};
+  if (sizes.tokens <= sizes.sequences) return {"decode", 1, 4, 4};
   const std::int64_t rows = sizes.tokens * (sizes.heads / sizes.kv_heads);
-  if (design == AttentionDesign::matrix_units && rows >= kMatrixRows * sizes.sequences) return {"mma", 4, 64};
+  if (design == AttentionDesign::matrix_units && rows >= kMatrixRows * sizes.sequences) return {"mma", 4, 64, 2};
   const std::int64_t columns = columns_for(sizes.head_dim);
-  if (columns == 256) return {"prefill", 2, 8};
-  if (columns == 128 && sizes.pages == DType::f32) return {"prefill", 4, 16};
-  return {"prefill", 8, 32};
+  if (columns == 256) return {"prefill", 2, 8, 2};
+  if (columns == 128 && sizes.pages == DType::f32) return {"prefill", 4, 16, 2};
+  return {"prefill", 8, 32, 2};
 }
 
-// Into how many parts the segments of a sequence go.
-std::int64_t count_sharers(std::int64_t blocks, std::int64_t table_tokens) {
-  const std::int64_t segments = (table_tokens + kSegmentTokens - 1) / kSegmentTokens;
-  return std::clamp<std::int64_t>(kWantedBlocks / blocks, 1, std::clamp<std::int64_t>(segments, 1, kMostSharers));
+std::int64_t whole(std::int64_t count, std::int64_t of) { return (count + of - 1) / of; }
+
+// Segments of a row that there is room for.
+std::int64_t room_for(const AttentionSizes& sizes) {
+  return sizes.partial_bytes / (sizes.tokens * sizes.heads * attention_partial_bytes(sizes.head_dim));
 }
 
 }  // namespace
+
+std::int64_t count_sharers(std::int64_t tiles, std::int64_t segments, std::int64_t slots) {
+  const std::int64_t most = std::clamp<std::int64_t>(segments, 1, kMostSharers);
+  const auto time = [&](std::int64_t sharers) { return whole(tiles * sharers, slots) * whole(segments, sharers); };
+  std::int64_t least = time(1);
+  for (std::int64_t sharers = 2; sharers <= most; ++sharers) least = std::min(least, time(sharers));
+  std::int64_t sharers = 1;
+  while (4 * time(sharers) > 5 * least) ++sharers;
+  return sharers;
+}
 
 AttentionPlan plan_attention(const AttentionSizes& sizes, AttentionDesign design) {
   const Tile tile = tile_for(sizes, design);
@@ -47,9 +59,16 @@ AttentionPlan plan_attention(const AttentionSizes& sizes, AttentionDesign design
   plan.kernel = fmt::format("attention_{}_{}_{}", dtype_text(sizes.pages), columns_for(sizes.head_dim), tile.name);
   USER_CHECK(sizes.tokens * sizes.heads < kSideLimit && sizes.kv_heads < 65536,
              "[{}] {} tokens of {} heads are too many for a launch", plan.kernel, sizes.tokens, sizes.heads);
-  const std::int64_t tiles = sizes.tokens * (sizes.heads / sizes.kv_heads) / tile.rows + sizes.sequences;
-  const std::int64_t sharers = count_sharers(tiles * sizes.kv_heads, sizes.table_tokens);
+  const std::int64_t group = sizes.heads / sizes.kv_heads, of_token = whole(group, tile.rows);
+  const std::int64_t by_sequence = sizes.tokens * group / tile.rows + sizes.sequences;
+  const std::int64_t tiles = std::min(sizes.tokens * of_token, by_sequence);
+  if (tiles < by_sequence) plan.token_tiles = static_cast<std::uint32_t>(of_token);
+  // Sequences that there is no room for are not shared.
+  const std::int64_t segments = std::min(whole(sizes.table_tokens, kSegmentTokens), room_for(sizes));
+  const std::int64_t sharers =
+      count_sharers(tiles * sizes.kv_heads, segments, std::max<std::int64_t>(sizes.multiprocessors, 1) * tile.resident);
   plan.sharers = static_cast<std::uint32_t>(sharers);
+  plan.room = static_cast<std::uint32_t>(room_for(sizes));
   plan.shape = {.blocks = static_cast<std::uint32_t>(tiles * sharers),
                 .block_rows = static_cast<std::uint32_t>(sizes.kv_heads),
                 .threads = static_cast<std::uint32_t>(32 * tile.warps)};

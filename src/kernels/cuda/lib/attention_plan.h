@@ -9,7 +9,8 @@
 //                  tile would stand idle: multiply_adds takes such calls.
 //
 // Which kernel runs, and how many blocks, depends on the sizes here alone: never on lengths, so that a captured launch
-// serves whatever lengths come.
+// serves whatever lengths come. A row of multiply_adds has the same bits however many blocks share its sequence, so
+// that the number of sequences may decide that; of matrix_units it has not, as its kernel says (batch_invariant).
 
 #include <string>
 
@@ -27,13 +28,18 @@ struct AttentionSizes {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t table_tokens = 0;  // that a row of the block table has room for
+  std::int64_t table_tokens = 0;   // that a row of the block table has room for
+  std::int64_t partial_bytes = 0;  // for what blocks leave that share a sequence
+  std::int64_t multiprocessors = 0;
 };
 
 struct AttentionPlan {
   std::string kernel;
   LaunchShape shape;
-  std::uint32_t sharers = 1;  // AttentionArguments
+  // AttentionArguments; room counts only where there are several sharers.
+  std::uint32_t token_tiles = 0;
+  std::uint32_t sharers = 1;
+  std::uint32_t room = 0;
   // Where sharers are more than 1: launched behind the other, with the same arguments.
   std::string finish;
   LaunchShape finish_shape;
@@ -41,7 +47,15 @@ struct AttentionPlan {
 // `tokens` must be at least 1. UserError for more rows or heads than a launch has.
 AttentionPlan plan_attention(const AttentionSizes& sizes, AttentionDesign design);
 
-// Bytes that a row leaves of a segment of tokens where blocks share a sequence.
+// Among how many blocks, 1 to 64 and no more than `segments`, the segments of each tile are shared: the fewest that are
+// done within a quarter of the least time. `slots` blocks run side by side, and what takes time is the segments of a
+// block, round for round.
+std::int64_t count_sharers(std::int64_t tiles, std::int64_t segments, std::int64_t slots);
+
+// Bytes that a row leaves of a segment of 256 tokens where blocks share a sequence, and the most that all rows are
+// given room for: 63 segments each for 16 tokens of 32 heads of 128 columns. With four queries to a KV head, writing
+// and reading it moves a thirtieth of the bytes of K and V.
 std::int64_t attention_partial_bytes(std::int64_t head_dim);
+constexpr std::int64_t kMostPartialBytes = 16 << 20;
 
 }  // namespace weft::cuda

@@ -61,11 +61,13 @@ bool truncates(const Attributes& attributes) {
   return rounding != nullptr && rounding->word() == "toward_zero";
 }
 
-GroupRule group_rule(const KernelCall& call) {
+GroupRule group_rule(const KernelCall& call, std::size_t bound) {
   const Attributes& a = call.attributes;
   const auto number = [&](const char* name) { return static_cast<float>(a.at(name).real()); };
   GroupRule rule{.least_magnitude = number("eps")};
   if (a.find("use_ue8m0") == nullptr) return rule;  // int8
+  rule.bound = call.operands[bound].as<float>();
+  rule.bounds_magnitude = a.at("scale_ub_of").word() == "magnitude";
   rule.least_power = number("ue8m0_minimum");
   rule.least_scale = number("minimum_scale");
   rule.by_reciprocal = a.at("scale_by").word() == "reciprocal";
@@ -80,6 +82,7 @@ GroupRule token_rule(const KernelCall& call, std::size_t bound) {
   const Attribute& least = a.at("minimum_scale");
   return {.bound = call.operands[bound].as<float>(),
           .least_scale = least.is_none() ? kLeastScale : static_cast<float>(least.real()),
+          .bounds_magnitude = true,
           .by_reciprocal = a.at("scale_by").word() == "reciprocal",
           .codes_by_reciprocal = a.at("codes_by").word() == "reciprocal"};
 }

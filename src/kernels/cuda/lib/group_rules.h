@@ -27,7 +27,8 @@ Verdict supports_codes(const KernelRequest& request);
 // scales are that result.
 Verdict supports_groups(const KernelRequest& request, std::size_t scales);
 bool truncates(const Attributes& attributes);  // codes of int8: by another kernel, whose codes are `i8_truncated`
-GroupRule group_rule(const KernelCall& call);
+// `bound`: which operand is the scale_ub of _fp8.
+GroupRule group_rule(const KernelCall& call, std::size_t bound);
 // Of dynamic_per_token_scaled_fp8_quant, whose scale_ub is that operand, and _int8_quant, alone or as such an end.
 GroupRule token_rule(const KernelCall& call, std::size_t bound);
 ScalePlaces scale_places(const TensorView& scales);  // [rows, groups]

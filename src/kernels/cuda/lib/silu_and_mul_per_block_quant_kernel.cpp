@@ -37,7 +37,7 @@ void run(SiluAndMulDesign design, Mathematics mathematics, const KernelCall& cal
   SiluAndMulPerBlockQuantArguments arguments{.x = x.data,
                                              .codes = codes.data,
                                              .places = scale_places(call.results[1]),
-                                             .rule = group_rule(call),
+                                             .rule = group_rule(call, 1),
                                              .rows = static_cast<std::uint32_t>(codes.size[0]),
                                              .columns = static_cast<std::uint32_t>(codes.size[1])};
   const LaunchShape shape = kernel.plan(arguments);
