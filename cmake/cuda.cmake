@@ -55,11 +55,18 @@ if(Python3_FOUND AND NOT WEFT_SANITIZE)
     add_test(NAME planted_bugs COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_planted.py --build
                                        ${CMAKE_BINARY_DIR} --results ${CMAKE_BINARY_DIR}/planted_bugs.json)
     set_tests_properties(planted_bugs PROPERTIES LABELS slow TIMEOUT 3600)
+    # Compiles every kernel anew, where the program is another one than it was.
+    add_test(NAME cuda_sanitized COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_sanitized.py --build
+                                         ${CMAKE_BINARY_DIR} --results ${CMAKE_BINARY_DIR}/cuda_sanitized.txt)
+    set_tests_properties(cuda_sanitized PROPERTIES LABELS slow TIMEOUT 1200)
+    add_test(NAME cuda_device_code COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_device_code.py --build
+                                           ${CMAKE_BINARY_DIR} --nvcc "${WEFT_NVCC}")
+    set_tests_properties(cuda_device_code PROPERTIES LABELS fast TIMEOUT 600 SKIP_REGULAR_EXPRESSION "is skipped")
   endif()
   if(WEFT_NVCC)
     set(broken ${CMAKE_SOURCE_DIR}/tests/cuda/contract/broken)
     add_test(NAME cuda_contract_broken COMMAND ${check} ${broken}.cu ${broken}.json)
-    set_tests_properties(cuda_contract_broken PROPERTIES LABELS fast TIMEOUT 600 PASS_REGULAR_EXPRESSION ": 9 breaches"
+    set_tests_properties(cuda_contract_broken PROPERTIES LABELS fast TIMEOUT 600 PASS_REGULAR_EXPRESSION ": 27 breaches"
                                                          SKIP_REGULAR_EXPRESSION "is skipped")
   endif()
   add_test(NAME cuda_contract_old_nvcc COMMAND ${check} --nvcc ${CMAKE_SOURCE_DIR}/tests/cuda/contract/old_nvcc

@@ -14,7 +14,7 @@ set_target_properties(weft_device_check PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CM
 enable_testing()
 if(NOT WEFT_SANITIZE)
   add_test(NAME device_check_alone COMMAND ${CMAKE_SOURCE_DIR}/tools/check_device_check.sh $<TARGET_FILE:check_launches>
-                                           ${CMAKE_BINARY_DIR}/device_check)
+                                           ${CMAKE_BINARY_DIR}/device_check_alone)
   set_tests_properties(device_check_alone PROPERTIES LABELS slow TIMEOUT 1200)
   if(WEFT_CCACHE)
     set_tests_properties(device_check_alone PROPERTIES ENVIRONMENT "CXX=${WEFT_CCACHE} ${CMAKE_CXX_COMPILER}")

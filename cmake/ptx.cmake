@@ -28,7 +28,7 @@ else()
       add_custom_command(
         OUTPUT ${text}
         COMMAND ${Python3_EXECUTABLE} ${tool} compile ${nvcc} ${architecture} ${source} ${text}
-        DEPENDS ${source} ${tool} ${CMAKE_SOURCE_DIR}/tools/check_cuda.py ${nvcc} DEPFILE ${folder}/${name}.${architecture}.d
+        DEPENDS ${source} ${tool} ${CMAKE_SOURCE_DIR}/tools/cuda_code.py ${nvcc} DEPFILE ${folder}/${name}.${architecture}.d
         COMMENT "Compiling ${name}.cu to PTX for sm_${architecture}" VERBATIM)
       list(APPEND texts ${text})
     endforeach()

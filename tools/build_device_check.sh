@@ -4,8 +4,8 @@
 #
 #   tools/build_device_check.sh [--fake-only] [FOLDER]        (build/device_check; $CXX, $NVCC, $JOBS)
 #
-# --fake-only: without nvcc, for the fake device alone. Recorded launches are made where all of Weft is built:
-#   build/check_launches tests/data/ops FOLDER/launches.bin
+# --fake-only: without nvcc, for the fake device alone. Recorded launches are made where all of Weft is built, and come
+# with these sources in one archive (tools/pack_device_check.sh): FOLDER/launches.bin.
 set -eu
 cd "$(dirname "$0")/.."
 

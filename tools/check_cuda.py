@@ -3,151 +3,113 @@
 
     tools/check_cuda.py --nvcc PATH --results FILE SOURCE.cu... CONTRACT.json
 
-The machine code is what tools/device_code.sh puts into the program: both kinds of mathematics, every architecture by
-its own front end. Registers, spills, stack, shared memory and barriers are ptxas's own account; accesses and
-instructions are counted in the cubin. FILE remembers what each source compiled to: a source that is as it was, with the
-same headers, flags and compiler, is not compiled again. Without an nvcc of the release that tools/fetch_nvcc.py names
-it says so and ends well. Exits 1 with a line for every breach.
+What was compiled and read: tools/cuda_code.py. FILE remembers what each source compiled to: a source that is as it was,
+with the same headers, flags and compiler, is not compiled again. Without an nvcc of the release that
+tools/fetch_nvcc.py names it says so and ends well. Exits 1 with a line for every breach.
+
+CONTRACT.json has "kernels", {pattern: rule}. A kernel is held to all rules whose patterns match its whole name; where
+two name the same limit the later one counts. A limit is a number, or {"80": one, "other": another} by architecture:
+
+    registers, spilled_bytes, stack_bytes, shared_bytes, barriers    at most
+    accesses      {"LDG.128": 4}: exactly so many; [3, 9]: from 3 to 9. Loads and stores of global memory of a width
+                  that no rule names are a breach; so is a kernel with no rule for its loads or its stores.
+    instructions  {"HMMA": 96}: exactly so many
+    never         accesses and instructions that it must not have
+    elements, instructions_per_element
+                  a budget: instructions on the longest way of those that store the most (tools/cubin.py), of so many
+                  elements. A kernel without one is a breach; so is one that spends less than a third of it.
 """
 
 import argparse
-import collections
-import concurrent.futures
-import hashlib
 import json
-import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 
 import cubin
-import fetch_nvcc
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-DEVICE_CODE = ROOT / "tools/device_code.sh"
-# Whose machine code is read (tools/cubin.py).
-READABLE = {"80", "86", "89", "90"}
-# Of PTX for tests (tools/make_ptx.py); as device_code.sh has them.
-FLAGS = ["-x", "cu", "-std=c++20", "-O3", "-fmad=false", f"-I{ROOT / 'src'}"]
-ACCOUNT = re.compile(r"Compiling entry function '(\S+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, "
-                     r"(\d+) bytes spill loads.*?Used (\d+) registers, used (\d+) barriers(?:, (\d+) bytes smem)?",
-                     re.S)
+import cuda_code
 
 
-def run(command):
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
-    return result.stdout + result.stderr
+def rule_of(kernel, rules):
+    """All that is asked of it."""
+    whole = {}
+    for pattern, rule in rules.items():
+        if re.fullmatch(pattern, kernel):
+            for field, limit in rule.items():
+                if field in ("accesses", "instructions"):
+                    limit = {**whole.get(field, {}), **limit}
+                elif field == "never":
+                    limit = whole.get(field, []) + limit
+                whole[field] = limit
+    return whole
 
 
-def compiled(nvcc, source, architecture, folder):
-    """{kernel: facts}: ptxas's account; with machine code that is read also how often it has what, and how many
-    instructions lie on the longest way through it."""
-    code = folder / f"{source.stem}.{architecture}.cubin"
-    output = run(["sh", DEVICE_CODE, "account", nvcc, source, code, architecture])
-    instructions = cubin.kernels(code) if architecture in READABLE else {}
-    found = {}
-    for match in ACCOUNT.finditer(output):
-        numbers = [int(match[i] or 0) for i in range(2, 8)]
-        facts = {"stack_bytes": numbers[0], "spilled_bytes": numbers[1] + numbers[2], "registers": numbers[3],
-                 "barriers": numbers[4], "shared_bytes": numbers[5]}
-        if match[1] in instructions:
-            code_of = instructions[match[1]]
-            facts["accesses"] = collections.Counter(filter(None, (one.access() for one in code_of)))
-            facts["instructions"] = collections.Counter(one.name for one in code_of)
-            facts["way"] = cubin.instructions_of_way(code_of)
-        found[match[1]] = facts
-    return found
-
-
-def facts_of(nvcc, sources, architectures, results):
-    """{(architecture, kernel): facts} of all sources. `results`, a file or None, holds those of the last run."""
-    kept = kept_in(results)
-    keys = {source: key_of(nvcc, source, architectures) for source in sources}
-    stale = [source for source in sources if kept["sources"].get(source.stem, {}).get("key") != keys[source]]
-    with tempfile.TemporaryDirectory() as name, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        folder = pathlib.Path(name)
-        jobs = {source: {architecture: pool.submit(compiled, nvcc, source, architecture, folder)
-                         for architecture in architectures} for source in stale}
-        for source in stale:
-            facts = {architecture: job.result() for architecture, job in jobs[source].items()}
-            kept["sources"][source.stem] = {"key": keys[source], "facts": facts}
-            if results:  # as soon as there is something to keep
-                fresh = results.with_suffix(".new")  # whole, or as it was
-                fresh.write_text(json.dumps(kept))
-                os.replace(fresh, results)
-    return {(architecture, kernel): facts for source in sources
-            for architecture, kernels in kept["sources"][source.stem]["facts"].items()
-            for kernel, facts in kernels.items()}
-
-
-def kept_in(results):
-    try:
-        kept = json.loads(results.read_text()) if results else {}
-    except (OSError, ValueError):
-        kept = {}
-    return kept if isinstance(kept, dict) and isinstance(kept.get("sources"), dict) else {"sources": {}}
-
-
-def limit_of(rule, field, architecture):
+def of_architecture(limit, architecture):
     """One number, or one for some architectures and for all others."""
-    limit = rule[field]
     return limit.get(architecture, limit["other"]) if isinstance(limit, dict) else limit
+
+
+def range_text(least, most):
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
+def breaches_of_counts(rule, facts, architecture):
+    for kind in ("accesses", "instructions"):
+        for name, limit in rule.get(kind, {}).items():
+            wanted = of_architecture(limit, architecture)
+            least, most = wanted if isinstance(wanted, list) else (wanted, wanted)
+            if not least <= (count := facts[kind].get(name, 0)) <= most:
+                yield f"{name} {count} times, wanted {range_text(least, most)}"
+    for name in rule.get("never", []):
+        if name in facts["accesses"] or name in facts["instructions"]:
+            yield f"has {name}"
+
+
+def breaches_of_widths(rule, facts):
+    """Every width of its loads and stores of global memory must be known, or narrow ones come unseen."""
+    named = rule.get("accesses", {}).keys()
+    for operation in ("LDG", "STG"):
+        if not any(name.startswith(operation) for name in named):
+            yield f"has no rule for its accesses by {operation}"
+        else:
+            for name in sorted(facts["accesses"].keys() - named):
+                if name.startswith(operation):
+                    yield f"{name} {facts['accesses'][name]} times, which no rule names"
+
+
+def breaches_of_budget(rule, facts, architecture):
+    if "instructions_per_element" not in rule or "elements" not in rule:
+        yield "has no budget of instructions"
+        return
+    budget, elements = of_architecture(rule["instructions_per_element"], architecture), rule["elements"]
+    spent = facts["way"] / elements
+    if spent > budget:
+        yield f"{spent:.1f} instructions an element, at most {budget}"
+    # Such a budget holds nothing; or what was read is no whole way.
+    if spent < budget / 3:
+        yield f"{spent:.1f} instructions an element, less than a third of {budget}"
 
 
 def breaches_of(rule, facts, architecture):
     for field in ("registers", "spilled_bytes", "stack_bytes", "shared_bytes", "barriers"):
-        if field in rule and facts[field] > limit_of(rule, field, architecture):
-            yield f"{field} {facts[field]}, at most {limit_of(rule, field, architecture)}"
-    if "accesses" not in facts:
-        return
-    for kind in ("accesses", "instructions"):
-        for name, wanted in rule.get(kind, {}).items():
-            if (count := facts[kind].get(name, 0)) != wanted:
-                yield f"{name} {count} times, wanted {wanted}"
-    for name in rule.get("never", []):
-        if name in facts["accesses"] or name in facts["instructions"]:
-            yield f"has {name}"
-    if architecture == "90" and "instructions_per_element" in rule:
-        way = facts["way"]
-        if way <= 0 or way > rule["instructions_per_element"] * rule["elements"]:
-            yield f"{way / rule['elements']:.1f} instructions an element, at most {rule['instructions_per_element']}"
+        if field in rule and facts[field] > (most := of_architecture(rule[field], architecture)):
+            yield f"{field} {facts[field]}, at most {most}"
+    if "accesses" in facts:
+        yield from breaches_of_counts(rule, facts, architecture)
+        yield from breaches_of_widths(rule, facts)
+        yield from breaches_of_budget(rule, facts, architecture)
 
 
-def check(found, rules):
-    breaches, used = [], set()
+def check(found, rules, is_part):
+    breaches = []
     for (architecture, kernel), facts in sorted(found.items()):
-        for pattern, rule in rules.items():
-            if re.fullmatch(pattern, kernel):
-                used.add(pattern)
-                breaches += [f"sm_{architecture} {kernel}: {breach}"
-                             for breach in breaches_of(rule, facts, architecture)]
-    breaches += [f"no kernel is called {pattern}" for pattern in rules if pattern not in used]
+        breaches += [f"sm_{architecture} {kernel}: {breach}"
+                     for breach in breaches_of(rule_of(kernel, rules), facts, architecture)]
+    kernels = {kernel for _, kernel in found}
+    if not is_part:
+        breaches += [f"no kernel is called {pattern}" for pattern in rules
+                     if not any(re.fullmatch(pattern, kernel) for kernel in kernels)]
     return breaches
-
-
-def read_by(source):
-    """The source and the headers of the tree that it includes, directly or not."""
-    found, waiting = set(), [source.resolve()]
-    while waiting:
-        path = waiting.pop()
-        if path not in found and path.exists():
-            found.add(path)
-            waiting += [ROOT / "src" / name for name in re.findall(r'#include "([^"]+)"', path.read_text())]
-    return found
-
-
-def key_of(nvcc, source, architectures):
-    """Of all that a source's machine code and what is read of it depend on."""
-    flags = [os.environ.get(name, "") for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")]
-    digest = hashlib.sha256((run([nvcc, "--version"]) + " ".join([*architectures, *flags])).encode())
-    for path in sorted(read_by(source)) + [DEVICE_CODE, pathlib.Path(__file__), pathlib.Path(cubin.__file__)]:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def table(found):
@@ -157,42 +119,30 @@ def table(found):
             print(f"sm_{architecture} {kernel}: {facts['registers']} registers, {facts['way']} instructions")
 
 
-def find_tools(given):
-    """nvcc and ptxas; or None and why not. What was fetched stands in for an nvcc of another release."""
-    fetched = fetch_nvcc.folder() / "nvidia/cu13/bin/nvcc"
-    there = [nvcc for nvcc in (shutil.which(given) if given else None, shutil.which(str(fetched))) if nvcc]
-    if not there:
-        return None, "there is no nvcc (make test fetches one from PyPI)"
-    releases = {nvcc: fetch_nvcc.release_of(nvcc) for nvcc in there}
-    nvcc = next((nvcc for nvcc in there if releases[nvcc] == fetch_nvcc.RELEASE), None)
-    if nvcc is None:
-        return None, f"{there[0]} is of release {releases[there[0]] or 'unknown'}, not {fetch_nvcc.RELEASE}"
-    # nvcc may be a link to something else, a compiler cache perhaps.
-    places = [pathlib.Path(nvcc).with_name("ptxas"), pathlib.Path(os.path.realpath(nvcc)).with_name("ptxas")]
-    ptxas = next((str(place) for place in places if place.exists()), shutil.which("ptxas"))
-    return ((nvcc, ptxas), "") if ptxas else (None, f"{nvcc} has no ptxas beside it")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nvcc", default="", help="nothing, or the compiler; ptxas lies beside it or in PATH")
     parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--part", action="store_true", help="not all sources: a rule may name none of their kernels")
     parser.add_argument("--table", action="store_true", help="print every kernel's registers and instructions")
     parser.add_argument("sources", nargs="+", type=pathlib.Path)
     parser.add_argument("contract", type=pathlib.Path)
     arguments = parser.parse_args()
-    tools, problem = find_tools(arguments.nvcc)
+    tools, problem = cuda_code.find_tools(arguments.nvcc)
     if tools is None:
         print(f"count: the contract of CUDA kernels is skipped: {problem}")
         return 0
     contract = json.loads(arguments.contract.read_text())
-    architectures = contract.get("architectures") or run(["sh", DEVICE_CODE, "architectures"]).split()
-    found = facts_of(tools[0], arguments.sources, architectures, arguments.results)
+    architectures = contract.get("architectures") or cuda_code.architectures()
+    found = cuda_code.facts_of(tools[0], arguments.sources, architectures, arguments.results)
     if arguments.table:
         table(found)
-    breaches = check(found, contract["kernels"])
+    breaches = check(found, contract["kernels"], arguments.part)
     for breach in breaches:
         print(breach)
+    unread = [architecture for architecture in architectures if architecture not in cubin.ARCHITECTURES]
+    if unread:
+        print(f"count: of sm_{', '.join(unread)} registers, stack and spills alone are looked at")
     kernels = {kernel for _, kernel in found}
     print(f"count: {len(kernels)} CUDA kernels for sm_{', '.join(architectures)} "
           f"against {len(contract['kernels'])} rules: {len(breaches)} breaches")

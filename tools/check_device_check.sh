@@ -1,23 +1,29 @@
 #!/bin/sh
-# Builds weft_device_check as a machine with a compiler alone would, records launches for it, and runs it on a fake
-# device. Fails where a header of a package was read, or where the program finds something.
+# Packs weft_device_check, builds it of the archive as a machine with a compiler alone would, and runs it on a fake device
+# with the launches that were packed. Fails where a header of a package or of this tree was read, or where the program
+# finds something.
 #
 #   tools/check_device_check.sh CHECK_LAUNCHES FOLDER
 set -eu
 cd "$(dirname "$0")/.."
-recorder=$1 folder=$2
+root=$PWD recorder=$1 folder=$2
 
-CXXFLAGS=-MD tools/build_device_check.sh --fake-only "$folder"
-foreign=$(cat "$folder"/objects/*.d | tr ' ' '\n' | grep -E '^/usr/(local/)?include/[^/]*/' |
+rm -rf "$folder"
+mkdir -p "$folder"
+tools/pack_device_check.sh "$recorder" "$folder/weft_device_check.tar.gz"
+tar xf "$folder/weft_device_check.tar.gz" -C "$folder"
+cd "$folder/weft_device_check"
+CXXFLAGS=-MD tools/build_device_check.sh --fake-only
+built=build/device_check
+foreign=$(cat $built/objects/*.d | tr ' ' '\n' | grep -E "^(/usr/(local/)?include/[^/]*/|$root/(src|apps|tests|include)/)" |
   grep -vE '^/usr/include/(c\+\+|linux|asm-generic|[a-z0-9_]*-linux-gnu)/' | sort -u || true)
 if [ -n "$foreign" ]; then
-  echo "weft_device_check must build of the tree and the compiler alone, but reads:"
+  echo "weft_device_check must build of its archive and the compiler alone, but reads:"
   echo "$foreign"
   exit 1
 fi
-"$recorder" tests/data/ops "$folder/launches.bin"
-"$folder/weft_device_check" --fake --json "$folder/device_check.json" --table "$folder/device_check.md" >"$folder/log" || {
-  grep -E "FAILED|\| failed|not run" "$folder/log"
+$built/weft_device_check --fake --json device_check.json --table device_check.md >log || {
+  grep -E "FAILED|\| failed|not run" log
   exit 1
 }
-grep "^Recorded launches" "$folder/log" | sed 's/^/count: /'
+grep "^Recorded launches" log | sed 's/^/count: /'

@@ -31,7 +31,6 @@ import json
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -39,34 +38,16 @@ import tempfile
 import threading
 
 import make_ptx
+import relink
 import run_tests
+from relink import FIBERS, LIBRARIES, ROOT, SANITIZERS, Problem, Skipped, built, failures_of, run, tested
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 SOURCES = (".cu", ".cpp")
-# Where bugs are planted: folders, and the libraries of the build that they are.
-LIBRARIES = {"src/codegen": "weft_codegen", "src/kernels/cuda": "weft_kernels_cuda", "src/runtime": "weft_runtime"}
-# Sanitizers by the flags of cmake/compile_options.cmake, and what tells them of the emulator's threads.
-SANITIZERS = {"threads": ["-fsanitize=thread"],
-              "addresses": ["-fsanitize=address,undefined", "-fno-sanitize=null,object-size",
-                            "-fno-sanitize-recover=all"]}
-FIBERS = ["src/kernels/cuda/emulator/block.cpp", "src/kernels/cuda/emulator/fiber.cpp"]
 # What catches bugs: the words of tests/without_check.h, the rules that tools/check_cuda.py holds machine code to, and
 # the sanitizers.
 CHECKS = {"places", "races", "shared", "meetings", "traffic", "results", "ptx", "order", "captures", "contract",
           *SANITIZERS}
-
-
-class Problem(Exception):
-    pass
-
-
-class Skipped(Exception):
-    """The tests that would catch a bug do not run here."""
-
-
-def run(command, **options):
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
 
 
 def header(patch):
@@ -99,53 +80,6 @@ def includes_any(source, changed, tree):
         seen.add(name)
         open_files += ["src/" + header for header in INCLUDE.findall((tree / name).read_text(errors="replace"))]
     return bool(seen & changed)
-
-
-def commands_of(build, target):
-    result = run(["ninja", "-C", str(build), "-t", "commands", "-s", target])
-    lines = [line for line in result.stdout.splitlines() if line and not line.startswith("ninja:")]
-    if result.returncode != 0 or not lines:
-        raise Problem(f"the build has no {target}: {result.stderr.strip()}")
-    return lines[-1]
-
-
-def compilation_of(build, source):
-    """What compiles the source; in a build of groups, what compiles a group of its library."""
-    library = next(library for folder, library in LIBRARIES.items() if source.startswith(folder))
-    try:
-        return commands_of(build, f"CMakeFiles/{library}.dir/{source}.o")
-    except Problem:
-        return commands_of(build, f"CMakeFiles/{library}.dir/Unity/unity_0_cxx.cxx.o")
-
-
-def compile_command(build, source, tree, to, flags):
-    """As the build compiles it, but from the copy, plainly, without precompiled headers, and warnings are none: a bug may
-    well leave a name unused."""
-    words = shlex.split(compilation_of(build, source))
-    if "&&" in words:
-        words = words[:words.index("&&")]
-    kept, skip = [], 0
-    for i, word in enumerate(words):
-        if skip:
-            skip -= 1
-        elif word in ("-o", "-MF", "-MT", "-include"):
-            skip = 1
-        elif i > 0 and words[i - 1] == "-c":
-            kept.append(str(tree / source))
-        elif word not in ("-MD", "-Winvalid-pch", "-Werror") and not re.fullmatch(r"-O\w", word):
-            kept.append(word)
-    first_flag = next(i for i, word in enumerate(kept) if word.startswith("-"))
-    return kept[:first_flag] + [f"-I{tree / 'src'}"] + kept[first_flag:] + ["-O0", *flags, "-o", str(to)]
-
-
-def link_command(build, program, objects, to, flags):
-    words = shlex.split(commands_of(build, f"tests/{program}"))
-    words = words[words.index("&&") + 1:] if words[0] == ":" else words
-    words = words[:words.index("&&")] if "&&" in words else words
-    words[words.index("-o") + 1] = str(to)
-    # In front of all others: of a function that is there twice the first one counts.
-    first = next(i for i, word in enumerate(words) if word.endswith(".o"))
-    return words[:first] + [*flags, "-Wl,--allow-multiple-definition"] + [str(one) for one in objects] + words[first:]
 
 
 def copied(folder):
@@ -197,37 +131,9 @@ def sources_of(patch, fields, tree):
     return sources
 
 
-def built(build, program, tree, sources, folder, flags=()):
-    """The program with these sources of the copy in it."""
-    objects = []
-    for source in sources:
-        objects.append(folder / (source.replace("/", "_") + ".o"))
-        result = run(compile_command(build, source, tree, objects[-1], flags), cwd=build)
-        if result.returncode != 0:
-            raise Problem(f"does not compile: {result.stderr.strip()[:2000]}")
-    result = run(link_command(build, program, objects, folder / program, flags), cwd=build)
-    if result.returncode != 0:
-        raise Problem(f"does not link: {result.stderr.strip()[:2000]}")
-    generates_code = build / "libweft_llvm.so"  # which a program looks for beside itself
-    if generates_code.exists():
-        (folder / generates_code.name).symlink_to(generates_code)
-    return folder / program
-
-
 def built_with_bug(build, patch, fields, folder):
     tree = planted(patch, folder)
     return built(build, tests_of(fields)[0], tree, sources_of(patch, fields, tree), folder)
-
-
-def tested(program, pattern, build, under=(), **more):
-    environment = dict(os.environ, WEFT_DISABLE_COMPILE_CACHE="1", GTEST_COLOR="no", **more)
-    environment.pop("GTEST_OUTPUT", None)
-    result = run([*under, str(program), f"--gtest_filter={pattern}"], cwd=build, env=environment, timeout=300)
-    if re.search(r"\[==========\] (Running )?0 tests", result.stdout):
-        raise Problem(f"{pattern} names no test")
-    if result.returncode == 0 and "[       OK ]" not in result.stdout:
-        raise Skipped
-    return result.returncode, result.stdout + result.stderr
 
 
 LOCKS = {}
@@ -250,10 +156,9 @@ def held_to_contract(build, tree, source):
     if not (tree / "tools").exists():
         shutil.copytree(ROOT / "tools", tree / "tools")
     rules = json.loads((device / "contract.json").read_text())["kernels"]
-    of_source = {pattern: rule for pattern, rule in rules.items() if pattern.startswith(pathlib.Path(source).stem)}
-    (tree / "contract.json").write_text(json.dumps({"architectures": ["90"], "kernels": of_source}))
-    result = run([sys.executable, str(tree / "tools/check_cuda.py"), "--nvcc", (build / "ptx/nvcc.txt").read_text(),
-                  str(device / source), str(tree / "contract.json")])
+    (tree / "contract.json").write_text(json.dumps({"architectures": ["90"], "kernels": rules}))
+    result = run([sys.executable, str(tree / "tools/check_cuda.py"), "--part", "--nvcc",
+                  (build / "ptx/nvcc.txt").read_text(), str(device / source), str(tree / "contract.json")])
     return result.returncode, result.stdout + result.stderr
 
 
@@ -276,26 +181,11 @@ def check_contract(build, patch, fields):
         return f"{patch.name} is caught by something else, too: {failures_of(output)}" if status != 0 else ""
 
 
-@functools.lru_cache(maxsize=None)
-def problem_of(build, program, sanitizer):
-    """Why nothing that the build's compiler makes runs under it here, or nothing."""
-    compiler = next(word for word in shlex.split(commands_of(build, f"tests/{program}")) if word not in (":", "&&"))
-    with tempfile.TemporaryDirectory() as name:
-        source, empty = pathlib.Path(name) / "empty.cpp", pathlib.Path(name) / "empty"
-        source.write_text("int main() {}\n")
-        result = run([compiler, *SANITIZERS[sanitizer], str(source), "-o", str(empty)])
-        if result.returncode == 0:
-            result = run([*run_tests.without_address_randomisation(), str(empty)])
-        said = result.stderr.strip().splitlines() or [f"status {result.returncode}"]
-        return said[-1] if result.returncode != 0 else ""
-
-
 def check_sanitized(build, patch, fields, sanitizer):
     """What is wrong, or nothing: the sanitizer alone sees the bug; None where it was passed over."""
     program, pattern = tests_of(fields)
     flags, under = SANITIZERS[sanitizer], run_tests.without_address_randomisation()
-    options = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=0:intercept_tls_get_addr=0"}
-    if problem := problem_of(build, program, sanitizer):
+    if problem := relink.problem_of(build, program, sanitizer):
         print(f"count: {patch.name} is not planted: {flags[0]} does not run here: {problem}")
         return None
     with tempfile.TemporaryDirectory() as name:
@@ -306,11 +196,11 @@ def check_sanitized(build, patch, fields, sanitizer):
         sources = sources_of(patch, fields, tree)
         compiled = [*FIBERS, *(source for source in sources if source not in FIBERS)]
         sound = built(build, program, copied(folders["sound"]), compiled, folders["sound"], flags)
-        status, output = tested(sound, pattern, build, under, **options)
+        status, output = tested(sound, pattern, build, under, **relink.OPTIONS)
         if status != 0:
             return f"{patch.name}: {pattern} fails with {flags[0]} without the bug: {failures_of(output)}"
         with_bug = built(build, program, tree, compiled, folders["with_bug"], flags)
-        status, output = tested(with_bug, pattern, build, under, **options)
+        status, output = tested(with_bug, pattern, build, under, **relink.OPTIONS)
         if status == 0:
             return f"{patch.name} got through: {fields['What']}"
         if fields["Says"] not in output:
@@ -331,10 +221,6 @@ def without_layer(fields, run_without):
         if others and run_without(others)[0] == 0:
             return f"gets through without {' and '.join(others)} alone: {one} does not catch it"
     return ""
-
-
-def failures_of(output):
-    return " | ".join([line for line in output.splitlines() if "Failure" not in line and "[ " not in line][:12])
 
 
 def check(build, patch):
@@ -376,8 +262,9 @@ def check(build, patch):
 
 def key_of(build, patches):
     digest = hashlib.sha256()
-    contract = [ROOT / "tools/check_cuda.py", ROOT / "src/kernels/cuda/device/contract.json", build / "ptx/nvcc.txt"]
-    for path in [pathlib.Path(__file__), pathlib.Path(make_ptx.__file__), *contract, *patches,
+    contract = [*(ROOT / "tools" / name for name in ("check_cuda.py", "cuda_code.py", "cubin.py")),
+                ROOT / "src/kernels/cuda/device/contract.json", build / "ptx/nvcc.txt"]
+    for path in [*(pathlib.Path(one) for one in (__file__, relink.__file__, make_ptx.__file__)), *contract, *patches,
                  *sorted((build / "ptx").glob("*.ptx"))]:
         digest.update(path.read_bytes() if path.exists() else b"")
     for program in sorted({tests_of(header(patch))[0] for patch in patches}):

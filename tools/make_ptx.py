@@ -9,21 +9,21 @@ with the house's.
 import pathlib
 import sys
 
-import check_cuda
+import cuda_code
 
 
-def compile_command(nvcc, architecture, source, to, tree=check_cuda.ROOT):
-    return [nvcc, f"-I{tree}/src", *check_cuda.FLAGS, "-DWEFT_HOUSE_KERNELS", "-ptx", f"-arch=compute_{architecture}",
+def compile_command(nvcc, architecture, source, to, tree=cuda_code.ROOT):
+    return [nvcc, f"-I{tree}/src", *cuda_code.FLAGS, "-DWEFT_HOUSE_KERNELS", "-ptx", f"-arch=compute_{architecture}",
             "-MD", "-MF", str(pathlib.Path(to).with_suffix(".d")), str(source), "-o", str(to)]
 
 
 def main():
     verb, *words = sys.argv[1:]
     if verb == "find":
-        tools, problem = check_cuda.find_tools(words[0] if words else "")
+        tools, problem = cuda_code.find_tools(words[0] if words else "")
         print(tools[0] if tools else problem)
         return 0 if tools else 1
-    print(check_cuda.run(compile_command(*words)), end="")
+    print(cuda_code.run(compile_command(*words)), end="")
     return 0
 
 

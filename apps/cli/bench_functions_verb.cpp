@@ -116,6 +116,7 @@ int bench_functions(const FunctionArguments& arguments, VerbCall& call) {
   const BenchFormat format = bench_format(arguments.format, arguments.json);
   if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
   const auto context = open_context(call);
+  check_host_is_measured(*context, "bench functions");
   for (const std::string& op : arguments.ops) context->ops.at(op);
   if (!arguments.objects.empty()) make_folders(arguments.objects);
   FunctionBenchReport report(format, *context, measure_clock_rate(options.clock), options.bytes, call.out);

@@ -20,6 +20,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// What computes. Of a fake device it is the host's emulator.
+std::string backend_of(DeviceId device) {
+  if (device.type == DeviceType::cpu) return "CPU";
+  return device.type == DeviceType::cuda ? "CUDA" : "CPU, emulating " + device_text(device);
+}
+
 // One sequence whose pages are numbered one after another.
 class Sequence {
  public:
@@ -142,7 +148,7 @@ BenchModel describe_model(const ModelRunner& runner, const Context& context) {
   BenchModel model{.file = runner.checkpoint().path(),
                    .batch = runner.max_tokens(),
                    .threads = context.device.threads,
-                   .backend = "CPU",
+                   .backend = backend_of(context.device.id),
                    .processor = context.device.name,
                    .kv_dtype = std::string(dtype_text(runner.facts().kv.dtype))};
   std::map<std::string, std::int64_t> elements_of;

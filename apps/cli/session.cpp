@@ -150,6 +150,18 @@ OpenedModel open_model(const VerbCall& call, const ModelArgument& model, std::ve
   return opened;
 }
 
+void check_host_is_measured(const Context& context, const std::string& verb) {
+  USER_CHECK(context.stream_device == nullptr,
+             "[{}] measures calls by the host's clock, which says nothing of what {} does later: wanted --device cpu",
+             verb, device_text(context.device.id));
+}
+
+void print_emulated(const Context& context, std::ostream& err) {
+  if (context.device.id.type == DeviceType::fake_cuda)
+    err << fmt::format("weft: {} is emulated: times are of the host that does so, and not of a device\n",
+                       device_text(context.device.id));
+}
+
 void print_notes(const ModelRunner& runner, std::ostream& err) {
   for (const std::string& note : runner.notes()) err << "weft: " << note << "\n";
 }

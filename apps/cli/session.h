@@ -55,11 +55,16 @@ std::string read_standard_input(const VerbCall& call, const std::string& what);
 std::shared_ptr<Context> open_context(const VerbCall& call, std::vector<OptionDifference>* differences = nullptr,
                                       std::optional<CpuFeatures> target = {});
 
+// UserError, `[verb] measures calls by the host's clock, ..`, where they are not the host's.
+void check_host_is_measured(const Context& context, const std::string& verb);
+
 // What a verb runs, in a Context as above; `watch`, if there is one, is told of its laps.
 OpenedModel open_model(const VerbCall& call, const ModelArgument& model,
                        std::vector<OptionDifference>* differences = nullptr, Stopwatch* watch = nullptr);
 // What options cost the model that was opened.
 void print_notes(const ModelRunner& runner, std::ostream& err);
+// Whose times are measured, where a fake device's are not a device's.
+void print_emulated(const Context& context, std::ostream& err);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
 
 // The closing lines: prompt and generation rate, peak memory, and what was captured since the engine was ready, if

@@ -16,6 +16,7 @@ namespace weft::device_check {
 // Of what a launch computes; of heads the columns are those of all query heads.
 struct TimedSize {
   std::uint32_t rows, columns;
+  double target_share = 0;  // of the copy rate, that it is to reach; 0: none is set
 };
 
 // What the kernels of one launch read and write. Each is as large as the largest of them needs; all numbers are bf16

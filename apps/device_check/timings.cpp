@@ -116,6 +116,7 @@ std::vector<Timing> planned_timings() {
                          .rows = size.rows,
                          .columns = size.columns,
                          .bytes = bytes_of(subject, size),
+                         .target_share = size.target_share,
                          .microseconds = {}});
   return timings;
 }

@@ -11,9 +11,11 @@
 namespace weft {
 namespace {
 
-void add_products(cuda::StreamDevice& device, cuda::CublasltLibrary library) {
-  device.queue().add_library(
-      kLibraryProduct, std::make_unique<cuda::CublasltProducts>(device.driver(), device.stream(), std::move(library)));
+void add_products(cuda::StreamDevice& device,
+                  std::function<cuda::CublasltLibrary(cuda::Driver&, cuda::Stream)> library) {
+  device.add_library(kLibraryProduct, [library = std::move(library)](cuda::Driver& driver, cuda::Stream stream) {
+    return std::make_unique<cuda::CublasltProducts>(driver, stream, library(driver, stream));
+  });
 }
 
 }  // namespace
@@ -29,7 +31,8 @@ std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSe
   const std::vector<std::byte> image = cuda::fake_image({capability});
   const std::span<const std::byte> images[] = {image};
   auto opened = std::make_shared<cuda::StreamDevice>(cuda::open_fake_device(std::move(settings)), device.index, images);
-  add_products(*opened, cuda::cublaslt_on_host(opened->driver(), opened->stream()));
+  add_products(*opened,
+               [](cuda::Driver& driver, cuda::Stream stream) { return cuda::cublaslt_on_host(driver, stream); });
   return opened;
 }
 
@@ -62,6 +65,8 @@ Gpu open_gpu(DeviceId device) {
   const cuda::DeviceFacts& facts = driver->facts(device.index);
   if (const Verdict code = cuda::has_device_code(facts.compute_capability); !code)
     fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, code.reason());
+  if (const Verdict code = cuda::driver_reads_device_code(facts.driver_version); !code)
+    fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, code.reason());
   auto library = cuda::open_cublaslt(cuda::cublaslt_places(process_environment()), facts.driver_version, problem);
   if (!library) fail_device("[--device] {} ({}) cannot be used: {}", device_text(device), facts.name, problem);
   return {std::move(driver), std::move(*library)};
@@ -79,7 +84,8 @@ void put_on_gpu(Context& context, Gpu gpu) {
   std::vector<std::span<const std::byte>> images;
   for (const cuda::DeviceCode& code : cuda::device_code()) images.push_back(code.image);
   context.stream_device = std::make_shared<cuda::StreamDevice>(std::move(gpu.driver), device.id.index, images);
-  add_products(*context.stream_device, std::move(gpu.library));
+  add_products(*context.stream_device,
+               [library = std::move(gpu.library)](cuda::Driver&, cuda::Stream) { return library; });
   context.generated->make_for_device(
       std::make_shared<const DeviceRows>(cuda::nvrtc_places(process_environment()), device.compute_capability,
                                          cuda::NvrtcCode::machine_code),

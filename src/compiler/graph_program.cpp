@@ -7,6 +7,9 @@
 #include "compiler/eager.h"
 #include "compiler/interpret.h"
 #include "compiler/replay_settings.h"
+#include "runtime/cuda/stream_device.h"
+#include "tensor/batch.h"
+#include "tensor/footprint.h"
 
 namespace weft {
 
@@ -45,27 +48,62 @@ void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbol
 
 GraphProgram::GraphProgram(const Context& context, std::shared_ptr<Graph> graph)
     : context_(context), graph_(std::move(graph)), is_compiled_(eager_option(context.options).empty()) {
+  if (!is_compiled_) check_host_reads(context_, eager_option(context_.options));
   complete_bounds(*graph_, context_.options);
   range_ = token_range(*graph_, context_.options);
   if (!is_compiled_) return;
   compiled_ = compile(*graph_, context_, range_, pass_runner_options(context_.options));
   if (compiled_.plan != nullptr)
     replay_ = std::make_unique<Replay>(compiled_.plan, *context_.threads, &context_.groups, replay_settings(context_));
+  if (replay_ == nullptr) check_host_reads(context_, "--compile-to");
   mode_ = replay_mode(context_.options);
   if (replay_ != nullptr && captures_before_ready(context_.options)) replay_->capture(mode_);
+}
+
+// In the place that it had in the last run, where it fits there.
+const Tensor& GraphProgram::on_device(std::size_t index, const Tensor& input) {
+  cuda::StreamDevice& device = *context_.stream_device;
+  const bool is_batch = input.meta.kind == MetaKind::batch, is_kv = input.meta.kind == MetaKind::kv;
+  std::int64_t bytes = is_batch ? bytes_of_batch(batch_of(input).sequences, batch_of(input).max_blocks)
+                                : std::max<std::int64_t>(stored_bytes(input), 1);
+  if (!is_batch && !is_kv) bytes = whole_cache_lines(bytes);
+  places_.resize(graph_->inputs().size());
+  Tensor& place = places_[index];
+  // KV pages are as many as their storage has room for.
+  const std::int64_t room = place.defined() ? place.storage->bytes() : 0;
+  if (is_kv ? room != bytes : room < bytes)
+    place.storage = is_batch ? device.allocate_host(bytes) : device.allocate(bytes);
+  place.meta = input.meta;
+  if (is_batch) {
+    copy_batch(batch_of(input), place.data());
+  } else {
+    device.copy(place.data(), input.data(), static_cast<std::size_t>(stored_bytes(input)));
+  }
+  return place;
+}
+
+std::vector<Tensor> GraphProgram::replay(std::span<const Tensor> inputs) {
+  cuda::StreamDevice* const device = context_.stream_device.get();
+  std::vector<Tensor> results;
+  try {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      replay_->bind(i, device == nullptr ? inputs[i] : on_device(i, inputs[i]));
+    replay_->run(mode_);
+    for (std::size_t i = 0; i < compiled_.plan->results.size(); ++i)
+      results.push_back(device == nullptr ? replay_->result(i) : device->download(replay_->result(i)));
+    if (device != nullptr) device->synchronize();
+  } catch (...) {
+    if (device != nullptr) device->settle();  // what was queued looks into the inputs
+    throw;
+  }
+  return results;
 }
 
 std::vector<Tensor> GraphProgram::run(std::span<const Tensor> inputs) {
   CHECK(inputs.size() == graph_->inputs().size(), "graph {} has {} inputs, but is given {}", graph_->name,
         graph_->inputs().size(), inputs.size());
+  if (replay_ != nullptr) return replay(inputs);
   std::vector<Tensor> results;
-  if (replay_ != nullptr) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) replay_->bind(i, inputs[i]);
-    replay_->run(mode_);
-    results.reserve(compiled_.plan->results.size());
-    for (std::size_t i = 0; i < compiled_.plan->results.size(); ++i) results.push_back(replay_->result(i));
-    return results;
-  }
   EagerEvaluator evaluator(context_, range_);
   Values values;
   for (const Tensor& input : inputs) values.push_back(evaluator.value(input));

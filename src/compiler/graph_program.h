@@ -23,11 +23,12 @@ void complete_bounds(Graph& graph, const Options& options);
 // symbols take the tensor's extent, within their bounds and the same everywhere: `symbols` is what is known so far.
 void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbols, const Bounds& bounds);
 
+// Compiled for a Context with a device it runs there: inputs are copied to the device and results back, on each run.
 // For one thread at a time. The Context must outlive it, its priorities unchanged with --enforce-eager.
 class GraphProgram {
  public:
   // The graph is at any stage and legal; it is changed. With --enforce-eager it is run as it is, op by op; with
-  // --compile-to as that left it.
+  // --compile-to as that left it: UserError on a device whose memory the host cannot read.
   GraphProgram(const Context& context, std::shared_ptr<Graph> graph);
 
   // `inputs` in the order of the graph's inputs, checked by check_input. Inputs that the graph says are donated may be
@@ -38,9 +39,13 @@ class GraphProgram {
   const CompileRecord* record() const { return is_compiled_ ? &compiled_.record : nullptr; }
 
  private:
+  std::vector<Tensor> replay(std::span<const Tensor> inputs);
+  const Tensor& on_device(std::size_t index, const Tensor& input);
+
   const Context& context_;
   std::shared_ptr<Graph> graph_;
   TokenRange range_;
+  std::vector<Tensor> places_;  // of inputs in a device's memory, so that captures find them where they were
   bool is_compiled_ = false;
   Compiled compiled_;
   std::unique_ptr<Replay> replay_;  // none where there is no Plan

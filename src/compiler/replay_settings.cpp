@@ -3,13 +3,23 @@
 #include <algorithm>
 
 #include "base/effective_options.h"
+#include "base/error.h"
+#include "runtime/cuda/stream_device.h"
 
 namespace weft {
 
 ReplaySettings replay_settings(const Context& context) {
   return {.check = context.options.check_replay,
           .first_time_work = context.first_time_work.get(),
+          .device = context.stream_device.get(),
           .on_capture = [&log = context.log](const std::string& line) { log.say("replay", Log::Detail::some, line); }};
+}
+
+void check_host_reads(const Context& context, const std::string& who, const std::string& remedy) {
+  const cuda::StreamDevice* const device = context.stream_device.get();
+  USER_CHECK(device == nullptr || device->facts().host_reads_memory,
+             "[{}] runs ops one by one on the host, which cannot read the memory of {}: {}", who,
+             device_text(context.device.id), remedy);
 }
 
 CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens, bool by_size) {

@@ -8,7 +8,13 @@
 
 namespace weft {
 
+// On the Context's device, where it has one.
 ReplaySettings replay_settings(const Context& context);
+
+// UserError, `[who] runs ops one by one on the host, .. : remedy`, where that cannot read the memory of the Context's
+// device: kernels of the device would then run in the emulator, and nobody would know.
+void check_host_reads(const Context& context, const std::string& who,
+                      const std::string& remedy = "leave it out, or take --device cpu");
 
 // Which captures a model of at most `max_tokens` rows a step has. A launch list serves every token count, so where no
 // sizes were asked for, steps up to max_tokens are captured; but `by_size`, where each size has a capture of its own.

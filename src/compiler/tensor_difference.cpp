@@ -7,21 +7,10 @@
 
 #include "base/error.h"
 #include "tensor/convert.h"
+#include "tensor/footprint.h"
 
 namespace weft {
 namespace {
-
-std::int64_t stored_bytes(const Tensor& tensor) {
-  const Meta& meta = tensor.meta;
-  if (!meta.is_tensor() || !meta.packed.empty()) return tensor.storage->bytes() - tensor.byte_offset;
-  if (meta.is_contiguous()) return meta.bytes().number();
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < meta.rank(); ++i) {
-    if (meta.shape[i].number() == 0) return 0;
-    last += (meta.shape[i].number() - 1) * meta.strides[i].number();
-  }
-  return bytes_of(meta.dtype, last + 1);
-}
 
 // The place of a floating number among all of its dtype in ascending order; the two zeros lie next to each other.
 double ordinal(const std::byte* element, std::int64_t bytes) {

@@ -42,7 +42,7 @@ class PieceVerification::Watched {
     for (std::size_t i = 0; i < record_.split->inputs().size(); ++i) {
       const GraphValue& input = *record_.split->inputs()[i];
       const PlanView view{.slot = replay_.plan().inputs[i], .meta = input.meta};
-      if (!input.param && input.meta.kind != MetaKind::batch) made_[&input] = copy_of(replay_.tensor(view));
+      if (!input.param && input.meta.kind != MetaKind::batch) made_[&input] = copy_of(replay_.tensor_on_host(view));
     }
     current_ = 0;
     begin();
@@ -70,16 +70,24 @@ class PieceVerification::Watched {
     spoiled_ = nullptr;
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const GraphValue* value = call.node->operands[i];
-      const Tensor tensor = replay_.tensor(call.operands[i]);
       const auto made = made_.find(value);
       if (made == made_.end()) {  // a weight or a batch, which nothing writes over
-        operands_.push_back(tensor);
+        operands_.push_back(unchanged(*value, call.operands[i]));
         continue;
       }
+      const Tensor tensor = replay_.tensor_on_host(call.operands[i]);
       const bool is_intact = difference_between(tensor, made->second).equal_bits;
       if (!is_intact && spoiled_ == nullptr) spoiled_ = value;
       operands_.push_back(is_intact ? made->second : copy_of(tensor));
     }
+  }
+
+  // Weights are copied from a device once.
+  Tensor unchanged(const GraphValue& value, const PlanView& view) {
+    if (!value.param) return replay_.tensor_on_host(view);
+    Tensor& weight = weights_[&value];
+    if (!weight.defined()) weight = replay_.tensor_on_host(view);
+    return weight;
   }
 
   void finish() {
@@ -90,7 +98,7 @@ class PieceVerification::Watched {
     bool differs = false;
     for (std::size_t i = 0; i < call.results.size(); ++i) {
       const GraphValue* value = call.node->result(i);
-      const Tensor came = copy_of(replay_.tensor(call.results[i]));
+      const Tensor came = copy_of(replay_.tensor_on_host(call.results[i]));
       const TensorDifference difference = difference_between(came, wanted[i].tensor());
       made_[value] = came;
       if (difference.equal_bits) continue;
@@ -134,6 +142,7 @@ class PieceVerification::Watched {
   EagerEvaluator evaluator_;
   std::vector<PieceVerdict> verdicts_;
   std::int64_t run_ = 0;
+  std::map<const GraphValue*, Tensor> weights_;  // as the host reads them
 
   std::map<const GraphValue*, Tensor> made_;  // of this run: what goes between calls, as it was made
   std::size_t current_ = 0;                   // the call under way

@@ -186,8 +186,26 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   return event;
 }
 
+// Keys and values went with the device.
+void Engine::reopen_device() {
+  if (!runner_->is_broken()) return;
+  for (auto& request : requests_) {
+    pool_.give_back(request->pages);
+    request->computed = 0;
+  }
+  runner_->reopen();
+}
+
+void Engine::fail_chunks(const std::string& error) {
+  for (const Chunk& chunk : chunks_) {
+    events_.push_back({.request = chunk.request->id, .finished = FinishReason::failed, .error = error});
+    cancel(events_.back().request);
+  }
+}
+
 std::span<const RequestEvent> Engine::step() {
   events_.clear();
+  reopen_device();
   schedule();
   CHECK(!chunks_.empty() || requests_.empty(), "no request fits into the KV pages");
   if (chunks_.empty()) return {};
@@ -198,7 +216,15 @@ std::span<const RequestEvent> Engine::step() {
     const bool is_whole = chunk.request->computed + chunk.rows == chunk.request->token_count();
     if (is_whole) logit_rows_.push_back(end - 1);  // else more of the prompt follows
   }
-  const Tensor& logits = run(chunks_, logit_rows_);
+  const Tensor* ran = nullptr;
+  try {
+    ran = &run(chunks_, logit_rows_);
+  } catch (const DeviceError& error) {
+    if (!runner_->is_broken()) throw;
+    fail_chunks(error.what());
+    return events_;
+  }
+  const Tensor& logits = *ran;
   std::int64_t next_row = 0;
   for (const auto& [request, rows] : chunks_) {
     if (request->computed < request->token_count()) continue;
@@ -231,6 +257,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
   auto start = std::chrono::steady_clock::now();
   while (!is_idle()) {
     for (const RequestEvent& event : step()) {
+      if (event.finished == FinishReason::failed) fail_device("{}", event.error);
       if (result.tokens.empty()) {
         result.prompt_seconds = seconds_since(start);
         start = std::chrono::steady_clock::now();
@@ -253,6 +280,7 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
   for (int id : ids)
     USER_CHECK(id >= 0 && id < runner_->vocabulary_size(), "[ids] a token must be in [0, {}), but is {}",
                runner_->vocabulary_size(), id);
+  reopen_device();
   const std::int64_t logit_rows_at_once = runner_->max_logit_rows();
   Request request;
   struct Lent {

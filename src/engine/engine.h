@@ -21,7 +21,7 @@
 
 namespace weft {
 
-enum class FinishReason : std::uint8_t { none, stop, length };
+enum class FinishReason : std::uint8_t { none, stop, length, failed };
 
 // Something that happened to a request in a step.
 struct RequestEvent {
@@ -29,6 +29,7 @@ struct RequestEvent {
   int token = -1;    // the new token
   std::string text;  // what became whole with it; never half a character, never part of a stop text
   FinishReason finished = FinishReason::none;
+  std::string error = {};  // of a device, with failed; there is no token then
 };
 
 class Engine {
@@ -51,6 +52,8 @@ class Engine {
   int add(std::vector<int> prompt, SamplingParameters parameters);
   // One step for as many requests as fit; nothing to do gives no events. They are valid until the next step. Where it
   // throws, all requests are as they were. It takes no memory, but for text that a std::string has no room for.
+  // What breaks the device ends the requests of its step, as failed. The next step opens the device anew, and what the
+  // other requests had computed is computed again. DeviceError where it does not come back.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
   // Ends a request before its end and takes its pages back; nothing happens to one that is over. Not within a step.
@@ -96,6 +99,8 @@ class Engine {
     std::int64_t rows;
   };
 
+  void reopen_device();
+  void fail_chunks(const std::string& error);
   void schedule();
   bool reserve_pages(Request& request, std::int64_t tokens);
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);

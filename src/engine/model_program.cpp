@@ -8,28 +8,12 @@
 #include "runtime/cuda/stream_device.h"
 
 namespace weft {
-namespace {
-
-ReplaySettings settings_of(const Context& context) {
+ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& context, std::shared_ptr<Storage> arena) {
   ReplaySettings settings = replay_settings(context);
-  settings.device = context.stream_device.get();
-  return settings;
-}
-
-}  // namespace
-
-ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& context)
-    : replay(std::make_unique<Replay>(std::move(plan), *context.threads, nullptr, settings_of(context))) {
+  settings.arena = std::move(arena);
+  replay = std::make_unique<Replay>(std::move(plan), *context.threads, nullptr, std::move(settings));
   for (std::size_t i = 0; i < replay->plan().inputs.size(); ++i)
     inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
-}
-
-void check_host_reads(const Context& context, const std::string& option) {
-  const cuda::StreamDevice* const device = context.stream_device.get();
-  USER_CHECK(
-      device == nullptr || device->facts().host_reads_memory,
-      "[{}] runs ops one by one on the host, which cannot read the memory of {}: leave it out, or take --device cpu",
-      option, device_text(context.device.id));
 }
 
 ModelProgram::ModelProgram(const CompileRecord& record, const Context& context)

@@ -16,9 +16,6 @@
 
 namespace weft {
 
-// UserError on a device whose memory the host cannot read, where `option` has ops run one by one.
-void check_host_reads(const Context& context, const std::string& option);
-
 struct ModelProgram {
   std::map<std::string, std::size_t> inputs = {};  // by name: position among the graph's inputs
   std::unique_ptr<Replay> replay = {};
@@ -31,7 +28,8 @@ struct ModelProgram {
   Values bound = {};
   std::vector<Tensor> results = {};
 
-  ModelProgram(std::shared_ptr<const Plan> plan, const Context& context);
+  // `arena`: ReplaySettings'.
+  ModelProgram(std::shared_ptr<const Plan> plan, const Context& context, std::shared_ptr<Storage> arena = nullptr);
   ModelProgram(const CompileRecord& record, const Context& context);
 
   // The tensor, or a copy of it where inputs have places of their own.
@@ -52,6 +50,9 @@ struct CompiledModel {
   RangeTable ranges = {};
   std::vector<ModelProgram*> by_range = {};  // ranges that share a Plan share a program
   std::vector<std::unique_ptr<ModelProgram>> programs = {};
+  // On a device all of them share one, as large as the largest wants: a step runs one program of a graph, and what it
+  // leaves for another graph, as the hidden state for the head, is read before the next step.
+  std::shared_ptr<Storage> arena = nullptr;
 
   ModelProgram& program_for(std::int64_t rows) { return *by_range[ranges.of(rows)]; }
   // What runs of 1 to `rows` rows need.

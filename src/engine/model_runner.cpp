@@ -46,12 +46,13 @@ std::unique_ptr<CompiledModel> ModelRunner::load(const ModelGraph& graph) {
   model->ranges = RangeTable(graph.ranges);
   std::map<const void*, ModelProgram*> known;  // by Plan, or by graph where there are no Plans
   const bool has_plans = !graph.plans.empty();
+  if (device_ != nullptr && has_plans) model->arena = make_arena(graph);
   for (std::size_t i = 0; i < graph.ranges.size(); ++i) {
     const std::size_t number = graph.first_record + i;
     ModelProgram*& program =
         known[has_plans ? static_cast<const void*>(graph.plans[i].get()) : model_->records()[number].split.get()];
     if (program == nullptr) {
-      model->programs.push_back(has_plans ? std::make_unique<ModelProgram>(graph.plans[i], *context_)
+      model->programs.push_back(has_plans ? std::make_unique<ModelProgram>(graph.plans[i], *context_, model->arena)
                                           : std::make_unique<ModelProgram>(model_->records()[number], *context_));
       program = model->programs.back().get();
       program->record = number;
@@ -63,6 +64,12 @@ std::unique_ptr<CompiledModel> ModelRunner::load(const ModelGraph& graph) {
     model->by_range.push_back(program);
   }
   return model;
+}
+
+std::shared_ptr<Storage> ModelRunner::make_arena(const ModelGraph& graph) const {
+  std::int64_t most = 1;
+  for (const auto& plan : graph.plans) most = std::max(most, plan->arena_bytes);
+  return device_->allocate(most);
 }
 
 StepLimits ModelRunner::step_limits() const {
@@ -133,19 +140,42 @@ std::int64_t ModelRunner::kv_bytes_per_page() const {
 MemoryUse ModelRunner::memory_use() const {
   MemoryUse use{.weights = weights().loaded_bytes() + device_weights_.bytes(),
                 .weights_of_device = device_weights_.bytes()};
-  for (const CompiledModel* model : {forward_.get(), head_.get()})
+  for (const CompiledModel* model : {forward_.get(), head_.get()}) {
+    if (model != nullptr && model->arena != nullptr) use.activations_planned += model->arena->bytes();
     for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i) {
       const Replay* replay = model->programs[i]->replay.get();
-      use.activations_planned += replay == nullptr ? 0 : replay->plan().arena_bytes;
+      use.activations_planned += replay == nullptr || model->arena != nullptr ? 0 : replay->plan().arena_bytes;
       if (const auto taken = replay == nullptr ? std::nullopt : replay->arena_bytes_taken())
         use.activations_measured = use.activations_measured.value_or(0) + *taken;
     }
+  }
   const std::int64_t block = facts().kv.block;
   use.kv_of_longest_sequence = (facts().config.context_length + block - 1) / block * kv_bytes_per_page();
   return use;
 }
 
+bool ModelRunner::is_broken() const { return device_ != nullptr && (!is_whole_ || device_->is_broken()); }
+
+void ModelRunner::reopen() {
+  CHECK(device_ != nullptr && page_count_ > 0, "there is no device that was ready");
+  is_whole_ = false;
+  head_.reset();
+  forward_.reset();
+  pages_.clear();
+  logits_ = {};
+  device_weights_ = {};
+  device_->reopen();
+  context_->first_time_work->set_loading();
+  forward_ = load(model_->forward());
+  head_ = load(model_->head());
+  model_->checkpoint().drop_pages();
+  allocate_pages(page_count_);
+  set_ready();
+  is_whole_ = true;
+}
+
 void ModelRunner::allocate_pages(std::int64_t pages) {
+  page_count_ = pages;
   pages_.clear();
   for (std::int64_t i = 0; i < facts().config.layer_count; ++i)
     pages_.push_back(device_ != nullptr && forward_plan() != nullptr ? device_->zeros(Meta::pages(facts().kv), pages)

@@ -52,6 +52,13 @@ class ModelRunner {
   // on a device at once.
   void allocate_pages(std::int64_t pages);
 
+  // Whether something that ran on the device has broken it: no step can run until it was opened anew.
+  bool is_broken() const;
+  // Opens it anew: weights are uploaded again, Plans bound and captured as before ready, as many KV pages made, zeroed.
+  // Observers, launch times and verifications are gone. DeviceError where the device does not come back; it may then be
+  // tried again.
+  void reopen();
+
   // Runs one step of at most max_tokens() rows and gives the logits of the rows asked for, [n, vocabulary], valid
   // until the next step. Whatever was thrown, the next step may run; what this one wrote of its sequences' pages is
   // undefined.
@@ -88,6 +95,7 @@ class ModelRunner {
  private:
   Weights& weights() const { return model_->weights(); }
   std::unique_ptr<CompiledModel> load(const ModelGraph& graph);
+  std::shared_ptr<Storage> make_arena(const ModelGraph& graph) const;
   StepLimits padded_limits() const;
   std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
   void capture_programs();
@@ -105,6 +113,8 @@ class ModelRunner {
   cuda::StreamDevice* device_;  // null: the host's processor
   DeviceWeights device_weights_;
   std::vector<Tensor> pages_;  // one of meta kv for each layer
+  std::int64_t page_count_ = 0;
+  bool is_whole_ = true;       // not while the device is opened anew, and where that failed
   StepBuffer padding_;         // for steps that a device takes in the size that was captured
   Tensor logits_, no_logits_;  // of steps whose logits are not a program's result, and of those that want none
   std::unique_ptr<CompiledModel> forward_, head_;  // none in eager mode

@@ -23,18 +23,16 @@ struct Row {
 using Rows = std::vector<Row>;
 using Bytes = std::vector<std::byte>;
 
-Bytes copy_of(const Rows& rows) {
-  Bytes bytes;
-  for (const Row& row : rows) bytes.insert(bytes.end(), row.data, row.data + row.bytes());
-  return bytes;
-}
-
-void put_back(const Rows& rows, const Bytes& bytes) {
-  std::size_t at = 0;
-  for (const Row& row : rows) {
-    std::memcpy(row.data, bytes.data() + at, row.bytes());
-    at += row.bytes();
+// One with the last where it follows it, so that a device has few copies to do.
+void add_row(const Row& row, Rows& rows) {
+  if (!rows.empty() && rows.back().dtype == row.dtype && rows.back().data + rows.back().bytes() == row.data) {
+    const Row both{rows.back().data, row.dtype, rows.back().elements + row.elements};
+    if (both.bytes() == rows.back().bytes() + row.bytes()) {
+      rows.back() = both;
+      return;
+    }
   }
+  rows.push_back(row);
 }
 
 void add_tensor_rows(const TensorView& view, int dim, std::byte* data, Rows& rows) {
@@ -43,10 +41,10 @@ void add_tensor_rows(const TensorView& view, int dim, std::byte* data, Rows& row
     const std::int64_t step = bytes_of(view.dtype, view.stride[dim]);
     for (std::int64_t i = 0; i < view.size[dim]; ++i) add_tensor_rows(view, dim + 1, data + i * step, rows);
   } else if (view.rank == 0 || view.stride[inner] == 1) {
-    rows.push_back({data, view.dtype, view.rank == 0 ? 1 : view.size[inner]});
+    add_row({data, view.dtype, view.rank == 0 ? 1 : view.size[inner]}, rows);
   } else {
     for (std::int64_t i = 0; i < view.size[inner]; ++i)
-      rows.push_back({data + bytes_of(view.dtype, i * view.stride[inner]), view.dtype, 1});
+      add_row({data + bytes_of(view.dtype, i * view.stride[inner]), view.dtype, 1}, rows);
   }
 }
 
@@ -68,6 +66,31 @@ class ReplayCheck {
   }
 
  private:
+  Bytes copy_of(const Rows& rows) const {
+    std::size_t bytes = 0, at = 0;
+    for (const Row& row : rows) bytes += row.bytes();
+    Bytes copy(bytes);
+    for (const Row& row : rows) {
+      queue_copy(copy.data() + at, row.data, row.bytes());
+      at += row.bytes();
+    }
+    if (runs_.wait) runs_.wait();
+    return copy;
+  }
+
+  void put_back(const Rows& rows, const Bytes& bytes) const {
+    std::size_t at = 0;
+    for (const Row& row : rows) {
+      queue_copy(row.data, bytes.data() + at, row.bytes());
+      at += row.bytes();
+    }
+    if (runs_.wait) runs_.wait();
+  }
+
+  void queue_copy(void* to, const void* from, std::size_t bytes) const {
+    runs_.copy ? runs_.copy(to, from, bytes) : static_cast<void>(std::memcpy(to, from, bytes));
+  }
+
   // The pages that the batch's sequences own, when there is a batch.
   std::optional<std::set<std::int32_t>> pages_of_batch() const {
     for (const int slot : plan_.inputs) {
@@ -87,7 +110,7 @@ class ReplayCheck {
     const std::int64_t elements = kv_page_elements(from.meta.kv);
     for (std::int32_t page = 0; page < view.size[0]; ++page)
       if (!pages_ || pages_->contains(page))
-        rows.push_back({view.data + bytes_of(view.dtype, page * elements), view.dtype, elements});
+        add_row({view.data + bytes_of(view.dtype, page * elements), view.dtype, elements}, rows);
   }
 
   // What steps write over that is not of the arena.
@@ -113,24 +136,25 @@ class ReplayCheck {
     put_back(written, before_);
     runs_.step_by_step([&](std::size_t step) {
       const Rows rows = results_of(step);
-      if (copy_of(rows) != replayed[step]) fail(step, rows, replayed[step]);
+      if (const Bytes came = copy_of(rows); came != replayed[step]) fail(step, rows, came, replayed[step]);
     });
     fail_check(
         fmt::format("plan {}: a replay left other bits than its steps one by one did, but not again", plan_.name));
   }
 
-  [[noreturn]] void fail(std::size_t index, const Rows& rows, const Bytes& replayed) const {
+  [[noreturn]] void fail(std::size_t index, const Rows& rows, const Bytes& came, const Bytes& replayed) const {
     double largest = 0;
     std::int64_t differing = 0;
-    const std::byte* other = replayed.data();
+    const std::byte *one = came.data(), *other = replayed.data();
     for (const Row& row : rows) {
       for (std::int64_t i = 0; i < row.elements && !is_block(row.dtype); ++i) {
-        const double a = load_double(row.dtype, row.data, i), b = load_double(row.dtype, other, i);
+        const double a = load_double(row.dtype, one, i), b = load_double(row.dtype, other, i);
         const bool is_equal = a == b || (std::isnan(a) && std::isnan(b));
         differing += is_equal ? 0 : 1;
         const double difference = std::abs(a - b);
         if (!is_equal && !(difference <= largest)) largest = difference;
       }
+      one += row.bytes();
       other += row.bytes();
     }
     const PlanStep& step = plan_.steps[index];

@@ -15,6 +15,10 @@ using StepObserver = std::function<void(std::size_t step)>;
 struct CheckedRuns {
   std::function<void(const StepObserver&)> replay;
   std::function<void(const StepObserver&)> step_by_step;
+  // Queues a copy between what is bound and the host's memory, and waits for those that were queued; both null where
+  // the host reads what is bound.
+  std::function<void(void* to, const void* from, std::size_t bytes)> copy = {};
+  std::function<void()> wait = {};
 };
 
 // Runs both and compares the results and what was written over inputs (of KV pages, those of the sequences in the

@@ -52,7 +52,11 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const Rank
   if (settings_.first_time_work != nullptr)
     settings_.first_time_work->begin(FirstTime::allocate, fmt::format("the arena of plan {}", planned.name));
   const std::int64_t bytes = std::max<std::int64_t>(planned.arena_bytes, 64);
-  bound_.arena = settings_.device == nullptr ? Storage::allocate(bytes) : settings_.device->allocate(bytes);
+  bound_.arena = settings_.arena;
+  if (bound_.arena == nullptr)
+    bound_.arena = settings_.device == nullptr ? Storage::allocate(bytes) : settings_.device->allocate(bytes);
+  CHECK(bound_.arena->bytes() >= planned.arena_bytes, "plan {} wants an arena of {} bytes, but is given {}",
+        planned.name, planned.arena_bytes, bound_.arena->bytes());
   if (settings_.device != nullptr) bound_.queue = &settings_.device->queue();
   bound_.tensors.resize(planned.slots.size());
   for (const int input : planned.inputs) {  // memory for the types of what is bound
@@ -131,6 +135,8 @@ void Replay::bind(std::size_t index, const Tensor& tensor) {
   Tensor& bound = bound_.tensors[slot];
   const bool is_first = !bound.defined();
   const bool has_moved = is_first || bound.data() != tensor.data();
+  if (has_moved && settings_.device != nullptr)
+    settings_.device->check_is_here(tensor.storage->data(), fmt::format("[{}] input {}", plan.name, planned.name));
   bound = tensor;  // into the memory of the type that was there
   if (is_first) --unbound_;
   if (has_moved && list_ != nullptr) list_->rebind(slot);
@@ -291,17 +297,21 @@ void Replay::run_checked(const Captured& captured) {
     if (settings_.device != nullptr) settings_.device->synchronize();
   };
   wait();
-  check_replay(bound_, symbols,
-               {.replay =
-                    [&](const StepObserver& observe) {
-                      run_captured(captured, observed(observe));
-                      wait();
-                    },
-                .step_by_step =
-                    [&](const StepObserver& observe) {
-                      run_steps(0, bound_.plan->steps.size(), symbols, observe);
-                      wait();
-                    }});
+  CheckedRuns runs{.replay =
+                       [&](const StepObserver& observe) {
+                         run_captured(captured, observed(observe));
+                         wait();
+                       },
+                   .step_by_step =
+                       [&](const StepObserver& observe) {
+                         run_steps(0, bound_.plan->steps.size(), symbols, observe);
+                         wait();
+                       }};
+  if (hides_memory()) {
+    runs.copy = [this](void* to, const void* from, std::size_t bytes) { settings_.device->copy(to, from, bytes); };
+    runs.wait = wait;
+  }
+  check_replay(bound_, symbols, runs);
 }
 
 void Replay::run_captured(const Captured& captured, const StepObserver& observe) {
@@ -356,6 +366,16 @@ Tensor Replay::tensor(const PlanView& view) const {
   Tensor tensor = resolved(view, bindings());
   put_into_memory(tensor, view);
   return tensor;
+}
+
+bool Replay::hides_memory() const {
+  return settings_.device != nullptr && !settings_.device->facts().host_reads_memory;
+}
+
+// A batch lies in memory of both.
+Tensor Replay::tensor_on_host(const PlanView& view) const {
+  const Tensor there = tensor(view);
+  return hides_memory() && view.meta.kind != MetaKind::batch ? settings_.device->download(there) : there;
 }
 
 // Its type and its offset from where its slot begins.

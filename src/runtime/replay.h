@@ -30,9 +30,12 @@ class StreamDevice;
 struct ReplaySettings {
   // Runs everything that is captured a second time step by step, and compares every bit (runtime/check_replay.h).
   bool check = false;
-  FirstTimeWork* first_time_work = nullptr;                 // counts captures and memory; null: nobody counts
-  Capturer* capturer = nullptr;                             // null: the device's
-  cuda::StreamDevice* device = nullptr;                     // null: the CPU
+  FirstTimeWork* first_time_work = nullptr;  // counts captures and memory; null: nobody counts
+  Capturer* capturer = nullptr;              // null: the device's
+  cuda::StreamDevice* device = nullptr;      // null: the CPU
+  // The Plan's memory, large enough for it, in the place of its own: of Replays of which one at a time runs. A run then
+  // writes over the results of the others' last.
+  std::shared_ptr<Storage> arena = nullptr;
   std::function<void(const std::string&)> on_capture = {};  // told what was captured and how long that took
 };
 
@@ -73,7 +76,8 @@ class Replay {
   std::optional<std::int64_t> arena_bytes_taken() const;
 
   // Gives input `index` (position among the graph's inputs) its tensor. It stays until bound again. UserError when the
-  // type does not fit: `[forward] input kv_3 must be kv[..], but is ..`.
+  // type does not fit: `[forward] input kv_3 must be kv[..], but is ..`; DeviceError when it does not lie in the
+  // memory of the Replay's device, to whose stream all launches go.
   void bind(std::size_t index, const Tensor& tensor);
 
   // Captures what `mode`, which is simple, captures; nothing when that was done. One capture serves every token count.
@@ -96,6 +100,8 @@ class Replay {
   // What a view of the Plan looks into, valid until a step writes over it: in the last run's sizes, for an observer in
   // this run's.
   Tensor tensor(const PlanView& view) const;
+  // The same where the host reads it: of a device whose memory it does not, a copy as it is now, which waits.
+  Tensor tensor_on_host(const PlanView& view) const;
 
   const ReplayCounts& counts() const { return counts_; }
 
@@ -136,6 +142,7 @@ class Replay {
   Bindings bindings() const;
   static Tensor resolved(const PlanView& view, const Bindings& symbols);
   void put_into_memory(Tensor& resolved, const PlanView& view) const;
+  bool hides_memory() const;  // from the host
   void run_captured(const Captured& captured, const StepObserver& observe);
   void run_checked(const Captured& captured);
   void run_steps(std::size_t first, std::size_t last, const Bindings& symbols, const StepObserver& observe);

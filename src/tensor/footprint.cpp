@@ -75,4 +75,9 @@ bool may_share_memory(const Tensor& a, const Tensor& b) {
   return a.storage == b.storage && may_overlap(a.meta, a.byte_offset, b.meta, b.byte_offset);
 }
 
+std::int64_t stored_bytes(const Tensor& tensor) {
+  const std::optional<std::int64_t> known = extent(tensor.meta);
+  return known ? *known : tensor.storage->bytes() - tensor.byte_offset;
+}
+
 }  // namespace weft

@@ -27,4 +27,8 @@ bool may_overlap(const Meta& a, const Dim& a_offset, const Meta& b, const Dim& b
 // Of two tensors, whatever their storages.
 bool may_share_memory(const Tensor& a, const Tensor& b);
 
+// What a copy of the tensor as it lies takes: from its first element to behind its last; of pages, batches and packed
+// weights to the end of their storage.
+std::int64_t stored_bytes(const Tensor& tensor);
+
 }  // namespace weft

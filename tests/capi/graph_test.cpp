@@ -50,7 +50,7 @@ std::vector<float> values_of(weft_graph* graph, std::vector<float> x, std::vecto
 
 TEST(CGraph, ComputesWhatItsTextSaysCompiledAndEagerly) {
   const OwnedContext context, eager(OptionPairs{{"enforce-eager", ""}}),
-      stopped(OptionPairs{{"compile-to", "lowered"}});
+      stopped(OptionPairs{{"compile-to", "lowered"}}), device(OptionPairs{{"device", "fake-cuda"}});
   const OwnedGraph compiled(context, kGraph);
   const std::vector<float> x{1, 2, 3, -4, 5, 6}, w{1, 0.5F, 2};
   const std::vector<float> values = values_of(compiled, x, w);
@@ -62,6 +62,9 @@ TEST(CGraph, ComputesWhatItsTextSaysCompiledAndEagerly) {
   }
   EXPECT_EQ(values_of(OwnedGraph(eager, kGraph), x, w), values);
   EXPECT_EQ(values_of(OwnedGraph(stopped, kGraph), x, w), values);
+  const OwnedGraph on_device(device, kGraph);
+  EXPECT_EQ(values_of(on_device, x, w), values);
+  EXPECT_EQ(values_of(on_device, {}, w), std::vector<float>());
   EXPECT_EQ(values_of(compiled, {7, 8, 9}, w).size(), 6U) << "another number of rows";
   EXPECT_EQ(values_of(compiled, x, w), values);
   EXPECT_EQ(values_of(compiled, {}, w), std::vector<float>()) << "no rows, no memory";

@@ -63,6 +63,14 @@ TEST_F(BenchModel, SaysNothingOfItUnlessAsked) {
     EXPECT_NE(table.out.find(text), std::string::npos) << text << " in " << table.out;
 }
 
+TEST_F(BenchModel, SaysWhoEmulatesADevice) {
+  const ProgramRun run = run_weft({"bench", "model", model_, "--device", "fake-cuda", "-cc.cudagraph_mode", "NONE",
+                                   "-p", "2", "-n", "0", "-r", "1", "--no-warmup"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.err.find("fake-cuda:0 is emulated: times are of the host"), std::string::npos) << run.err;
+  EXPECT_NE(run.out.find("CPU, emulating fake-cuda:0"), std::string::npos) << run.out;
+}
+
 TEST_F(BenchModel, HasNoBreakdownWithoutPlans) {
   EXPECT_EQ(breach_of_refusal(bench({"--breakdown", "--enforce-eager"}), "[--breakdown]"), "");
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "builtin/context.h"
+#include "builtin/cuda_device.h"
 #include "ir/parse.h"
 #include "tests/thrown_message.h"
 
@@ -39,6 +40,51 @@ TEST(GraphProgram, GivesTheSameCompiledStoppedAndEager) {
       for (std::int64_t i = 0; i < 3 * rows; ++i)
         EXPECT_EQ(results[0].as<float>()[i], -inputs[0].as<float>()[i]) << option << " " << rows;
     }
+  }
+}
+
+constexpr const char* kNorm =
+    "graph g(%x: bf16[s0, 64], %w: bf16[64]) stage=traced {\n  %y = rms_norm(%x, %w, epsilon=1e-05)\n"
+    "  %v = slice(%y, dim=1, start=8, end=24)\n  return %y, %v, %x\n}";
+
+std::vector<std::vector<std::uint16_t>> norms(const std::shared_ptr<Context>& context) {
+  GraphProgram program(*context, parse_graph(kNorm, context->ops));
+  std::vector<std::vector<std::uint16_t>> all;
+  for (const std::int64_t rows : {5, 1, 16, 5}) {
+    const std::vector<Tensor> inputs{Tensor::empty(Meta::tensor(DType::bf16, {rows, 64})),
+                                     Tensor::empty(Meta::tensor(DType::bf16, {64}))};
+    for (const Tensor& input : inputs)
+      for (std::int64_t i = 0; i < input.meta.bytes().number() / 2; ++i)
+        input.as<std::uint16_t>()[i] = static_cast<std::uint16_t>(0x3f80 + (i * 37 + rows) % 127);
+    for (const Tensor& result : program.run(inputs)) {
+      const Tensor plain = contiguous(result);
+      all.emplace_back(plain.as<std::uint16_t>(), plain.as<std::uint16_t>() + plain.meta.bytes().number() / 2);
+    }
+  }
+  return all;
+}
+
+TEST(GraphProgram, RunsOnTheDeviceOfItsContext) {
+  for (const bool hides : {false, true}) {
+    const auto context = context_of("device", "fake-cuda");
+    cuda::FakeSettings fake;
+    fake.hides_memory = hides;
+    put_on_fake_cuda(*context, std::move(fake), {});
+    EXPECT_EQ(norms(context), norms(context_of())) << hides;
+    EXPECT_GE(context->stream_device->queue().launches(), 3) << "it ran in the device's queue";
+  }
+}
+
+TEST(GraphProgram, IsNotRunOpByOpBesideADevice) {
+  for (const auto& [option, value] : {std::pair("enforce-eager", "true"), {"compile-to", "lowered"}}) {
+    const auto context = context_of(option, value);
+    context->device.id = {DeviceType::fake_cuda, 0};
+    cuda::FakeSettings fake;
+    fake.hides_memory = true;
+    put_on_fake_cuda(*context, std::move(fake), {});
+    const std::string said = message_of<UserError>([&] { GraphProgram(*context, parse_graph(kNorm, context->ops)); });
+    EXPECT_EQ(said.find("[--" + std::string(option) + "] runs ops one by one on the host, which cannot read"), 0u)
+        << said;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -153,10 +154,76 @@ TEST(DeviceCheck, MeasuresNothingOnAFakeDevice) {
 TEST(DeviceCheck, StatesTimesWhereThereAreSome) {
   Report report{.copied_bytes_per_second = 4e12};
   report.timings.push_back({.what = "fused", .rows = 1024, .columns = 14336, .bytes = 40e6, .microseconds = 20.0});
-  EXPECT_NE(table_text(report).find("| fused | 1024 x 14336 | 40.0 | 10.00 | 20.00 | 50 % |"), std::string::npos);
+  EXPECT_NE(table_text(report).find("| fused | 1024 x 14336 | 40.0 | 10.00 | 20.00 | 50 % | |\n"), std::string::npos);
   const auto json = nlohmann::json::parse(json_text(report));
   EXPECT_EQ(json.at("timings").at(0).at("microseconds"), 20.0);
   EXPECT_EQ(json.at("timings").at(0).at("floor_microseconds"), 10.0);
+}
+
+TEST(DeviceCheck, JudgesTargets) {
+  Report report{.copied_bytes_per_second = 4e12};
+  const auto add = [&](double target_share, std::optional<double> microseconds) {
+    report.timings.push_back({.what = "fused",
+                              .rows = 8,
+                              .columns = 128,
+                              .bytes = 40e6,
+                              .target_share = target_share,
+                              .microseconds = microseconds});
+  };
+  add(0.85, 10 / 0.86);
+  add(0.85, 10 / 0.84);
+  add(0.5, std::nullopt);
+  add(0, 10.0);
+  const std::string text = table_text(report);
+  for (const char* end : {"| 86 % | 85 %: met |\n", "| 84 % | 85 %: missed |\n",
+                          "| not measured | not measured | 50 %: not measured |\n", "| 100 % | |\n"})
+    EXPECT_NE(text.find(end), std::string::npos) << end << text;
+  const auto json = nlohmann::json::parse(json_text(report)).at("timings");
+  for (std::size_t i = 0; const char* target : {"met", "missed", "not measured", ""})
+    EXPECT_EQ(json.at(i++).at("target"), target);
+  EXPECT_EQ(json.at(0).at("target_share"), 0.85);
+  EXPECT_TRUE(is_good(report));  // of another GPU than the targets were set for
+  report.copied_bytes_per_second.reset();
+  EXPECT_NE(table_text(report).find("| 85 %: not measured |"), std::string::npos);
+}
+
+TEST(DeviceCheck, SetsTargetsForTheFusedKernelAlone) {
+  std::map<std::int64_t, double> shares;
+  for (const Timing& timing : planned_timings()) {
+    if (timing.target_share == 0) continue;
+    EXPECT_EQ(timing.what, "silu_and_mul + group-128 fp8, fused");
+    EXPECT_EQ(timing.columns, 14336);
+    shares[timing.rows] = timing.target_share;
+  }
+  EXPECT_EQ(shares, (std::map<std::int64_t, double>{{128, 0.5}, {1024, 0.85}, {8192, 0.85}}));
+}
+
+TEST(DeviceCheck, IsLateOnAGpuAlone) {
+  Report report{.phases = {{"timings", kSecondsAllowed - 1}, {"faults", 1}}};
+  EXPECT_TRUE(is_good(report)) << table_text(report);
+  report.phases[1].seconds = 1.5;
+  EXPECT_FALSE(is_good(report));
+  EXPECT_NE(table_text(report).find("480 allowed on a GPU: FAILED; timings 479.0"), std::string::npos);
+  report.is_fake = true;
+  EXPECT_TRUE(is_good(report));
+}
+
+// bench/cuda.md shows what would be measured: its rows, filled or not, are those of today.
+TEST(DeviceCheck, StandsInTheBenchWithAllItsRows) {
+  const std::string table = table_text({.timings = planned_timings()});
+  // What stands in front of the first number that is measured: kernel, size, MB.
+  const auto rows_of = [](const std::string& text) {
+    std::vector<std::string> rows;
+    std::istringstream lines(text.substr(std::min(text.size(), text.find("| kernel | rows x columns |"))));
+    for (std::string line; std::getline(lines, line) && line.starts_with("|");) {
+      std::size_t end = 0;
+      for (int cell = 0; cell < 3; ++cell) end = line.find('|', end + 1);
+      rows.push_back(line.substr(0, end));
+    }
+    return rows;
+  };
+  EXPECT_GE(rows_of(table).size(), 70u);
+  EXPECT_EQ(rows_of(read_file(WEFT_SOURCE_ROOT "/bench/cuda.md", 1u << 20)), rows_of(table));
 }
 
 TEST(DeviceCheck, StatesTheFloorsOfTheFusedKernel) {

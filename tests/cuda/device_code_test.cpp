@@ -1,9 +1,10 @@
-// Device code inside the program, in builds with and without.
+// Device code inside the program, in builds with and without; tools/check_device_code.py runs these with.
 
 #include "kernels/cuda/code/device_code.h"
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,39 @@ TEST(DeviceCode, IsThereForEveryKernelOrForNone) {
   }
 }
 
+template <class T>
+T number_at(std::span<const std::byte> image, std::size_t at) {
+  T number{};
+  if (at + sizeof number <= image.size()) std::memcpy(&number, image.data() + at, sizeof number);
+  return number;
+}
+
+// What a fatbin holds, in its order: behind a head of 16 bytes parts that say kind, length of their head, length of
+// what follows it and, at byte 28, the architecture.
+struct Parts {
+  std::vector<int> machine_code, ptx;
+};
+Parts parts_of(std::span<const std::byte> image) {
+  constexpr std::size_t kHead = 16;
+  Parts parts;
+  for (std::size_t at = kHead; at + 32 <= image.size();) {
+    const bool is_ptx = number_at<std::uint16_t>(image, at) == 1;
+    (is_ptx ? parts.ptx : parts.machine_code).push_back(static_cast<int>(number_at<std::uint32_t>(image, at + 28)));
+    at += number_at<std::uint32_t>(image, at + 4) + number_at<std::uint64_t>(image, at + 8);
+  }
+  return parts;
+}
+
+TEST(DeviceCode, IsMadeForTheArchitecturesThatItNames) {
+  if (device_code().empty()) GTEST_SKIP() << device_code_text();
+  const std::vector<int> named(device_code_architectures().begin(), device_code_architectures().end());
+  for (const DeviceCode& code : device_code()) {
+    const Parts parts = parts_of(code.image);
+    EXPECT_EQ(parts.machine_code, named) << code.file;
+    EXPECT_EQ(parts.ptx, std::vector<int>{named.back()}) << code.file;
+  }
+}
+
 TEST(DeviceCode, NamesTheArchitectureThatItIsWithout) {
   const Verdict old = has_device_code(52);
   ASSERT_FALSE(old);
@@ -45,6 +79,18 @@ TEST(DeviceCode, NamesTheArchitectureThatItIsWithout) {
   EXPECT_FALSE(has_device_code(110));
   EXPECT_TRUE(has_device_code(121));
   EXPECT_TRUE(has_device_code(130));  // compiles the PTX
+}
+
+TEST(DeviceCode, AsksForADriverThatReadsIt) {
+  const Verdict old = driver_reads_device_code(12030, true);
+  ASSERT_FALSE(old);
+  EXPECT_NE(old.reason().find("must be for CUDA 12.4 or newer"), std::string::npos) << old.reason();
+  EXPECT_NE(old.reason().find("but is for 12.3"), std::string::npos) << old.reason();
+  EXPECT_TRUE(driver_reads_device_code(12040, true));
+  EXPECT_TRUE(driver_reads_device_code(13000, true));
+  EXPECT_TRUE(driver_reads_device_code(0, true));       // a fake device's
+  EXPECT_TRUE(driver_reads_device_code(12000, false));  // PTX of NVRTC alone
+  EXPECT_EQ(bool(driver_reads_device_code(12030)), device_code().empty());
 }
 
 TEST(DeviceCode, IsNamedByInfo) {

@@ -1,6 +1,9 @@
 // Models on the fake device: their steps go through its stream, kernels of provider cuda into the emulator, products to
 // what stands in for cuBLASLt and other calls to the host, captured as graphs or not. Tokens are the host's.
 
+#include <set>
+#include <stdexcept>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -80,6 +83,72 @@ TEST_F(FakeDeviceModel, GivesTheSameLogitsCapturedAndNotAndPadded) {
     EXPECT_EQ(logits({{"check-replay", ""}, {"forbid-lazy", ""}}, 2), wanted) << dtype;
     EXPECT_EQ(logits({{"cc.cudagraph_capture_sizes", "3,7,16"}}, 3), wanted) << dtype;  // 21 tokens are 16 and 5
   }
+}
+
+// The kernels of the device, of which the launch that brings `left` to 0 fails.
+cuda::FakeSettings failing_after(int& left) {
+  cuda::FakeSettings fake;
+  fake.kernels = emulated_kernels_of_device();  // found before those that each fake device has
+  for (cuda::FakeKernel& kernel : fake.kernels)
+    kernel.run = [&left, run = kernel.run](const cuda::FakeLaunch& launch) {
+      if (left > 0 && --left == 0) throw std::runtime_error("an illegal address");
+      run(launch);
+    };
+  return fake;
+}
+
+TEST_F(FakeDeviceModel, GoesOnAfterAKernelThatBrokeTheDevice) {
+  const std::vector<int> first = some_ids(9, 1), second = some_ids(6, 2);
+  const SamplingParameters greedy{.temperature = 0, .max_tokens = 5, .ignore_end = true, .stop = {}};
+  const auto sound = engine({{"dtype", "bf16"}});
+  const std::vector<int> wanted_first = sound->generate(first, greedy).tokens,
+                         wanted_second = sound->generate(second, greedy).tokens;
+  for (const char* mode : {"NONE", "FULL_AND_PIECEWISE"}) {
+    int left = 0;
+    const auto broken =
+        engine({{"dtype", "bf16"}, {"max-num-seqs", "1"}, {"forbid-lazy", ""}, {"cc.cudagraph_mode", mode}},
+               failing_after(left));
+    const int fails = broken->add(first, greedy), waits = broken->add(second, greedy);
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(broken->step().size(), 1u);
+    left = 3;
+    const auto events = broken->step();
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].request, fails);
+    EXPECT_EQ(events[0].finished, FinishReason::failed);
+    EXPECT_NE(events[0].error.find("[fake-cuda:0]"), std::string::npos) << events[0].error;
+    std::vector<int> tokens;
+    while (!broken->is_idle())
+      for (const RequestEvent& event : broken->step()) {
+        EXPECT_EQ(event.request, waits);
+        tokens.push_back(event.token);
+      }
+    EXPECT_EQ(tokens, wanted_second) << mode;
+    left = 3;
+    EXPECT_NE(message_of<DeviceError>([&] { broken->generate(first, greedy); }).find("[fake-cuda:0]"),
+              std::string::npos);
+    EXPECT_EQ(broken->generate(first, greedy).tokens, wanted_first) << mode;
+    left = 3;
+    EXPECT_NE(message_of<DeviceError>([&] { all_logits(*broken, first); }), "");
+    EXPECT_EQ(all_logits(*broken, first), all_logits(*sound, first)) << mode;
+  }
+}
+
+TEST_F(FakeDeviceModel, HasOneArenaForAllRangesOfAGraph) {
+  const Settings settings{{"dtype", "bf16"}, {"cc.pass_config.rope_kvcache_fusion_max_token_num", "4"}};
+  const auto engine = this->engine(settings);
+  std::int64_t wanted = 0, apart = 0;
+  const ModelCompiler& model = engine->runner().model();
+  for (const ModelGraph* graph : {&model.forward(), &model.head()}) {
+    std::int64_t most = 0;
+    for (const auto& plan : std::set(graph->plans.begin(), graph->plans.end())) {
+      most = std::max(most, plan->arena_bytes);
+      apart += plan->arena_bytes;
+    }
+    wanted += most;
+  }
+  EXPECT_EQ(engine->runner().memory_use().activations_planned, wanted);
+  EXPECT_LT(wanted, apart);
+  EXPECT_EQ(generated(*engine), generated(*engine_on_host(settings)));
 }
 
 // What a GPU launches: the forms with the device's own mathematics, where there are two.

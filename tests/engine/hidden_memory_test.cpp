@@ -11,8 +11,9 @@
 
 namespace weft::hidden_memory_test {
 
-std::unique_ptr<Engine> engine(const std::string& path, bool hides,
-                               const std::vector<std::pair<std::string, std::string>>& settings) {
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+std::shared_ptr<Context> context_of(bool hides, const Settings& settings) {
   Options options;
   apply_environment(options, process_environment());
   set_option(options, "device", "fake-cuda", "test");
@@ -21,7 +22,11 @@ std::unique_ptr<Engine> engine(const std::string& path, bool hides,
   cuda::FakeSettings fake;
   fake.hides_memory = hides;
   put_on_fake_cuda(*context, std::move(fake), {});
-  return std::make_unique<Engine>(context, Checkpoint::open(path), make_model_registry());
+  return context;
+}
+
+std::unique_ptr<Engine> engine(const std::string& path, bool hides, const Settings& settings) {
+  return std::make_unique<Engine>(context_of(hides, settings), Checkpoint::open(path), make_model_registry());
 }
 
 std::vector<int> generated(Engine& engine) {
@@ -35,11 +40,38 @@ std::vector<int> generated(Engine& engine) {
 TEST(HiddenMemory, IsReachedByQueuedWorkAlone) {
   const TemporaryFolder folder;
   const std::string path = write_tiny_model(folder);
-  for (const char* mode : {"NONE", "FULL"}) {
-    const std::vector<std::pair<std::string, std::string>> settings{{"cc.cudagraph_mode", mode}};
+  const Settings ways[] = {{{"cc.cudagraph_mode", "NONE"}},
+                           {{"cc.cudagraph_mode", "FULL"}},
+                           {},  // FULL_AND_PIECEWISE
+                           {{"capture", "lazy"}}};
+  for (const Settings& settings : ways) {
     const auto hidden = engine(path, true, settings), open = engine(path, false, settings);
-    EXPECT_EQ(all_logits(*hidden, some_ids(5)), all_logits(*open, some_ids(5))) << mode;
-    EXPECT_EQ(generated(*hidden), generated(*open)) << mode;
+    const std::string name = settings.empty() ? "default" : settings[0].second;
+    EXPECT_EQ(all_logits(*hidden, some_ids(5)), all_logits(*open, some_ids(5))) << name;
+    EXPECT_EQ(generated(*hidden), generated(*open)) << name;
+  }
+}
+
+TEST(HiddenMemory, IsReachedByCheckReplay) {
+  const TemporaryFolder folder;
+  const std::string path = write_tiny_model(folder);
+  const auto checked = engine(path, true, {{"check-replay", "true"}, {"cc.cudagraph_mode", "FULL"}});
+  const auto open = engine(path, false, {{"check-replay", "false"}, {"cc.cudagraph_mode", "FULL"}});
+  EXPECT_EQ(generated(*checked), generated(*open));
+}
+
+TEST(HiddenMemory, IsReachedByVerification) {
+  const TemporaryFolder folder;
+  const std::string path = write_tiny_model(folder);
+  const auto context = context_of(true, {});
+  Engine hidden(context, Checkpoint::open(path), make_model_registry());
+  PieceVerification verification(*context);
+  hidden.runner().verify_pieces(verification);
+  generated(hidden);
+  for (const PieceVerdict& verdict : verification.verdicts()) {
+    EXPECT_GT(verdict.calls, 0) << verdict.piece;
+    EXPECT_EQ(verdict.spoiled_calls, 0) << verdict.piece;
+    EXPECT_EQ(verdict.differing_calls, 0) << verdict.piece << ": " << verdict.largest_ulps;
   }
 }
 

@@ -92,6 +92,7 @@ int bench_model(const BenchArguments& arguments, VerbCall& call) {
     const auto [context, checkpoint] = open_model(call, arguments.model);
     ModelRunner runner(context, checkpoint, make_model_registry());
     if (i == 0) print_notes(runner, call.err);
+    if (i == 0) print_emulated(*context, call.err);
     const BenchModel model = describe_model(runner, *context);
     for (const BenchTest& test : tests) check_bench_test(runner, test);
     USER_CHECK(!arguments.breakdown || runner.forward_plan() != nullptr,
@@ -139,6 +140,7 @@ int bench_fusions(const OpsArguments& arguments, VerbCall& call) {
   const BenchFormat format = bench_format(arguments.format, arguments.json);
   if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
   const auto context = open_context(call);
+  check_host_is_measured(*context, "bench ops");
   check_fusion_bench(*context, options);
   FusionBenchReport report(format, *context, call.out);
   bench_fusions(*context, options, [&](const FusionBenchRow& row) { report.row(row); });
@@ -160,6 +162,7 @@ int bench_ops(const OpsArguments& arguments, VerbCall& call) {
   const BenchFormat format = bench_format(arguments.format, arguments.json);
   if (!arguments.threads.empty()) set_option(call.options, "threads", arguments.threads, "command line");
   const auto context = open_context(call);
+  check_host_is_measured(*context, "bench ops");
   check_op_bench(*context, options);
   const MachineRoof roof = measure_roof(*context->threads, context->device.features, options.clock);
   OpBenchReport report(format, *context, roof, call.out);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "compiler/eager.h"
+#include "compiler/replay_settings.h"
 #include "ir/meta_evaluator.h"
 #include "tensor/attribute_parser.h"
 
@@ -99,6 +100,7 @@ int run_op(const OpArguments& arguments, VerbCall& call) {
   if (!arguments.provider.empty())
     set_option(call.options, "ir-op-priority." + arguments.name, arguments.provider, "command line");
   const auto context = open_context(call);
+  check_host_reads(*context, "op", "take --device cpu");
   const Op& op = context->ops.at(arguments.name);
   const Attributes attributes = complete_attributes(op.schema, parse_attributes(arguments.attributes));
   const TensorFile file(arguments.in);

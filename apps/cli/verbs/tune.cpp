@@ -114,9 +114,7 @@ std::shared_ptr<Context> open_tuning_context(const VerbCall& call) {
   USER_CHECK(call.options.tuned.empty(),
              "[tune] does not read --tuned: -o FILE is both what it reads and what it writes");
   std::shared_ptr<Context> context = open_context(call);
-  USER_CHECK(context->stream_device == nullptr,
-             "[tune] measures calls by the host's clock, which says nothing of what {} does later: wanted --device cpu",
-             device_text(context->device.id));
+  check_host_is_measured(*context, "tune");
   USER_CHECK(context->options.tuning_budget == 0,
              "[tune] has a --budget of its own: --tuning-budget has no place here");
   USER_CHECK(context->options.mode != "none" && context->options.compile_to == "plan",

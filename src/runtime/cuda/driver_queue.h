@@ -34,6 +34,8 @@ class DriverQueue : public LaunchQueue {
   void add_library(const std::string& function, std::unique_ptr<DeviceLibrary> library) {
     libraries_[function] = std::move(library);
   }
+  // Lets them go before their device is reset.
+  void close_libraries() { libraries_.clear(); }
 
   // Waits for all that was queued. Throws what the first failed host function threw, or a DeviceError.
   void synchronize();

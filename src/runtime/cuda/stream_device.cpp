@@ -5,10 +5,12 @@
 
 #include "kernels/kernel.h"
 #include "runtime/cuda/current_guard.h"
+#include "tensor/footprint.h"
 
 namespace weft::cuda {
 
 StreamDevice::Parts::~Parts() {
+  if (is_gone) return;
   try {
     for (const Module module : modules) driver->destroy(module);
     driver->destroy(stream);
@@ -20,6 +22,7 @@ struct StreamDevice::Memory {
   Memory(std::shared_ptr<Parts> parts, void* address, bool is_of_host)
       : parts(std::move(parts)), address(address), is_of_host(is_of_host) {}
   ~Memory() {
+    if (parts->is_gone) return;
     try {
       if (is_of_host) {
         parts->driver->release_host(parts->stream.device, address);
@@ -36,21 +39,57 @@ struct StreamDevice::Memory {
   bool is_of_host;
 };
 
-StreamDevice::StreamDevice(std::unique_ptr<Driver> driver, int device, Images images)
-    : parts_(std::make_shared<Parts>()) {
-  parts_->driver = std::move(driver);
-  for (const std::span<const std::byte> image : images)
-    parts_->modules.push_back(parts_->driver->load_module(device, image));
-  parts_->stream = parts_->driver->create_stream(device);
-  queue_ = std::make_unique<DriverQueue>(*parts_->driver, parts_->stream, parts_->modules);
-  capturer_ = std::make_unique<GraphCapturer>(*parts_->driver, parts_->stream, *queue_);
+StreamDevice::StreamDevice(std::unique_ptr<Driver> driver, int device, Images images) {
+  for (const std::span<const std::byte> image : images) images_.push_back({{image.begin(), image.end()}, ""});
+  open(std::move(driver), device);
 }
 
 StreamDevice::~StreamDevice() = default;
 
+void StreamDevice::open(std::shared_ptr<Driver> driver, int device) {
+  auto parts = std::make_shared<Parts>();
+  parts->driver = std::move(driver);
+  std::vector<std::pair<Module, std::string>> of_one_kernel;
+  std::vector<Module> of_all;
+  for (const LoadedImage& loaded : images_) {
+    parts->modules.push_back(parts->driver->load_module(device, loaded.image));
+    if (loaded.kernel.empty()) {
+      of_all.push_back(parts->modules.back());
+    } else {
+      of_one_kernel.emplace_back(parts->modules.back(), loaded.kernel);
+    }
+  }
+  parts->stream = parts->driver->create_stream(device);
+  auto queue = std::make_unique<DriverQueue>(*parts->driver, parts->stream, of_all);
+  for (const auto& [module, kernel] : of_one_kernel) queue->add(module, kernel);
+  for (const auto& [function, make] : libraries_) queue->add_library(function, make(*parts->driver, parts->stream));
+  auto capturer = std::make_unique<GraphCapturer>(*parts->driver, parts->stream, *queue);
+  if (queue_ != nullptr) former_.emplace_back(std::move(queue_), std::move(capturer_));
+  parts_ = std::move(parts);
+  queue_ = std::move(queue);
+  capturer_ = std::move(capturer);
+}
+
 void StreamDevice::load(std::span<const std::byte> image, const std::string& kernel) {
   parts_->modules.push_back(parts_->driver->load_module(parts_->stream.device, image));
   queue_->add(parts_->modules.back(), kernel);
+  images_.push_back({{image.begin(), image.end()}, kernel});
+}
+
+void StreamDevice::add_library(const std::string& function, MakeLibrary make) {
+  queue_->add_library(function, make(*parts_->driver, parts_->stream));
+  libraries_.emplace_back(function, std::move(make));
+}
+
+void StreamDevice::reopen() {
+  settle();
+  queue_->close_libraries();
+  is_open_ = false;
+  parts_->is_gone = true;
+  const int device = parts_->stream.device;
+  parts_->driver->reset(device);
+  open(parts_->driver, device);
+  is_open_ = true;
 }
 
 void StreamDevice::settle() noexcept {
@@ -74,31 +113,35 @@ std::shared_ptr<Storage> StreamDevice::allocate_host(std::int64_t bytes) {
   return Storage::view_of(static_cast<std::byte*>(address), whole, std::make_shared<Memory>(parts_, address, true));
 }
 
+void StreamDevice::check_is_here(const void* address, const std::string& what) {
+  Driver& driver = *parts_->driver;
+  const int device = parts_->stream.device;
+  const std::optional<int> found = driver.device_of(address);
+  if (found == device) return;
+  fail_device("[{}] {} must lie in its memory, but lies in {}", driver.device_name(device), what,
+              found ? driver.device_name(*found) + "'s" : "the host's");
+}
+
+void StreamDevice::copy(void* to, const void* from, std::size_t bytes) {
+  const CurrentGuard guard(*parts_->driver, parts_->stream);
+  parts_->driver->copy(parts_->stream, to, from, bytes);
+}
+
 Tensor StreamDevice::upload(const Tensor& tensor) {
-  // Packed weights say no more of their size than their storage does.
-  const std::int64_t bytes = tensor.meta.is_tensor() && tensor.meta.packed.empty() && tensor.meta.is_contiguous()
-                                 ? tensor.meta.bytes().number()
-                                 : tensor.storage->bytes() - tensor.byte_offset;
+  const std::int64_t bytes = stored_bytes(tensor);
   // Whole lines, as in the arena: the library reads scales of blocks in steps of four, of the last row, too.
-  Tensor copy{.meta = tensor.meta, .storage = allocate(whole_cache_lines(bytes))};
-  {
-    const CurrentGuard guard(*parts_->driver, parts_->stream);
-    parts_->driver->copy(parts_->stream, copy.data(), tensor.data(), static_cast<std::size_t>(bytes));
-  }
+  Tensor there{.meta = tensor.meta, .storage = allocate(whole_cache_lines(bytes))};
+  copy(there.data(), tensor.data(), static_cast<std::size_t>(bytes));
   synchronize();
-  return copy;
+  return there;
 }
 
 Tensor StreamDevice::download(const Tensor& tensor) {
-  CHECK(tensor.meta.is_contiguous(), "{} is not contiguous, and cannot be copied from a device", tensor.meta.text());
-  Tensor copy = Tensor::empty(tensor.meta);
-  {
-    const CurrentGuard guard(*parts_->driver, parts_->stream);
-    parts_->driver->copy(parts_->stream, copy.data(), tensor.data(),
-                         static_cast<std::size_t>(tensor.meta.bytes().number()));
-  }
+  const std::int64_t bytes = stored_bytes(tensor);
+  Tensor here{.meta = tensor.meta, .storage = Storage::allocate(std::max<std::int64_t>(bytes, 1))};
+  copy(here.data(), tensor.data(), static_cast<std::size_t>(bytes));
   synchronize();
-  return copy;
+  return here;
 }
 
 Tensor StreamDevice::zeros(const Meta& meta, std::int64_t pages) {

@@ -1,4 +1,4 @@
-// Kernels that break the contract beside them, each in one way: tools/check_cuda.py must say so of every one.
+// Kernels that break the contract beside them, each in its own ways: tools/check_cuda.py must say so of every one.
 
 #include "kernels/cuda/device/memory.cuh"
 

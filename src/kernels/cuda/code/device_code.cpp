@@ -35,6 +35,15 @@ Verdict has_device_code(int compute_capability) {
       fmt::format("no device code for sm_{}; this program has {}", compute_capability, device_code_text()));
 }
 
+Verdict driver_reads_device_code(int driver_version, bool has_code) {
+  if (!has_code || driver_version == 0 || driver_version >= kLeastDriverOfCode) return Verdict::yes();
+  const auto text = [](int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); };
+  return Verdict::no(fmt::format(
+      "the CUDA driver must be for CUDA {} or newer to read this program's device code, which is compressed, "
+      "but is for {}",
+      text(kLeastDriverOfCode), text(driver_version)));
+}
+
 std::string device_code_text() {
   if (device_code().empty()) return fmt::format("none: {}", kWithout);
   std::string text;

@@ -31,6 +31,11 @@ std::span<const std::byte> device_code_of(std::string_view kernel);
 // number, or PTX that is no newer. Else what was wanted and what there is.
 Verdict has_device_code(int compute_capability);
 
+// Whether a driver for that CUDA, 12040 for 12.4, reads the code: it is compressed, which older ones do not know. 0 is
+// a driver without a number, and a program without code asks for nothing.
+inline constexpr int kLeastDriverOfCode = 12040;
+Verdict driver_reads_device_code(int driver_version, bool has_code = !device_code().empty());
+
 // "sm_80, sm_90, PTX of compute_90"; or "none: ..." and why.
 std::string device_code_text();
 

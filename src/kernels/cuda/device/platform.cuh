@@ -7,8 +7,8 @@
 // A kernel takes one plain struct. WEFT_CUDA_KERNELS(file, Arguments, LIST) defines those of a file, where
 // LIST(KERNEL) says KERNEL(name, threads, function...) for each; `function` is a WEFT_DEVICE function of the struct.
 //
-// Kernels with house mathematics are listed where WEFT_HOUSE_KERNELS is defined: on the host always, by nvcc where it
-// is asked for. The contract (tools/check_cuda.py) is of those with the device's mathematics.
+// Kernels with house mathematics are listed where WEFT_HOUSE_KERNELS is defined: on the host always, by nvcc in all
+// that the program carries, the contract (tools/check_cuda.py) holds and the tests' interpreter runs.
 
 #include <cstdint>
 

@@ -24,8 +24,10 @@ void Emulator::run(const EmulatedKernel& kernel, const LaunchShape& shape, const
                 .stacks = {},
                 .random_state = settings_.seed * 0x9e3779b97f4a7c15u | 1u};
   launch.stacks.reserve(shape.threads);
+  const std::uint32_t first = settings_.only_block.value_or(0);
+  const std::uint32_t last = settings_.only_block.value_or(shape.blocks - 1);
   for (std::uint32_t row = 0; row < shape.block_rows; ++row) {
-    for (std::uint32_t i = 0; i < shape.blocks; ++i) {
+    for (std::uint32_t i = first; i <= last; ++i) {
       Block(launch, i, row).run();
       traffic.end_block();
     }

@@ -12,6 +12,7 @@
 // Launches of one Emulator must not overlap; each runs on the thread that asks.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct EmulatorSettings {
   ThreadOrder order = ThreadOrder::forward;
   std::uint64_t seed = 1;  // of the random order
   bool measure = false;    // count sectors
+  // Of each row of blocks this one alone runs: launches over more than 2^32 elements have too many.
+  std::optional<std::uint32_t> only_block = {};
 };
 
 // One access in the source, over all warps that made it.
