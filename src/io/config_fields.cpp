@@ -38,6 +38,11 @@ JsonFields::JsonFields(const Json& object, std::string where, std::string prefix
              prefix_.empty() ? "the text" : prefix_.substr(0, prefix_.size() - 1), shown(object));
 }
 
+bool JsonFields::is_null(std::string_view key) const {
+  const auto at = object_->find(key);
+  return at != object_->end() && at->is_null();
+}
+
 const Json* JsonFields::value(std::string_view key) const {
   const auto at = object_->find(key);
   return at == object_->end() || at->is_null() ? nullptr : &*at;

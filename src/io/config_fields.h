@@ -31,7 +31,8 @@ class JsonFields {
   const std::string& where() const { return where_; }
   std::string name(std::string_view key) const { return prefix_ + std::string(key); }
   bool has(std::string_view key) const { return value(key) != nullptr; }
-  // The value as it stands, null when absent.
+  bool is_null(std::string_view key) const;  // there, but null
+  // The value as it stands, null when absent or null itself.
   const Json* value(std::string_view key) const;
 
   std::optional<std::int64_t> find_integer(std::string_view key) const;

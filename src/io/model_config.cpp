@@ -38,10 +38,17 @@ struct Unsaid {
   std::string_view architecture;
   const char* hidden_act;
   bool tie_word_embeddings;  // config.json; GGUF files show it by their tensors
+  // config.json, of the sliding window; null says that there is none.
+  std::optional<std::int64_t> sliding_window = std::nullopt;
+  // Of families that turn their window on by use_sliding_window: the first layer that has it where layer_types is
+  // silent, too.
+  std::optional<std::int64_t> max_window_layers = std::nullopt;
 };
 constexpr std::array kUnsaid = {
     Unsaid{"", "silu", false},
     Unsaid{"gemma", "gelu_pytorch_tanh", true},
+    Unsaid{"mistral", "silu", false, 4096},
+    Unsaid{"qwen3", "silu", false, 4096, 28},
 };
 
 const Unsaid& unsaid(std::string_view architecture) {
@@ -145,6 +152,49 @@ void read_rope(const JsonFields& fields, ModelConfig& config) {
   config.rope.theta = theta.value_or(config.rope.theta);
   config.rope.rotary_dim = static_cast<std::int64_t>(static_cast<double>(config.head_dim) * partial.value_or(1));
   check_rotary_dim(fields, config, partial ? "partial_rotary_factor" : "head_dim");
+}
+
+// By layer, of layer_types, whether it has a window; empty where the key is absent.
+std::vector<bool> layers_with_window(const JsonFields& fields, const ModelConfig& config) {
+  std::vector<bool> layers;
+  const Json* types = fields.value("layer_types");
+  if (types == nullptr) return layers;
+  USER_CHECK(types->is_array() && static_cast<std::int64_t>(types->size()) == config.layer_count,
+             "[{}] layer_types must be a list of num_hidden_layers {} words, but is {}", fields.where(),
+             config.layer_count, json_text(*types));
+  for (const Json& type : *types) {
+    USER_CHECK(type == "full_attention" || type == "sliding_attention",
+               "[{}] layer_types must be full_attention or sliding_attention, but has {}", fields.where(),
+               json_text(type));
+    layers.push_back(type == "sliding_attention");
+  }
+  return layers;
+}
+
+// Which layers have a window, as transformers reads it.
+void read_windows(const JsonFields& fields, const Unsaid& otherwise, ModelConfig& config) {
+  const bool is_asked_for = fields.find_boolean("use_sliding_window").value_or(!otherwise.max_window_layers);
+  if (is_asked_for && !fields.is_null("sliding_window")) {
+    config.sliding_window = integer_in(fields, "sliding_window", kContexts);
+    if (!config.sliding_window) config.sliding_window = otherwise.sliding_window;
+  }
+  std::vector<bool> layers = layers_with_window(fields, config);
+  if (!config.sliding_window) {
+    USER_CHECK(std::count(layers.begin(), layers.end(), true) == 0,
+               "[{}] layer_types has sliding_attention, which wants a sliding_window, but {}", fields.where(),
+               is_asked_for ? "there is none" : "use_sliding_window is off");
+    return;
+  }
+  USER_CHECK(!layers.empty() || !fields.has("sliding_window_pattern"),
+             "[{}] sliding_window_pattern is not supported without layer_types", fields.where());
+  if (layers.empty() && otherwise.max_window_layers) {
+    const auto first = integer_in(fields, "max_window_layers", {0, kLayers.greatest});
+    for (std::int64_t layer = 0; layer < config.layer_count; ++layer)
+      layers.push_back(layer >= first.value_or(*otherwise.max_window_layers));
+  }
+  const auto count = std::count(layers.begin(), layers.end(), true);
+  if (!layers.empty() && count == 0) config.sliding_window.reset();
+  if (count > 0 && count < config.layer_count) config.has_window = std::move(layers);
 }
 
 std::string architecture_of(const JsonFields& fields) {
@@ -272,8 +322,7 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.tie_word_embeddings = fields.find_boolean("tie_word_embeddings").value_or(otherwise.tie_word_embeddings);
   config.attention_bias = fields.find_boolean("attention_bias").value_or(false);
   config.mlp_bias = fields.find_boolean("mlp_bias").value_or(false);
-  if (fields.find_boolean("use_sliding_window").value_or(true))
-    config.sliding_window = integer_in(fields, "sliding_window", kContexts);
+  read_windows(fields, otherwise, config);
   USER_CHECK(!fields.find_boolean("use_bidirectional_attention").value_or(false),
              "[{}] use_bidirectional_attention must be false: attention is causal, but is true", where);
   config.expert_count = integer_in(fields, "num_local_experts", kExperts).value_or(0);
@@ -281,6 +330,10 @@ ModelConfig model_config_from_json(std::string_view text, const std::string& whe
   config.dtype = residual_dtype(fields);
   read_token_ids(fields, config);
   return config;
+}
+
+std::optional<std::int64_t> ModelConfig::window_of(int layer) const {
+  return has_window.empty() || has_window[static_cast<std::size_t>(layer)] ? sliding_window : std::nullopt;
 }
 
 ModelConfig model_config_from_gguf(const Gguf& gguf) {
@@ -304,6 +357,9 @@ ModelConfig model_config_from_gguf(const Gguf& gguf) {
   config.attention_bias = gguf.find_tensor("blk.0.attn_q.bias") != nullptr;
   config.mlp_bias = gguf.find_tensor("blk.0.ffn_up.bias") != nullptr;
   config.sliding_window = integer_in(fields, "attention.sliding_window", kContexts);
+  USER_CHECK(!fields.has("attention.sliding_window_pattern"),
+             "[{}] {} is not supported: all layers or none have a window", fields.where(),
+             fields.name("attention.sliding_window_pattern"));
   config.expert_count = integer_in(fields, "expert_count", kExperts).value_or(0);
   read_token_ids(gguf, config);
   return config;

@@ -71,7 +71,10 @@ struct ModelConfig {
   bool tie_word_embeddings = false;  // the head uses the embedding's weight
   bool attention_bias = false;
   bool mlp_bias = false;
-  std::optional<std::int64_t> sliding_window;
+  std::optional<std::int64_t> sliding_window;  // tokens that a query sees at most, its own among them
+  // By layer, whether it has the window; empty: all have it. Where there is no window, empty.
+  std::vector<bool> has_window;
+  std::optional<std::int64_t> window_of(int layer) const;
   std::int64_t expert_count = 0;  // 0: no mixture of experts
   std::optional<QuantizationConfig> quantization;
 

@@ -1,5 +1,5 @@
-// Llama: Llama 2 and 3, SmolLM2, TinyLlama. Pre-norm decoder layers of grouped-query attention with rotary positions
-// and a SiLU-gated feed-forward.
+// Llama: Llama 2 and 3, SmolLM2, TinyLlama; and Mistral, whose layers are Llama's with a sliding window. Pre-norm
+// decoder layers of grouped-query attention with rotary positions and a SiLU-gated feed-forward.
 
 #include "base/error.h"
 #include "models/model.h"
@@ -24,7 +24,7 @@ Values llama_forward(Builder& b) {
 
 void check_llama(const ModelConfig& c) {
   nn::check_decoder(c);
-  USER_CHECK(c.hidden_act == "silu", "[llama] hidden_act must be silu, but is {}", c.hidden_act);
+  USER_CHECK(c.hidden_act == "silu", "[{}] hidden_act must be silu, but is {}", c.architecture, c.hidden_act);
 }
 
 constexpr const char* kLlamaSample = R"({
@@ -34,16 +34,28 @@ constexpr const char* kLlamaSample = R"({
   "vocab_size": 257, "eos_token_id": 256
 })";
 
+constexpr const char* kMistralSample = R"({
+  "architectures": ["MistralForCausalLM"], "model_type": "mistral", "hidden_act": "silu", "hidden_size": 64,
+  "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "sliding_window": 5,
+  "tie_word_embeddings": false, "vocab_size": 257, "eos_token_id": 256
+})";
+
+ModelDefinition llama_layers(const char* architecture, const char* sample_config) {
+  return {.architectures = {architecture},
+          .weights = nn::decoder_weights(),
+          .forward = llama_forward,
+          .head = nn::decoder_head,
+          .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+          .check = check_llama,
+          .sample_config = sample_config};
+}
+
 }  // namespace
 }  // namespace weft
 
 MODEL(llama) {
   using namespace weft;
-  models.add({.architectures = {"llama"},
-              .weights = nn::decoder_weights(),
-              .forward = llama_forward,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_llama,
-              .sample_config = kLlamaSample});
+  models.add(llama_layers("llama", kLlamaSample));
+  models.add(llama_layers("mistral", kMistralSample));
 }

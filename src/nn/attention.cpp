@@ -35,7 +35,8 @@ Value attend(Builder& builder, DecoderStep& step, QueryKeyValue heads, int layer
   Value& pages = step.pages[static_cast<std::size_t>(layer)];
   pages = kv_cache_update(maybe_inplace, reshape(key, kv_shape), reshape(value, kv_shape), pages, step.slots);
   const double scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim));
-  const Value found = attention(reshape(query, {rows, c.head_count, c.head_dim}), pages, step.batch, scale);
+  const Value found =
+      attention(reshape(query, {rows, c.head_count, c.head_dim}), pages, step.batch, scale, c.window_of(layer));
   return linear(builder, reshape(found, {rows, c.head_count * c.head_dim}), "attn_output." + std::to_string(layer),
                 {builder.key("attn_output", layer)});
 }

@@ -108,8 +108,6 @@ void check_decoder(const ModelConfig& c) {
              c.architecture);
   USER_CHECK(c.expert_count == 0, "[{}] mixtures of experts are not supported, but the model has {} experts",
              c.architecture, c.expert_count);
-  USER_CHECK(!c.sliding_window, "[{}] sliding windows are not supported, but the model has one of {}", c.architecture,
-             c.sliding_window.value_or(0));
 }
 
 }  // namespace weft::nn

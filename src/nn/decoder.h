@@ -42,7 +42,7 @@ Values decoder_head(Builder& builder);
 // The weights of a decoder without biases whose feed-forward is gated, as Llama's checkpoints have them.
 std::vector<ModelWeight> decoder_weights();
 
-// UserError when the config asks for biases, a sliding window or a mixture of experts.
+// UserError when the config asks for biases or a mixture of experts.
 void check_decoder(const ModelConfig& config);
 
 }  // namespace weft::nn

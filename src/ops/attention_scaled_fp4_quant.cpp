@@ -5,10 +5,11 @@
 namespace weft {
 
 std::pair<Value, Value> attention_scaled_fp4_quant(const Value& query, const Value& kv, const Value& batch,
-                                                   const Value& global_scale, Scalar scale, bool swizzled_scales,
+                                                   const Value& global_scale, Scalar scale,
+                                                   std::optional<std::int64_t> window, bool swizzled_scales,
                                                    CallSite site) {
   return call(site, "attention_scaled_fp4_quant", {query, kv, batch, global_scale},
-              {{"scale", scale.value}, {"swizzled_scales", swizzled_scales}});
+              {{"scale", scale.value}, {"window", window}, {"swizzled_scales", swizzled_scales}});
 }
 
 }  // namespace weft

@@ -5,10 +5,10 @@
 namespace weft {
 
 Value attention_static_scaled_fp8_quant(const Value& query, const Value& kv, const Value& batch,
-                                        const Value& output_scale, Scalar scale, std::optional<Shape> group_shape,
-                                        DType dtype, CallSite site) {
+                                        const Value& output_scale, Scalar scale, std::optional<std::int64_t> window,
+                                        std::optional<Shape> group_shape, DType dtype, CallSite site) {
   return call(site, "attention_static_scaled_fp8_quant", {query, kv, batch, output_scale},
-              {{"scale", scale.value}, {"group_shape", group_shape}, {"dtype", dtype}})[0];
+              {{"scale", scale.value}, {"window", window}, {"group_shape", group_shape}, {"dtype", dtype}})[0];
 }
 
 }  // namespace weft

@@ -65,7 +65,13 @@ Json config_of_gguf(const Checkpoint& checkpoint, const Json& classes) {
             {"pad_token_id", c.pad_token_id ? Json(*c.pad_token_id) : Json()}};
   if (c.rope.rotary_dim != c.head_dim)
     json["partial_rotary_factor"] = static_cast<double>(c.rope.rotary_dim) / static_cast<double>(c.head_dim);
-  if (c.sliding_window) json["sliding_window"] = *c.sliding_window;
+  if (c.sliding_window) {
+    json["sliding_window"] = *c.sliding_window;
+    json["layer_types"] = Json::array();
+    for (int layer = 0; layer < c.layer_count; ++layer)
+      json["layer_types"].push_back(c.window_of(layer) ? "sliding_attention" : "full_attention");
+    json["use_sliding_window"] = true;
+  }
   return json;
 }
 

@@ -20,6 +20,7 @@ struct AttentionCase {
   int group = 1;
   DType query = DType::f32;
   Sequences sequences;
+  Attribute window = {};
 
   std::int64_t rows() const;
   SampleCall call(const Context& context) const;
@@ -33,7 +34,7 @@ constexpr std::size_t kAttentionScratch = 1 << 20;
 // Of the first axis.
 std::vector<std::byte> bytes_of_row(const Tensor& tensor, std::int64_t row);
 
-// Accesses of the last kernel that a call launches without scratch, those that ask for the most bytes first.
+// Accesses of the first kernel that a call launches without scratch, those that ask for the most bytes first.
 std::vector<cuda::AccessTraffic> attention_traffic(const Context& context, const SampleCall& made,
                                                    const std::string& provider = "cuda");
 

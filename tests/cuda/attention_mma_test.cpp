@@ -68,6 +68,22 @@ TEST(CudaMmaAttention, GivesTheMeaningAtEveryTail) {
   }
 }
 
+TEST(CudaMmaAttention, GivesTheMeaningInWindows) {
+  const auto context = cuda_context();
+  for (const int window : {1, 7, 16, 64, 100, 270, 800})
+    for (const AttentionCase& one :
+         {AttentionCase{layout(DType::f16, 16, 1, 64), 3, DType::f16, {{33, 33}, {70, 330}, {1, 270}}, window},
+          AttentionCase{layout(DType::bf16, 5, 1, 128), 1, DType::bf16, {{130, 600}}, window}}) {
+      const SampleCall call = one.call(*context);
+      SCOPED_TRACE(call.text);
+      const Tensor wanted = meaning_of(*context, "attention", call.operands, call.attributes)[0];
+      for (const std::size_t scratch : {std::size_t{0}, kAttentionScratch})
+        EXPECT_EQ(
+            difference(wanted, by_matrices(*context, call, scratch), context->ops.at("attention").tolerance(one.query)),
+            "");
+    }
+}
+
 TEST(CudaMmaAttention, SharesLongSequencesAmongBlocks) {
   const auto context = cuda_context();
   const AttentionCase one{layout(DType::f16, 16, 1, 64), 3, DType::f16, {{20, 700}, {9, 257}, {1, 256}}};
@@ -112,6 +128,21 @@ TEST(CudaMmaAttention, ShowsNothingOfTokensThatARowDoesNotSee) {
         EXPECT_NE(bytes_of_row(after, row), bytes_of_row(before, row)) << row << " does not show what it sees";
       }
     }
+  }
+}
+
+TEST(CudaMmaAttention, ShowsNothingOfTokensBeforeTheWindow) {
+  const auto context = cuda_context();
+  constexpr int kLength = 90, kSpoilt = 21, kWindow = 9;
+  for (const auto& [dtype, code] : {std::pair<DType, std::uint16_t>{DType::f16, 0x7e00}, {DType::bf16, 0xff80}}) {
+    const KvLayout kv = layout(dtype, 16, 1, 64);
+    const SampleCall call = AttentionCase{kv, 1, dtype, {{kLength, kLength}}, kWindow}.call(*context);
+    const Tensor before = by_matrices(*context, call);
+    spoil(call, kv, kSpoilt, kSpoilt + 1, code);
+    const Tensor after = by_matrices(*context, call);
+    for (std::int64_t row = 0; row < kLength; ++row)
+      EXPECT_EQ(bytes_of_row(after, row) == bytes_of_row(before, row), row < kSpoilt || row >= kSpoilt + kWindow)
+          << row;
   }
 }
 

@@ -40,6 +40,48 @@ TEST(CudaAttention, GivesTheMeaningOfManyForms) {
   }
 }
 
+// Windows of the own token alone, of part of a page, of a page, across pages, steps and segments, and of all there is.
+TEST(CudaAttention, GivesTheMeaningInWindows) {
+  const auto context = cuda_context();
+  const KvLayout f16{.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 64};
+  const KvLayout f32{.dtype = DType::f32, .block = 5, .heads = 1, .head_dim = 16};
+  for (const int window : {1, 7, 16, 64, 100, 270, 800}) {
+    const std::vector<AttentionCase> cases = {
+        {f16, 3, DType::f32, {{1, 600}, {1, 20}, {1, 321}}, window},    // decoded
+        {f16, 3, DType::f32, {{70, 70}, {40, 330}, {1, 270}}, window},  // a prompt, the rest of one, a token
+        {f32, 1, DType::f32, {{90, 360}}, window},
+    };
+    for (const AttentionCase& one : cases) {
+      const SampleCall call = one.call(*context);
+      SCOPED_TRACE(call.text);
+      const Tensor wanted = meaning_of(*context, "attention", call.operands, call.attributes)[0];
+      const Tensor alone = attend(*context, call.operands, call.attributes, 0);
+      EXPECT_EQ(difference(wanted, alone, context->ops.at("attention").tolerance(one.query)), "");
+      const Tensor shared = attend(*context, call.operands, call.attributes, kAttentionScratch);
+      EXPECT_EQ(difference(alone, shared, {}, true), "") << "shared among blocks";
+    }
+  }
+}
+
+TEST(CudaAttention, GivesTheBitsOfNoWindowWhereAWindowHoldsAll) {
+  const auto context = cuda_context();
+  const KvLayout kv{.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 64};
+  for (const AttentionCase::Sequences& sequences :
+       {AttentionCase::Sequences{{1, 300}, {1, 5}}, AttentionCase::Sequences{{40, 300}}})
+    for (const char* provider : {"cuda", "cuda_mma"}) {
+      const SampleCall call = AttentionCase{kv, 3, DType::f16, sequences}.call(*context);
+      const Tensor wanted = attend(*context, call.operands, call.attributes, kAttentionScratch, provider);
+      for (const std::int64_t window : {std::int64_t{300}, std::int64_t{301}, std::int64_t{1} << 40}) {
+        const SampleCall windowed = AttentionCase{kv, 3, DType::f16, sequences, window}.call(*context);
+        EXPECT_EQ(
+            difference(wanted, attend(*context, windowed.operands, windowed.attributes, kAttentionScratch, provider),
+                       {}, true),
+            "")
+            << provider << " " << window;
+      }
+    }
+}
+
 TEST(CudaAttention, FoldsSegmentsInOneOrderWhoeverSharesThem) {
   const auto context = cuda_context();
   for (const AttentionCase::Sequences& sequences :
@@ -56,11 +98,11 @@ TEST(CudaAttention, FoldsSegmentsInOneOrderWhoeverSharesThem) {
 }
 
 // The last rows of a prompt, one at a time and by fives, beside another sequence, against those of the whole prompt.
-TEST(CudaAttention, GivesARowTheSameBitsWhateverStandsBesideIt) {
+void expect_same_bits_beside_others(const Attribute& window) {
   const auto context = cuda_context();
   constexpr int kLength = 300, kBlock = 16, kPages = (kLength + kBlock - 1) / kBlock;
   const KvLayout kv{.dtype = DType::f16, .block = kBlock, .heads = 2, .head_dim = 64};
-  const AttentionCase whole{kv, 3, DType::bf16, {{kLength, kLength}}};
+  const AttentionCase whole{kv, 3, DType::bf16, {{kLength, kLength}}, window};
   const SampleCall call = whole.call(*context);
   const Tensor wanted = attend(*context, call.operands, call.attributes, 0);
   const std::int64_t row_bytes = wanted.meta.bytes().number() / kLength;
@@ -79,6 +121,10 @@ TEST(CudaAttention, GivesARowTheSameBitsWhateverStandsBesideIt) {
       EXPECT_EQ(bytes_of_row(came, row), bytes_of_row(wanted, kLength - 10 - rows + row)) << row << " of " << rows;
     EXPECT_EQ(bytes_of_row(came, rows), bytes_of_row(wanted, 16));
   }
+}
+TEST(CudaAttention, GivesARowTheSameBitsWhateverStandsBesideIt) { expect_same_bits_beside_others({}); }
+TEST(CudaAttention, GivesARowTheSameBitsInAWindowWhateverStandsBesideIt) {
+  for (const int window : {9, 33, 100}) expect_same_bits_beside_others(window);
 }
 
 TEST(CudaAttention, GivesTheSameBitsInPagesOfAnySize) {
@@ -118,6 +164,26 @@ TEST(CudaAttention, ShowsNothingOfTokensThatARowDoesNotSee) {
   EXPECT_EQ(bytes_of_row(after, 0), bytes_of_row(before, 0)) << "row 0 shows what it does not see";
   for (std::int64_t row = 1; row < one.rows(); ++row)
     EXPECT_TRUE(std::isnan(after.as<float>()[row * 16])) << "row " << row << " sees a NaN";
+}
+
+TEST(CudaAttention, ShowsNothingOfTokensBeforeTheWindow) {
+  const auto context = cuda_context();
+  constexpr int kLength = 80, kSpoilt = 30, kWindow = 20;
+  const KvLayout kv{.dtype = DType::f32, .block = 16, .heads = 1, .head_dim = 16};
+  const SampleCall call = AttentionCase{kv, 1, DType::f32, {{kLength, kLength}}, kWindow}.call(*context);
+  const Tensor before = attend(*context, call.operands, call.attributes, 0);
+  auto* pages = reinterpret_cast<float*>(call.operands[1].data());
+  for (std::int64_t column = 0; column < 16; ++column)
+    pages[kv_key_offset(kv, kSpoilt / 16, 0) + column * 16 + kSpoilt % 16] =
+        pages[kv_value_offset(kv, kSpoilt / 16, 0) + kSpoilt % 16 * 16 + column] = NAN;
+  const Tensor after = attend(*context, call.operands, call.attributes, 0);
+  for (std::int64_t row = 0; row < kLength; ++row) {
+    if (row >= kSpoilt && row < kSpoilt + kWindow) {
+      EXPECT_TRUE(std::isnan(after.as<float>()[row * 16])) << "row " << row << " sees a NaN";
+    } else {
+      EXPECT_EQ(bytes_of_row(after, row), bytes_of_row(before, row)) << row << " shows what it does not see";
+    }
+  }
 }
 
 TEST(CudaAttention, StaysWithinTheToleranceWhereverTheDevicesExponentialLies) {
@@ -164,6 +230,17 @@ TEST(CudaAttention, ReadsKAndVOnceATileInWholeSectors) {
       EXPECT_EQ(most[i].bytes, tokens * kHeadDim * 2) << most[i].place;
       EXPECT_EQ(most[i].sectors * 32, most[i].bytes) << most[i].place;
     }
+  }
+}
+
+// A decoded token reads the steps of 64 tokens that its window reaches into, however long the sequence is.
+TEST(CudaAttention, ReadsNothingBeforeTheStepsOfTheWindow) {
+  const auto context = cuda_context();
+  const KvLayout kv{.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 64};
+  for (const int length : {512, 1024}) {
+    const SampleCall made = AttentionCase{kv, 1, DType::bf16, {{1, length}}, 100}.call(*context);
+    const std::vector<cuda::AccessTraffic> most = attention_traffic(*context, made);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(most[i].bytes, 128 * 64 * 2) << most[i].place;
   }
 }
 

@@ -27,8 +27,9 @@ TEST_F(PtxAttention, HasTheEmulatorsBitsInEveryKernel) {
     for (const std::int64_t head_dim : {64, 128, 256}) {
       if (dtype == DType::f32 && head_dim == 256) continue;  // for which there is no kernel
       const KvLayout kv{.dtype = dtype, .block = 16, .heads = 1, .head_dim = head_dim};
-      const auto expect_equal = [&](const AttentionCase::Sequences& sequences, const char* provider) {
-        const SampleCall call = AttentionCase{kv, 2, DType::bf16, sequences}.call(*emulated);
+      const auto expect_equal = [&](const AttentionCase::Sequences& sequences, const char* provider,
+                                    const Attribute& window = {}) {
+        const SampleCall call = AttentionCase{kv, 2, DType::bf16, sequences, window}.call(*emulated);
         SCOPED_TRACE(provider + (" " + call.text));
         EXPECT_EQ(difference_of_results(by_cuda(*emulated, "attention", call.operands, call.attributes, provider),
                                         by_cuda(*interpreted, "attention", call.operands, call.attributes, provider)),
@@ -36,9 +37,12 @@ TEST_F(PtxAttention, HasTheEmulatorsBitsInEveryKernel) {
       };
       expect_equal({{1, 300}, {1, 5}}, "cuda");
       expect_equal({{3, 20}, {1, 9}}, "cuda");
+      expect_equal({{1, 300}, {1, 5}}, "cuda", 40);
+      expect_equal({{5, 80}, {1, 9}}, "cuda", 7);
       if (dtype == DType::f32 || head_dim == 256) continue;
       expect_equal({{33, 70}, {1, 9}}, "cuda_mma");
       expect_equal({{17, 300}}, "cuda_mma");
+      expect_equal({{33, 330}}, "cuda_mma", 40);
     }
   std::vector<std::string> wanted;
   for (const auto& [name, file] : built.kernels())

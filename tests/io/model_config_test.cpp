@@ -130,6 +130,58 @@ TEST(ModelConfig, ReadsNewerSpellings) {
   EXPECT_EQ(config.pad_token_id, std::nullopt);
 }
 
+// As transformers does: by layer_types, and in its absence by what the family has.
+TEST(ModelConfig, ReadsWhichLayersHaveAWindow) {
+  const auto windows = [](const nlohmann::json& changes) {
+    auto json = tiny_json();
+    json["num_hidden_layers"] = 3;
+    json.update(changes);
+    const ModelConfig config = read(json);
+    std::vector<std::int64_t> of_layers;
+    for (int layer = 0; layer < 3; ++layer) of_layers.push_back(config.window_of(layer).value_or(0));
+    return of_layers;
+  };
+  using Windows = std::vector<std::int64_t>;
+  const auto types = nlohmann::json::parse(R"(["sliding_attention", "full_attention", "sliding_attention"])");
+  EXPECT_EQ(windows(nlohmann::json::object()), (Windows{0, 0, 0}));
+  EXPECT_EQ(windows({{"sliding_window", 8}}), (Windows{8, 8, 8}));
+  EXPECT_EQ(windows({{"sliding_window", 8}, {"layer_types", types}}), (Windows{8, 0, 8}));
+  EXPECT_EQ(windows({{"model_type", "mistral"}}), (Windows{4096, 4096, 4096}));
+  EXPECT_EQ(windows({{"model_type", "mistral"}, {"sliding_window", nullptr}}), (Windows{0, 0, 0}));
+  nlohmann::json qwen{{"model_type", "qwen3"}, {"sliding_window", 8}, {"max_window_layers", 2}};
+  EXPECT_EQ(windows(qwen), (Windows{0, 0, 0}));
+  qwen["use_sliding_window"] = true;
+  EXPECT_EQ(windows(qwen), (Windows{0, 0, 8}));
+  qwen["layer_types"] = types;
+  EXPECT_EQ(windows(qwen), (Windows{8, 0, 8}));
+  qwen.erase("layer_types");
+  qwen.erase("max_window_layers");
+  EXPECT_EQ(windows(qwen), (Windows{0, 0, 0})) << "28 layers have none";
+}
+
+TEST(ModelConfig, NamesTheKeyOfAWindowThatItDoesNotTake) {
+  const auto refusal_of = [](const nlohmann::json& changes) {
+    auto json = tiny_json();
+    json["num_hidden_layers"] = 2;
+    json.update(changes);
+    return message_of([&] { read(json); });
+  };
+  EXPECT_EQ(refusal_of({{"sliding_window", 0}}), "[config.json] sliding_window must be 1 to 16777216, but is 0");
+  EXPECT_EQ(refusal_of({{"sliding_window", 8}, {"sliding_window_pattern", 6}}),
+            "[config.json] sliding_window_pattern is not supported without layer_types");
+  EXPECT_EQ(refusal_of({{"layer_types", {"full_attention"}}}),
+            "[config.json] layer_types must be a list of num_hidden_layers 2 words, but is [\"full_attention\"]");
+  EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "chunked_attention"}}}),
+            "[config.json] layer_types must be full_attention or sliding_attention, but has \"chunked_attention\"");
+  EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "sliding_attention"}}}),
+            "[config.json] layer_types has sliding_attention, which wants a sliding_window, but there is none");
+  EXPECT_EQ(
+      refusal_of({{"layer_types", {"full_attention", "sliding_attention"}},
+                  {"sliding_window", 8},
+                  {"use_sliding_window", false}}),
+      "[config.json] layer_types has sliding_attention, which wants a sliding_window, but use_sliding_window is off");
+}
+
 TEST(ModelConfig, ReadsEveryRopeScaling) {
   EXPECT_EQ(rope_of({{"type", "default"}}).scaling.type, RopeScalingType::none);
   const auto dynamic = rope_of({{"type", "dynamic"}, {"factor", 2.0}}).scaling;

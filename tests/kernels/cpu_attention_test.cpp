@@ -76,11 +76,15 @@ class Cache {
   std::vector<std::int32_t> free_;
 };
 
-// Sequences that share steps.
+// Sequences that share steps; every token sees so many.
 class Session {
  public:
-  Session(RowKernels& kernels, Cache& cache, std::vector<const Sequence*> sequences)
-      : kernels_(kernels), cache_(cache), sequences_(std::move(sequences)), done_(sequences_.size(), 0) {
+  Session(RowKernels& kernels, Cache& cache, std::vector<const Sequence*> sequences, const Attribute& window = {})
+      : kernels_(kernels),
+        cache_(cache),
+        sequences_(std::move(sequences)),
+        window_(window),
+        done_(sequences_.size(), 0) {
     const std::int64_t block = cache.layout().block;
     for (const Sequence* sequence : sequences_)
       tables_.push_back(cache.take_pages((sequence->length + block - 1) / block));
@@ -117,7 +121,7 @@ class Session {
                                     {}, {cache_.tensor().meta})[0];
     const Meta result = Meta::tensor(dtype, {tokens, heads.query, heads.dim});
     operands_ = {view(query, heads.query), cache_.tensor(), make_batch(starts, lengths, table)};
-    attended_ = kernels_.call("attention", operands_, {{"scale", scale()}}, {result})[0];
+    attended_ = kernels_.call("attention", operands_, {{"scale", scale()}, {"window", window_}}, {result})[0];
     const std::vector<float> output = values_of(attended_);
     const std::int64_t width = heads.query * heads.dim;
     for (std::size_t i = 0; i < sequences_.size(); ++i) {
@@ -136,6 +140,7 @@ class Session {
     const std::vector<Meta> results = infer_results(op, ops, {{rows.meta, given.meta}}, alone);
     NamedAttributes both = attributes;
     both.emplace_back("scale", scale());
+    both.emplace_back("window", window_);
     const std::string fused = "attention_" + tail;
     std::vector<std::optional<Tensor>> operands = operands_;
     operands.push_back(given);
@@ -173,6 +178,7 @@ class Session {
   RowKernels& kernels_;
   Cache& cache_;
   std::vector<const Sequence*> sequences_;
+  Attribute window_;
   std::vector<std::int64_t> done_;
   std::vector<std::vector<std::int32_t>> tables_;
   std::vector<std::vector<float>> outputs_;
@@ -180,23 +186,25 @@ class Session {
   Tensor attended_;
 };
 
-std::vector<float> whole_output(RowKernels& kernels, const Sequence& sequence, DType pages, std::int64_t block) {
+std::vector<float> whole_output(RowKernels& kernels, const Sequence& sequence, DType pages, std::int64_t block,
+                                const Attribute& window = {}) {
   Cache cache(sequence.heads, pages, block, 2 * (sequence.length / block + 1));
-  Session session(kernels, cache, {&sequence});
+  Session session(kernels, cache, {&sequence}, window);
   session.step({sequence.length});
   return session.output(0);
 }
 
 // In double, from the values as the cache holds them.
-std::vector<float> exact_output(const Sequence& sequence, DType pages, double scale) {
+std::vector<float> exact_output(const Sequence& sequence, DType pages, double scale, std::int64_t window = 1 << 20) {
   const Heads& heads = sequence.heads;
   std::vector<float> output;
   for (std::int64_t token = 0; token < sequence.length; ++token) {
+    const std::int64_t first = std::max<std::int64_t>(0, token - window + 1);
     for (std::int64_t head = 0; head < heads.query; ++head) {
       const std::int64_t kv_head = head * heads.kv / heads.query;
       const float* query = &sequence.query[(token * heads.query + head) * heads.dim];
       std::vector<double> weights, sums(static_cast<std::size_t>(heads.dim));
-      for (std::int64_t t = 0; t <= token; ++t) {
+      for (std::int64_t t = first; t <= token; ++t) {
         const float* key = &sequence.key[(t * heads.kv + kv_head) * heads.dim];
         double score = 0;
         for (std::int64_t d = 0; d < heads.dim; ++d) score += double{query[d]} * rounded(pages, key[d]);
@@ -205,9 +213,9 @@ std::vector<float> exact_output(const Sequence& sequence, DType pages, double sc
       const double largest = *std::max_element(weights.begin(), weights.end());
       double total = 0;
       for (double& weight : weights) total += weight = std::exp(weight - largest);
-      for (std::int64_t t = 0; t <= token; ++t) {
+      for (std::int64_t t = first; t <= token; ++t) {
         const float* value = &sequence.value[(t * heads.kv + kv_head) * heads.dim];
-        for (std::int64_t d = 0; d < heads.dim; ++d) sums[d] += weights[t] / total * rounded(pages, value[d]);
+        for (std::int64_t d = 0; d < heads.dim; ++d) sums[d] += weights[t - first] / total * rounded(pages, value[d]);
       }
       output.insert(output.end(), sums.begin(), sums.end());
     }
@@ -310,17 +318,80 @@ TEST(CpuAttention, GivesTheCodesOfTheTwoOpsWhereItQuantizes) {
       SCOPED_TRACE(fmt::format("{} of {} heads of {}, {}", heads.query, heads.kv, heads.dim, dtype_text(dtype)));
       const Sequence sequence(heads, 350, dtype, 3), other(heads, 40, dtype, 9);
       for_each_machine([&](RowKernels& kernels) {
-        Cache cache(heads, DType::f16, 16, 32);
-        Session session(kernels, cache, {&sequence, &other});
-        for (const std::vector<std::int64_t>& counts : {std::vector<std::int64_t>{300, 1}, {1, 30}, {49, 0}}) {
-          session.step(counts);
-          session.expect_same_codes(ops, "static_scaled_fp8_quant", fp8_scale, {});
-          session.expect_same_codes(ops, "scaled_fp4_quant", global_scale, {{"swizzled_scales", false}});
-          session.expect_same_codes(ops, "scaled_fp4_quant", global_scale, {{"swizzled_scales", true}});
+        for (const Attribute& window : {Attribute(), Attribute(20)}) {
+          Cache cache(heads, DType::f16, 16, 32);
+          Session session(kernels, cache, {&sequence, &other}, window);
+          for (const std::vector<std::int64_t>& counts : {std::vector<std::int64_t>{300, 1}, {1, 30}, {49, 0}}) {
+            session.step(counts);
+            session.expect_same_codes(ops, "static_scaled_fp8_quant", fp8_scale, {});
+            session.expect_same_codes(ops, "scaled_fp4_quant", global_scale, {{"swizzled_scales", false}});
+            session.expect_same_codes(ops, "scaled_fp4_quant", global_scale, {{"swizzled_scales", true}});
+          }
         }
       });
     }
   }
+}
+
+// Windows of the own token alone, of part of a page, of a page, across pages, steps and segments, and of all.
+TEST(CpuAttention, SeesTheLastTokensOfAWindow) {
+  constexpr std::int64_t kLength = 2 * cpu::kAttentionSegment + 90;
+  for (const Heads& heads : {Heads{6, 2, 24}, {3, 3, 16}, {8, 1, 8}}) {
+    const Sequence sequence(heads, kLength, DType::f32, 3), other(heads, 90, DType::f32, 9);
+    const double scale = 1 / std::sqrt(static_cast<double>(heads.dim));
+    for (const std::int64_t window : {1, 7, 16, 128, 230, 300, 601}) {
+      SCOPED_TRACE(fmt::format("{} of {} heads, window {}", heads.query, heads.kv, window));
+      const std::vector<float> exact = exact_output(sequence, DType::f16, scale, window);
+      for_each_machine([&](RowKernels& kernels) {
+        const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, 16, window);
+        for (std::size_t i = 0; i < wanted.size(); ++i)
+          ASSERT_NEAR(wanted[i], exact[i], 2e-6 * (1 + std::fabs(exact[i]))) << "at " << i;
+        expect_same_bits(wanted, whole_output(kernels, sequence, DType::f16, 5, window), "pages of 5");
+        Cache cache(heads, DType::f16, 16, 3 * (kLength / 16 + 1));
+        Session chunks(kernels, cache, {&sequence}, window);
+        chunks.step({kLength - 120});
+        for (const std::int64_t tokens : {15, 1, 1, 70, 1, 32}) chunks.step({tokens});
+        expect_same_bits(wanted, chunks.output(0), "in chunks and tokens");
+        Session both(kernels, cache, {&sequence, &other}, window);
+        both.step({cpu::kAttentionSegment + 30, 40});
+        for (int i = 0; i < 50; ++i) both.step({1, 1});
+        both.step({kLength - cpu::kAttentionSegment - 80, 0});
+        expect_same_bits(wanted, both.output(0), "beside another");
+      });
+    }
+  }
+}
+
+TEST(CpuAttention, GivesTheBitsOfNoWindowWhereAWindowHoldsAll) {
+  for_each_machine([](RowKernels& kernels) {
+    const Sequence sequence({6, 2, 40}, 290, DType::f32, 3);
+    const std::vector<float> wanted = whole_output(kernels, sequence, DType::f16, 16);
+    for (const std::int64_t window : {std::int64_t{290}, std::int64_t{291}, std::numeric_limits<std::int64_t>::max()})
+      expect_same_bits(wanted, whole_output(kernels, sequence, DType::f16, 16, window), fmt::format("{}", window));
+  });
+}
+
+TEST(CpuAttention, KeepsANotANumberFromRowsWhoseWindowsLieBehindIt) {
+  constexpr std::int64_t kToken = 21, kWindow = 9;
+  const Heads heads{6, 2, 16};
+  const Sequence clean(heads, 60, DType::f32, 3);
+  Sequence broken = clean;
+  broken.value[kToken * heads.kv * heads.dim] = NAN;
+  broken.key[(kToken * heads.kv + 1) * heads.dim] = NAN;
+  for_each_machine([&](RowKernels& kernels) {
+    const std::vector<float> wanted = whole_output(kernels, clean, DType::f32, 16, kWindow);
+    const std::vector<float> came = whole_output(kernels, broken, DType::f32, 16, kWindow);
+    const std::ptrdiff_t width = heads.query * heads.dim;
+    for (std::ptrdiff_t token = 0; token < clean.length; ++token) {
+      if (token >= kToken && token < kToken + kWindow) {
+        EXPECT_TRUE(std::isnan(came[static_cast<std::size_t>(token * width)])) << token;
+      } else {
+        expect_same_bits({wanted.begin() + token * width, wanted.begin() + (token + 1) * width},
+                         {came.begin() + token * width, came.begin() + (token + 1) * width},
+                         fmt::format("token {}", token));
+      }
+    }
+  });
 }
 
 TEST(CpuAttention, IgnoresWhatPagesHoldBeyondTheTokensSeen) {
@@ -402,7 +473,8 @@ TEST(CpuAttention, RefusesWithAReason) {
   const auto reason = [&](std::int64_t query_heads, const KvLayout& layout) {
     const Tensor query = Tensor::empty(Meta::tensor(DType::f32, {1, query_heads, layout.head_dim}));
     const Tensor kv = Tensor::empty(Meta::pages(layout), 1);
-    return kernels.supports("attention", {query, kv, make_batch({{1, 1}}, 16)}, {{"scale", 1.0}}, {query.meta})
+    return kernels
+        .supports("attention", {query, kv, make_batch({{1, 1}}, 16)}, {{"scale", 1.0}, {"window", {}}}, {query.meta})
         .reason();
   };
   EXPECT_EQ(reason(2, {.dtype = DType::f16, .block = 16, .heads = 1, .head_dim = 20}),

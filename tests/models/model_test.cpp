@@ -84,8 +84,6 @@ TEST_P(EveryArchitecture, NamesWhatItsConfigMayNotAskFor) {
             at + "biases of linear layers are not supported by this architecture");
   EXPECT_EQ(refusal_of_config({{"num_local_experts", 8}}),
             at + "mixtures of experts are not supported, but the model has 8 experts");
-  EXPECT_EQ(refusal_of_config({{"use_sliding_window", true}, {"sliding_window", 32}}),
-            at + "sliding windows are not supported, but the model has one of 32");
   const std::string act = refusal_of_config({{"hidden_act", "relu"}, {"hidden_activation", nullptr}});
   EXPECT_NE(act.find(at + "hidden_act must be "), std::string::npos) << act;
   EXPECT_NE(act.find(", but is relu"), std::string::npos) << act;
@@ -96,11 +94,11 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryArchitecture, ::testing::ValuesIn(make_mod
 
 TEST(ModelRegistry, NamesTheArchitecturesItKnowsBesideOneItDoesNot) {
   const ModelRegistry models = make_model_registry();
-  // Gemma 2 and 3 have sliding windows and norms behind the halves of a layer, too: not Gemma with other numbers.
+  // Gemma 2 and 3 have norms behind the halves of a layer, too: not Gemma with other numbers.
   for (const char* unknown : {"gemma2", "gemma3_text", "gemma3", "qwen3_moe", "mamba"})
-    EXPECT_EQ(
-        message_of([&] { models.find(unknown, "config.json"); }),
-        std::string("[config.json] the architecture must be one of gemma, llama, qwen3, but is \"") + unknown + "\"");
+    EXPECT_EQ(message_of([&] { models.find(unknown, "config.json"); }),
+              std::string("[config.json] the architecture must be one of gemma, llama, mistral, qwen3, but is \"") +
+                  unknown + "\"");
 }
 
 }  // namespace weft::model_test

@@ -107,10 +107,11 @@ class QuantizedHeads {
 struct Sequence {
   std::int32_t index = 0;
   std::int64_t first_token = 0;
-  std::int64_t rows = 0;      // tokens of this step, times `group`
-  std::int64_t blocks = 0;    // of kBlockRows
-  std::int64_t segments = 1;  // more where they are chunks of their own: of the one block that there is then
-  std::int64_t partials = 0;  // offset of what they leave, a KV head after another
+  std::int64_t rows = 0;           // tokens of this step, times `group`
+  std::int64_t blocks = 0;         // of kBlockRows
+  std::int64_t segments = 1;       // more where they are chunks of their own: of the one block that there is then
+  std::int64_t first_segment = 0;  // the first that a row sees
+  std::int64_t partials = 0;       // offset of what they leave, a KV head after another
   std::int64_t partials_end = 0;
 };
 
@@ -136,6 +137,7 @@ class Attention {
     shared_.head_dim = kv_.head_dim;
     shared_.output_token_stride = quantized == nullptr ? output_.stride[0] : group_ * kv_.head_dim;
     shared_.scale = static_cast<float>(call.attributes.at("scale").real());
+    shared_.window = attention_window(call.attributes);
     shared_.pages = call.operands[kKv].data;
     shared_.page_elements = kv_page_elements(kv_);
     shared_.block = kv_.block;
@@ -170,7 +172,7 @@ class Attention {
   }
   // Multiply-adds of so many rows of one KV head.
   std::int64_t work_of(std::int64_t rows, std::int32_t index) const {
-    return 2 * rows * kv_.head_dim * batch_.lengths[index];
+    return 2 * rows * kv_.head_dim * std::min<std::int64_t>(batch_.lengths[index], shared_.window);
   }
   bool leaves_threads_idle(std::int64_t work_of_block) const {
     return threads_ > 1 && work_ >= kSerialWork && work_of_block * threads_ * kBlocksOfAShare > work_;
@@ -185,7 +187,9 @@ class Attention {
     if (!some_are_shared_ || sequence.blocks != 1 || !leaves_threads_idle(work_of(sequence.rows, index)))
       return sequence;
     Sequence shared = sequence;
-    shared.segments = (batch_.lengths[index] + kAttentionSegment - 1) / kAttentionSegment;
+    const std::int64_t shortest = batch_.lengths[index] - sequence.rows / group_ + 1;
+    shared.first_segment = first_in_window(shortest, shared_.window) / kAttentionSegment;
+    shared.segments = (batch_.lengths[index] + kAttentionSegment - 1) / kAttentionSegment - shared.first_segment;
     shared.partials_end += kv_.heads * head_bytes(shared);
     return shared.segments > 1 && shared.partials_end <= partial_bytes(threads_) ? shared : sequence;
   }
@@ -225,9 +229,10 @@ class Attention {
     task.scratch = scratch;
     if (sequence.segments > 1) {
       task.partials = reinterpret_cast<float*>(partials_of(sequence, kv_head));
+      task.kept_segment = sequence.first_segment;
       task.segments = sequence.segments;
-      task.first_segment = part;
-      task.last_segment = part + 1;
+      task.first_segment = sequence.first_segment + part;
+      task.last_segment = task.first_segment + 1;
       attend_(task);
       // Whoever comes last sees what all others left, and folds it in order.
       std::atomic_ref<std::int64_t> left(segments_left(sequence, kv_head));

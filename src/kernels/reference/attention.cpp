@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/attention_window.h"
 #include "kernels/registry.h"
 #include "kernels/strided.h"
 #include "tensor/batch.h"
@@ -12,27 +13,27 @@
 namespace weft {
 namespace {
 
-// One query head against the first `visible` tokens of a sequence whose pages are `table`.
+// One query head against the tokens [first, visible) of a sequence whose pages are `table`.
 std::vector<float> attend(const std::vector<float>& query, const TensorView& pages, const std::int32_t* table,
-                          std::int64_t head, std::int64_t visible, float scale) {
+                          std::int64_t head, std::int64_t first, std::int64_t visible, float scale) {
   const KvLayout& kv = pages.meta->kv;
-  std::vector<float> weights(static_cast<std::size_t>(visible));
+  std::vector<float> weights(static_cast<std::size_t>(visible - first));
   float largest = -INFINITY, sum = 0;
-  for (std::int64_t t = 0; t < visible; ++t) {
+  for (std::int64_t t = first; t < visible; ++t) {
     const std::int64_t key = kv_key_offset(kv, table[t / kv.block], head) + t % kv.block;
     float score = 0;
     for (std::int64_t i = 0; i < kv.head_dim; ++i)
       score += query[static_cast<std::size_t>(i)] * load_float(kv.dtype, pages.data, key + i * kv.block);
-    weights[static_cast<std::size_t>(t)] = score * scale;
+    weights[static_cast<std::size_t>(t - first)] = score * scale;
     largest = std::fmax(largest, score * scale);
   }
   for (float& weight : weights) sum += weight = house_exp(weight - largest);
   std::vector<float> output(static_cast<std::size_t>(kv.head_dim));
-  for (std::int64_t t = 0; t < visible; ++t) {
+  for (std::int64_t t = first; t < visible; ++t) {
     const std::int64_t value = kv_value_offset(kv, table[t / kv.block], head) + t % kv.block * kv.head_dim;
     for (std::int64_t i = 0; i < kv.head_dim; ++i)
       output[static_cast<std::size_t>(i)] +=
-          weights[static_cast<std::size_t>(t)] * load_float(kv.dtype, pages.data, value + i);
+          weights[static_cast<std::size_t>(t - first)] * load_float(kv.dtype, pages.data, value + i);
   }
   for (float& element : output) element /= sum;
   return output;
@@ -45,18 +46,19 @@ void attention(const KernelCall& call) {
   const TensorView& y = call.results[0];
   check_batch(batch, query.size[0], pages.meta->kv.block, pages.size[0]);
   const auto scale = static_cast<float>(call.attributes.at("scale").real());
+  const std::int64_t window = attention_window(call.attributes);
   const std::int64_t heads = query.size[1], width = query.size[2], shared = heads / pages.meta->kv.heads;
   for (std::int32_t sequence = 0; sequence < batch.sequences; ++sequence) {
     const std::int32_t begin = batch.query_starts[sequence], end = batch.query_starts[sequence + 1];
     const std::int32_t* table = batch.block_table + std::int64_t{sequence} * batch.max_blocks;
     for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t visible = batch.lengths[sequence] - (end - 1 - row);
+      const std::int64_t visible = batch.lengths[sequence] - (end - 1 - row), first = first_in_window(visible, window);
       for (std::int64_t head = 0; head < heads; ++head) {
         std::vector<float> q;
         for (std::int64_t i = 0; i < width; ++i)
           q.push_back(load_float(query.dtype, query.data,
                                  row * query.stride[0] + head * query.stride[1] + i * query.stride[2]));
-        const std::vector<float> output = attend(q, pages, table, head / shared, visible, scale);
+        const std::vector<float> output = attend(q, pages, table, head / shared, first, visible, scale);
         for (std::int64_t i = 0; i < width; ++i)
           store_float(y.dtype, y.data, row * y.stride[0] + head * y.stride[1] + i, output[static_cast<std::size_t>(i)]);
       }

@@ -18,6 +18,7 @@ void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op
   const Value kv = pattern.value("kv"), batch = pattern.value("batch");
   const Value given = pattern.value(fused.schema.parameters[3].name);
   const Attribute scale = pattern.attribute("scale", ParameterType::real);
+  const Attribute window = pattern.attribute("window", ParameterType::integer);
   NamedAttributes own = row.attributes;
   for (std::size_t i = tail.schema.tensor_count(); i < tail.schema.parameters.size(); ++i) {
     const Parameter& parameter = tail.schema.parameters[i];
@@ -26,13 +27,14 @@ void add_attention_pattern(PatternList& patterns, const SchemeRow& row, const Op
     if (!stated) own.emplace_back(parameter.name, pattern.attribute(parameter.name, parameter.type));
   }
   pattern.before([&] {
-    const Value heads = call("attention", {query, kv, batch}, {{"scale", scale}})[0];
+    const Value heads = call("attention", {query, kv, batch}, {{"scale", scale}, {"window", window}})[0];
     const Value rows = reshape(heads, {Dim::symbol("?tokens"), Dim::symbol("?heads") * Dim::symbol("?head_dim")});
     return call(tail.name.c_str(), {rows, given}, own);
   });
   pattern.after([&] {
     NamedAttributes all = own;
     all.emplace_back("scale", scale);
+    all.emplace_back("window", window);
     return call(fused.name.c_str(), {query, kv, batch, given}, all);
   });
   patterns.add(std::move(pattern));

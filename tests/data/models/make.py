@@ -1,7 +1,8 @@
 """Makes the folders beside this file: one tiny model of random weights for each architecture, as transformers writes
-and runs it. Run with torch and transformers installed; README.md says which versions made what is here.
+and runs it, and one whose layers differ in their windows. Run with torch and transformers installed; README.md says
+which versions made what is here.
 
-    python3 tests/data/models/make.py
+    python3 tests/data/models/make.py [FOLDER...]
 """
 
 import json
@@ -28,6 +29,11 @@ CONFIGS = {
         **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=1000000.0), rms_norm_eps=1e-6),
     "gemma": lambda: transformers.GemmaConfig(
         **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=10000.0), rms_norm_eps=1e-6),
+    "mistral": lambda: transformers.MistralConfig(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=10000.0), rms_norm_eps=1e-5, sliding_window=6),
+    "qwen3_windows": lambda: transformers.Qwen3Config(
+        **SHAPE, rope_parameters=dict(rope_type="default", rope_theta=1000000.0), rms_norm_eps=1e-6,
+        use_sliding_window=True, sliding_window=6, max_window_layers=1),
 }
 
 IDS = [(7 * i * i + 3 * i + 5) % 61 for i in range(40)]
@@ -71,4 +77,5 @@ def make(name, seed):
 if __name__ == "__main__":
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, Python {sys.version.split()[0]}")
     for seed, name in enumerate(CONFIGS):
-        make(name, seed + 1)
+        if name in sys.argv[1:] or len(sys.argv) == 1:
+            make(name, seed + 1)

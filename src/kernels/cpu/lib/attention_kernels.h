@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/attention_window.h"
 #include "kernels/cpu/lib/element.h"
 
 namespace weft::cpu {
@@ -19,7 +20,8 @@ inline constexpr int kAttentionSegment = 2 * kAttentionStep;
 inline constexpr int kAttentionRows = 6;
 
 // Rows of one KV head of one sequence. A row is one query head at one token; rows are token-major: row = token * group
-// + head, where `group` query heads share the KV head. Row r sees the first `first_length + r / group` tokens.
+// + head, where `group` query heads share the KV head. Row r sees the last `window` of the first `first_length + r /
+// group` tokens.
 struct AttentionTask {
   const void* query = nullptr;  // the first token's first query head of this KV head
   void* output = nullptr;
@@ -30,6 +32,7 @@ struct AttentionTask {
   std::int64_t last_row = 0;
   std::int64_t group = 1;
   std::int64_t first_length = 1;
+  std::int64_t window = kNoWindow;
   std::int64_t head_dim = 0;  // a multiple of 8
   float scale = 1;
   const void* pages = nullptr;
@@ -39,9 +42,10 @@ struct AttentionTask {
   const std::int32_t* block_table = nullptr;
   void* scratch = nullptr;  // attention_scratch_bytes, 64-byte aligned
   // Where these are set, attend writes what rows make of segments [first_segment, last_segment) here and nothing to
-  // output, which finish makes of all `segments`: attention_partial_floats for row after row and segment after segment,
-  // 64-byte aligned. Every segment that the last row sees is among them.
+  // output, which finish makes of all `segments` from `kept_segment` on: attention_partial_floats for row after row and
+  // segment after segment, 64-byte aligned. Every segment that some row sees is among them.
   float* partials = nullptr;
+  std::int64_t kept_segment = 0;
   std::int64_t segments = 0;
   std::int64_t first_segment = 0;
   std::int64_t last_segment = 0;

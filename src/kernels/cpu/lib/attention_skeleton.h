@@ -7,7 +7,8 @@
 // in order; each step of kAttentionStep tokens (by absolute position) rescales by its maximum; P x V sums over tokens
 // in order; segments of kAttentionSegment tokens are summed by themselves and folded in order. Neither the rows that
 // share a tile, nor chunking, nor the block size, nor the threads that share segments change it. Tokens that a row does
-// not see get probability 0 and are never multiplied with V, whose contents may be anything there.
+// not see get probability 0 and are never multiplied with V, whose contents may be anything there. A step that a row
+// sees nothing of leaves what it has as it is, so that steps before the windows of all rows of a tile are passed over.
 
 #include <cstdint>
 
@@ -170,14 +171,23 @@ inline float sum_of_lanes(Floats x) {
   return lanes[0];
 }
 
+// The tokens of a step that each row sees: [from, to). The further down a row is, the later are both.
+template <int rows>
+struct Seen {
+  int from[rows];
+  int to[rows];
+};
+
 // The rows' scores become probabilities relative to each row's new maximum; factors[r] is what sums so far shrink by.
 // Phase by phase over all rows, so that their long chains of operations overlap.
 template <int rows>
-inline void softmax_step(float* scores, int padded, const int* seen, Floats* maximum, Floats* total, Floats* factors) {
+inline void softmax_step(float* scores, int padded, const Seen<rows>& seen, Floats* maximum, Floats* total,
+                         Floats* factors) {
   Floats highest[rows];
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
-    for (int t = seen[r]; t < padded; ++t) scores[r * kAttentionStep + t] = kMinusInfinity;
+    for (int t = 0; t < seen.from[r]; ++t) scores[r * kAttentionStep + t] = kMinusInfinity;
+    for (int t = seen.to[r]; t < padded; ++t) scores[r * kAttentionStep + t] = kMinusInfinity;
     highest[r] = maximum[r];
   }
   for (int t = 0; t < padded; t += kLanes) {
@@ -246,6 +256,24 @@ inline void add_values(const Step<Page>& step, const float* scores, std::int64_t
   }
 }
 
+// Adds P x V of a step: of the tokens that all rows see, for all at once; of those before and behind, row by row.
+template <int rows, class Page>
+inline void add_step(const Step<Page>& step, const float* scores, std::int64_t head_dim, const Seen<rows>& seen,
+                     const Floats* factors, float* sums, std::int64_t stride) {
+  const int first = seen.from[rows - 1], last = seen.to[0] > first ? seen.to[0] : first;
+  const bool begin_together = seen.from[0] == first;
+  for (int r = 0; r < rows && !begin_together; ++r) {
+    const int end = seen.to[r] < first ? seen.to[r] : first;
+    add_values<1>(step, scores + r * kAttentionStep, head_dim, seen.from[r], end, factors + r, sums + r * stride,
+                  stride);
+  }
+  add_values<rows>(step, scores, head_dim, first, last, begin_together ? factors : nullptr, sums, stride);
+  for (int r = 0; r < rows; ++r) {
+    if (seen.to[r] <= last) continue;
+    add_values<1>(step, scores + r * kAttentionStep, head_dim, last, seen.to[r], nullptr, sums + r * stride, stride);
+  }
+}
+
 template <int rows, class Page>
 inline void score_step(const Step<Page>& step, const float* query, std::int64_t head_dim, std::int64_t stride,
                        int padded, float* scores) {
@@ -289,7 +317,8 @@ inline void fold(Partial& all, float* all_sums, Partial next, const float* sums,
 
 // Where a row's share of a segment waits.
 inline float* find_partial(const AttentionTask& task, std::int64_t row, std::int64_t segment) {
-  return task.partials + ((row - task.first_row) * task.segments + segment) * attention_partial_floats(task.head_dim);
+  const std::int64_t number = (row - task.first_row) * task.segments + segment - task.kept_segment;
+  return task.partials + number * attention_partial_floats(task.head_dim);
 }
 
 inline void clear_sums(float* sums, std::int64_t width) {
@@ -303,6 +332,17 @@ inline void write_output(const AttentionTask& task, std::int64_t row, Partial al
   if (task.element == Element::f32) store_output(sums, head_dim, factor, static_cast<float*>(task.output) + to);
   if (task.element == Element::f16) store_output(sums, head_dim, factor, static_cast<Half*>(task.output) + to);
   if (task.element == Element::bf16) store_output(sums, head_dim, factor, static_cast<Brain*>(task.output) + to);
+}
+
+// Of the `count` tokens from `start` on, those before `end`.
+inline int before_in_step(std::int64_t end, std::int64_t start, int count) {
+  const std::int64_t ahead = end - start;
+  return ahead < 0 ? 0 : ahead < count ? static_cast<int>(ahead) : count;
+}
+
+// The segment that holds the first token that a row of this length sees.
+inline std::int64_t first_segment_seen(const AttentionTask& task, std::int64_t length) {
+  return first_in_window(length, task.window) / kAttentionSegment;
 }
 
 // Parts of a task's scratch: rows of `width` floats.
@@ -323,8 +363,8 @@ struct Scratch {
   Page* gathered;
 };
 
-// Rows [first_row, first_row + rows) over the tokens [begin, end), of which row r sees those before length[r]; the last
-// row sees as many as any.
+// Rows [first_row, first_row + rows) over the tokens [begin, end), of which row r sees the last of those before
+// length[r]; the last row sees as far as any, and the first as far back.
 template <int rows, class Page>
 inline void attend_segment(const AttentionTask& task, const Scratch<Page>& scratch, const std::int64_t (&length)[rows],
                            std::int64_t begin, std::int64_t end, Partial (&partials)[rows]) {
@@ -335,25 +375,21 @@ inline void attend_segment(const AttentionTask& task, const Scratch<Page>& scrat
     total[r] = Floats{};
     clear_sums(scratch.sums + r * width, width);
   }
-  for (std::int64_t start = begin; start < end; start += kAttentionStep) {
+  const std::int64_t first = first_in_window(length[0], task.window) / kAttentionStep * kAttentionStep;
+  for (std::int64_t start = first > begin ? first : begin; start < end; start += kAttentionStep) {
     const int count = end - start < kAttentionStep ? static_cast<int>(end - start) : kAttentionStep;
     const int padded = (count + kChunk - 1) / kChunk * kChunk;
     Step<Page> step;
     find_step(task, start, count, scratch.gathered, step);
     score_step<rows>(step, scratch.query, head_dim, width, padded, scratch.scores);
     Floats factors[rows];
-    int seen[rows];
+    Seen<rows> seen;
     for (int r = 0; r < rows; ++r) {
-      const std::int64_t ahead = length[r] - start;
-      seen[r] = ahead < 0 ? 0 : ahead < count ? static_cast<int>(ahead) : count;
+      seen.from[r] = before_in_step(first_in_window(length[r], task.window), start, count);
+      seen.to[r] = before_in_step(length[r], start, count);
     }
     softmax_step<rows>(scratch.scores, padded, seen, maximum, total, factors);
-    add_values<rows>(step, scratch.scores, head_dim, 0, seen[0], factors, scratch.sums, width);
-    for (int r = 1; r < rows; ++r) {
-      if (seen[r] == seen[0]) continue;
-      add_values<1>(step, scratch.scores + r * kAttentionStep, head_dim, seen[0], seen[r], nullptr,
-                    scratch.sums + r * width, width);
-    }
+    add_step<rows>(step, scratch.scores, head_dim, seen, factors, scratch.sums, width);
   }
   for (int r = 0; r < rows; ++r) partials[r] = {maximum[r][0], sum_of_lanes(total[r])};
 }
@@ -385,11 +421,13 @@ void attend_tile(const AttentionTask& task, std::int64_t first_row) {
     length[r] = task.first_length + row / task.group;
     clear_sums(scratch.all_sums + r * width, width);
   }
-  // Rows see more tokens the further down they are, so that the last row sees all that any does.
-  std::int64_t last = length[rows - 1];
+  // The further down rows are, the later begins and ends what they see.
+  std::int64_t segment = first_segment_seen(task, length[0]), last = length[rows - 1];
+  if (segment < task.first_segment) segment = task.first_segment;
   if (task.partials != nullptr && last > task.last_segment * kAttentionSegment)
     last = task.last_segment * kAttentionSegment;
-  for (std::int64_t begin = task.first_segment * kAttentionSegment; begin < last; begin += kAttentionSegment) {
+  for (; segment * kAttentionSegment < last; ++segment) {
+    const std::int64_t begin = segment * kAttentionSegment;
     const std::int64_t end = last - begin < kAttentionSegment ? last : begin + kAttentionSegment;
     Partial partials[rows];
     attend_segment<rows>(task, scratch, length, begin, end, partials);
@@ -398,7 +436,7 @@ void attend_tile(const AttentionTask& task, std::int64_t first_row) {
       if (task.partials == nullptr) {
         fold(all[r], scratch.all_sums + r * width, partials[r], sums, width);
       } else {
-        keep_partial(task, first_row + r, begin / kAttentionSegment, partials[r], sums, width);
+        keep_partial(task, first_row + r, segment, partials[r], sums, width);
       }
     }
   }
@@ -413,7 +451,7 @@ inline void finish_attention(const AttentionTask& task) {
     const std::int64_t length = task.first_length + row / task.group;
     Partial all;
     clear_sums(sums, width);
-    for (std::int64_t segment = 0; segment * kAttentionSegment < length; ++segment) {
+    for (std::int64_t segment = first_segment_seen(task, length); segment * kAttentionSegment < length; ++segment) {
       const float* kept = find_partial(task, row, segment);
       fold(all, sums, {kept[width], kept[width + 1]}, kept, width);
     }

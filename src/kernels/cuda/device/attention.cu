@@ -7,7 +7,8 @@
 // in order; each step of 64 tokens by position rescales by its maximum; P x V sums over tokens in order; segments of
 // 256 tokens by position are summed by themselves and folded in order. Neither the rows beside it, nor the size of a
 // tile, nor the block size of pages, nor how many blocks share the segments change it. Tokens that a row does not see
-// are never multiplied with its probabilities, so that nothing of them shows.
+// are never multiplied with its probabilities, so that nothing of them shows; a step that it sees nothing of leaves
+// what it has as it is, so that a tile begins at the first step in the window of its first row.
 
 #include "kernels/cuda/device/attention_tiles.cuh"
 
@@ -125,8 +126,8 @@ WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile
   WEFT_UNROLL
   for (int r = 0; r < rows; ++r) {
     const std::uint32_t length = rows_of_block.length(arguments, warp * rows + r);
-    if (token >= length) scores[r][0] = minus_infinity();
-    if (token + 1 >= length) scores[r][1] = minus_infinity();
+    if (!sees(arguments, length, token)) scores[r][0] = minus_infinity();
+    if (!sees(arguments, length, token + 1)) scores[r][1] = minus_infinity();
   }
 }
 
@@ -167,7 +168,7 @@ WEFT_DEVICE void add_values(const AttentionArguments& arguments, const QueryTile
       WEFT_UNROLL
       for (int j = 0; j < 4; ++j) {
         const int r = 4 * four + j;
-        if (checks && step.start + token >= rows_of_block.length(arguments, first_row + r)) continue;
+        if (checks && !sees(arguments, rows_of_block.length(arguments, first_row + r), step.start + token)) continue;
         WEFT_UNROLL
         for (int i = 0; i < columns / 32; ++i)
           sums.sums[r][i] = multiply_add(of_rows.value[j], values[i], sums.sums[r][i]);
@@ -217,11 +218,13 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
   Sums<rows, columns> all, own;
   all.clear();
   const std::uint32_t stride = shares ? sharers : 1;
-  for (std::uint32_t segment = sharer; segment * kSegmentTokens < last; segment += stride) {
+  const std::uint32_t first_step = tile.begin(arguments, 0) / kStepTokens * kStepTokens;
+  for (std::uint32_t segment = first_step / kSegmentTokens + sharer; segment * kSegmentTokens < last;
+       segment += stride) {
     own.clear();
     const std::uint32_t begin = segment * kSegmentTokens;
     const std::uint32_t end = last - begin < kSegmentTokens ? last : begin + kSegmentTokens;
-    for (std::uint32_t start = begin; start < end; start += kStepTokens) {
+    for (std::uint32_t start = begin < first_step ? first_step : begin; start < end; start += kStepTokens) {
       const std::uint32_t count = end - start < kStepTokens ? end - start : kStepTokens;
       const Step step{arguments.block_table + product(tile.sequence, arguments.max_blocks), block_row(), start, count};
       stage_keys<P, kStaging>(arguments, step, tile_words);
@@ -236,10 +239,13 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
       stage_values<P, columns, kStaging>(arguments, step, step.count, tile_words);
       wait_for_block();
       if (has_rows) {
-        // Rows see more the further down they are.
-        const std::uint32_t all_see = step.before(tile.length(arguments, first));
+        // What rows see begins and ends later the further down they are. Where it does not begin together, each row
+        // leaves out what it does not see of all that some see.
+        const std::uint32_t some_begin = step.before(tile.begin(arguments, first));
+        const bool begin_together = some_begin == step.before(tile.begin(arguments, first + rows - 1));
+        const std::uint32_t all_see = begin_together ? step.before(tile.length(arguments, first)) : some_begin;
         const std::uint32_t some_see = step.before(tile.length(arguments, first + rows - 1));
-        add_values<P, rows, columns, false>(arguments, tile, step, tile_words, probabilities, 0, all_see, own);
+        add_values<P, rows, columns, false>(arguments, tile, step, tile_words, probabilities, some_begin, all_see, own);
         add_values<P, rows, columns, true>(arguments, tile, step, tile_words, probabilities, all_see, some_see, own);
       }
       wait_for_block();
@@ -254,7 +260,8 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
         continue;
       }
       if (first + r >= tile.rows) continue;
-      const std::uint64_t place = partial_place(arguments, tile.head_row(arguments, first + r), segment);
+      const std::uint64_t place =
+          partial_place(arguments, tile.head_row(arguments, first + r), segment, tile.first_length);
       const std::uint32_t head_dim = arguments.pages.head_dim;
       store_row<columns>(arguments.partials, place, ElementKind::f32, head_dim, own.sums[r]);
       const float ends[2] = {own.maximum[r], own.total[r]};
@@ -278,11 +285,16 @@ WEFT_DEVICE void finish_attention(const AttentionArguments& arguments) {
   const std::uint32_t sequence =
       find_sequence(arguments.sequences, token, [&](std::uint32_t i) { return query_start(arguments, i); });
   const auto length = static_cast<std::uint32_t>(load(arguments.lengths + sequence));
-  if (!is_shared(arguments, (length + kSegmentTokens - 1) / kSegmentTokens)) return;
-  const std::uint32_t seen = length + token + 1 - query_start(arguments, sequence + 1);
+  const std::uint32_t end = query_start(arguments, sequence + 1);
+  const std::uint32_t first_length = length + 1 + query_start(arguments, sequence) - end;
+  if (!is_shared(arguments,
+                 (length + kSegmentTokens - 1) / kSegmentTokens - first_segment_seen(arguments, first_length)))
+    return;
+  const std::uint32_t seen = length + token + 1 - end;
   float sums[columns / 32] = {}, maximum = kLowest, total = 0;
-  for (std::uint32_t segment = 0; segment * kSegmentTokens < seen; ++segment) {
-    const std::uint64_t place = partial_place(arguments, row, segment);
+  for (std::uint32_t segment = first_in_window(arguments, seen) / kSegmentTokens; segment * kSegmentTokens < seen;
+       ++segment) {
+    const std::uint64_t place = partial_place(arguments, row, segment, first_length);
     float next[columns / 32] = {}, ends[2];
     WEFT_UNROLL
     for (int i = 0; i < columns / 64; ++i) {

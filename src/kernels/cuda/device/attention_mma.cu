@@ -148,16 +148,18 @@ WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile
       multiply_matrices(queries.words[k], matrices[1], scores[j + 1], P{});
     }
   }
-  const bool all_see = step.start + kStepTokens <= tile.length(arguments, first);
+  const bool all_see = step.start + kStepTokens <= tile.length(arguments, first) &&
+                       tile.begin(arguments, first + kWarpRows - 1) <= step.start;
   WEFT_UNROLL
   for (int r = 0; r < 2; ++r) {
-    const std::uint32_t length = tile.length(arguments, first + lane_row() + 8 * r);
+    // As `sees` has it, from the step's first token on, in fewer registers.
+    const std::uint32_t behind = tile.length(arguments, first + lane_row() + 8 * r) - 1 - step.start;
     WEFT_UNROLL
     for (int j = 0; j < kScoreMatrices; ++j) {
       WEFT_UNROLL
       for (int i = 2 * r; i < 2 * r + 2; ++i) {
         scores[j][i] = scores[j][i] * queries.scale[r];
-        if (!all_see && step.start + token_of_score(j, i) >= length) scores[j][i] = minus_infinity();
+        if (!all_see && behind - token_of_score(j, i) >= arguments.window) scores[j][i] = minus_infinity();
       }
     }
   }
@@ -247,9 +249,10 @@ WEFT_DEVICE void add_values(const MatrixProbabilities<P>& probabilities, Words& 
   }
 }
 
-// A pair of V, of the step's tokens from `token` on, without those from `end` on.
-WEFT_DEVICE std::uint32_t seen_pair(std::uint32_t pair, std::uint32_t token, std::uint32_t end) {
-  return token + 1 < end ? pair : token < end ? pair & 0xffffu : 0u;
+// A pair of V, of the step's tokens from `token` on, without those outside [begin, end).
+WEFT_DEVICE std::uint32_t seen_pair(std::uint32_t pair, std::uint32_t token, std::uint32_t begin, std::uint32_t end) {
+  return (token - begin < end - begin ? pair & 0xffffu : 0u) |
+         (token + 1 - begin < end - begin ? pair & 0xffff0000u : 0u);
 }
 
 // The same where V of a token that some rows do not see is no finite number: row by row, each with what it sees alone.
@@ -261,6 +264,7 @@ WEFT_DEVICE void add_seen_values(const AttentionArguments& arguments, const Quer
   for (int i = 0; i < columns / 8; ++i) {
     WEFT_UNROLL_BY(1)
     for (std::uint32_t row = 0; row < kWarpRows; ++row) {
+      const std::uint32_t begin = step.before(tile.begin(arguments, first + row));
       const std::uint32_t end = step.before(tile.length(arguments, first + row));
       float sums[4] = {own.sums[i][0], own.sums[i][1], own.sums[i][2], own.sums[i][3]};
       WEFT_UNROLL
@@ -268,8 +272,8 @@ WEFT_DEVICE void add_seen_values(const AttentionArguments& arguments, const Quer
         const std::uint32_t token = 16 * j + 2 * lane_pair();
         std::uint32_t matrices[2][2];
         read_matrices<columns / 2 + kPadding>(values, token, i / 2 * 8 + lane_row(), matrices);
-        const std::uint32_t of_row[2] = {seen_pair(matrices[i % 2][0], token, end),
-                                         seen_pair(matrices[i % 2][1], token + 8, end)};
+        const std::uint32_t of_row[2] = {seen_pair(matrices[i % 2][0], token, begin, end),
+                                         seen_pair(matrices[i % 2][1], token + 8, begin, end)};
         multiply_probabilities<P>(probabilities.words[j], of_row, sums);
       }
       WEFT_UNROLL
@@ -322,7 +326,7 @@ WEFT_DEVICE void store_partials(const AttentionArguments& arguments, const Query
   for (int r = 0; r < 2; ++r) {
     const std::uint32_t row = first + lane_row() + 8 * r;
     if (row >= tile.rows) continue;
-    const std::uint64_t place = partial_place(arguments, tile.head_row(arguments, row), segment);
+    const std::uint64_t place = partial_place(arguments, tile.head_row(arguments, row), segment, tile.first_length);
     WEFT_UNROLL
     for (int i = 0; i < columns / 8; i += 2) {
       float values[4];
@@ -365,9 +369,11 @@ WEFT_DEVICE void attend_step(const AttentionArguments& arguments, const QueryTil
   score_step<P, columns>(arguments, tile, step, first, keys, queries, scores);
   soften(scores, own);
   const MatrixProbabilities<P> probabilities = pack_probabilities<P>(scores);
-  // Rows see more the further down they are.
-  const std::uint32_t all_see = step.before(tile.length(arguments, first));
-  const bool is_careful = all_see < step.count && has_no_number<P, columns>(values, all_see, step.count);
+  // What rows see begins and ends later the further down they are: all see [all_begin, all_end).
+  const std::uint32_t all_begin = step.before(tile.begin(arguments, first + kWarpRows - 1));
+  const std::uint32_t all_end = step.before(tile.length(arguments, first));
+  const bool is_careful = (all_begin > 0 && has_no_number<P, columns>(values, 0, all_begin)) ||
+                          (all_end < step.count && has_no_number<P, columns>(values, all_end, step.count));
   if (is_careful) {
     add_seen_values<P, columns>(arguments, tile, step, first, probabilities, values, own);
   } else {
@@ -397,10 +403,12 @@ WEFT_DEVICE void attention_mma(const AttentionArguments& arguments) {
   MatrixSums<columns> own;
   own.clear();
   const std::uint32_t stride = shares ? sharers : 1;
-  for (std::uint32_t segment = sharer; segment * kSegmentTokens < last; segment += stride) {
-    const std::uint32_t begin = segment * kSegmentTokens;
-    const std::uint32_t end = last - begin < kSegmentTokens ? last : begin + kSegmentTokens;
-    for (std::uint32_t start = begin; start < end; start += kStepTokens) {
+  const std::uint32_t first_step = tile.begin(arguments, 0) / kStepTokens * kStepTokens;
+  for (std::uint32_t segment = first_step / kSegmentTokens + sharer; segment * kSegmentTokens < last;
+       segment += stride) {
+    const std::uint32_t of_segment = segment * kSegmentTokens;
+    const std::uint32_t end = last - of_segment < kSegmentTokens ? last : of_segment + kSegmentTokens;
+    for (std::uint32_t start = of_segment < first_step ? first_step : of_segment; start < end; start += kStepTokens) {
       const std::uint32_t count = end - start < kStepTokens ? end - start : kStepTokens;
       const Step step{arguments.block_table + product(tile.sequence, arguments.max_blocks), block_row(), start, count};
       stage_keys<P, kTileStaging>(arguments, step, keys);

@@ -15,6 +15,19 @@ constexpr float kLowest = -3.40282347e38f;  // the maximum of no scores, finite:
 
 WEFT_DEVICE float minus_infinity() { return float_of(0xff800000u); }
 
+// The first token that a row sees of so many, and whether it sees one.
+WEFT_DEVICE std::uint32_t first_in_window(const AttentionArguments& arguments, std::uint32_t length) {
+  return length > arguments.window ? length - arguments.window : 0;
+}
+WEFT_DEVICE bool sees(const AttentionArguments& arguments, std::uint32_t length, std::uint32_t token) {
+  return length - 1 - token < arguments.window;
+}
+
+// The first segment that a sequence's rows see something of, the first of which has so many tokens before it.
+WEFT_DEVICE std::uint32_t first_segment_seen(const AttentionArguments& arguments, std::uint32_t first_length) {
+  return first_in_window(arguments, first_length) / kSegmentTokens;
+}
+
 // The rows of a block: where they begin, and what they see.
 struct QueryTile {
   std::uint32_t sequence;
@@ -22,11 +35,15 @@ struct QueryTile {
   std::uint32_t first_row;     // of the sequence's, of a KV head
   std::uint32_t rows;          // 0 where there are none left
   std::uint32_t first_length;  // tokens that row 0 of the sequence sees
-  std::uint32_t segments;      // of the sequence
+  std::uint32_t segments;      // that the sequence's rows see
 
   // Tokens that a row of the block sees; behind the last row as many as that.
   WEFT_DEVICE std::uint32_t length(const AttentionArguments& arguments, std::uint32_t row) const {
     return first_length + quotient(first_row + (row < rows ? row : rows - 1), arguments.group);
+  }
+  // The first of them in its window. The further down a row is, the later does what it sees begin and end.
+  WEFT_DEVICE std::uint32_t begin(const AttentionArguments& arguments, std::uint32_t row) const {
+    return first_in_window(arguments, length(arguments, row));
   }
   // The number among all tokens' heads of a row of the block.
   WEFT_DEVICE std::uint64_t head_row(const AttentionArguments& arguments, std::uint32_t row) const {
@@ -73,12 +90,10 @@ WEFT_DEVICE QueryTile find_tile(const AttentionArguments& arguments, std::uint32
   const auto length = static_cast<std::uint32_t>(load(arguments.lengths + sequence));
   const std::uint32_t first_row = (number - first_tile(sequence)) * size, rows = tokens * group;
   const std::uint32_t left = first_row < rows ? rows - first_row : 0;
-  return {sequence,
-          start,
-          first_row,
-          left < size ? left : size,
-          length + 1 - tokens,
-          (length + kSegmentTokens - 1) / kSegmentTokens};
+  const std::uint32_t first_length = length + 1 - tokens;
+  return {sequence,     start,
+          first_row,    left < size ? left : size,
+          first_length, (length + kSegmentTokens - 1) / kSegmentTokens - first_segment_seen(arguments, first_length)};
 }
 
 WEFT_DEVICE bool is_shared(const AttentionArguments& arguments, std::uint32_t segments) {
@@ -180,9 +195,12 @@ WEFT_DEVICE void stage_values(const AttentionArguments& arguments, const Step& s
   }
 }
 
-// Where a row's share of a segment waits: head_dim sums, the maximum, the total.
-WEFT_DEVICE std::uint64_t partial_place(const AttentionArguments& arguments, std::uint64_t row, std::uint32_t segment) {
-  return (row * arguments.room + segment) * (arguments.pages.head_dim + 2);
+// Where a row's share of a segment waits, behind those of the segments before it that its sequence sees: head_dim sums,
+// the maximum, the total.
+WEFT_DEVICE std::uint64_t partial_place(const AttentionArguments& arguments, std::uint64_t row, std::uint32_t segment,
+                                        std::uint32_t first_length) {
+  const std::uint32_t number = segment - first_segment_seen(arguments, first_length);
+  return (row * arguments.room + number) * (arguments.pages.head_dim + 2);
 }
 
 }  // namespace weft::cuda

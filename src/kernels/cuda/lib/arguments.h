@@ -166,6 +166,9 @@ struct AttentionArguments {
   std::uint32_t heads = 0;
   float scale = 1;  // of scores, times log2(e)
   Divisor group;    // query heads of a KV head
+  // Tokens that a row sees at most, its own the last of them; below 2^31, so that a row's distance to a token behind
+  // it, below 0, is more (`sees` in attention_tiles.cuh).
+  std::uint32_t window = 0x7fffffff;
   PagesPlace pages;
   bool has_chunks = false;  // a page holds whole chunks of 16 bytes of K
   // A batch (tensor_view.h).
@@ -178,7 +181,7 @@ struct AttentionArguments {
   // starts[i] * group / rows of a tile + i others.
   std::uint32_t token_tiles = 0;
   // Blocks that share the tokens of a tile of rows, segment by segment. What a row makes of a segment then waits as
-  // head_dim sums, a maximum and a total, `room` segments a row; sequences that have more are not shared.
+  // head_dim sums, a maximum and a total, `room` segments a row; sequences whose rows see more are not shared.
   Divisor sharers;
   float* partials = nullptr;
   std::uint32_t room = 0;

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "kernels/attention_window.h"
 #include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
@@ -59,19 +60,26 @@ Dim scratch_bytes(const KernelRequest& request) {
   return Dim(std::min(kMostPartialBytes, rows * kRoomSegments * attention_partial_bytes(query.shape[2].number())));
 }
 
+// Of the tokens that a row of the block table has room for, those of the segments that a window reaches into.
+std::int64_t tokens_in_window(std::int64_t table_tokens, std::int64_t window) {
+  constexpr std::int64_t kSegmentTokens = 256;
+  return window < table_tokens ? std::min(table_tokens, window + kSegmentTokens) : table_tokens;
+}
+
 void run(AttentionDesign design, int multiprocessors, const KernelCall& call) {
   const TensorView& query = call.operands[kQuery];
   const KvLayout& kv = call.operands[kKv].meta->kv;
   const Batch& batch = *call.operands[kBatch].as<Batch>();
   const std::int64_t tokens = query.size[0], heads = query.size[1];
   if (tokens == 0) return;
+  const std::int64_t window = attention_window(call.attributes);
   const AttentionPlan plan = plan_attention({.pages = kv.dtype,
                                              .tokens = tokens,
                                              .sequences = batch.sequences,
                                              .heads = heads,
                                              .kv_heads = kv.heads,
                                              .head_dim = kv.head_dim,
-                                             .table_tokens = batch.max_blocks * kv.block,
+                                             .table_tokens = tokens_in_window(batch.max_blocks * kv.block, window),
                                              .partial_bytes = static_cast<std::int64_t>(call.scratch.size()),
                                              .multiprocessors = multiprocessors},
                                             design);
@@ -87,6 +95,7 @@ void run(AttentionDesign design, int multiprocessors, const KernelCall& call) {
                                      .heads = static_cast<std::uint32_t>(heads),
                                      .scale = static_cast<float>(call.attributes.at("scale").real() * kLog2E),
                                      .group = divisor_of(static_cast<std::uint32_t>(heads / kv.heads)),
+                                     .window = static_cast<std::uint32_t>(std::min<std::int64_t>(window, 0x7fffffff)),
                                      .pages = pages_place(call.operands[kKv]),
                                      .has_chunks = kv.block * dtype_info(kv.dtype).block_bytes % 16 == 0,
                                      .query_starts = batch.query_starts,
