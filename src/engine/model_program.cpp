@@ -8,6 +8,7 @@
 #include "runtime/cuda/stream_device.h"
 
 namespace weft {
+
 ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& context, std::shared_ptr<Storage> arena) {
   ReplaySettings settings = replay_settings(context);
   settings.arena = std::move(arena);

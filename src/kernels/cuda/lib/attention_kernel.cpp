@@ -62,7 +62,6 @@ Dim scratch_bytes(const KernelRequest& request) {
 
 // Of the tokens that a row of the block table has room for, those of the segments that a window reaches into.
 std::int64_t tokens_in_window(std::int64_t table_tokens, std::int64_t window) {
-  constexpr std::int64_t kSegmentTokens = 256;
   return window < table_tokens ? std::min(table_tokens, window + kSegmentTokens) : table_tokens;
 }
 

@@ -9,7 +9,6 @@
 namespace weft::cuda {
 namespace {
 
-constexpr std::int64_t kSegmentTokens = 256;
 constexpr std::int64_t kMostSharers = 64;
 // Rows of a sequence, on the average, from which on the matrix units are worth it: those of one warp.
 constexpr std::int64_t kMatrixRows = 16;

@@ -47,12 +47,15 @@ struct AttentionPlan {
 // `tokens` must be at least 1. UserError for more rows or heads than a launch has.
 AttentionPlan plan_attention(const AttentionSizes& sizes, AttentionDesign design);
 
+// What a sequence is cut into (kSegmentTokens of the kernels).
+constexpr std::int64_t kSegmentTokens = 256;
+
 // Among how many blocks, 1 to 64 and no more than `segments`, the segments of each tile are shared: the fewest that are
 // done within a quarter of the least time. `slots` blocks run side by side, and what takes time is the segments of a
 // block, round for round.
 std::int64_t count_sharers(std::int64_t tiles, std::int64_t segments, std::int64_t slots);
 
-// Bytes that a row leaves of a segment of 256 tokens where blocks share a sequence, and the most that all rows are
+// Bytes that a row leaves of a segment where blocks share a sequence, and the most that all rows are
 // given room for: 63 segments each for 16 tokens of 32 heads of 128 columns. With four queries to a KV head, writing
 // and reading it moves a thirtieth of the bytes of K and V.
 std::int64_t attention_partial_bytes(std::int64_t head_dim);
