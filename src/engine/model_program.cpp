@@ -8,6 +8,13 @@
 #include "runtime/cuda/stream_device.h"
 
 namespace weft {
+namespace {
+
+// By StepTensor.
+constexpr std::array<const char*, kStepTensors> kStepTensorNames{"ids",   "positions", "slots",
+                                                                 "batch", "hidden",    "rows"};
+
+}  // namespace
 
 ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& context, std::shared_ptr<Storage> arena) {
   ReplaySettings settings = replay_settings(context);
@@ -15,6 +22,7 @@ ModelProgram::ModelProgram(std::shared_ptr<const Plan> plan, const Context& cont
   replay = std::make_unique<Replay>(std::move(plan), *context.threads, nullptr, std::move(settings));
   for (std::size_t i = 0; i < replay->plan().inputs.size(); ++i)
     inputs[replay->plan().slots[static_cast<std::size_t>(replay->plan().inputs[i])].name] = i;
+  find_step_tensors();
 }
 
 ModelProgram::ModelProgram(const CompileRecord& record, const Context& context)
@@ -22,14 +30,28 @@ ModelProgram::ModelProgram(const CompileRecord& record, const Context& context)
   check_host_reads(context, "--compile-to");
   for (std::size_t i = 0; i < graph->inputs().size(); ++i) inputs[graph->inputs()[i]->name] = i;
   bound.resize(inputs.size());
+  find_step_tensors();
 }
 
-void ModelProgram::bind(const std::string& name, const Tensor& tensor) {
-  bind_in_place(name, stable == nullptr ? tensor : stable->place(inputs.at(name), tensor));
+// Once, so that no step looks for them by name.
+void ModelProgram::find_step_tensors() {
+  for (std::size_t i = 0; i < kStepTensors; ++i) {
+    const auto found = inputs.find(kStepTensorNames[i]);
+    step_tensors_[i] = found == inputs.end() ? kNoInput : found->second;
+  }
 }
 
-void ModelProgram::bind_in_place(const std::string& name, const Tensor& tensor) {
-  const std::size_t index = inputs.at(name);
+std::size_t ModelProgram::place_of(StepTensor which) const {
+  const auto i = static_cast<std::size_t>(which);
+  CHECK(step_tensors_[i] != kNoInput, "the graph has no input {}", kStepTensorNames[i]);
+  return step_tensors_[i];
+}
+
+void ModelProgram::bind(std::size_t index, const Tensor& tensor) {
+  bind_in_place(index, stable == nullptr ? tensor : stable->place(index, tensor));
+}
+
+void ModelProgram::bind_in_place(std::size_t index, const Tensor& tensor) {
   if (replay != nullptr) {
     replay->bind(index, tensor);
   } else {

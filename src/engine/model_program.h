@@ -3,6 +3,8 @@
 // What runs one graph of a model for a token range: its Plan, bound to the model's weights. On a device the weights are
 // there, and what changes from step to step is copied to places that both the device and the host can use.
 
+#include <array>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +17,10 @@
 #include "runtime/stable_inputs.h"
 
 namespace weft {
+
+// What is bound anew in each step, as the graphs of models name it: "ids", "positions", ...
+enum class StepTensor : std::uint8_t { ids, positions, slots, batch, hidden, rows };
+inline constexpr std::size_t kStepTensors = 6;
 
 struct ModelProgram {
   std::map<std::string, std::size_t> inputs = {};  // by name: position among the graph's inputs
@@ -33,16 +39,25 @@ struct ModelProgram {
   ModelProgram(const CompileRecord& record, const Context& context);
 
   // The tensor, or a copy of it where inputs have places of their own.
-  void bind(const std::string& name, const Tensor& tensor);
+  void bind(const std::string& name, const Tensor& tensor) { bind(inputs.at(name), tensor); }
+  void bind(StepTensor which, const Tensor& tensor) { bind(place_of(which), tensor); }
   // A tensor that lies where the Plan's memory does and stays as it is until the run is over.
-  void bind_in_place(const std::string& name, const Tensor& tensor);
+  void bind_in_place(StepTensor which, const Tensor& tensor) { bind_in_place(place_of(which), tensor); }
   void run(ReplayMode mode);
   const Plan* plan() const { return replay == nullptr ? nullptr : &replay->plan(); }
   // Valid until the next run.
   const Tensor& result(std::size_t index) const;
 
  private:
+  static constexpr std::size_t kNoInput = std::numeric_limits<std::size_t>::max();
+
+  void find_step_tensors();
+  std::size_t place_of(StepTensor which) const;
+  void bind(std::size_t index, const Tensor& tensor);
+  void bind_in_place(std::size_t index, const Tensor& tensor);
   void check_pages_stay(const Value& result) const;
+
+  std::array<std::size_t, kStepTensors> step_tensors_ = {};  // their places; kNoInput where the graph has none
 };
 
 // The programs of one graph for all its ranges.

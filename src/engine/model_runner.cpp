@@ -229,18 +229,18 @@ const Tensor& ModelRunner::run_step(const StepInput& input) {
 }
 
 void ModelRunner::bind_step(ModelProgram& forward, const StepInput& input) const {
-  forward.bind("ids", input.ids);
-  forward.bind("positions", input.positions);
-  forward.bind("slots", input.slots);
-  forward.bind("batch", input.batch);
+  forward.bind(StepTensor::ids, input.ids);
+  forward.bind(StepTensor::positions, input.positions);
+  forward.bind(StepTensor::slots, input.slots);
+  forward.bind(StepTensor::batch, input.batch);
 }
 
 void ModelRunner::bind_head(ModelProgram& head, const ModelProgram& forward, const StepInput& input) const {
-  head.bind("rows", input.logit_rows);
+  head.bind(StepTensor::rows, input.logit_rows);
   if (device_ == nullptr) {
-    head.bind("hidden", forward.result(0));
+    head.bind(StepTensor::hidden, forward.result(0));
   } else {
-    head.bind_in_place("hidden", forward.result(0));  // where the device computed it
+    head.bind_in_place(StepTensor::hidden, forward.result(0));  // where the device computed it
   }
 }
 

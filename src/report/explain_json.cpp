@@ -173,9 +173,15 @@ Json replay_section(const ReplayReport& report) {
   for (std::size_t i = 0; i < kFirstTimeKinds; ++i)
     first_time[std::string(first_time_text(static_cast<FirstTime>(i)))] = {
         {"before_ready", report.first_time[i].before_ready}, {"after_ready", report.first_time[i].after_ready}};
-  return {{"mode", replay_mode_text(report.mode)},        {"sizes", report.sizes},
-          {"capture", report.is_lazy ? "lazy" : "ready"}, {"captures", captures},
-          {"capture_ms", report.capture_milliseconds},    {"first_time", first_time}};
+  return {{"mode", replay_mode_text(report.mode)},
+          {"sizes", report.sizes},
+          {"capture", report.is_lazy ? "lazy" : "ready"},
+          {"captures", captures},
+          {"capture_ms", report.capture_milliseconds},
+          {"runs", report.runs},
+          {"look_ups", report.look_ups},
+          {"allocations", report.allocations},
+          {"first_time", first_time}};
 }
 
 Json guards_section(const std::vector<GuardReport>& reports) {

@@ -13,7 +13,11 @@ void ReplayReport::add(const Replay& replay) {
       (stretch.is_captured ? capture.captured_steps : capture.other_steps) += stretch.last - stretch.first;
     }
   }
-  capture_milliseconds += replay.counts().capture_milliseconds;
+  const ReplayCounts& counts = replay.counts();
+  capture_milliseconds += counts.capture_milliseconds;
+  runs += counts.runs;
+  look_ups += counts.look_ups;
+  allocations += counts.allocations;
 }
 
 }  // namespace weft

@@ -25,7 +25,10 @@ struct ReplayReport {
   };
   std::vector<Capture> captures = {};
   double capture_milliseconds = 0;
-  // Adds the captures of one Plan.
+  std::int64_t runs = 0;         // of Plans, so far
+  std::int64_t look_ups = 0;     // in them: views that were resolved by name, for steps that are not captured
+  std::int64_t allocations = 0;  // arrays that were made to run such steps
+  // Adds what one Plan's Replay captured and counted.
   void add(const Replay& replay);
   std::array<FirstTimeWork::Counts, kFirstTimeKinds> first_time = {};  // by FirstTime
 };

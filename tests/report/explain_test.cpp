@@ -52,7 +52,12 @@ TEST_F(ExplainTest, SaysOfMemoryWhatWasMeasuredAndWhatWasNot) {
 }
 
 TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
-  explanation_.replay = {.mode = ReplayMode::full_decode_only, .sizes = {1, 8}, .capture_milliseconds = 0.25};
+  explanation_.replay = {.mode = ReplayMode::full_decode_only,
+                         .sizes = {1, 8},
+                         .capture_milliseconds = 0.25,
+                         .runs = 5,
+                         .look_ups = 6,
+                         .allocations = 7};
   explanation_.replay.captures.push_back(
       {.plan = "layer", .mode = ReplayMode::full, .stretches = 1, .captured_steps = 9, .other_steps = 2});
   explanation_.replay.first_time[static_cast<std::size_t>(FirstTime::capture)] = {.before_ready = 3, .after_ready = 4};
@@ -61,7 +66,11 @@ TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
   EXPECT_EQ(replay["sizes"].dump(), "[1,8]");
   EXPECT_EQ(replay["captures"][0]["captured_steps"], 9);
   EXPECT_EQ(replay["first_time"]["capture"].dump(), R"({"before_ready":3,"after_ready":4})");
+  EXPECT_EQ(replay["runs"], 5);
+  EXPECT_EQ(replay["look_ups"], 6);
+  EXPECT_EQ(replay["allocations"], 7);
   const std::string text = explain_text(explanation_);
+  EXPECT_NE(text.find("; in 5 runs 6 look-ups and 7 allocations\n"), std::string::npos) << text;
   EXPECT_NE(
       text.find("replay: FULL_DECODE_ONLY up to 8 tokens; layer FULL: 9 of 11 steps in 1 list; captured in 0.25 ms"),
       std::string::npos)
