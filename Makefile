@@ -1,7 +1,7 @@
 # make build      the release program, at build/weft
 # make run        builds, fetches the default model and answers a prompt: make run PROMPT="Once upon a time"
 # make test       the whole suite
-# make check      format, layers, instruction sets, sources alone, sizes
+# make check      format, layers, instruction sets, sources alone, dumps of DESIGN.md, sizes
 # make sanitize   the suite under AddressSanitizer and UndefinedBehaviorSanitizer, threaded tests under ThreadSanitizer
 # make fuzz       every fuzz target for FUZZ_SECONDS (60)
 # make install    to PREFIX (/usr/local)
@@ -37,12 +37,13 @@ test: build/.ready-test model
 	ninja -C build
 	$(PYTHON) tools/run_tests.py build
 
-check: build/.ready-check
+check: build/.ready-check model
 	tools/check_format.sh
 	$(PYTHON) tools/check_layers.py
 	ninja -C build
 	$(PYTHON) tools/check_isa.py build
 	$(PYTHON) tools/check_alone.py build
+	$(PYTHON) tools/check_design.py build
 	$(PYTHON) tools/size_report.py
 
 sanitize: build/.ready-check model
