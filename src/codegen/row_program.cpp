@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/core.h>
 
 #include "base/content_hash.h"
 #include "base/error.h"
+#include "codegen/short_ways.h"
 #include "tensor/arithmetic_cost.h"
 #include "tensor/house_math.h"
 
@@ -163,6 +165,55 @@ void find_overwritten(RowProgram& program) {
   }
 }
 
+// Which values of elements may wait where another waited, so that a row takes less of the first cache: those that are
+// made of the last that is read there, in the block of columns that reads it (emit.h).
+class SlotSharing {
+ public:
+  explicit SlotSharing(const RowProgram& program) : program_(program), last_(program) {}
+
+  // The value whose place `id` takes, of which each is given once; -1 for none.
+  int taken_by(int id) {
+    if (!waits(at(id))) return -1;
+    for (int other = 0; other < id; ++other) {
+      if (!waits(at(other)) || at(other).level >= at(id).level || is_taken_.contains(other)) continue;
+      if (!is_last_read_for(id, other)) continue;
+      is_taken_.insert(other);
+      return other;
+    }
+    return -1;
+  }
+
+ private:
+  const RowValue& at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
+  static bool waits(const RowValue& value) { return value.slot >= 0 && value.domain == RowDomain::element; }
+
+  // Whether nothing reads `other` behind the level of `id`, and all that reads it there goes into `id`, which is then
+  // made when all was read.
+  bool is_last_read_for(int id, int other) const {
+    for (int user = 0; user < static_cast<int>(program_.values.size()); ++user) {
+      const RowValue& value = at(user);
+      if (value.a != other && value.b != other && value.c != other) continue;
+      const int last = is_reduction(value.op) ? value.level - 1 : last_.of(user);
+      if (last > at(id).level || (last == at(id).level && !goes_into(user, id))) return false;
+    }
+    return true;
+  }
+  // Whether `id` is made of it within the level.
+  bool goes_into(int part, int id) const {
+    std::set<int> made_of = {part};
+    for (int next = part + 1; next <= id; ++next) {
+      if (at(next).slot >= 0 && at(next).level < at(id).level) continue;  // found in scratch
+      for (const int operand : {at(next).a, at(next).b, at(next).c})
+        if (made_of.contains(operand)) made_of.insert(next);
+    }
+    return made_of.contains(id);
+  }
+
+  const RowProgram& program_;
+  const LastLevels last_;
+  std::set<int> is_taken_;
+};
+
 RowDomain domain_of(const RowProgram& program, const RowValue& value) {
   if (value.op == RowOp::load || value.op == RowOp::constant) return value.domain;
   if (is_row_reduction(value.op)) return RowDomain::row;
@@ -208,6 +259,24 @@ void RowProgram::keep(RowValue& value) {
   scratch_floats += (floats + kHouseSumLanes - 1) / kHouseSumLanes * kHouseSumLanes;
 }
 
+// Not where a level may be run a second time, over what it read.
+void RowProgram::share_slots() {
+  if (find_short_ways(*this)) return;
+  SlotSharing sharing(*this);
+  std::vector<int> places(values.size(), -1);
+  for (std::size_t id = 0; id < values.size(); ++id) places[id] = sharing.taken_by(static_cast<int>(id));
+  slots.clear();
+  scratch_floats = 0;
+  for (std::size_t id = 0; id < values.size(); ++id) {
+    if (values[id].slot < 0) continue;
+    if (places[id] < 0) {
+      keep(values[id]);
+    } else {
+      values[id].slot = values[static_cast<std::size_t>(places[id])].slot;
+    }
+  }
+}
+
 void RowProgram::finish() {
   levels = 1;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -247,6 +316,7 @@ void RowProgram::finish() {
     }
   }
   in_pairs = comes_in_pairs(*this);
+  share_slots();
   find_overwritten(*this);
 }
 

@@ -184,6 +184,7 @@ class RowProgram {
 
  private:
   void keep(RowValue& value);
+  void share_slots();
 };
 
 std::string_view row_op_text(RowOp op);

@@ -1,0 +1,63 @@
+// Which level of a row program fetches for the next row.
+
+#include "codegen/emit_prefetches.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::emit_prefetches_test {
+
+// Codes of x / its largest, behind `work` more operations; of f32 or bf16.
+RowProgram scaled(int work, DType dtype) {
+  RowProgram program;
+  program.columns = 4096;
+  program.buffers = {{.dtype = dtype, .row_stride = 4096}, {.dtype = DType::i8, .is_output = true, .row_stride = 4096}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  const int largest = program.add({.op = RowOp::row_max, .a = program.add({.op = RowOp::abs, .a = x})});
+  int value = program.add({.op = RowOp::mul, .a = x, .b = largest});
+  for (int i = 0; i < work; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
+  program.stores.push_back(
+      {1, program.add({.op = RowOp::convert, .a = value, .dtype = DType::i8}), RowDomain::element});
+  program.finish();
+  return program;
+}
+
+TEST(FetchingLevel, IsALaterOneThatTakesLong) {
+  EXPECT_EQ(fetching_level(scaled(20, DType::f32)), 1);
+  EXPECT_EQ(fetching_level(scaled(0, DType::f32)), -1);
+}
+
+TEST(FetchingLevel, TakesLessWorkWhereLessIsFetched) {
+  EXPECT_EQ(fetching_level(scaled(4, DType::bf16)), 1);
+  EXPECT_EQ(fetching_level(scaled(4, DType::f32)), -1);
+}
+
+TEST(FetchingLevel, IsNoneWhereThereIsOneLevel) {
+  RowProgram program;
+  program.columns = 64;
+  program.buffers = {{.row_stride = 64}, {.is_output = true, .row_stride = 64}};
+  int value = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  for (int i = 0; i < 100; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
+  program.stores.push_back({1, value, RowDomain::element});
+  program.finish();
+  EXPECT_EQ(fetching_level(program), -1);
+}
+
+// What the first level writes is fetched with what it reads; weights, which all rows share, are not.
+TEST(FetchingLevel, FetchesTheStreamsOfTheFirstLevel) {
+  RowProgram program;
+  program.columns = 64;
+  program.buffers = {{.row_stride = 64},
+                     {.row_stride = 0},
+                     {.is_output = true, .row_stride = 64},
+                     {.is_output = true, .row_stride = 64}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  const int weight = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 1});
+  const int product = program.add({.op = RowOp::mul, .a = x, .b = weight});
+  const int sum = program.add({.op = RowOp::row_sum, .a = product});
+  program.stores = {{2, product, RowDomain::element},
+                    {3, program.add({.op = RowOp::mul, .a = product, .b = sum}), RowDomain::element}};
+  program.finish();
+  EXPECT_EQ(streams_of_first_level(program), (std::vector<int>{0, 2}));
+}
+
+}  // namespace weft::emit_prefetches_test
