@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/content_hash.h"
 #include "base/error.h"
 
 namespace weft {
@@ -34,6 +35,11 @@ class ByteWriter {
   void text(std::string_view text) {
     count(text.size());
     raw(std::as_bytes(std::span(text)));
+  }
+  // The high half first.
+  void hash(const ContentHash& hash) {
+    number(hash.high);
+    number(hash.low);
   }
   // As they are, without their length.
   void raw(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
@@ -77,6 +83,10 @@ class ByteReader {
   std::string_view text() {
     const std::span<const std::byte> from = raw(count());
     return {reinterpret_cast<const char*>(from.data()), from.size()};
+  }
+  ContentHash hash() {
+    const auto high = number<std::uint64_t>();
+    return {.high = high, .low = number<std::uint64_t>()};
   }
   std::span<const std::byte> raw(std::size_t count) {
     USER_CHECK(count <= left(), "wanted {} bytes at byte {}, but only {} are left", count, position_, left());

@@ -1,5 +1,6 @@
 #include "base/zip_archive.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <zip.h>
@@ -15,7 +16,10 @@ struct CloseMember {
 };
 
 constexpr std::size_t kLongestPath = 1000;  // in messages
-constexpr std::size_t kHeaderBytes = 30;    // before the name of a member
+constexpr std::uint64_t kMostShortSize = 0xffffffff;
+
+// Of the header of a member: its bytes before the name, and where in them its numbers are.
+constexpr std::size_t kHeaderBytes = 30, kFlags = 6, kNameLength = 26, kFieldsLength = 28;
 
 zip_t* open_archive(const std::string& path, int flags) {
   int code = 0;
@@ -25,6 +29,18 @@ zip_t* open_archive(const std::string& path, int flags) {
   const std::string reason = zip_error_strerror(&error);
   zip_error_fini(&error);
   fail_user("[{}] cannot be opened as an archive: {}", quote(path, kLongestPath), reason);
+}
+
+std::size_t short_at(std::span<const std::byte> bytes, std::size_t at) {
+  return std::to_integer<std::size_t>(bytes[at]) | std::to_integer<std::size_t>(bytes[at + 1]) << 8;
+}
+
+// Whether a member begins here that is not encrypted and has its sizes in front.
+bool begins_member(std::span<const std::byte> bytes) {
+  constexpr std::byte kBeginning[] = {std::byte{'P'}, std::byte{'K'}, std::byte{3}, std::byte{4}};
+  constexpr std::size_t kEncrypted = 1 << 0, kSizesBehind = 1 << 3;
+  return std::ranges::equal(bytes.first(sizeof kBeginning), kBeginning) &&
+         (short_at(bytes, kFlags) & (kEncrypted | kSizesBehind)) == 0;
 }
 
 }  // namespace
@@ -54,17 +70,22 @@ void ZipWriter::add(const std::string& name, std::span<const std::byte> bytes) {
 }
 
 void ZipWriter::add_mappable(const std::string& name, std::span<const std::byte> bytes) {
-  CHECK(zip_get_num_entries(archive_.get(), 0) == 0, "[{}] {} is not the first member", path_, name);
+  CHECK(zip_get_num_entries(archive_.get(), 0) == mappable_count_, "[{}] {} is behind a member that is packed", path_,
+        name);
   const zip_uint64_t member = add_member(name, bytes);
   zip_set_file_compression(archive_.get(), member, ZIP_CM_STORE, 0);
-  // A field of zeros between the header and the bytes, of the kind that Android's zipalign made known.
-  constexpr std::size_t kPage = 4096, kFieldHeaderBytes = 4;
+  // A field of zeros between the header and the bytes, of the kind that Android's zipalign made known. Sizes of more
+  // than 32 bits have a field of their own.
+  constexpr std::uint64_t kPage = 4096, kFieldHeaderBytes = 4, kLongSizesBytes = 20;
   constexpr zip_uint16_t kPadding = 0xd935;
-  const std::size_t before = kHeaderBytes + name.size() + kFieldHeaderBytes;
+  const std::uint64_t before = mappable_end_ + kHeaderBytes + name.size() + kFieldHeaderBytes +
+                               (bytes.size() > kMostShortSize ? kLongSizesBytes : 0);
   const std::vector<zip_uint8_t> zeros((kPage - before % kPage) % kPage, 0);
   const int failed = zip_file_extra_field_set(archive_.get(), member, kPadding, ZIP_EXTRA_FIELD_NEW, zeros.data(),
                                               static_cast<zip_uint16_t>(zeros.size()), ZIP_FL_LOCAL);
   if (failed != 0) fail_device("[{}] {}: {}", quote(path_, kLongestPath), name, zip_strerror(archive_.get()));
+  ++mappable_count_;
+  mappable_end_ = before + zeros.size() + bytes.size();
 }
 
 void ZipWriter::write() {
@@ -103,23 +124,29 @@ std::vector<std::byte> ZipReader::read(std::size_t index, std::size_t most_bytes
   }
 }
 
-FilePart ZipReader::place_of_first() const {
+// Each lies behind the one before, with nothing in between.
+std::vector<FilePart> ZipReader::places_of_first(std::size_t count) const {
   const std::string where = quote(path_, kLongestPath);
-  zip_stat_t facts;
-  USER_CHECK(zip_stat_index(archive_.get(), 0, 0, &facts) == 0, "[{}] has no member", where);
   const MappedFile file(path_);
   const std::span<const std::byte> bytes = file.bytes();
-  const bool is_plain = facts.comp_method == ZIP_CM_STORE && facts.size == facts.comp_size;
-  USER_CHECK(is_plain && bytes.size() >= kHeaderBytes, "[{}] has its first member packed, which cannot be mapped",
-             where);
-  const auto number = [&](std::size_t at) {
-    return std::to_integer<std::size_t>(bytes[at]) | std::to_integer<std::size_t>(bytes[at + 1]) << 8;
-  };
-  constexpr std::size_t kNameLength = 26, kFieldsLength = 28;
-  const std::size_t offset = kHeaderBytes + number(kNameLength) + number(kFieldsLength);
-  USER_CHECK(offset <= bytes.size() && facts.size <= bytes.size() - offset, "[{}] ends before its first member does",
-             where);
-  return {.offset = offset, .bytes = static_cast<std::size_t>(facts.size)};
+  std::vector<FilePart> places;
+  std::size_t at = 0;
+  for (std::size_t index = 0; index < count; ++index) {
+    zip_stat_t facts;
+    USER_CHECK(zip_stat_index(archive_.get(), index, 0, &facts) == 0, "[{}] has no member {}", where, index);
+    const std::string name = quote(facts.name == nullptr ? "" : facts.name);
+    USER_CHECK(facts.comp_method == ZIP_CM_STORE && facts.size == facts.comp_size,
+               "[{}] has the member {} packed, which cannot be mapped", where, name);
+    USER_CHECK(at <= bytes.size() && bytes.size() - at >= kHeaderBytes && begins_member(bytes.subspan(at)),
+               "[{}] wanted the member {} at byte {}, but it is not there as it is", where, name, at);
+    const std::size_t offset =
+        at + kHeaderBytes + short_at(bytes, at + kNameLength) + short_at(bytes, at + kFieldsLength);
+    USER_CHECK(offset <= bytes.size() && facts.size <= bytes.size() - offset, "[{}] ends before its member {} does",
+               where, name);
+    places.push_back({.offset = offset, .bytes = static_cast<std::size_t>(facts.size)});
+    at = offset + static_cast<std::size_t>(facts.size);
+  }
+  return places;
 }
 
 }  // namespace weft

@@ -29,7 +29,8 @@ class ZipWriter {
 
   // `bytes` must stay until write().
   void add(const std::string& name, std::span<const std::byte> bytes);
-  // The same for the first member, as it is and from a page boundary of the file on, so that it can be mapped there.
+  // The same for the first members, as they are and each from a page boundary of the file on, so that they can be
+  // mapped there.
   void add_mappable(const std::string& name, std::span<const std::byte> bytes);
   // Once, at the end.
   void write();
@@ -39,6 +40,8 @@ class ZipWriter {
 
   std::string path_;
   std::unique_ptr<zip, DiscardArchive> archive_;
+  std::int64_t mappable_count_ = 0;
+  std::uint64_t mappable_end_ = 0;  // in the file
 };
 
 class ZipReader {
@@ -51,9 +54,9 @@ class ZipReader {
   // Everything that the member holds, its checksum held against it. UserError with the reason alone where it is damaged
   // or has more than `most_bytes`; what the archive says of its size does not count.
   std::vector<std::byte> read(std::size_t index, std::size_t most_bytes) const;
-  // Where the bytes of the first member lie in the file. UserError where it is not there as it is. They are not read,
-  // so no checksum is held against them.
-  FilePart place_of_first() const;
+  // Where the bytes of the first `count` members lie in the file. UserError where they are not there as they are. They
+  // are not read, so no checksum is held against them.
+  std::vector<FilePart> places_of_first(std::size_t count) const;
 
  private:
   std::string path_;

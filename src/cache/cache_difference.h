@@ -20,7 +20,8 @@ struct CacheListing {
   std::int64_t bytes = 0;     // of the whole file
   std::int64_t modified = 0;  // when it was stored or last found, in nanoseconds since 1970
   std::vector<CacheFactor> factors;
-  std::string problem;  // why it is not used; "" where nothing is known against it
+  std::string problem;        // why it is not used; "" where nothing is known against it
+  bool is_misplaced = false;  // it lies under the name of another entry, which is its problem
 };
 
 struct CacheDifference {

@@ -68,7 +68,7 @@ std::optional<CacheEntry> CompileCache::open(const CacheKey& key) {
   if (status.kind == FileKind::missing) return std::nullopt;
   MappedFile file = map_trusted(path, status, *file_system_);
   const EntryFile entry = parse_entry(file.bytes(), path);
-  check_key(entry, key, path);
+  check_name(entry, key.kind(), key.hash().hex(), path);
   check_payload(entry, path);
   refresh(key, path);
   return CacheEntry(std::move(file), entry.payload);
@@ -95,7 +95,7 @@ bool CompileCache::store(const CacheKey& key, std::span<const std::byte> payload
     make_room(bytes, entry_path(root(), key));
     return true;
   } catch (const std::exception& error) {
-    note_failure(error.what());
+    note_loss(error.what());
     return false;
   }
 }
@@ -146,8 +146,19 @@ void CompileCache::make_room(std::int64_t stored_bytes, const std::string& path)
 }
 
 CachePruned CompileCache::prune(std::int64_t most_bytes) {
-  if (!enabled()) return {};
-  return remove_entries(root(), most_bytes, "", *file_system_).removed;
+  CachePruned pruned;
+  if (!enabled()) return pruned;
+  for (const CacheListing& entry : list()) {
+    if (!entry.is_misplaced || file_system_->remove(entry.path) != 0) continue;
+    ++pruned.entries;
+    pruned.bytes += entry.bytes;
+    pruned.misplaced.push_back(entry.problem);
+  }
+  const CachePruned removed = remove_entries(root(), most_bytes, "", *file_system_).removed;
+  pruned.entries += removed.entries;
+  pruned.bytes += removed.bytes;
+  pruned.temporary_files = removed.temporary_files;
+  return pruned;
 }
 
 std::vector<CacheListing> CompileCache::list(Read read) const {
@@ -160,11 +171,11 @@ std::vector<CacheListing> CompileCache::list(Read read) const {
       const MappedFile mapped = map_trusted(file.path, file.status, *file_system_);
       const EntryFile entry = parse_entry(mapped.bytes(), file.path);
       listing.factors = entry.key.factors();
+      check_name(entry, file.kind, file.hash, file.path);
       if (read == Read::everything) check_payload(entry, file.path);
-      const CacheKey& key = entry.key;
-      if (entry_path(root(), key) != file.path)
-        throw BadEntry(
-            fmt::format("[{}] holds what belongs to {} {}", quote(file.path, 1000), key.kind(), key.hash().hex()));
+    } catch (const MisplacedEntry& error) {
+      listing.problem = error.what();
+      listing.is_misplaced = true;
     } catch (const Error& error) {
       listing.problem = error.what();
     }
@@ -186,6 +197,16 @@ void CompileCache::note_failure(const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);
     ++counters_.failures;
+  }
+  warn(reason);
+}
+
+// What cannot be stored next most likely fails for the same reason, at another path.
+void CompileCache::note_loss(const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++counters_.failures;
+    if (std::exchange(has_told_of_loss_, true)) return;
   }
   warn(reason);
 }

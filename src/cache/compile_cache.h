@@ -37,7 +37,8 @@ inline constexpr std::int64_t kDefaultCacheBytes = std::int64_t{4} << 30;
 struct CompileCacheSettings {
   std::string root;                              // the folder; made when something is stored
   std::int64_t most_bytes = kDefaultCacheBytes;  // of all entries together
-  // Takes each different warning once; must not throw, and may be called from any thread that uses the cache.
+  // Takes each different warning once, and of what cannot be stored the first alone; must not throw, and may be called
+  // from any thread that uses the cache.
   std::function<void(const std::string&)> warn = {};
 };
 
@@ -67,6 +68,7 @@ struct CachePruned {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;  // of all that was removed
   std::int64_t temporary_files = 0;
+  std::vector<std::string> misplaced = {};  // what was wrong with those of the entries that lay under another's name
 };
 
 // Thread-safe.
@@ -106,14 +108,16 @@ class CompileCache {
   // All entries by kind and hash, also those with a problem, of which factors may be missing.
   std::vector<CacheListing> list(Read read = Read::headers) const;
 
-  // Removes entries, those not used for longest first, until the others have at most `most_bytes` together, and what
-  // killed processes left. With 0 bytes nothing is left; a process that stores at that moment fails to.
+  // Removes entries that lie under another's name, which no look-up takes, and what killed processes left; then
+  // entries, those not used for longest first, until the others have at most `most_bytes` together. With 0 bytes
+  // nothing is left; a process that stores at that moment fails to.
   CachePruned prune(std::int64_t most_bytes);
 
  private:
   std::optional<CacheEntry> open(const CacheKey& key);
   void reject(const std::string& reason, const std::string& path_to_remove);
   void note_failure(const std::string& reason);
+  void note_loss(const std::string& reason);
   void warn(const std::string& message);
   void refresh(const CacheKey& key, const std::string& path);
   void make_room(std::int64_t stored_bytes, const std::string& path);
@@ -124,6 +128,7 @@ class CompileCache {
   mutable std::mutex mutex_;  // of what follows
   CacheCounters counters_;
   std::set<std::string> warnings_;
+  bool has_told_of_loss_ = false;
   std::set<ContentHash> refreshed_;
   std::set<std::string> stored_;
   std::int64_t bytes_until_count_ = 0;  // that may still be stored before the entries are counted again

@@ -1,7 +1,6 @@
 #include "cache/entry_file.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "base/byte_stream.h"
@@ -13,16 +12,6 @@ namespace {
 constexpr std::string_view kMagic = "WEFTCACH";
 constexpr std::size_t kHashBytes = 16;
 constexpr std::size_t kFixedBytes = 48;
-
-void write_hash(ByteWriter& writer, const ContentHash& hash) {
-  writer.number(hash.high);
-  writer.number(hash.low);
-}
-
-ContentHash read_hash(ByteReader& reader) {
-  const auto high = reader.number<std::uint64_t>();
-  return {.high = high, .low = reader.number<std::uint64_t>()};
-}
 
 std::vector<std::byte> header_of(const CacheKey& key, std::uint64_t payload_bytes, const ContentHash& payload_hash) {
   std::size_t used = kFixedBytes + 4 + key.kind().size();
@@ -37,14 +26,14 @@ std::vector<std::byte> header_of(const CacheKey& key, std::uint64_t payload_byte
   writer.number(static_cast<std::uint32_t>(key.factors().size()));
   writer.number(std::uint64_t{header_bytes});
   writer.number(payload_bytes);
-  write_hash(writer, payload_hash);
+  writer.hash(payload_hash);
   writer.text(key.kind());
   for (const CacheFactor& factor : key.factors()) {
     writer.text(factor.name);
     writer.text(factor.value);
   }
   while (writer.bytes().size() < header_bytes - kHashBytes) writer.number(std::uint8_t{0});
-  write_hash(writer, hash_bytes(writer.bytes()));
+  writer.hash(hash_bytes(writer.bytes()));
   return writer.take();
 }
 
@@ -78,12 +67,12 @@ EntryFile read_entry(std::span<const std::byte> bytes) {
   USER_CHECK(header_bytes <= bytes.size(), "it is cut short");
   const std::span<const std::byte> header = bytes.first(header_bytes);
   ByteReader seal(header.last(kHashBytes));
-  USER_CHECK(read_hash(seal) == hash_bytes(header.first(header_bytes - kHashBytes)), "its header is damaged");
+  USER_CHECK(seal.hash() == hash_bytes(header.first(header_bytes - kHashBytes)), "its header is damaged");
 
   const auto payload_bytes = reader.number<std::uint64_t>();
   const std::span<const std::byte> payload = bytes.subspan(header_bytes);
   USER_CHECK(payload_bytes == payload.size(), "its payload has {} bytes instead of {}", payload.size(), payload_bytes);
-  const ContentHash payload_hash = read_hash(reader);
+  const ContentHash payload_hash = reader.hash();
   const ByteReader key_reader(header.first(header_bytes - kHashBytes).subspan(kFixedBytes));
   EntryFile entry{read_key(key_reader, factor_count), payload, payload_hash};
   USER_CHECK(std::ranges::equal(header, header_of(entry.key, payload_bytes, payload_hash)),
@@ -91,8 +80,9 @@ EntryFile read_entry(std::span<const std::byte> bytes) {
   return entry;
 }
 
+template <class Refusal = BadEntry>
 [[noreturn]] void refuse(const std::string& source, std::string_view reason) {
-  throw BadEntry(fmt::format("[{}] is no entry of the compile cache: {}", quote(source, 1000), reason));
+  throw Refusal(fmt::format("[{}] is no entry of the compile cache: {}", quote(source, 1000), reason));
 }
 
 }  // namespace
@@ -113,10 +103,11 @@ void check_payload(const EntryFile& entry, const std::string& source) {
   if (hash_bytes(entry.payload) != entry.payload_hash) refuse(source, "its payload is damaged");
 }
 
-void check_key(const EntryFile& entry, const CacheKey& key, const std::string& source) {
-  if (entry.key == key) return;
-  refuse(source,
-         fmt::format("what it holds is that of {} {}, under another name", entry.key.kind(), entry.key.hash().hex()));
+void check_name(const EntryFile& entry, std::string_view kind, std::string_view hash, const std::string& source) {
+  const std::string own = entry.key.hash().hex();
+  if (entry.key.kind() == kind && own == hash) return;
+  refuse<MisplacedEntry>(source,
+                         fmt::format("what it holds is that of {} {}, under another name", entry.key.kind(), own));
 }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "codegen/compile_rows.h"
 #include "codegen/lift_scalars.h"
+#include "codegen/row_compiler.h"
 #include "compiler/piece_graph.h"
 #include "compiler/pipeline.h"
 #include "passes/lower.h"
@@ -57,6 +58,11 @@ void check_required_code(const Context& context) {
   USER_CHECK(context.options.backend != "eager", "[--require-codegen] no code is generated with --cc.backend={}",
              context.options.backend);
   USER_CHECK(can_compile_rows(), "[--require-codegen] no code can be generated: {}", row_compiler_text());
+}
+
+void warn_of_missing_compiler(const Context& context) {
+  if (context.options.backend == "eager" || can_compile_rows()) return;
+  context.generated->warn_once(std::cerr, row_compiler().problem);
 }
 
 PieceCode schedule_piece(const Graph& piece, PassContext& passes) {

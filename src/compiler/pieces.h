@@ -26,6 +26,8 @@ bool generates_code(const Context& context);
 
 // UserError where --require-codegen asks for what no piece can have.
 void check_required_code(const Context& context);
+// Says it, once for the Context, where code is to be generated and there is nothing that generates it.
+void warn_of_missing_compiler(const Context& context);
 
 // Which row programs the pieces are made of, before anything is compiled; pieces that differ only in scalars have the
 // same (codegen/lift_scalars.h).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 
 #include "base/stopwatch.h"
 #include "codegen/build_row_program.h"
@@ -46,12 +47,16 @@ const PassRow kPasses[] = {
     {"split", split, Stage::lowered, Stage::split},
 };
 
+void bound_rows(Graph& graph, TokenRange range) {
+  if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
+}
+
 CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
   context.first_time_work->begin(FirstTime::compile,
                                  fmt::format("graph {} for {} to {} rows", graph.name, range.lo, range.hi));
   PassContext passes = pass_context(context, range);
   if (!options.fuse) passes.patterns = {};
-  if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
+  bound_rows(graph, range);
   CompileRecord record{.graph = graph.name, .range = range};
   record.passes = run_passes(graph, passes, passes_of(context), options);
   log_record(context.log, record);
@@ -157,6 +162,22 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
   if (generates && !generates_code(context))
     return compile_ranges(traced, context, std::move(compiled.ranges), options);
   return compiled;
+}
+
+std::vector<std::shared_ptr<const Graph>> stages_of(const Graph& traced, const Context& context, TokenRange range) {
+  const std::shared_ptr<Graph> graph = traced.clone();
+  bound_rows(*graph, range);
+  PassContext passes = pass_context(context, range);
+  const std::vector<PassRow> rows = passes_of(context);
+  std::vector<std::shared_ptr<const Graph>> stages;
+  for (const Stage stage : {Stage::traced, Stage::pure, Stage::lowered, Stage::split}) {
+    std::vector<PassRow> of_stage;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(of_stage),
+                 [&](const PassRow& row) { return row.leaves == stage; });
+    run_passes(*graph, passes, of_stage, {.skip = context.options.skip_pass});
+    stages.push_back(graph->clone());
+  }
+  return stages;
 }
 
 std::map<std::string, std::map<std::string, std::string>> selected_impls(const CompileRecord& record) {

@@ -54,6 +54,10 @@ struct CompiledRanges {
 CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::vector<TokenRange> ranges,
                               const PassRunnerOptions& options);
 
+// The graph at the end of each stage, from traced to split, on the way that compile_ranges takes it for one range. The
+// passes run for it alone: nothing of it is logged or dumped.
+std::vector<std::shared_ptr<const Graph>> stages_of(const Graph& traced, const Context& context, TokenRange range);
+
 // Which provider computes each node: op -> node -> provider.
 std::map<std::string, std::map<std::string, std::string>> selected_impls(const CompileRecord& record);
 

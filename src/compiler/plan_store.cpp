@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,7 +17,6 @@
 #include "compiler/pieces.h"
 #include "ir/print.h"
 #include "kernels/provider.h"
-#include "runtime/plan_file.h"
 
 namespace weft {
 namespace {
@@ -62,120 +60,6 @@ std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& conte
   return {{"ranges", ranges_text(ranges)},
           {"priorities", priorities_text(context.priorities)},
           {"graph", hash_bytes(read_text(traced)).hex()}};
-}
-
-std::set<std::string> functions_of(std::span<const Plan* const> plans, const GeneratedKernels& generated) {
-  std::set<std::string> functions;
-  for (const Plan* plan : plans)
-    for (const PlanStep& step : plan->steps)
-      if (generated.find(step.op) == step.kernel) functions.insert(step.op);
-  return functions;
-}
-
-// A Plan is told by names what is bound to it, and in messages. Those are the graph's, of which there may be several
-// with one Plan: it is kept without, and given those of the graph that it is found for.
-Plan without_names(const Plan& plan) {
-  Plan nameless = plan;
-  nameless.name.clear();
-  for (const int input : nameless.inputs) {
-    PlanSlot& slot = nameless.slots[static_cast<std::size_t>(input)];
-    slot.name.clear();
-    slot.key.clear();
-  }
-  return nameless;
-}
-
-// UserError where the graph has not as many inputs.
-void give_names(Plan& plan, const Graph& traced) {
-  USER_CHECK(plan.inputs.size() == traced.inputs().size(), "a plan has {} inputs, but the graph {} has {}",
-             plan.inputs.size(), traced.name, traced.inputs().size());
-  plan.name = traced.name;
-  for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
-    PlanSlot& slot = plan.slots[static_cast<std::size_t>(plan.inputs[i])];
-    slot.name = traced.inputs()[i]->name;
-    slot.key = traced.inputs()[i]->key;
-  }
-}
-
-// Plans that several ranges share once: their numbers by range, the functions, the Plans.
-std::vector<std::byte> bytes_of(std::span<const Plan* const> by_range, const GeneratedKernels& generated) {
-  std::vector<const Plan*> plans;
-  ByteWriter writer;
-  writer.count(by_range.size());
-  for (const Plan* plan : by_range) {
-    const auto known = std::find(plans.begin(), plans.end(), plan);
-    writer.number(static_cast<std::uint32_t>(known - plans.begin()));
-    if (known == plans.end()) plans.push_back(plan);
-  }
-  const std::set<std::string> functions = functions_of(plans, generated);
-  writer.count(functions.size());
-  for (const std::string& name : functions) {
-    const GeneratedObject& object = generated.object(name);
-    writer.text(name);
-    writer.number(object.function.row_bytes);
-    writer.number(object.function.scratch_bytes);
-    writer.number(std::int32_t{object.function.parts});
-    writer.number(std::int32_t{object.function.chunks});
-    writer.count(object.function.numbers.size());
-    for (const RowNumbers& numbers : object.function.numbers) {
-      writer.number(std::int32_t{numbers.operand});
-      writer.number(numbers.limit);
-    }
-    writer.count(object.function.over.size());
-    for (const int over : object.function.over) writer.number(std::int32_t{over});
-    writer.count(object.code.size());
-    writer.raw(object.code);
-    writer.count(object.image.size());
-    writer.raw(object.image);
-  }
-  writer.count(plans.size());
-  for (const Plan* plan : plans) {
-    const std::vector<std::byte> bytes = plan_bytes(without_names(*plan));
-    writer.count(bytes.size());
-    writer.raw(bytes);
-  }
-  return writer.take();
-}
-
-// UserError where the bytes are not what bytes_of gave of a graph that is this one but for its names.
-std::vector<std::shared_ptr<const Plan>> plans_of(std::span<const std::byte> bytes, const Graph& traced,
-                                                  const Context& context) {
-  ByteReader reader(bytes);
-  std::vector<std::uint32_t> numbers(reader.count());
-  for (std::uint32_t& number : numbers) number = reader.number<std::uint32_t>();
-  for (std::size_t left = reader.count(); left > 0; --left) {
-    GeneratedFunction function{.name = std::string(reader.text())};
-    function.row_bytes = reader.number<std::int64_t>();
-    function.scratch_bytes = reader.number<std::int64_t>();
-    function.parts = reader.number<std::int32_t>();
-    function.chunks = reader.number<std::int32_t>();
-    USER_CHECK(function.parts >= 1, "{} has {} parts", function.name, function.parts);
-    for (std::size_t numbers = reader.count(); numbers > 0; --numbers) {
-      const auto operand = reader.number<std::int32_t>();
-      function.numbers.push_back({operand, reader.number<std::int64_t>()});
-    }
-    for (std::size_t results = reader.count(); results > 0; --results)
-      function.over.push_back(reader.number<std::int32_t>());
-    const std::span<const std::byte> code = reader.raw(reader.count());
-    context.generated->load(function, code, reader.raw(reader.count()), context);
-  }
-  const auto find_kernel = [&](const std::string& op, const std::string& provider) -> const Kernel* {
-    if (const Kernel* kernel = provider == "native" ? context.generated->find(op) : nullptr) return kernel;
-    return context.kernels.find(op, provider == "native" ? "reference" : provider);
-  };
-  std::vector<std::shared_ptr<const Plan>> plans(reader.count());
-  for (auto& plan : plans) {
-    Plan read = plan_from_bytes(reader.raw(reader.count()), find_kernel);
-    give_names(read, traced);
-    verify_plan(read);
-    plan = std::make_shared<const Plan>(std::move(read));
-  }
-  std::vector<std::shared_ptr<const Plan>> by_range;
-  for (const std::uint32_t number : numbers) {
-    USER_CHECK(number < plans.size(), "range {} has plan {} of {}", by_range.size(), number, plans.size());
-    by_range.push_back(plans[number]);
-  }
-  return by_range;
 }
 
 // Kernels of other providers are of libraries, whose versions are in no key, or from outside.
@@ -256,7 +140,8 @@ CompiledRanges find_stored(const PlanSource& source, const Graph& traced, const 
   try {
     ByteReader reader(stored->bytes);
     tuning_before(reader);
-    std::vector<std::shared_ptr<const Plan>> plans = plans_of(reader.raw(reader.left()), traced, context);
+    std::vector<std::shared_ptr<const Plan>> plans =
+        plans_of_bytes(reader.raw(reader.left()), stored->objects, traced, context);
     USER_CHECK(plans.size() == ranges.size(), "there are {} for {} ranges", plans.size(), ranges.size());
     return {.ranges = std::move(ranges), .plans = std::move(plans)};
   } catch (const DeviceError&) {
@@ -280,10 +165,12 @@ StoredPlans store_plans(const Graph& traced, const Context& context, std::span<c
              "[plans] cannot be kept where they were made with plugins, with --patterns, --limit-rewrites, "
              "--eager-piece or --skip-pass, or with kernels of other libraries");
   const std::set<std::string> functions = functions_of(plans, *context.generated);
+  PlanBytes kept = bytes_of_plans(plans, *context.generated);
   return {.graph = traced.name,
           .made_from = graph_factors(traced, context, ranges),
           .functions = {functions.begin(), functions.end()},
-          .bytes = behind_tuning(context.size_tuning, bytes_of(plans, *context.generated))};
+          .bytes = behind_tuning(context.size_tuning, kept.bytes),
+          .objects = std::move(kept.objects)};
 }
 
 std::span<const std::byte> stored_tuning(const PlanSource& source, const std::string& graph) {
@@ -293,6 +180,12 @@ std::span<const std::byte> stored_tuning(const PlanSource& source, const std::st
     return tuning_before(reader);
   }
   return {};
+}
+
+std::set<ContentHash> objects_named(const StoredPlans& stored) {
+  ByteReader reader(stored.bytes);
+  tuning_before(reader);
+  return objects_named(reader.raw(reader.left()));
 }
 
 std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
@@ -333,13 +226,15 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
                                const PassRunnerOptions& options, std::optional<CacheKey>* used_key) {
   if (context.stored_plans) return find_stored(*context.stored_plans, traced, context, std::move(ranges), options);
   check_required_code(context);
+  warn_of_missing_compiler(context);
   const std::optional<CacheKey> key = plans_key(traced, context, ranges, options);
   if (used_key != nullptr) *used_key = key;
   if (!key) return compile_ranges(traced, context, std::move(ranges), options);
   if (const auto entry = context.cache->find(*key)) {
     context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));
     try {
-      return {.ranges = ranges, .plans = plans_of(entry->payload(), traced, context)};
+      const PlanBytes kept = parted(entry->payload());
+      return {.ranges = ranges, .plans = plans_of_bytes(kept.bytes, kept.objects, traced, context)};
     } catch (const Error& error) {
       std::cerr << fmt::format("weft: the plans of {} in the compile cache are of no use: {}\n", traced.name,
                                error.what());
@@ -350,7 +245,7 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
   const std::vector<const Plan*> plans = plans_by_range(compiled);
   // Plans without the code that their key has are nobody's.
   if (generates == generates_code(context) && !context.generated->lacks_images() && is_of_this_program(plans))
-    context.cache->store(*key, bytes_of(plans, *context.generated));
+    context.cache->store(*key, joined(bytes_of_plans(plans, *context.generated)));
   return compiled;
 }
 

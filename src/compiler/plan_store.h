@@ -16,6 +16,7 @@
 
 #include "cache/cache_key.h"
 #include "compiler/pipeline.h"
+#include "compiler/plan_bytes.h"
 
 namespace weft {
 
@@ -38,6 +39,7 @@ struct StoredPlans {
   std::vector<CacheFactor> made_from;  // besides the build, the device and the options, which all graphs share
   std::vector<std::string> functions;  // names of those that were generated
   std::vector<std::byte> bytes;
+  CodeObjects objects = {};  // the functions' code, which the bytes name by its hash
 };
 
 // What find_or_compile takes Plans from instead of compiling.
@@ -50,6 +52,9 @@ struct PlanSource {
 // tree, and with kernels of other libraries.
 StoredPlans store_plans(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
                         std::span<const Plan* const> plans);
+
+// The objects that the bytes name. UserError where they are no stored Plans.
+std::set<ContentHash> objects_named(const StoredPlans& stored);
 
 // SizeTuning::bytes of what the stored Plans of a graph were tuned by; empty where they were not.
 std::span<const std::byte> stored_tuning(const PlanSource& source, const std::string& graph);

@@ -1,10 +1,14 @@
 #include "engine/artifact.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
+#include <set>
+#include <utility>
+
+#include <elf.h>
 
 #include "base/build_id.h"
 #include "base/error.h"
@@ -23,6 +27,7 @@ namespace {
 
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kWeights = "weights/";
+constexpr const char* kObjects = "objects/";
 constexpr std::size_t kMostMemberBytes = std::size_t{1} << 30;
 
 struct Member {
@@ -36,6 +41,15 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 }
 
 std::string plans_name(const std::string& graph) { return "plans/" + graph + ".bin"; }
+
+// By what it holds: an object file of the host, or a device's machine code or text.
+std::string object_name(std::span<const std::byte> object) {
+  Elf64_Ehdr header{};
+  if (object.size() >= sizeof header) std::memcpy(&header, object.data(), sizeof header);
+  const bool is_elf = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
+  const char* end = !is_elf ? ".ptx" : header.e_machine == EM_X86_64 ? ".o" : ".cubin";
+  return kObjects + hash_bytes(object).hex() + end;
+}
 
 std::vector<std::pair<std::string, std::string>> stated_options(const Options& effective) {
   auto options = code_options(options_of_content(effective));
@@ -56,25 +70,112 @@ bool is_builtin(const std::string& model) {
   return std::any_of(models.begin(), models.end(), [&](const BuiltinModel& known) { return model == known.name; });
 }
 
-Member graph_member(const Graph& graph, const std::string& name, TokenRange range) {
+Member graph_member(const Graph& graph, TokenRange range) {
   const std::string file = fmt::format("graphs/{:02}-{}.{}.{}-{}.graph", static_cast<int>(graph.stage),
-                                       stage_text(graph.stage), name, range.lo, range.hi);
+                                       stage_text(graph.stage), graph.name, range.lo, range.hi);
   return {file, bytes_of(display(graph))};
 }
 
-std::vector<Member> members_of(ModelCompiler& model, std::vector<StoredPlans>& graphs) {
+// Graphs are of passes that run for them alone: Plans that were found in the compile cache have none, and every
+// artifact is to have the same.
+std::vector<Member> members_of(const ModelCompiler& model, std::vector<StoredPlans>& graphs) {
   std::vector<Member> members;
-  std::map<std::string, TokenRange> all;  // the ranges of a graph together
-  for (const CompileRecord& record : model.records()) {
-    TokenRange& range = all.try_emplace(record.graph, record.range).first->second;
-    range = {std::min(range.lo, record.range.lo), std::max(range.hi, record.range.hi)};
-  }
-  for (const auto& traced : {model.forward().traced, model.head().traced})
-    members.push_back(graph_member(*traced, traced->name, all.at(traced->name)));
-  for (const CompileRecord& record : model.records())
-    members.push_back(graph_member(*record.split, record.graph, record.range));
+  for (const ModelGraph* graph : {&model.forward(), &model.head()})
+    for (const TokenRange& range : graph->ranges)
+      for (const auto& stage : stages_of(*graph->traced, model.context(), range))
+        members.push_back(graph_member(*stage, range));
+  CodeObjects objects;
+  for (StoredPlans& graph : graphs) objects.merge(std::exchange(graph.objects, {}));
+  for (auto& [hash, object] : objects) members.push_back({object_name(object), std::move(object)});
   for (StoredPlans& graph : graphs) members.push_back({plans_name(graph.graph), std::move(graph.bytes)});
   return members;
+}
+
+// The members of an archive. Errors begin with [where].
+class MemberReader {
+ public:
+  explicit MemberReader(const std::string& path)
+      : archive_(path), names_(archive_.names()), where_(quote(path, 1000)) {}
+
+  const std::string& where() const { return where_; }
+
+  // With as many members as there are.
+  ArtifactManifest manifest() const {
+    const std::vector<std::byte> text = read(kManifest);
+    ArtifactManifest manifest =
+        parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, where_ + " " + kManifest);
+    USER_CHECK(names_.size() == manifest.members.size() + 1, "[{}] wanted {} members, but it has {}", where_,
+               manifest.members.size() + 1, names_.size());
+    return manifest;
+  }
+
+  // What the manifest says that it is.
+  std::vector<std::byte> read(const ArtifactMember& member) const {
+    std::vector<std::byte> bytes = read(member.name);
+    USER_CHECK(static_cast<std::int64_t>(bytes.size()) == member.bytes && hash_bytes(bytes) == member.hash,
+               "[{}] the member {} is damaged: it is not what the manifest says", where_, quote(member.name));
+    return bytes;
+  }
+
+  // Of the model's files, by their names: the first members.
+  std::map<std::string, FilePart> places_of_weights(std::span<const ArtifactMember> members) const {
+    const auto is_weight = [](const ArtifactMember& member) { return member.name.starts_with(kWeights); };
+    const auto count = static_cast<std::size_t>(std::count_if(members.begin(), members.end(), is_weight));
+    for (std::size_t i = 0; i < count; ++i)
+      USER_CHECK(is_weight(members[i]) && members[i].name == names_[i],
+                 "[{}] wanted the {} members of the model first, but member {} is {}", where_, count, i,
+                 quote(names_[i]));
+    const std::vector<FilePart> places = archive_.places_of_first(count);
+    std::map<std::string, FilePart> by_name;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool is_new = by_name.emplace(names_[i].substr(std::string_view(kWeights).size()), places[i]).second;
+      USER_CHECK(is_new, "[{}] has the member {} twice", where_, quote(names_[i]));
+    }
+    return by_name;
+  }
+
+ private:
+  std::vector<std::byte> read(const std::string& name) const {
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    USER_CHECK(found != names_.end(), "[{}] wanted the member {}, but there is none", where_, quote(name));
+    try {
+      return archive_.read(static_cast<std::size_t>(found - names_.begin()), kMostMemberBytes);
+    } catch (const UserError& error) {
+      fail_user("[{}] the member {} is damaged: {}", where_, quote(name), error.what());
+    }
+  }
+
+  ZipReader archive_;
+  std::vector<std::string> names_;
+  std::string where_;
+};
+
+bool is_in_files(const ArtifactMember& member, const std::vector<CheckpointFile>& files) {
+  return std::any_of(files.begin(), files.end(),
+                     [&](const CheckpointFile& file) { return member.name == kWeights + file.name; });
+}
+
+// UserError, which begins with [where], unless each of the objects is named by some Plans, and those that they name are
+// there.
+void give_objects(std::vector<StoredPlans>& graphs, const CodeObjects& objects, const std::string& where) {
+  std::set<ContentHash> named;
+  for (StoredPlans& graph : graphs) {
+    std::set<ContentHash> own;
+    try {
+      own = objects_named(graph);
+    } catch (const UserError& error) {
+      fail_user("[{}] the plans of {} are of no use: {}", where, quote(graph.graph), error.what());
+    }
+    for (const ContentHash& hash : own) {
+      const auto found = objects.find(hash);
+      USER_CHECK(found != objects.end(), "[{}] the plans of {} want the object {}, but there is none", where,
+                 quote(graph.graph), hash.hex());
+      graph.objects.insert(*found);
+    }
+    named.merge(own);
+  }
+  for (const auto& [hash, object] : objects)
+    USER_CHECK(named.contains(hash), "[{}] no plans want the object {}, but it is there", where, hash.hex());
 }
 
 // What code of the device in the Plans is made for.
@@ -112,8 +213,9 @@ bool is_artifact(const std::string& path) {
 ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompiler& model) {
   const Context& context = model.context();
   const Checkpoint& checkpoint = model.checkpoint();
-  USER_CHECK(checkpoint.is_gguf() || !settings.with_weights,
-             "[--with-weights] takes the model of a GGUF file, but {} is a folder", quote(checkpoint.path(), 1000));
+  USER_CHECK(checkpoint.is_gguf() || !checkpoint.is_dummy() || !settings.with_weights,
+             "[--with-weights] wanted the weights of {}, but --load-format dummy reads none",
+             quote(checkpoint.path(), 1000));
   std::error_code ignored;
   USER_CHECK(!std::filesystem::equivalent(settings.path, checkpoint.path(), ignored), "[{}] is the model itself",
              quote(settings.path, 1000));
@@ -133,13 +235,16 @@ ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompiler&
                             .graphs = model.store_plans(),
                             .members = {}};
   const std::vector<Member> members = members_of(model, manifest.graphs);
-  if (settings.with_weights)
-    manifest.members.push_back({kWeights + manifest.checkpoint, manifest.files[0].bytes, manifest.files[0].hash});
+  const std::vector<ModelFile> weights = settings.with_weights ? checkpoint.all_files() : std::vector<ModelFile>();
+  for (std::size_t i = 0; i < weights.size(); ++i) {  // the first are those of the manifest, in its order
+    const ContentHash hash = i < manifest.files.size() ? manifest.files[i].hash : hash_bytes(weights[i].bytes);
+    manifest.members.push_back({kWeights + weights[i].name, static_cast<std::int64_t>(weights[i].bytes.size()), hash});
+  }
   for (const Member& member : members)
     manifest.members.push_back({member.name, static_cast<std::int64_t>(member.bytes.size()), hash_bytes(member.bytes)});
   const std::vector<std::byte> text = bytes_of(json_text(manifest_json(manifest), 2) + "\n");
   ZipWriter archive(settings.path);
-  if (settings.with_weights) archive.add_mappable(manifest.members[0].name, checkpoint.gguf_bytes());
+  for (const ModelFile& file : weights) archive.add_mappable(kWeights + file.name, file.bytes);
   archive.add(kManifest, text);
   for (const Member& member : members) archive.add(member.name, member.bytes);
   archive.write();
@@ -150,43 +255,30 @@ ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompiler&
 Artifact Artifact::open(const std::string& path) {
   Artifact artifact;
   artifact.path_ = path;
-  const ZipReader archive(path);
-  const std::vector<std::string> names = archive.names();
-  const std::string where = quote(path, 1000);
-  const auto read = [&](const std::string& name) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    USER_CHECK(found != names.end(), "[{}] wanted the member {}, but there is none", where, quote(name));
-    try {
-      return archive.read(static_cast<std::size_t>(found - names.begin()), kMostMemberBytes);
-    } catch (const UserError& error) {
-      fail_user("[{}] the member {} is damaged: {}", where, quote(name), error.what());
-    }
-  };
-  const std::vector<std::byte> text = read(kManifest);
-  artifact.manifest_ =
-      parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()}, where + " " + kManifest);
+  const MemberReader archive(path);
+  artifact.manifest_ = archive.manifest();
   ArtifactManifest& manifest = artifact.manifest_;
-  USER_CHECK(names.size() == manifest.members.size() + 1, "[{}] wanted {} members, but it has {}", where,
-             manifest.members.size() + 1, names.size());
+  artifact.weights_ = archive.places_of_weights(manifest.members);
   std::map<std::string, std::vector<std::byte>> contents;
+  CodeObjects objects;
   for (const ArtifactMember& member : manifest.members) {
-    if (member.name.starts_with(kWeights)) {
-      USER_CHECK(names.front() == member.name, "[{}] wanted the member {} first, but that is {}", where,
-                 quote(member.name), quote(names.front()));
-      artifact.weights_ = archive.place_of_first();
+    if (is_in_files(member, manifest.files)) continue;  // check() holds what is loaded against the manifest
+    std::vector<std::byte> bytes = archive.read(member);
+    if (!member.name.starts_with(kObjects)) {
+      contents[member.name] = std::move(bytes);
       continue;
     }
-    std::vector<std::byte> bytes = read(member.name);
-    USER_CHECK(static_cast<std::int64_t>(bytes.size()) == member.bytes && hash_bytes(bytes) == member.hash,
-               "[{}] the member {} is damaged: it is not what the manifest says", where, quote(member.name));
-    contents[member.name] = std::move(bytes);
+    USER_CHECK(object_name(bytes) == member.name, "[{}] the member {} holds what belongs to {}", archive.where(),
+               quote(member.name), quote(object_name(bytes)));
+    objects.emplace(member.hash, std::move(bytes));
   }
   for (StoredPlans& graph : manifest.graphs) {
     const auto found = contents.find(plans_name(graph.graph));
-    USER_CHECK(found != contents.end(), "[{}] wanted the member {}, but there is none", where,
+    USER_CHECK(found != contents.end(), "[{}] wanted the member {}, but there is none", archive.where(),
                quote(plans_name(graph.graph)));
     graph.bytes = std::move(found->second);
   }
+  give_objects(manifest.graphs, objects, archive.where());
   return artifact;
 }
 
@@ -220,7 +312,7 @@ Checkpoint Artifact::open_checkpoint(const std::string& given, const Options& op
     return weft::open_checkpoint(path, options, make_model_registry());
   };
   if (!given.empty()) return open(resolve_model(given, options, environment));
-  if (weights_) return Checkpoint::open_part(path_, *weights_);
+  if (!weights_.empty()) return Checkpoint::open_parts(path_, weights_);
   const std::filesystem::path beside = std::filesystem::path(path_).parent_path() / last_name(manifest_.checkpoint);
   std::error_code ignored;
   if (std::filesystem::exists(beside, ignored)) return open(beside.string());

@@ -2,17 +2,19 @@
 
 // A model compiled ahead of time, in one file: a zip archive of
 //
-//   weights/NAME           a GGUF file, where it was asked for, to be mapped from here
-//   manifest.json          what it was made of and for, and the size and hash of each other member
-//   graphs/NN-STAGE.GRAPH.LO-HI.graph   what the compiler saw and made, to be read by people
-//   plans/GRAPH.bin        the Plans of each graph and the functions that they call (compiler/plan_store.h)
+//   weights/NAME      the model's own files, where they were asked for, to be mapped from here
+//   manifest.json     what it was made of and for, and the size and hash of each other member
+//   graphs/NN-STAGE.GRAPH.LO-HI.graph   each graph at the end of each stage, for each range, to be read by people
+//   objects/HASH.o    the code of generated functions, each object once: for a device also HASH.cubin or HASH.ptx
+//   plans/GRAPH.bin   the Plans of each graph and the functions that they call, which name their objects by their
+//                     hash (compiler/plan_store.h)
 //
 // Otherwise the weights stay in the checkpoint's own files; the manifest has their names, sizes and hashes. Running one
 // takes neither the passes, nor LLVM, nor a compile cache, and it is run only where everything is what it was: the
 // build of the program, the device, the options that change code, the weights. It holds machine code, like a shared
 // library: checks tell damage and mistakes, not malice.
 
-#include <optional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +25,7 @@
 namespace weft {
 
 // Raised when the members or the manifest change their meaning.
-inline constexpr std::int64_t kArtifactFormat = 2;
+inline constexpr std::int64_t kArtifactFormat = 3;
 
 struct ArtifactMember {
   std::string name;
@@ -45,7 +47,7 @@ struct ArtifactManifest {
   std::string model;       // the built-in name; "" where it was none
   std::string checkpoint;  // the name of the file or folder
   std::vector<CheckpointFile> files;
-  std::vector<StoredPlans> graphs;  // bytes are in the members
+  std::vector<StoredPlans> graphs;  // bytes and objects are in the members
   std::vector<ArtifactMember> members;
 };
 
@@ -55,7 +57,7 @@ bool is_artifact(const std::string& path);
 struct ArtifactSettings {
   std::string path;
   std::string model;          // the name that the user gave
-  bool with_weights = false;  // inside, too; of GGUF files alone
+  bool with_weights = false;  // inside, too
 };
 
 // Writes what was compiled; equal models, options and programs give equal bytes. What was written. UserError
@@ -86,7 +88,7 @@ class Artifact {
  private:
   std::string path_;
   ArtifactManifest manifest_;
-  std::optional<FilePart> weights_;
+  std::map<std::string, FilePart> weights_;  // by the names of the model's files
 };
 
 }  // namespace weft

@@ -16,40 +16,24 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kLongestText = std::size_t{256} << 20;  // tokenizer.json, the largest, has tens of MB
+constexpr const char* kConfig = "config.json";
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
 
-struct File {
-  std::shared_ptr<const MappedFile> map;
-  std::span<const std::byte> bytes;  // of the map, all or a part
-  std::shared_ptr<Storage> storage;  // over those
+struct File : ModelFile {
+  std::shared_ptr<Storage> storage;  // over the bytes
 
   std::size_t offset() const { return static_cast<std::size_t>(bytes.data() - map->bytes().data()); }
 };
 
-FileKind kind_of(const std::string& path) {
-  FileStatus status;
-  if (host_file_system().inspect(path, status) != 0) fail_user("[{}] cannot be opened: {}", path, system_error_text());
-  return status.kind;
-}
+std::string last_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-std::string join(const std::string& folder, std::string_view name) {
-  return (std::filesystem::path(folder) / name).string();
-}
-
-File map_file(const std::string& path, std::optional<FilePart> part = {}) {
-  File file;
-  file.map = std::make_shared<const MappedFile>(path);
-  file.bytes = file.map->bytes();
-  if (part) {
-    USER_CHECK(part->offset <= file.bytes.size() && part->bytes <= file.bytes.size() - part->offset,
-               "[{}] wanted {} bytes from byte {} on, but it has {}", path, part->bytes, part->offset,
-               file.bytes.size());
-    file.bytes = file.bytes.subspan(part->offset, part->bytes);
-  }
+File over(ModelFile mapped) {
   // A Storage is writable by its type; that nobody writes to a checkpoint's tensors is part of their contract.
-  auto* bytes = const_cast<std::byte*>(file.bytes.data());
-  file.storage = Storage::view_of(bytes, static_cast<std::int64_t>(file.bytes.size()), file.map);
-  return file;
+  auto* bytes = const_cast<std::byte*>(mapped.bytes.data());
+  const auto size = static_cast<std::int64_t>(mapped.bytes.size());
+  auto storage = Storage::view_of(bytes, size, mapped.map);
+  return {std::move(mapped), std::move(storage)};
 }
 
 // A view of the file or, where the file has the tensor at an address that its elements cannot be read from, a copy.
@@ -89,6 +73,7 @@ std::string folder_hint(const std::string& folder) {
 struct Checkpoint::Contents {
   std::string path;
   std::string architecture;
+  ModelFiles source;
   std::optional<Gguf> gguf;  // views of files[0]
   std::string config_path;   // of a folder
   std::string config_text;
@@ -100,17 +85,18 @@ struct Checkpoint::Contents {
   mutable std::once_flag config_read;
   mutable ModelConfig config;
 
-  void open_gguf(std::optional<FilePart> part = {});
+  Contents(std::string given, ModelFiles files) : path(std::move(given)), source(std::move(files)) {}
+  void open_gguf(const std::string& name);
   void read_folder_config();
   void open_folder();
   void make_dummy(std::vector<NamedMeta> described, const std::string& frequency_factors);
-  void add_safetensors(const std::string& file_path);
+  void add_safetensors(const std::string& name);
   void check_index(const std::map<std::string, std::string>& index) const;
   void index_names();
 };
 
-void Checkpoint::Contents::open_gguf(std::optional<FilePart> part) {
-  files.push_back(map_file(path, part));
+void Checkpoint::Contents::open_gguf(const std::string& name) {
+  files.push_back(over(source.map(name)));
   gguf = Gguf::parse(files[0].bytes, path);
   if (const auto parts = gguf->find_integer("split.count"))
     USER_CHECK(*parts <= 1, "[{}] is one of {} parts, which are not read; join them first (llama-gguf-split --merge)",
@@ -122,9 +108,10 @@ void Checkpoint::Contents::open_gguf(std::optional<FilePart> part) {
   index_names();
 }
 
-void Checkpoint::Contents::add_safetensors(const std::string& file_path) {
-  files.push_back(map_file(file_path));
+void Checkpoint::Contents::add_safetensors(const std::string& name) {
+  files.push_back(over(source.map(name)));
   const auto& file = files.back();
+  const std::string file_path = source.path_of(name);
   for (auto& tensor : Safetensors::parse(file.bytes, file_path).tensors)
     tensors.push_back(
         {std::move(tensor.name), tensor_in(file, tensor.dtype, tensor.shape, tensor.offset, tensor.bytes), file_path});
@@ -133,37 +120,35 @@ void Checkpoint::Contents::add_safetensors(const std::string& file_path) {
 void Checkpoint::Contents::check_index(const std::map<std::string, std::string>& index) const {
   for (const auto& [name, file] : index) {
     const auto at = by_name.find(name);
-    USER_CHECK(at != by_name.end() && at->second->file == join(path, file),
+    USER_CHECK(at != by_name.end() && at->second->file == source.path_of(file),
                "[{}] the index has tensor {} in {}, but it is {}", path, name, file,
                at == by_name.end() ? "in none of the files" : "in " + at->second->file);
   }
 }
 
 void Checkpoint::Contents::read_folder_config() {
-  config_path = join(path, "config.json");
-  USER_CHECK(kind_of(config_path) != FileKind::missing, "[{}] wanted a folder with config.json, but it has none{}",
-             path, folder_hint(path));
-  config_text = read_file(config_path, kLongestText);
+  config_path = source.path_of(kConfig);
+  auto text = source.text(kConfig);
+  USER_CHECK(text, "[{}] wanted a folder with {}, but it has none{}", path, kConfig, folder_hint(path));
+  config_text = std::move(*text);
   architecture = architecture_from_json(config_text, config_path);
 }
 
 void Checkpoint::Contents::open_folder() {
   read_folder_config();
-  const auto single = join(path, "model.safetensors");
-  const auto index_path = join(path, "model.safetensors.index.json");
-  if (kind_of(single) != FileKind::missing) {
-    add_safetensors(single);
+  if (source.has(kWeights)) {
+    add_safetensors(kWeights);
     index_names();
     return;
   }
-  USER_CHECK(kind_of(index_path) != FileKind::missing,
-             "[{}] wanted a folder with model.safetensors or model.safetensors.index.json, but it has neither{}", path,
+  const auto index_text = source.text(kIndex);
+  USER_CHECK(index_text, "[{}] wanted a folder with {} or {}, but it has neither{}", path, kWeights, kIndex,
              folder_hint(path));
-  const auto index = parse_safetensors_index(read_file(index_path, kLongestText), index_path);
+  const auto index = parse_safetensors_index(*index_text, source.path_of(kIndex));
   std::vector<std::string> names;
   for (const auto& [tensor, file] : index) names.push_back(file);
   sort_without_repeats(names);
-  for (const auto& name : names) add_safetensors(join(path, name));
+  for (const auto& name : names) add_safetensors(name);
   index_names();
   check_index(index);
 }
@@ -198,7 +183,7 @@ void Checkpoint::Contents::make_dummy(std::vector<NamedMeta> described, const st
 namespace {
 
 bool is_folder(const std::string& path) {
-  const auto kind = kind_of(path);
+  const FileKind kind = file_status(path).kind;
   USER_CHECK(kind != FileKind::missing, "[{}] wanted a GGUF file or a model folder, but there is nothing", path);
   USER_CHECK(kind == FileKind::folder || !path.ends_with(".safetensors"),
              "[{}] wanted a GGUF file or a model folder; name the folder that holds this file and its config.json",
@@ -206,27 +191,30 @@ bool is_folder(const std::string& path) {
   return kind == FileKind::folder;
 }
 
+// Where the files of what is at the path lie: in itself, or in the folder that a GGUF file is in.
+ModelFiles files_at(const std::string& path) {
+  return ModelFiles(is_folder(path) ? path : std::filesystem::path(path).parent_path().string());
+}
+
 }  // namespace
 
 Checkpoint Checkpoint::open(const std::string& path) {
-  auto contents = std::make_shared<Contents>();
-  contents->path = path;
+  auto contents = std::make_shared<Contents>(path, files_at(path));
   if (is_folder(path)) {
     contents->open_folder();
   } else {
-    contents->open_gguf();
+    contents->open_gguf(last_of(path));
   }
   return Checkpoint(std::move(contents));
 }
 
 Checkpoint Checkpoint::open_dummy(const std::string& path,
                                   const std::function<std::vector<NamedMeta>(const Checkpoint&)>& describe) {
-  auto contents = std::make_shared<Contents>();
-  contents->path = path;
+  auto contents = std::make_shared<Contents>(path, files_at(path));
   if (is_folder(path)) {
     contents->read_folder_config();
   } else {
-    contents->open_gguf();
+    contents->open_gguf(last_of(path));
   }
   Checkpoint checkpoint(contents);
   std::vector<NamedMeta> described = describe(checkpoint);
@@ -234,16 +222,15 @@ Checkpoint Checkpoint::open_dummy(const std::string& path,
   return checkpoint;
 }
 
-Checkpoint Checkpoint::open_part(const std::string& path, FilePart part) {
-  auto contents = std::make_shared<Contents>();
-  contents->path = path;
-  contents->open_gguf(part);
+Checkpoint Checkpoint::open_parts(const std::string& path, const std::map<std::string, FilePart>& parts) {
+  CHECK(!parts.empty(), "[{}] no parts of it are a model", path);
+  auto contents = std::make_shared<Contents>(path, ModelFiles(path, parts));
+  if (parts.contains(kConfig)) {
+    contents->open_folder();
+  } else {
+    contents->open_gguf(parts.begin()->first);
+  }
   return Checkpoint(std::move(contents));
-}
-
-std::span<const std::byte> Checkpoint::gguf_bytes() const {
-  CHECK(is_gguf(), "[{}] is a folder of several files", path());
-  return contents_->files[0].bytes;
 }
 
 const std::string& Checkpoint::path() const { return contents_->path; }
@@ -259,14 +246,32 @@ std::int64_t Checkpoint::file_bytes() const {
 }
 
 std::vector<CheckpointFile> Checkpoint::files() const {
-  const auto name_of = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
   std::vector<CheckpointFile> files;
   if (!is_gguf())
-    files.push_back({name_of(contents_->config_path), static_cast<std::int64_t>(contents_->config_text.size()),
-                     hash_bytes(contents_->config_text)});
+    files.push_back(
+        {kConfig, static_cast<std::int64_t>(contents_->config_text.size()), hash_bytes(contents_->config_text)});
   for (const auto& file : contents_->files)
-    files.push_back({name_of(file.map->path()), static_cast<std::int64_t>(file.bytes.size()), hash_bytes(file.bytes)});
+    files.push_back({file.name, static_cast<std::int64_t>(file.bytes.size()), hash_bytes(file.bytes)});
   return files;
+}
+
+std::vector<ModelFile> Checkpoint::all_files() const {
+  std::vector<ModelFile> files;
+  if (!is_gguf()) files.push_back(contents_->source.map(kConfig));
+  files.insert(files.end(), contents_->files.begin(), contents_->files.end());
+  if (is_gguf()) return files;
+  if (!contents_->source.has(kWeights)) files.push_back(contents_->source.map(kIndex));
+  for (const std::string& name : text_names()) files.push_back(contents_->source.map(name));
+  return files;
+}
+
+std::vector<std::string> Checkpoint::text_names() const {
+  std::vector<std::string> names;
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+        "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
+    if (contents_->source.has(name)) names.emplace_back(name);
+  return names;
 }
 
 const ModelConfig& Checkpoint::config() const {
@@ -281,7 +286,7 @@ GenerationConfig Checkpoint::generation_config() const {
   if (is_gguf()) return {};
   const auto text = folder_file("generation_config.json");
   if (!text) return {};
-  return generation_config_from_json(*text, config().vocab_size, join(path(), "generation_config.json"));
+  return generation_config_from_json(*text, config().vocab_size, contents_->source.path_of("generation_config.json"));
 }
 
 const TensorEntry* Checkpoint::find(std::string_view name) const {
@@ -303,9 +308,7 @@ const Gguf& Checkpoint::gguf() const {
 
 std::optional<std::string> Checkpoint::folder_file(std::string_view name) const {
   CHECK(!is_gguf(), "[{}] is a GGUF file, not a folder", path());
-  const auto file_path = join(path(), name);
-  if (kind_of(file_path) == FileKind::missing) return std::nullopt;
-  return read_file(file_path, kLongestText);
+  return contents_->source.text(name);
 }
 
 void Checkpoint::will_need() const {

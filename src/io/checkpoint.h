@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,10 +15,10 @@
 #include <vector>
 
 #include "base/content_hash.h"
-#include "base/files.h"
 #include "io/generation_config.h"
 #include "io/gguf.h"
 #include "io/model_config.h"
+#include "io/model_files.h"
 #include "io/vocabulary.h"
 #include "tensor/tensor.h"
 
@@ -36,7 +37,7 @@ struct NamedMeta {
 };
 
 struct CheckpointFile {
-  std::string name;  // in the folder of the checkpoint; of a part, that of the whole file
+  std::string name;  // in the folder of the checkpoint
   std::int64_t bytes = 0;
   ContentHash hash;  // as hash_bytes gives it
 
@@ -49,8 +50,8 @@ class Checkpoint {
   // Reads and checks all headers. UserError when there is nothing at the path, when it is neither a GGUF file nor a
   // folder with config.json and safetensors, and for whatever is wrong with the headers.
   static Checkpoint open(const std::string& path);
-  // A GGUF file that is a part of another, at the path.
-  static Checkpoint open_part(const std::string& path, FilePart part);
+  // The same of parts of the file at the path, by the names of the model's files: those of a folder, or a GGUF file's.
+  static Checkpoint open_parts(const std::string& path, const std::map<std::string, FilePart>& parts);
 
   // The model with zeros for weights, of which none is read and none takes memory; a tensor of a single number, which
   // is a scale, holds 1. Of a folder only config.json is read: `describe` is given it, without tensors, and says which
@@ -61,13 +62,15 @@ class Checkpoint {
   const std::string& path() const;
   bool is_gguf() const;
   bool is_dummy() const;
-  // The whole of a GGUF file, valid as long as this lives; InternalError for a folder.
-  std::span<const std::byte> gguf_bytes() const;
   // Bytes of all mapped files.
   std::int64_t file_bytes() const;
 
   // What the model is: the GGUF file, or config.json and the files of the weights. Reads all of them.
   std::vector<CheckpointFile> files() const;
+  // Those, in this order, and all others that are read of a folder: the index and text_names().
+  std::vector<ModelFile> all_files() const;
+  // The files of a folder, besides config.json, that say how it reads, writes and samples text: those that there are.
+  std::vector<std::string> text_names() const;
 
   // Of an architecture that Weft may not know; a model's file should be looked up by it before config() is asked for.
   const std::string& architecture() const;

@@ -210,10 +210,7 @@ std::string config_json(const Checkpoint& checkpoint, const Json& classes, const
 std::map<std::string, std::string> text_files(const Checkpoint& checkpoint) {
   if (checkpoint.is_gguf()) return files_of_gguf(checkpoint);
   std::map<std::string, std::string> files;
-  for (const char* name :
-       {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-        "merges.txt", "generation_config.json", "chat_template.jinja", "chat_template.json"})
-    if (auto text = checkpoint.folder_file(name)) files[name] = std::move(*text);
+  for (const std::string& name : checkpoint.text_names()) files[name] = checkpoint.folder_file(name).value();
   return files;
 }
 

@@ -20,6 +20,7 @@ TEST(ByteStream, GivesBackWhatWasWritten) {
   writer.real(-0.0);
   writer.text(std::string_view("a\0b", 3));
   writer.count(1);
+  writer.hash(hash_bytes("ab"));
   writer.boolean(false);
   ByteReader reader(writer.bytes());
   EXPECT_EQ(reader.number<std::uint8_t>(), 200);
@@ -30,6 +31,7 @@ TEST(ByteStream, GivesBackWhatWasWritten) {
   EXPECT_TRUE(std::signbit(reader.real()));
   EXPECT_EQ(reader.text(), std::string_view("a\0b", 3));
   EXPECT_EQ(reader.count(), 1u);
+  EXPECT_EQ(reader.hash(), hash_bytes("ab"));
   EXPECT_FALSE(reader.boolean());
   EXPECT_EQ(reader.left(), 0u);
   EXPECT_EQ(reader.position(), writer.bytes().size());

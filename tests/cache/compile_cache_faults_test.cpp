@@ -143,6 +143,17 @@ TEST(CompileCacheFaults, AMissingFolderThatCannotBeMadeIsOneWarning) {
   EXPECT_EQ(files.warnings[0], "[\"" + files.root() + "\"] cannot make the folder: Read-only file system");
 }
 
+TEST(CompileCacheFaults, WhatCannotBeStoredIsOneWarningWhateverItsKind) {
+  CacheCase files;
+  std::filesystem::create_directory(files.root());
+  const ReadOnlyDisk disk;
+  const auto cache = files.open(disk);
+  for (const char* kind : {"rows", "plans", "tuning"})
+    EXPECT_FALSE(cache->store(numbered_key(1, kind), numbered_payload(1)));
+  EXPECT_EQ(files.warnings.size(), 1u);
+  EXPECT_EQ(cache->counters().failures, 3);
+}
+
 TEST(CompileCacheFaults, WhatOthersCanWriteIsNotLoaded) {
   for (const mode_t others : {S_IWGRP, S_IWOTH, S_IWGRP | S_IWOTH}) {
     CacheCase files;

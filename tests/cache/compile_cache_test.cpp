@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <random>
+#include <set>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -114,11 +115,17 @@ TEST(CompileCache, EntriesUnderOneAnothersNamesAreAMiss) {
   std::filesystem::rename(second, first);
   std::filesystem::rename(files.folder() / "aside", second);
   std::filesystem::copy(first, other_kind, std::filesystem::copy_options::overwrite_existing);
+  std::set<std::string> told;
+  for (const CacheListing& entry : cache->list()) {
+    EXPECT_TRUE(entry.is_misplaced) << entry.path;
+    told.insert(entry.problem);
+  }
   EXPECT_EQ(finds(*cache, 1), std::nullopt);
   EXPECT_EQ(finds(*cache, 2), std::nullopt);
   EXPECT_EQ(finds(*cache, 1, 1000, "plan"), std::nullopt);
   ASSERT_EQ(files.warnings.size(), 3u);
   for (const std::string& warning : files.warnings) EXPECT_NE(warning.find("under another name"), std::string::npos);
+  EXPECT_EQ(told, std::set<std::string>(files.warnings.begin(), files.warnings.end()));
   EXPECT_EQ(cache->counters().rejected, 3);
 }
 

@@ -56,7 +56,7 @@ TEST(EntryFile, ReadsBackTheKeyAndPayloadThatWereWritten) {
     RC_ASSERT(text_of(entry.payload) == payload);
     RC_ASSERT((file.size() - payload.size()) % kCacheAlignment == 0u);
     check_payload(entry, "file");
-    check_key(entry, key, "file");
+    check_name(entry, "plan", key.hash().hex(), "file");
   });
 }
 
@@ -93,8 +93,12 @@ TEST(EntryFile, SaysWhatIsWrong) {
   EXPECT_NE(refusal_of(other).find("its header is damaged"), std::string::npos);
   EXPECT_NE(refusal_of("#!/bin/sh" + file).find("it does not begin as one"), std::string::npos);
   const EntryFile entry = parse_entry(bytes_of(file), "file");
-  EXPECT_NE(message_of([&] { check_key(entry, numbered_key(2), "file"); }).find("under another name"),
-            std::string::npos);
+  const std::string own = numbered_key(1).hash().hex();
+  for (const auto& [kind, hash] : {std::pair("rows", numbered_key(2).hash().hex()), {"plan", own}})
+    EXPECT_NE(message_of<MisplacedEntry>([&] {
+                check_name(entry, kind, hash, "file");
+              }).find("is that of rows " + own + ", under another name"),
+              std::string::npos);
 }
 
 // Whoever can write checksums can write any header; it must still fit together and be the one that Weft would write.

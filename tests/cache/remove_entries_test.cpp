@@ -149,6 +149,22 @@ TEST(RemoveEntries, PruneTakesWhatKilledProcessesLeftAndNoOtherFile) {
   EXPECT_TRUE(std::filesystem::exists(files.root() + "/Not a kind/" + std::string(32, 'a') + ".weft"));
 }
 
+TEST(RemoveEntries, PruneTakesWhatLiesUnderAnothersName) {
+  CacheCase files;
+  fill(files, 3);
+  std::filesystem::copy(files.path_of(numbered_key(0)), files.path_of(numbered_key(2)),
+                        std::filesystem::copy_options::overwrite_existing);
+  put_text(files.path_of(numbered_key(1)), "damaged, which its look-up finds out");
+  const CachePruned pruned = files.open()->prune(kDefaultCacheBytes);
+  EXPECT_EQ(pruned.entries, 1);
+  EXPECT_EQ(pruned.bytes, kEntryBytes);
+  ASSERT_EQ(pruned.misplaced.size(), 1u);
+  for (const std::string& part : {files.path_of(numbered_key(2)), "that of rows " + numbered_key(0).hash().hex()})
+    EXPECT_NE(pruned.misplaced[0].find(part), std::string::npos) << pruned.misplaced[0];
+  EXPECT_EQ(files.files(), 2u);
+  EXPECT_EQ(finds(*files.open(), 0), true);
+}
+
 TEST(RemoveEntries, NothingIsThereWhereThereIsNoFolder) {
   CacheCase files;
   EXPECT_EQ(files.open()->prune(0).entries, 0);

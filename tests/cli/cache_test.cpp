@@ -81,6 +81,26 @@ TEST_F(CacheVerb, VerifyFailsWhenAnEntryIsBad) {
   EXPECT_NE(weft({"explain"}).out.find("it is cut short"), std::string::npos);
 }
 
+TEST_F(CacheVerb, AnEntryUnderAnothersNameIsNamedAndPruned) {
+  const std::string misplaced = path_of(numbered_key(2)), own = numbered_key(1).hash().hex();
+  put_text(misplaced, file_text(path_of(numbered_key(1))));
+  const std::string problem = "[\"" + misplaced +
+                              "\"] is no entry of the compile cache: what it holds is that of rows " + own +
+                              ", under another name";
+  const ProgramRun verified = weft({"verify"});
+  EXPECT_EQ(verified.status, 2);
+  EXPECT_EQ(verified.out, problem + "\n3 entries, 1 bad\n");
+  const nlohmann::json report = weft_json({"verify"}, 2);
+  ASSERT_EQ(report["bad"].size(), 1u);
+  EXPECT_EQ(report["bad"][0]["hash"], numbered_key(2).hash().hex());
+  const ProgramRun pruned = weft({"prune"});
+  EXPECT_EQ(pruned.status, 0);
+  EXPECT_NE(pruned.out.find("removed: " + problem + "\nremoved 1 entries"), std::string::npos) << pruned.out;
+  EXPECT_EQ(weft({"verify"}).out, "2 entries, 0 bad\n");
+  put_text(misplaced, file_text(path_of(numbered_key(1))));
+  EXPECT_EQ(weft_json({"prune"})["misplaced"], nlohmann::json::array({problem}));
+}
+
 TEST_F(CacheVerb, PrunesToASizeOrAll) {
   EXPECT_EQ(weft_json({"prune"})["entries"], 0);
   EXPECT_EQ(weft_json({"prune", "--to", "2.5k"})["entries"], 1);

@@ -8,6 +8,7 @@
 #include "compiler/interpret.h"
 #include "compiler/splitting_ops.h"
 #include "ir/parse.h"
+#include "ir/print.h"
 #include "runtime/replay.h"
 #include "tests/small_layer.h"
 
@@ -50,6 +51,20 @@ TEST(Pipeline, ComputesByReferenceWhatTheUserNamesForIt) {
   const Values wanted = run_graph(*traced, eager, values_of(eager, inputs.copies()));
   for (std::size_t i = 0; i < wanted.size(); ++i)
     EXPECT_EQ(difference(wanted[i].tensor(), replay.result(i), {}, true), "") << "result " << i;
+}
+
+TEST(Pipeline, TheGraphOfEachStageIsTheOneThatCompilingStopsAt) {
+  const auto context = test_context();
+  const auto traced = small_layer(*context);
+  const auto stages = stages_of(*traced, *context, {1, 8});
+  ASSERT_EQ(stages.size(), 4u);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    PassRunnerOptions stopping;
+    stopping.stop_after = static_cast<Stage>(i);
+    const CompiledRanges stopped = compile_ranges(*traced, *context, {{1, 8}}, stopping);
+    EXPECT_EQ(stages[i]->stage, static_cast<Stage>(i));
+    EXPECT_EQ(display(*stages[i]), display(*stopped.records[0].split)) << i;
+  }
 }
 
 TEST(Pipeline, StaysNearTheMeaning) {

@@ -135,6 +135,16 @@ TEST_F(LaunchedArtifact, IsLaunchedWhereThereIsNoNvrtc) {
   EXPECT_NE(said.reason.find("/nowhere/libnvrtc.so.13"), std::string::npos) << said.reason;
 }
 
+TEST_F(LaunchedArtifact, HasAnObjectAndTheTextOfTheDeviceForEachFunction) {
+  const Artifact artifact = Artifact::open(artifact_);
+  std::map<std::string, std::size_t> ends;
+  for (const ArtifactMember& member : artifact.manifest().members)
+    if (member.name.starts_with("objects/")) ++ends[member.name.substr(member.name.rfind('.'))];
+  EXPECT_EQ(ends.size(), 2u);
+  EXPECT_GE(ends[".o"], 4u);
+  EXPECT_GE(ends[".ptx"], 4u);
+}
+
 TEST_F(LaunchedArtifact, IsRefusedByADeviceOfAnotherArchitecture) {
   for (const int capability : {80, 100}) {
     const std::string message = message_of<UserError>([&] { open(nvrtc_of_this_machine(), capability); });

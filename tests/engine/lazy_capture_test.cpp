@@ -10,9 +10,9 @@ namespace weft::lazy_capture_test {
 
 // What the model says while it computes a few logits.
 std::string said_by(Engine& engine) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   all_logits(engine, some_ids(3));
-  return testing::internal::GetCapturedStderr();
+  return ::testing::internal::GetCapturedStderr();
 }
 
 // The milliseconds in the line about this Plan; fails the test where there is none.
@@ -29,9 +29,9 @@ double cost_in(const std::string& said, const Plan& plan) {
 
 TEST(LazyCapture, SaysWhatItCostsWhenItComes) {
   const TemporaryFolder folder;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const auto engine = tiny_engine(write_tiny_model(folder), {{"capture", "lazy"}, {"logs", "replay"}});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   const ModelRunner& runner = engine->runner();
   EXPECT_TRUE(runner.replay_report().is_lazy);
   EXPECT_TRUE(runner.replay_report().captures.empty());
@@ -51,9 +51,9 @@ TEST(LazyCapture, SaysWhatItCostsWhenItComes) {
 
 TEST(LazyCapture, IsNoneWhereCapturesComeBeforeReady) {
   const TemporaryFolder folder;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const auto engine = tiny_engine(write_tiny_model(folder), {{"logs", "replay"}});
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
   cost_in(said, *engine->runner().forward_plan());
   cost_in(said, *engine->runner().head_plan());
   EXPECT_EQ(said_by(*engine), "");

@@ -39,9 +39,9 @@ TEST(RunOptions, ChangeNoByteOfAModelsPlans) {
     // Fails where fusions did not come, as it should.
     if (row.name == "expect-fusions") continue;
     for (const std::string& value : other_values(row, folder.path())) {
-      testing::internal::CaptureStderr();
+      ::testing::internal::CaptureStderr();
       const auto came = plans_with(path, row.name, value);
-      testing::internal::GetCapturedStderr();
+      ::testing::internal::GetCapturedStderr();
       EXPECT_TRUE(came == wanted || (came.empty() && row.name == "compile-to")) << row.name << "=" << value;
       ++tried;
     }

@@ -1,4 +1,4 @@
-// An artifact of weft compile that is cut, or changed at one place.
+// An artifact of weft compile with the model inside, a file or a folder, that is cut, or changed at one place.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,12 @@
 
 namespace weft::damaged_artifact_test {
 
-class DamagedArtifact : public ::testing::Test {
+// By whether the model is a folder.
+class DamagedArtifact : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    const std::string model = tiny_checkpoint().write_gguf(folder_, "m.gguf", DType::q8_0);
+    const std::string model = GetParam() ? tiny_checkpoint().write_folder(folder_, "m", DType::bf16)
+                                         : tiny_checkpoint().write_gguf(folder_, "m.gguf", DType::q8_0);
     const ProgramRun run =
         run_weft({"compile", model, "-o", path_, "-t", "1", "--max-num-batched-tokens", "8", "--with-weights"});
     ASSERT_EQ(run.status, 0) << run.err;
@@ -30,16 +32,16 @@ class DamagedArtifact : public ::testing::Test {
   std::string good_, text_;
 };
 
-TEST_F(DamagedArtifact, CutShortIsRefused) {
+TEST_P(DamagedArtifact, CutShortIsRefused) {
   DamageCount count;
   for (const std::size_t size : cuts(good_.size())) count.add(run(good_.substr(0, size)), fmt::format("{}", size));
   count.print("artifacts cut short");
   EXPECT_EQ(count.refused(), count.runs());
 }
 
-// Bits that say nothing, of the program that packed it or the rights of a member, and zeros in front of the weights may
-// be others.
-TEST_F(DamagedArtifact, OfOneChangedBitIsRefusedOrTheSame) {
+// Bits that say nothing, of the program that packed it or the rights of a member, and zeros in front of each file of
+// the model may be others.
+TEST_P(DamagedArtifact, OfOneChangedBitIsRefusedOrTheSame) {
   DamageCount count;
   constexpr std::size_t kStep = 7 * kDamageStep;
   for (std::size_t at = 0; at < good_.size(); at += kStep) {
@@ -48,8 +50,11 @@ TEST_F(DamagedArtifact, OfOneChangedBitIsRefusedOrTheSame) {
     count.add(run(bytes), fmt::format("bit {} of byte {}", at % 8, at));
   }
   count.print("artifacts with a changed bit");
-  constexpr int kZeros = 4096 / kStep;
-  EXPECT_GT(count.refused(), (count.runs() - kZeros) * 95 / 100);
+  const int files = GetParam() ? 3 : 1, zeros = files * 4096 / static_cast<int>(kStep);
+  EXPECT_GT(count.refused(), (count.runs() - zeros) * 95 / 100);
 }
+
+INSTANTIATE_TEST_SUITE_P(Models, DamagedArtifact, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "OfAFolder" : "OfAFile"; });
 
 }  // namespace weft::damaged_artifact_test

@@ -164,6 +164,67 @@ TEST(Checkpoint, OpensAFolderWithSeveralFiles) {
   EXPECT_EQ(checkpoint.find("c")->file, folder / "model-2.safetensors");
 }
 
+// The files of a checkpoint behind one another in a file, by their names.
+std::map<std::string, FilePart> write_parts(const Checkpoint& checkpoint, const std::string& path) {
+  std::map<std::string, FilePart> parts;
+  std::string bytes;
+  for (const ModelFile& file : checkpoint.all_files()) {
+    bytes.resize((bytes.size() + 63) / 64 * 64);
+    parts[file.name] = {bytes.size(), file.bytes.size()};
+    bytes.append(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  }
+  write(path, bytes);
+  return parts;
+}
+
+TEST(Checkpoint, OfPartsOfAFileIsThatOfTheFolder) {
+  const Folder folder;
+  folder.add("model-1.safetensors", {counted("a", 1), counted("b", 2)});
+  folder.add("model-2.safetensors", {counted("c", 3)});
+  folder.add("model.safetensors.index.json",
+             R"({"weight_map": {"a": "model-1.safetensors", "b": "model-1.safetensors", "c": "model-2.safetensors"}})");
+  folder.add("tokenizer.json", kTokenizer);
+  folder.add("chat_template.jinja", "{{ messages }}");
+  folder.add("generation_config.json", R"({"temperature": 0.6})");
+  folder.add("pytorch_model.bin", "which nobody reads");
+  const auto checkpoint = Checkpoint::open(folder.path());
+  const TemporaryFolder elsewhere;
+  const auto names = write_parts(checkpoint, elsewhere / "whole");
+  EXPECT_EQ(names.size(), 7U);
+  const auto parts = Checkpoint::open_parts(elsewhere / "whole", names);
+  EXPECT_FALSE(parts.is_gguf());
+  EXPECT_EQ(parts.path(), elsewhere / "whole");
+  EXPECT_EQ(parts.files(), checkpoint.files());
+  EXPECT_EQ(parts.file_bytes(), checkpoint.file_bytes());
+  EXPECT_EQ(parts.tensors().size(), 3U);
+  EXPECT_EQ(first_of(parts.tensor("c")), 3);
+  EXPECT_EQ(parts.find("c")->file, elsewhere / "whole/model-2.safetensors");
+  EXPECT_EQ(parts.vocabulary().tokens, checkpoint.vocabulary().tokens);
+  EXPECT_EQ(parts.vocabulary().eos, 5);
+  EXPECT_EQ(parts.chat_template(), "{{ messages }}");
+  EXPECT_EQ(parts.generation_config().temperature, 0.6);
+  parts.will_need();
+  parts.drop_pages(*parts.find("b"));
+  parts.drop_pages();
+  EXPECT_EQ(first_of(parts.tensor("b")), 2);
+  auto fewer = names;
+  fewer.erase("model-2.safetensors");
+  EXPECT_NE(message_of([&] { Checkpoint::open_parts(elsewhere / "whole", fewer); }).find("model-2.safetensors"),
+            std::string::npos);
+}
+
+TEST(Checkpoint, OfAPartOfAFileIsThatOfTheGgufFile) {
+  const TemporaryFolder folder;
+  write(folder / "tiny.gguf", tiny_gguf().bytes());
+  const auto checkpoint = Checkpoint::open(folder / "tiny.gguf");
+  const auto part = Checkpoint::open_parts(folder / "whole", write_parts(checkpoint, folder / "whole"));
+  EXPECT_TRUE(part.is_gguf());
+  EXPECT_EQ(part.files(), checkpoint.files());
+  EXPECT_EQ(part.files()[0].name, "tiny.gguf");
+  EXPECT_EQ(first_of(part.tensor("norm")), 10);
+  EXPECT_EQ(part.chat_template(), "{{ messages }}");
+}
+
 TEST(Checkpoint, RefusesAnIndexThatDoesNotFitItsFiles) {
   const Folder folder;
   const auto index = [&](const std::string& map) {

@@ -150,10 +150,13 @@ int prune_entries(const CacheArguments& arguments, VerbCall& call) {
   CompileCache cache = open_cache(call);
   const CachePruned pruned = cache.prune(arguments.all ? 0 : arguments.most_bytes);
   if (arguments.json) {
-    const Json report{
-        {"entries", pruned.entries}, {"bytes", pruned.bytes}, {"temporary_files", pruned.temporary_files}};
+    const Json report{{"entries", pruned.entries},
+                      {"bytes", pruned.bytes},
+                      {"temporary_files", pruned.temporary_files},
+                      {"misplaced", pruned.misplaced}};
     call.out << json_text(report, 2) << "\n";
   } else {
+    for (const std::string& problem : pruned.misplaced) call.out << "removed: " << problem << "\n";
     call.out << fmt::format("removed {} entries and {} temporary files, {}\n", pruned.entries, pruned.temporary_files,
                             bytes_text(pruned.bytes));
   }
@@ -204,8 +207,9 @@ VERB(cache) {
                add("explain", "Print what entries were made from, and how each differs from its nearest.",
                    explain_entries)
                    .option("hash", arguments->hash, "Its first digits; every entry when not given.");
-               add("verify", "Read every entry and check each byte; fails when one is bad.", verify_entries);
-               Flags& prune = add("prune", "Remove entries, those not used for longest first.", prune_entries);
+               add("verify", "Check each byte of every entry, and its name; fails when one is bad.", verify_entries);
+               Flags& prune =
+                   add("prune", "Remove entries under another's name, then those not used for longest.", prune_entries);
                const auto take = [arguments](const std::string& text) {
                  arguments->most_bytes = human_integer(text, "--to");
                  USER_CHECK(arguments->most_bytes >= 0, "[--to] must be at least 0, but is {}", arguments->most_bytes);

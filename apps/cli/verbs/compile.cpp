@@ -108,8 +108,9 @@ VERB(compile) {
                             "The file to write, model.weft. It holds machine code: run only what you trust.");
                flags.option("--target", arguments->target,
                             "For a processor with these instruction sets, whatever this one has: cpu=avx2.");
-               flags.flag("--with-weights", arguments->with_weights,
-                          "Put the GGUF file inside, where it is mapped, instead of its name and hash alone.");
+               flags.flag(
+                   "--with-weights", arguments->with_weights,
+                   "Put the model's files inside, where they are mapped, instead of their names and hashes alone.");
                flags.option("--inspect", arguments->inspected, "Instead: print what such a file holds; loads no code.");
                flags.flag("--json", arguments->json, "Print the manifest as JSON.");
                return [arguments, &call] { return compile_model(*arguments, call); };

@@ -1,0 +1,47 @@
+#include "io/model_files.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kLongestText = std::size_t{256} << 20;  // tokenizer.json, the largest, has tens of MB
+
+}  // namespace
+
+ModelFiles::ModelFiles(std::string path, const std::map<std::string, FilePart>& parts)
+    : path_(std::move(path)), whole_(std::make_shared<const MappedFile>(path_)), parts_(parts.begin(), parts.end()) {
+  for (const auto& [name, part] : parts_)
+    USER_CHECK(part.offset <= whole_->size() && part.bytes <= whole_->size() - part.offset,
+               "[{}] wanted {} bytes from byte {} on, but it has {}", path_of(name), part.bytes, part.offset,
+               whole_->size());
+}
+
+std::string ModelFiles::path_of(std::string_view name) const { return (std::filesystem::path(path_) / name).string(); }
+
+bool ModelFiles::has(std::string_view name) const {
+  if (whole_ != nullptr) return parts_.contains(name);
+  return file_status(path_of(name)).kind != FileKind::missing;
+}
+
+std::optional<std::string> ModelFiles::text(std::string_view name) const {
+  if (!has(name)) return std::nullopt;
+  if (whole_ == nullptr) return read_file(path_of(name), kLongestText);
+  const ModelFile part = map(name);
+  return std::string(reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size());
+}
+
+ModelFile ModelFiles::map(std::string_view name) const {
+  if (whole_ == nullptr) {
+    const auto file = std::make_shared<const MappedFile>(path_of(name));
+    return {.name = std::string(name), .map = file, .bytes = file->bytes()};
+  }
+  const auto part = parts_.find(name);
+  USER_CHECK(part != parts_.end(), "[{}] is not there", path_of(name));
+  return {
+      .name = part->first, .map = whole_, .bytes = whole_->bytes().subspan(part->second.offset, part->second.bytes)};
+}
+
+}  // namespace weft

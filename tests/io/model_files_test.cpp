@@ -1,0 +1,60 @@
+#include "io/model_files.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/base/temporary_folder.h"
+#include "tests/thrown_message.h"
+
+namespace weft::model_files_test {
+
+std::string text_of(const ModelFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
+}
+
+class ModelFilesTest : public ::testing::Test {
+ protected:
+  ModelFilesTest() {
+    write_then_rename(folder_ / "config.json", std::string_view("{}"));
+    write_then_rename(folder_ / "weights", std::string_view("0123456789"));
+    write_then_rename(folder_ / "whole", std::string_view("..{}....0123456789"));
+  }
+  ModelFiles parts() const { return {folder_ / "whole", {{"config.json", {2, 2}}, {"weights", {8, 10}}}}; }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(ModelFilesTest, AreTheSameInAFolderAndInPartsOfAFile) {
+  for (const ModelFiles& files : {ModelFiles(folder_.path()), parts()}) {
+    EXPECT_TRUE(files.has("config.json"));
+    EXPECT_FALSE(files.has("tokenizer.json"));
+    EXPECT_EQ(files.text("config.json"), "{}");
+    EXPECT_EQ(files.text("tokenizer.json"), std::nullopt);
+    EXPECT_EQ(files.map("weights").name, "weights");
+    EXPECT_EQ(text_of(files.map("weights")), "0123456789");
+    EXPECT_NE(message_of([&] { files.map("none"); }).find(files.path_of("none")), std::string::npos);
+  }
+  EXPECT_EQ(parts().path_of("weights"), folder_ / "whole/weights");
+  EXPECT_EQ(ModelFiles("").path_of("m.gguf"), "m.gguf");
+}
+
+TEST_F(ModelFilesTest, PartsShareOneMapThatOutlivesThem) {
+  ModelFile config, weights;
+  {
+    const ModelFiles files = parts();
+    config = files.map("config.json");
+    weights = files.map("weights");
+  }
+  EXPECT_EQ(config.map, weights.map);
+  EXPECT_EQ(text_of(weights), "0123456789");
+}
+
+TEST_F(ModelFilesTest, APartThatTheFileHasNotIsRefused) {
+  for (const FilePart part : {FilePart{9, 10}, FilePart{19, 0}, FilePart{1, SIZE_MAX}})
+    EXPECT_NE(message_of([&] {
+                ModelFiles(folder_ / "whole", {{"weights", part}});
+              }).find("but it has 18"),
+              std::string::npos);
+  EXPECT_NE(message_of([&] { ModelFiles(folder_ / "none", {}); }), "");
+}
+
+}  // namespace weft::model_files_test
