@@ -66,8 +66,11 @@ if(Python3_FOUND AND NOT WEFT_SANITIZE)
   if(WEFT_NVCC)
     set(broken ${CMAKE_SOURCE_DIR}/tests/cuda/contract/broken)
     add_test(NAME cuda_contract_broken COMMAND ${check} ${broken}.cu ${broken}.json)
-    set_tests_properties(cuda_contract_broken PROPERTIES LABELS fast TIMEOUT 600 PASS_REGULAR_EXPRESSION ": 27 breaches"
+    set_tests_properties(cuda_contract_broken PROPERTIES LABELS fast TIMEOUT 600 PASS_REGULAR_EXPRESSION ": 29 breaches"
                                                          SKIP_REGULAR_EXPRESSION "is skipped")
+    set(steps ${CMAKE_SOURCE_DIR}/tests/cuda/steps)
+    add_test(NAME cuda_contract_steps COMMAND ${check} ${steps}/silu_and_mul_steps.cu ${steps}/steps.json)
+    set_tests_properties(cuda_contract_steps PROPERTIES LABELS fast TIMEOUT 600 SKIP_REGULAR_EXPRESSION "is skipped")
   endif()
   add_test(NAME cuda_contract_old_nvcc COMMAND ${check} --nvcc ${CMAKE_SOURCE_DIR}/tests/cuda/contract/old_nvcc
                                                ${cuda_sources} ${CMAKE_SOURCE_DIR}/src/kernels/cuda/device/contract.json)

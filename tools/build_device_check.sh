@@ -62,7 +62,7 @@ sources="$folder/emulated_kernels.cpp $folder/device_code_table.cpp apps/device_
          src/runtime/cuda/library_places.cpp src/runtime/cuda/nvrtc.cpp
          src/kernels/cuda/code/*.cpp src/kernels/cuda/emulator/*.cpp src/kernels/cuda/lib/group_launch.cpp
          src/kernels/cuda/lib/group_rules.cpp src/kernels/cuda/lib/attention_plan.cpp
-         src/kernels/cuda/lib/head_rotation_plan.cpp
+         src/kernels/cuda/lib/head_rotation_plan.cpp src/kernels/cuda/lib/row_launch.cpp
          src/kernels/cuda/lib/silu_and_mul_per_block_quant.cpp src/builtin/emulated_kernels.cpp"
 for name in attribute device dim dim_range dim_text dtype meta; do
   sources="$sources src/tensor/$name.cpp"

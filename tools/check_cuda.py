@@ -18,6 +18,7 @@ two name the same limit the later one counts. A limit is a number, or {"80": one
     elements, instructions_per_element
                   a budget: instructions on the longest way of those that store the most (tools/cubin.py), of so many
                   elements. A kernel without one is a breach; so is one that spends less than a third of it.
+    way           exactly so many instructions on that way; of an architecture that is not named any number
 """
 
 import argparse
@@ -83,6 +84,11 @@ def breaches_of_budget(rule, facts, architecture):
         return
     budget, elements = of_architecture(rule["instructions_per_element"], architecture), rule["elements"]
     spent = facts["way"] / elements
+    way = rule.get("way", facts["way"])
+    if isinstance(way, dict):
+        way = way.get(architecture, facts["way"])
+    if facts["way"] != way:
+        yield f"{facts['way']} instructions on the longest way, wanted {way}"
     if spent > budget:
         yield f"{spent:.1f} instructions an element, at most {budget}"
     # Such a budget holds nothing; or what was read is no whole way.

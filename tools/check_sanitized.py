@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every CUDA kernel in the emulator under AddressSanitizer and UndefinedBehaviorSanitizer.
+"""Runs every CUDA kernel in the emulator under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer.
 
     tools/check_sanitized.py --build BUILD [--results FILE]
 
 A build with a sanitizer takes long; this one takes the test program as it was built and compiles the kernels and the
-emulator's fibers and barriers anew, in front of it. FILE remembers which program passed. Where the sanitizer does not run
+emulator's fibers and barriers anew, in front of it. FILE remembers which program passed. Where a sanitizer does not run
 it says so and ends well. Exits 1 with what the program printed where it failed.
 """
 
@@ -18,9 +18,13 @@ import tempfile
 import relink
 import run_tests
 
-PROGRAM, SANITIZER = "test_cuda", "addresses"
-# Every kernel on every sample, layout and recorded call, and the fused ones by designs and forms.
-TESTS = "EveryCudaKernel.*:CudaSiluAndMul*"
+PROGRAM = "test_cuda"
+TESTS = {
+    # Every kernel on every sample, layout and recorded call, and the fused ones by designs and forms.
+    "addresses": "EveryCudaKernel.*:CudaSiluAndMul*",
+    # Every kernel once: which threads share what does not depend on the numbers.
+    "threads": "EmulatedThreads.OfEveryKernelKeepWhatTheyShareInOrder",
+}
 
 
 def key_of(build):
@@ -30,17 +34,17 @@ def key_of(build):
     return digest.hexdigest()
 
 
-def check(build):
+def check(build, sanitizer):
     """Whether all passed, and what it says."""
-    flags = relink.SANITIZERS[SANITIZER]
-    if problem := relink.problem_of(build, PROGRAM, SANITIZER):
+    flags = relink.SANITIZERS[sanitizer]
+    if problem := relink.problem_of(build, PROGRAM, sanitizer):
         return True, f"count: the emulator's kernels are not run under {flags[0]}: {problem}"
     kernels = sorted(path.relative_to(relink.ROOT).as_posix()
                      for path in (relink.ROOT / "src/kernels/cuda/device").glob("*.cu"))
     with tempfile.TemporaryDirectory() as name:
         program = relink.built(build, PROGRAM, relink.ROOT, [*relink.FIBERS, *kernels], pathlib.Path(name), flags,
                                at_once=os.cpu_count())
-        status, output = relink.tested(program, TESTS, build, run_tests.without_address_randomisation(),
+        status, output = relink.tested(program, TESTS[sanitizer], build, run_tests.without_address_randomisation(),
                                        **relink.OPTIONS)
     if status != 0:
         return False, output
@@ -60,7 +64,8 @@ def main():
             print(text)
             return 0
     try:
-        is_good, text = check(build)
+        checked = [check(build, sanitizer) for sanitizer in TESTS]
+        is_good, text = all(good for good, _ in checked), "\n".join(said for _, said in checked)
     except relink.Problem as problem:
         is_good, text = False, str(problem)
     print(text)

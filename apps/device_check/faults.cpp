@@ -1,11 +1,10 @@
 #include "apps/device_check/faults.h"
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
 
 #include <fmt/core.h>
 
+#include "apps/device_check/fault.h"
 #include "base/error.h"
 #include "kernels/cuda/code/device_code.h"
 #include "kernels/cuda/lib/group_launch.h"
@@ -14,7 +13,6 @@
 #include "kernels/launch_queue.h"
 #include "runtime/cuda/current_guard.h"
 #include "runtime/cuda/driver_library.h"
-#include "runtime/cuda/nvrtc.h"
 
 namespace weft::device_check {
 
@@ -52,7 +50,7 @@ struct SimpleWork {
                                           .rows = kRows,
                                           .columns = kColumns};
     const LaunchShape shape =
-        plan_groups(kSimpleKernel, {.rows = kRows, .groups = kGroups, .lanes = 8}, arguments.places, arguments.order);
+        plan_groups(kSimpleKernel, {.rows = kRows, .groups = kGroups}, arguments.places, arguments.order);
     target.driver().launch(on, function(), {.blocks = {shape.blocks, 1, 1}, .threads = {shape.threads, 1, 1}},
                            arguments);
   }
@@ -74,12 +72,6 @@ struct SimpleWork {
   Stream stream;
   std::vector<float> numbers = std::vector<float>(kRows * kColumns, 1.0f);
   void *x = nullptr, *codes = nullptr, *scales = nullptr;
-};
-
-struct Fault {
-  const char* name;
-  std::vector<std::string> says;  // parts of the message
-  std::function<void(Target&)> provoke;
 };
 
 // What a call's input is refused for, as by its queue; the device is not asked.
@@ -197,6 +189,13 @@ std::vector<Fault> faults_of_code() {
       {"kernel with other arguments",
        {"cuModuleGetFunction", kSimpleKernel},
        [](Target& target) { target.find(kSimpleKernel, 8); }},
+      {"argument in the host's memory",
+       {"[launch] argument 1 must lie in a device's memory, but lies in the host's"},
+       [](Target& target) {
+         const SimpleWork work(target);
+         const void* const arguments[] = {work.codes, work.numbers.data()};
+         const CurrentGuard guard(target.driver(), arguments);
+       }},
       {"launch on a destroyed stream",
        {"cuLaunchKernel", "stream was destroyed"},
        [](Target& target) {
@@ -211,73 +210,6 @@ std::vector<Fault> faults_of_code() {
          SimpleWork work(target);
          target.driver().launch(work.stream, work.function(), {.blocks = {0, 1, 1}, .threads = {128, 1, 1}},
                                 PerTokenGroupQuantArguments{});
-       }},
-  };
-}
-
-// An NVRTC that knows its version and for what it compiles, and no more.
-template <int kMajor, int kMinor, int kArchitecture>
-FindSymbol nvrtc_stand_in() {
-  return [](const char* symbol) {
-    static constexpr auto kVersion = [](int* major, int* minor) {
-      *major = kMajor;
-      *minor = kMinor;
-      return NvrtcStatus::success;
-    };
-    static constexpr auto kCount = [](int* count) {
-      *count = 1;
-      return NvrtcStatus::success;
-    };
-    static constexpr auto kArchitectures = [](int* architectures) {
-      architectures[0] = kArchitecture;
-      return NvrtcStatus::success;
-    };
-    static constexpr auto kOther = [] {};
-    using Pairs = NvrtcStatus(int*, int*);
-    using Numbers = NvrtcStatus(int*);
-    const std::string_view name(symbol);
-    if (name == "nvrtcVersion") return reinterpret_cast<void*>(static_cast<Pairs*>(kVersion));
-    if (name == "nvrtcGetNumSupportedArchs") return reinterpret_cast<void*>(static_cast<Numbers*>(kCount));
-    if (name == "nvrtcGetSupportedArchs") return reinterpret_cast<void*>(static_cast<Numbers*>(kArchitectures));
-    return reinterpret_cast<void*>(static_cast<void (*)()>(kOther));
-  };
-}
-
-void open_nvrtc(const std::vector<std::string>& places) {
-  std::string problem;
-  if (Nvrtc::open(places, problem) == nullptr) throw DeviceError(problem);
-}
-
-std::vector<Fault> faults_of_nvrtc() {
-  return {
-      {"no NVRTC",
-       {"libnvrtc of CUDA 12.0 or newer was not found", "looked for libnvrtc_of_nowhere.so.13"},
-       [](Target&) { open_nvrtc({"libnvrtc_of_nowhere.so.13"}); }},
-      {"another library in NVRTC's place", {"libc.so.6 has no nvrtc"}, [](Target&) { open_nvrtc({"libc.so.6"}); }},
-      {"NVRTC too old",
-       {"libnvrtc.so.11.2 is of CUDA 11.8"},
-       [](Target&) {
-         std::string problem;
-         Nvrtc::open(nvrtc_stand_in<11, 8, 90>(), "libnvrtc.so.11.2", problem);
-         throw DeviceError(problem);
-       }},
-      {"NVRTC without the architecture",
-       {"is wanted for sm_", "NVRTC 12.0 compiles for sm_52"},
-       [](Target& target) {
-         std::string problem;
-         const auto compiler = Nvrtc::open(nvrtc_stand_in<12, 0, 52>(), "libnvrtc.so.12", problem);
-         if (compiler == nullptr) throw DeviceError(problem);
-         compiler->compile({.name = "empty.cu"}, target.driver().facts(target.device()).compute_capability,
-                           NvrtcCode::ptx);
-       }},
-      {"PTX of a newer NVRTC than the driver's",
-       {"cuModuleLoadData", "PTX"},
-       [](Target& target) {
-         constexpr std::string_view kText =
-             ".version 99.0\n.target sm_52\n.address_size 64\n.visible .entry nothing() { ret; }\n";
-         std::vector<std::byte> image(kText.size() + 1);  // which a zero ends
-         std::memcpy(image.data(), kText.data(), kText.size());
-         target.driver().load_module(target.device(), image);
        }},
   };
 }

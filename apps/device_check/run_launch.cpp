@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "runtime/cuda/current_guard.h"
+
 namespace weft::device_check {
 
 using namespace cuda;
@@ -21,12 +23,14 @@ class Placed {
   Placed(Target& target, const std::vector<std::byte>& before)
       : target_(target), stream_(target.stream()), bytes_(before.size() + 2 * kGuard, kUntouched) {
     std::copy(before.begin(), before.end(), bytes_.begin() + kGuard);
+    const CurrentGuard guard(target.driver(), stream_);
     address_ = static_cast<std::byte*>(target.driver().allocate(stream_, bytes_.size()));
     target.driver().copy(stream_, address_, bytes_.data(), bytes_.size());
   }
   ~Placed() {
     if (address_ == nullptr) return;
     try {
+      const CurrentGuard guard(target_.driver(), stream_);
       target_.driver().release(stream_, address_);
     } catch (const DeviceError&) {  // the device failed, and its memory with it
     }
@@ -37,9 +41,12 @@ class Placed {
         bytes_(std::move(other.bytes_)),
         address_(std::exchange(other.address_, nullptr)) {}
 
-  std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(address_ + kGuard); }
+  const std::byte* address() const { return address_ + kGuard; }
   // To be called before what is there now is asked for; the stream is to be waited for in between.
-  void bring_back() { target_.driver().copy(stream_, bytes_.data(), address_, bytes_.size()); }
+  void bring_back() {
+    const CurrentGuard guard(target_.driver(), stream_);
+    target_.driver().copy(stream_, bytes_.data(), address_, bytes_.size());
+  }
   std::span<const std::byte> now() const { return std::span(bytes_).subspan(kGuard, bytes_.size() - 2 * kGuard); }
   bool is_guard_untouched() const {
     const auto is_untouched = [](std::byte byte) { return byte == kUntouched; };
@@ -54,11 +61,20 @@ class Placed {
   std::byte* address_ = nullptr;
 };
 
-void wait_quietly(Target& target) {
-  try {
-    target.driver().synchronize(target.stream());
-  } catch (const DeviceError&) {  // which was thrown before
+void wait(Target& target) {
+  const CurrentGuard guard(target.driver(), target.stream());
+  target.driver().synchronize(target.stream());
+}
+
+// The launch's arguments, with the addresses of what is placed now in the place of those that it was recorded with.
+std::vector<std::byte> arguments_of(const RecordedLaunch& launch, const std::vector<Placed>& placed,
+                                    std::vector<const void*>& addresses) {
+  std::vector<std::byte> arguments = launch.bytes;
+  for (const RecordedPointer& pointer : launch.pointers) {
+    addresses.push_back(placed[pointer.buffer].address() + pointer.offset);
+    std::memcpy(arguments.data() + pointer.place, &addresses.back(), sizeof(void*));
   }
+  return arguments;
 }
 
 std::string difference_of(const RecordedBuffer& recorded, const Placed& placed, Bound bound, DType input) {
@@ -79,22 +95,24 @@ std::string kernel_name(const RecordedLaunch& launch, Mathematics mathematics) {
 std::optional<std::string> run_launch(Target& target, const RecordedLaunch& launch, Mathematics mathematics) {
   const std::optional<Function> function = target.find(kernel_name(launch, mathematics), launch.bytes.size());
   if (!function) return std::nullopt;
-  const Stream stream = target.stream();
   std::vector<Placed> placed;
   try {
     for (const RecordedBuffer& buffer : launch.buffers) placed.emplace_back(target, buffer.before);
-    std::vector<std::byte> arguments = launch.bytes;
-    for (const RecordedPointer& pointer : launch.pointers) {
-      const std::uint64_t address = placed[pointer.buffer].address() + pointer.offset;
-      std::memcpy(arguments.data() + pointer.place, &address, sizeof address);
-    }
+    std::vector<const void*> addresses;
+    const std::vector<std::byte> arguments = arguments_of(launch, placed, addresses);
     const LaunchSize size{.blocks = {launch.shape.blocks, launch.shape.block_rows, 1},
                           .threads = {launch.shape.threads, 1, 1}};
-    target.driver().launch(stream, *function, size, arguments);
+    {
+      const CurrentGuard guard(target.driver(), addresses);
+      target.driver().launch(guard.stream(), *function, size, arguments);
+    }
     for (Placed& buffer : placed) buffer.bring_back();
-    target.driver().synchronize(stream);
+    wait(target);
   } catch (const DeviceError&) {
-    wait_quietly(target);  // copies from and to what is placed may be under way
+    try {
+      wait(target);                 // copies from and to what is placed may be under way
+    } catch (const DeviceError&) {  // the same
+    }
     throw;
   }
   const Bound exactly = mathematics == Mathematics::house ? Bound::bits : Bound::last_places;

@@ -48,13 +48,14 @@ Target Target::gpu(int device) {
   return {std::move(driver), device, false};
 }
 
-Target Target::fake(std::uint64_t seed) {
-  FakeSettings settings{.seed = seed,
+Target Target::fake(std::uint64_t seed, int device) {
+  FakeSettings settings{.devices = device + 1,
+                        .seed = seed,
                         .driver_version = 13000,
                         .memory_bytes = std::size_t{1} << 26,
                         .kernels = emulated_kernels_of_device({.order = ThreadOrder::random}),
                         .read_image = read_ptx_head};
-  return {open_fake_device(std::move(settings)), 0, true};
+  return {open_fake_device(std::move(settings)), device, true};
 }
 
 Stream Target::stream() {

@@ -22,8 +22,8 @@ class Target {
  public:
   // The GPU of that number. DeviceError where there is no driver, no such device, or no code for it.
   static Target gpu(int device);
-  // `seed`: of the order of its work.
-  static Target fake(std::uint64_t seed);
+  // `seed`: of the order of its work. `device`: the one that is checked, the last of all.
+  static Target fake(std::uint64_t seed, int device = 0);
 
   bool is_fake() const { return is_fake_; }
   int device() const { return device_; }

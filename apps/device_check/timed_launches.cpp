@@ -9,6 +9,7 @@
 #include "kernels/cuda/lib/attention_plan.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/mathematics.h"
+#include "kernels/cuda/lib/row_launch.h"
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"
 
 namespace weft::device_check {
@@ -40,16 +41,14 @@ TimedLaunch fused_silu(SiluAndMulDesign design, bool rounds, Mathematics mathema
 
 void silu_and_mul(Launcher& launch, const std::string& kernel, const TimedBuffers& buffers, void* output,
                   TimedSize size) {
-  constexpr std::uint32_t kThreads = 256, kOfBlock = kThreads * 8;  // 16 bytes of bf16 a thread
-  const std::uint32_t slices = (size.columns + kOfBlock - 1) / kOfBlock;
-  launch(kernel, {.blocks = size.rows * slices, .threads = kThreads},
-         SiluAndMulArguments{.x = buffers.x,
-                             .output = output,
-                             .scale = static_cast<const float*>(buffers.given),
-                             .group_scales = static_cast<std::uint8_t*>(buffers.scales),
-                             .rows = size.rows,
-                             .columns = size.columns,
-                             .slices = divisor_of(slices)});
+  SiluAndMulArguments arguments{.x = buffers.x,
+                                .output = output,
+                                .scale = static_cast<const float*>(buffers.given),
+                                .group_scales = static_cast<std::uint8_t*>(buffers.scales),
+                                .rows = size.rows,
+                                .columns = size.columns};
+  const LaunchShape shape = plan_silu_and_mul(kernel, DType::bf16, false, arguments);
+  launch(kernel, shape, arguments);
 }
 TimedLaunch plain_silu(const char* tail, Mathematics mathematics = Mathematics::device) {
   return [kernel = fmt::format("silu_and_mul_bf16_{}_{}", tail, ending_of(mathematics))](
@@ -62,13 +61,14 @@ void group_quant(Launcher& launch, const TimedBuffers& buffers, const void* x, T
   const char* kernel = "per_token_group_quant_bf16_f8e4m3_128";
   PerTokenGroupQuantArguments arguments{
       .x = x, .codes = buffers.output, .places = places_of(buffers, size), .rows = size.rows, .columns = size.columns};
-  const LaunchShape shape = plan_groups(kernel, {.rows = size.rows, .groups = size.columns / kGroup, .lanes = 8},
-                                        arguments.places, arguments.order);
+  const LaunchShape shape =
+      plan_groups(kernel, {.rows = size.rows, .groups = size.columns / kGroup, .group_size = kGroup}, arguments.places,
+                  arguments.order);
   launch(kernel, shape, arguments);
 }
 
 void token_quant(Launcher& launch, const TimedBuffers& buffers, TimedSize size) {
-  launch("dynamic_per_token_quant_bf16_i8", {.blocks = size.rows, .threads = 256},
+  launch("dynamic_per_token_quant_bf16_i8", plan_rows(size.rows),
          DynamicPerTokenQuantArguments{.x = buffers.x,
                                        .output = buffers.output,
                                        .places = {static_cast<float*>(buffers.scales), 1, 1},
@@ -82,7 +82,7 @@ TimedLaunch norm(bool adds, const char* tail, Mathematics mathematics = Mathemat
   return [kernel, adds](Launcher& launch, const TimedBuffers& buffers, TimedSize size) {
     const bool is_of_token = kernel.find("token") != std::string::npos;
     const ScalePlaces of_token{static_cast<float*>(buffers.scales), 1, 1};
-    launch(kernel, {.blocks = size.rows, .threads = 256},
+    launch(kernel, plan_rows(size.rows),
            RmsNormArguments{.x = buffers.x,
                             .residual = adds ? buffers.other : nullptr,
                             .residual_output = adds ? buffers.middle : nullptr,
@@ -100,15 +100,11 @@ TimedLaunch norm(bool adds, const char* tail, Mathematics mathematics = Mathemat
 
 // bf16, by numbers of 64 bits.
 void gather_rows(Launcher& launch, const TimedBuffers& buffers, TimedSize size) {
-  constexpr std::uint32_t kThreads = 256;
-  const std::uint32_t units = size.columns / 8;
-  launch("gather_rows_16", {.blocks = (size.rows * units + kThreads - 1) / kThreads, .threads = kThreads},
-         GatherRowsArguments{.from = buffers.x,
-                             .ids = buffers.scattered,
-                             .to = buffers.output,
-                             .rows = size.rows,
-                             .units_of_row = divisor_of(units),
-                             .ids_are_wide = true});
+  const char* kernel = "gather_rows_16";
+  GatherRowsArguments arguments{
+      .from = buffers.x, .ids = buffers.scattered, .to = buffers.output, .ids_are_wide = true};
+  const LaunchShape shape = plan_gather_rows(kernel, size.rows, size.columns / 8, arguments);
+  launch(kernel, shape, arguments);
 }
 
 std::vector<TimedSubject> subjects_of_rows() {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "builtin/context.h"
 #include "capi/handles.h"
 #include "capi/tensor_view.h"
 #include "ir/parse.h"

@@ -17,7 +17,8 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
                          Stopwatch* watch)
     : context_(std::move(context)),
       model_(std::make_unique<ModelCompiler>(context_, std::move(checkpoint), models)),
-      device_(context_->stream_device.get()) {
+      device_(context_->stream_device.get()),
+      opening_(device_ == nullptr ? 0 : device_->openings()) {
   const Options& options = context_->options;
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
@@ -154,7 +155,9 @@ MemoryUse ModelRunner::memory_use() const {
   return use;
 }
 
-bool ModelRunner::is_broken() const { return device_ != nullptr && (!is_whole_ || device_->is_broken()); }
+bool ModelRunner::is_broken() const {
+  return device_ != nullptr && (!is_whole_ || device_->is_broken() || device_->openings() != opening_);
+}
 
 void ModelRunner::reopen() {
   CHECK(device_ != nullptr && page_count_ > 0, "there is no device that was ready");
@@ -164,7 +167,8 @@ void ModelRunner::reopen() {
   pages_.clear();
   logits_ = {};
   device_weights_ = {};
-  device_->reopen();
+  if (device_->is_broken()) device_->reopen();  // else somebody else did
+  opening_ = device_->openings();
   context_->first_time_work->set_loading();
   forward_ = load(model_->forward());
   head_ = load(model_->head());

@@ -52,7 +52,8 @@ class ModelRunner {
   // on a device at once.
   void allocate_pages(std::int64_t pages);
 
-  // Whether something that ran on the device has broken it: no step can run until it was opened anew.
+  // Whether something that ran on the device has broken it, or somebody else had to open it anew: no step can run until
+  // that was done here.
   bool is_broken() const;
   // Opens it anew: weights are uploaded again, Plans bound and captured as before ready, as many KV pages made, zeroed.
   // Observers, launch times and verifications are gone. DeviceError where the device does not come back; it may then be
@@ -114,6 +115,7 @@ class ModelRunner {
   DeviceWeights device_weights_;
   std::vector<Tensor> pages_;  // one of meta kv for each layer
   std::int64_t page_count_ = 0;
+  int opening_ = 0;            // StreamDevice::openings when what is here was uploaded
   bool is_whole_ = true;       // not while the device is opened anew, and where that failed
   StepBuffer padding_;         // for steps that a device takes in the size that was captured
   Tensor logits_, no_logits_;  // of steps whose logits are not a program's result, and of those that want none

@@ -14,6 +14,7 @@
 #include "apps/device_check/difference.h"
 #include "apps/device_check/phases.h"
 #include "apps/device_check/program.h"
+#include "apps/device_check/run_launch.h"
 #include "apps/device_check/timings.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -113,6 +114,26 @@ TEST(DeviceCheck, GoesOnWhenAKernelFails) {
   EXPECT_NE(table_text(report).find("at an address that is not a multiple"), std::string::npos);
   for (const KernelChecks& checks : report.kernels)
     EXPECT_EQ(checks.passed, checks.kernel.find("bf16") != std::string::npos ? 1 : 0) << checks.kernel;
+}
+
+// Of two devices, where another one and a stream of its own are current.
+TEST(DeviceCheck, LaunchesWhereTheBuffersLieAndLeavesWhatWasCurrent) {
+  Target target = Target::fake(1, 1);
+  cuda::Driver& driver = target.driver();
+  const cuda::Stream of_second = target.stream(), of_first = driver.create_stream(0);
+  driver.make_current(of_first);
+  const auto expect_as_before = [&] {
+    EXPECT_EQ(driver.current_device(), 0);
+    EXPECT_EQ(driver.current_stream(0), of_first);
+    EXPECT_EQ(driver.current_stream(1), of_second);
+  };
+  RecordedLaunch launch = launch_of("rms_norm_bf16_plain_house");
+  EXPECT_EQ(run_launch(target, launch, cuda::Mathematics::house), "");
+  expect_as_before();
+  launch.pointers.front().offset += 2;
+  const std::string message = message_of<DeviceError>([&] { run_launch(target, launch, cuda::Mathematics::house); });
+  EXPECT_TRUE(message.starts_with("[fake-cuda:1] cuStreamSynchronize")) << message;
+  expect_as_before();
 }
 
 TEST(DeviceCheck, ComparesTheDesigns) {

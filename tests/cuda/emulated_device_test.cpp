@@ -44,8 +44,9 @@ struct Chain {
                                           .places = {static_cast<float*>(scales), kGroups, 1},
                                           .rows = kRows,
                                           .columns = kColumns};
-    const LaunchShape shape = plan_groups("per_token_group_quant", {.rows = kRows, .groups = kGroups, .lanes = 8},
-                                          arguments.places, arguments.order);
+    const LaunchShape shape =
+        plan_groups("per_token_group_quant", {.rows = kRows, .groups = kGroups, .group_size = kGroup}, arguments.places,
+                    arguments.order);
     driver->launch(on, quant, {.blocks = {shape.blocks, 1, 1}, .threads = {shape.threads, 1, 1}}, arguments);
   }
   std::vector<std::int8_t> codes_now() {

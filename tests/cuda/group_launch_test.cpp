@@ -37,7 +37,7 @@ TEST(GroupLaunch, CountsPlacesBeyondFourThousandMillion) {
 
 TEST(GroupLaunch, StandsAlongTheSideWhereScalesLieCloser) {
   GroupOrder order;
-  const GroupCounts counts{.rows = 100, .groups = 3, .threads = 128, .lanes = 8};
+  const GroupCounts counts{.rows = 100, .groups = 3, .group_size = 128};
   EXPECT_EQ(plan_groups("k", counts, {nullptr, 3, 1}, order).blocks, 100u);
   EXPECT_FALSE(order.along_rows);
   EXPECT_EQ(plan_groups("k", counts, {nullptr, 1, 100}, order).blocks, 21u);

@@ -75,7 +75,8 @@ NvrtcSource device_source(const std::string& file) {
     if (entry.path().extension() == ".cuh")
       source.headers.emplace_back("kernels/cuda/device/" + entry.path().filename().string(),
                                   read_file(entry.path().string(), 1u << 20));
-  for (const char* name : {"kernels/cuda/lib/arguments.h", "tensor/house_math.h", "tensor/float_bits.h"})
+  for (const char* name :
+       {"kernels/cuda/lib/arguments.h", "kernels/cuda/lib/block_sizes.h", "tensor/house_math.h", "tensor/float_bits.h"})
     source.headers.emplace_back(name, text(name));
   return source;
 }
@@ -101,7 +102,7 @@ TEST_F(NvrtcCompiler, MakesOfTheProjectsKernelsWhatNvccMakes) {
                                             .places = {scales[way].data(), kColumns / group, 1},
                                             .rows = kRows,
                                             .columns = kColumns};
-      const LaunchShape shape = plan_groups("test", {.rows = kRows, .groups = kColumns / group, .lanes = group / 16},
+      const LaunchShape shape = plan_groups("test", {.rows = kRows, .groups = kColumns / group, .group_size = group},
                                             arguments.places, arguments.order);
       MemoryMap memory;
       memory.allow_reading("x", x.data(), x.size());

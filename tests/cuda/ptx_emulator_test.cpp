@@ -201,7 +201,7 @@ TEST_F(PtxBesideEmulator, QuantizationPerGroup) {
                                                 .rows = kRows,
                                                 .columns = kColumns};
           const LaunchShape shape =
-              plan_groups("per_token_group_quant", {.rows = kRows, .groups = kColumns / group, .lanes = group / 16},
+              plan_groups("per_token_group_quant", {.rows = kRows, .groups = kColumns / group, .group_size = group},
                           arguments.places, arguments.order);
           const Buffers sizes{.output = Bytes(kRows * kColumns),
                               .scales = std::vector<float>(kRows * kColumns / group)};

@@ -133,6 +133,44 @@ TEST_F(FakeDeviceModel, GoesOnAfterAKernelThatBrokeTheDevice) {
   }
 }
 
+// Whoever steps next opens it anew, and the other one finds that what it had there is gone. Only requests of the step
+// that broke it fail.
+TEST_F(FakeDeviceModel, GoesOnWithTwoEnginesOfADeviceThatOneOfThemBroke) {
+  const SamplingParameters greedy{.temperature = 0, .max_tokens = 6, .ignore_end = true, .stop = {}};
+  const auto wanted = [&](int seed) { return engine_on_host({})->generate(some_ids(7, seed), greedy).tokens; };
+  for (const bool other_goes_first : {false, true}) {
+    int left = 0;
+    const auto context = context_of({{"dtype", "bf16"}});
+    context->stream_device = open_fake_cuda({DeviceType::fake_cuda, 0}, failing_after(left));
+    Engine breaks(context, Checkpoint::open(path_), make_model_registry());
+    Engine other(context, Checkpoint::open(path_), make_model_registry());
+    std::vector<int> of_other;
+    const auto step_other = [&] {
+      for (const RequestEvent& event : other.step()) {
+        EXPECT_EQ(event.error, "");
+        of_other.push_back(event.token);
+      }
+    };
+    breaks.add(some_ids(7, 1), greedy);
+    other.add(some_ids(7, 2), greedy);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(breaks.step().size(), 1u);
+      step_other();
+    }
+    left = 3;
+    const auto events = breaks.step();
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].finished, FinishReason::failed);
+    if (other_goes_first) step_other();
+    EXPECT_EQ(breaks.generate(some_ids(7, 3), greedy).tokens, wanted(3)) << other_goes_first;
+    while (!other.is_idle()) step_other();
+    EXPECT_EQ(of_other, wanted(2)) << other_goes_first;
+    EXPECT_EQ(breaks.generate(some_ids(7, 1), greedy).tokens, wanted(1)) << other_goes_first;
+    EXPECT_EQ(other.generate(some_ids(7, 1), greedy).tokens, wanted(1)) << other_goes_first;
+    EXPECT_EQ(context->stream_device->openings(), 2) << "it was taken from one by the other";
+  }
+}
+
 TEST_F(FakeDeviceModel, HasOneArenaForAllRangesOfAGraph) {
   const Settings settings{{"dtype", "bf16"}, {"cc.pass_config.rope_kvcache_fusion_max_token_num", "4"}};
   const auto engine = this->engine(settings);

@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "kernels/cuda/emulator/run_call.h"
+#include "kernels/cuda/lib/block_sizes.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
+#include "kernels/cuda/lib/row_launch.h"
 #include "kernels/registry.h"
 
 namespace weft::cuda {
 namespace {
-
-constexpr std::int64_t kThreads = 256, kConverted = 8;
 
 // Where an op's operands stand.
 struct GatherOp {
@@ -37,9 +37,9 @@ Verdict supports(const GatherOp& op, const KernelRequest& request) {
   if (!is_float(from.dtype) || !is_float(to.dtype))
     return Verdict::no(
         fmt::format("{} becomes {}; f32, f16 and bf16 are converted", dtype_text(from.dtype), dtype_text(to.dtype)));
-  if (from.shape.back().number() % kConverted != 0)
-    return Verdict::no(
-        fmt::format("rows have {} columns; multiples of {} are converted", from.shape.back().number(), kConverted));
+  if (from.shape.back().number() % kConvertedElements != 0)
+    return Verdict::no(fmt::format("rows have {} columns; multiples of {} are converted", from.shape.back().number(),
+                                   kConvertedElements));
   return Verdict::yes();
 }
 
@@ -56,7 +56,7 @@ void run(const GatherOp& op, const KernelCall& call) {
   if (to.elements() == 0) return;
   const std::int64_t columns = to.elements() / rows;
   std::string kernel;
-  std::int64_t units = columns / kConverted, alignment = 16;
+  std::int64_t units = columns / kConvertedElements, alignment = 16;
   if (from.dtype == to.dtype) {
     const std::int64_t bytes = bytes_of(from.dtype, columns);
     alignment = unit_of(bytes);
@@ -65,17 +65,12 @@ void run(const GatherOp& op, const KernelCall& call) {
   } else {
     kernel = fmt::format("gather_rows_{}_{}", dtype_text(from.dtype), dtype_text(to.dtype));
   }
-  USER_CHECK(rows * units < kSideLimit, "[{}] {} rows of {} columns are too many for a launch", kernel, rows, columns);
   check_aligned(kernel.c_str(), "what rows are taken of", from.data, static_cast<std::uintptr_t>(alignment));
   check_aligned(kernel.c_str(), "the result", to.data, static_cast<std::uintptr_t>(alignment));
-  const GatherRowsArguments arguments{.from = from.data,
-                                      .ids = ids.data,
-                                      .to = to.data,
-                                      .rows = static_cast<std::uint32_t>(rows),
-                                      .units_of_row = divisor_of(static_cast<std::uint32_t>(units)),
-                                      .ids_are_wide = ids.dtype == DType::i64};
-  const std::int64_t blocks = (rows * units + kThreads - 1) / kThreads;
-  run_call(kernel, {.blocks = static_cast<std::uint32_t>(blocks), .threads = kThreads}, arguments, call);
+  GatherRowsArguments arguments{
+      .from = from.data, .ids = ids.data, .to = to.data, .ids_are_wide = ids.dtype == DType::i64};
+  const LaunchShape shape = plan_gather_rows(kernel, rows, units, arguments);
+  run_call(kernel, shape, arguments, call);
 }
 
 }  // namespace

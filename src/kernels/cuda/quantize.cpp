@@ -6,6 +6,7 @@
 #include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
+#include "kernels/cuda/lib/row_launch.h"
 #include "kernels/registry.h"
 
 namespace weft::cuda {
@@ -32,8 +33,7 @@ void run_groups(const KernelCall& call) {
                                         .columns = static_cast<std::uint32_t>(x.size[1])};
   check_aligned(kernel.c_str(), "x", x.data, 16);
   check_aligned(kernel.c_str(), "codes", codes.data, 8);
-  const GroupCounts counts{
-      .rows = x.size[0], .groups = x.size[1] / group, .lanes = static_cast<std::uint32_t>(group / 16)};
+  const GroupCounts counts{.rows = x.size[0], .groups = x.size[1] / group, .group_size = group};
   const LaunchShape shape = plan_groups(kernel.c_str(), counts, arguments.places, arguments.order);
   run_call(kernel, shape, arguments, call);
 }
@@ -51,13 +51,13 @@ void run_tokens(const KernelCall& call) {
   const std::string kernel = fmt::format("dynamic_per_token_quant_{}_{}", dtype_text(x.dtype), dtype_text(codes.dtype));
   check_sides(kernel, x);
   check_aligned(kernel.c_str(), "x", x.data, 16);
-  check_aligned(kernel.c_str(), "codes", codes.data, 16 / dtype_info(x.dtype).block_bytes);
+  check_aligned(kernel.c_str(), "codes", codes.data, static_cast<std::uintptr_t>(elements_of_load(x.dtype)));
   const DynamicPerTokenQuantArguments arguments{.x = x.data,
                                                 .output = codes.data,
                                                 .places = scale_places(call.results[1]),
                                                 .rule = token_rule(call, 1),
                                                 .columns = static_cast<std::uint32_t>(x.size[1])};
-  run_call(kernel, {.blocks = static_cast<std::uint32_t>(x.size[0]), .threads = 256}, arguments, call);
+  run_call(kernel, plan_rows(x.size[0]), arguments, call);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
+#include "kernels/cuda/lib/row_launch.h"
 #include "kernels/cuda/lib/two_forms.h"
 
 namespace weft::cuda {
@@ -78,7 +79,7 @@ void set_tail(const Norm& norm, const KernelCall& call, RmsNormArguments& argume
 void check_vectors(const std::string& kernel, const Norm& norm, const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const TensorView& weight = call.operands[norm.weight()];
-  const auto of_load = static_cast<std::uintptr_t>(16 / dtype_info(x.dtype).block_bytes);
+  const auto of_load = static_cast<std::uintptr_t>(elements_of_load(x.dtype));
   check_aligned(kernel.c_str(), "x", x.data, 16);
   if (norm.adds) {
     check_aligned(kernel.c_str(), "x_residual", call.operands[1].data, 16);
@@ -109,7 +110,7 @@ void run(const Norm& norm, Mathematics mathematics, const KernelCall& call) {
       .weight_is_wide = weight.present() && weight.dtype == DType::f32,
       .normalizes_rounded = norm.adds && call.attributes.at("intermediate").word() == "input_dtype"};
   set_tail(norm, call, arguments);
-  run_call(kernel, {.blocks = static_cast<std::uint32_t>(x.size[0]), .threads = 256}, arguments, call);
+  run_call(kernel, plan_rows(x.size[0]), arguments, call);
 }
 
 }  // namespace

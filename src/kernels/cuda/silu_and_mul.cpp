@@ -8,16 +8,13 @@
 #include "kernels/cuda/emulator/run_call.h"
 #include "kernels/cuda/lib/group_launch.h"
 #include "kernels/cuda/lib/group_rules.h"
+#include "kernels/cuda/lib/row_launch.h"
 #include "kernels/cuda/lib/two_forms.h"
 
 namespace weft::cuda {
 namespace {
 
 enum class SiluTail : std::uint8_t { plain, static_fp8, fp4 };
-
-constexpr std::int64_t kThreads = 256, kGroup = 16;
-
-std::int64_t elements_of_load(DType dtype) { return 16 / dtype_info(dtype).block_bytes; }
 
 Verdict supports(SiluTail tail, const KernelRequest& request) {
   const std::optional<Meta>& x = request.operands[0];
@@ -47,30 +44,17 @@ void run(SiluTail tail, Mathematics mathematics, const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const std::string kernel = kernel_name(tail, mathematics, x.dtype, call.attributes);
   check_sides(kernel, x);
-  const std::int64_t rows = x.size[0], columns = x.size[1] / 2;
   SiluAndMulArguments arguments{.x = x.data,
                                 .output = call.results[0].data,
-                                .rows = static_cast<std::uint32_t>(rows),
-                                .columns = static_cast<std::uint32_t>(columns)};
-  std::int64_t block_rows = rows, block_columns = columns;
+                                .rows = static_cast<std::uint32_t>(x.size[0]),
+                                .columns = static_cast<std::uint32_t>(x.size[1] / 2)};
   if (tail != SiluTail::plain) arguments.scale = call.operands[1].as<float>();
-  if (tail == SiluTail::fp4) {
-    arguments.group_scales = call.results[1].as<std::uint8_t>();
-    if (call.attributes.at("swizzled_scales").boolean()) {
-      const std::int64_t tiles = (columns / kGroup + 3) / 4;
-      arguments.tiles = static_cast<std::uint32_t>(tiles);
-      block_rows = (rows + 127) / 128 * 128;
-      block_columns = tiles * 4 * kGroup;
-    }
-  }
-  const std::int64_t of_block = kThreads * elements_of_load(x.dtype);
-  const std::int64_t slices = (block_columns + of_block - 1) / of_block;
-  USER_CHECK(block_rows * slices < std::int64_t{1} << 31, "[{}] {} rows of {} columns are too many for a launch",
-             kernel, rows, columns);
-  arguments.slices = divisor_of(static_cast<std::uint32_t>(slices));
+  if (tail == SiluTail::fp4) arguments.group_scales = call.results[1].as<std::uint8_t>();
+  const bool has_tiles = tail == SiluTail::fp4 && call.attributes.at("swizzled_scales").boolean();
+  const LaunchShape shape = plan_silu_and_mul(kernel, x.dtype, has_tiles, arguments);
   check_aligned(kernel.c_str(), "x", x.data, 16);
   check_aligned(kernel.c_str(), "the result", arguments.output, 16);
-  run_call(kernel, {.blocks = static_cast<std::uint32_t>(block_rows * slices), .threads = kThreads}, arguments, call);
+  run_call(kernel, shape, arguments, call);
 }
 
 struct SiluOp {

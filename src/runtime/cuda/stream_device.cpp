@@ -68,6 +68,7 @@ void StreamDevice::open(std::shared_ptr<Driver> driver, int device) {
   parts_ = std::move(parts);
   queue_ = std::move(queue);
   capturer_ = std::move(capturer);
+  ++openings_;
 }
 
 void StreamDevice::load(std::span<const std::byte> image, const std::string& kernel) {

@@ -62,6 +62,8 @@ class StreamDevice {
   // gone: storages of before are to be let go, and what was captured answers with errors. So is that of whoever else in
   // the process uses this device. DeviceError where it does not come back; it may then be tried again.
   void reopen();
+  // How often it was opened: whoever has memory of an earlier time has none any more.
+  int openings() const { return openings_; }
   // DriverQueue's.
   void synchronize() { queue_->synchronize(); }
   // The same after a failure: what comes of what was queued is of no interest any more.
@@ -87,6 +89,7 @@ class StreamDevice {
   std::vector<LoadedImage> images_;
   std::vector<std::pair<std::string, MakeLibrary>> libraries_;
   bool is_open_ = true;
+  int openings_ = 0;
   std::shared_ptr<Parts> parts_;
   std::unique_ptr<DriverQueue> queue_;
   std::unique_ptr<GraphCapturer> capturer_;

@@ -279,7 +279,7 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
 // Folds what blocks that shared a sequence left: a warp a row.
 template <int columns>
 WEFT_DEVICE void finish_attention(const AttentionArguments& arguments) {
-  const std::uint32_t row = block_index() * 4 + thread_index() / 32, head_dim = arguments.pages.head_dim;
+  const std::uint32_t row = block_index() * kFinishWarps + thread_index() / 32, head_dim = arguments.pages.head_dim;
   const std::uint32_t token = row / arguments.heads;
   if (token >= arguments.tokens) return;
   const std::uint32_t sequence =
@@ -310,16 +310,19 @@ WEFT_DEVICE void finish_attention(const AttentionArguments& arguments) {
 }  // namespace weft::cuda
 
 // clang-format off
-#define WEFT_TILES(KERNEL, pages, P, columns, warps, rows) \
-  KERNEL(attention_##pages##_##columns##_decode, 32, weft::cuda::attention<P, columns, 1, 4>) \
-  KERNEL(attention_##pages##_##columns##_prefill, WEFT_THREADS(32 * warps, 2), weft::cuda::attention<P, columns, warps, rows>)
+#define WEFT_TILES(KERNEL, pages, P, columns, warps) \
+  KERNEL(attention_##pages##_##columns##_decode, 32 * kDecodeWarps, \
+         weft::cuda::attention<P, columns, kDecodeWarps, kRowsOfWarp>) \
+  KERNEL(attention_##pages##_##columns##_prefill, WEFT_THREADS(32 * warps, kPrefillBlocks), \
+         weft::cuda::attention<P, columns, warps, kRowsOfWarp>)
 #define WEFT_PAGES(KERNEL, pages, P) \
-  WEFT_TILES(KERNEL, pages, P, 64, 8, 4) WEFT_TILES(KERNEL, pages, P, 128, 8, 4) WEFT_TILES(KERNEL, pages, P, 256, 2, 4)
+  WEFT_TILES(KERNEL, pages, P, 64, kPrefillWarps) WEFT_TILES(KERNEL, pages, P, 128, kPrefillWarps) \
+  WEFT_TILES(KERNEL, pages, P, 256, kPrefillWarpsOf256)
 #define WEFT_LIST(KERNEL) \
   WEFT_PAGES(KERNEL, bf16, Brain) WEFT_PAGES(KERNEL, f16, Half) \
-  WEFT_TILES(KERNEL, f32, float, 64, 8, 4) WEFT_TILES(KERNEL, f32, float, 128, 4, 4) \
-  KERNEL(finish_attention_64, 128, weft::cuda::finish_attention<64>) \
-  KERNEL(finish_attention_128, 128, weft::cuda::finish_attention<128>) \
-  KERNEL(finish_attention_256, 128, weft::cuda::finish_attention<256>)
+  WEFT_TILES(KERNEL, f32, float, 64, kPrefillWarps) WEFT_TILES(KERNEL, f32, float, 128, kPrefillWarpsOf128F32) \
+  KERNEL(finish_attention_64, 32 * kFinishWarps, weft::cuda::finish_attention<64>) \
+  KERNEL(finish_attention_128, 32 * kFinishWarps, weft::cuda::finish_attention<128>) \
+  KERNEL(finish_attention_256, 32 * kFinishWarps, weft::cuda::finish_attention<256>)
 // clang-format on
 WEFT_CUDA_KERNELS(attention, AttentionArguments, WEFT_LIST)

@@ -23,10 +23,9 @@
 
 namespace weft::cuda {
 
-constexpr int kTileWarps = 4, kWarpRows = 16;
 constexpr int kPadding = 4;
 constexpr int kScoreMatrices = kStepTokens / 8;
-constexpr Staging kTileStaging = {.threads = kTileWarps * 32, .loads = 4, .padding = kPadding};
+constexpr Staging kTileStaging = {.threads = kMatrixWarps * 32, .loads = 4, .padding = kPadding};
 
 WEFT_DEVICE std::uint32_t lane_row() { return thread_index() % 32 / 4; }
 WEFT_DEVICE std::uint32_t lane_pair() { return thread_index() % 4; }
@@ -149,7 +148,7 @@ WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile
     }
   }
   const bool all_see = step.start + kStepTokens <= tile.length(arguments, first) &&
-                       tile.begin(arguments, first + kWarpRows - 1) <= step.start;
+                       tile.begin(arguments, first + kMatrixRowsOfWarp - 1) <= step.start;
   WEFT_UNROLL
   for (int r = 0; r < 2; ++r) {
     // As `sees` has it, from the step's first token on, in fewer registers.
@@ -263,7 +262,7 @@ WEFT_DEVICE void add_seen_values(const AttentionArguments& arguments, const Quer
   WEFT_UNROLL
   for (int i = 0; i < columns / 8; ++i) {
     WEFT_UNROLL_BY(1)
-    for (std::uint32_t row = 0; row < kWarpRows; ++row) {
+    for (std::uint32_t row = 0; row < kMatrixRowsOfWarp; ++row) {
       const std::uint32_t begin = step.before(tile.begin(arguments, first + row));
       const std::uint32_t end = step.before(tile.length(arguments, first + row));
       float sums[4] = {own.sums[i][0], own.sums[i][1], own.sums[i][2], own.sums[i][3]};
@@ -370,7 +369,7 @@ WEFT_DEVICE void attend_step(const AttentionArguments& arguments, const QueryTil
   soften(scores, own);
   const MatrixProbabilities<P> probabilities = pack_probabilities<P>(scores);
   // What rows see begins and ends later the further down they are: all see [all_begin, all_end).
-  const std::uint32_t all_begin = step.before(tile.begin(arguments, first + kWarpRows - 1));
+  const std::uint32_t all_begin = step.before(tile.begin(arguments, first + kMatrixRowsOfWarp - 1));
   const std::uint32_t all_end = step.before(tile.length(arguments, first));
   const bool is_careful = (all_begin > 0 && has_no_number<P, columns>(values, 0, all_begin)) ||
                           (all_end < step.count && has_no_number<P, columns>(values, all_end, step.count));
@@ -389,14 +388,14 @@ WEFT_DEVICE void attention_mma(const AttentionArguments& arguments) {
   WEFT_SHARED_WORDS(values, kValueWords);
   const std::uint32_t sharers = arguments.sharers.divisor;
   const std::uint32_t number = quotient(block_index(), arguments.sharers), sharer = block_index() - number * sharers;
-  const QueryTile tile = find_tile(arguments, number, kTileWarps * kWarpRows);
+  const QueryTile tile = find_tile(arguments, number, kMatrixWarps * kMatrixRowsOfWarp);
   const bool shares = is_shared(arguments, tile.segments);
   if (tile.rows == 0 || (sharer > 0 && !shares)) return;
 
-  const std::uint32_t first = thread_index() / 32 * kWarpRows;
+  const std::uint32_t first = thread_index() / 32 * kMatrixRowsOfWarp;
   const std::uint32_t last = tile.length(arguments, tile.rows - 1);
   // Tokens that some row of this warp sees.
-  const std::uint32_t seen = first < tile.rows ? tile.length(arguments, first + kWarpRows - 1) : 0;
+  const std::uint32_t seen = first < tile.rows ? tile.length(arguments, first + kMatrixRowsOfWarp - 1) : 0;
   MatrixQueries<columns> queries;
   load_queries<P>(arguments, tile, first, queries);
 
@@ -431,8 +430,8 @@ WEFT_DEVICE void attention_mma(const AttentionArguments& arguments) {
 
 // clang-format off
 #define WEFT_PAGES(KERNEL, pages, P, blocks) \
-  KERNEL(attention_##pages##_64_mma, WEFT_THREADS(128, blocks), weft::cuda::attention_mma<P, 64>) \
-  KERNEL(attention_##pages##_128_mma, WEFT_THREADS(128, 2), weft::cuda::attention_mma<P, 128>)
+  KERNEL(attention_##pages##_64_mma, WEFT_THREADS(32 * kMatrixWarps, blocks), weft::cuda::attention_mma<P, 64>) \
+  KERNEL(attention_##pages##_128_mma, WEFT_THREADS(32 * kMatrixWarps, kPrefillBlocks), weft::cuda::attention_mma<P, 128>)
 #define WEFT_LIST(KERNEL) WEFT_PAGES(KERNEL, bf16, Brain, 3) WEFT_PAGES(KERNEL, f16, Half, 4)
 // clang-format on
 WEFT_CUDA_KERNELS(attention_mma, AttentionArguments, WEFT_LIST)

@@ -10,7 +10,6 @@
 namespace weft::cuda {
 
 constexpr std::uint32_t kStepTokens = 64;
-constexpr std::uint32_t kSegmentTokens = 256;
 constexpr float kLowest = -3.40282347e38f;  // the maximum of no scores, finite: beside it minus infinity counts 0
 
 WEFT_DEVICE float minus_infinity() { return float_of(0xff800000u); }

@@ -35,8 +35,8 @@ WEFT_DEVICE void dynamic_per_token_quant(const DynamicPerTokenQuantArguments& ar
 
 // clang-format off
 #define WEFT_TOKENS(KERNEL, x, T) \
-  KERNEL(dynamic_per_token_quant_##x##_f8e4m3, 256, weft::cuda::dynamic_per_token_quant<T, Fp8>) \
-  KERNEL(dynamic_per_token_quant_##x##_i8, 256, weft::cuda::dynamic_per_token_quant<T, Int8>)
+  KERNEL(dynamic_per_token_quant_##x##_f8e4m3, kRowThreads, weft::cuda::dynamic_per_token_quant<T, Fp8>) \
+  KERNEL(dynamic_per_token_quant_##x##_i8, kRowThreads, weft::cuda::dynamic_per_token_quant<T, Int8>)
 #define WEFT_LIST(KERNEL) WEFT_TOKENS(KERNEL, bf16, Brain) WEFT_TOKENS(KERNEL, f16, Half) WEFT_TOKENS(KERNEL, f32, float)
 // clang-format on
 WEFT_CUDA_KERNELS(dynamic_per_token_quant, DynamicPerTokenQuantArguments, WEFT_LIST)

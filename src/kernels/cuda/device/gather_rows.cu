@@ -11,7 +11,7 @@ struct UnitPlace {
   bool is_live;
 };
 WEFT_DEVICE UnitPlace unit_place(const GatherRowsArguments& arguments) {
-  const std::uint32_t unit = block_index() * 256 + thread_index();
+  const std::uint32_t unit = block_index() * kGatherThreads + thread_index();
   const std::uint32_t row = quotient(unit, arguments.units_of_row), units = arguments.units_of_row.divisor;
   if (row >= arguments.rows) return {0, 0, false};
   const std::uint64_t id = arguments.ids_are_wide ? load(static_cast<const std::uint64_t*>(arguments.ids) + row)
@@ -28,7 +28,7 @@ WEFT_DEVICE void copy_rows(const GatherRowsArguments& arguments) {
 
 template <class From, class To>
 WEFT_DEVICE void convert_rows(const GatherRowsArguments& arguments) {
-  constexpr int kElements = 8;
+  constexpr int kElements = kConvertedElements;
   const UnitPlace at = unit_place(arguments);
   if (!at.is_live) return;
   float values[kElements];
@@ -46,16 +46,16 @@ WEFT_DEVICE void convert_rows(const GatherRowsArguments& arguments) {
 
 // clang-format off
 #define WEFT_LIST(KERNEL) \
-  KERNEL(gather_rows_1, 256, weft::cuda::copy_rows<std::uint8_t>) \
-  KERNEL(gather_rows_2, 256, weft::cuda::copy_rows<std::uint16_t>) \
-  KERNEL(gather_rows_4, 256, weft::cuda::copy_rows<std::uint32_t>) \
-  KERNEL(gather_rows_8, 256, weft::cuda::copy_rows<weft::cuda::TwoWords>) \
-  KERNEL(gather_rows_16, 256, weft::cuda::copy_rows<weft::cuda::FourWords>) \
-  KERNEL(gather_rows_f32_f16, 256, weft::cuda::convert_rows<float, Half>) \
-  KERNEL(gather_rows_f32_bf16, 256, weft::cuda::convert_rows<float, Brain>) \
-  KERNEL(gather_rows_f16_f32, 256, weft::cuda::convert_rows<Half, float>) \
-  KERNEL(gather_rows_f16_bf16, 256, weft::cuda::convert_rows<Half, Brain>) \
-  KERNEL(gather_rows_bf16_f32, 256, weft::cuda::convert_rows<Brain, float>) \
-  KERNEL(gather_rows_bf16_f16, 256, weft::cuda::convert_rows<Brain, Half>)
+  KERNEL(gather_rows_1, kGatherThreads, weft::cuda::copy_rows<std::uint8_t>) \
+  KERNEL(gather_rows_2, kGatherThreads, weft::cuda::copy_rows<std::uint16_t>) \
+  KERNEL(gather_rows_4, kGatherThreads, weft::cuda::copy_rows<std::uint32_t>) \
+  KERNEL(gather_rows_8, kGatherThreads, weft::cuda::copy_rows<weft::cuda::TwoWords>) \
+  KERNEL(gather_rows_16, kGatherThreads, weft::cuda::copy_rows<weft::cuda::FourWords>) \
+  KERNEL(gather_rows_f32_f16, kGatherThreads, weft::cuda::convert_rows<float, Half>) \
+  KERNEL(gather_rows_f32_bf16, kGatherThreads, weft::cuda::convert_rows<float, Brain>) \
+  KERNEL(gather_rows_f16_f32, kGatherThreads, weft::cuda::convert_rows<Half, float>) \
+  KERNEL(gather_rows_f16_bf16, kGatherThreads, weft::cuda::convert_rows<Half, Brain>) \
+  KERNEL(gather_rows_bf16_f32, kGatherThreads, weft::cuda::convert_rows<Brain, float>) \
+  KERNEL(gather_rows_bf16_f16, kGatherThreads, weft::cuda::convert_rows<Brain, Half>)
 // clang-format on
 WEFT_CUDA_KERNELS(gather_rows, GatherRowsArguments, WEFT_LIST)

@@ -4,7 +4,7 @@
 // quantizing ops: NaN stays NaN throughout and makes the scale NaN.
 
 #include "kernels/cuda/device/codes.cuh"
-#include "kernels/cuda/lib/arguments.h"
+#include "kernels/cuda/device/memory.cuh"
 
 namespace weft::cuda {
 
@@ -23,6 +23,11 @@ template <class Code>
 WEFT_DEVICE float divided_by_limit(float x) {
   if (x >= kLeastOrdinary && x <= kLargestOrdinary) return corrected_quotient(x, Code::kLimit, Code::kInverseLimit);
   return divide(x, Code::kLimit);
+}
+
+// Infinity where there is none.
+WEFT_DEVICE float bound_of(const GroupRule& rule) {
+  return rule.bound == nullptr ? float_of(0x7f800000u) : load(rule.bound);
 }
 
 // The scale of a group whose largest magnitude this is.
@@ -64,6 +69,21 @@ WEFT_DEVICE void quantize(float* values, float largest, float scale, std::uint32
     WEFT_UNROLL
     for (int i = 0; i < count / 4; ++i) words[i] = Code::pack(values + 4 * i, false);
   }
+}
+
+// The codes of values * inverse, which may be any numbers, four to a word.
+template <class Code, int count>
+WEFT_DEVICE void quantize_by_product(float* values, float inverse, std::uint32_t* words) {
+  WEFT_UNROLL
+  for (int i = 0; i < count; ++i) values[i] = values[i] * inverse;
+  WEFT_UNROLL
+  for (int i = 0; i < count / 4; ++i) words[i] = Code::pack(values + 4 * i, false);
+}
+
+// Codes of f8e4m3 by a scale that is given: as the product with its reciprocal has them.
+template <int count>
+WEFT_DEVICE void quantize_by_given_scale(float* values, const float* scale, std::uint32_t* words) {
+  quantize_by_product<Fp8, count>(values, divide(1.0f, load(scale)), words);
 }
 
 }  // namespace weft::cuda

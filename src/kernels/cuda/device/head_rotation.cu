@@ -13,8 +13,6 @@
 
 namespace weft::cuda {
 
-constexpr int kRotationThreads = 128;
-constexpr std::uint32_t kColumnsOfTurn = 64;  // as many as house mathematics has partial sums
 template <int count>
 constexpr std::uint32_t kLanesOfHead = kColumnsOfTurn / count;
 
@@ -248,8 +246,9 @@ WEFT_DEVICE void rotate_heads(const HeadRotationArguments& arguments) {
 
 }  // namespace weft::cuda
 
-#define WEFT_FORMS(KERNEL, name, T)                                                                               \
-  KERNEL(head_rotation_##name, WEFT_THREADS(128, 8), weft::cuda::rotate_heads<T, weft::cuda::kElementsOfLoad<T>>) \
-  KERNEL(head_rotation_##name##_pairs, 128, weft::cuda::rotate_heads<T, 2>)
+#define WEFT_FORMS(KERNEL, name, T)                                   \
+  KERNEL(head_rotation_##name, WEFT_THREADS(kRotationThreads, 8),     \
+         weft::cuda::rotate_heads<T, weft::cuda::kElementsOfLoad<T>>) \
+  KERNEL(head_rotation_##name##_pairs, kRotationThreads, weft::cuda::rotate_heads<T, kColumnsOfPair>)
 #define WEFT_LIST(KERNEL) WEFT_FORMS(KERNEL, bf16, Brain) WEFT_FORMS(KERNEL, f16, Half) WEFT_FORMS(KERNEL, f32, float)
 WEFT_CUDA_KERNELS(head_rotation, HeadRotationArguments, WEFT_LIST)

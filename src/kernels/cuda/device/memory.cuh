@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/device/platform.cuh"
 #include "kernels/cuda/lib/arguments.h"
+#include "kernels/cuda/lib/block_sizes.h"
 
 namespace weft::cuda {
 

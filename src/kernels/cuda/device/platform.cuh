@@ -12,6 +12,12 @@
 
 #include <cstdint>
 
+namespace weft::cuda {
+
+constexpr std::uint32_t kWholeWarp = 0xffffffffu;
+
+}  // namespace weft::cuda
+
 #if defined(__CUDACC__)
 
 #define WEFT_DEVICE __device__ __forceinline__
@@ -37,9 +43,9 @@ WEFT_DEVICE unsigned block_row() { return blockIdx.y; }
 WEFT_DEVICE void wait_for_block() { __syncthreads(); }
 WEFT_DEVICE void wait_for_warp() { __syncwarp(); }
 // The value of the lane whose number differs in the bits of `distance`. All lanes of the warp call it.
-WEFT_DEVICE float exchange(float value, unsigned distance) { return __shfl_xor_sync(0xffffffffu, value, distance); }
+WEFT_DEVICE float exchange(float value, unsigned distance) { return __shfl_xor_sync(kWholeWarp, value, distance); }
 // Whether it holds in any lane of the warp. All lanes call it.
-WEFT_DEVICE bool holds_in_any_lane(bool holds) { return __any_sync(0xffffffffu, holds) != 0; }
+WEFT_DEVICE bool holds_in_any_lane(bool holds) { return __any_sync(kWholeWarp, holds) != 0; }
 
 }  // namespace weft::cuda
 
@@ -80,10 +86,10 @@ WEFT_DEVICE unsigned block_index() { return this_thread().block; }
 WEFT_DEVICE unsigned block_row() { return this_thread().block_row; }
 
 WEFT_DEVICE void wait_for_block(WEFT_SITE_ALONE) { block_barrier(site); }
-WEFT_DEVICE void wait_for_warp(WEFT_SITE_ALONE) { warp_barrier(0xffffffffu, site); }
+WEFT_DEVICE void wait_for_warp(WEFT_SITE_ALONE) { warp_barrier(kWholeWarp, site); }
 WEFT_DEVICE float exchange(float value, unsigned distance WEFT_SITE) {
   const std::uint64_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint64_t other = shuffle(0xffffffffu, bits, this_thread().lane() ^ distance, site);
+  const std::uint64_t other = shuffle(kWholeWarp, bits, this_thread().lane() ^ distance, site);
   return std::bit_cast<float>(static_cast<std::uint32_t>(other));
 }
 WEFT_DEVICE bool holds_in_any_lane(bool holds WEFT_SITE) {

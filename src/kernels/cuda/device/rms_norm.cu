@@ -75,12 +75,8 @@ struct StaticTail {
   static constexpr bool kSeesRow = false;
   WEFT_DEVICE void finish(const RmsNormArguments& arguments, const RowPart<T>& part, float* values) {
     constexpr int kOfLoad = kElementsOfLoad<T>;
-    const float inverse = divide(1.0f, load(arguments.given_scale));
     std::uint32_t words[kOfLoad / 4];
-    WEFT_UNROLL
-    for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * inverse;
-    WEFT_UNROLL
-    for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Fp8::pack(values + 4 * i, false);
+    quantize_by_given_scale<kOfLoad>(values, arguments.given_scale, words);
     if (part.is_live) store_words<kOfLoad / 4>(static_cast<std::uint8_t*>(arguments.output) + part.place, words);
   }
 };
@@ -95,8 +91,7 @@ struct GroupTail {
     float largest = largest_of_lanes<1, kOfLoad>(values);
     for (std::uint32_t distance = lanes / 2; distance > 0; distance /= 2)
       largest = larger(largest, exchange(largest, distance));
-    const float bound = arguments.rule.bound == nullptr ? float_of(0x7f800000u) : load(arguments.rule.bound);
-    const float scale = scale_of<Code>(largest, arguments.rule, bound);
+    const float scale = scale_of<Code>(largest, arguments.rule, bound_of(arguments.rule));
     std::uint32_t words[kOfLoad / 4];
     quantize<Code, kOfLoad>(values, largest, scale, words);
     if (!part.is_live) return;
@@ -153,7 +148,7 @@ WEFT_DEVICE void rms_norm(const RmsNormArguments& arguments) {
 
 // clang-format off
 #define WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, tail, ...) \
-  KERNEL(name##_##x##_##tail##_##mathematics, 256, weft::cuda::rms_norm<T, adds, __VA_ARGS__, Sum>)
+  KERNEL(name##_##x##_##tail##_##mathematics, kRowThreads, weft::cuda::rms_norm<T, adds, __VA_ARGS__, Sum>)
 #define WEFT_TAILS(KERNEL, name, x, adds, mathematics, T, Sum) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, plain, PlainTail<T>) \
   WEFT_KERNEL_OF(KERNEL, name, x, adds, mathematics, T, Sum, static_f8e4m3, StaticTail<T>) \

@@ -6,8 +6,6 @@
 
 namespace weft::cuda {
 
-constexpr int kRowThreads = 256;
-
 // 16 bytes of a row for each thread, then the next ones: where this thread's begin, and whether it has any.
 template <class T>
 struct RowPart {

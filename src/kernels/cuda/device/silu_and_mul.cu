@@ -2,13 +2,10 @@
 // 16 of what they let through for each thread. Bytes an element (bf16): 6 plain, 5 with codes of f8e4m3, 4.56 with
 // those of f4e2m1. A group of 16 lies in 2 neighbouring lanes (f32: 4).
 
-#include "kernels/cuda/device/codes.cuh"
-#include "kernels/cuda/device/elements.cuh"
+#include "kernels/cuda/device/group_quantization.cuh"
 #include "kernels/cuda/device/silu.cuh"
 
 namespace weft::cuda {
-
-constexpr int kSiluThreads = 256;
 
 // Where a thread's 16 bytes begin; `column` may lie behind the row's end.
 struct RowPlace {
@@ -46,12 +43,8 @@ WEFT_DEVICE void silu_and_mul_static_fp8(const SiluAndMulArguments& arguments) {
   if (at.column >= arguments.columns) return;
   float values[kOfLoad];
   load_gated<T, rounds, Mathematics>(arguments, at.row, at.column, values);
-  const float inverse = divide(1.0f, load(arguments.scale));
   std::uint32_t words[kOfLoad / 4];
-  WEFT_UNROLL
-  for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * inverse;
-  WEFT_UNROLL
-  for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Fp8::pack(values + 4 * i, false);
+  quantize_by_given_scale<kOfLoad>(values, arguments.scale, words);
   auto* codes = static_cast<std::uint8_t*>(arguments.output) + (product(at.row, arguments.columns) + at.column);
   store_words<kOfLoad / 4>(codes, words);
 }
@@ -60,28 +53,23 @@ WEFT_DEVICE float reciprocal_or_zero(float x) { return x == 0.0f ? 0.0f : divide
 
 // Where the scale of a group lies among tiles of 128 rows and 4 groups, or row by row.
 WEFT_DEVICE std::uint64_t place_of_group(const SiluAndMulArguments& arguments, std::uint32_t row, std::uint32_t group) {
-  if (arguments.tiles == 0) return product(row, arguments.columns / 16) + group;
-  const std::uint64_t tile = product(row / 128, arguments.tiles) + group / 4;
-  return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + group % 4;
+  if (arguments.tiles == 0) return product(row, arguments.columns / kFp4Group) + group;
+  const std::uint64_t tile = product(row / kScaleTileRows, arguments.tiles) + group / kScaleTileGroups;
+  return tile * (kScaleTileRows * kScaleTileGroups) + row % 32 * 16 + row % kScaleTileRows / 32 * 4 +
+         group % kScaleTileGroups;
 }
 
 // Blocks also reach the rows and groups that tiles have beyond those of x: their scales are 0.
 template <class T, bool rounds, class Mathematics>
 WEFT_DEVICE void silu_and_mul_fp4(const SiluAndMulArguments& arguments) {
-  constexpr int kOfLoad = kElementsOfLoad<T>, kLanes = 16 / kOfLoad;
+  constexpr int kOfLoad = kElementsOfLoad<T>;
   const RowPlace at = row_place<T>(arguments);
   const std::uint32_t columns = arguments.columns;
   const bool is_live = at.row < arguments.rows && at.column < columns;
   float values[kOfLoad];
   load_gated<T, rounds, Mathematics>(arguments, at.row < arguments.rows ? at.row : arguments.rows - 1,
                                      at.column < columns ? at.column : columns - kOfLoad, values);
-  float largest = magnitude(values[0]);
-  WEFT_UNROLL
-  for (int i = 1; i < kOfLoad; ++i) largest = larger(largest, magnitude(values[i]));
-  WEFT_UNROLL
-  for (unsigned distance = kLanes / 2; distance > 0; distance /= 2)
-    largest = larger(largest, exchange(largest, distance));
-
+  const float largest = largest_of_lanes<kFp4Group / kOfLoad, kOfLoad>(values);
   const float global_scale = load(arguments.scale);
   const float scaled[4] = {largest * (1.0f / 6.0f) * global_scale, 0, 0, 0};
   const std::uint32_t scale = Fp8::pack(scaled, false) & 0xffu;
@@ -90,9 +78,9 @@ WEFT_DEVICE void silu_and_mul_fp4(const SiluAndMulArguments& arguments) {
   WEFT_UNROLL
   for (int i = 0; i < kOfLoad; ++i) codes |= fp4_code(values[i] * inverse + 0.0f) << 4 * i;
 
-  const std::uint32_t group = at.column / 16;
-  const bool has_scale = is_live || (arguments.tiles != 0 && group < arguments.tiles * 4);
-  if (has_scale && at.column % 16 == 0)
+  const std::uint32_t group = at.column / kFp4Group;
+  const bool has_scale = is_live || (arguments.tiles != 0 && group < arguments.tiles * kScaleTileGroups);
+  if (has_scale && at.column % kFp4Group == 0)
     store(arguments.group_scales + place_of_group(arguments, at.row, group),
           static_cast<std::uint8_t>(is_live ? scale : 0u));
   if (!is_live) return;
@@ -108,11 +96,11 @@ WEFT_DEVICE void silu_and_mul_fp4(const SiluAndMulArguments& arguments) {
 
 // clang-format off
 #define WEFT_TAILS(KERNEL, x, T, mathematics, Mathematics) \
-  KERNEL(silu_and_mul_##x##_plain_##mathematics, 256, weft::cuda::silu_and_mul<T, Mathematics>) \
-  KERNEL(silu_and_mul_##x##_static_f8e4m3_wide_##mathematics, 256, weft::cuda::silu_and_mul_static_fp8<T, false, Mathematics>) \
-  KERNEL(silu_and_mul_##x##_static_f8e4m3_rounded_##mathematics, 256, weft::cuda::silu_and_mul_static_fp8<T, true, Mathematics>) \
-  KERNEL(silu_and_mul_##x##_f4e2m1_wide_##mathematics, 256, weft::cuda::silu_and_mul_fp4<T, false, Mathematics>) \
-  KERNEL(silu_and_mul_##x##_f4e2m1_rounded_##mathematics, 256, weft::cuda::silu_and_mul_fp4<T, true, Mathematics>)
+  KERNEL(silu_and_mul_##x##_plain_##mathematics, kSiluThreads, weft::cuda::silu_and_mul<T, Mathematics>) \
+  KERNEL(silu_and_mul_##x##_static_f8e4m3_wide_##mathematics, kSiluThreads, weft::cuda::silu_and_mul_static_fp8<T, false, Mathematics>) \
+  KERNEL(silu_and_mul_##x##_static_f8e4m3_rounded_##mathematics, kSiluThreads, weft::cuda::silu_and_mul_static_fp8<T, true, Mathematics>) \
+  KERNEL(silu_and_mul_##x##_f4e2m1_wide_##mathematics, kSiluThreads, weft::cuda::silu_and_mul_fp4<T, false, Mathematics>) \
+  KERNEL(silu_and_mul_##x##_f4e2m1_rounded_##mathematics, kSiluThreads, weft::cuda::silu_and_mul_fp4<T, true, Mathematics>)
 #if !defined(WEFT_HOUSE_KERNELS)
 #define WEFT_MATHEMATICS(KERNEL, x, T) WEFT_TAILS(KERNEL, x, T, device, weft::cuda::DeviceMathematics)
 #else

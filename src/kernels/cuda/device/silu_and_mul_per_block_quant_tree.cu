@@ -36,8 +36,7 @@ WEFT_DEVICE void silu_and_mul_per_block_quant_tree(const SiluAndMulPerBlockQuant
     wait_for_block();
   }
   const GroupRule& rule = arguments.rule;
-  const float bound = rule.bound == nullptr ? float_of(0x7f800000u) : load(rule.bound);
-  const float scale = scale_of<Code>(largest[0], rule, bound);
+  const float scale = scale_of<Code>(largest[0], rule, bound_of(rule));
   if (thread == 0) store(scale_at(arguments.places, {row, number, thread, true}), scale);
 
   const float scaled[4] = {divide(value, scale), 0, 0, 0};

@@ -30,11 +30,7 @@ struct TokenTail {
     constexpr int kOfLoad = kElementsOfLoad<T>;
     std::uint32_t words[kOfLoad / 4];
     if (arguments.rule.codes_by_reciprocal) {
-      const float inverse = divide(1.0f, scale);
-      WEFT_UNROLL
-      for (int i = 0; i < kOfLoad; ++i) values[i] = values[i] * inverse;
-      WEFT_UNROLL
-      for (int i = 0; i < kOfLoad / 4; ++i) words[i] = Code::pack(values + 4 * i, false);
+      quantize_by_product<Code, kOfLoad>(values, divide(1.0f, scale), words);
     } else {
       quantize<Code, kOfLoad>(values, largest, scale, words);
     }

@@ -11,26 +11,27 @@ namespace {
 
 constexpr std::int64_t kMostSharers = 64;
 // Rows of a sequence, on the average, from which on the matrix units are worth it: those of one warp.
-constexpr std::int64_t kMatrixRows = 16;
+constexpr std::int64_t kMatrixRows = kMatrixRowsOfWarp;
 
 // The kernels' sizes: the head_dim that there is code for, and the rows of a tile.
-std::int64_t columns_for(std::int64_t head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : 256; }
+int columns_for(std::int64_t head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : 256; }
 struct Tile {
   const char* name;
   std::int64_t warps;
-  std::int64_t rows;
+  std::int64_t rows;  // of all warps
   // Blocks that every multiprocessor holds at once: one for each of its four schedulers where a block is one warp, else
   // what the kernels' launch bounds ask for.
   std::int64_t resident;
 };
 Tile tile_for(const AttentionSizes& sizes, AttentionDesign design) {
-  if (sizes.tokens <= sizes.sequences) return {"decode", 1, 4, 4};
+  if (sizes.tokens <= sizes.sequences) return {"decode", kDecodeWarps, kDecodeWarps * kRowsOfWarp, 4};
   const std::int64_t rows = sizes.tokens * (sizes.heads / sizes.kv_heads);
-  if (design == AttentionDesign::matrix_units && rows >= kMatrixRows * sizes.sequences) return {"mma", 4, 64, 2};
-  const std::int64_t columns = columns_for(sizes.head_dim);
-  if (columns == 256) return {"prefill", 2, 8, 2};
-  if (columns == 128 && sizes.pages == DType::f32) return {"prefill", 4, 16, 2};
-  return {"prefill", 8, 32, 2};
+  if (design == AttentionDesign::matrix_units && rows >= kMatrixRows * sizes.sequences)
+    return {"mma", kMatrixWarps, kMatrixWarps * kMatrixRowsOfWarp, kPrefillBlocks};
+  const int columns = columns_for(sizes.head_dim);
+  const bool is_wide = columns == 128 && sizes.pages == DType::f32;
+  const int warps = columns == 256 ? kPrefillWarpsOf256 : is_wide ? kPrefillWarpsOf128F32 : kPrefillWarps;
+  return {"prefill", warps, warps * kRowsOfWarp, kPrefillBlocks};
 }
 
 std::int64_t whole(std::int64_t count, std::int64_t of) { return (count + of - 1) / of; }
@@ -73,7 +74,8 @@ AttentionPlan plan_attention(const AttentionSizes& sizes, AttentionDesign design
                 .threads = static_cast<std::uint32_t>(32 * tile.warps)};
   if (sharers == 1) return plan;
   plan.finish = fmt::format("finish_attention_{}", columns_for(sizes.head_dim));
-  plan.finish_shape = {.blocks = static_cast<std::uint32_t>((sizes.tokens * sizes.heads + 3) / 4), .threads = 128};
+  plan.finish_shape = {.blocks = static_cast<std::uint32_t>(whole(sizes.tokens * sizes.heads, kFinishWarps)),
+                       .threads = 32 * kFinishWarps};
   return plan;
 }
 

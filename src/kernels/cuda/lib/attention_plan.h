@@ -14,6 +14,7 @@
 
 #include <string>
 
+#include "kernels/cuda/lib/block_sizes.h"
 #include "kernels/cuda/lib/launch.h"
 #include "tensor/dtype.h"
 
@@ -46,9 +47,6 @@ struct AttentionPlan {
 };
 // `tokens` must be at least 1. UserError for more rows or heads than a launch has.
 AttentionPlan plan_attention(const AttentionSizes& sizes, AttentionDesign design);
-
-// What a sequence is cut into (kSegmentTokens of the kernels).
-constexpr std::int64_t kSegmentTokens = 256;
 
 // Among how many blocks, 1 to 64 and no more than `segments`, the segments of each tile are shared: the fewest that are
 // done within a quarter of the least time. `slots` blocks run side by side, and what takes time is the segments of a

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "kernels/cuda/lib/block_sizes.h"
 
 namespace weft::cuda {
 
@@ -18,13 +19,13 @@ LaunchShape plan_groups(const char* kernel, const GroupCounts& counts, const Sca
   order.along_rows = places.row_stride < places.group_stride;
   const std::int64_t inner = order.along_rows ? counts.rows : counts.groups;
   const std::int64_t outer = order.along_rows ? counts.groups : counts.rows;
-  const std::int64_t of_block = counts.threads / counts.lanes;
+  const std::int64_t of_block = kGroupThreads / (counts.group_size / kElementsOfLane);
   const std::int64_t slices = (inner + of_block - 1) / of_block;
   USER_CHECK(slices * outer < std::int64_t{1} << 31,
              "[{}] {} groups in each of {} rows would be {} blocks; a launch has at most {}", kernel, counts.groups,
              counts.rows, slices * outer, (std::int64_t{1} << 31) - 1);
   order.slices = divisor_of(static_cast<std::uint32_t>(slices));
-  return {.blocks = static_cast<std::uint32_t>(slices * outer), .threads = counts.threads};
+  return {.blocks = static_cast<std::uint32_t>(slices * outer), .threads = kGroupThreads};
 }
 
 void check_sides(const char* kernel, std::int64_t rows, std::int64_t columns) {

@@ -14,8 +14,7 @@ Divisor divisor_of(std::uint32_t divisor);  // at least 1, below 2^31
 struct GroupCounts {
   std::int64_t rows = 0;
   std::int64_t groups = 0;  // of a row
-  std::uint32_t threads = 128;
-  std::uint32_t lanes = 8;  // of a group
+  std::int64_t group_size = 128;
 };
 
 // Along the rows of a group number where its scales lie closer together than those of a row. UserError, naming

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/code/device_code.h"
 #include "kernels/cuda/lib/group_launch.h"
+#include "kernels/cuda/lib/row_launch.h"
 
 namespace weft::cuda {
 
@@ -31,7 +32,7 @@ Verdict float_matrix(const std::optional<Meta>& meta, const char* name) {
 void check_sides(const std::string& kernel, const TensorView& x) { check_sides(kernel.c_str(), x.size[0], x.size[1]); }
 
 Verdict whole_loads(const Meta& x) {
-  const std::int64_t of_load = 16 / dtype_info(x.dtype).block_bytes;
+  const std::int64_t of_load = elements_of_load(x.dtype);
   const Dim& columns = x.shape.back();
   if (columns.is_number() && columns.number() % of_load == 0) return Verdict::yes();
   return Verdict::no(fmt::format("rows have {} columns; multiples of {} are supported", columns.text(), of_load));

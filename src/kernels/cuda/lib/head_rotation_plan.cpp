@@ -5,12 +5,11 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "kernels/cuda/lib/block_sizes.h"
 
 namespace weft::cuda {
 namespace {
 
-constexpr std::uint32_t kThreads = 128, kPairs = 2;
-constexpr std::uint32_t kColumnsOfTurn = 64;  // of a head, at a time
 constexpr std::uint32_t kVectorBytes = 16;
 
 bool begins_at_vector(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kVectorBytes == 0; }
@@ -43,8 +42,10 @@ HeadRotationPlan plan_head_rotation(DType x, const HeadRotationArguments& argume
   const std::string kernel = fmt::format("head_rotation_{}{}", dtype_text(x), by_vectors ? "" : "_pairs");
   const std::int64_t heads = std::int64_t{arguments.tokens} * arguments.heads.divisor;
   USER_CHECK(heads < kSideLimit, "[{}] {} heads in all are too many for a launch", kernel, heads);
-  const std::int64_t of_block = std::int64_t{kThreads} * (by_vectors ? of_vector : kPairs) / kColumnsOfTurn;
-  return {kernel, {.blocks = static_cast<std::uint32_t>((heads + of_block - 1) / of_block), .threads = kThreads}};
+  const std::int64_t of_block =
+      std::int64_t{kRotationThreads} * (by_vectors ? of_vector : kColumnsOfPair) / kColumnsOfTurn;
+  return {kernel,
+          {.blocks = static_cast<std::uint32_t>((heads + of_block - 1) / of_block), .threads = kRotationThreads}};
 }
 
 }  // namespace weft::cuda

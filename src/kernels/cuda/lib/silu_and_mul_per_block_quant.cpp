@@ -9,7 +9,6 @@ namespace weft::cuda {
 namespace {
 
 constexpr const char* kOp = "silu_and_mul_per_block_quant";
-constexpr std::int64_t kElementsOfThread = 16;
 constexpr std::int64_t kMostBlockRows = 65535;
 
 }  // namespace
@@ -42,12 +41,8 @@ LaunchShape SiluAndMulPerBlockQuant::plan(SiluAndMulPerBlockQuantArguments& argu
   check_aligned(kOp, "scales", arguments.places.scales, 4);
   const std::int64_t groups = arguments.columns / group_size;
   if (design == SiluAndMulDesign::fast)
-    return plan_groups(kOp,
-                       {.rows = arguments.rows,
-                        .groups = groups,
-                        .threads = 128,
-                        .lanes = static_cast<std::uint32_t>(group_size / kElementsOfThread)},
-                       arguments.places, arguments.order);
+    return plan_groups(kOp, {.rows = arguments.rows, .groups = groups, .group_size = group_size}, arguments.places,
+                       arguments.order);
   USER_CHECK(groups <= kMostBlockRows && arguments.rows < std::int64_t{1} << 31,
              "[{}] the tree design takes at most {} groups a row and 2^31 - 1 rows, but there are {} in {}", kOp,
              kMostBlockRows, groups, arguments.rows);
