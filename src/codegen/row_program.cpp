@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <fmt/core.h>
@@ -263,17 +264,18 @@ void RowProgram::keep(RowValue& value) {
 void RowProgram::share_slots() {
   if (find_short_ways(*this)) return;
   SlotSharing sharing(*this);
-  std::vector<int> places(values.size(), -1);
-  for (std::size_t id = 0; id < values.size(); ++id) places[id] = sharing.taken_by(static_cast<int>(id));
+  std::vector<int> places;
+  for (std::size_t id = 0; id < values.size(); ++id) places.push_back(sharing.taken_by(static_cast<int>(id)));
+  std::map<int, std::vector<RowValue*>> waiting;  // by slot, which stay in their order
+  for (std::size_t id = 0; id < values.size(); ++id) {
+    if (places[id] >= 0) values[id].slot = values[static_cast<std::size_t>(places[id])].slot;
+    if (values[id].slot >= 0) waiting[values[id].slot].push_back(&values[id]);
+  }
   slots.clear();
   scratch_floats = 0;
-  for (std::size_t id = 0; id < values.size(); ++id) {
-    if (values[id].slot < 0) continue;
-    if (places[id] < 0) {
-      keep(values[id]);
-    } else {
-      values[id].slot = values[static_cast<std::size_t>(places[id])].slot;
-    }
+  for (const auto& [slot, there] : waiting) {
+    keep(*there.front());
+    for (RowValue* value : there) value->slot = there.front()->slot;
   }
 }
 

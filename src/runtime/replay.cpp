@@ -273,7 +273,9 @@ Bindings Replay::bindings() const {
 
 void Replay::run(ReplayMode mode) {
   read_symbols();
-  if (std::find(values_.begin(), values_.end(), 0) != values_.end()) return;
+  const bool has_rows = std::find(values_.begin(), values_.end(), 0) == values_.end();
+  if (!has_rows && gives_rows_alone()) return;
+  if (!has_rows) mode = ReplayMode::none;  // what is captured has rows
   capture(mode);
   ++counts_.runs;
   if (on_start) {  // it reads what is bound
@@ -286,6 +288,17 @@ void Replay::run(ReplayMode mode) {
   const Captured& captured = *captured_[index_of(mode)];
   if (settings_.check) return run_checked(captured);
   run_captured(captured, observer);
+}
+
+// Whether no result is left to be computed where a symbol is 0; pages stay as they are.
+bool Replay::gives_rows_alone() const {
+  for (std::size_t i = 0; i < result_sizes_.size(); ++i) {
+    const std::vector<SymbolicSize>& shape = result_sizes_[i].shape;
+    const bool is_empty =
+        std::any_of(shape.begin(), shape.end(), [&](const auto& dim) { return dim.value(values_) == 0; });
+    if (!is_empty && plan().results[i].meta.kind == MetaKind::tensor) return false;
+  }
+  return true;
 }
 
 void Replay::run_checked(const Captured& captured) {

@@ -90,8 +90,8 @@ class Replay {
   const std::vector<Stretch>& stretches(ReplayMode mode) const;
 
   // Runs every step over what is bound, captured first where that was not done. InternalError when an input is missing.
-  // The symbols are read off the bound tensors; a value outside the plan's bounds is an InternalError. Zero rows run
-  // nothing.
+  // The symbols are read off the bound tensors; a value outside the plan's bounds is an InternalError. Where a symbol
+  // is 0 nothing runs, or where there are results without rows, such as a sum over them all, every step by itself.
   void run(ReplayMode mode = ReplayMode::full);
 
   // Result `index` of the last run; a view of the arena or of a bound tensor. It and what it refers to are valid until
@@ -143,6 +143,7 @@ class Replay {
   static Tensor resolved(const PlanView& view, const Bindings& symbols);
   void put_into_memory(Tensor& resolved, const PlanView& view) const;
   bool hides_memory() const;  // from the host
+  bool gives_rows_alone() const;
   void run_captured(const Captured& captured, const StepObserver& observe);
   void run_checked(const Captured& captured);
   void run_steps(std::size_t first, std::size_t last, const Bindings& symbols, const StepObserver& observe);
