@@ -68,9 +68,9 @@ class Function:
             return None
         step = value = None
         for _, text in self.code[first:last]:
-            match = re.match(r"add[lq]? \$(-?\w+), (%\w+)$", text)
-            if match and match[2] == compare[2]:
-                step = int(match[1], 0)
+            match = re.match(r"(add|sub)[lq]? \$(-?\w+), (%\w+)$", text)
+            if match and match[3] == compare[2]:
+                step = int(match[2], 0) * (1 if match[1] == "add" else -1)
             elif re.match(r"inc[lq]? " + compare[2] + "$", text):
                 step = 1
         for _, text in reversed(self.code[:first]):

@@ -202,8 +202,7 @@ void bench_fusions(const Context& context, const FusionBenchOptions& options,
     const Op& op = context.ops.at(name);
     for (const std::int64_t columns : options.columns)
       for (const std::int64_t rows : options.rows)
-        for (const SampleCall& call :
-             sample_calls(op, sample_of_fusion(op, context.ops, rows, columns, options.group))) {
+        for (const SampleCall& call : sample_calls(op, resized(op, context.ops, rows, columns, options.group))) {
           infer_results(op, context.ops, metas_of(call.operands), call.attributes);
           on_row(FusionBench(context, options, op, call, rows).run(rows, columns));
         }

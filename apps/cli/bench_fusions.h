@@ -53,7 +53,7 @@ std::vector<std::string> benched_fusions(const Context& context);
 // UserError for an op that is not there or is not fused.
 void check_fusion_bench(const Context& context, const FusionBenchOptions& options);
 
-// Hands over each row as it was measured, on the op's sample with these rows, columns and group (`sample_of_fusion`).
+// Hands over each row as it was measured, on the op's sample with these rows, columns and group (`resized`).
 // UserError where it cannot have that many columns. After check_fusion_bench.
 void bench_fusions(const Context& context, const FusionBenchOptions& options,
                    const std::function<void(const FusionBenchRow&)>& on_row);

@@ -71,6 +71,24 @@ Sample with_one_sequence(Sample sample, std::int64_t rows) {
   return sample;
 }
 
+Sample with_columns(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group) {
+  const SampleCall call = make_sample_call(op, op.samples[0], DType::f32);
+  const Meta result = infer_results(op, ops, metas_of(call.operands), call.attributes)[0];
+  USER_CHECK(!result.shape.empty(), "[{}] gives nothing that has columns", op.name);
+  const std::int64_t before = std::max<std::int64_t>(result.shape.back().number(), 1);
+  Sample sample = with_row_count(op.samples[0], tensors_with_rows(op, ops, op.samples[0]), rows);
+  for (SampleTensor& tensor : sample.tensors)
+    if (!tensor.shape.empty() && tensor.shape.back() % before == 0)
+      tensor.shape.back() = tensor.shape.back() / before * columns;
+  for (auto& [name, value] : sample.attributes)
+    if (group > 0 && name == "group_size") value = group;
+  if (op.schema.parameter_index("intermediate") >= 0) {
+    std::erase_if(sample.attributes, [](const auto& attribute) { return attribute.first == "intermediate"; });
+    sample.attributes.emplace_back("intermediate", EnumWord{"input_dtype"});
+  }
+  return sample;
+}
+
 }  // namespace
 
 std::vector<SampleCall> bench_calls(const Op& op, const OpTable& ops, const std::vector<std::int64_t>& row_counts) {
@@ -92,26 +110,8 @@ std::vector<SampleCall> bench_calls(const Op& op, const OpTable& ops, const std:
 }
 
 Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group) {
-  const SampleCall call = make_sample_call(op, op.samples[0], DType::f32);
-  const Meta result = infer_results(op, ops, metas_of(call.operands), call.attributes)[0];
-  USER_CHECK(!result.shape.empty(), "[{}] gives nothing that has columns", op.name);
-  const std::int64_t before = std::max<std::int64_t>(result.shape.back().number(), 1);
-  Sample sample = with_row_count(op.samples[0], tensors_with_rows(op, ops, op.samples[0]), rows);
-  for (SampleTensor& tensor : sample.tensors)
-    if (!tensor.shape.empty() && tensor.shape.back() % before == 0)
-      tensor.shape.back() = tensor.shape.back() / before * columns;
-  for (auto& [name, value] : sample.attributes)
-    if (group > 0 && name == "group_size") value = group;
-  if (op.schema.parameter_index("intermediate") >= 0) {
-    std::erase_if(sample.attributes, [](const auto& attribute) { return attribute.first == "intermediate"; });
-    sample.attributes.emplace_back("intermediate", EnumWord{"input_dtype"});
-  }
-  return sample;
-}
-
-Sample sample_of_fusion(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group) {
   const Sample& sample = op.samples[0];
-  if (!has_query(sample)) return resized(op, ops, rows, columns, group);
+  if (!has_query(sample)) return with_columns(op, ops, rows, columns, group);
   USER_CHECK(columns % kHeadDim == 0, "[{}] a query must have columns of whole heads of {}, but {} were asked for",
              op.name, kHeadDim, columns);
   const Sample with_rows = with_row_count(sample, tensors_with_rows(op, ops, sample), rows);

@@ -15,12 +15,9 @@ namespace weft {
 std::vector<SampleCall> bench_calls(const Op& op, const OpTable& ops, const std::vector<std::int64_t>& row_counts);
 
 // The op's first sample with rows and columns of another count, and groups of `group` unless that is 0; rounded between
-// its parts, as fusions are. Columns are those of the op's first result; UserError where that has none.
+// its parts, as fusions are. Columns are those of the op's first result. What computes by heads has heads of 64 in as
+// many columns of its query, all of which are rotated, for key and value as many as divide those, at most half, and
+// pages of 16 tokens in f16. UserError where an op has no columns, or where they are not whole heads.
 Sample resized(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group);
-
-// The same of a fused op. What computes by heads has heads of 64 in as many columns of its query, all of which are
-// rotated, for key and value as many as divide those, at most half, and pages of 16 tokens in f16; UserError where the
-// columns are not whole heads.
-Sample sample_of_fusion(const Op& op, const OpTable& ops, std::int64_t rows, std::int64_t columns, std::int64_t group);
 
 }  // namespace weft

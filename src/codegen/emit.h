@@ -33,7 +33,7 @@
 //   first_lanes(vector, count, rest)        `rest` in the lanes behind
 //   sum(vectors)                            the tree of house mathematics over 64 floats
 //   larger(a, b), largest(vectors)          of what has no sign
-//   signed_largest(vectors)                 of anything; NaN wins
+//   signed_larger(a, b), signed_largest(vectors)   of anything: NaN wins, and of zeros any
 //
 // One that kTakesShortWays has more: short_ways.h.
 
@@ -93,7 +93,8 @@ class RowEmitter : StoreEmitter<Builder> {
     partial_.clear();
     for (const int id : work.row_reductions) {
       const Value start = builder_.splat(builder_.constant(static_cast<double>(nothing_of(id)), false));
-      for (int i = 0; i < kHouseSumLanes / builder_.lanes(); ++i) partial_[id].push_back(builder_.variable(start));
+      for (int i = 0; i < lanes_of_partial(id) / builder_.lanes(); ++i)
+        partial_[id].push_back(builder_.variable(start));
     }
     emit_turns_of_ways(work);
     for (auto& [id, variables] : partial_) {
@@ -104,6 +105,14 @@ class RowEmitter : StoreEmitter<Builder> {
                   : op == RowOp::row_signed_max ? builder_.signed_largest(partial)
                                                 : builder_.largest(partial);
     }
+  }
+
+  // Of how many floats the partial results of a row's reduction are. A maximum that minds NaN waits for the one
+  // before it longer than a sum and has no order: there are eight vectors of them.
+  int lanes_of_partial(int id) const {
+    constexpr int kChains = 8;
+    return value_at(id).op == RowOp::row_signed_max ? std::max(kHouseSumLanes, kChains * builder_.lanes())
+                                                    : kHouseSumLanes;
   }
 
   // Of the 64 partial sums of a row or a group.
@@ -169,7 +178,8 @@ class RowEmitter : StoreEmitter<Builder> {
   void emit_turns(const LevelWork& work) {
     const std::int64_t columns = domain_ == RowDomain::group ? program_.columns / program_.group : program_.columns;
     const std::int64_t block = block_of(work);
-    const std::int64_t turn = work.row_reductions.empty() ? block : std::lcm(block, std::int64_t{kHouseSumLanes});
+    std::int64_t turn = block;
+    for (const int id : work.row_reductions) turn = std::lcm(turn, std::int64_t{lanes_of_partial(id)});
     const std::int64_t step = turn * program_.tuning.unroll;
     const std::int64_t whole = columns / step * step;
     if constexpr (Builder::kTakesShortWays)
@@ -275,7 +285,7 @@ class RowEmitter : StoreEmitter<Builder> {
   int term_of(int id) const { return passes_over_nan(id) ? value_at(value_at(id).a).a : value_at(id).a; }
   Value with_term(int id, Value partial, Value term) {
     if (value_at(id).op == RowOp::row_sum) return builder_.binary(RowOp::add, partial, term);
-    if (value_at(id).op == RowOp::row_signed_max) return builder_.binary(RowOp::maximum, partial, term);
+    if (value_at(id).op == RowOp::row_signed_max) return builder_.signed_larger(partial, term);
     return passes_over_nan(id) ? builder_.binary(RowOp::at_least, partial, term) : builder_.larger(partial, term);
   }
 

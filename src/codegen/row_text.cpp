@@ -182,6 +182,7 @@ class TextBuilder {
   Value sum(const std::vector<Value>& vectors) { return named(false, "sum_of({})", joined(vectors)); }
   Value larger(const Value& a, const Value& b) { return named(a.is_vector, "larger({}, {})", a.text, b.text); }
   Value largest(const std::vector<Value>& vectors) { return named(false, "largest_of({})", joined(vectors)); }
+  Value signed_larger(const Value& a, const Value& b) { return binary(RowOp::maximum, a, b); }
   Value signed_largest(const std::vector<Value>& vectors) {
     return named(false, "signed_largest_of({})", joined(vectors));
   }

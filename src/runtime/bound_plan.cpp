@@ -33,4 +33,17 @@ TensorView unresolved_view(const PlanView& from) {
   return view;
 }
 
+bool fits(const Meta& planned, const Meta& given) {
+  if (planned.kind != given.kind) return false;
+  if (planned.kind == MetaKind::kv) return planned.kv == given.kv;
+  if (planned.kind != MetaKind::tensor) return true;
+  if (planned.dtype != given.dtype || planned.packed != given.packed || planned.shape.size() != given.shape.size())
+    return false;
+  if (given.is_contiguous() != planned.is_contiguous()) return false;
+  if (!given.is_contiguous() && given.strides != planned.strides) return false;
+  for (std::size_t i = 0; i < planned.shape.size(); ++i)
+    if (planned.shape[i].is_number() && !(planned.shape[i] == given.shape[i])) return false;
+  return true;
+}
+
 }  // namespace weft

@@ -27,6 +27,9 @@ struct BoundPlan {
   std::span<std::byte> scratch(const PlanStep& step) const;
 };
 
+// Whether a bound tensor's type is an instance of the planned one.
+bool fits(const Meta& planned, const Meta& given);
+
 // What a kernel sees of a view whatever is bound: types, no sizes, no address.
 TensorView unresolved_view(const PlanView& view);
 

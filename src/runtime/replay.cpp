@@ -11,20 +11,6 @@
 namespace weft {
 namespace {
 
-// Whether a bound tensor's type is an instance of the planned one.
-bool fits(const Meta& planned, const Meta& given) {
-  if (planned.kind != given.kind) return false;
-  if (planned.kind == MetaKind::kv) return planned.kv == given.kv;
-  if (planned.kind != MetaKind::tensor) return true;
-  if (planned.dtype != given.dtype || planned.packed != given.packed || planned.shape.size() != given.shape.size())
-    return false;
-  if (given.is_contiguous() != planned.is_contiguous()) return false;
-  if (!given.is_contiguous() && given.strides != planned.strides) return false;
-  for (std::size_t i = 0; i < planned.shape.size(); ++i)
-    if (planned.shape[i].is_number() && !(planned.shape[i] == given.shape[i])) return false;
-  return true;
-}
-
 std::size_t index_of(ReplayMode mode) {
   CHECK(is_simple(mode), "a run is in one mode, but is told {}", replay_mode_text(mode));
   return static_cast<std::size_t>(mode);

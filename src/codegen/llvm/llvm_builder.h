@@ -73,6 +73,7 @@ class LlvmBuilder {
   Value first_lanes(Value vector, int count, float rest);
   Value sum(const std::vector<Value>& vectors);
   Value larger(Value a, Value b);
+  Value signed_larger(Value a, Value b);
   Value largest(const std::vector<Value>& vectors);
   Value signed_largest(const std::vector<Value>& vectors);
 
