@@ -27,6 +27,7 @@ import tempfile
 WEFT = pathlib.Path(__file__).resolve().parent.parent / "build" / "weft"
 MEMORY_WANTED, COMPUTE_WANTED = 75.0, 100 / 1.15
 PASSES = 300
+ZEN5 = "znver5"
 
 
 def output(command, **more):
@@ -34,10 +35,11 @@ def output(command, **more):
 
 
 def processor():
-    """The scheduling model of llvm-mca that is next to this machine. That of sapphirerapids has no divider (LLVM 19)."""
+    """The scheduling model of llvm-mca that is next to this machine, or ZEN5, of which it has none. That of
+    sapphirerapids has no divider (LLVM 19)."""
     text = pathlib.Path("/proc/cpuinfo").read_text()
     if "AuthenticAMD" in text and re.search(r"^cpu family\s*: 26$", text, re.M):
-        return "znver5"
+        return ZEN5
     if "AuthenticAMD" in text:
         return "znver4" if " avx512f " in text else "znver3"
     return "icelake-server" if " avx512f " in text else "haswell"
@@ -151,7 +153,7 @@ def as_zen4(text):
 def cycles(lines, mcpu):
     """Cycles of one pass over a block, repeated: at least by the units it issues to, and simulated."""
     text = "\n".join(re.sub(r"^(j\w+|call\w*) .*", "nop", line) for line in lines) + "\n"
-    is_zen5, zen5_dispatches = mcpu == "znver5", 8
+    is_zen5, zen5_dispatches = mcpu == ZEN5, 8
     text, mcpu = (as_zen4(text), "znver4") if is_zen5 else (text, mcpu)
     command = ["llvm-mca-19", "-mtriple=x86_64-linux", f"-mcpu={mcpu}", "-all-views=false", "-summary-view"]
     out = output(command + [f"-iterations={PASSES}", "-"], input=text)
@@ -229,8 +231,9 @@ def main():
     machine, names = report["machine"], names_of(arguments.model)
     rows = [judged(row, machine["n_threads"], machine["clock_ghz"], limits[row["function"]]) for row in report["rows"]]
 
+    model = "znver4, with 512 bits at once" if arguments.mcpu == ZEN5 else arguments.mcpu
     print(f"{machine['cpu_info']}, {machine['cpu_features']}, {machine['n_threads']} threads at {machine['clock_ghz']:.2f} "
-          f"GHz; limits by llvm-mca for {arguments.mcpu}\n")
+          f"GHz; limits by llvm-mca for {model}\n")
     print("| function | row bytes | GB/s | copy GB/s | % of copy | cycles | simulated | limit | % of limit | bound by | |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|---|---|")
     for row in sorted(rows, key=lambda row: -row["missing"]):

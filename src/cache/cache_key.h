@@ -30,7 +30,7 @@ class CacheKey {
   // first what differs least often.
   CacheKey(std::string kind, std::vector<CacheFactor> factors);
 
-  // Such as rows, plan, weights; the folder of its entries. 1 to 32 of a-z, 0-9 and _, a letter first.
+  // rows, device_rows, plans or tuning; the folder of its entries. 1 to 32 of a-z, 0-9 and _, a letter first.
   static bool is_kind(std::string_view text);
   // The name that two factors have, or nothing.
   static const std::string* repeated_name(const std::vector<CacheFactor>& factors);

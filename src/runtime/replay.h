@@ -55,7 +55,7 @@ struct ReplayCounts {
   std::int64_t captures = 0;  // stretches of steps
   double capture_milliseconds = 0;
   std::int64_t resolved = 0;     // changes of the symbols that went over a launch list
-  std::int64_t look_ups = 0;     // views that were resolved by name, to run a step that is not captured
+  std::int64_t look_ups = 0;     // views whose sizes were looked up, to run a step that is not captured
   std::int64_t allocations = 0;  // arrays that were made to run such steps
 };
 

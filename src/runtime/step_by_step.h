@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs single steps of a Plan with nothing captured: each is resolved by name when it runs. What replay must agree
-// with.
+// Runs single steps of a Plan with nothing captured: its sizes are looked up, by the symbols' names, when it runs. What
+// replay must agree with.
 
 #include "runtime/bound_plan.h"
 #include "runtime/launch_times.h"

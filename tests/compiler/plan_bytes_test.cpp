@@ -11,9 +11,10 @@ namespace weft::plan_bytes_test {
 
 class PlanBytesTest : public ::testing::Test {
  protected:
-  std::vector<std::shared_ptr<const Plan>> read(const PlanBytes& bytes) const {
-    const auto context = test_context();
-    return plans_of_bytes(bytes.bytes, bytes.objects, *small_layer(*context), *context);
+  // By a Context of their own, which has their functions until the next are read.
+  std::vector<std::shared_ptr<const Plan>> read(const PlanBytes& bytes) {
+    reader_ = test_context();
+    return plans_of_bytes(bytes.bytes, bytes.objects, *small_layer(*reader_), *reader_);
   }
   static std::vector<const Plan*> pointers_to(const CompiledRanges& compiled) {
     std::vector<const Plan*> plans;
@@ -21,6 +22,7 @@ class PlanBytesTest : public ::testing::Test {
     return plans;
   }
 
+  std::shared_ptr<Context> reader_;
   const std::shared_ptr<Context> context_ = test_context();
   const CompiledRanges compiled_ =
       compile_ranges(*small_layer(*context_), *context_, {{1, 4}, {5, 64}, {65, 128}}, PassRunnerOptions());
