@@ -13,13 +13,8 @@ namespace weft {
 // What each level's loop over the columns computes for an element (tensor/arithmetic_cost.h), of a finished program.
 inline std::vector<int> costs_of_levels(const RowProgram& program) {
   std::vector<int> costs(static_cast<std::size_t>(program.levels), 0);
-  for (const RowValue& value : program.values) {
-    if (value.domain != RowDomain::element) continue;
-    int& cost = costs[static_cast<std::size_t>(value.level)];
-    cost += value.cost;
-    for (const int operand : {value.a, value.b, value.c})
-      if (operand >= 0) cost -= program.values[static_cast<std::size_t>(operand)].cost;
-  }
+  for (const RowValue& value : program.values)
+    if (value.domain == RowDomain::element) costs[static_cast<std::size_t>(value.level)] += row_op_cost(value.op);
   return costs;
 }
 

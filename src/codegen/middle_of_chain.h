@@ -15,13 +15,12 @@ class MiddleOfChain {
       : program_(program), level_(level), depth_(program.values.size(), 0), users_(program.values.size()) {
     for (int id = 0; id < static_cast<int>(depth_.size()); ++id) {
       if (!is_made_here(id)) continue;
-      int deepest = 0, own = value(id).cost;
+      int deepest = 0;
       for_each_operand(id, [&](int operand) {
         deepest = std::max(deepest, depth(operand));
-        own -= value(operand).cost;
         users_[static_cast<std::size_t>(operand)].push_back(id);
       });
-      depth_[static_cast<std::size_t>(id)] = deepest + own;
+      depth_[static_cast<std::size_t>(id)] = deepest + row_op_cost(value(id).op);
     }
     for (const RowStore& store : program.stores) users_[static_cast<std::size_t>(store.value)].push_back(kStored);
   }

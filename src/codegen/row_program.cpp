@@ -66,6 +66,9 @@ const RowOpFacts& facts_of(RowOp op) { return kRowOps[static_cast<std::size_t>(o
 // What is computed again in a later level rather than kept in scratch: loading a float takes as long.
 constexpr int kRecomputedCost = 2;
 
+// Enough to compare by: what is added to itself again and again costs twice as much each time.
+constexpr int kMostCost = 1 << 16;
+
 std::string_view row_domain_text(RowDomain domain) {
   constexpr std::string_view kTexts[] = {"const", "row", "group", "elem"};
   return kTexts[static_cast<std::size_t>(domain)];
@@ -228,6 +231,7 @@ RowDomain domain_of(const RowProgram& program, const RowValue& value) {
 }  // namespace
 
 std::string_view row_op_text(RowOp op) { return facts_of(op).text; }
+int row_op_cost(RowOp op) { return facts_of(op).cost; }
 bool is_row_reduction(RowOp op) { return op >= RowOp::row_sum && op <= RowOp::row_signed_max; }
 bool is_group_reduction(RowOp op) { return op == RowOp::group_sum || op == RowOp::group_max; }
 bool is_reduction(RowOp op) { return is_row_reduction(op) || is_group_reduction(op); }
@@ -292,7 +296,7 @@ void RowProgram::finish() {
       const RowValue& from = values[static_cast<std::size_t>(operand)];
       value.level = std::max(value.level, from.level);
       value.needs_group = value.needs_group || (is_element && (from.needs_group || from.domain == RowDomain::group));
-      if (is_element) value.cost += from.cost;
+      if (is_element) value.cost = std::min(value.cost + from.cost, kMostCost);
       ++given;
     }
     CHECK(given == row_op_operands(value.op), "{} has {} operands", row_op_text(value.op), given);

@@ -188,6 +188,8 @@ class RowProgram {
 };
 
 std::string_view row_op_text(RowOp op);
+// Of an element (tensor/arithmetic_cost.h).
+int row_op_cost(RowOp op);
 bool is_row_reduction(RowOp op);
 bool is_group_reduction(RowOp op);
 // Of a row or of a group.

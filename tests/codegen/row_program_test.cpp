@@ -1,5 +1,5 @@
-// Which values share a place in scratch. That no bit changes is for the random programs and the ops to show
-// (compile_rows_test.cpp, native_ops_test.cpp).
+// What values cost, and which share a place in scratch. That no bit changes is for the random programs and the ops to
+// show (compile_rows_test.cpp, native_ops_test.cpp).
 
 #include "codegen/row_program.h"
 
@@ -70,6 +70,19 @@ TEST(SlotSharing, GivesEachPlaceOnce) {
   sums.finish();
   EXPECT_EQ(sums.slot(sums.scaled), sums.slot(sums.sum));
   EXPECT_NE(sums.slot(second), sums.slot(sums.scaled));
+}
+
+// The cost of computing a value again counts what it is made of as often as it is read.
+TEST(RowProgramCosts, GrowToABound) {
+  RowProgram program;
+  program.columns = 64;
+  program.buffers = {{.row_stride = 64}, {.is_output = true, .row_stride = 64}};
+  int value = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  for (int i = 0; i < 100; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
+  program.stores.push_back({1, value, RowDomain::element});
+  program.finish();
+  for (std::size_t i = 1; i < program.values.size(); ++i)
+    EXPECT_GE(program.values[i].cost, program.values[i - 1].cost) << i;
 }
 
 }  // namespace weft::row_program_test
