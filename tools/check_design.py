@@ -9,6 +9,7 @@ order. `...` stands for anything, as a line for any lines; `# v8` and the like b
 Blocks of `console` are commands. Wants the model (`make model`) and objdump.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -56,16 +57,15 @@ def dumps(weft):
     """{where from: lines} of all that there is to be seen."""
     with tempfile.TemporaryDirectory() as folder:
         home = pathlib.Path(folder)
-        seen, cache = home / "passes", home / "cache"
-        environment = dict(os.environ, WEFT_CPU_FEATURES="avx2", WEFT_DEBUG_DUMP_PATH=str(seen))
+        environment = dict(os.environ, WEFT_CPU_FEATURES="avx2", WEFT_DEBUG_DUMP_PATH=str(home / "passes"))
+        # A model's name is found in the cache's folder, which is another one here.
+        timed = json.loads(output([weft, "bench", "model", MODEL, "-p", "1", "-n", "0", "-r", "1", "--json"], os.environ))
+        model, cache = timed[0]["model_filename"], home / "cache"
         entries = dict(environment, WEFT_CACHE_ROOT=str(cache))
-        (cache / "models").mkdir(parents=True)
-        for model in (pathlib.Path(environment.get("WEFT_CACHE_ROOT", pathlib.Path.home() / ".cache/weft")) / "models").iterdir():
-            (cache / "models" / model.name).symlink_to(model)
-        output([weft, "complete", MODEL, "-p", "Hi", "-n", "1"], entries)
+        output([weft, "complete", model, "-p", "Hi", "-n", "1"], entries)
         kernels = ["--cc.pass_config.fuse_norm_quant=false", "--ir-op-priority.fused_add_rms_norm=cpu"]
         by_kernels = dict(environment, WEFT_DEBUG_DUMP_PATH=str(home / "by_kernels"))
-        output([weft, "complete", MODEL, "-p", "Hi", "-n", "1"] + kernels, by_kernels)
+        output([weft, "complete", model, "-p", "Hi", "-n", "1"] + kernels, by_kernels)
         found = {str(path.relative_to(home)): path.read_text() for path in home.glob("*/*.graph")}
         for kind in (["graph", MODEL, "--stage", "traced"], ["graph", MODEL, "--stage", "split"], ["code", MODEL],
                      ["plan", MODEL]):

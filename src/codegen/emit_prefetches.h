@@ -18,7 +18,7 @@ inline std::vector<int> costs_of_levels(const RowProgram& program) {
   return costs;
 }
 
-// A load or a store of the first level whose lines lie side by side, row behind row.
+// Whether the lines of a buffer lie side by side, row behind row.
 inline bool is_stream(const RowProgram& program, int buffer) {
   const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
   return at.placement == RowPlacement() && at.row_stride > 0 && at.numbers < 0;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/codegen/doubled_rows.h"
+
 namespace weft::emit_prefetches_test {
 
 // Codes of x / its largest, behind `work` more operations; of f32 or bf16.
@@ -31,16 +33,7 @@ TEST(FetchingLevel, TakesLessWorkWhereLessIsFetched) {
   EXPECT_EQ(fetching_level(scaled(4, DType::f32)), -1);
 }
 
-TEST(FetchingLevel, IsNoneWhereThereIsOneLevel) {
-  RowProgram program;
-  program.columns = 64;
-  program.buffers = {{.row_stride = 64}, {.is_output = true, .row_stride = 64}};
-  int value = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
-  for (int i = 0; i < 100; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
-  program.stores.push_back({1, value, RowDomain::element});
-  program.finish();
-  EXPECT_EQ(fetching_level(program), -1);
-}
+TEST(FetchingLevel, IsNoneWhereThereIsOneLevel) { EXPECT_EQ(fetching_level(doubled_rows(64, 100)), -1); }
 
 // What the first level writes is fetched with what it reads; weights, which all rows share, are not.
 TEST(FetchingLevel, FetchesTheStreamsOfTheFirstLevel) {

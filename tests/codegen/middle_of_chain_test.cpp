@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/codegen/doubled_rows.h"
+
 namespace weft::middle_of_chain_test {
 
 // silu(x) * y as codes by a scale, of bf16: load, divisor, div, convert, load, mul, convert; scale, mul, convert.
@@ -43,16 +45,7 @@ TEST(MiddleOfChain, HasTwoHalvesAsLikeAsCanBe) {
   EXPECT_EQ(coded.middle(), coded.divisor);
 }
 
-TEST(MiddleOfChain, IsNoneOfAShortChain) {
-  RowProgram program;
-  program.columns = 256;
-  program.buffers = {{.row_stride = 256}, {.is_output = true, .row_stride = 256}};
-  int value = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
-  for (int i = 0; i < 8; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
-  program.stores.push_back({1, value, RowDomain::element});
-  program.finish();
-  EXPECT_EQ(middle_of_chain(program, 0, 16), -1);
-}
+TEST(MiddleOfChain, IsNoneOfAShortChain) { EXPECT_EQ(middle_of_chain(doubled_rows(256, 8), 0, 16), -1); }
 
 TEST(MiddleOfChain, HasRoomInFewRegistersForLongHalvesAlone) {
   for (const int lanes : {8, 16}) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/codegen/doubled_rows.h"
+
 namespace weft::row_program_test {
 
 // sum = x + y, which waits; scaled = sum * (the sum of its squares), which waits; codes by the sum of scaled's squares.
@@ -74,13 +76,7 @@ TEST(SlotSharing, GivesEachPlaceOnce) {
 
 // The cost of computing a value again counts what it is made of as often as it is read.
 TEST(RowProgramCosts, GrowToABound) {
-  RowProgram program;
-  program.columns = 64;
-  program.buffers = {{.row_stride = 64}, {.is_output = true, .row_stride = 64}};
-  int value = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
-  for (int i = 0; i < 100; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
-  program.stores.push_back({1, value, RowDomain::element});
-  program.finish();
+  const RowProgram program = doubled_rows(64, 100);
   for (std::size_t i = 1; i < program.values.size(); ++i)
     EXPECT_GE(program.values[i].cost, program.values[i - 1].cost) << i;
 }

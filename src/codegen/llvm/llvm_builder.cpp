@@ -337,7 +337,6 @@ LLVMValueRef LlvmBuilder::largest(const std::vector<LLVMValueRef>& vectors) {
   return LLVMBuildExtractElement(builder_, rest, LLVMConstInt(word_, 0, false), "");
 }
 
-// In whole vectors, of which each lane has all in the end: the prelude has an op for those alone.
 // Which of two zeros comes out is left open, as it is to be: three instructions instead of four, which wait for one
 // another less.
 LLVMValueRef LlvmBuilder::signed_larger(LLVMValueRef a, LLVMValueRef b) {
@@ -346,6 +345,7 @@ LLVMValueRef LlvmBuilder::signed_larger(LLVMValueRef a, LLVMValueRef b) {
   return larger;
 }
 
+// In whole vectors, of which each lane has all in the end.
 LLVMValueRef LlvmBuilder::signed_largest(const std::vector<LLVMValueRef>& vectors) {
   LLVMValueRef rest = vectors[0];
   for (std::size_t i = 1; i < vectors.size(); ++i) rest = signed_larger(rest, vectors[i]);
