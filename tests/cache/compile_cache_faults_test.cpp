@@ -9,6 +9,7 @@
 #include "cache/compile_cache.h"
 #include "tests/base/failing_file_system.h"
 #include "tests/cache/cache_case.h"
+#include "tests/cache/unwritable_disk.h"
 
 namespace weft::compile_cache_faults_test {
 
@@ -20,22 +21,6 @@ class FullDisk final : public FailingFileSystem {
  private:
   static int refuse() {
     errno = ENOSPC;
-    return -1;
-  }
-};
-
-class ReadOnlyDisk final : public FailingFileSystem {
- public:
-  ReadOnlyDisk() : FailingFileSystem(0, 0) {}
-  int create(const std::string&, mode_t) const override { return refuse(); }
-  int rename(const std::string&, const std::string&) const override { return refuse(); }
-  int remove(const std::string&) const override { return refuse(); }
-  int make_folder(const std::string&, mode_t) const override { return refuse(); }
-  int touch(const std::string&) const override { return refuse(); }
-
- private:
-  static int refuse() {
-    errno = EROFS;
     return -1;
   }
 };
@@ -115,7 +100,7 @@ TEST(CompileCacheFaults, AReadOnlyFolderIsStillRead) {
   CacheCase files;
   for (const int number : {1, 2}) ASSERT_TRUE(files.open()->store(numbered_key(number), numbered_payload(number)));
   set_modified(files.path_of(numbered_key(1)), 1000);
-  const ReadOnlyDisk disk;
+  const UnwritableDisk disk(EROFS);
   const auto cache = files.open(disk);
   EXPECT_EQ(finds(*cache, 1), true);
   EXPECT_EQ(modified_of(files.path_of(numbered_key(1))), 1000);
@@ -133,7 +118,7 @@ TEST(CompileCacheFaults, AReadOnlyFolderIsStillRead) {
 
 TEST(CompileCacheFaults, AMissingFolderThatCannotBeMadeIsOneWarning) {
   CacheCase files;
-  const ReadOnlyDisk disk;
+  const UnwritableDisk disk(EROFS);
   const auto cache = files.open(disk);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(finds(*cache, i), std::nullopt);
@@ -146,7 +131,7 @@ TEST(CompileCacheFaults, AMissingFolderThatCannotBeMadeIsOneWarning) {
 TEST(CompileCacheFaults, WhatCannotBeStoredIsOneWarningWhateverItsKind) {
   CacheCase files;
   std::filesystem::create_directory(files.root());
-  const ReadOnlyDisk disk;
+  const UnwritableDisk disk(EROFS);
   const auto cache = files.open(disk);
   for (const char* kind : {"rows", "plans", "tuning"})
     EXPECT_FALSE(cache->store(numbered_key(1, kind), numbered_payload(1)));

@@ -9,6 +9,7 @@
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
 #include "tests/cache/cache_case.h"
+#include "tests/cache/unwritable_disk.h"
 #include "tests/engine/tiny_model.h"
 
 namespace weft::cache_faults_test {
@@ -65,22 +66,6 @@ TEST_F(CacheFaults, WhicheverCallFailsWhereEverythingIsKeptTheTokensAreTheSame) 
 
 // The whole disk at once, as one that is full or may not be written to.
 TEST_F(CacheFaults, WhereNothingCanBeWrittenTheTokensAreTheSame) {
-  class UnwritableDisk final : public FailingFileSystem {
-   public:
-    explicit UnwritableDisk(int error) : FailingFileSystem(0, 0), error_(error) {}
-    int create(const std::string&, mode_t) const override { return refuse(); }
-    int rename(const std::string&, const std::string&) const override { return refuse(); }
-    int remove(const std::string&) const override { return refuse(); }
-    int make_folder(const std::string&, mode_t) const override { return refuse(); }
-    int touch(const std::string&) const override { return refuse(); }
-
-   private:
-    int refuse() const {
-      errno = error_;
-      return -1;
-    }
-    int error_;
-  };
   for (const int error : {EROFS, EACCES, ENOSPC})
     for (const bool is_empty : {false, true}) {
       if (is_empty) empty();

@@ -151,12 +151,17 @@ TEST(Checkpoint, OpensAFolderWithOneFile) {
   EXPECT_THROW(checkpoint.gguf(), InternalError);
 }
 
-TEST(Checkpoint, OpensAFolderWithSeveralFiles) {
-  const Folder folder;
+// Tensors a and b in one, c in another.
+void add_several_files(const Folder& folder) {
   folder.add("model-1.safetensors", {counted("a", 1), counted("b", 2)});
   folder.add("model-2.safetensors", {counted("c", 3)});
   folder.add("model.safetensors.index.json",
              R"({"weight_map": {"a": "model-1.safetensors", "b": "model-1.safetensors", "c": "model-2.safetensors"}})");
+}
+
+TEST(Checkpoint, OpensAFolderWithSeveralFiles) {
+  const Folder folder;
+  add_several_files(folder);
   const auto checkpoint = Checkpoint::open(folder.path());
   EXPECT_EQ(checkpoint.tensors().size(), 3U);
   EXPECT_EQ(first_of(checkpoint.tensor("a")), 1);
@@ -179,10 +184,7 @@ std::map<std::string, FilePart> write_parts(const Checkpoint& checkpoint, const 
 
 TEST(Checkpoint, OfPartsOfAFileIsThatOfTheFolder) {
   const Folder folder;
-  folder.add("model-1.safetensors", {counted("a", 1), counted("b", 2)});
-  folder.add("model-2.safetensors", {counted("c", 3)});
-  folder.add("model.safetensors.index.json",
-             R"({"weight_map": {"a": "model-1.safetensors", "b": "model-1.safetensors", "c": "model-2.safetensors"}})");
+  add_several_files(folder);
   folder.add("tokenizer.json", kTokenizer);
   folder.add("chat_template.jinja", "{{ messages }}");
   folder.add("generation_config.json", R"({"temperature": 0.6})");
