@@ -69,6 +69,29 @@ class RowCompiler : public testing::Test {
   }
 };
 
+// Whatever chain of partial maxima it goes into, and whatever comes behind it.
+TEST_F(RowCompiler, ANaNIsTheMaximumOfItsRowWhereverItStands) {
+  constexpr std::int64_t kColumns = 300;
+  RowProgram program;
+  program.columns = kColumns;
+  program.buffers = {{.row_stride = kColumns}, {.is_output = true, .row_stride = 1}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  program.stores.push_back({1, program.add({.op = RowOp::row_signed_max, .a = x}), RowDomain::row});
+  program.finish();
+  for (const CpuFeatures features : features_to_try()) {
+    const CompiledRows rows = compiled({program}, features);
+    for (std::int64_t place = -1; place < kColumns; ++place) {
+      RowBuffers buffers(program, 1, 7);
+      auto* floats = reinterpret_cast<float*>(buffers.memory(0).data());
+      for (std::int64_t i = 0; i < kColumns; ++i) floats[i] = static_cast<float>(i % 97) - 120;
+      if (place >= 0) floats[place] = std::nanf("");
+      buffers.run(rows.find(program));
+      const float largest = buffers.stored(0)[0];
+      EXPECT_TRUE(place < 0 ? largest == -24 : std::isnan(largest)) << largest << " with a NaN at " << place;
+    }
+  }
+}
+
 TEST_F(RowCompiler, GivesTheBitsOfTheCppText) {
   const std::vector<RowProgram> programs = random_programs(16, false, 7);
   const auto levels = features_to_try();
