@@ -23,7 +23,8 @@
 //   store_two_pairs(store, index, offset, codes)   the same of four vectors of codes of a byte: a pair, and the next
 //   load_pairs(buffer, index, offset)       2 * lanes() elements: the even ones and the odd ones
 //   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
-//   prefetch_next(buffer, index, offset)    what lies there in the next row
+//   prefetch_ahead(buffer, index, offset)   what lies there, into the first cache
+//   prefetch_next(buffer, index, offset)    what lies there in the next row, into the second one
 //   prefetch_store(store, index, offset)    where it will be written
 //   load_one(buffer, index, offset, divisor)    element (index + offset) / divisor
 //   store_one(buffer, code)                 the only element

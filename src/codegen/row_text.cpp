@@ -145,6 +145,10 @@ class TextBuilder {
     const Value first = named(true, "joined_pairs({}, {}, 0)", even.text, odd.text);
     return {first, named(true, "joined_pairs({}, {}, {})", even.text, odd.text, lanes_)};
   }
+  void prefetch_ahead(int buffer, const Index& index, std::int64_t offset) {
+    const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
+    line("__builtin_prefetch(b{} + {});", buffer, place_text(at.placement, index, offset, 0));
+  }
   void prefetch_next(int buffer, const Index& index, std::int64_t offset) {
     const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
     line("__builtin_prefetch(b{} + {});", buffer, place_text(at.placement, index, offset, at.row_stride));

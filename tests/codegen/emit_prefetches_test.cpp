@@ -1,9 +1,10 @@
-// Which level of a row program fetches for the next row.
+// What the loops of a row program fetch for later turns and rows.
 
 #include "codegen/emit_prefetches.h"
 
 #include <gtest/gtest.h>
 
+#include "codegen/row_text.h"
 #include "tests/codegen/doubled_rows.h"
 
 namespace weft::emit_prefetches_test {
@@ -23,6 +24,18 @@ RowProgram scaled(int work, DType dtype) {
   return program;
 }
 
+// The sum of a row, whose elements take `work` operations.
+RowProgram summed(int work, DType dtype) {
+  RowProgram program;
+  program.columns = 4096;
+  program.buffers = {{.dtype = dtype, .row_stride = 4096}, {.is_output = true, .row_stride = 1}};
+  int value = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  for (int i = 0; i < work; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
+  program.stores.push_back({1, program.add({.op = RowOp::row_sum, .a = value}), RowDomain::row});
+  program.finish();
+  return program;
+}
+
 TEST(FetchingLevel, IsALaterOneThatTakesLong) {
   EXPECT_EQ(fetching_level(scaled(20, DType::f32)), 1);
   EXPECT_EQ(fetching_level(scaled(0, DType::f32)), -1);
@@ -34,6 +47,20 @@ TEST(FetchingLevel, TakesLessWorkWhereLessIsFetched) {
 }
 
 TEST(FetchingLevel, IsNoneWhereThereIsOneLevel) { EXPECT_EQ(fetching_level(doubled_rows(64, 100)), -1); }
+
+TEST(FetchesAhead, WhereMuchIsComputedForWhatIsReadAndNoLaterLevelFetches) {
+  EXPECT_TRUE(fetches_ahead(scaled(4, DType::f32)));
+  EXPECT_FALSE(fetches_ahead(scaled(20, DType::f32))) << "level 1 fetches the next row";
+  EXPECT_TRUE(fetches_ahead(summed(4, DType::f32)));
+  EXPECT_FALSE(fetches_ahead(summed(1, DType::f32)));
+  EXPECT_TRUE(fetches_ahead(summed(0, DType::bf16))) << "they are decoded, and are half as long";
+}
+
+// Beside what is computed now, 32 lines later: in elements of each type.
+TEST(FetchesAhead, IsTwoKibibytesAhead) {
+  EXPECT_NE(row_text(scaled(4, DType::f32), 8).find("__builtin_prefetch(b0 + column + 512);"), std::string::npos);
+  EXPECT_NE(row_text(summed(0, DType::bf16), 8).find("__builtin_prefetch(b0 + column + 1024);"), std::string::npos);
+}
 
 // What the first level writes is fetched with what it reads; weights, which all rows share, are not.
 TEST(FetchingLevel, FetchesTheStreamsOfTheFirstLevel) {

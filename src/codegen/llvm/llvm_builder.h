@@ -57,6 +57,7 @@ class LlvmBuilder {
   void store_two_pairs(const RowStore& store, Index index, std::int64_t offset, const std::array<Value, 4>& codes);
   std::pair<Value, Value> load_pairs(int buffer, Index index, std::int64_t offset);
   std::pair<Value, Value> joined_pairs(Value even, Value odd);
+  void prefetch_ahead(int buffer, Index index, std::int64_t offset);
   void prefetch_next(int buffer, Index index, std::int64_t offset);
   void prefetch_store(const RowStore& store, Index index, std::int64_t offset);
   Value load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
@@ -130,7 +131,8 @@ class LlvmBuilder {
   LLVMValueRef place_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef places_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef address(int buffer, LLVMValueRef place);
-  void prefetch(LLVMValueRef from);
+  enum class Cache : std::uint8_t { first, second };
+  void prefetch(LLVMValueRef from, Cache into);
   // A byte of each two codes of four bits.
   LLVMValueRef joined_nibbles(LLVMValueRef codes);
   // The first `count` lanes.

@@ -179,20 +179,26 @@ std::pair<LLVMValueRef, LLVMValueRef> LlvmBuilder::joined_pairs(LLVMValueRef eve
   return {shuffle(even, odd, {lanes.begin(), middle}), shuffle(even, odd, {middle, lanes.end()})};
 }
 
-void LlvmBuilder::prefetch(LLVMValueRef from) {
-  constexpr unsigned kReads = 0, kSecondCache = 2, kData = 1;
+void LlvmBuilder::prefetch(LLVMValueRef from, Cache into) {
+  constexpr unsigned kReads = 0, kData = 1;
+  const unsigned locality = into == Cache::first ? 3 : 2;
   call_intrinsic("llvm.prefetch", {pointer_},
-                 {from, LLVMConstInt(word_, kReads, false), LLVMConstInt(word_, kSecondCache, false),
+                 {from, LLVMConstInt(word_, kReads, false), LLVMConstInt(word_, locality, false),
                   LLVMConstInt(word_, kData, false)});
+}
+
+void LlvmBuilder::prefetch_ahead(int buffer, Index index, std::int64_t offset) {
+  const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
+  prefetch(address(buffer, place_of(at.placement, index, offset, 0)), Cache::first);
 }
 
 void LlvmBuilder::prefetch_next(int buffer, Index index, std::int64_t offset) {
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-  prefetch(address(buffer, place_of(at.placement, index, offset, at.row_stride)));
+  prefetch(address(buffer, place_of(at.placement, index, offset, at.row_stride)), Cache::second);
 }
 
 void LlvmBuilder::prefetch_store(const RowStore& store, Index index, std::int64_t offset) {
-  prefetch(address(store.buffer, place_of(store.placement, index, offset, store.offset)));
+  prefetch(address(store.buffer, place_of(store.placement, index, offset, store.offset)), Cache::second);
 }
 
 LLVMValueRef LlvmBuilder::one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor) {
