@@ -32,6 +32,9 @@ class Stopwatch {
   }
   // Milliseconds since the beginning.
   double total() const { return std::chrono::duration<double, std::milli>(Clock::now() - begin_).count(); }
+  // Milliseconds from the beginning to the end of the last lap, by the reading of the clock that ended it: all laps
+  // together, whenever it is asked.
+  double lapped() const { return std::chrono::duration<double, std::milli>(last_ - begin_).count(); }
   // Milliseconds, in the order of first laps.
   const std::vector<std::pair<std::string, double>>& laps() const { return laps_; }
 

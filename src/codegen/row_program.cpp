@@ -347,7 +347,7 @@ std::string RowProgram::text() const {
                         buffer.row_stride);
     if (buffer.part_stride != 0) text += fmt::format(" part={}", buffer.part_stride);
     if (buffer.numbers >= 0) text += fmt::format(" by {} of {}", buffer.numbers, buffer.taken_from);
-    if (buffer.begin > 0) text += fmt::format(" at {}", buffer.begin);
+    if (buffer.begin != 0) text += fmt::format(" at {}", buffer.begin);
     text += placement_text(buffer.placement);
     if (buffer.over >= 0) text += fmt::format(" over {}", buffer.over);
   }
@@ -368,7 +368,9 @@ std::string RowProgram::text() const {
   }
   for (const RowStore& store : stores) {
     text += fmt::format("\n  store {} v{}", store.buffer, store.value);
-    if (store.offset > 0) text += fmt::format(" at {}", store.offset);
+    if (store.domain != values[static_cast<std::size_t>(store.value)].domain)
+      text += fmt::format(" for {}", row_domain_text(store.domain));
+    if (store.offset != 0) text += fmt::format(" at {}", store.offset);
     text += placement_text(store.placement);
   }
   return text + "\n";

@@ -17,6 +17,7 @@
 //     v2 row = row_sum v1
 //     ...
 //     store 2 v9
+//     store 3 v2 for elem                   one for each element, though v2 is one for all of a row
 //
 // A value's domain is what it is one number of: the program, the row, the group, or the element. Its level is how many
 // sums and maxima over rows and groups it waits for; what has one level is computed in one loop over the groups, then

@@ -37,8 +37,9 @@ Json json_of(const StartTimes::Parts& parts) {
 
 }  // namespace
 
-StartTimes start_times(const Stopwatch& watch, const std::vector<CompileRecord>& records) {
-  StartTimes times{.phases = watch.laps(), .total = watch.total()};
+StartTimes start_times(Stopwatch& watch, const std::vector<CompileRecord>& records) {
+  watch.lap("report");
+  StartTimes times{.phases = watch.laps(), .total = watch.lapped()};
   times.compile = compile_parts(records, times.phases);
   return times;
 }

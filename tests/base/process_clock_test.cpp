@@ -31,6 +31,8 @@ TEST(Stopwatch, HasLapsWithoutGaps) {
   const double sum = watch.laps()[0].second + watch.laps()[1].second;
   EXPECT_NEAR(sum, given, 1e-9);
   EXPECT_LE(sum, total);
+  // However long ago the last lap ended.
+  EXPECT_NEAR(sum, watch.lapped(), 1e-9);
 }
 
 TEST(Stopwatch, CountsTheTimeBeforeItWasMadeForTheFirstLap) {

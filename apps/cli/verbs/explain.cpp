@@ -86,7 +86,6 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
                         .activations_planned = memory.activations_planned,
                         .activations_measured = memory.activations_measured,
                         .kv_cache = memory.kv_of_longest_sequence};
-  watch.lap("report");
   const bool was_compiled = !explanation.cache.hit && context->stored_plans == nullptr;
   explanation.times = start_times(watch, was_compiled ? runner.records() : std::vector<CompileRecord>());
   explanation.records = runner.records();

@@ -1,0 +1,28 @@
+#pragma once
+
+// Tiny models of every architecture in every form that weights come in, for tests that ask what the compiler makes of
+// them: of those that are folders there is only a config.
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/options.h"
+#include "tests/base/temporary_folder.h"
+
+namespace weft {
+
+struct ModelForm {
+  std::string architecture;
+  std::string form;  // f32, bf16; fp8, ... of `weft quantize`; q4_1 and q8_0, which are GGUF files
+  std::string path;
+  Options options;
+
+  std::string name() const { return architecture + " in " + form; }
+};
+
+// The sample config of each architecture, with these changes.
+std::vector<ModelForm> model_forms(const TemporaryFolder& folder, const nlohmann::json& changes);
+
+}  // namespace weft
