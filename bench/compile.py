@@ -5,20 +5,28 @@
 
 Start and compile with and without a cache, what further layers cost, memory, a step taken apart; rates of several
 lengths of prompts in interleaved rounds: compiled, with generated code for every op that is none of OPAQUE, and with
-kernels alone (wanted: as fast as these, but for noise, and at most 15 % slower); with --functions also each op's generated
-function beside its kernel (build/bench/generated_bench, some 15 minutes) and each op's sample beside a copy
-(bench/row_programs.py, which wants LLVM's tools). Rates want a machine where nobody else
-computes.
+kernels alone (wanted: as fast as these, but for noise, and at most 15 % slower). With --functions all else that
+README.md has of generated code: each op's function beside its kernel (build/bench/generated_bench, some 10 minutes) and
+beside a copy and the limit of issue (bench/row_programs.py, which wants LLVM's tools). Rates want a machine where
+nobody else computes.
+
+What compiling takes is wanted back at ready. The row that says what is left has no bound: it is LLVM's static state and
+the pages of its libraries that relocations wrote, which closing them would free and nothing else. Peaks are allowed KV
+pages beside weights and a constant: as many as the run says it touched, where pages are huge all of each.
+
+Layers that differ in a scalar are compiled of a graph's text, since no config says an epsilon for each layer.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WEFT = ROOT / "build" / "weft"
@@ -26,6 +34,7 @@ LEAST_OF_KERNELS = 0.87  # of a kernel's speed: 15 % slower
 LEAST_FUNCTIONS = 6
 OPAQUE = ("attention", "clone", "embedding", "index_select", "kv_cache_update", "linear")  # and linear_...
 PROMPTS = (1, 16, 128, 512)
+FEW, MANY = 4, 80  # layers
 
 
 def report(*command):
@@ -48,14 +57,11 @@ def cached_in(folder):
     return kept | {"WEFT_CACHE_ROOT": folder}
 
 
-def peak_megabytes(model, folder, threads):
-    process = subprocess.Popen([WEFT, "complete", model, "-p", "The capital of France is", "-n", "16", "-t", str(threads)],
-                               env=cached_in(folder), stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
-        sys.exit(f"weft complete ended with status {status}")
-    return usage.ru_maxrss / 1024
+def megabytes_of_completion(model, folder, threads):
+    """The most that was resident, and of that the KV pages."""
+    command = [WEFT, "complete", model, "-p", "The capital of France is", "-n", "16", "-t", str(threads), "--json"]
+    done = json.loads(subprocess.run(command, check=True, capture_output=True, env=cached_in(folder)).stdout)
+    return done["peak_memory_bytes"] / 1e6, done["kv_memory_bytes"] / 1e6
 
 
 def milliseconds_of_code(model, threads):
@@ -80,38 +86,80 @@ def start(model, threads):
     row("of which trace, keys and code, ms, best and median of 15", f"{code[0]:.1f}, {code[len(code) // 2]:.1f}", "10")
     row("compiling took at most, MB beyond a start with a filled cache",
         f"{(cold_memory['peak'] - warm_memory['peak']) / 1e6:.1f}", "160")
-    row("of which is still there at ready, MB", f"{(cold_memory['resident'] - warm_memory['resident']) / 1e6:.1f}", "16")
+    row("of which is still there at ready, MB", f"{(cold_memory['resident'] - warm_memory['resident']) / 1e6:.1f}",
+        "returned")
     found = report("bench", "startup", ROOT / "bench/models/llama-3-8b", "--load-format", "dummy", "-t", threads)
     row("functions generated", len(report("dump", "code", model)["functions"]), f"{LEAST_FUNCTIONS} and more")
     row("shape of Llama-3-8B, compile, s", f"{min(found['cold_compilation_times']):.3f}", "1")
 
 
-def layers(threads):
-    """What a layer costs that is like the ones before: of 80, beside 4."""
+def write_layers(folder, count):
+    """A model of so many layers of 128 columns: a config.json."""
     config = json.loads((ROOT / "bench/models/llama-3-8b/config.json").read_text())
     config.update(hidden_size=128, intermediate_size=384, num_attention_heads=2, num_key_value_heads=1, vocab_size=512,
-                  bos_token_id=1, eos_token_id=2)
+                  bos_token_id=1, eos_token_id=2, num_hidden_layers=count)
+    model = pathlib.Path(folder) / f"layers-{count}"
+    model.mkdir(exist_ok=True)
+    (model / "config.json").write_text(json.dumps(config))
+    return model
+
+
+def layers(threads):
+    """What a layer costs that is like the ones before: of MANY, beside FEW."""
     best = {}
     with tempfile.TemporaryDirectory() as folder:
-        for count in (4, 80) * 2:
-            model = pathlib.Path(folder) / f"layers-{count}"
-            model.mkdir(exist_ok=True)
-            (model / "config.json").write_text(json.dumps(dict(config, num_hidden_layers=count)))
-            found = report("bench", "startup", model, "--load-format", "dummy", "-t", threads, "--num-iters-cold", 5,
-                           "--num-iters-warm", 5)
+        for count in (FEW, MANY) * 2:
+            found = report("bench", "startup", write_layers(folder, count), "--load-format", "dummy", "-t", threads,
+                           "--num-iters-cold", 5, "--num-iters-warm", 5)
             for kind in ("cold", "warm"):
                 best[kind, count] = min(found[f"{kind}_startup_times"] + [best.get((kind, count), float("inf"))])
     for kind, cache in (("cold", "empty"), ("warm", "filled")):
-        row(f"each further layer, {cache} cache, ms", f"{(best[kind, 80] - best[kind, 4]) / 76 * 1000:.2f}", "1")
+        row(f"each further layer, {cache} cache, ms", f"{each_further(best[kind, FEW], best[kind, MANY]):.2f}", "1")
+
+
+def each_further(few, many):
+    """Milliseconds, of seconds."""
+    return (many - few) / (MANY - FEW) * 1000
+
+
+def write_layers_of_own_epsilon(folder, count):
+    """The graph of such a model, as text, each layer with another epsilon."""
+    text = subprocess.run([WEFT, "dump", "graph", write_layers(folder, count), "--load-format", "dummy", "--stage",
+                           "traced", "--graph", "forward"], check=True, capture_output=True, text=True).stdout
+    text = re.sub(r"epsilon=1e-05(?=.*#@ layer=(\d+))", lambda found: f"epsilon={1e-5 + int(found[1]) * 1e-7:.3e}", text)
+    path = pathlib.Path(folder) / f"layers-{count}.graph"
+    path.write_text(text)
+    return path
+
+
+def layers_of_own_epsilon(threads):
+    """The same of layers of which each has its own epsilon: pieces of their own, and the functions shared. Seconds are
+    of `dump plan`, which prints them too, without those to read and print the graph."""
+    best = {}
+    with tempfile.TemporaryDirectory() as folder:
+        graphs = {count: write_layers_of_own_epsilon(folder, count) for count in (FEW, MANY)}
+        for _ in range(10):
+            for count, graph in graphs.items():
+                for what, options in (("plan", ()), ("graph", ("--stage", "traced"))):
+                    with tempfile.TemporaryDirectory() as cache:
+                        begin = time.perf_counter()
+                        subprocess.run([WEFT, "dump", what, graph, f"--threads={threads}", *options], check=True,
+                                       stdout=subprocess.DEVNULL, env=cached_in(cache))
+                        best[what, count] = min(time.perf_counter() - begin, best.get((what, count), float("inf")))
+        functions = [len(report("dump", "code", graph)["functions"]) for graph in graphs.values()]
+    row(f"functions of {FEW} and of {MANY} layers of other epsilons", f"{functions[0]} and {functions[1]}", "as many")
+    cost, reading = (each_further(best[what, FEW], best[what, MANY]) for what in ("plan", "graph"))
+    row("each further layer of another epsilon, empty cache, ms", f"{cost - reading:.2f}", "1")
 
 
 def memory(model, threads):
     model = model_path(model)
     with tempfile.TemporaryDirectory() as folder:
-        compiling, warm = (peak_megabytes(model, folder, threads) for _ in range(2))
+        compiling, warm = (megabytes_of_completion(model, folder, threads) for _ in range(2))
     allowed = report("explain", model)["memory"]["weights"] / 1e6 + 64
-    row("peak resident set, filled cache, MB", f"{warm:.0f}", f"{allowed:.0f} and KV pages")
-    row("while compiling, MB", f"{compiling:.0f}", f"{allowed + 160:.0f} and KV pages")
+    for what, (peak, pages), more in (("filled cache", warm, 0), ("while compiling", compiling, 160)):
+        row(f"peak resident set, {what}, MB", f"{peak:.0f}, of which KV pages {pages:.1f}",
+            f"{allowed + more:.0f} and these: {allowed + more + pages:.0f}")
     found = report("explain", model, "--measure")["memory"]
     row("activations, planned / measured, MB",
         f"{found['activations_planned'] / 1e6:.2f} / {found['activations_measured'] / 1e6:.2f}")
@@ -154,7 +202,7 @@ def steps(model, threads):
 def functions_beside_kernels():
     found = json.loads(subprocess.run(
         [ROOT / "build/bench/generated_bench", "--benchmark_format=json", "--benchmark_repetitions=5",
-         "--benchmark_enable_random_interleaving=true", "--benchmark_min_time=0.01s"],
+         "--benchmark_enable_random_interleaving=true", "--benchmark_min_time=0.1"],
         check=True, capture_output=True).stdout)
     best = {}
     for one in found["benchmarks"]:
@@ -178,6 +226,7 @@ def main():
     print("| what | came | wanted |\n|---|---|---|")
     start(given.model, given.threads)
     layers(given.threads)
+    layers_of_own_epsilon(given.threads)
     memory(given.model, given.threads)
     rates(given.model, given.threads, given.pairs)
     steps(given.model, given.threads)

@@ -4,6 +4,7 @@
 
 #include "base/effective_options.h"
 #include "base/error.h"
+#include "base/resident_memory.h"
 #include "codegen/row_compiler.h"
 #include "compiler/interpret.h"
 #include "compiler/replay_settings.h"
@@ -152,6 +153,10 @@ MemoryUse ModelRunner::memory_use() const {
   }
   const std::int64_t block = facts().kv.block;
   use.kv_of_longest_sequence = (facts().config.context_length + block - 1) / block * kv_bytes_per_page();
+  if (device_ == nullptr)
+    for (const Tensor& pages : pages_)
+      if (const auto taken = resident_bytes({pages.data(), static_cast<std::size_t>(pages.storage->bytes())}))
+        use.kv_measured = use.kv_measured.value_or(0) + *taken;
   return use;
 }
 

@@ -27,6 +27,9 @@ struct MemoryUse {
   // What steps took of that so far (Replay::arena_bytes_taken), summed; nothing before the first step, and on a device.
   std::optional<std::int64_t> activations_measured;
   std::int64_t kv_of_longest_sequence = 0;
+  // What steps touched of the KV pages since they were made, in pages of the system as resident_bytes counts them: by
+  // 2 MiB where those are huge, and all of a layer's below 1 MiB. Nothing where there are none, and on a device.
+  std::optional<std::int64_t> kv_measured;
 };
 
 class ModelRunner {

@@ -29,8 +29,9 @@ struct Explanation {
     std::int64_t activations_planned = 0;  // arenas, as planned for the largest step
     // What the largest step that ran took of them, in pages; nothing where none ran.
     std::optional<std::int64_t> activations_measured = {};
-    std::int64_t kv_cache = 0;  // pages for one sequence of the longest length
-  } memory;                     // bytes
+    std::int64_t kv_cache = 0;                           // pages for one sequence of the longest length
+    std::optional<std::int64_t> kv_cache_measured = {};  // likewise, of these pages
+  } memory;                                              // bytes
   StartTimes times;
   std::optional<DeviceFunctions> device_functions;  // GeneratedKernels::device_functions
   CacheUse cache;

@@ -200,6 +200,8 @@ Json guards_section(const std::vector<GuardReport>& reports) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+Json bytes_or_null(const std::optional<std::int64_t>& bytes) { return bytes ? Json(*bytes) : Json(nullptr); }
+
 Json cache_section(const CacheUse& cache) {
   Json difference = nullptr;
   if (cache.first_difference)
@@ -242,9 +244,9 @@ Json explain_json(const Explanation& explanation) {
           {"memory",
            {{"weights", explanation.memory.weights},
             {"activations_planned", explanation.memory.activations_planned},
-            {"activations_measured",
-             explanation.memory.activations_measured ? Json(*explanation.memory.activations_measured) : Json()},
-            {"kv_cache", explanation.memory.kv_cache}}},
+            {"activations_measured", bytes_or_null(explanation.memory.activations_measured)},
+            {"kv_cache", explanation.memory.kv_cache},
+            {"kv_cache_measured", bytes_or_null(explanation.memory.kv_cache_measured)}}},
           {"device_functions", device_functions_section(explanation.device_functions)},
           {"cache", cache_section(explanation.cache)},
           {"replay", replay_section(explanation.replay)},

@@ -196,10 +196,11 @@ std::string explain_text(const Explanation& explanation) {
   text += sizes_text(explanation.records, explanation.tuning);
   const auto& memory = explanation.memory;
   text += fmt::format(
-      "\nmemory: weights {}, activations {} planned ({}), KV pages for the longest sequence {}\n",
+      "\nmemory: weights {}, activations {} planned ({}), KV pages for the longest sequence {}{}\n",
       mebibytes(memory.weights), mebibytes(memory.activations_planned),
       memory.activations_measured ? mebibytes(*memory.activations_measured) + " measured" : "no step was measured",
-      mebibytes(memory.kv_cache));
+      mebibytes(memory.kv_cache),
+      memory.kv_cache_measured ? fmt::format(" ({} measured)", mebibytes(*memory.kv_cache_measured)) : "");
   if (explanation.device_functions) text += device_functions_text(*explanation.device_functions);
   text += replay_text(explanation.replay);
   for (const GuardReport& report : explanation.guards) text += "guards: " + guard_report_text(report) + "\n";

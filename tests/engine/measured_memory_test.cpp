@@ -49,6 +49,27 @@ TEST(MeasuredMemory, GrowsWithTheLargestStepUpToThePlan) {
   ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 }
 
+TEST(MeasuredMemory, CountsTheKvPagesThatStepsWrote) {
+  ASSERT_EQ(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0) << "a huge page is taken as a whole";
+  const TemporaryFolder folder;
+  const auto engine = engine_of_rows(folder, 1024);
+  ModelRunner& runner = engine->runner();
+  const std::int64_t layers = runner.facts().config.layer_count, block = runner.facts().kv.block;
+  engine->limit_pages((std::int64_t{2} << 20) * layers / runner.kv_bytes_per_page());  // 2 MiB a layer: not cleared
+  const auto measured = [&] { return runner.memory_use().kv_measured.value_or(-1); };
+  EXPECT_EQ(measured(), 0);
+  std::int64_t written = 0;
+  for (const int tokens : {1, 300}) {
+    const std::int64_t before = measured();
+    engine->score(std::vector<int>(static_cast<std::size_t>(tokens)), {}, {});
+    written += (tokens + block - 1) / block * runner.kv_bytes_per_page();
+    EXPECT_GT(measured(), before) << tokens;
+    EXPECT_LE(measured(), written + layers * 4 * 4096) << tokens << ": whole pages, at both ends of each step's";
+  }
+  EXPECT_GE(measured(), 300 / block * runner.kv_bytes_per_page());
+  ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+}
+
 TEST(MeasuredMemory, IsNotKnownWhereNothingIsPlanned) {
   const TemporaryFolder folder;
   const auto engine = tiny_engine(write_tiny_model(folder), {{"enforce-eager", "true"}});

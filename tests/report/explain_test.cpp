@@ -46,9 +46,14 @@ TEST_F(ExplainTest, SaysOfMemoryWhatWasMeasuredAndWhatWasNot) {
   explanation_.memory = {.weights = 3 << 20, .activations_planned = 2 << 20, .kv_cache = 1 << 20};
   EXPECT_TRUE(explain_json(explanation_)["memory"]["activations_measured"].is_null());
   EXPECT_NE(explain_text(explanation_).find("activations 2.0 MiB planned (no step was measured)"), std::string::npos);
+  EXPECT_TRUE(explain_json(explanation_)["memory"]["kv_cache_measured"].is_null());
+  EXPECT_NE(explain_text(explanation_).find("KV pages for the longest sequence 1.0 MiB\n"), std::string::npos);
   explanation_.memory.activations_measured = 3 << 19;
+  explanation_.memory.kv_cache_measured = 1 << 19;
   EXPECT_EQ(explain_json(explanation_)["memory"]["activations_measured"], 3 << 19);
   EXPECT_NE(explain_text(explanation_).find("activations 2.0 MiB planned (1.5 MiB measured)"), std::string::npos);
+  EXPECT_EQ(explain_json(explanation_)["memory"]["kv_cache_measured"], 1 << 19);
+  EXPECT_NE(explain_text(explanation_).find("longest sequence 1.0 MiB (0.5 MiB measured)"), std::string::npos);
 }
 
 TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {

@@ -27,6 +27,7 @@ int complete(const CompleteArguments& arguments, VerbCall& call) {
   };
   const Engine::Generation generation = engine->generate(ids, parameters, show);
   if (arguments.json) {
+    const std::optional<std::int64_t> kv = engine->runner().memory_use().kv_measured;
     call.out << json_text(Json{{"prompt", prompt},
                                {"text", generation.text},
                                {"tokens", generation.tokens},
@@ -35,7 +36,8 @@ int complete(const CompleteArguments& arguments, VerbCall& call) {
                                {"generation_tokens", generation.tokens.size()},
                                {"prompt_seconds", generation.prompt_seconds},
                                {"generation_seconds", generation.generation_seconds},
-                               {"peak_memory_bytes", peak_memory_bytes()}})
+                               {"peak_memory_bytes", peak_memory_bytes()},
+                               {"kv_memory_bytes", kv ? Json(*kv) : Json(nullptr)}})
              << "\n";
   } else {
     call.out << "\n";
