@@ -1,10 +1,15 @@
-// check_vectors DIR [--provider P | --every] [--family F] [--expect-failing FILE]
+// check_vectors DIR [--provider P | --every] [--compiled] [--family F] [--expect-failing FILE] [--least-generated N]
 //
 // Holds the ops of this program to recorded vectors: DIR has FAMILY.manifest.json and FAMILY.safetensors (the form is
 // described in tests/data/ops/README.md). Each case whose op is known runs as the op's meaning, or with --provider as
 // that provider's kernel wherever it supports the call; with --every in both ways, by every provider of the program and
 // under every level of instruction sets that the host has, or the one that WEFT_CPU_FEATURES says. Prints a line per
 // family and what failed; exits 1 on a failure.
+//
+// With --compiled each op of a case is a graph of its own, which is compiled and replayed: at default choices, or with
+// that provider first for every op, where `native` is code generated for all that can be. With --every it is native
+// under every level for which other code is generated, then at default choices under the highest. How many cases
+// generated functions computed is said, too; --least-generated is the least of each family where every op is native.
 //
 // FILE has lines `FAMILY CASE ELEMENTS`, and comments after #: the cases that cannot pass and in how many elements they
 // differ. A listed case that passes, differs in another number of elements or does not exist is a failure too.
@@ -25,6 +30,10 @@
 #include "apps/cli/verb.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "compiler/eager.h"
+#include "compiler/interpret.h"
+#include "tensor/vector_lanes.h"
+#include "tests/compiled_evaluator.h"
 #include "tests/recorded_family.h"
 #include "tests/test_context.h"
 
@@ -35,21 +44,51 @@ using Json = nlohmann::ordered_json;
 
 // Who computes.
 struct Way {
-  std::string provider;  // "" for the meanings
-  std::string features;  // the ceiling of instruction sets
+  std::string provider;   // "" for the meanings; compiled for default choices
+  std::string features;   // the ceiling of instruction sets
+  bool compiled = false;  // from a Plan
 
-  std::string text() const { return fmt::format("{}, {}", provider.empty() ? "meanings" : provider, features); }
+  std::string text() const {
+    if (compiled) return fmt::format("compiled, {}, {}", provider.empty() ? "defaults" : provider, features);
+    return fmt::format("{}, {}", provider.empty() ? "meanings" : provider, features);
+  }
+};
+
+// The ops of one way of computing, to which it sets the Context: one at a time.
+class Home {
+ public:
+  Home(const Way& way, Context& context) {
+    const bool is_chosen = !way.provider.empty();
+    for (const auto& [name, op] : context.ops.all())
+      context.priorities.set(name, is_chosen ? std::vector{way.provider} : std::vector<std::string>());
+    if (way.compiled) {
+      compiled_ = std::make_unique<CompiledEvaluator>(context, kRecordedRange);
+    } else if (is_chosen) {
+      other_ = std::make_unique<EagerEvaluator>(context, kRecordedRange);
+    } else {
+      other_ = std::make_unique<Interpreter>(context);
+    }
+  }
+
+  Evaluator& evaluator() { return compiled_ != nullptr ? static_cast<Evaluator&>(*compiled_) : *other_; }
+  // Null unless compiled.
+  const CompiledEvaluator* compiled() const { return compiled_.get(); }
+
+ private:
+  std::unique_ptr<CompiledEvaluator> compiled_;
+  std::unique_ptr<Evaluator> other_;
+};
+
+// Cases of which generated functions computed something, and those of which they computed all.
+struct GeneratedCases {
+  int all = 0;
+  int whole = 0;
 };
 
 class Family {
  public:
-  Family(const std::string& folder, std::string name, const Context& context, std::string provider,
-         std::map<std::string, std::int64_t> known_failures)
-      : name_(std::move(name)),
-        recorded_(folder, name_),
-        context_(context),
-        provider_(std::move(provider)),
-        known_failures_(std::move(known_failures)) {}
+  Family(const std::string& folder, std::string name, Home& home, std::map<std::string, std::int64_t> known_failures)
+      : name_(std::move(name)), recorded_(folder, name_), home_(home), known_failures_(std::move(known_failures)) {}
 
   // Whether nothing failed but what is known to, and that did.
   bool check() {
@@ -60,8 +99,7 @@ class Family {
       const std::string op = entry.at("op").get<std::string>(), name = entry.at("case").get<std::string>();
       RecordedProblem problem;
       try {
-        const RecordedCall call = recorded_.call_of(entry);
-        problem = recorded_.problem_of(entry, call, run_recorded(call, context_, provider_));
+        problem = run(entry);
       } catch (const NotKnownYet&) {
         ++unknown[op];
         continue;
@@ -86,13 +124,36 @@ class Family {
       not_known += count;
       names += (names.empty() ? " (" : ", ") + op;
     }
-    fmt::print("{}: {} passed, {} failed{}, {} not known yet{}\n{}", name_, passed, failed,
+    fmt::print("{}: {} passed, {} failed{}, {} not known yet{}{}\n{}", name_, passed, failed,
                as_known == 0 ? "" : fmt::format(", {} differ as listed", as_known), not_known,
-               names.empty() ? "" : names + ")", failures);
+               names.empty() ? "" : names + ")", generated_text(), failures);
     return failed == 0;
   }
 
+  // So far.
+  const GeneratedCases& generated() const { return generated_; }
+
  private:
+  RecordedProblem run(const Json& entry) {
+    const RecordedCall call = recorded_.call_of(entry);
+    const CompiledEvaluator::Steps before = steps();
+    const RecordedProblem problem = recorded_.problem_of(entry, call, run_recorded(call, home_.evaluator()));
+    const CompiledEvaluator::Steps after = steps();
+    if (after.generated == before.generated) return problem;
+    ++generated_.all;
+    if (after.others == before.others) ++generated_.whole;
+    return problem;
+  }
+
+  CompiledEvaluator::Steps steps() const {
+    return home_.compiled() == nullptr ? CompiledEvaluator::Steps() : home_.compiled()->steps();
+  }
+
+  std::string generated_text() const {
+    if (home_.compiled() == nullptr) return "";
+    return fmt::format("; generated functions in {}, {} of them whole", generated_.all, generated_.whole);
+  }
+
   // Empty if the case did as it should; takes it off the list of those that are known to fail.
   std::string judged(const std::string& name, const RecordedProblem& problem) {
     auto listed = known_failures_.extract(name);
@@ -105,9 +166,9 @@ class Family {
 
   std::string name_;
   RecordedFamily recorded_;
-  const Context& context_;
-  std::string provider_;
+  Home& home_;
   std::map<std::string, std::int64_t> known_failures_;
+  GeneratedCases generated_;
 };
 
 std::set<std::string> families_of(const std::string& folder) {
@@ -121,7 +182,7 @@ std::set<std::string> families_of(const std::string& folder) {
 }
 
 // The meanings do not depend on the instruction sets; kernels do.
-std::vector<Way> every_way() {
+std::vector<Way> every_eager_way() {
   std::vector<Way> ways;
   for (const std::string& features : cpu_features_to_try()) {
     if (ways.empty()) ways.push_back({"", features});
@@ -136,52 +197,92 @@ std::vector<Way> every_way() {
   return ways;
 }
 
+// Generated code depends on how long vectors are: of levels where that is the same it is made under the highest, where
+// default choices then share it.
+std::vector<Way> every_compiled_way() {
+  std::vector<Way> ways;
+  std::map<int, std::string> highest;
+  for (const std::string& features : cpu_features_to_try())
+    highest[vector_lanes(cpu_features_from_text(features, "a level"))] = features;
+  for (const auto& [lanes, features] : highest) ways.push_back({"native", features, true});
+  ways.push_back({"", highest.rbegin()->second, true});
+  return ways;
+}
+
 struct Arguments {
   std::string folder, provider, family, expect_failing;
-  bool every = false;
+  bool every = false, compiled = false;
+  std::int64_t least_generated = 0;
 };
 
-int check_vectors(const Arguments& arguments) {
-  const KnownDifferences known = read_known_differences(arguments.expect_failing);
-  const std::set<std::string> families = families_of(arguments.folder);
-  USER_CHECK(arguments.family.empty() || families.count(arguments.family) != 0, "[--family] {} has no family {}",
-             arguments.folder, arguments.family);
-  for (const auto& [family, cases] : known)
-    USER_CHECK(families.count(family) != 0, "[--expect-failing] {} has no family {}", arguments.folder, family);
-  USER_CHECK(!arguments.every || arguments.provider.empty(), "[--every] means all providers, not {} alone",
-             arguments.provider);
-  bool good = true;
-  for (const Way& way :
-       arguments.every ? every_way() : std::vector<Way>{{arguments.provider, cpu_features_to_try().back()}}) {
-    const auto context = test_context(way.features);
-    if (!way.provider.empty())
-      for (const auto& [name, op] : context->ops.all()) context->priorities.set(name, {way.provider});
-    if (arguments.every) fmt::print("{}\n", way.text());
-    for (const std::string& family : families) {
-      if (!arguments.family.empty() && family != arguments.family) continue;
-      const auto of_family = known.find(family);
-      good = Family(arguments.folder, family, *context, way.provider,
-                    of_family == known.end() ? std::map<std::string, std::int64_t>() : of_family->second)
-                 .check() &&
-             good;
-    }
+class Check {
+ public:
+  explicit Check(const Arguments& arguments)
+      : arguments_(arguments),
+        known_(read_known_differences(arguments.expect_failing)),
+        families_(families_of(arguments.folder)) {
+    USER_CHECK(arguments.family.empty() || families_.count(arguments.family) != 0, "[--family] {} has no family {}",
+               arguments.folder, arguments.family);
+    for (const auto& [family, cases] : known_)
+      USER_CHECK(families_.count(family) != 0, "[--expect-failing] {} has no family {}", arguments.folder, family);
   }
-  return good ? 0 : 1;
-}
+
+  // Whether all families are as they should be in all ways.
+  bool run() {
+    bool good = true;
+    for (const Way& way : ways()) {
+      if (arguments_.every) fmt::print("{}\n", way.text());
+      // Ways of one level share what was generated.
+      std::shared_ptr<Context>& context = contexts_[way.features];
+      if (context == nullptr) context = test_context(way.features);
+      Home home(way, *context);
+      for (const std::string& family : families_)
+        if (arguments_.family.empty() || family == arguments_.family)
+          good = holds(family, home, way.compiled && way.provider == "native" ? arguments_.least_generated : 0) && good;
+    }
+    return good;
+  }
+
+ private:
+  std::vector<Way> ways() const {
+    if (!arguments_.every) return {{arguments_.provider, cpu_features_to_try().back(), arguments_.compiled}};
+    return arguments_.compiled ? every_compiled_way() : every_eager_way();
+  }
+
+  bool holds(const std::string& name, Home& home, std::int64_t least_generated) const {
+    const auto known = known_.find(name);
+    Family family(arguments_.folder, name, home,
+                  known == known_.end() ? KnownDifferences::mapped_type() : known->second);
+    const bool good = family.check();
+    const bool enough = family.generated().all >= least_generated;
+    if (!enough)
+      fmt::print("  FAILED: generated functions computed {} cases, but {} were wanted\n", family.generated().all,
+                 least_generated);
+    return good && enough;
+  }
+
+  const Arguments& arguments_;
+  KnownDifferences known_;
+  std::set<std::string> families_;
+  std::map<std::string, std::shared_ptr<Context>> contexts_;  // by the ceiling of instruction sets
+};
 
 int check_vectors_of(const std::vector<std::string>& words) {
   Flags flags("check_vectors", "Holds the ops to recorded vectors.");
   Arguments arguments;
   flags.option("folder", arguments.folder, "Holds FAMILY.manifest.json and FAMILY.safetensors.", {.required = true});
-  flags.option("--provider", arguments.provider, "Run this provider's kernels instead of the meanings.");
   flags.flag("--every", arguments.every, "Meanings and every provider, under every level of instruction sets.");
+  flags.option("--provider", arguments.provider, "Run this provider's kernels instead of the meanings.",
+               {.excludes = "--every"});
+  flags.flag("--compiled", arguments.compiled, "Compile each op: at that provider, default choices, or both.");
   flags.option("--family", arguments.family, "Check this family alone.");
   flags.option("--expect-failing", arguments.expect_failing, "Lists the cases that differ, and in how many elements.");
+  flags.option("--least-generated", arguments.least_generated, "Cases of a family that generated code must compute.");
   if (const std::string help = flags.parse(words); !help.empty()) {
     std::cout << help;
     return 0;
   }
-  return check_vectors(arguments);
+  return Check(arguments).run() ? 0 : 1;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "builtin/context.h"
+#include "compiler/eager.h"
 #include "compiler/interpret.h"
 #include "compiler/run_kernel.h"
 #include "compiler/sample_call.h"
@@ -220,11 +221,12 @@ std::vector<device_check::RecordedLaunch> record_family(const std::string& folde
   for (const char* provider : {"cuda", "cuda_tree"}) {
     const auto context = fake_context();
     LaunchRecorder recorder(*context, provider);
+    EagerEvaluator home(*context, kRecordedRange);
     for (const auto& entry : recorded.cases()) {
       recorder.begin(fmt::format("{}/{}", family, entry.at("case").get<std::string>()));
       try {
         const RecordedCall call = recorded.call_of(entry);
-        const RecordedProblem problem = recorded.problem_of(entry, call, run_recorded(call, *context, provider));
+        const RecordedProblem problem = recorded.problem_of(entry, call, run_recorded(call, home));
         CHECK(recorder.calls() == 0 || problem.text.empty(), "[{}] {}: {}", provider, call.name, problem.text);
       } catch (const NotKnownYet&) {
       }

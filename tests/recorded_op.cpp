@@ -5,10 +5,9 @@
 #include <map>
 
 #include "base/error.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
 #include "nn/rope.h"
 #include "ops/add_scalar.h"
+#include "ops/cast.h"
 #include "ops/fused_add_rms_norm.h"
 #include "ops/rms_norm.h"
 #include "tensor/convert.h"
@@ -87,15 +86,12 @@ RecordedTensors xielu_inputs(RecordedTensors inputs, const Json& attributes) {
 }
 
 // table.FORMAT: codes to float32; round.FORMAT: float32 bit patterns to codes.
-std::vector<Tensor> converted(const RecordedCall& recorded) {
+std::vector<Tensor> converted(const RecordedCall& recorded, Evaluator& home) {
   const DType format = format_of_torch(recorded.name);
-  const Tensor& source = recorded.inputs.front().second;
   const bool decode = recorded.op == "decode";
-  Tensor result = Tensor::empty(recorded.wanted.front().second.meta);
-  convert_row(decode ? format : DType::f32, source.data(), decode ? DType::f32 : format, result.data(),
-              element_count(source.meta.shape).number());
-  result.meta.dtype = decode ? DType::f32 : format;
-  return {result};
+  Tensor source = recorded.inputs.front().second;
+  source.meta.dtype = decode ? format : DType::f32;
+  return {cast(Value::concrete(home, source), decode ? DType::f32 : format).tensor()};
 }
 
 RopeConfig rope_config(const Json& attributes, std::int64_t max_position) {
@@ -150,16 +146,13 @@ std::vector<Tensor> rotary_table(const RecordedCall& recorded) {
 
 }  // namespace
 
-std::vector<Tensor> run_recorded(const RecordedCall& recorded, const Context& context, const std::string& provider) {
+std::vector<Tensor> run_recorded(const RecordedCall& recorded, Evaluator& home) {
   const auto& [op, name, inputs, wanted, attributes] = recorded;
-  if (op == "decode" || op == "encode") return converted(recorded);
+  if (op == "decode" || op == "encode") return converted(recorded, home);
   if (op == "cos_sin_cache") return rotary_table(recorded);
-  Interpreter interpreter(context);
-  EagerEvaluator eager(context, {1, 4096});
-  Evaluator& home = provider.empty() ? static_cast<Evaluator&>(interpreter) : eager;
   if (op == "gemma_rms_norm") return gemma(home, inputs, attributes);
   if (auto results = run_recorded_quantization(recorded, home)) return *std::move(results);
-  const Op* known = context.ops.find(op_name(op));
+  const Op* known = home.ops().find(op_name(op));
   if (known == nullptr) throw NotKnownYet();
   const RecordedTensors tensors = op == "xielu" ? xielu_inputs(inputs, attributes) : inputs;
   Values operands;

@@ -8,12 +8,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "compiler/context.h"
+#include "ir/op.h"
+#include "kernels/kernel.h"
 
 namespace weft {
 
 // In the order of the record.
 using RecordedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// The rows that kernels are chosen for, and Plans made.
+inline constexpr TokenRange kRecordedRange = {1, 8192};
 
 // Thrown for an op, a format or a kind of table that is not in this program.
 struct NotKnownYet {};
@@ -26,9 +30,9 @@ struct RecordedCall {
   nlohmann::ordered_json attributes;
 };
 
-// The results in the order of the wanted ones, perhaps with more behind them: those of the op's meaning, or with a
-// provider those of its kernel wherever it supports the call. NotKnownYet, or what the op throws.
-std::vector<Tensor> run_recorded(const RecordedCall& recorded, const Context& context, const std::string& provider);
+// The results as `home` computes them, in the order of the wanted ones, perhaps with more behind them. NotKnownYet, or
+// what the op throws.
+std::vector<Tensor> run_recorded(const RecordedCall& recorded, Evaluator& home);
 
 // By torch's name: `bfloat16`, and with the case of a conversion before it `round.bfloat16`. NotKnownYet.
 DType dtype_of_torch(std::string_view name);

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "compiler/eager.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/recorded_family.h"
 
@@ -53,6 +54,7 @@ int expect_recorded_calls(Context& context, cuda::Mathematics mathematics) {
       run(call);
     };
   }
+  EagerEvaluator home(context, kRecordedRange);
   const KnownDifferences differing = read_known_differences(WEFT_TEST_DATA "/../check_vectors_differing.txt");
   for (const char* name :
        {"activations", "fused", "ir_ops", "quant_fp8", "quant_int8", "quant_kernels", "quant_mx", "rope"}) {
@@ -64,7 +66,7 @@ int expect_recorded_calls(Context& context, cuda::Mathematics mathematics) {
       called->clear();
       try {
         const RecordedCall call = family.call_of(entry);
-        const std::vector<Tensor> came = run_recorded(call, context, "cuda");
+        const std::vector<Tensor> came = run_recorded(call, home);
         if (called->empty()) continue;  // others computed it
         EXPECT_EQ(family.problem_of(entry, call, came).text, "") << call.name;
         for (const std::string& op : *called) ++runs[op];
