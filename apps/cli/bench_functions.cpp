@@ -11,7 +11,7 @@
 #include "compiler/kernel_timer.h"
 #include "compiler/pipeline.h"
 #include "ir/trace.h"
-#include "runtime/step_by_step.h"
+#include "runtime/symbolic_view.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -146,8 +146,10 @@ class FunctionBench {
     operands_.clear();
     results_.clear();
     if (bound_.tensors.empty()) return;
-    for (const PlanView& view : step_.operands) operands_.push_back(resolve_view(bound_, view, values_));
-    for (const PlanView& view : step_.results) results_.push_back(resolve_view(bound_, view, values_));
+    const std::vector<std::string> names(symbols_.begin(), symbols_.end());
+    const std::vector<std::int64_t> counts(names.size(), rows);
+    for (const PlanView& view : step_.operands) operands_.push_back(SymbolicView(view, names).resolve(bound_, counts));
+    for (const PlanView& view : step_.results) results_.push_back(SymbolicView(view, names).resolve(bound_, counts));
   }
 
   Traffic traffic() const {

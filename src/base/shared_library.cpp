@@ -2,9 +2,12 @@
 
 #include <dlfcn.h>
 
+#include "base/first_time_work.h"
+
 namespace weft {
 
 std::optional<SharedLibrary> SharedLibrary::open(const std::string& name, std::string& problem) {
+  if (FirstTimeWork* work = FirstTimeScope::work()) work->begin(FirstTime::load, name);
   // Local: its symbols must not stand in for those of another library.
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return SharedLibrary(name, handle);

@@ -11,6 +11,7 @@ namespace weft {
 class SharedLibrary {
  public:
   // A path, or a name that the loader looks up. Nothing, and the loader's words in `problem`, when it cannot be opened.
+  // Counted as loading where this thread is in a FirstTimeScope.
   static std::optional<SharedLibrary> open(const std::string& name, std::string& problem);
 
   // Null when there is no such symbol: library.find<int(int)>("name").

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/first_time_work.h"
 #include "base/options.h"
 #include "cache/compile_cache.h"
 #include "compiler/generated_kernels.h"
@@ -15,7 +16,6 @@
 #include "ir/op.h"
 #include "kernels/select.h"
 #include "passes/pass.h"
-#include "runtime/first_time_work.h"
 
 namespace weft {
 

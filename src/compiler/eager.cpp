@@ -37,6 +37,7 @@ Candidate EagerEvaluator::choose_for(const Op& op, const KernelRequest& request)
   if (is_new)
     candidates->second =
         list_candidates(context_.kernels, context_.priorities, op.name, context_.options.batch_invariant);
+  const FirstTimeScope counts(context_.first_time_work.get());
   return choose(candidates->second, request);
 }
 

@@ -54,6 +54,7 @@ void bound_rows(Graph& graph, TokenRange range) {
 CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
   context.first_time_work->begin(FirstTime::compile,
                                  fmt::format("graph {} for {} to {} rows", graph.name, range.lo, range.hi));
+  const FirstTimeScope counts(context.first_time_work.get());
   PassContext passes = pass_context(context, range);
   if (!options.fuse) passes.patterns = {};
   bound_rows(graph, range);

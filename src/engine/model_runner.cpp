@@ -9,11 +9,26 @@
 #include "compiler/interpret.h"
 #include "compiler/replay_settings.h"
 #include "engine/padded_step.h"
+#include "kernels/provider.h"
 #include "runtime/cuda/stream_device.h"
 #include "tensor/batch.h"
 #include "tensor/convert.h"
 
 namespace weft {
+namespace {
+
+// Steps that run op by op choose their kernels when they come to them, and a choice may open a library.
+void open_libraries(const Context& context) {
+  std::set<std::string> listed;
+  for (const auto& [name, op] : context.ops.all())
+    for (std::string& provider : context.priorities.list(name)) listed.insert(std::move(provider));
+  const FirstTimeScope counts(context.first_time_work.get());
+  for (const ProviderEntry& provider : provider_table())
+    if (provider.version != nullptr && listed.contains(provider.name)) provider.version();
+}
+
+}  // namespace
+
 ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
                          Stopwatch* watch)
     : context_(std::move(context)),
@@ -28,13 +43,13 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   laps.lap("trace");
   if (const std::string eager = eager_option(options); !eager.empty()) {
     check_host_reads(*context_, eager);
+    prepare_eager();
+    laps.lap("weights");
     return;
   }
   model_->compile(&laps);
-  forward_ = load(model_->forward());
-  head_ = load(model_->head());
+  load_programs();
   laps.lap("weights");
-  model_->checkpoint().drop_pages();
   dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens(), device_ != nullptr));
   if (device_ != nullptr) padding_ = StepBuffer(padded_limits());
   if (captures_before_ready(options) && device_ == nullptr) capture_programs();
@@ -42,6 +57,23 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
 }
 
 ModelRunner::~ModelRunner() = default;
+
+void ModelRunner::prepare_eager() {
+  open_libraries(*context_);
+  for (const ModelGraph* graph : {&model_->forward(), &model_->head()})
+    for (const TracedParam& param : graph->params) device_weights_.tensor(nullptr, weights(), param);
+  model_->checkpoint().drop_pages();
+}
+
+void ModelRunner::load_programs() {
+  forward_ = load(model_->forward());
+  head_ = load(model_->head());
+  model_->checkpoint().drop_pages();
+  const Plan* const head = head_plan();
+  if (device_ == nullptr || head == nullptr) return;
+  const Meta& logits = head->results[0].meta;
+  logits_ = {.meta = logits, .storage = Storage::allocate(logits.bytes().range(head->bounds).hi)};
+}
 
 std::unique_ptr<CompiledModel> ModelRunner::load(const ModelGraph& graph) {
   auto model = std::make_unique<CompiledModel>();
@@ -175,9 +207,7 @@ void ModelRunner::reopen() {
   if (device_->is_broken()) device_->reopen();  // else somebody else did
   opening_ = device_->openings();
   context_->first_time_work->set_loading();
-  forward_ = load(model_->forward());
-  head_ = load(model_->head());
-  model_->checkpoint().drop_pages();
+  load_programs();
   allocate_pages(page_count_);
   set_ready();
   is_whole_ = true;
@@ -218,6 +248,8 @@ const StepInput& ModelRunner::padded(const StepInput& input, const CaptureDispat
 }
 
 const Tensor& ModelRunner::run_step(const StepInput& input) {
+  // Without Plans ops make their tensors as they come.
+  const FirstTimeScope counts(forward_plan() == nullptr ? nullptr : context_->first_time_work.get());
   const CaptureDispatcher::Dispatch found =
       dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode_step(input)});
   const StepInput& step = padded(input, found);
@@ -234,7 +266,8 @@ const Tensor& ModelRunner::run_step(const StepInput& input) {
   if (device_ == nullptr || head.replay == nullptr) return head.result(0);
   Tensor wanted = head.result(0);
   wanted.meta.shape[0] = input.logit_row_count();
-  return logits_ = device_->download(wanted);
+  device_->download(wanted, logits_);
+  return logits_;
 }
 
 void ModelRunner::bind_step(ModelProgram& forward, const StepInput& input) const {

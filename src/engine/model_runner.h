@@ -98,6 +98,8 @@ class ModelRunner {
 
  private:
   Weights& weights() const { return model_->weights(); }
+  void prepare_eager();
+  void load_programs();
   std::unique_ptr<CompiledModel> load(const ModelGraph& graph);
   std::shared_ptr<Storage> make_arena(const ModelGraph& graph) const;
   StepLimits padded_limits() const;

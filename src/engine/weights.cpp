@@ -250,9 +250,11 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
 }
 
 Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
-  Tensor& loaded = loaded_[joined(keys)];
-  if (!loaded.defined()) loaded = load(keys, role);
-  return loaded;
+  const std::string name = joined(keys);
+  Tensor& loaded = loaded_[name];
+  if (loaded.defined()) return loaded;
+  context_.first_time_work->begin(FirstTime::load, "weight " + name);
+  return loaded = load(keys, role);
 }
 
 void Weights::forget(const std::vector<std::string>& keys) {
@@ -362,6 +364,7 @@ void Weights::convert(const Tensor& part, DType dtype, std::byte* to) const {
 
 const Tensor& Weights::rotary_table() {
   if (rotary_table_.defined()) return rotary_table_;
+  context_.first_time_work->begin(FirstTime::load, "the rotary table");
   const RopeConfig& rope = facts_.config.rope;
   const std::int64_t positions = facts_.config.context_length;
   std::span<const float> factors;

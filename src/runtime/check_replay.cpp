@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "runtime/step_by_step.h"
 #include "tensor/batch.h"
 #include "tensor/convert.h"
 
@@ -50,8 +49,8 @@ void add_tensor_rows(const TensorView& view, int dim, std::byte* data, Rows& row
 
 class ReplayCheck {
  public:
-  ReplayCheck(const BoundPlan& bound, const Bindings& symbols, const CheckedRuns& runs)
-      : bound_(bound), plan_(*bound.plan), symbols_(symbols), runs_(runs), pages_(pages_of_batch()) {}
+  ReplayCheck(const BoundPlan& bound, const CheckedRuns& runs)
+      : bound_(bound), plan_(*bound.plan), runs_(runs), pages_(pages_of_batch()) {}
 
   void run() {
     const Rows written = written_inputs();
@@ -104,7 +103,7 @@ class ReplayCheck {
 
   void add_rows(const PlanView& from, Rows& rows) const {
     if (from.slot < 0) return;
-    const TensorView view = resolve_view(bound_, from, symbols_);
+    const TensorView view = runs_.view(from);
     if (view.kind == MetaKind::tensor) return add_tensor_rows(view, 0, view.data, rows);
     if (view.kind != MetaKind::kv) return;
     const std::int64_t elements = kv_page_elements(from.meta.kv);
@@ -171,7 +170,6 @@ class ReplayCheck {
 
   const BoundPlan& bound_;
   const Plan& plan_;
-  const Bindings& symbols_;
   const CheckedRuns& runs_;
   std::optional<std::set<std::int32_t>> pages_;
   Bytes before_;
@@ -179,8 +177,6 @@ class ReplayCheck {
 
 }  // namespace
 
-void check_replay(const BoundPlan& bound, const Bindings& symbols, const CheckedRuns& runs) {
-  ReplayCheck(bound, symbols, runs).run();
-}
+void check_replay(const BoundPlan& bound, const CheckedRuns& runs) { ReplayCheck(bound, runs).run(); }
 
 }  // namespace weft

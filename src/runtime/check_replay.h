@@ -15,6 +15,8 @@ using StepObserver = std::function<void(std::size_t step)>;
 struct CheckedRuns {
   std::function<void(const StepObserver&)> replay;
   std::function<void(const StepObserver&)> step_by_step;
+  // A view of the Plan, in these runs' sizes.
+  std::function<TensorView(const PlanView&)> view;
   // Queues a copy between what is bound and the host's memory, and waits for those that were queued; both null where
   // the host reads what is bound.
   std::function<void(void* to, const void* from, std::size_t bytes)> copy = {};
@@ -24,6 +26,6 @@ struct CheckedRuns {
 // Runs both and compares the results and what was written over inputs (of KV pages, those of the sequences in the
 // batch), which is put back before the second run. InternalError when a bit differs, with the first step whose result
 // does, its op, piece and the largest difference. Afterwards all memory is as the run step by step left it.
-void check_replay(const BoundPlan& bound, const Bindings& symbols, const CheckedRuns& runs);
+void check_replay(const BoundPlan& bound, const CheckedRuns& runs);
 
 }  // namespace weft

@@ -23,6 +23,7 @@ class LaunchKey {
   // takes, how many sequences it has and how many pages there is room for in each. What a host function is made of is
   // not among them: it reads the batch when it runs. Takes no memory once `into` had room for as many.
   void numbers(std::vector<std::int64_t>& into) const;
+  std::size_t number_count() const { return list_->values().size() + 2 * batches_.size(); }
   // Where all that is bound and that they look into lies now, in the order of the slots; as above.
   struct Place {
     const std::byte* base = nullptr;

@@ -6,7 +6,6 @@
 #include "base/resident_memory.h"
 #include "base/stopwatch.h"
 #include "runtime/cuda/stream_device.h"
-#include "runtime/step_by_step.h"
 
 namespace weft {
 namespace {
@@ -52,7 +51,8 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const Rank
   unbound_ = planned.inputs.size();
   place_scalars();
   find_symbols();
-  find_result_sizes();
+  number_results();
+  steps_.emplace(bound_, symbols_);
 }
 
 // What is queued looks into the Plan and what is bound.
@@ -99,14 +99,9 @@ void Replay::find_symbols() {
   read_.resize(symbols_.size());
 }
 
-void Replay::find_result_sizes() {
-  const auto sizes_of = [this](const Shape& dims) {
-    std::vector<SymbolicSize> sizes;
-    for (const Dim& dim : dims) sizes.emplace_back(dim, symbols_);
-    return sizes;
-  };
+void Replay::number_results() {
   for (const PlanView& view : plan().results) {
-    result_sizes_.push_back({sizes_of(view.meta.shape), sizes_of(view.meta.strides), {view.byte_offset, symbols_}});
+    result_views_.emplace_back(view, symbols_);
     results_.emplace_back().meta = view.meta;
   }
 }
@@ -145,6 +140,7 @@ void Replay::capture(ReplayMode mode) {
     captured.key.add(stretch.first, stretch.last);
     ++counts_.captures;
   }
+  numbers_.reserve(std::max(numbers_.capacity(), captured.key.number_count()));
   captured_[index_of(mode)] = std::move(captured);
   const double milliseconds = watch.lap("capture");
   count_capture(milliseconds);
@@ -170,7 +166,9 @@ void Replay::capture_bound(ReplayMode mode) {
 bool Replay::capture_sizes(ReplayMode mode) {
   if (settings_.device == nullptr) return true;
   const Captured& captured = *captured_[index_of(mode)];
+  const std::size_t room = numbers_.capacity();
   captured.key.numbers(numbers_);
+  counts_.allocations += numbers_.capacity() == room ? 0 : 1;
   const auto is_of_now = [&](const SizeCapture& known) { return known.mode == mode && known.numbers == numbers_; };
   for (const SizeCapture& known : size_captures_)
     if (!known.failure.empty() && is_of_now(known)) return false;
@@ -251,13 +249,8 @@ void Replay::resolve() {
   ++counts_.resolved;
 }
 
-Bindings Replay::bindings() const {
-  Bindings bindings;
-  for (std::size_t i = 0; i < symbols_.size(); ++i) bindings[symbols_[i]] = values_[i];
-  return bindings;
-}
-
 void Replay::run(ReplayMode mode) {
+  const FirstTimeScope counts(settings_.first_time_work);
   read_symbols();
   const bool has_rows = std::find(values_.begin(), values_.end(), 0) == values_.end();
   if (!has_rows && gives_rows_alone()) return;
@@ -266,11 +259,12 @@ void Replay::run(ReplayMode mode) {
   ++counts_.runs;
   if (on_start) {  // it reads what is bound
     if (settings_.device != nullptr) settings_.device->synchronize();
+    const FirstTimeScope not_of_the_run(nullptr);
     on_start();
   }
-  if (mode == ReplayMode::none) return run_steps(0, bound_.plan->steps.size(), bindings(), observer);
+  if (mode == ReplayMode::none) return run_all_steps(observer);
   resolve();
-  if (!capture_sizes(mode)) return run_steps(0, bound_.plan->steps.size(), bindings(), observer);
+  if (!capture_sizes(mode)) return run_all_steps(observer);
   const Captured& captured = *captured_[index_of(mode)];
   if (settings_.check) return run_checked(captured);
   run_captured(captured, observer);
@@ -278,17 +272,12 @@ void Replay::run(ReplayMode mode) {
 
 // Whether no result is left to be computed where a symbol is 0; pages stay as they are.
 bool Replay::gives_rows_alone() const {
-  for (std::size_t i = 0; i < result_sizes_.size(); ++i) {
-    const std::vector<SymbolicSize>& shape = result_sizes_[i].shape;
-    const bool is_empty =
-        std::any_of(shape.begin(), shape.end(), [&](const auto& dim) { return dim.value(values_) == 0; });
-    if (!is_empty && plan().results[i].meta.kind == MetaKind::tensor) return false;
-  }
+  for (std::size_t i = 0; i < result_views_.size(); ++i)
+    if (plan().results[i].meta.kind == MetaKind::tensor && !result_views_[i].is_empty(values_)) return false;
   return true;
 }
 
 void Replay::run_checked(const Captured& captured) {
-  const Bindings symbols = bindings();
   const auto observed = [this](const StepObserver& observe) -> const StepObserver& {
     return observe ? observe : observer;
   };
@@ -303,21 +292,22 @@ void Replay::run_checked(const Captured& captured) {
                        },
                    .step_by_step =
                        [&](const StepObserver& observe) {
-                         run_steps(0, bound_.plan->steps.size(), symbols, observe);
+                         run_all_steps(observe);
                          wait();
-                       }};
+                       },
+                   .view = [&](const PlanView& view) { return numbered(view).resolve(bound_, values_); }};
   if (hides_memory()) {
     runs.copy = [this](void* to, const void* from, std::size_t bytes) { settings_.device->copy(to, from, bytes); };
     runs.wait = wait;
   }
-  check_replay(bound_, symbols, runs);
+  check_replay(bound_, runs);
 }
 
 void Replay::run_captured(const Captured& captured, const StepObserver& observe) {
   for (std::size_t i = 0; i < captured.stretches.size(); ++i) {
     const Stretch& stretch = captured.stretches[i];
     if (!stretch.is_captured) {
-      run_steps(stretch.first, stretch.last, bindings(), observe);
+      run_steps(stretch.first, stretch.last, observe);
     } else if (!observe && launch_times == nullptr) {
       captured.launches[i]->replay();
     } else {
@@ -329,12 +319,9 @@ void Replay::run_captured(const Captured& captured, const StepObserver& observe)
   }
 }
 
-void Replay::run_steps(std::size_t first, std::size_t last, const Bindings& symbols, const StepObserver& observe) {
+void Replay::run_steps(std::size_t first, std::size_t last, const StepObserver& observe) {
   for (std::size_t i = first; i < last; ++i) {
-    const PlanStep& step = bound_.plan->steps[i];
-    counts_.look_ups += static_cast<std::int64_t>(step.operands.size() + step.results.size());
-    counts_.allocations += 2;
-    run_step(bound_, i, symbols, launch_times);
+    steps_->run(i, values_, launch_times);
     observe_step(i, observe);
   }
 }
@@ -343,6 +330,7 @@ void Replay::run_steps(std::size_t first, std::size_t last, const Bindings& symb
 void Replay::observe_step(std::size_t step, const StepObserver& observe) {
   if (!observe) return;
   if (settings_.device != nullptr) settings_.device->synchronize();
+  const FirstTimeScope not_of_the_run(nullptr);
   observe(step);
 }
 
@@ -353,17 +341,20 @@ std::optional<std::int64_t> Replay::arena_bytes_taken() const {
 
 const Tensor& Replay::result(std::size_t index) const {
   Tensor& result = results_.at(index);
-  const ResultSizes& sizes = result_sizes_[index];
-  for (std::size_t i = 0; i < sizes.shape.size(); ++i) result.meta.shape[i] = sizes.shape[i].value(values_);
-  for (std::size_t i = 0; i < sizes.strides.size(); ++i) result.meta.strides[i] = sizes.strides[i].value(values_);
-  result.byte_offset = sizes.byte_offset.value(values_);
-  put_into_memory(result, plan().results[index]);
+  result_views_[index].resolve(bound_, values_, result);
   return result;
 }
 
+// For whoever wants to look at it: steps have theirs already.
+SymbolicView Replay::numbered(const PlanView& view) const {
+  ++counts_.look_ups;
+  ++counts_.allocations;
+  return {view, symbols_};
+}
+
 Tensor Replay::tensor(const PlanView& view) const {
-  Tensor tensor = resolved(view, bindings());
-  put_into_memory(tensor, view);
+  Tensor tensor{.meta = view.meta};
+  numbered(view).resolve(bound_, values_, tensor);
   return tensor;
 }
 
@@ -375,24 +366,6 @@ bool Replay::hides_memory() const {
 Tensor Replay::tensor_on_host(const PlanView& view) const {
   const Tensor there = tensor(view);
   return hides_memory() && view.meta.kind != MetaKind::batch ? settings_.device->download(there) : there;
-}
-
-// Its type and its offset from where its slot begins.
-Tensor Replay::resolved(const PlanView& view, const Bindings& symbols) {
-  Tensor tensor;
-  tensor.meta = view.meta;
-  for (Dim& dim : tensor.meta.shape) dim = dim.evaluate(symbols);
-  for (Dim& dim : tensor.meta.strides) dim = dim.evaluate(symbols);
-  tensor.byte_offset = view.byte_offset.evaluate(symbols);
-  return tensor;
-}
-
-void Replay::put_into_memory(Tensor& resolved, const PlanView& view) const {
-  const auto slot = static_cast<std::size_t>(view.slot);
-  const PlanSlot& planned = plan().slots[slot];
-  const bool is_bound = planned.kind != SlotKind::arena;
-  resolved.storage = is_bound ? bound_.tensors[slot].storage : bound_.arena;
-  resolved.byte_offset += is_bound ? bound_.tensors[slot].byte_offset : planned.offset;
 }
 
 }  // namespace weft

@@ -2,7 +2,8 @@
 
 // Runs a Plan over bound tensors. What may be captured is captured as launch lists (runtime/launch_list.h) and
 // replayed; a run with another token count only changes the sizes in them, and a bound tensor only the addresses that
-// look into it. Nothing is looked up by name and nothing allocated to replay.
+// look into it. What is not captured is resolved step by step (runtime/step_by_step.h). Either way a run looks nothing
+// up by name and allocates nothing, but to capture what it is the first to need.
 //
 // On a device (ReplaySettings::device) all bound tensors are the device's, or of memory that it shares with the host. A
 // run then only queues: results are there once the device was synchronized. Captures are graphs of one size each.
@@ -13,13 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "base/first_time_work.h"
 #include "runtime/capture.h"
 #include "runtime/check_replay.h"
-#include "runtime/first_time_work.h"
 #include "runtime/launch_key.h"
 #include "runtime/launch_times.h"
 #include "runtime/replay_mode.h"
-#include "runtime/symbolic_size.h"
+#include "runtime/step_by_step.h"
 
 namespace weft {
 
@@ -54,9 +55,11 @@ struct ReplayCounts {
   std::int64_t runs = 0;
   std::int64_t captures = 0;  // stretches of steps
   double capture_milliseconds = 0;
-  std::int64_t resolved = 0;     // changes of the symbols that went over a launch list
-  std::int64_t look_ups = 0;     // views whose sizes were looked up, to run a step that is not captured
-  std::int64_t allocations = 0;  // arrays that were made to run such steps
+  std::int64_t resolved = 0;  // changes of the symbols that went over a launch list
+  // Views whose symbols were looked up by name, and arrays that were made or had to grow, once the Replay was there and
+  // not to capture: none by runs, those of whoever asks for a view (tensor, a check).
+  std::int64_t look_ups = 0;
+  std::int64_t allocations = 0;
 };
 
 class Replay {
@@ -124,29 +127,22 @@ class Replay {
     LaunchKey key;                                            // of all of it
   };
 
-  // What a result's type and its offset in its slot are made of.
-  struct ResultSizes {
-    std::vector<SymbolicSize> shape, strides;
-    SymbolicSize byte_offset;
-  };
-
   void place_scalars();
   void find_symbols();
-  void find_result_sizes();
+  void number_results();
   void read_symbols();
   void resolve();
   bool capture_sizes(ReplayMode mode);
   SizeCapture capture_stretches(ReplayMode mode);
   void count_capture(double milliseconds);
   void observe_step(std::size_t step, const StepObserver& observe);
-  Bindings bindings() const;
-  static Tensor resolved(const PlanView& view, const Bindings& symbols);
-  void put_into_memory(Tensor& resolved, const PlanView& view) const;
+  SymbolicView numbered(const PlanView& view) const;
   bool hides_memory() const;  // from the host
   bool gives_rows_alone() const;
   void run_captured(const Captured& captured, const StepObserver& observe);
   void run_checked(const Captured& captured);
-  void run_steps(std::size_t first, std::size_t last, const Bindings& symbols, const StepObserver& observe);
+  void run_steps(std::size_t first, std::size_t last, const StepObserver& observe);
+  void run_all_steps(const StepObserver& observe) { run_steps(0, plan().steps.size(), observe); }
 
   BoundPlan bound_;
   ReplaySettings settings_;
@@ -157,16 +153,17 @@ class Replay {
   std::vector<Interval> symbol_bounds_;
   std::vector<SymbolSource> symbol_sources_;
   std::vector<std::int64_t> values_, read_;  // of the symbols, in the last run and as they are read
-  std::vector<std::int64_t> numbers_;        // of a run whose sizes are captured apart
+  std::vector<std::int64_t> numbers_;        // of a run whose sizes are captured apart; capture() takes its memory
   bool is_resolved_ = false;                 // whether the list's sizes are those of values_
 
-  std::vector<ResultSizes> result_sizes_;
+  std::vector<SymbolicView> result_views_;
   mutable std::vector<Tensor> results_;  // filled anew whenever somebody asks
 
+  std::optional<StepByStep> steps_;      // made with all else
   std::unique_ptr<LaunchList> list_;     // once something was captured
   std::optional<Captured> captured_[3];  // by simple mode
   std::vector<SizeCapture> size_captures_;
-  ReplayCounts counts_;
+  mutable ReplayCounts counts_;
 };
 
 }  // namespace weft

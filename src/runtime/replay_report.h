@@ -25,9 +25,8 @@ struct ReplayReport {
   };
   std::vector<Capture> captures = {};
   double capture_milliseconds = 0;
-  std::int64_t runs = 0;         // of Plans, so far
-  std::int64_t look_ups = 0;     // in them: views whose sizes were looked up, for steps that are not captured
-  std::int64_t allocations = 0;  // arrays that were made to run such steps
+  std::int64_t runs = 0;                       // of Plans, so far
+  std::int64_t look_ups = 0, allocations = 0;  // ReplayCounts'
   // Adds what one Plan's Replay captured and counted.
   void add(const Replay& replay);
   std::array<FirstTimeWork::Counts, kFirstTimeKinds> first_time = {};  // by FirstTime

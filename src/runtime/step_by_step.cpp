@@ -1,29 +1,33 @@
 #include "runtime/step_by_step.h"
 
+#include <algorithm>
+
 namespace weft {
 
-TensorView resolve_view(const BoundPlan& bound, const PlanView& from, const Bindings& symbols) {
-  TensorView view = unresolved_view(from);
-  if (from.slot < 0) return view;
-  const auto slot = static_cast<std::size_t>(from.slot);
-  if (std::byte* base = bound.base(slot); base != nullptr) view.data = base + from.byte_offset.evaluate(symbols);
-  if (from.meta.kind == MetaKind::kv) view.size[0] = bound.pages(slot);
-  if (!from.meta.is_tensor()) return view;
-  const Shape strides = from.meta.full_strides();
-  for (std::size_t i = 0; i < from.meta.shape.size(); ++i) {
-    view.size[i] = from.meta.shape[i].evaluate(symbols);
-    view.stride[i] = strides[i].evaluate(symbols);
+StepByStep::StepByStep(const BoundPlan& bound, std::span<const std::string> symbols) : bound_(bound) {
+  std::size_t most = 0;
+  for (const PlanStep& step : bound.plan->steps) {
+    first_view_.push_back(views_.size());
+    scratch_.push_back(bound.scratch(step));
+    for (const std::vector<PlanView>* views : {&step.operands, &step.results})
+      for (const PlanView& view : *views) views_.emplace_back(view, symbols);
+    most = std::max(most, step.operands.size() + step.results.size());
   }
-  return view;
+  room_.resize(most);
 }
 
-void run_step(const BoundPlan& bound, std::size_t index, const Bindings& symbols, LaunchTimes* times) {
-  const PlanStep& step = bound.plan->steps[index];
-  std::vector<TensorView> operands, results;
-  for (const PlanView& view : step.operands) operands.push_back(resolve_view(bound, view, symbols));
-  for (const PlanView& view : step.results) results.push_back(resolve_view(bound, view, symbols));
+void StepByStep::run(std::size_t index, std::span<const std::int64_t> values, LaunchTimes* times) {
+  const PlanStep& step = bound_.plan->steps[index];
+  const std::span<TensorView> views = std::span(room_).first(step.operands.size() + step.results.size());
+  for (std::size_t i = 0; i < views.size(); ++i) views[i] = views_[first_view_[index] + i].resolve(bound_, values);
   timed_launch(*step.kernel,
-               {operands, results, step.attributes, bound.scratch(step), bound.threads, bound.groups, bound.queue},
+               {.operands = views.first(step.operands.size()),
+                .results = views.subspan(step.operands.size()),
+                .attributes = step.attributes,
+                .scratch = scratch_[index],
+                .threads = bound_.threads,
+                .groups = bound_.groups,
+                .queue = bound_.queue},
                times);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/first_time_work.h"
 
 namespace weft {
 namespace {
@@ -53,6 +54,8 @@ std::byte* map_huge_pages(std::int64_t bytes) {
 
 std::shared_ptr<Storage> Storage::allocate(std::int64_t bytes, PageSize pages) {
   check_bytes(bytes);
+  if (FirstTimeWork* work = FirstTimeScope::work())
+    work->begin(FirstTime::allocate, fmt::format("a tensor of {} bytes", bytes));
   std::shared_ptr<Storage> storage(new Storage);
   storage->bytes_ = bytes;
   if (bytes >= kMappedFrom) {

@@ -11,7 +11,7 @@ namespace weft {
 class Storage {
  public:
   // Zeroed pages, 64-byte aligned (2 MB aligned with huge pages asked for, when large). DeviceError when there is no
-  // memory.
+  // memory. Counted where this thread is in a FirstTimeScope.
   // Memory that is touched here and there, such as KV pages, asks for small pages: of it only what was touched counts.
   enum class PageSize { any, small };
   static std::shared_ptr<Storage> allocate(std::int64_t bytes, PageSize pages = PageSize::any);

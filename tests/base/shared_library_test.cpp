@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "base/first_time_work.h"
+#include "tests/thrown_message.h"
+
 namespace weft::shared_library_test {
 
 // A part of the C library, which every program has.
@@ -22,6 +26,20 @@ TEST(SharedLibrary, SaysWhyItCannotBeOpened) {
   std::string problem;
   EXPECT_FALSE(SharedLibrary::open("libweft_nowhere.so", problem));
   EXPECT_NE(problem.find("libweft_nowhere.so"), std::string::npos) << problem;
+}
+
+TEST(SharedLibrary, CountsAsLoadingAndMayBeForbidden) {
+  FirstTimeWork work;
+  std::string problem;
+  const FirstTimeScope scope(&work);
+  EXPECT_TRUE(SharedLibrary::open(kThere, problem));
+  EXPECT_EQ(work.counts(FirstTime::load).before_ready, 1);
+  work.set_ready(false);
+  EXPECT_TRUE(SharedLibrary::open(kThere, problem));
+  EXPECT_EQ(work.counts(FirstTime::load).after_ready, 1);
+  work.set_ready(true);
+  const std::string message = message_of<InternalError>([&] { SharedLibrary::open(kThere, problem); });
+  EXPECT_NE(message.find("libm.so.6 wants to load"), std::string::npos) << message;
 }
 
 TEST(SharedLibrary, NamesTheFirstOfSeveralSymbolsThatIsMissing) {

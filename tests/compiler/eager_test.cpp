@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 #include "ops/add.h"
 #include "ops/mul_scalar.h"
 #include "ops/rms_norm.h"
 #include "tests/test_context.h"
+#include "tests/thrown_message.h"
 
 namespace weft::eager_test {
 
@@ -48,6 +50,25 @@ TEST_F(EagerTest, ChoosesOnceForCallsOfEqualTypesAndAttributes) {
   EXPECT_EQ(*asked_, 4);
   norm(2, 1e-5);
   EXPECT_EQ(*asked_, 4);
+}
+
+TEST_F(EagerTest, OpensNoLibraryForAChoiceAfterReadyWhereThatIsForbidden) {
+  Kernel opening = *context_->kernels.find("rms_norm", "cpu");
+  opening.provider = "opening";
+  opening.supports = [](const KernelRequest&) {
+    std::string problem;
+    return SharedLibrary::open("libm.so.6", problem) ? Verdict::yes() : Verdict::no(problem);
+  };
+  context_->kernels.add(std::move(opening));
+  context_->priorities.set("rms_norm", {"opening"});
+  EagerEvaluator eager(*context_, {1, 8});
+  const auto norm = [&](std::int64_t rows) { rms_norm(eager.value(row(rows, 1)), Value(), Scalar(1e-5)); };
+  norm(1);
+  EXPECT_EQ(context_->first_time_work->counts(FirstTime::load).before_ready, 1);
+  context_->first_time_work->set_ready(true);
+  norm(1);
+  const std::string message = message_of<InternalError>([&] { norm(2); });
+  EXPECT_NE(message.find("libm.so.6 wants to load"), std::string::npos) << message;
 }
 
 TEST_F(EagerTest, TellsAttributesApartByTheirBits) {

@@ -103,6 +103,19 @@ TEST_F(ReplayModesTest, DoesNothingForTheFirstTimeAfterReady) {
     EXPECT_EQ(generated(settings), wanted);
 }
 
+// Weights and libraries, where steps run op by op.
+TEST_F(ReplayModesTest, LoadsAllThatEagerStepsNeedBeforeReady) {
+  const auto eager = tiny_engine(path_, {{"enforce-eager", ""}});
+  const auto loads = [&] {
+    return eager->runner().replay_report().first_time[static_cast<std::size_t>(FirstTime::load)];
+  };
+  const std::int64_t before = loads().before_ready;
+  EXPECT_GT(before, 10) << "weights of two layers";
+  all_logits(*eager, some_ids(5));
+  EXPECT_EQ(loads().before_ready, before);
+  EXPECT_EQ(loads().after_ready, 0);
+}
+
 TEST_F(ReplayModesTest, LoadsASecondModelIntoAContextThatIsReady) {
   Options options;
   set_option(options, "forbid-lazy", "", "test");

@@ -20,11 +20,12 @@ class StepAllocation : public ::testing::Test {
     if (!kCountsAllocations) GTEST_SKIP() << "sanitizers have an operator new of their own";
   }
   // Its weights are zeros, so that every model gives the same tokens.
-  Engine engine(int layers) {
+  Engine engine(int layers, const std::string& mode = "auto") {
     const std::string path = write_config_only(folder_, "llama", {{"num_hidden_layers", layers}});
     Options options;
     options.load_format = "dummy";
     options.forbid_lazy = true;
+    set_option(options, "cc.cudagraph_mode", mode, "test");
     options.threads = 2;
     options.max_num_batched_tokens = 16;
     return {make_context(options), open_checkpoint(path, options, models_), models_};
@@ -52,6 +53,28 @@ TEST_F(StepAllocation, IsNoneInModelsOfAnyNumberOfLayers) {
     ASSERT_EQ(counts.size(), 60u);
     EXPECT_GT(counted_allocations, 0) << "of making the engine";
     EXPECT_EQ(*std::max_element(counts.begin(), counts.end()), 0);
+  }
+}
+
+// Prompts of several chunks, steps of prompts beside those that generate, and steps that generate alone; where a mode
+// captures none of a kind, its steps run one by one.
+TEST_F(StepAllocation, IsNoneInAnyModeForAThousandSteps) {
+  for (const std::string mode : {"NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"}) {
+    SCOPED_TRACE(mode);
+    Engine all = engine(2, mode);
+    for (std::size_t steps = 0; steps < 1000;) {
+      all.add(std::vector<int>(40, 7), {.max_tokens = 50, .ignore_end = true});
+      all.add({1, 2, 3}, {.max_tokens = 90, .ignore_end = true});
+      const std::vector<std::int64_t> counts = allocations_of_steps(all);
+      steps += counts.size();
+      EXPECT_EQ(*std::max_element(counts.begin(), counts.end()), 0);
+    }
+    const ReplayReport report = all.runner().replay_report();
+    EXPECT_EQ(replay_mode_text(report.mode), mode);
+    EXPECT_GE(report.runs, 2000) << "of forward and head";
+    EXPECT_EQ(report.look_ups, 0);
+    EXPECT_EQ(report.allocations, 0);
+    for (const FirstTimeWork::Counts& counts : report.first_time) EXPECT_EQ(counts.after_ready, 0);
   }
 }
 

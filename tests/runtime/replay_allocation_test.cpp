@@ -1,5 +1,5 @@
-// A thousand replays allocate nothing: every operator new of this program counts, but under sanitizers, which have
-// their own.
+// A thousand runs allocate nothing, however they are captured: every operator new of this program counts, but under
+// sanitizers, which have their own.
 
 #include <gtest/gtest.h>
 
@@ -10,40 +10,55 @@
 
 namespace weft::replay_allocation_test {
 
-// Inputs of the layer for `runs` runs of 1 to 8 rows, to be moved into the replay.
-std::vector<std::vector<Tensor>> inputs_of_runs(const Graph& traced, int runs) {
-  std::vector<std::vector<Tensor>> by_rows, inputs;
+struct StepInputs {
+  std::vector<Tensor> inputs;  // to be moved into the replay
+  bool is_decode = false;
+};
+
+// Of 1 to 8 rows; those of one row are decode steps.
+std::vector<StepInputs> some_runs(const Graph& traced, int count) {
+  std::vector<std::vector<Tensor>> by_rows;
   for (int rows = 1; rows <= 8; ++rows) by_rows.push_back(layer_inputs(traced, rows).tensors);
-  for (int run = 0; run < runs; ++run) inputs.push_back(by_rows[static_cast<std::size_t>(run * 5 % 8)]);
-  return inputs;
+  std::vector<StepInputs> runs;
+  for (int run = 0; run < count; ++run) {
+    const auto row = static_cast<std::size_t>(run * 5 % 8);
+    runs.push_back({by_rows[row], row == 0});
+  }
+  return runs;
 }
 
-TEST(ReplayAllocation, ReplaysWithOtherTokenCountsAllocateAndLookUpNothing) {
+TEST(ReplayAllocation, RunsWithOtherTokenCountsAllocateAndLookUpNothingInAnyMode) {
   const auto context = test_context();
   const auto traced = small_layer(*context);
   const auto plan = compile(*traced->clone(), *context, {1, 8}, {}).plan;
   constexpr int kRuns = 1000;
-  std::vector<std::vector<Tensor>> inputs = inputs_of_runs(*traced, kRuns + 1);
-  Replay replay(plan, *context->threads);
-  const auto run = [&](std::vector<Tensor>& tensors) {
-    for (std::size_t i = 0; i < tensors.size(); ++i) replay.bind(i, std::move(tensors[i]));
-    replay.run();
-  };
-  run(inputs.back());
-  const std::int64_t resolved = replay.counts().resolved, before = counted_allocations;
-  for (int i = 0; i < kRuns; ++i) run(inputs[static_cast<std::size_t>(i)]);
-  EXPECT_EQ(counted_allocations - before, 0);
-  EXPECT_EQ(replay.counts().look_ups, 0);
-  EXPECT_EQ(replay.counts().allocations, 0);
-  EXPECT_EQ(replay.counts().runs, kRuns + 1);
-  EXPECT_GE(replay.counts().resolved - resolved, kRuns - 1);
+  for (const ReplayMode mode : {ReplayMode::none, ReplayMode::piecewise, ReplayMode::full, ReplayMode::full_decode_only,
+                                ReplayMode::full_and_piecewise}) {
+    SCOPED_TRACE(replay_mode_text(mode));
+    std::vector<StepInputs> runs = some_runs(*traced, kRuns);
+    Replay replay(plan, *context->threads);
+    for (const ReplayMode simple : {decode_mode(mode), mixed_mode(mode)}) replay.capture(simple);
+    const std::int64_t before = counted_allocations;
+    for (StepInputs& run : runs) {
+      for (std::size_t i = 0; i < run.inputs.size(); ++i) replay.bind(i, std::move(run.inputs[i]));
+      replay.run(run.is_decode ? decode_mode(mode) : mixed_mode(mode));
+      replay.result(0);
+    }
+    EXPECT_EQ(counted_allocations - before, 0);
+    EXPECT_EQ(replay.counts().look_ups, 0);
+    EXPECT_EQ(replay.counts().allocations, 0);
+    EXPECT_EQ(replay.counts().runs, kRuns);
+    EXPECT_GE(replay.counts().resolved, mode == ReplayMode::full ? kRuns - 1 : 0);
 
-  // The same counters see what is not captured.
-  const std::int64_t replayed = counted_allocations;
-  replay.run(ReplayMode::none);
-  EXPECT_EQ(counted_allocations - replayed > 0, kCountsAllocations);
-  EXPECT_GT(replay.counts().look_ups, 0);
-  EXPECT_GT(replay.counts().allocations, 0);
+    // The same counters see who looks at a view by itself.
+    const std::int64_t ran = counted_allocations;
+    const Tensor seen = replay.tensor(plan->results[0]);
+    EXPECT_EQ(seen.meta, replay.result(0).meta);
+    EXPECT_EQ(seen.data(), replay.result(0).data());
+    EXPECT_EQ(counted_allocations - ran > 0, kCountsAllocations);
+    EXPECT_EQ(replay.counts().look_ups, 1);
+    EXPECT_EQ(replay.counts().allocations, 1);
+  }
 }
 
 }  // namespace weft::replay_allocation_test

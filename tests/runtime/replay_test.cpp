@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 #include "compiler/pipeline.h"
 #include "ir/parse.h"
 #include "tests/small_layer.h"
@@ -84,6 +85,34 @@ TEST_F(ReplayTest, CapturesNothingAfterReadyThatIsForbidden) {
   const std::string message = message_of<InternalError>([&] { replay.run(ReplayMode::piecewise); });
   EXPECT_NE(message.find("plan layer, PIECEWISE wants to capture"), std::string::npos) << message;
   EXPECT_EQ(replay.counts().runs, 2);
+}
+
+// Of one step alone, so that the runs of every mode come to it.
+TEST_F(ReplayTest, CountsWhatAKernelTakesOrOpensInARunButNotWhatItsObserverDoes) {
+  for (const ReplayMode mode : {ReplayMode::full, ReplayMode::piecewise, ReplayMode::none}) {
+    Plan plan = *plan_;
+    Kernel taking = *plan.steps[0].kernel;
+    bool opens = false;
+    taking.run = [run = taking.run, &opens](const KernelCall& call) {
+      std::string problem;
+      opens ? static_cast<void>(SharedLibrary::open("libm.so.6", problem)) : static_cast<void>(Storage::allocate(128));
+      run(call);
+    };
+    plan.steps[0].kernel = &taking;
+    FirstTimeWork work;
+    Replay replay(std::make_shared<const Plan>(plan), *context_->threads, nullptr, {.first_time_work = &work});
+    replay.observer = [](std::size_t) { Storage::allocate(64); };
+    bind(replay, 2);
+    const std::int64_t before = work.counts(FirstTime::allocate).before_ready;
+    replay.run(mode);
+    EXPECT_EQ(work.counts(FirstTime::allocate).before_ready - before, 1) << replay_mode_text(mode);
+    work.set_ready(true);
+    std::string message = message_of<InternalError>([&] { replay.run(mode); });
+    EXPECT_NE(message.find("a tensor of 128 bytes wants to allocate"), std::string::npos) << message;
+    opens = true;
+    message = message_of<InternalError>([&] { replay.run(mode); });
+    EXPECT_NE(message.find("libm.so.6 wants to load"), std::string::npos) << message;
+  }
 }
 
 TEST_F(ReplayTest, CallsTheObserverAfterEveryStepAndRunsNothingForZeroRows) {

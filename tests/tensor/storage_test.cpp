@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/first_time_work.h"
+#include "tests/thrown_message.h"
 
 namespace weft::storage_test {
 
@@ -24,6 +26,16 @@ TEST(Storage, GivesZeroedAlignedMemoryOfEverySize) {
     EXPECT_TRUE(std::all_of(storage->data(), end, [](std::byte b) { return b == std::byte{0}; })) << bytes;
     std::fill(storage->data(), end, std::byte{1});
   }
+}
+
+TEST(Storage, IsCountedAndMayBeForbidden) {
+  FirstTimeWork work;
+  const FirstTimeScope scope(&work);
+  Storage::allocate(64);
+  EXPECT_EQ(work.counts(FirstTime::allocate).before_ready, 1);
+  work.set_ready(true);
+  const std::string message = message_of<InternalError>([] { Storage::allocate(4096); });
+  EXPECT_NE(message.find("a tensor of 4096 bytes wants to allocate"), std::string::npos) << message;
 }
 
 TEST(Storage, ZerosTakeNoMemory) {

@@ -43,13 +43,17 @@ struct Softmax {
   Handle<dnnl_primitive> primitive;
 };
 
-// The primitives of one kernel, made when first asked for. Its functions may be called from several threads.
+// The primitives of one kernel, made when it is first asked whether it takes such rows. Its functions may be called
+// from several threads.
 class Softmaxes {
  public:
-  // No, where oneDNN has no code for rows of so many columns on this processor.
+  // No, where oneDNN has no code for rows of so many columns on this processor. Has it for every height of a block, so
+  // that no run makes a primitive.
   Verdict takes(std::int64_t columns) {
     const std::lock_guard lock(mutex_);
-    return find(1, columns) ? Verdict::yes() : Verdict::no(fmt::format("oneDNN has no softmax of {} columns", columns));
+    for (std::int64_t rows = block_rows(columns); rows > 0; rows /= 2)
+      if (!find(rows, columns)) return Verdict::no(fmt::format("oneDNN has no softmax of {} columns", columns));
+    return Verdict::yes();
   }
 
   // y = softmax(x), `rows` rows; y may be x.

@@ -3,11 +3,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
+#include "base/first_time_work.h"
 #include "kernels/kernel.h"
 #include "runtime/cuda/current_guard.h"
 #include "tensor/footprint.h"
 
 namespace weft::cuda {
+namespace {
+
+void count_allocation(const DeviceFacts& device, std::int64_t bytes) {
+  if (FirstTimeWork* work = FirstTimeScope::work())
+    work->begin(FirstTime::allocate, fmt::format("a tensor of {} bytes on {}", bytes, device.name));
+}
+
+}  // namespace
 
 StreamDevice::Parts::~Parts() {
   if (is_gone) return;
@@ -102,6 +112,7 @@ void StreamDevice::settle() noexcept {
 
 std::shared_ptr<Storage> StreamDevice::allocate(std::int64_t bytes) {
   const std::int64_t whole = std::max<std::int64_t>(bytes, 1);
+  count_allocation(facts(), whole);
   const CurrentGuard guard(*parts_->driver, parts_->stream);
   void* const address = parts_->driver->allocate(parts_->stream, static_cast<std::size_t>(whole));
   return Storage::view_of(static_cast<std::byte*>(address), whole, std::make_shared<Memory>(parts_, address, false));
@@ -109,6 +120,7 @@ std::shared_ptr<Storage> StreamDevice::allocate(std::int64_t bytes) {
 
 std::shared_ptr<Storage> StreamDevice::allocate_host(std::int64_t bytes) {
   const std::int64_t whole = std::max<std::int64_t>(bytes, 1);
+  count_allocation(facts(), whole);
   void* const address = parts_->driver->allocate_host(parts_->stream.device, static_cast<std::size_t>(whole));
   std::memset(address, 0, static_cast<std::size_t>(whole));
   return Storage::view_of(static_cast<std::byte*>(address), whole, std::make_shared<Memory>(parts_, address, true));
@@ -143,6 +155,16 @@ Tensor StreamDevice::download(const Tensor& tensor) {
   copy(here.data(), tensor.data(), static_cast<std::size_t>(bytes));
   synchronize();
   return here;
+}
+
+void StreamDevice::download(const Tensor& tensor, Tensor& into) {
+  const std::int64_t bytes = stored_bytes(tensor);
+  CHECK(bytes <= into.storage->bytes(), "[{}] a tensor of {} bytes is wanted in memory of {}", facts().name, bytes,
+        into.storage->bytes());
+  into.meta = tensor.meta;
+  into.byte_offset = 0;
+  copy(into.data(), tensor.data(), static_cast<std::size_t>(bytes));
+  synchronize();
 }
 
 Tensor StreamDevice::zeros(const Meta& meta, std::int64_t pages) {

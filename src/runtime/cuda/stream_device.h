@@ -51,6 +51,8 @@ class StreamDevice {
   Tensor upload(const Tensor& tensor);
   // A tensor of the device as it lies there when all that was queued is done, in the host's memory. Waits.
   Tensor download(const Tensor& tensor);
+  // The same into the beginning of another tensor's memory, which then has its type. InternalError where that is less.
+  void download(const Tensor& tensor, Tensor& into);
   // Queues a copy between memory of the device and the host's, which must stay, and stay as it is, until it ran.
   void copy(void* to, const void* from, std::size_t bytes);
   // Zeroed memory of the device: contiguous tensors, or so many KV pages.

@@ -1,4 +1,6 @@
-#include "runtime/first_time_work.h"
+#include "base/first_time_work.h"
+
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -44,6 +46,23 @@ TEST(FirstTimeWork, NamesWhatIsForbidden) {
     EXPECT_NE(message.find(fmt::format("function g wants to {}", first_time_text(kind))), std::string::npos) << message;
     EXPECT_EQ(work.counts(kind).after_ready, 0);
   }
+}
+
+TEST(FirstTimeScope, IsTheInnermostAndOfOneThread) {
+  FirstTimeWork outer, inner;
+  EXPECT_EQ(FirstTimeScope::work(), nullptr);
+  {
+    const FirstTimeScope of_outer(&outer);
+    {
+      const FirstTimeScope of_inner(&inner);
+      EXPECT_EQ(FirstTimeScope::work(), &inner);
+      const FirstTimeScope of_none(nullptr);
+      EXPECT_EQ(FirstTimeScope::work(), nullptr);
+    }
+    EXPECT_EQ(FirstTimeScope::work(), &outer);
+    std::thread([] { EXPECT_EQ(FirstTimeScope::work(), nullptr); }).join();
+  }
+  EXPECT_EQ(FirstTimeScope::work(), nullptr);
 }
 
 }  // namespace weft::first_time_work_test

@@ -43,4 +43,21 @@ class FirstTimeWork {
   std::array<std::atomic<double>, kFirstTimeKinds> milliseconds_ = {};  // after ready
 };
 
+// Whose work this thread does, for what lies too deep to be told: the opening of a shared library, the taking of a
+// tensor's memory. Runs of Plans and choices of kernels are such scopes; threads that share a run are in none.
+class FirstTimeScope {
+ public:
+  // Until its end this thread's work counts there; null: nowhere.
+  explicit FirstTimeScope(FirstTimeWork* work);
+  ~FirstTimeScope();
+  FirstTimeScope(const FirstTimeScope&) = delete;
+  FirstTimeScope& operator=(const FirstTimeScope&) = delete;
+
+  // That of the innermost scope; null where there is none.
+  static FirstTimeWork* work();
+
+ private:
+  FirstTimeWork* outer_;
+};
+
 }  // namespace weft

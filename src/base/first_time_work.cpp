@@ -1,8 +1,15 @@
-#include "runtime/first_time_work.h"
+#include "base/first_time_work.h"
+
+#include <utility>
 
 #include "base/error.h"
 
 namespace weft {
+namespace {
+
+thread_local FirstTimeWork* work_of_thread = nullptr;
+
+}  // namespace
 
 std::string_view first_time_text(FirstTime kind) {
   constexpr std::array<std::string_view, kFirstTimeKinds> kTexts = {"compile", "load", "allocate", "tune", "capture"};
@@ -26,5 +33,11 @@ FirstTimeWork::Counts FirstTimeWork::counts(FirstTime kind) const {
   const auto index = static_cast<std::size_t>(kind);
   return {before_.at(index), after_.at(index), milliseconds_.at(index)};
 }
+
+FirstTimeScope::FirstTimeScope(FirstTimeWork* work) : outer_(std::exchange(work_of_thread, work)) {}
+
+FirstTimeScope::~FirstTimeScope() { work_of_thread = outer_; }
+
+FirstTimeWork* FirstTimeScope::work() { return work_of_thread; }
 
 }  // namespace weft
