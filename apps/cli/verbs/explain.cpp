@@ -85,8 +85,8 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
   explanation.memory = {.weights = memory.weights,
                         .activations_planned = memory.activations_planned,
                         .activations_measured = memory.activations_measured,
-                         .kv_cache = memory.kv_of_longest_sequence,
-                         .kv_cache_measured = memory.kv_measured};
+                        .kv_cache = memory.kv_of_longest_sequence,
+                        .kv_cache_measured = memory.kv_measured};
   const bool was_compiled = !explanation.cache.hit && context->stored_plans == nullptr;
   explanation.times = start_times(watch, was_compiled ? runner.records() : std::vector<CompileRecord>());
   explanation.records = runner.records();
