@@ -67,7 +67,7 @@ sources="$folder/emulated_kernels.cpp $folder/device_code_table.cpp apps/device_
 for name in attribute device dim dim_range dim_text dtype meta; do
   sources="$sources src/tensor/$name.cpp"
 done
-for name in environment error file_system files shared_library text utf8; do
+for name in environment error file_system files first_time_work shared_library text utf8; do
   sources="$sources src/base/$name.cpp"
 done
 # As cmake/compile_options.cmake has them. Contraction off: bits would depend on the compiler.
