@@ -32,7 +32,6 @@
 #include "base/files.h"
 #include "compiler/eager.h"
 #include "compiler/interpret.h"
-#include "tensor/vector_lanes.h"
 #include "tests/compiled_evaluator.h"
 #include "tests/recorded_family.h"
 #include "tests/test_context.h"
@@ -197,15 +196,11 @@ std::vector<Way> every_eager_way() {
   return ways;
 }
 
-// Generated code depends on how long vectors are: of levels where that is the same it is made under the highest, where
-// default choices then share it.
+// Default choices share the code that is native under the highest level.
 std::vector<Way> every_compiled_way() {
   std::vector<Way> ways;
-  std::map<int, std::string> highest;
-  for (const std::string& features : cpu_features_to_try())
-    highest[vector_lanes(cpu_features_from_text(features, "a level"))] = features;
-  for (const auto& [lanes, features] : highest) ways.push_back({"native", features, true});
-  ways.push_back({"", highest.rbegin()->second, true});
+  for (const std::string& features : vector_features_to_try()) ways.push_back({"native", features, true});
+  ways.push_back({"", ways.back().features, true});
   return ways;
 }
 

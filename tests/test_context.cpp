@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "builtin/context.h"
 #include "compiler/pipeline.h"
+#include "tensor/vector_lanes.h"
 
 namespace weft {
 
@@ -32,6 +34,15 @@ std::vector<std::string> cpu_features_to_try() {
   const CpuFeatures host = describe_cpu("", 1).host;
   for (int level = 0; level <= static_cast<int>(host); ++level)
     levels.push_back(cpu_features_text(static_cast<CpuFeatures>(level)));
+  return levels;
+}
+
+std::vector<std::string> vector_features_to_try() {
+  std::map<int, std::string> highest;
+  for (const std::string& features : cpu_features_to_try())
+    highest[vector_lanes(cpu_features_from_text(features, "a level"))] = features;
+  std::vector<std::string> levels;
+  for (const auto& [lanes, features] : highest) levels.push_back(features);
   return levels;
 }
 

@@ -54,7 +54,7 @@ CompiledRows compiled(const std::vector<RowProgram>& programs, CpuFeatures featu
 
 std::vector<CpuFeatures> features_to_try() {
   std::vector<CpuFeatures> levels;
-  for (const std::string& name : cpu_features_to_try())
+  for (const std::string& name : vector_features_to_try())
     levels.push_back(describe_cpu(name == "host" ? "" : name, 1).features);
   return levels;
 }

@@ -218,7 +218,7 @@ class LiftedCode : public testing::Test {
 
 TEST_F(LiftedCode, HasTheBitsOfConstantsOnEveryInstructionSet) {
   const std::vector<Pair> pairs = random_pairs(24, false, 41);
-  for (const std::string& name : cpu_features_to_try()) {
+  for (const std::string& name : vector_features_to_try()) {
     const CpuFeatures features = describe_cpu(name == "host" ? "" : name, 1).features;
     std::map<std::string, std::shared_ptr<const LoadedCode>> code;
     const auto find = [&](const RowProgram& program) {

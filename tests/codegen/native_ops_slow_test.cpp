@@ -1,4 +1,4 @@
-// Every op as its meaning with code generated for it, on all its samples and every instruction set of the host.
+// Every op as its meaning with code generated for it, on all its samples and every width of vectors of the host.
 
 #include <iostream>
 #include <set>
@@ -12,7 +12,7 @@ namespace weft::native_ops_slow_test {
 
 TEST(EveryNativeOp, GivesTheBitsOfItsMeaning) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
-  for (const std::string& features : cpu_features_to_try()) {
+  for (const std::string& features : vector_features_to_try()) {
     const auto context = native_context(features);
     std::set<std::string> whole, parts;
     for (const auto& [name, op] : context->ops.all()) {

@@ -65,7 +65,7 @@ TEST_F(NativeOps, HoldGroupsToABoundInOneFunction) {
 
 // Widths that fill no vector, one that fills it and one more, and values that are none.
 TEST_F(NativeOps, KeepBitsAtOddWidthsWithInfinitiesAndNaN) {
-  for (const std::string& features : cpu_features_to_try()) {
+  for (const std::string& features : vector_features_to_try()) {
     const auto context = native_context(features);
     for (const char* name : {"silu_and_mul", "gelu_and_mul", "rms_norm", "fused_add_rms_norm", "softmax",
                              "dynamic_per_token_scaled_int8_quant", "dynamic_per_token_scaled_fp8_quant"}) {
@@ -89,7 +89,7 @@ TEST_F(NativeOps, KeepBitsAtOddWidthsWithInfinitiesAndNaN) {
 
 // silu of bf16 divides by less than silu of f32.
 TEST_F(NativeOps, GiveTheBitsOfSiluForEveryBfloat) {
-  for (const std::string& features : cpu_features_to_try()) {
+  for (const std::string& features : vector_features_to_try()) {
     const auto context = native_context(features);
     const Op& op = context->ops.at("silu_and_mul");
     SampleCall call = make_sample_call(op, {{{"x", {512, 256}}}, {}}, DType::bf16);
@@ -105,7 +105,7 @@ TEST_F(NativeOps, GiveTheBitsOfSiluForEveryBfloat) {
 // Codes are made of quotients by reciprocals, without limits: of groups of any magnitude, and of what is no number.
 TEST_F(NativeOps, GiveTheCodesOfAnyValues) {
   std::mt19937 random(5);
-  for (const std::string& features : cpu_features_to_try()) {
+  for (const std::string& features : vector_features_to_try()) {
     const auto context = native_context(features);
     for (const char* name : {"per_token_group_quant_int8", "per_token_group_quant_fp8"})
       for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {

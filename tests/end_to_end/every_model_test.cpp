@@ -1,6 +1,7 @@
 // Every architecture of the registry, as a tiny checkpoint of random weights made from its own sample config: what it
 // answers does not depend on how it is stored, how it is run, or on which instruction set.
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <set>
@@ -13,6 +14,7 @@
 #include "tests/end_to_end/ceilings.h"
 #include "tests/program_run.h"
 #include "tests/sample_checkpoint.h"
+#include "tests/test_context.h"
 
 namespace weft::every_model_test {
 
@@ -21,12 +23,13 @@ using Words = std::vector<std::string>;
 constexpr int kTokens = 12;
 
 // Orders of running that give the same bits.
+const Words kEager = {"--enforce-eager"};
 const Words kWays[] = {{"--expect-fusions=all"},
                        {"-cc.pass_config.fuse_norm_quant=false"},
                        {"-cc.pass_config.fuse_act_quant=false"},
                        {"-cc.pass_config.fuse_rope_kvcache=false"},
                        {"-cc.pass_config.fuse_qk_norm_rope_kvcache=false"},
-                       {"--enforce-eager"},
+                       kEager,
                        {"-O0"},
                        {"-cc.splitting_ops=[]"},
                        {"--compile-to=traced"},
@@ -106,7 +109,10 @@ TEST_F(EveryModel, GivesTheSameIdsFromBlocksAsFromTheirValues) {
   });
 }
 
+// Where a higher ceiling has vectors as wide, passes and generated code are those of the higher one, and only kernels
+// are others: eager is the one other way there.
 TEST_F(EveryModel, GivesTheSameIdsHoweverItIsRun) {
+  const Words with_every_way = vector_features_to_try();
   int runs = 0;
   for_each([&](const SampleCheckpoint& sample) {
     const std::string paths[] = {sample.write_gguf(folder_, "q8_0.gguf", DType::q8_0),
@@ -116,7 +122,9 @@ TEST_F(EveryModel, GivesTheSameIdsHoweverItIsRun) {
       for (const std::string& ceiling : host_ceilings())
         for (const Words& precision : {Words{}, Words{"--activation-precision", "exact"}}) {
           const std::vector<int> wanted = greedy_ids(path, precision, ceiling);
+          const bool has_every_way = std::count(with_every_way.begin(), with_every_way.end(), ceiling) > 0;
           for (const Words& way : kWays) {
+            if (!has_every_way && way != kEager) continue;
             EXPECT_EQ(greedy_ids(path, with(precision, way), ceiling), wanted)
                 << path << " " << ceiling << " " << (way.empty() ? "" : way[0]);
             ++runs;
