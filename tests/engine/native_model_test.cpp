@@ -86,12 +86,18 @@ bool is_opaque(const std::string& op) {
 
 using Plans = std::vector<std::shared_ptr<const Plan>>;
 
-// Of the forward and of the head, for each of their ranges. No weight is loaded.
-std::map<std::string, Plans> plans_of(const ModelForm& form, const Options& options) {
+struct CompiledForm {
+  std::shared_ptr<Context> context;  // has the kernels that the Plans name
+  std::map<std::string, Plans> plans;
+};
+
+// The Plans of the forward and of the head, for each of their ranges. No weight is loaded.
+CompiledForm compiled(const ModelForm& form, const Options& options) {
   const ModelRegistry models = make_model_registry();
-  ModelCompiler model(make_context(options), open_checkpoint(form.path, options, models), models);
+  const auto context = make_context(options);
+  ModelCompiler model(context, open_checkpoint(form.path, options, models), models);
   model.compile();
-  return {{"forward", model.forward().plans}, {"head", model.head().plans}};
+  return {context, {{"forward", model.forward().plans}, {"head", model.head().plans}}};
 }
 
 // What a row program can compute is in one: nothing is left to the reference kernels, one op after another. What is,
@@ -108,7 +114,8 @@ TEST_F(NativeModel, LeavesNothingToTheReference) {
     Options options = form.options;
     for (const auto& [name, op] : context->ops.all())
       if (!is_opaque(name)) set_option(options, "ir-op-priority." + name, "native", "test");
-    for (const auto& [graph, plans] : plans_of(form, options)) {
+    const CompiledForm model = compiled(form, options);
+    for (const auto& [graph, plans] : model.plans) {
       SCOPED_TRACE(form.name() + ", " + graph);
       EXPECT_FALSE(plans.empty());
       for (const auto& plan : plans) {
@@ -141,8 +148,8 @@ TEST_F(NativeModel, EachLayerRunsThreeGeneratedFunctionsOnVectors) {
     for (const std::string& level : levels) {
       Options options = form.options;
       options.cpu_features = level;
-      const std::map<std::string, Plans> plans = plans_of(form, options);
-      for (const auto& plan : plans.at("forward")) {
+      const CompiledForm model = compiled(form, options);
+      for (const auto& plan : model.plans.at("forward")) {
         std::map<std::string, int> generated;  // by layer
         for (const PlanStep& step : plan->steps)
           if (step.op.starts_with(kRowFunctionPrefix)) ++generated[step.layer];

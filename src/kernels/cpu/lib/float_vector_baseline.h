@@ -89,7 +89,8 @@ inline Integers half_bits(Floats x) {
   const Integers bits = reinterpret_cast<Integers>(x);
   const Integers magnitude = bits & 0x7fffffff;
   const Integers small = reinterpret_cast<Integers>(reinterpret_cast<Floats>(magnitude) + 0.5f) - 0x3f000000;
-  const Integers normal = (magnitude - 0x37fff001 + ((magnitude >> 13) & 1)) >> 13;
+  const Integers is_even = ~(magnitude >> 13) & 1;
+  const Integers normal = (magnitude - is_even - 0x37fff000) >> 13;  // in any order without overflow
   const Integers large = 0x7c00 | ((magnitude > 0x7f800000) & (0x200 | ((magnitude >> 13) & 0x3ff)));
   const Integers value = magnitude >= 0x47800000 ? large : magnitude < 0x38800000 ? small : normal;
   return value | ((bits >> 16) & 0x8000);
