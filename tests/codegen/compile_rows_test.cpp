@@ -236,6 +236,17 @@ TEST_F(RowCompiler, ComputesTheRowsItIsGivenAndNoOthers) {
   }
 }
 
+// So keys of code name the width alone, and tests try each width once.
+TEST_F(RowCompiler, MakesTheSameObjectForEveryLevelWithVectorsAsWide) {
+  for (const RowProgram& program : random_programs(4, false, 13)) {
+    std::string problem;
+    const std::vector<std::byte> object = compile_rows(program, CpuFeatures::avx512, problem);
+    EXPECT_FALSE(object.empty()) << problem;
+    for (const CpuFeatures level : {CpuFeatures::avx512_vnni, CpuFeatures::avx512_bf16})
+      EXPECT_EQ(compile_rows(program, level, problem), object) << cpu_features_text(level) << "\n" << program.text();
+  }
+}
+
 // Objects are kept, and go by what they were made from.
 TEST_F(RowCompiler, MakesTheSameObjectOfTheSameProgramOnEveryThread) {
   const std::vector<RowProgram> programs = random_programs(8, false, 29);
