@@ -49,7 +49,7 @@ Code code_of(const std::vector<std::shared_ptr<Graph>>& graphs, const Context& c
   for (const auto& graph : graphs) {
     const auto calls = calls_of_pieces(*graph);
     PassContext passes = pass_context(context, token_range(*graph, context.options));
-    const PieceSchedules schedules = schedule_pieces(*graph, passes);
+    const PieceSchedules schedules = schedule_pieces(*graph, passes, *context.threads);
     for (const auto& piece : graph->pieces) {
       const Schedule& schedule = schedules.at(piece->name).schedule;
       for (const RowRegion& region : schedule.regions) {

@@ -71,9 +71,17 @@ PieceCode schedule_piece(const Graph& piece, PassContext& passes) {
   return {std::move(graph), std::move(schedule)};
 }
 
-PieceSchedules schedule_pieces(const Graph& split, PassContext& passes) {
+PieceSchedules schedule_pieces(const Graph& split, PassContext& passes, ThreadPool& threads) {
   PieceSchedules schedules;
-  for (const auto& piece : split.pieces) schedules[piece->name] = schedule_piece(*piece, passes);
+  std::vector<PieceCode*> codes;
+  for (const auto& piece : split.pieces) {
+    codes.push_back(&schedules[piece->name]);
+    codes.back()->graph = written_out(*piece, passes);
+  }
+  threads.run(static_cast<std::int64_t>(codes.size()), [&](std::int64_t i, int) {
+    PieceCode& code = *codes[static_cast<std::size_t>(i)];
+    code.schedule = schedule_piece(*code.graph);
+  });
   std::vector<RowRegion*> regions;
   for (auto& [name, code] : schedules)
     for (RowRegion& region : code.schedule.regions) regions.push_back(&region);
@@ -85,7 +93,7 @@ PieceSchedules generate_pieces(const Graph& split, const Context& context, Token
   check_required_code(context);
   PassContext passes = pass_context(context, range);
   if (context.options.backend == "eager") return schedule_as_written(split, passes);
-  PieceSchedules schedules = schedule_pieces(split, passes);
+  PieceSchedules schedules = schedule_pieces(split, passes, *context.threads);
   for (auto& [name, code] : schedules)
     if (is_eager_piece(context.options, split.name, name)) code.schedule = schedule_as_written(*code.graph);
   if (context.options.require_codegen) refuse_what_is_left(split, schedules);

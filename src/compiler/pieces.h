@@ -31,7 +31,7 @@ void warn_of_missing_compiler(const Context& context);
 
 // Which row programs the pieces are made of, before anything is compiled; pieces that differ only in scalars have the
 // same (codegen/lift_scalars.h).
-PieceSchedules schedule_pieces(const Graph& split, PassContext& passes);
+PieceSchedules schedule_pieces(const Graph& split, PassContext& passes, ThreadPool& threads);
 
 // Whether the node fills or copies memory and computes nothing.
 bool only_moves(const Node& node);

@@ -118,7 +118,7 @@ class SizeTuner {
     for (const CompileRecord& record : records) {
       note_ops(*record.split);
       PassContext passes = pass_context(context_, record.range);
-      schedules.push_back(schedule_pieces(*record.split, passes));
+      schedules.push_back(schedule_pieces(*record.split, passes, *context_.threads));
       for (const auto& [name, code] : schedules.back())
         for (const RowRegion& region : code.schedule.regions)
           functions.push_back({&region.program, record.range.lo, computed_by(region)});
