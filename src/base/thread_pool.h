@@ -3,7 +3,7 @@
 // A fixed set of worker threads that shares the chunks of a loop.
 //
 // Chunks are handed out dynamically: each thread walks its own contiguous share first (one long stream of weights) and
-// then those of others, always taking an eighth of what is left, so a core that is busy elsewhere does not hold up the
+// then those of others, always taking a quarter of what is left, so a core that is busy elsewhere does not hold up the
 // loop. No chunk may wait for another. The caller works too and never waits for a thread that has taken nothing. Idle
 // workers spin briefly, then sleep. Results must not depend on which thread runs a chunk; nothing here makes them.
 
