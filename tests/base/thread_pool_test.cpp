@@ -71,9 +71,9 @@ TEST(ThreadPool, OneThreadNumberIsNeverUsedByTwoChunksAtOnce) {
 
 TEST(ThreadPool, AllThatAHeldUpThreadHasNotTakenIsFinishedByOthers) {
   ThreadPool pool(2);
-  // Only one thread gets the blocking chunk, with what else it took of its share of 32, an eighth; the other one must
+  // Only one thread gets the blocking chunk, with what else it took of its share of 32, a quarter; the other one must
   // take all the rest, from both shares.
-  constexpr int kTaken = 4;
+  constexpr int kTaken = 8;
   std::atomic<int> others{0};
   pool.run(64, [&](std::int64_t chunk, int) {
     if (chunk == 0) {
@@ -87,10 +87,10 @@ TEST(ThreadPool, AllThatAHeldUpThreadHasNotTakenIsFinishedByOthers) {
 
 TEST(ThreadPool, TheLastChunksOfAShareAreTakenOneByOne) {
   ThreadPool pool(2);
-  // Chunk 25 is one of the last seven of its share, with which nothing else is taken: others finish all the rest.
+  // Chunk 28 is one of the last four of its share, with which nothing else is taken: others finish all the rest.
   std::atomic<int> others{0};
   pool.run(64, [&](std::int64_t chunk, int) {
-    if (chunk == 25) {
+    if (chunk == 28) {
       while (others.load() < 63) std::this_thread::yield();
     } else {
       ++others;
