@@ -84,11 +84,12 @@ class BlockEmitter {
   }
 
   // Vector `i` of the block at hand. Some are made side by side, so that a processor finds independent ones near by.
-  static constexpr int kAtOnce = 4;
+  // Chains that are long take more.
+  static constexpr int kAtOnce = 4, kLongAtOnce = 8;
   Value vector(int id, int i) {
     if (const auto known = vectors_.find({id, i}); known != vectors_.end()) return known->second;
-    const int first = i / kAtOnce * kAtOnce;
-    for (int k = first; k < std::min(first + kAtOnce, vectors_of_block()); ++k) vectors_[{id, k}] = make_vector(id, k);
+    const int first = i / at_once_ * at_once_;
+    for (int k = first; k < std::min(first + at_once_, vectors_of_block()); ++k) vectors_[{id, k}] = make_vector(id, k);
     return vectors_.at({id, i});
   }
 
@@ -166,6 +167,7 @@ class BlockEmitter {
   RowDomain domain_ = RowDomain::element;  // of the loop at hand
   std::map<int, Value> ones_;
   std::optional<ShortWays> ways_;
+  int at_once_ = kAtOnce;      // vectors of the loop at hand that are made side by side
   bool is_short_ = false;      // whether the loop at hand takes short ways
   bool keeps_maxima_ = false;  // whether maxima of groups wait as vectors
   Index column_{};

@@ -17,7 +17,7 @@ template <class Builder>
 class StoreEmitter : protected BlockEmitter<Builder> {
  protected:
   using Base = BlockEmitter<Builder>;
-  using Base::comes_in_pairs, Base::kAtOnce, Base::lanes_of, Base::value_at, Base::vector, Base::vector_code_for;
+  using Base::comes_in_pairs, Base::at_once_, Base::lanes_of, Base::value_at, Base::vector, Base::vector_code_for;
   using Base::program_, Base::builder_, Base::ways_, Base::is_short_, Base::column_, Base::offset_;
   using typename Base::Value;
 
@@ -42,9 +42,9 @@ class StoreEmitter : protected BlockEmitter<Builder> {
  private:
   // What is made side by side is stored together, so that nothing has to be made behind a store.
   void emit_store_of_vectors(const RowStore& store, const RowStore* second, int vectors) {
-    for (int begin = 0; begin < vectors; begin += kAtOnce) {
+    for (int begin = 0; begin < vectors; begin += at_once_) {
       std::vector<Value> codes, second_codes;
-      for (int i = begin; i < std::min(begin + kAtOnce, vectors); ++i) {
+      for (int i = begin; i < std::min(begin + at_once_, vectors); ++i) {
         codes.push_back(vector_code_for(store, i));
         if (second != nullptr) second_codes.push_back(vector_code_for(*second, i));
       }

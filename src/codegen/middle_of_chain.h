@@ -25,9 +25,11 @@ class MiddleOfChain {
     for (const RowStore& store : program.stores) users_[static_cast<std::size_t>(store.value)].push_back(kStored);
   }
 
+  int longest() const { return *std::max_element(depth_.begin(), depth_.end()); }
+
   // Halves are to be so long at least.
   int find(int shortest) const {
-    const int deepest = *std::max_element(depth_.begin(), depth_.end());
+    const int deepest = longest();
     int found = -1, longest = shortest - 1;
     for (int id = 0; id < static_cast<int>(depth_.size()); ++id) {
       const int half = std::min(depth(id), deepest - depth(id));
@@ -89,5 +91,8 @@ class MiddleOfChain {
 inline int middle_of_chain(const RowProgram& program, int level, int lanes) {
   return MiddleOfChain(program, level).find(lanes >= 16 ? 6 : 10);
 }
+
+// By operations as short as an addition.
+inline int longest_chain(const RowProgram& program, int level) { return MiddleOfChain(program, level).longest(); }
 
 }  // namespace weft

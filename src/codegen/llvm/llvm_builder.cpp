@@ -1,5 +1,8 @@
 #include "codegen/llvm/llvm_builder.h"
 
+#include <string>
+#include <utility>
+
 #include <fmt/core.h>
 
 #include "base/error.h"
@@ -43,10 +46,13 @@ void LlvmBuilder::begin(const RowProgram& program) {
   LLVMAddAttributeAtIndex(function_, static_cast<LLVMAttributeIndex>(LLVMAttributeFunctionIndex),
                           LLVMCreateEnumAttribute(context_, kind, 0));
   const std::string width = std::to_string(32 * lanes_);
-  for (const std::string name : {"prefer-vector-width", "min-legal-vector-width"})
+  // Without stackrealign half of all vectors for which there is no register would lie across two lines.
+  for (const auto& [name, value] : {std::pair<std::string, std::string>{"prefer-vector-width", width},
+                                    {"min-legal-vector-width", width},
+                                    {"stackrealign", ""}})
     LLVMAddAttributeAtIndex(function_, static_cast<LLVMAttributeIndex>(LLVMAttributeFunctionIndex),
                             LLVMCreateStringAttribute(context_, name.data(), static_cast<unsigned>(name.size()),
-                                                      width.data(), static_cast<unsigned>(width.size())));
+                                                      value.data(), static_cast<unsigned>(value.size())));
   entry_ = LLVMAppendBasicBlockInContext(context_, function_, "entry");
   LLVMPositionBuilderAtEnd(builder_, entry_);
   std::vector<LLVMValueRef> bases;
