@@ -54,6 +54,7 @@ double computed(const RowValue& value, double a, double b, double c) {
     case RowOp::erf:
       return std::erf(a);
     case RowOp::sigmoid:
+    case RowOp::bf16_sigmoid:
       return 1 / (1 + std::exp(-a));
     case RowOp::silu_divisor:
     case RowOp::bf16_silu_divisor:

@@ -71,6 +71,27 @@ static inline float row_bf16_silu_divisor(float a) {
 #endif
 }
 
+// The sigmoid that is rounded to bf16, likewise (Bf16SigmoidConstants). The bits of a NaN that are shifted into the
+// power are 0 in one of bf16.
+static inline float row_bf16_sigmoid(float a) {
+#ifdef WEFT_FUSES_MULTIPLY_ADD
+  using C = Bf16SigmoidConstants;
+  float x = float_of_bits(bits_of_float(a) | kFloatSign);
+  x = x < C::low ? C::low : x;
+  constexpr float kMagic = HouseExpConstants::magic, kInverse = HouseExpConstants::inverse_ln2;
+  const float shifted = __builtin_fmaf(x, kInverse, kMagic);
+  const float f = __builtin_fmaf(x, kInverse, kMagic - shifted);
+  float p = __builtin_fmaf(C::p4, f, C::p3);
+  p = __builtin_fmaf(p, f, C::p2);
+  p = __builtin_fmaf(p, f, C::p1);
+  p = __builtin_fmaf(p, f, C::p0);
+  const float power = float_of_bits(bits_of_float(p) + (bits_of_float(shifted) << 23)) * C::unit;
+  return (a >= 0.0f ? 1.0f : power) / (1.0f + power);
+#else
+  return row_sigmoid(a);
+#endif
+}
+
 // a / b of a scale b in [2^-43, 2^126], or NaN, or the largest float for infinity, and c = 1 / b rounded: the bits of
 // the division where |a / b| is in [2^-60, 2^60], its sign where it is less. Markstein: a quotient at most one last
 // place away, and what its product with b leaves of a, which is exact, make the nearest one; the first quotient of an
@@ -215,11 +236,13 @@ static inline float decode_u8(std::uint8_t code) { return static_cast<float>(cod
   X(f4e2m1, std::uint8_t)
 
 // X(op) for the functions above by the number of floats they take.
-#define WEFT_ROW_UNARY(X) \
-  X(abs)                  \
-  X(exp)                  \
-  X(tanh)                 \
-  X(erf)                  \
-  X(sigmoid) X(silu_divisor) X(bf16_silu_divisor) X(sqrt) X(power_of_two_up) X(power_of_two_down) X(round) X(trunc)
+#define WEFT_ROW_UNARY(X)                                                                                       \
+  X(abs)                                                                                                        \
+  X(exp)                                                                                                        \
+  X(tanh)                                                                                                       \
+  X(erf)                                                                                                        \
+  X(sigmoid)                                                                                                    \
+  X(silu_divisor) X(bf16_silu_divisor) X(bf16_sigmoid) X(sqrt) X(power_of_two_up) X(power_of_two_down) X(round) \
+      X(trunc)
 #define WEFT_ROW_BINARY(X) X(maximum) X(minimum) X(larger) X(at_least) X(at_most) X(replace_nan)
 #define WEFT_ROW_TERNARY(X) X(quotient) X(short_quotient)

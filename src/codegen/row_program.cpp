@@ -41,6 +41,7 @@ constexpr RowOpFacts kRowOps[] = {
     {"sigmoid", 1, kSigmoidCost},
     {"silu_divisor", 1, 14},
     {"bf16_silu_divisor", 1, 8},
+    {"bf16_sigmoid", 1, 14 + kDivisionCost},
     {"quotient", 3, 5},
     {"short_quotient", 3, 3},
     {"sqrt", 1, kSquareRootCost},

@@ -55,6 +55,7 @@ enum class RowOp : std::uint8_t {
   sigmoid,
   silu_divisor,       // 1 + exp(-a)
   bf16_silu_divisor,  // the same where a is a bf16, and a by it is rounded to bf16
+  bf16_sigmoid,       // the sigmoid of a bf16, to be rounded to bf16
   quotient,           // a / b where c is 1 / b, to be made a code of: see row_math.h
   short_quotient,     // the same where a is a bf16 or f16
   sqrt,

@@ -18,6 +18,7 @@ class Simplification {
     count_uses();
     for (RowValue& value : program_.values) find_silu(value);
     for (RowValue& value : program_.values) find_short_silu(value);
+    for (RowValue& value : program_.values) find_short_sigmoid(value);
     find_plain_conversions();
     const int count = static_cast<int>(program_.values.size());
     for (int id = 0; id < count; ++id) find_plain_code(id);
@@ -70,6 +71,13 @@ class Simplification {
     at(quotient.b).op = RowOp::bf16_silu_divisor;
   }
 
+  void find_short_sigmoid(const RowValue& converted) {
+    if (converted.op != RowOp::convert || converted.dtype != DType::bf16 || !is(converted.a, RowOp::sigmoid)) return;
+    RowValue& sigmoid = at(converted.a);
+    if (uses_[static_cast<std::size_t>(converted.a)] == 1 && is_of(sigmoid.a, DType::bf16))
+      sigmoid.op = RowOp::bf16_sigmoid;
+  }
+
   // Whether a value is one of those that the dtype has.
   bool is_of(int id, DType dtype) {
     const RowValue& value = at(id);
@@ -109,9 +117,10 @@ class Simplification {
 
   static bool is_arithmetic(RowOp op) {
     constexpr RowOp kOps[] = {
-        RowOp::add,       RowOp::sub,          RowOp::mul,   RowOp::div,     RowOp::exp,
-        RowOp::tanh,      RowOp::erf,          RowOp::sqrt,  RowOp::sigmoid, RowOp::row_sum,
-        RowOp::group_sum, RowOp::silu_divisor, RowOp::widen, RowOp::narrow,  RowOp::bf16_silu_divisor};
+        RowOp::add,         RowOp::sub,          RowOp::mul,   RowOp::div,     RowOp::exp,
+        RowOp::tanh,        RowOp::erf,          RowOp::sqrt,  RowOp::sigmoid, RowOp::row_sum,
+        RowOp::group_sum,   RowOp::silu_divisor, RowOp::widen, RowOp::narrow,  RowOp::bf16_silu_divisor,
+        RowOp::bf16_sigmoid};
     return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
   }
 

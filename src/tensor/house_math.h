@@ -102,6 +102,19 @@ struct Bf16SiluConstants {
   static constexpr float p4 = 0x1.3c86f4p-8f;
 };
 
+// exp(-|x|) for the sigmoid of a bf16, likewise: of 2^64 times 2^f, so that no power is denormal before it is divided
+// by that; below -104 it is 0. With it the sigmoid rounds to the same bf16 for each of the 65,536 operands, those of
+// NaN included.
+struct Bf16SigmoidConstants {
+  static constexpr float low = -104.0f;
+  static constexpr float p0 = 0x1p64f;
+  static constexpr float p1 = 0x1.62e196p63f;
+  static constexpr float p2 = 0x1.ebfaa6p61f;
+  static constexpr float p3 = 0x1.c970cap59f;
+  static constexpr float p4 = 0x1.3c9112p57f;
+  static constexpr float unit = 0x1p-64f;
+};
+
 static inline float house_exp(float x) {
   using C = HouseExpConstants;
   x = C::low > x ? C::low : x;

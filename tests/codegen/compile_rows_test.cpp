@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -13,7 +14,9 @@
 #include "codegen/interpret_row_program.h"
 #include "codegen/llvm_interface.h"
 #include "runtime/loaded_code.h"
+#include "tensor/bfloat16.h"
 #include "tensor/device.h"
+#include "tensor/house_math.h"
 #include "tests/codegen/random_rows.h"
 #include "tests/codegen/row_text_library.h"
 #include "tests/test_context.h"
@@ -89,6 +92,30 @@ TEST_F(RowCompiler, ANaNIsTheMaximumOfItsRowWhereverItStands) {
       const float largest = buffers.stored(0)[0];
       EXPECT_TRUE(place < 0 ? largest == -24 : std::isnan(largest)) << largest << " with a NaN at " << place;
     }
+  }
+}
+
+// In fewer steps than a sigmoid has by itself.
+TEST_F(RowCompiler, RoundsTheSigmoidOfEveryBfloatAsTheHouseDoes) {
+  constexpr std::int64_t kCodes = 0x10000, kColumns = 512;
+  RowProgram program;
+  program.columns = kColumns;
+  program.buffers = {{.dtype = DType::bf16, .row_stride = kColumns},
+                     {.dtype = DType::bf16, .is_output = true, .row_stride = kColumns}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  const int sigmoid = program.add({.op = RowOp::bf16_sigmoid, .a = x});
+  program.stores.push_back(
+      {1, program.add({.op = RowOp::convert, .a = sigmoid, .dtype = DType::bf16}), RowDomain::element});
+  program.finish();
+  for (const CpuFeatures features : features_to_try()) {
+    RowBuffers buffers(program, kCodes / kColumns, 3);
+    auto* codes = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
+    std::iota(codes, codes + kCodes, std::uint16_t{0});
+    buffers.run(compiled({program}, features).find(program));
+    const auto* came = reinterpret_cast<const std::uint16_t*>(buffers.memory(1).data());
+    for (std::int64_t code = 0; code < kCodes; ++code)
+      ASSERT_EQ(came[code], f32_to_bf16(house_sigmoid(bf16_to_f32(static_cast<std::uint16_t>(code)))))
+          << code << " on " << cpu_features_text(features);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tensor/arithmetic_cost.h"
 #include "tests/codegen/doubled_rows.h"
 
 namespace weft::middle_of_chain_test {
@@ -43,6 +44,15 @@ struct Coded {
 TEST(MiddleOfChain, HasTwoHalvesAsLikeAsCanBe) {
   Coded coded;
   EXPECT_EQ(coded.middle(), coded.divisor);
+}
+
+TEST(MiddleOfChain, TheLongestChainCountsOperationsOfItsLevel) {
+  Coded coded;
+  coded.program.finish();
+  const auto cost = [&](int id) { return row_op_cost(coded.program.values[static_cast<std::size_t>(id)].op); };
+  // load, divisor, div, convert, mul, convert, mul, convert
+  EXPECT_EQ(longest_chain(coded.program, 0), 1 + cost(coded.divisor) + kDivisionCost + 3 * kConversionCost + 2);
+  EXPECT_EQ(longest_chain(doubled_rows(256, 8), 0), 1 + 8);
 }
 
 TEST(MiddleOfChain, IsNoneOfAShortChain) { EXPECT_EQ(middle_of_chain(doubled_rows(256, 8), 0, 16), -1); }

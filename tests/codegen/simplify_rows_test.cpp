@@ -93,6 +93,20 @@ TEST(SimplifyRows, WhatWasConvertedHasItsCode) {
   check(encode_f8e5m2, decode_f8e5m2, 0x100);
 }
 
+TEST(SimplifyRows, NeedsLessOfASigmoidThatIsRoundedToBfloat) {
+  for (const bool is_kept : {false, true}) {
+    OneInput rows(DType::bf16);
+    const int sigmoid = rows.add({.op = RowOp::sigmoid, .a = 0});
+    rows.store(rows.convert(sigmoid));
+    if (is_kept) rows.store(sigmoid);
+    EXPECT_EQ(rows.simplified(), std::string("  v0 elem = load 0\n  v1 elem = ") + (is_kept ? "" : "bf16_") +
+                                     "sigmoid v0\n  v2 elem = convert v1 bf16 plain\n");
+  }
+  OneInput wider(DType::f32);
+  wider.store(wider.convert(wider.add({.op = RowOp::sigmoid, .a = 0})));
+  EXPECT_EQ(wider.simplified().find("bf16_sigmoid"), std::string::npos);
+}
+
 TEST(SimplifyRows, NeedsLessOfSiluThatIsRoundedToBfloat) {
   for (const bool is_kept : {false, true}) {
     OneInput rows(DType::bf16);
