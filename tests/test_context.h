@@ -19,7 +19,8 @@ std::shared_ptr<Context> kernel_context();
 
 // The levels of instruction sets that this host has, lowest first; under a ceiling (WEFT_CPU_FEATURES) that one alone.
 std::vector<std::string> cpu_features_to_try();
-// The highest of those with equally wide vectors, lowest first: generated code is the same for the others.
+// The highest of those with equally wide vectors, lowest first: generated code and the kernels of rows and of attention
+// are the same for the others.
 std::vector<std::string> vector_features_to_try();
 
 // How the dumps after a pass of the pipeline begin: "12-lower.".

@@ -163,14 +163,11 @@ def held_to_contract(build, tree, source):
 
 
 def check_contract(build, patch, fields):
-    """What is wrong, or nothing: the contract alone sees the bug, and its tests do not."""
+    """What is wrong, or nothing: the contract alone sees the bug, and its tests do not. That all kernels keep it without
+    a bug is what the test cuda_contract sees."""
     _, source = fields["Caught by"].split()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        shutil.copytree(ROOT / "src/kernels/cuda", folder / "sound/src/kernels/cuda")
-        status, output = held_to_contract(build, folder / "sound", source)
-        if status != 0:
-            return f"{patch.name}: {source} breaks its contract without the bug: {failures_of(output)}"
         program = built_with_bug(build, patch, fields, folder)
         status, output = held_to_contract(build, folder / "tree", source)
         if status == 0:

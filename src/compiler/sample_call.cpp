@@ -11,10 +11,23 @@
 namespace weft {
 namespace {
 
+// Schema order; null for an absent optional tensor.
+std::vector<const SampleTensor*> sample_operands(const Op& op, const Sample& sample) {
+  std::vector<const SampleTensor*> operands;
+  for (std::size_t i = 0; i < op.schema.tensor_count(); ++i) {
+    const Parameter& parameter = op.schema.parameters[i];
+    const std::size_t before = operands.size();
+    for (const SampleTensor& tensor : sample.tensors)
+      if (tensor.name == parameter.name) operands.push_back(&tensor);
+    if (operands.size() == before && parameter.type != ParameterType::tensor_list) operands.push_back(nullptr);
+  }
+  return operands;
+}
+
 bool is_legal(const Op& op, const OpTable& ops, const Sample& sample) {
   try {
-    for (const SampleCall& call : sample_calls(op, sample))
-      infer_results(op, ops, metas_of(call.operands), call.attributes);
+    const Attributes attributes = complete_attributes(op.schema, sample.attributes);
+    for (const DType dtype : sample_dtypes(sample)) infer_results(op, ops, sample_metas(op, sample, dtype), attributes);
     return true;
   } catch (const UserError&) {
     return false;
@@ -37,20 +50,23 @@ SampleCall make_sample_call(const Op& op, const Sample& sample, DType dtype) {
   SampleCall call;
   call.text = op.name + "(";
   std::uint64_t seed = 1;
-  for (std::size_t i = 0; i < op.schema.tensor_count(); ++i) {
-    const Parameter& parameter = op.schema.parameters[i];
-    const std::size_t before = call.operands.size();
-    for (const SampleTensor& tensor : sample.tensors)
-      if (tensor.name == parameter.name) call.operands.push_back(make_sample_tensor(tensor, dtype, seed++));
-    if (call.operands.size() == before && parameter.type != ParameterType::tensor_list) call.operands.emplace_back();
-    for (std::size_t k = before; k < call.operands.size(); ++k)
-      call.text += (call.operands[k].defined() ? call.operands[k].meta.text() : "none") + ", ";
+  for (const SampleTensor* tensor : sample_operands(op, sample)) {
+    Tensor& operand = call.operands.emplace_back();
+    if (tensor != nullptr) operand = make_sample_tensor(*tensor, dtype, seed++);
+    call.text += (operand.defined() ? operand.meta.text() : "none") + ", ";
   }
   call.attributes = complete_attributes(op.schema, sample.attributes);
   for (const auto& [name, value] : call.attributes.entries()) call.text += name + "=" + value.text() + ", ";
   if (call.text.ends_with(", ")) call.text.resize(call.text.size() - 2);
   call.text += ")";
   return call;
+}
+
+std::vector<std::optional<Meta>> sample_metas(const Op& op, const Sample& sample, DType dtype) {
+  std::vector<std::optional<Meta>> metas;
+  for (const SampleTensor* tensor : sample_operands(op, sample))
+    metas.push_back(tensor == nullptr ? std::nullopt : std::optional(sample_meta(*tensor, dtype)));
+  return metas;
 }
 
 std::vector<SampleCall> sample_calls(const Op& op, const Sample& sample) {

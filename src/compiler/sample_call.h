@@ -20,6 +20,8 @@ struct SampleCall {
 // The dtypes a sample is tried with: f32, bf16 and f16 where one of its tensors takes the dtype under test.
 std::vector<DType> sample_dtypes(const Sample& sample);
 SampleCall make_sample_call(const Op& op, const Sample& sample, DType dtype);
+// The metas of its operands, nullopt for undefined ones; no values are made for them.
+std::vector<std::optional<Meta>> sample_metas(const Op& op, const Sample& sample, DType dtype);
 // The sample with each of its dtypes.
 std::vector<SampleCall> sample_calls(const Op& op, const Sample& sample);
 // Every sample of the op, likewise.

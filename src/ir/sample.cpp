@@ -80,21 +80,26 @@ bool Sample::is_generic() const {
                      [](const SampleTensor& tensor) { return !tensor.dtype && tensor.kind == MetaKind::tensor; });
 }
 
+Meta sample_meta(const SampleTensor& sample, DType dtype_under_test) {
+  if (sample.kind == MetaKind::batch) return Meta::batch();
+  if (sample.kind == MetaKind::kv) return Meta::pages(sample.kv);
+  return Meta::tensor(sample.dtype.value_or(dtype_under_test), Shape(sample.shape.begin(), sample.shape.end()));
+}
+
 Tensor make_sample_tensor(const SampleTensor& sample, DType dtype_under_test, std::uint64_t seed) {
   if (sample.kind == MetaKind::batch) return make_batch(sample.rows_and_length, static_cast<int>(sample.kv.block));
+  const Meta meta = sample_meta(sample, dtype_under_test);
   const DType dtype = sample.dtype.value_or(dtype_under_test);
   if (sample.kind == MetaKind::kv) {
-    Tensor pages = Tensor::empty(Meta::pages(sample.kv), sample.shape[0]);
+    Tensor pages = Tensor::empty(meta, sample.shape[0]);
     const std::int64_t count = sample.shape[0] * kv_page_elements(sample.kv);
     for (std::int64_t i = 0; i < count; ++i)
       store_float(dtype, pages.data(), i, static_cast<float>(normal(seed, static_cast<std::uint64_t>(i))));
     return pages;
   }
-  Shape shape(sample.shape.begin(), sample.shape.end());
-  const Meta meta = Meta::tensor(dtype, shape);
   if (is_block(dtype)) return random_blocks(meta, seed);
   Tensor tensor = Tensor::empty(meta);
-  const std::int64_t count = element_count(shape).number();
+  const std::int64_t count = element_count(meta.shape).number();
   const bool integral = dtype_info(dtype).kind != DTypeKind::floating;
   for (std::int64_t i = 0; i < count; ++i)
     store_float(dtype, tensor.data(), i,

@@ -51,6 +51,8 @@ struct Sample {
   bool is_generic() const;
 };
 
+// What make_sample_tensor() makes, without its values.
+Meta sample_meta(const SampleTensor& sample, DType dtype_under_test);
 // The tensor a SampleTensor describes, from a seeded generator: the same on every machine.
 Tensor make_sample_tensor(const SampleTensor& sample, DType dtype_under_test, std::uint64_t seed);
 

@@ -41,11 +41,11 @@ RowsCall rows_call(const Op& op, const OpTable& ops, const Sample& sample, DType
   const std::set<std::size_t> tensors = tensors_with_rows(op, ops, sample);
   if (tensors.empty()) return {.skipped = "its rows cannot be more"};
   RowsCall made{.call = make_sample_call(op, with_row_count(sample, tensors, kRows), dtype)};
-  const SampleCall fewer = make_sample_call(op, with_row_count(sample, tensors, kRows - 1), dtype);
-  for (std::size_t i = 0; i < fewer.operands.size(); ++i)
-    made.has_rows.push_back(dim0(made.call.operands[i]) != dim0(fewer.operands[i]));
+  const auto fewer = sample_metas(op, with_row_count(sample, tensors, kRows - 1), dtype);
+  for (std::size_t i = 0; i < fewer.size(); ++i)
+    made.has_rows.push_back(fewer[i] && fewer[i]->shape != made.call.operands[i].meta.shape);
   const auto more_results = infer_results(op, ops, metas_of(made.call.operands), made.call.attributes);
-  const auto fewer_results = infer_results(op, ops, metas_of(fewer.operands), fewer.attributes);
+  const auto fewer_results = infer_results(op, ops, fewer, made.call.attributes);
   for (std::size_t i = 0; i < more_results.size(); ++i)
     made.result_rows.push_back(more_results[i].shape[0] == Dim(kRows) && fewer_results[i].shape[0] == Dim(kRows - 1));
   if (std::count(made.result_rows.begin(), made.result_rows.end(), true) == 0)

@@ -194,9 +194,15 @@ std::vector<float> whole_output(RowKernels& kernels, const Sequence& sequence, D
   return session.output(0);
 }
 
+std::vector<float> as_stored(std::vector<float> values, DType pages) {
+  for (float& value : values) value = rounded(pages, value);
+  return values;
+}
+
 // In double, from the values as the cache holds them.
 std::vector<float> exact_output(const Sequence& sequence, DType pages, double scale, std::int64_t window = 1 << 20) {
   const Heads& heads = sequence.heads;
+  const std::vector<float> keys = as_stored(sequence.key, pages), values = as_stored(sequence.value, pages);
   std::vector<float> output;
   for (std::int64_t token = 0; token < sequence.length; ++token) {
     const std::int64_t first = std::max<std::int64_t>(0, token - window + 1);
@@ -205,17 +211,17 @@ std::vector<float> exact_output(const Sequence& sequence, DType pages, double sc
       const float* query = &sequence.query[(token * heads.query + head) * heads.dim];
       std::vector<double> weights, sums(static_cast<std::size_t>(heads.dim));
       for (std::int64_t t = first; t <= token; ++t) {
-        const float* key = &sequence.key[(t * heads.kv + kv_head) * heads.dim];
+        const float* key = &keys[(t * heads.kv + kv_head) * heads.dim];
         double score = 0;
-        for (std::int64_t d = 0; d < heads.dim; ++d) score += double{query[d]} * rounded(pages, key[d]);
+        for (std::int64_t d = 0; d < heads.dim; ++d) score += double{query[d]} * key[d];
         weights.push_back(score * scale);
       }
       const double largest = *std::max_element(weights.begin(), weights.end());
       double total = 0;
       for (double& weight : weights) total += weight = std::exp(weight - largest);
       for (std::int64_t t = first; t <= token; ++t) {
-        const float* value = &sequence.value[(t * heads.kv + kv_head) * heads.dim];
-        for (std::int64_t d = 0; d < heads.dim; ++d) sums[d] += weights[t - first] / total * rounded(pages, value[d]);
+        const float* value = &values[(t * heads.kv + kv_head) * heads.dim];
+        for (std::int64_t d = 0; d < heads.dim; ++d) sums[d] += weights[t - first] / total * value[d];
       }
       output.insert(output.end(), sums.begin(), sums.end());
     }
@@ -225,7 +231,7 @@ std::vector<float> exact_output(const Sequence& sequence, DType pages, double sc
 
 template <class Check>
 void for_each_machine(Check check) {
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     for (int threads : {1, 2}) {
       SCOPED_TRACE(fmt::format("{}, {} threads", ceiling, threads));
       RowKernels kernels(ceiling, threads);

@@ -51,7 +51,7 @@ Tensor call_static(RowKernels& kernels, const Tensor& x, float scale) {
 }
 
 TEST(CpuFnuzTail, EveryBfloatAndTheFloatsAroundCodesHaveTheCodesOfTheMeaningUnderAnyScale) {
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (const Tensor& x : {every_bfloat(), floats_around_codes()}) {
       const std::vector<float> values = values_of(x);
@@ -80,7 +80,7 @@ TEST(CpuFnuzTail, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
       x.as<std::uint16_t>()[row * kColumns + i] = i == 0 ? static_cast<std::uint16_t>(0x4300 + row)
                                                          : static_cast<std::uint16_t>((i & 1) << 15 | (0x4300 - i / 2));
   const std::vector<float> values = values_of(x);
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (const std::int64_t group : {32, 100, 4096})
       for (const char* by : {"division", "reciprocal"}) {
@@ -133,7 +133,7 @@ std::vector<Tail> fnuz_tails(std::int64_t columns) {
 // Special values among them; a row's least scale is that of the format.
 TEST(CpuFnuzTail, RowsHaveTheScalesAndCodesOfTheMeaning) {
   constexpr std::int64_t kColumns = 200;
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (const DType dtype : kFloatTypes)
       for (const Tail& tail : fnuz_tails(kColumns)) {
@@ -165,7 +165,7 @@ TEST(CpuFnuzTail, RowsHaveTheScalesAndCodesOfTheMeaning) {
 
 TEST(CpuFnuzTail, EndsOtherOpsWithTheBitsOfTheTwo) {
   constexpr std::int64_t kColumns = 96;
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (const DType dtype : kFloatTypes) {
       const Tensor wide = tensor_of(dtype, {kRows, 2 * kColumns}, rows_with_specials(kRows, 2 * kColumns, 3));

@@ -57,7 +57,7 @@ void expect_defined(RowKernels& kernels, const Tensor& x, float global_scale) {
 // Runs check(kernels) on every instruction set of this host.
 template <class Check>
 void for_each_ceiling(Check check) {
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     SCOPED_TRACE(ceiling);
     RowKernels kernels(ceiling, 2);
     check(kernels);

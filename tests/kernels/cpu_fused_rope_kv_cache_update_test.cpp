@@ -66,7 +66,7 @@ std::vector<float> elements_of_pages(const Tensor& pages) {
 
 template <class Check>
 void for_each_machine_and_case(Check check) {
-  for (const std::string& ceiling : row_ceilings())
+  for (const std::string& ceiling : vector_features_to_try())
     for (int threads : {1, 2})
       for (DType dtype : kFloatTypes)
         for (DType pages : kFloatTypes)

@@ -26,7 +26,7 @@ TEST(CpuPairedProducts, EveryProductOfSignificandsIsRoundedAsTheProductIs) {
                   fp8_groups(kGroup),
                   {Meta::tensor(DType::f8e4m3, {kSignificands, kColumns}),
                    Meta::tensor(DType::f32, {kSignificands, kSignificands})}};
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     const Tensor product =
         kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kSignificands, kColumns})})[0];
@@ -89,7 +89,7 @@ TEST_F(UnusualFactors, OfAGateGiveTheCodesOfTheTwoOps) {
     std::memcpy(to, first_.as<std::uint16_t>() + row * kColumns, 2 * kColumns);
     std::memcpy(to + kColumns, second_.as<std::uint16_t>() + row * kColumns, 2 * kColumns);
   }
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     const Tensor product = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kCases, kColumns})})[0];
     for (const Tail& tail : tails(kCases)) {
@@ -106,7 +106,7 @@ TEST_F(UnusualFactors, OfNormsGiveTheCodesOfTheTwoOps) {
   const Attributes norm{{"epsilon", 1e-6}, {"variance_size", Attribute()}};
   Attributes sum_norm = norm;
   sum_norm.set("intermediate", EnumWord{"input_dtype"});
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (const std::uint16_t unusual : {0x0001, 0x2180, 0x5f80, 0xe280, 0xffc0}) {
       const Tensor weight = Tensor::empty(Meta::tensor(DType::bf16, {kColumns}));

@@ -89,9 +89,9 @@ std::vector<Tail> tails_of(std::int64_t columns, std::int64_t group, std::int64_
 // Runs check(kernels, dtype, columns, tail) for every tail on every instruction set of this host.
 template <class Check>
 void for_each_case(Check check) {
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     for (int threads : {1, 2}) {
-      if (threads == 2 && row_ceilings().size() > 1 && ceiling == "baseline") continue;  // the slowest
+      if (threads == 2 && vector_features_to_try().size() > 1 && ceiling == "baseline") continue;  // the slowest
       RowKernels kernels(ceiling, threads);
       for (DType dtype : kFloatTypes) {
         for (std::int64_t group : kGroups) {
@@ -178,7 +178,7 @@ TEST(CpuQuantizedRows, SumNormAndQuantizationGiveTheBitsOfTheTwoOpsOverTheResidu
 // Rows of special values, quantized alone, against the definition in plain scalar code.
 TEST(CpuQuantizedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
   constexpr std::int64_t kColumns = 200;
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (DType dtype : kFloatTypes) {
       SCOPED_TRACE(fmt::format("{}, {}", ceiling, dtype_text(dtype)));
@@ -226,7 +226,7 @@ TEST(CpuQuantizedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
 // Codes are decided by quotients that are rounded once: scales that are no power of two, values of few bits, and among
 // them those that lie between two codes.
 TEST(CpuQuantizedRows, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {128, 4096}));
     for (int row = 0; row < 128; ++row)
@@ -259,7 +259,7 @@ TEST(CpuQuantizedRows, QuotientsOfEverySignificandOfHalvesGiveTheCodesOfTheDivis
   const Meta codes = Meta::tensor(DType::f8e4m3, {1, kColumns}), scales = Meta::tensor(DType::f32, {1, 1});
   std::mt19937 random(11);
   std::uniform_real_distribution<float> between(0.04f, 0.08f);
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (int repetition = 0; repetition < 300; ++repetition) {
       // One with the largest significand.
@@ -289,7 +289,7 @@ std::vector<Meta> quantized_metas(const Tensor& x, std::int64_t columns, std::in
 
 // Where scales are as small as floats can be, quotients leave the codes and may be NaN.
 TEST(CpuQuantizedRows, TinyScalesGiveTheCodesOfTheMeaning) {
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     for (const double least : {0.0, 1e-45, 1e-38, 1e-36}) {
       for (std::int64_t group : {32, 5}) {
@@ -318,7 +318,7 @@ TEST(CpuQuantizedRows, TinyScalesGiveTheCodesOfTheMeaning) {
 }
 
 TEST(CpuQuantizedRows, EveryBfloatHasTheActivationOfItsMeaning) {
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {512, 256}));
     for (int code = 0; code < 65536; ++code) {
@@ -348,7 +348,7 @@ TEST(CpuQuantizedRows, EveryBfloatHasTheActivationOfItsMeaningInAGroup) {
             fp8_groups(kGroup),
             {Meta::tensor(DType::f8e4m3, {kAll, kColumns}), Meta::tensor(DType::f32, {kAll, kGroupsOfRow})}};
   set_all(tail.attributes, {{"eps", 0.0}});
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
     const Tensor product = kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::bf16, {kAll, kColumns})})[0];
     expect_same_results(quantized(kernels, tail, product),

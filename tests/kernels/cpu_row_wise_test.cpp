@@ -16,7 +16,7 @@ constexpr std::int64_t kRows = 9;
 // Runs `check` for every ceiling of this host, on one and on two threads.
 template <class Check>
 void for_each_machine(Check check) {
-  for (const std::string& ceiling : row_ceilings()) {
+  for (const std::string& ceiling : vector_features_to_try()) {
     for (int threads : {1, 2}) {
       SCOPED_TRACE(fmt::format("{}, {} threads", ceiling, threads));
       RowKernels kernels(ceiling, threads);
@@ -369,7 +369,7 @@ TEST(CpuElementwise, CastsEveryHalfAndRoundsToNearestEven) {
 }
 
 TEST(CpuRowWise, AcceptsNoRows) {
-  RowKernels kernels(row_ceilings().back(), 2);
+  RowKernels kernels(vector_features_to_try().back(), 2);
   const Tensor x = tensor_of(DType::f32, {0, 64}, {});
   kernels.call("rms_norm", {x, std::nullopt}, {{"epsilon", 1e-6}, {"variance_size", Attribute()}}, {x.meta});
   kernels.call("silu_and_mul", {x}, {}, {Meta::tensor(DType::f32, {0, 32})});

@@ -102,14 +102,6 @@ std::vector<Tensor> RowKernels::call(const std::string& op, std::vector<std::opt
   return outputs;
 }
 
-std::vector<std::string> row_ceilings() {
-  std::vector<std::string> ceilings{"baseline"};
-  const CpuFeatures host = describe_cpu("", 1).host;
-  if (host >= CpuFeatures::avx2) ceilings.push_back("avx2");
-  if (host >= CpuFeatures::avx512) ceilings.push_back("avx512");
-  return ceilings;
-}
-
 float rounded(DType dtype, float value) {
   if (dtype == DType::f16) return f16_to_f32(f32_to_f16(value));
   return dtype == DType::bf16 ? bf16_to_f32(f32_to_bf16(value)) : value;

@@ -11,6 +11,7 @@
 #include "kernels/registry.h"
 #include "tensor/device.h"
 #include "tensor/tensor.h"
+#include "tests/test_context.h"
 
 namespace weft {
 
@@ -32,9 +33,6 @@ class RowKernels {
   KernelRegistry registry_;
   ThreadPool threads_;
 };
-
-// The ceilings this host can show: baseline, and whatever it has beyond.
-std::vector<std::string> row_ceilings();
 
 inline const std::vector<DType> kFloatTypes{DType::f32, DType::f16, DType::bf16};
 
