@@ -236,13 +236,12 @@ static inline float decode_u8(std::uint8_t code) { return static_cast<float>(cod
   X(f4e2m1, std::uint8_t)
 
 // X(op) for the functions above by the number of floats they take.
-#define WEFT_ROW_UNARY(X)                                                                                       \
-  X(abs)                                                                                                        \
-  X(exp)                                                                                                        \
-  X(tanh)                                                                                                       \
-  X(erf)                                                                                                        \
-  X(sigmoid)                                                                                                    \
-  X(silu_divisor) X(bf16_silu_divisor) X(bf16_sigmoid) X(sqrt) X(power_of_two_up) X(power_of_two_down) X(round) \
-      X(trunc)
+#define WEFT_ROW_UNARY(X) \
+  X(abs)                  \
+  X(exp)                  \
+  X(tanh)                 \
+  X(erf)                  \
+  X(sigmoid)              \
+  X(silu_divisor) X(bf16_silu_divisor) X(bf16_sigmoid) X(sqrt) X(power_of_two_up) X(power_of_two_down) X(round) X(trunc)
 #define WEFT_ROW_BINARY(X) X(maximum) X(minimum) X(larger) X(at_least) X(at_most) X(replace_nan)
 #define WEFT_ROW_TERNARY(X) X(quotient) X(short_quotient)
