@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "tensor/bfloat16.h"
+
 namespace weft {
 namespace {
 
@@ -19,6 +21,7 @@ class Simplification {
     for (RowValue& value : program_.values) find_silu(value);
     for (RowValue& value : program_.values) find_short_silu(value);
     for (RowValue& value : program_.values) find_short_sigmoid(value);
+    leave_out_conversions_of_bf16();
     find_plain_conversions();
     const int count = static_cast<int>(program_.values.size());
     for (int id = 0; id < count; ++id) find_plain_code(id);
@@ -83,6 +86,43 @@ class Simplification {
     const RowValue& value = at(id);
     if (value.op == RowOp::load) return program_.buffers[static_cast<std::size_t>(value.buffer)].dtype == dtype;
     return value.op == RowOp::convert && value.dtype == dtype;
+  }
+
+  // Whether a value is a bf16 that was only held within limits of bf16, or given another sign; a NaN may be a loud one.
+  bool stays_bf16(int id) {
+    const RowValue& value = at(id);
+    if (is_of(id, DType::bf16)) return true;
+    const auto number = static_cast<float>(value.number);
+    if (value.op == RowOp::constant) return !value.is_wide && bf16_to_f32(f32_to_bf16(number)) == number;
+    if (value.op == RowOp::neg || value.op == RowOp::abs) return stays_bf16(value.a);
+    const bool is_limit = value.op == RowOp::at_least || value.op == RowOp::at_most;
+    return is_limit && stays_bf16(value.a) && stays_bf16(value.b);
+  }
+
+  // All arithmetic makes a NaN quiet, and these codes have none, or one of a sign.
+  static bool minds_loud_nan(const RowValue& user) {
+    constexpr DType kCodes[] = {DType::f8e4m3, DType::f8e4m3fnuz, DType::i8, DType::u8};
+    const bool is_code =
+        user.op == RowOp::convert && std::find(std::begin(kCodes), std::end(kCodes), user.dtype) != std::end(kCodes);
+    return !is_code && !is_arithmetic(user.op);
+  }
+
+  // Rounded to bf16 such a value stays what it is, but that a NaN is quiet then.
+  void leave_out_conversions_of_bf16() {
+    std::vector<bool> is_seen(program_.values.size(), false);  // by what minds a loud NaN
+    for (const RowStore& store : program_.stores) is_seen[static_cast<std::size_t>(store.value)] = true;
+    for (const RowValue& value : program_.values)
+      for (const int operand : {value.a, value.b, value.c})
+        if (operand >= 0 && minds_loud_nan(value)) is_seen[static_cast<std::size_t>(operand)] = true;
+    for (RowValue& value : program_.values)
+      for (int* operand : {&value.a, &value.b, &value.c}) {
+        if (*operand < 0) continue;
+        const RowValue& converted = at(*operand);
+        if (converted.op != RowOp::convert || converted.dtype != DType::bf16) continue;
+        if (is_seen[static_cast<std::size_t>(*operand)] || !stays_bf16(converted.a)) continue;
+        if (--uses_[static_cast<std::size_t>(*operand)] > 0) ++uses_[static_cast<std::size_t>(converted.a)];
+        *operand = converted.a;
+      }
   }
 
   // What is known of a value's NaN: whether their lower halves are 0, and whether they are quiet. Arithmetic hands on
@@ -175,6 +215,7 @@ class Simplification {
   // Codes of what is known to be within the limits, and quotients that are for codes alone.
   void find_plain_code(int id) {
     const bool is_i8 = at(id).dtype == DType::i8;
+    if (at(id).op == RowOp::convert && at(id).dtype == DType::f4e2m1) return leave_out_limits_of_f4(id);
     if (at(id).op != RowOp::convert || at(id).domain != RowDomain::element) return;
     if (!is_i8 && at(id).dtype != DType::f8e4m3) return;
     const Code code = code_of(at(id));
@@ -189,6 +230,13 @@ class Simplification {
       return;
     }
     at(id).is_plain = true;
+  }
+
+  // Which the codes have by themselves.
+  void leave_out_limits_of_f4(int id) {
+    constexpr double kLargest = 6;
+    const Code code = code_of(at(id));
+    if (!code.is_rounded && code.low <= -kLargest && code.high >= kLargest) at(id).a = code.from;
   }
 
   // From what a value is made of, down to `last`.

@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "codegen/interpret_row_program.h"
 #include "codegen/llvm_interface.h"
+#include "codegen/simplify_rows.h"
 #include "runtime/loaded_code.h"
 #include "tensor/bfloat16.h"
 #include "tensor/device.h"
@@ -95,28 +96,56 @@ TEST_F(RowCompiler, ANaNIsTheMaximumOfItsRowWhereverItStands) {
   }
 }
 
+constexpr std::int64_t kBfloats = 0x10000;
+
+// A program of one bf16, value 0, and what it gives for each: what `result` adds to it.
+template <class Result>
+RowProgram of_every_bfloat(const Result& result) {
+  RowProgram program;
+  program.columns = 512;
+  program.buffers = {{.dtype = DType::bf16, .row_stride = 512},
+                     {.dtype = DType::bf16, .is_output = true, .row_stride = 512}};
+  program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  program.stores.push_back(
+      {1, program.add({.op = RowOp::convert, .a = result(program), .dtype = DType::bf16}), RowDomain::element});
+  return program;
+}
+std::vector<std::uint16_t> given_for_every_bfloat(const RowProgram& program, CpuFeatures features) {
+  RowBuffers buffers(program, kBfloats / program.columns, 3);
+  auto* codes = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
+  std::iota(codes, codes + kBfloats, std::uint16_t{0});
+  buffers.run(compiled({program}, features).find(program));
+  const auto* given = reinterpret_cast<const std::uint16_t*>(buffers.memory(1).data());
+  return {given, given + kBfloats};
+}
+
 // In fewer steps than a sigmoid has by itself.
 TEST_F(RowCompiler, RoundsTheSigmoidOfEveryBfloatAsTheHouseDoes) {
-  constexpr std::int64_t kCodes = 0x10000, kColumns = 512;
-  RowProgram program;
-  program.columns = kColumns;
-  program.buffers = {{.dtype = DType::bf16, .row_stride = kColumns},
-                     {.dtype = DType::bf16, .is_output = true, .row_stride = kColumns}};
-  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
-  const int sigmoid = program.add({.op = RowOp::bf16_sigmoid, .a = x});
-  program.stores.push_back(
-      {1, program.add({.op = RowOp::convert, .a = sigmoid, .dtype = DType::bf16}), RowDomain::element});
+  RowProgram program = of_every_bfloat([](RowProgram& rows) { return rows.add({.op = RowOp::bf16_sigmoid, .a = 0}); });
   program.finish();
   for (const CpuFeatures features : features_to_try()) {
-    RowBuffers buffers(program, kCodes / kColumns, 3);
-    auto* codes = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
-    std::iota(codes, codes + kCodes, std::uint16_t{0});
-    buffers.run(compiled({program}, features).find(program));
-    const auto* came = reinterpret_cast<const std::uint16_t*>(buffers.memory(1).data());
-    for (std::int64_t code = 0; code < kCodes; ++code)
-      ASSERT_EQ(came[code], f32_to_bf16(house_sigmoid(bf16_to_f32(static_cast<std::uint16_t>(code)))))
+    const std::vector<std::uint16_t> given = given_for_every_bfloat(program, features);
+    for (std::size_t code = 0; code < given.size(); ++code)
+      ASSERT_EQ(given[code], f32_to_bf16(house_sigmoid(bf16_to_f32(static_cast<std::uint16_t>(code)))))
           << code << " on " << cpu_features_text(features);
   }
+}
+
+// Loud NaN among them.
+TEST_F(RowCompiler, GivesTheBitsOfEveryHeldBfloatThoughItDoesNotRoundIt) {
+  RowProgram rounded = of_every_bfloat([](RowProgram& rows) {
+    const int limit = rows.add({.op = RowOp::constant, .number = 7});
+    const int held = rows.add({.op = RowOp::at_most, .a = rows.add({.op = RowOp::neg, .a = 0}), .b = limit});
+    const int converted = rows.add({.op = RowOp::convert, .a = held, .dtype = DType::bf16});
+    return rows.add({.op = RowOp::mul, .a = converted, .b = rows.add({.op = RowOp::constant, .number = 1.3})});
+  });
+  RowProgram simplified = rounded;
+  simplify_rows(simplified);
+  rounded.finish();
+  simplified.finish();
+  EXPECT_LT(simplified.values.size(), rounded.values.size());
+  for (const CpuFeatures features : features_to_try())
+    EXPECT_EQ(given_for_every_bfloat(simplified, features), given_for_every_bfloat(rounded, features));
 }
 
 TEST_F(RowCompiler, GivesTheBitsOfTheCppText) {

@@ -107,6 +107,46 @@ TEST(SimplifyRows, NeedsLessOfASigmoidThatIsRoundedToBfloat) {
   EXPECT_EQ(wider.simplified().find("bf16_sigmoid"), std::string::npos);
 }
 
+TEST(SimplifyRows, DoesNotRoundABfloatThatWasHeldWithinLimitsForArithmetic) {
+  enum class Use { arithmetic, code, stored, limited };
+  const auto simplified = [](DType dtype, double limit, Use use) {
+    OneInput rows(dtype);
+    const int low =
+        rows.add({.op = RowOp::at_least, .a = rows.add({.op = RowOp::neg, .a = 0}), .b = rows.constant(-7)});
+    const int held = rows.convert(rows.add({.op = RowOp::at_most, .a = low, .b = rows.constant(limit)}));
+    rows.store(use == Use::code ? rows.convert(held, DType::i8) : rows.add({.op = RowOp::mul, .a = held, .b = held}));
+    if (use == Use::stored) rows.store(held);
+    if (use == Use::limited) rows.store(rows.add({.op = RowOp::at_least, .a = held, .b = rows.constant(1)}));
+    return rows.simplified();
+  };
+  const auto rounds = [&](DType dtype, double limit, Use use) {
+    return simplified(dtype, limit, use).find(" bf16") != std::string::npos;
+  };
+  EXPECT_FALSE(rounds(DType::bf16, 7, Use::code));
+  EXPECT_EQ(simplified(DType::bf16, 7, Use::arithmetic),
+            "  v0 elem = load 0\n  v1 elem = neg v0\n  v2 const = constant -7\n  v3 elem = at_least v1 v2\n"
+            "  v4 const = constant 7\n  v5 elem = at_most v3 v4\n  v6 elem = mul v5 v5\n");
+  EXPECT_TRUE(rounds(DType::f32, 7, Use::arithmetic));
+  EXPECT_TRUE(rounds(DType::bf16, 7.01, Use::arithmetic));
+  EXPECT_TRUE(rounds(DType::bf16, 7, Use::stored));
+  EXPECT_TRUE(rounds(DType::bf16, 7, Use::limited));
+}
+
+TEST(SimplifyRows, LeavesOutLimitsThatCodesOfFourBitsHave) {
+  const auto simplified = [](double limit) {
+    OneInput rows(DType::f32);
+    rows.store(rows.convert(rows.held(0, limit), DType::f4e2m1));
+    return rows.simplified();
+  };
+  EXPECT_EQ(simplified(6), "  v0 elem = load 0\n  v1 elem = convert v0 f4e2m1\n");
+  EXPECT_EQ(simplified(8), simplified(6));
+  EXPECT_NE(simplified(5).find("at_most"), std::string::npos);
+  for (const std::uint32_t bits : {0x7fc00000u, 0xffc00000u, 0x7f800000u, 0xff800000u, 0x40c00001u, 0xc0c00001u}) {
+    const float x = float_of_bits(bits);
+    EXPECT_EQ(encode_f4e2m1(x), encode_f4e2m1(row_at_most(row_at_least(x, -6.0f), 6.0f))) << x;
+  }
+}
+
 TEST(SimplifyRows, NeedsLessOfSiluThatIsRoundedToBfloat) {
   for (const bool is_kept : {false, true}) {
     OneInput rows(DType::bf16);
