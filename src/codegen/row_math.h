@@ -51,41 +51,39 @@ static inline float row_silu_divisor(float a) {
   return (half + half) + 1.0f;
 }
 
-// The divisor for bf16 (Bf16SiluConstants), where the processor fuses products and sums.
-static inline float row_bf16_silu_divisor(float a) {
-#ifdef WEFT_FUSES_MULTIPLY_ADD
-  using C = Bf16SiluConstants;
-  a = a < HouseSiluConstants::low ? HouseSiluConstants::low : a;
-  a = a > HouseSiluConstants::high ? HouseSiluConstants::high : a;
+// The polynomial C in f, times 2^n, where x * scale = n + f. The bits of x that are shifted into the power are 0 in a
+// NaN of bf16, which stays one.
+template <class C>
+static inline float fused_power(float x, float scale) {
   constexpr float kMagic = HouseExpConstants::magic;
-  const float shifted = __builtin_fmaf(a, C::turned, kMagic);
-  const float f = __builtin_fmaf(a, C::turned, kMagic - shifted);
+  const float shifted = __builtin_fmaf(x, scale, kMagic);
+  const float f = __builtin_fmaf(x, scale, kMagic - shifted);
   float p = __builtin_fmaf(C::p4, f, C::p3);
   p = __builtin_fmaf(p, f, C::p2);
   p = __builtin_fmaf(p, f, C::p1);
   p = __builtin_fmaf(p, f, C::p0);
-  const float half = float_of_bits(bits_of_float(p) + (bits_of_float(shifted) << 23));
+  return float_of_bits(bits_of_float(p) + (bits_of_float(shifted) << 23));
+}
+
+// The divisor for bf16 (Bf16SiluConstants), where the processor fuses products and sums.
+static inline float row_bf16_silu_divisor(float a) {
+#ifdef WEFT_FUSES_MULTIPLY_ADD
+  a = a < HouseSiluConstants::low ? HouseSiluConstants::low : a;
+  a = a > HouseSiluConstants::high ? HouseSiluConstants::high : a;
+  const float half = fused_power<Bf16SiluConstants>(a, Bf16SiluConstants::turned);
   return __builtin_fmaf(half, 2.0f, 1.0f);
 #else
   return row_silu_divisor(a);
 #endif
 }
 
-// The sigmoid that is rounded to bf16, likewise (Bf16SigmoidConstants). The bits of a NaN that are shifted into the
-// power are 0 in one of bf16.
+// The sigmoid that is rounded to bf16, likewise (Bf16SigmoidConstants).
 static inline float row_bf16_sigmoid(float a) {
 #ifdef WEFT_FUSES_MULTIPLY_ADD
   using C = Bf16SigmoidConstants;
   float x = float_of_bits(bits_of_float(a) | kFloatSign);
   x = x < C::low ? C::low : x;
-  constexpr float kMagic = HouseExpConstants::magic, kInverse = HouseExpConstants::inverse_ln2;
-  const float shifted = __builtin_fmaf(x, kInverse, kMagic);
-  const float f = __builtin_fmaf(x, kInverse, kMagic - shifted);
-  float p = __builtin_fmaf(C::p4, f, C::p3);
-  p = __builtin_fmaf(p, f, C::p2);
-  p = __builtin_fmaf(p, f, C::p1);
-  p = __builtin_fmaf(p, f, C::p0);
-  const float power = float_of_bits(bits_of_float(p) + (bits_of_float(shifted) << 23)) * C::unit;
+  const float power = fused_power<C>(x, HouseExpConstants::inverse_ln2) * C::unit;
   return (a >= 0.0f ? 1.0f : power) / (1.0f + power);
 #else
   return row_sigmoid(a);
