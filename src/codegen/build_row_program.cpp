@@ -1,12 +1,14 @@
 #include "codegen/build_row_program.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include <fmt/core.h>
 
+#include "codegen/pointwise_rows.h"
 #include "codegen/row_shape.h"
 #include "codegen/simplify_rows.h"
 #include "codegen/taken_rows.h"
@@ -18,21 +20,6 @@ namespace {
 // Vectors have at most so many lanes: groups and runs of whole vectors never share one.
 constexpr std::int64_t kLargestVector = 16;
 constexpr std::int64_t kLargestGroup = 256;
-
-const std::map<std::string, RowOp, std::less<>> kUnaryOps = {
-    {"neg", RowOp::neg},     {"abs", RowOp::abs},     {"exp", RowOp::exp},
-    {"tanh", RowOp::tanh},   {"erf", RowOp::erf},     {"sqrt", RowOp::sqrt},
-    {"round", RowOp::round}, {"trunc", RowOp::trunc}, {"sigmoid", RowOp::sigmoid},
-};
-const std::map<std::string, RowOp, std::less<>> kBinaryOps = {
-    {"add", RowOp::add}, {"sub", RowOp::sub},         {"mul", RowOp::mul},
-    {"div", RowOp::div}, {"maximum", RowOp::maximum}, {"minimum", RowOp::minimum},
-};
-const std::map<std::string, RowOp, std::less<>> kScalarOps = {
-    {"add_scalar", RowOp::add},
-    {"mul_scalar", RowOp::mul},
-    {"div_scalar", RowOp::div},
-};
 
 class RowProgramBuilder {
  public:
@@ -49,7 +36,7 @@ class RowProgramBuilder {
         if (node->name == "concat") {
           put_together(*node);
         } else {
-          values_[node->result()] = build(*node);
+          values_[node->result()] = build_halves(*node);
         }
       } catch (NoRowProgram& no) {
         throw NoRowProgram{fmt::format("[{}] {}", node->name, no.reason)};
@@ -65,8 +52,9 @@ class RowProgramBuilder {
   RowProgram& program() { return region_.program; }
   const RowValue& value_at(int id) { return program().values[static_cast<std::size_t>(id)]; }
 
-  // Rows, columns and groups of the whole.
+  // Rows, columns and groups of the whole, and whether it goes by halves.
   void measure() {
+    find_halves();
     rows_ = Dim(1);
     for (const Node* node : nodes_)
       if (const Meta& meta = node->result()->meta; !is_single(meta)) rows_ = meta.shape[0];
@@ -76,6 +64,17 @@ class RowProgramBuilder {
       program().columns = std::max(program().columns, columns_of(widest));
       if (is_reduction(*node)) program().columns = std::max(program().columns, columns_of(node->operands[0]->meta));
     }
+    measure_groups();
+    if (half_ == 0) return;
+    if (program().group != 0 && program().group != 2 * half_)
+      refuse("reads halves of {} among groups of {}", half_, program().group);
+    if (program().columns % (2 * half_) != 0 || half_ % kLargestVector != 0)
+      refuse("reads halves of {} of {} columns, wanted whole vectors of {}", half_, program().columns, kLargestVector);
+    program().columns /= 2;
+    program().group /= 2;
+  }
+
+  void measure_groups() {
     for (const Node* node : nodes_) {
       if (!is_reduction(*node)) continue;
       const std::int64_t extent = last_extent(node->operands[0]->meta);
@@ -91,10 +90,37 @@ class RowProgramBuilder {
 
   static bool is_reduction(const Node& node) { return node.name == "sum" || node.name == "amax"; }
 
+  // Where a member's value is read by the halves of its groups, or of its rows, as heads are to be rotated, all values
+  // so wide are two in the program, which has half as many columns: those of first halves and those of second ones.
+  void find_halves() {
+    for (const Node* node : nodes_)
+      for (const GraphValue* operand : node->operands) {
+        const GraphValue* whole = storage_root(operand);
+        if (whole->producer == nullptr || members_.count(whole->producer) == 0) continue;
+        if (2 * columns_of(operand->meta) != columns_of(whole->meta)) continue;
+        const std::int64_t half = last_extent(operand->meta);
+        if (half_ != 0 && half_ != half) refuse("reads halves of {} and of {}", half_, half);
+        half_ = half;
+      }
+  }
+  bool is_in_halves(const Meta& meta) { return half_ != 0 && columns_of(meta) == 2 * program().columns; }
+
+  // Which half of a member's groups a view of it is.
+  std::size_t half_read(const GraphValue& view, const Meta& to) {
+    std::vector<ColumnDim> dims, halves{{2 * program().columns, 1}};
+    const bool is_of_rows = lie_of(view.meta, to, dims) == 2 * program().columns;
+    halve_columns(halves, half_, 0);
+    const Dim begin = storage_offset(&view);
+    if (!is_of_rows || dims != halves || !(begin == Dim(0) || begin == Dim(half_)))
+      refuse("{} is a part of a value of the same function", view.name);
+    return begin == Dim(0) ? 0 : 1;
+  }
+
   // By the shape alone.
   RowDomain domain_of(const Meta& meta) {
     if (is_single(meta) && !(rows_ == Dim(1) && meta.rank() > 0)) return RowDomain::constant;
     if (meta.rank() == 0 || !(meta.shape[0] == rows_)) refuse("{} has other rows than [{}]", meta.text(), rows_.text());
+    if (is_in_halves(meta)) return RowDomain::element;
     const std::int64_t columns = columns_of(meta);
     if (columns == 1) return RowDomain::row;
     if (columns == program().columns) return RowDomain::element;
@@ -102,7 +128,7 @@ class RowProgramBuilder {
     refuse("{} has {} columns among {}", meta.text(), columns, program().columns);
   }
 
-  // The value of a member that an operand is, through views; null when it comes from outside.
+  // The value of a member that an operand is, or looks into; null when it comes from outside.
   const GraphValue* member_of(const GraphValue* operand) {
     bool is_part = false;
     const GraphValue* value = operand;
@@ -111,24 +137,13 @@ class RowProgramBuilder {
       value = value->producer->operands[0];
     }
     if (value->producer == nullptr || members_.count(value->producer) == 0) return nullptr;
-    if (is_part) refuse("{} is a part of a value of the same function", operand->name);
+    const bool is_half = is_in_halves(value->meta) && !is_in_halves(operand->meta);
+    if (is_part && !is_half) refuse("{} is a part of a value of the same function", operand->name);
     if (parts_.count(value) != 0) refuse("{} is put together in the same function", operand->name);
     return value;
   }
 
   int add(RowValue value) { return program().add(value); }
-  int add_constant(double number) { return add({.op = RowOp::constant, .number = number}); }
-  // Buffers, into which a number is lifted, hold f32.
-  int add_constant(const Node& node, const char* attribute, bool is_wide = false) {
-    const auto parameter = static_cast<std::size_t>(node.op->schema.parameter_index(attribute));
-    return add({.op = RowOp::constant,
-                .number = is_wide ? node.attributes.at(attribute).real() : number_of(node, attribute),
-                .is_wide = is_wide,
-                .is_liftable = !is_wide && node.op->schema.parameters[parameter].is_liftable});
-  }
-  int add_unary(RowOp op, int a) { return add({.op = op, .a = a}); }
-  int add_binary(RowOp op, int a, int b) { return add({.op = op, .a = a, .b = b}); }
-
   // The operand's value where the node computes a value of type `to`.
   int operand(const GraphValue* operand, const Meta& to) {
     if (rows_taken_by(*operand, at_hand_) != nullptr) return load(*operand, to);
@@ -137,16 +152,18 @@ class RowProgramBuilder {
   }
 
   int member_operand(const GraphValue& operand, const GraphValue& member, const Meta& to) {
+    if (is_in_halves(member.meta) && !is_in_halves(operand.meta)) return values_.at(&member)[half_read(operand, to)];
     const RowDomain own = domain_of(member.meta), wanted = domain_of(to);
     const Shape& shape = operand.meta.shape;
+    const std::int64_t group = is_in_halves(to) ? 2 * program().group : program().group;
     const bool same = own == wanted && shape == to.shape;
     const bool of_row = own == RowDomain::row && shape.size() == to.rank() && shape[0] == rows_;
     const bool of_group = own == RowDomain::group && wanted == RowDomain::element && shape.size() == to.rank() &&
-                          shape.back() == Dim(1) && last_extent(to) == program().group &&
+                          shape.back() == Dim(1) && last_extent(to) == group &&
                           std::equal(shape.begin(), shape.end() - 1, to.shape.begin());
     if (!same && !of_row && !of_group && own != RowDomain::constant)
       refuse("{} is spread over {}", operand.meta.text(), to.text());
-    return values_.at(&member);
+    return values_.at(&member)[at_hand_half_];
   }
 
   // A result that is nobody's value: each operand is stored where it belongs in it.
@@ -159,7 +176,7 @@ class RowProgramBuilder {
     std::vector<RowStore> parts;
     std::int64_t offset = 0;
     for (const GraphValue* part : node.operands) {
-      if (domain_of(part->meta) != RowDomain::element || part->meta.dtype != meta.dtype)
+      if (domain_of(part->meta) != RowDomain::element || is_in_halves(part->meta) || part->meta.dtype != meta.dtype)
         refuse("puts {} into {}", part->meta.text(), meta.text());
       RowStore store{.value = operand(part, part->meta), .offset = offset};
       const std::int64_t extent = last_extent(part->meta);
@@ -181,6 +198,7 @@ class RowProgramBuilder {
     RowBuffer buffer{.dtype = meta.dtype};
     std::vector<ColumnDim> dims;
     buffer.row_stride = lie_of(meta, to, dims);
+    if (is_in_halves(to)) buffer.begin = halve_columns(dims, half_, at_hand_half_);
     const GraphValue* source = &from;
     if (const Node* taking = rows_taken_by(from, at_hand_)) source = take_rows(*taking, from, buffer);
     const auto is = [&](std::size_t i, std::int64_t stride) { return dims[i].stride == stride; };
@@ -226,7 +244,7 @@ class RowProgramBuilder {
         refuse("{} is taken from, and made, in the same function", given->name);
     buffer.numbers = input(*numbers, RowDomain::row, {.dtype = numbers->meta.dtype, .row_stride = 1});
     buffer.taken_from = table->meta.shape[0].number();
-    buffer.begin = begin.number();
+    buffer.begin += begin.number();
     return table;
   }
 
@@ -244,6 +262,18 @@ class RowProgramBuilder {
     return dtype == DType::f32 ? value : add({.op = RowOp::convert, .a = value, .dtype = dtype});
   }
 
+  // The value of first halves and that of second ones, where there are two.
+  std::array<int, 2> build_halves(const Node& node) {
+    at_hand_half_ = 0;
+    std::array<int, 2> made{};
+    made[0] = made[1] = build(node);
+    if (!is_in_halves(node.result()->meta)) return made;
+    at_hand_half_ = 1;
+    made[1] = build(node);
+    at_hand_half_ = 0;
+    return made;
+  }
+
   int build(const Node& node) {
     const Meta& meta = node.result()->meta;
     domain_of(meta);
@@ -252,71 +282,38 @@ class RowProgramBuilder {
     if (takes_whole_rows(node)) return load(*node.result(), meta);
     std::vector<int> operands;
     for (const GraphValue* given : node.operands) operands.push_back(operand(given, meta));
-    return rounded(build_pointwise(node, operands), meta.dtype);
-  }
-
-  int build_pointwise(const Node& node, const std::vector<int>& operands) {
-    const Attributes& attributes = node.attributes;
-    const int a = operands[0];
-    const bool is_wide = value_at(a).is_wide;
-    if (node.name == "cast") return cast(a, node.result()->meta.dtype);
-    const auto sign = kBinaryOps.find(node.name);
-    const bool is_sum_or_product = (sign != kBinaryOps.end() && sign->second <= RowOp::div) ||
-                                   kScalarOps.count(node.name) != 0 || node.name == "neg";
-    if (is_wide && !is_sum_or_product) refuse("is computed in f64");
-    if (const auto op = kUnaryOps.find(node.name); op != kUnaryOps.end()) return add_unary(op->second, a);
-    if (const auto op = kBinaryOps.find(node.name); op != kBinaryOps.end())
-      return add_binary(op->second, a, operands[1]);
-    if (const auto op = kScalarOps.find(node.name); op != kScalarOps.end())
-      return add_binary(op->second, a, add_constant(node, "value", is_wide));
-    if (node.name == "rsqrt") return add_binary(RowOp::div, add_constant(1), add_unary(RowOp::sqrt, a));
-    if (node.name == "round_to_power_of_two")
-      return add_unary(attributes.at("rounding").word() == "up" ? RowOp::power_of_two_up : RowOp::power_of_two_down, a);
-    if (node.name == "replace_nan") return add({.op = RowOp::replace_nan, .a = a, .number = number_of(node, "value")});
-    if (node.name == "where_at_most")
-      return add({.op = RowOp::select_at_most,
-                  .a = a,
-                  .b = operands[1],
-                  .c = operands[2],
-                  .number = number_of(node, "bound")});
-    if (node.name == "clamp") {
-      int value = a;
-      if (!attributes.at("min").is_none()) value = add_binary(RowOp::at_least, value, add_constant(node, "min"));
-      if (!attributes.at("max").is_none()) value = add_binary(RowOp::at_most, value, add_constant(node, "max"));
-      return value;
-    }
-    if (node.name == "reciprocal") {
-      const int value = add_binary(RowOp::div, add_constant(1), a);
-      if (attributes.at("of_zero").is_none()) return value;
-      return add({.op = RowOp::replace_zero, .a = a, .b = value, .number = number_of(node, "of_zero")});
-    }
-    refuse("{} is no op of rows", node.name);
-  }
-
-  static double number_of(const Node& node, const char* attribute) {
-    return static_cast<double>(static_cast<float>(node.attributes.at(attribute).real()));
-  }
-
-  // What is rounded to the dtype where the graph has it in memory.
-  int cast(int value, DType dtype) {
-    const bool is_wide = value_at(value).is_wide;
-    if (dtype == DType::f64) return is_wide ? value : add_unary(RowOp::widen, value);
-    return is_wide && dtype == DType::f32 ? add_unary(RowOp::narrow, value) : value;
+    return rounded(add_pointwise(program(), node, operands), meta.dtype);
   }
 
   int build_reduction(const Node& node) {
     const Meta& meta = node.operands[0]->meta;
     const std::int64_t dim = node.attributes.at("dim").integer();
     if (dim != -1 && dim != static_cast<std::int64_t>(meta.rank()) - 1) refuse("reduces dim {}", dim);
+    if (meta.rank() >= 2 && is_in_halves(meta)) return build_sum_of_halves(node);
     if (meta.rank() < 2 || columns_of(meta) != program().columns)
       refuse("reduces {} among rows of {} columns", meta.text(), program().columns);
     const bool whole = last_extent(meta) == program().columns;
+    if (!whole && last_extent(meta) != program().group)
+      refuse("reduces {} among groups of {}", meta.text(), program().group);
     const int value = operand(node.operands[0], meta);
     if (value_at(value).is_wide) refuse("is computed in f64");
-    if (node.name == "sum") return add_unary(whole ? RowOp::row_sum : RowOp::group_sum, value);
-    if (has_no_sign(value)) return add_unary(whole ? RowOp::row_max : RowOp::group_max, value);
+    if (node.name == "sum") return add_unary(program(), whole ? RowOp::row_sum : RowOp::group_sum, value);
+    if (has_no_sign(value)) return add_unary(program(), whole ? RowOp::row_max : RowOp::group_max, value);
     if (!whole) refuse("is the largest in groups of values that have signs");
-    return add_binary(RowOp::add, add_unary(RowOp::row_signed_max, value), add_constant(0));
+    const int largest = add_unary(program(), RowOp::row_signed_max, value);
+    return add_binary(program(), RowOp::add, largest, add_constant(program(), 0));
+  }
+
+  int build_sum_of_halves(const Node& node) {
+    const Meta& meta = node.operands[0]->meta;
+    if (node.name != "sum" || program().group == 0 || last_extent(meta) != 2 * program().group)
+      refuse("is made of {} in halves of {}", meta.text(), half_);
+    const int first = operand(node.operands[0], meta);
+    at_hand_half_ = 1;
+    const int second = operand(node.operands[0], meta);
+    at_hand_half_ = 0;
+    if (value_at(first).is_wide) refuse("is computed in f64");
+    return add_binary(program(), RowOp::group_sum_of_halves, first, second);
   }
 
   bool has_no_sign(int id) {
@@ -351,8 +348,14 @@ class RowProgramBuilder {
       const int buffer = static_cast<int>(program().buffers.size());
       program().buffers.push_back(
           {.dtype = value->meta.dtype, .is_output = true, .row_stride = columns_of(value->meta)});
-      if (parts == parts_.end()) {
-        program().stores.push_back({buffer, values_.at(value), domain});
+      if (parts == parts_.end() && is_in_halves(value->meta)) {
+        for (const std::size_t half : {0, 1}) {
+          RowStore store{buffer, values_.at(value)[half], domain, static_cast<std::int64_t>(half) * half_};
+          if (half_ != program().columns) set_runs(store.placement, half_, 2 * half_);
+          program().stores.push_back(store);
+        }
+      } else if (parts == parts_.end()) {
+        program().stores.push_back({buffer, values_.at(value)[0], domain});
       } else {
         for (RowStore& part : parts->second) {
           part.buffer = buffer;
@@ -375,8 +378,10 @@ class RowProgramBuilder {
   std::set<const Node*> members_;
   const Node* at_hand_ = nullptr;
   Dim rows_;
+  std::int64_t half_ = 0;         // columns of a half (find_halves); 0: there are none
+  std::size_t at_hand_half_ = 0;  // of values in halves
   RowRegion region_;
-  std::map<const GraphValue*, int> values_;                   // of members
+  std::map<const GraphValue*, std::array<int, 2>> values_;    // of members, the same twice but for those in halves
   std::map<const GraphValue*, std::vector<RowStore>> parts_;  // of members that are put together
   std::vector<Loaded> loaded_;                                // by buffer
 };

@@ -278,12 +278,21 @@ class CudaRowWriter {
       line("for (long long group = thread / kWarp; group < {}; group += {} / kWarp) {{", count_of(RowDomain::group),
            kCudaRowThreads);
       ++depth_;
+      const int halves = at(id).op == RowOp::group_sum_of_halves ? 2 : 1;
       line("float part = 0, other = 0;");
-      line("for (long long column = group * {0} + thread % kWarp; column < group * {0} + {0}; column += kWarp) {{",
-           program_.group);
+      line("for (long long number = thread % kWarp; number < {}; number += kWarp) {{", halves * program_.group);
       ++depth_;
-      compute({at(id).a}, "column", "group");
-      line("const float joined = {}{{}}(part, {});", join_text(at(id).op), name(at(id).a));
+      line("const long long column = group * {0} + number % {0};", program_.group);
+      line("float term;");
+      for (int half = 0; half < halves; ++half) {
+        const int of = half == 0 ? at(id).a : at(id).b;
+        line("if (number / {} == {}) {{", program_.group, half);
+        ++depth_;
+        compute({of}, "column", "group");
+        line("term = {};", name(of));
+        close();
+      }
+      line("const float joined = {}{{}}(part, term);", join_text(at(id).op));
       line("part = other;");
       line("other = joined;");
       close();
@@ -315,7 +324,8 @@ class CudaRowWriter {
   }
 
   static std::string_view join_text(RowOp reduction) {
-    if (reduction == RowOp::row_sum || reduction == RowOp::group_sum) return "AddParts";
+    if (reduction == RowOp::row_sum || reduction == RowOp::group_sum || reduction == RowOp::group_sum_of_halves)
+      return "AddParts";
     return reduction == RowOp::row_signed_max ? "SignedLargerPart" : "LargerPart";
   }
 

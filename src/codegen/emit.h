@@ -275,8 +275,8 @@ class RowEmitter : StoreEmitter<Builder> {
       for (int i = 0; i < vectors; ++i) builder_.store_slot(slot, column_, offset_ + i * lanes, vector(kept, i));
     }
     for (int id : work.group_reductions)
-      value_at(id).op == RowOp::group_sum ? emit_group_sums(id, vectors)
-                                          : emit_maximum(id, vectors, are_kept(work.group_reductions));
+      value_at(id).op == RowOp::group_max ? emit_maximum(id, vectors, are_kept(work.group_reductions))
+                                          : emit_group_sums(id, vectors);
     for (auto& [id, variables] : partial_) {
       for (int i = 0; i < vectors; ++i) {
         Value term = vector(term_of(id), i);
@@ -346,10 +346,12 @@ class RowEmitter : StoreEmitter<Builder> {
     const int of_group = static_cast<int>(program_.group / lanes);
     for (int first = 0; first < vectors; first += of_group) {
       std::vector<Value> partial(static_cast<std::size_t>(kHouseSumLanes / lanes), nothing);
-      for (int i = 0; i < of_group; ++i) {
-        Value& part = partial[static_cast<std::size_t>(i) % partial.size()];
-        part = builder_.binary(RowOp::add, part, vector(value_at(id).a, first + i));
-      }
+      std::size_t number = 0;
+      for (const int summed : {value_at(id).a, value_at(id).b})
+        for (int i = 0; summed >= 0 && i < of_group; ++i, ++number) {
+          Value& part = partial[number % partial.size()];
+          part = builder_.binary(RowOp::add, part, vector(summed, first + i));
+        }
       builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + first * lanes, program_.group,
                                  sum_of(std::move(partial)));
     }

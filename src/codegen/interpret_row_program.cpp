@@ -151,8 +151,10 @@ class Interpretation {
   }
 
   double reduced(const RowValue& value, std::int64_t first, std::int64_t count) const {
-    const bool is_sum = value.op == RowOp::row_sum || value.op == RowOp::group_sum;
+    const bool is_sum = value.op != RowOp::row_max && value.op != RowOp::row_signed_max && value.op != RowOp::group_max;
     double result = is_sum ? 0 : -std::numeric_limits<double>::infinity();
+    for (std::int64_t k = first; value.op == RowOp::group_sum_of_halves && k < first + count; ++k)
+      result += at(value.b, k, RowDomain::element);
     for (std::int64_t k = first; k < first + count; ++k) {
       const double one = at(value.a, k, RowDomain::element);
       if (is_sum) {

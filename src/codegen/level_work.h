@@ -59,7 +59,8 @@ inline LevelWork work_of_level(const RowProgram& program, int level, RowDomain d
     }
     if (!is_reduction(value.op) || value.level - 1 != level || domain != RowDomain::element) continue;
     (is_group_reduction(value.op) ? work.group_reductions : work.row_reductions).push_back(id);
-    takes(value.a);
+    for (const int operand : {value.a, value.b})
+      if (operand >= 0) takes(operand);
   }
   work.by_groups = work.by_groups || !work.group_reductions.empty();
   return work;

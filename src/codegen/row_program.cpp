@@ -59,6 +59,7 @@ constexpr RowOpFacts kRowOps[] = {
     {"row_max", 1, 0},
     {"row_signed_max", 1, 0},
     {"group_sum", 1, 0},
+    {"group_sum_of_halves", 2, 0},
     {"group_max", 1, 0},
 };
 
@@ -90,7 +91,9 @@ class LastLevels {
     for (const RowStore& store : program.stores) want(store.value, at(store.value).level);
     for (std::size_t id = 0; id < program.values.size(); ++id) {
       const RowValue& value = program.values[id];
-      if (is_reduction(value.op)) want(value.a, value.level - 1);
+      if (is_reduction(value.op))
+        for (const int operand : {value.a, value.b})
+          if (operand >= 0) want(operand, value.level - 1);
       if (value.slot >= 0) want(static_cast<int>(id), value.level);
     }
   }
@@ -234,7 +237,7 @@ RowDomain domain_of(const RowProgram& program, const RowValue& value) {
 std::string_view row_op_text(RowOp op) { return facts_of(op).text; }
 int row_op_cost(RowOp op) { return facts_of(op).cost; }
 bool is_row_reduction(RowOp op) { return op >= RowOp::row_sum && op <= RowOp::row_signed_max; }
-bool is_group_reduction(RowOp op) { return op == RowOp::group_sum || op == RowOp::group_max; }
+bool is_group_reduction(RowOp op) { return op >= RowOp::group_sum && op <= RowOp::group_max; }
 bool is_reduction(RowOp op) { return is_row_reduction(op) || is_group_reduction(op); }
 int row_op_operands(RowOp op) { return facts_of(op).operands; }
 

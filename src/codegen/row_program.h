@@ -63,17 +63,18 @@ enum class RowOp : std::uint8_t {
   power_of_two_down,  // at |a| or before it
   round,              // to the nearest integer, halves to even
   trunc,
-  convert,         // to dtype, as a cast does
-  widen,           // to f64
-  narrow,          // to f32
-  select_at_most,  // a <= number ? b : c
-  replace_nan,     // a is NaN ? number : a
-  replace_zero,    // a == 0 ? number : b
-  row_sum,         // in the order of house mathematics
-  row_max,         // of what has no sign; 0 for none
-  row_signed_max,  // of anything: NaN wins, and of zeros any; -infinity for none
-  group_sum,       // as row_sum, of a group instead of a row
-  group_max,       // as row_max
+  convert,              // to dtype, as a cast does
+  widen,                // to f64
+  narrow,               // to f32
+  select_at_most,       // a <= number ? b : c
+  replace_nan,          // a is NaN ? number : a
+  replace_zero,         // a == 0 ? number : b
+  row_sum,              // in the order of house mathematics
+  row_max,              // of what has no sign; 0 for none
+  row_signed_max,       // of anything: NaN wins, and of zeros any; -infinity for none
+  group_sum,            // as row_sum, of a group instead of a row
+  group_sum_of_halves,  // the same of twice as many: a group of a, and behind it that of b
+  group_max,            // as row_max
 };
 
 struct RowValue {

@@ -28,6 +28,15 @@ bool is_single(const Meta& meta) {
 
 std::int64_t last_extent(const Meta& meta) { return meta.rank() <= 1 ? 1 : meta.shape.back().number(); }
 
+void add_column_dim(ColumnDim dim, std::vector<ColumnDim>& dims) {
+  if (dim.extent == 1) return;
+  if (!dims.empty() && dims.back().stride == dim.stride * dim.extent) {
+    dims.back() = {dims.back().extent * dim.extent, dim.stride};
+  } else {
+    dims.push_back(dim);
+  }
+}
+
 std::int64_t lie_of(const Meta& from, const Meta& to, std::vector<ColumnDim>& dims) {
   const Shape strides = from.full_strides();
   std::int64_t row_stride = 0;
@@ -40,15 +49,19 @@ std::int64_t lie_of(const Meta& from, const Meta& to, std::vector<ColumnDim>& di
       row_stride = stride.number();
       continue;
     }
-    const ColumnDim dim{to.shape[i].number(), stride.number()};
-    if (dim.extent == 1) continue;
-    if (!dims.empty() && dims.back().stride == dim.stride * dim.extent) {
-      dims.back() = {dims.back().extent * dim.extent, dim.stride};
-    } else {
-      dims.push_back(dim);
-    }
+    add_column_dim({to.shape[i].number(), stride.number()}, dims);
   }
   return row_stride;
+}
+
+std::int64_t halve_columns(std::vector<ColumnDim>& dims, std::int64_t half, std::size_t number) {
+  if (dims.empty()) return 0;
+  const ColumnDim last = dims.back();
+  if (last.extent % (2 * half) != 0) refuse("reads halves of {} among columns that lie by {}", half, last.extent);
+  dims.pop_back();
+  add_column_dim({last.extent / (2 * half), last.stride * 2 * half}, dims);
+  add_column_dim({half, last.stride}, dims);
+  return static_cast<std::int64_t>(number) * half * last.stride;
 }
 
 }  // namespace weft

@@ -38,10 +38,18 @@ bool is_single(const Meta& meta);
 struct ColumnDim {
   std::int64_t extent;
   std::int64_t stride;
+  bool operator==(const ColumnDim&) const = default;
 };
+
+// Behind others, joined to the last where it continues that; nothing if it has one element.
+void add_column_dim(ColumnDim dim, std::vector<ColumnDim>& dims);
 
 // Where the elements of `from`, broadcast to `to`, lie: the stride of dim 0, and in `dims` the others, those that
 // continue one another joined.
 std::int64_t lie_of(const Meta& from, const Meta& to, std::vector<ColumnDim>& dims);
+
+// Of columns that lie so, in groups of two halves of `half` columns each, those of first halves, or of second ones
+// where `number` is 1. Gives where the first of them lies.
+std::int64_t halve_columns(std::vector<ColumnDim>& dims, std::int64_t half, std::size_t number);
 
 }  // namespace weft

@@ -156,11 +156,11 @@ class Simplification {
   }
 
   static bool is_arithmetic(RowOp op) {
-    constexpr RowOp kOps[] = {
-        RowOp::add,         RowOp::sub,          RowOp::mul,   RowOp::div,     RowOp::exp,
-        RowOp::tanh,        RowOp::erf,          RowOp::sqrt,  RowOp::sigmoid, RowOp::row_sum,
-        RowOp::group_sum,   RowOp::silu_divisor, RowOp::widen, RowOp::narrow,  RowOp::bf16_silu_divisor,
-        RowOp::bf16_sigmoid};
+    constexpr RowOp kOps[] = {RowOp::add,          RowOp::sub,     RowOp::mul,       RowOp::div,
+                              RowOp::exp,          RowOp::tanh,    RowOp::erf,       RowOp::sqrt,
+                              RowOp::sigmoid,      RowOp::row_sum, RowOp::group_sum, RowOp::group_sum_of_halves,
+                              RowOp::silu_divisor, RowOp::widen,   RowOp::narrow,    RowOp::bf16_silu_divisor,
+                              RowOp::bf16_sigmoid};
     return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
   }
 

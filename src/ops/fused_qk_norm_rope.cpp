@@ -63,5 +63,13 @@ OP(fused_qk_norm_rope) {
       if (weighted) tensors.insert(tensors.end(), {{"query_weight", {16}}, {"key_weight", {16}}});
       op.sample(std::move(tensors), {{"epsilon", 1e-6}, {"head_size", 16}, {"rotary_dim", 8}, {"is_neox_style", neox}});
     }
+  for (const std::int64_t head_size : {64, 96})
+    op.sample({{"positions", {5}, DType::i64, Fill::indices, 20},
+               {"query", {5, 3 * head_size}},
+               {"key", {5, 2 * head_size}},
+               {"cos_sin_cache", {20, head_size}, DType::f32},
+               {"query_weight", {head_size}},
+               {"key_weight", {head_size}}},
+              {{"epsilon", 1e-6}, {"head_size", head_size}, {"rotary_dim", head_size}, {"is_neox_style", true}});
   op.tolerance(DType::f16, {.absolute = 1e-2, .relative = 2e-3});
 }

@@ -249,6 +249,62 @@ TEST(BuildRowProgram, SumsGroupsAsNormsOfHeadsDo) {
             "  store 1 v2\n");
 }
 
+// Heads that are normed and then rotated. Their weight is the same for all.
+constexpr const char* kNormedHeads =
+    "%q = mul@native(%x, %x)\n"
+    "%a = sum@native(%q, dim=-1)\n"
+    "%b = mul@native(%x, %a)\n"
+    "%n = mul@native(%b, %w)\n"
+    "%l = slice@native(%n, dim=-1, start=0, end=32)\n"
+    "%r = slice@native(%n, dim=-1, start=32, end=64)\n"
+    "%c = sub@native(%l, %r)\n"
+    "%d = add@native(%r, %l)\n"
+    "%y = concat@native(%c, %d, dim=-1)\n";
+
+TEST(BuildRowProgram, MakesHeadsThatAreReadByHalvesInHalves) {
+  EXPECT_EQ(program_of("%x: f32[s0, 4, 64], %w: f32[64]", kNormedHeads, "%y"),
+            "rows columns=128 group=32\n"
+            "  buffer 0 in f32 row=256 runs of 32 at 64\n"
+            "  buffer 1 in f32 row=256 at 32 runs of 32 at 64\n"
+            "  buffer 2 in f32 row=0 runs of 32 at 0\n"
+            "  buffer 3 in f32 row=0 at 32 runs of 32 at 0\n"
+            "  buffer 4 out f32 row=256\n"
+            "  v0 elem = load 0\n"
+            "  v1 elem = mul v0 v0\n"
+            "  v2 elem = load 1\n"
+            "  v3 elem = mul v2 v2\n"
+            "  v4 group = group_sum_of_halves v1 v3 kept 0\n"
+            "  v5 elem = mul v0 v4\n"
+            "  v6 elem = mul v2 v4\n"
+            "  v7 elem = load 2\n"
+            "  v8 elem = mul v5 v7\n"
+            "  v9 elem = load 3\n"
+            "  v10 elem = mul v6 v9\n"
+            "  v11 elem = sub v8 v10\n"
+            "  v12 elem = add v10 v8\n"
+            "  store 4 v11 runs of 32 at 64\n"
+            "  store 4 v12 at 32 runs of 32 at 64\n");
+}
+
+TEST(BuildRowProgram, StoresWhatIsInHalvesWhereItBelongs) {
+  const std::string text = program_of("%x: f32[s0, 4, 64], %w: f32[64]", kNormedHeads, "%y, %n");
+  EXPECT_NE(text.find("  store 4 v8 runs of 32 at 64\n  store 4 v10 at 32 runs of 32 at 64\n"), std::string::npos)
+      << text;
+}
+
+TEST(BuildRowProgram, SaysWhichPartsAreNoHalves) {
+  const auto reason_of = [](const std::string& start, const std::string& end, const std::string& more) {
+    return program_of("%x: f32[s0, 4, 64], %z: f32[s0, 4, 32]",
+                      "%n = mul@native(%x, %x)\n" + more + "%l = slice@native(%n, dim=-1, start=" + start +
+                          ", end=" + end + ")\n%y = mul@native(%l, %z)\n",
+                      more.empty() ? "%y" : "%y, %a");
+  };
+  EXPECT_EQ(reason_of("16", "48", ""), "refused: [mul] l is a part of a value of the same function");
+  EXPECT_EQ(reason_of("32", "64", "%a = sum@native(%n, dim=-1)\n").substr(0, 8), "rows col");
+  EXPECT_EQ(reason_of("32", "64", "%b = abs@native(%n)\n%a = amax@native(%b, dim=-1)\n"),
+            "refused: [amax] is made of f32[s0, 4, 64] in halves of 32");
+}
+
 TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
   struct Case {
     const char *inputs, *body, *results, *reason;

@@ -84,6 +84,10 @@ class Maker {
       buffer.placement = any_placement();
       if (buffer.row_stride > 0) buffer.row_stride = extent_of(buffer.placement, program_.columns) + 3;
     }
+    if (domain == RowDomain::element && below(4) == 0) {
+      buffer.begin = 32;
+      if (buffer.row_stride > 0) buffer.row_stride += buffer.begin;
+    }
     if (buffer.row_stride > 0 && below(4) == 0) take_rows(buffer);
     program_.buffers.push_back(buffer);
     program_.add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(program_.buffers.size()) - 1});
@@ -97,8 +101,9 @@ class Maker {
   void take_rows(RowBuffer& buffer) {
     buffer.numbers = static_cast<int>(program_.buffers.size());
     buffer.taken_from = kRowsOfTables;
-    buffer.begin = static_cast<std::int64_t>(below(2)) * 5;
-    buffer.row_stride += buffer.begin;
+    const std::int64_t begin = static_cast<std::int64_t>(below(2)) * 5;
+    buffer.begin += begin;
+    buffer.row_stride += begin;
     program_.buffers.push_back({.dtype = below(2) == 0 ? DType::i64 : DType::i32, .row_stride = 1});
   }
 
@@ -162,8 +167,12 @@ class Maker {
     } else if (choice == 1 && program_.levels++ < 3) {
       unary(RowOp::row_max, unary(RowOp::abs, a));
     } else if (program_.group > 0) {
+      const int other = any();
       if (below(2) == 0) {
         unary(RowOp::group_max, unary(RowOp::abs, a));
+      } else if (domain_of(other) == RowDomain::element && below(2) == 0) {
+        binary(RowOp::div, binary(RowOp::group_sum_of_halves, a, other),
+               constant(static_cast<float>(2 * program_.group)));
       } else {
         binary(RowOp::div, unary(RowOp::group_sum, a), constant(static_cast<float>(program_.group)));
       }
@@ -278,7 +287,8 @@ class Maker {
 std::int64_t buffer_elements(const RowProgram& program, const RowBuffer& buffer, std::int64_t rows) {
   if (buffer.is_output) return rows * buffer.row_stride;
   if (buffer.numbers >= 0) rows = buffer.taken_from;
-  return (rows - 1) * buffer.row_stride + extent_of(buffer.placement, std::max<std::int64_t>(program.columns, 1));
+  return (rows - 1) * buffer.row_stride + buffer.begin +
+         extent_of(buffer.placement, std::max<std::int64_t>(program.columns, 1));
 }
 
 }  // namespace
