@@ -19,6 +19,7 @@
 //   encode_plain(dtype, floats)             of floats that encode_plain_<dtype> takes; of vectors but for bf16
 //   load(buffer, index, offset, count)      `count` elements at column index + offset, zeros behind them
 //   store(store, index, offset, codes, count)   where the RowStore has them
+//   store_four(store, index, offset, codes)   four whole vectors of codes of a byte, one behind the other
 //   store_pairs(store, index, offset, first, second, count)   the same, each code of `second` behind one of `first`
 //   store_two_pairs(store, index, offset, codes)   the same of four vectors of codes of a byte: a pair, and the next
 //   load_pairs(buffer, index, offset)       2 * lanes() elements: the even ones and the odd ones
@@ -127,13 +128,13 @@ class RowEmitter : StoreEmitter<Builder> {
   void emit_turns_of_ways(const LevelWork& work) {
     if constexpr (Builder::kTakesShortWays) {
       if (ways_ && domain_ == RowDomain::element && level_ == ways_->level) {
-        if (ways_->early >= 0)
-          emit_turns({.kept = {{ways_->early, value_at(ways_->v).slot}}, .by_groups = work.by_groups});
+        if (ways_->early >= 0) emit_early(work.by_groups);
         largest_ = builder_.variable(builder_.splat(builder_.constant(kNothing, false)));
         begin_watch();
         is_short_ = true;
         emit_turns(work);
         is_short_ = false;
+        fetched_by_others_.clear();
         std::vector<Value> factors;
         for (const int id : ways_->factors) factors.push_back(one(id));
         is_ordinary_ = builder_.are_ordinary(largest_, watched_, factors);
@@ -157,13 +158,22 @@ class RowEmitter : StoreEmitter<Builder> {
     emit_turns(work);
   }
 
+  // A loop of its own, which fetches what it reads, so that memory has work in both.
+  void emit_early(bool by_groups) {
+    const std::vector<int> read = streams_of_value(program_, ways_->early);
+    for (const int buffer : streams_of_first_level(program_))
+      if (std::count(read.begin(), read.end(), buffer) == 0) fetched_by_others_.push_back(buffer);
+    emit_turns({.kept = {{ways_->early, value_at(ways_->v).slot}}, .by_groups = by_groups});
+    fetched_by_others_ = read;
+  }
+
   // What all rows read is watched in the first one.
   void begin_watch() {
     if constexpr (Builder::kTakesShortWays) {
       watched_ = builder_.pairs_variable(is_watched_once(*ways_, program_));
       if (!is_watched_once(*ways_, program_)) return;
       builder_.begin_if(builder_.is_first_row());
-      emit_watch(builder_.begin_columns(0, program_.columns, kPairedColumns), 0, kTwoPairs);
+      emit_watch(builder_.begin_columns(0, program_.columns, kTwoPairs * builder_.lanes()), 0, kTwoPairs);
       builder_.end_columns();
       builder_.begin_else();
       builder_.end_if();
@@ -179,14 +189,15 @@ class RowEmitter : StoreEmitter<Builder> {
   void emit_turns(const LevelWork& work) {
     const std::int64_t columns = domain_ == RowDomain::group ? program_.columns / program_.group : program_.columns;
     at_once_ = are_long_chains(work) ? Base::kLongAtOnce : Base::kAtOnce;
-    const std::int64_t block = block_of(work);
+    const std::int64_t block = block_ = block_of(work);
     std::int64_t turn = block;
     for (const int id : work.row_reductions) turn = std::lcm(turn, std::int64_t{lanes_of_partial(id)});
     const std::int64_t step = turn * program_.tuning.unroll;
     const std::int64_t whole = columns / step * step;
     if constexpr (Builder::kTakesShortWays)
+      // The shortest blocks come first.
       if (are_kept(work.group_reductions) && !maxima_)
-        maxima_ = builder_.maxima_variable(columns / block, program_.group / block);
+        maxima_ = builder_.maxima_variable(columns, program_.group, block);
     if (const int ahead = made_ahead(); ahead >= 0 && step == block && whole > step) {
       emit_turns_ahead(work, ahead, whole, block);
     } else if (whole > step) {
@@ -197,7 +208,7 @@ class RowEmitter : StoreEmitter<Builder> {
       emit_columns(work, builder_.at(0), whole, block);
     }
     if (whole < columns) emit_columns(work, builder_.at(whole), columns - whole, block);
-    if (are_kept(work.group_reductions)) emit_kept_maxima(work.group_reductions[0], block);
+    if (are_kept(work.group_reductions)) emit_kept_maxima(work.group_reductions[0]);
   }
 
   // Columns that are made side by side: so many vectors, and whole groups where values of groups are wanted. Of the
@@ -206,9 +217,8 @@ class RowEmitter : StoreEmitter<Builder> {
     const std::int64_t side_by_side = at_once_ * builder_.lanes();
     if (domain_ == RowDomain::group) return builder_.lanes();
     if (!work.by_groups) return side_by_side;
-    if (is_short_ && made_ahead() >= 0) return kPairedColumns;
-    const std::int64_t groups = are_kept(work.group_reductions) ? 1 : side_by_side / program_.group;
-    return std::max<std::int64_t>(groups, 1) * program_.group;
+    if (is_short_ && made_ahead() >= 0) return kTwoPairs * builder_.lanes();
+    return std::max<std::int64_t>(side_by_side / program_.group, 1) * program_.group;
   }
 
   // Whether a processor, with as many vectors side by side as are enough for others, would wait for the chains of this
@@ -234,7 +244,7 @@ class RowEmitter : StoreEmitter<Builder> {
   }
 
   void emit_columns(const LevelWork& work, Index column, std::int64_t count, std::int64_t block) {
-    if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count);
+    if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count, fetched_by_others_);
     for (std::int64_t offset = 0; offset < count; offset += block) {
       begin_block(column, offset, std::min(block, count - offset));
       emit_block(work);
@@ -253,7 +263,7 @@ class RowEmitter : StoreEmitter<Builder> {
       emit_block(work);
     };
     const Index column = builder_.begin_columns(0, columns - block, block);
-    emit_prefetches(builder_, program_, level_, column, block);
+    emit_prefetches(builder_, program_, level_, column, block, fetched_by_others_);
     begin_block(column, block, block);
     std::vector<Value> next;
     for (int i = 0; i < vectors; ++i) next.push_back(vector(ahead, i));
@@ -261,7 +271,7 @@ class RowEmitter : StoreEmitter<Builder> {
     for (std::size_t i = 0; i < next.size(); ++i) builder_.set(made[i], next[i]);
     builder_.end_columns();
     const Index last = builder_.at(columns - block);
-    emit_prefetches(builder_, program_, level_, last, block);
+    emit_prefetches(builder_, program_, level_, last, block, fetched_by_others_);
     emit_rest_of_block(last);
   }
 
@@ -306,10 +316,10 @@ class RowEmitter : StoreEmitter<Builder> {
     return keeps_maxima_ && domain_ == RowDomain::element && reductions.size() == 1 &&
            value_at(reductions[0]).op == RowOp::group_max;
   }
-  void emit_kept_maxima(int id, std::int64_t block) {
+  void emit_kept_maxima(int id) {
     if constexpr (Builder::kTakesShortWays) {
       const Index group = builder_.begin_columns(0, program_.columns / program_.group, builder_.lanes());
-      const Value largest = builder_.largest_of_each(*maxima_, group, program_.group / block);
+      const Value largest = builder_.largest_of_each(*maxima_, group, program_.group, block_);
       builder_.store_slot(value_at(id).slot, group, 0, largest);
       if (is_short_) builder_.set(largest_, builder_.larger(builder_.get(largest_), largest));
       builder_.end_columns();
@@ -326,16 +336,26 @@ class RowEmitter : StoreEmitter<Builder> {
                              offset_ + i * builder_.lanes(), {v(0), v(1), v(2), v(3)});
       }
       if (is_short_ && !is_watched_once(*ways_, program_)) emit_watch(column_, offset_, vectors);
-      if (is_kept) {
-        for (std::size_t i = 1; i < terms.size(); ++i) terms[0] = builder_.larger(terms[0], terms[i]);
-        return builder_.keep_maxima(*maxima_, column_, offset_, count_, terms[0]);
-      }
+      if (is_kept) return keep_maxima(terms);
     }
     for (int i = 0, end = 0; i < vectors; i = end) {
       while (end < vectors && group_of(end) == group_of(i)) ++end;
       const Value largest = builder_.largest({terms.begin() + i, terms.begin() + end});
       builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + group_of(i) * program_.group, program_.group,
                                  largest);
+    }
+  }
+  // Of the groups of the block at hand, or the part of one.
+  void keep_maxima(const std::vector<Value>& terms) {
+    if constexpr (Builder::kTakesShortWays) {
+      const auto groups = static_cast<std::size_t>(std::max<std::int64_t>(block_ / program_.group, 1));
+      std::vector<Value> maxima(groups, builder_.splat(builder_.constant(kNothing, false)));
+      for (std::size_t i = 0; i < terms.size(); ++i) {
+        Value& largest = maxima[static_cast<std::size_t>(group_of(static_cast<int>(i)))];
+        const bool is_first = i == 0 || group_of(static_cast<int>(i)) != group_of(static_cast<int>(i) - 1);
+        largest = is_first ? terms[i] : builder_.larger(largest, terms[i]);
+      }
+      builder_.keep_maxima(*maxima_, column_, offset_, block_, maxima);
     }
   }
 
@@ -362,6 +382,8 @@ class RowEmitter : StoreEmitter<Builder> {
   Variable largest_{}, watched_{};
   Value is_ordinary_{};
   std::optional<Variable> maxima_;
+  std::vector<int> fetched_by_others_;  // buffers, by other loops of the level at hand
+  std::int64_t block_ = 0;              // columns of a whole one, of the loop at hand
 };
 
 }  // namespace weft

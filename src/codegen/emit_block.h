@@ -27,9 +27,9 @@ class BlockEmitter {
 
   BlockEmitter(const RowProgram& program, Builder& builder) : program_(program), builder_(builder) {
     if constexpr (Builder::kTakesShortWays) {
-      keeps_maxima_ = builder.takes_short_ways() && program.in_pairs && program.group > 0 &&
+      keeps_maxima_ = builder.lanes() >= Builder::kLeastLanesOfMaxima && program.group > 0 &&
                       program.columns <= kMostMaxima * kPairedColumns;
-      if (keeps_maxima_) ways_ = find_short_ways(program);
+      if (keeps_maxima_ && builder.takes_short_ways(program)) ways_ = find_short_ways(program);
     }
   }
 
@@ -159,7 +159,7 @@ class BlockEmitter {
     return emit_value(builder_, value, operand);
   }
 
-  static constexpr std::int64_t kMostMaxima = 2048;  // that wait, 32 bytes each
+  static constexpr std::int64_t kMostMaxima = 2048;  // vectors that wait
 
   const RowProgram& program_;
   Builder& builder_;

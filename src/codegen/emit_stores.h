@@ -48,6 +48,12 @@ class StoreEmitter : protected BlockEmitter<Builder> {
         codes.push_back(vector_code_for(store, i));
         if (second != nullptr) second_codes.push_back(vector_code_for(*second, i));
       }
+      const bool is_four = codes.size() == kFour && lanes_of(begin + kFour - 1) == builder_.lanes();
+      if (is_four && second == nullptr && has_plain_bytes(store)) {
+        builder_.store_four(store, column_, offset_ + begin * builder_.lanes(),
+                            {codes[0], codes[1], codes[2], codes[3]});
+        continue;
+      }
       for (std::size_t k = 0; k < codes.size(); ++k) {
         const int i = begin + static_cast<int>(k);
         const std::int64_t offset = offset_ + i * builder_.lanes();
@@ -80,6 +86,11 @@ class StoreEmitter : protected BlockEmitter<Builder> {
         builder_.store_pairs(store, column_, offset, even, odd, builder_.lanes());
       }
     }
+  }
+  static constexpr int kFour = 4;
+  bool has_plain_bytes(const RowStore& store) const {
+    const DType dtype = program_.buffers[static_cast<std::size_t>(store.buffer)].dtype;
+    return is_of_bytes(store) && dtype != DType::f4e2m1 && dtype != DType::i8 && store.placement.stride == 1;
   }
   bool is_of_bytes(const RowStore& store) const {
     return dtype_info(program_.buffers[static_cast<std::size_t>(store.buffer)].dtype).block_bytes == 1;

@@ -126,6 +126,10 @@ class TextBuilder {
       return line("store_every({}, {}, {}, {});", to, store.placement.stride, codes.text, count);
     line("store({}, {}{});", to, codes.text, count_text(count));
   }
+  void store_four(const RowStore& store, const Index& index, std::int64_t offset, const std::array<Value, 4>& codes) {
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      this->store(store, index, offset + static_cast<std::int64_t>(i) * lanes_, codes[i], lanes_);
+  }
   void store_pairs(const RowStore& store, const Index& index, std::int64_t offset, const Value& first,
                    const Value& second, int count) {
     line("store_pairs({}, {}, {}, {});", stored_text(store, index, offset), first.text, second.text, count);

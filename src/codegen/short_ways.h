@@ -24,9 +24,13 @@
 //   watch_pairs(variable, buffer, index, offset)   which it is of those of load_pairs, too
 //   are_ordinary(largest, watched, numbers)   whether floats are at most 2^64, pairs below 2^65, and no number negative
 //   begin_if(truth), begin_else(), end_if(), is_first_row()   of the call
-//   maxima_variable(blocks, of_group)       for a vector of each block of columns, so many of which are a group;
-//   keep_maxima(variable, index, offset, block, vector)   for that of element index + offset
-//   largest_of_each(variable, index, of_group)   of each of lanes() groups from group `index` on
+//
+// and where it has as many lanes as kLeastLanesOfMaxima, for the maxima of groups, which wait in vectors:
+//
+//   maxima_variable(columns, group, block)  room for a vector of each block of columns
+//   keep_maxima(variable, index, offset, block, maxima)   of the block at index + offset: a vector of each of its
+//                                           groups, a power of two of them, or of the part of one that it is
+//   largest_of_each(variable, index, group, block)   of each of lanes() groups from group `index` on
 
 #include <algorithm>
 #include <cmath>

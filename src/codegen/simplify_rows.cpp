@@ -216,8 +216,10 @@ class Simplification {
   void find_plain_code(int id) {
     const bool is_i8 = at(id).dtype == DType::i8;
     if (at(id).op == RowOp::convert && at(id).dtype == DType::f4e2m1) return leave_out_limits_of_f4(id);
-    if (at(id).op != RowOp::convert || at(id).domain != RowDomain::element) return;
-    if (!is_i8 && at(id).dtype != DType::f8e4m3) return;
+    const bool is_f8 = at(id).dtype == DType::f8e4m3;
+    if (at(id).op != RowOp::convert || !(is_i8 || is_f8)) return;
+    // As vectors are they made of elements, and scales of groups.
+    if (at(id).domain != RowDomain::element && !(is_f8 && at(id).domain == RowDomain::group)) return;
     const Code code = code_of(at(id));
     const bool is_plain = code.is_rounded == is_i8;
     const double limit = is_i8 ? 127 : 448;
@@ -237,6 +239,16 @@ class Simplification {
     constexpr double kLargest = 6;
     const Code code = code_of(at(id));
     if (!code.is_rounded && code.low <= -kLargest && code.high >= kLargest) at(id).a = code.from;
+    leave_out_sum_with_0(id);
+  }
+
+  // Which takes its sign from -0 and changes nothing else, and codes can be made so.
+  void leave_out_sum_with_0(int id) {
+    const RowValue& sum = at(at(id).a);
+    if (at(id).domain != RowDomain::element || sum.op != RowOp::add || !is_constant(sum.b, 0)) return;
+    if (std::signbit(at(sum.b).number)) return;
+    at(id).a = sum.a;
+    at(id).is_plain = true;
   }
 
   // From what a value is made of, down to `last`.

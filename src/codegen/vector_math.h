@@ -108,18 +108,16 @@ WEFT_LANE_FUNCTION Codes16 to_plain_bf16(Floats a) {
   WEFT_EACH_LANE y.lane[i] = encode_plain_bf16(x.lane[i]);
   return y.vector();
 }
-WEFT_LANE_FUNCTION Codes8 to_plain_i8(Floats a) {
-  const FloatLanes x = FloatLanes::of(a);
-  LanesOf<Codes8, std::uint8_t> y;
-  WEFT_EACH_LANE y.lane[i] = encode_plain_i8(x.lane[i]);
-  return y.vector();
-}
-WEFT_LANE_FUNCTION Codes8 to_plain_f8e4m3(Floats a) {
-  const FloatLanes x = FloatLanes::of(a);
-  LanesOf<Codes8, std::uint8_t> y;
-  WEFT_EACH_LANE y.lane[i] = encode_plain_f8e4m3(x.lane[i]);
-  return y.vector();
-}
+#define WEFT_LANES_OF_PLAIN_CODES(dtype)                        \
+  WEFT_LANE_FUNCTION Codes8 to_plain_##dtype(Floats a) {        \
+    const FloatLanes x = FloatLanes::of(a);                     \
+    LanesOf<Codes8, std::uint8_t> y;                            \
+    WEFT_EACH_LANE y.lane[i] = encode_plain_##dtype(x.lane[i]); \
+    return y.vector();                                          \
+  }
+WEFT_LANES_OF_PLAIN_CODES(i8)
+WEFT_LANES_OF_PLAIN_CODES(f8e4m3)
+WEFT_LANES_OF_PLAIN_CODES(f4e2m1)
 WEFT_LANE_FUNCTION float select_at_most(float a, float number, float b, float c) {
   return row_select_at_most(a, number, b, c);
 }

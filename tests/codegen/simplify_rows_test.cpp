@@ -268,6 +268,40 @@ TEST(SimplifyRows, PlainCodesAreThoseOfTheCast) {
   }
 }
 
+TEST(SimplifyRows, CodesOfFourBitsAreThoseOfTheCast) {
+  const auto look_at = [](float a) {
+    ASSERT_EQ(encode_f4e2m1(a), f32_to_f4e2m1(a)) << a;
+    ASSERT_EQ(encode_plain_f4e2m1(a), f32_to_f4e2m1(a + 0.0f)) << a;
+  };
+  for (std::uint64_t bits = 0; bits < 0x100000000u; bits += 499)
+    look_at(float_of_bits(static_cast<std::uint32_t>(bits)));
+  for (std::uint32_t eighths = 0; eighths <= 64; ++eighths)
+    for (const std::uint32_t sign : {0u, kFloatSign})
+      for (const std::uint32_t step : {0u, 1u, ~0u})
+        look_at(float_of_bits(((bits_of_float(static_cast<float>(eighths) / 8) + step) & kFloatMagnitude) | sign));
+  for (const std::uint32_t infinite : {0x7f800000u, 0xff800000u})
+    for (const std::uint32_t step : {0u, 1u, ~0u}) look_at(float_of_bits(infinite + step));
+}
+
+TEST(SimplifyRows, LeavesOutTheSumWithZeroBeforeCodesThatHaveNoMinusZero) {
+  const auto text_with = [](float number) {
+    RowProgram program;
+    program.columns = 32;
+    program.buffers = {{.dtype = DType::f32, .row_stride = 32},
+                       {.dtype = DType::f4e2m1, .is_output = true, .row_stride = 32}};
+    const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+    const int added = program.add({.op = RowOp::constant, .number = static_cast<double>(number)});
+    const int sum = program.add({.op = RowOp::add, .a = x, .b = added});
+    program.stores.push_back({1, program.add({.op = RowOp::convert, .a = sum, .dtype = DType::f4e2m1})});
+    simplify_rows(program);
+    program.finish();
+    return program.text();
+  };
+  EXPECT_NE(text_with(0.0f).find("v1 elem = convert v0 f4e2m1 plain"), std::string::npos) << text_with(0.0f);
+  for (const float other : {-0.0f, 1.0f})
+    EXPECT_EQ(text_with(other).find("plain"), std::string::npos) << text_with(other);
+}
+
 TEST(SimplifyRows, TheDivisorOfSiluHasTheBitsOfItsParts) {
   for (std::uint64_t bits = 0; bits < 0x100000000u; bits += 1009) {
     const float a = float_of_bits(static_cast<std::uint32_t>(bits));

@@ -20,7 +20,8 @@ LlvmBuilder::LlvmBuilder(LLVMModuleRef module, int lanes, bool converts_halves)
       long_(LLVMInt64TypeInContext(context_)),
       pointer_(LLVMPointerTypeInContext(context_, 0)),
       floats_(LLVMVectorType(float_, static_cast<unsigned>(lanes))),
-      words_(LLVMVectorType(word_, static_cast<unsigned>(lanes))) {}
+      words_(LLVMVectorType(word_, static_cast<unsigned>(lanes))),
+      halves_(LLVMVectorType(LLVMInt16TypeInContext(context_), 2 * static_cast<unsigned>(lanes))) {}
 
 LlvmBuilder::~LlvmBuilder() { LLVMDisposeBuilder(builder_); }
 
@@ -191,9 +192,25 @@ LLVMValueRef LlvmBuilder::binary(RowOp op, LLVMValueRef a, LLVMValueRef b) {
       return LLVMBuildFMul(builder_, a, b, "");
     case RowOp::div:
       return LLVMBuildFDiv(builder_, a, b, "");
+    case RowOp::at_least:
+    case RowOp::at_most:
+      if (is_vector(a)) return limited(op, a, b);
+      [[fallthrough]];
     default:
       return call_row_op(std::string(row_op_text(op)), LLVMTypeOf(a), {a, b});
   }
+}
+
+// The processor's own give their second operand where one is NaN, or both are zeros. As comparisons and choices LLVM
+// would take them apart: of a magnitude behind limits it made eight operations of three.
+LLVMValueRef LlvmBuilder::limited(RowOp op, LLVMValueRef a, LLVMValueRef limit) {
+  const std::string name = op == RowOp::at_least ? "max" : "min";
+  if (lanes_ < 16)
+    return call_intrinsic(
+        fmt::format("llvm.x86.{}.{}.ps{}", lanes_ == 8 ? "avx" : "sse", name, lanes_ == 8 ? ".256" : "").c_str(), {},
+        {limit, a});
+  const LLVMValueRef rounding_of_the_thread = LLVMConstInt(word_, 4, false);
+  return call_intrinsic(fmt::format("llvm.x86.avx512.{}.ps.512", name).c_str(), {}, {limit, a, rounding_of_the_thread});
 }
 
 LLVMValueRef LlvmBuilder::ternary(RowOp op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
@@ -218,7 +235,9 @@ LLVMValueRef LlvmBuilder::encode(DType dtype, LLVMValueRef floats) {
     const LLVMTypeRef halves = as_wide_as(floats, LLVMHalfTypeInContext(context_));
     return LLVMBuildBitCast(builder_, LLVMBuildFPTrunc(builder_, floats, halves, ""), codes, "");
   }
-  const LLVMValueRef words = call_row_op(fmt::format("to_{}", dtype_text(dtype)), as_wide_as(floats, word_), {floats});
+  const bool is_in_low_bytes = dtype == DType::f4e2m1 && is_vector(floats);
+  const std::string name = fmt::format("{}{}", is_in_low_bytes ? "to_words_of_" : "to_", dtype_text(dtype));
+  const LLVMValueRef words = call_row_op(name, as_wide_as(floats, word_), {floats});
   return LLVMBuildTrunc(builder_, words, codes, "");
 }
 

@@ -53,6 +53,7 @@ class LlvmBuilder {
 
   Value load(int buffer, Index index, std::int64_t offset, int count);
   void store(const RowStore& store, Index index, std::int64_t offset, Value codes, int count);
+  void store_four(const RowStore& store, Index index, std::int64_t offset, const std::array<Value, 4>& codes);
   void store_pairs(const RowStore& store, Index index, std::int64_t offset, Value first, Value second, int count);
   void store_two_pairs(const RowStore& store, Index index, std::int64_t offset, const std::array<Value, 4>& codes);
   std::pair<Value, Value> load_pairs(int buffer, Index index, std::int64_t offset);
@@ -78,9 +79,13 @@ class LlvmBuilder {
   Value largest(const std::vector<Value>& vectors);
   Value signed_largest(const std::vector<Value>& vectors);
 
-  // Short ways are those of AVX2: with wider vectors rounding takes fewer steps as it is.
   static constexpr bool kTakesShortWays = true;
-  bool takes_short_ways() const { return lanes_ == 8; }
+  static constexpr int kLeastLanesOfMaxima = 8;
+  // Blocks of columns are whole groups, of four vectors each, or several of one.
+  bool takes_short_ways(const RowProgram& program) const {
+    const std::int64_t four = 4 * lanes_;
+    return program.in_pairs && program.columns % four == 0 && (program.group % four == 0 || four % program.group == 0);
+  }
   Value short_bf16(ShortRounding rounding, Value floats);
   Value inverse_rest(Value b, Value c);
   Value shorter_quotient(Value a, Value rest, Value c);
@@ -94,9 +99,10 @@ class LlvmBuilder {
   void begin_else();
   void end_if();
   Value is_first_row();
-  Variable maxima_variable(std::int64_t blocks, std::int64_t of_group);
-  void keep_maxima(Variable variable, Index index, std::int64_t offset, std::int64_t block, Value vector);
-  Value largest_of_each(Variable variable, Index index, std::int64_t of_group);
+  Variable maxima_variable(std::int64_t columns, std::int64_t group, std::int64_t block);
+  void keep_maxima(Variable variable, Index index, std::int64_t offset, std::int64_t block,
+                   const std::vector<Value>& maxima);
+  Value largest_of_each(Variable variable, Index index, std::int64_t group, std::int64_t block);
 
  private:
   struct Loop {
@@ -109,6 +115,7 @@ class LlvmBuilder {
     LLVMBasicBlockRef otherwise, after;
   };
 
+  Value limited(RowOp op, Value a, Value limit);
   Value encode_plain_bf16(Value floats);
   Value encode_plain_i8(Value floats);
   LLVMValueRef number(std::int64_t value) const;
@@ -142,18 +149,23 @@ class LlvmBuilder {
   LLVMValueRef slot_address(int slot, Index index, std::int64_t offset, std::int64_t divisor = 1);
   // Codes of `even` and `odd` in turn, as halves of integers of twice their width.
   LLVMValueRef words_of_pairs(LLVMValueRef even, LLVMValueRef odd, unsigned bits);
-  // 16 elements of 16 bits: the low halves of `even` and `odd` words in turn; the high halves.
+  // Twice as many elements of 16 bits: the low halves of `even` and `odd` words in turn; the high halves.
   LLVMValueRef low_halves(LLVMValueRef even, LLVMValueRef odd);
   LLVMValueRef high_halves(LLVMValueRef even, LLVMValueRef odd);
   // 2 * lanes() elements of 16 bits of a buffer, as words.
   LLVMValueRef load_words(int buffer, Index index, std::int64_t offset);
-  // 32 codes of two vectors of 16 elements whose low bytes they are.
+  // Elements of 16 bits made bytes, with saturation, in the order that store_bytes knows.
+  LLVMValueRef packed(bool has_signs, LLVMValueRef first, LLVMValueRef second);
+  // Codes of two vectors of elements of 16 bits whose low bytes they are.
   LLVMValueRef bytes_of(LLVMValueRef first, LLVMValueRef second);
   // In the order of bytes_of.
   LLVMValueRef sign_bytes(Index index, std::int64_t offset, const std::array<Value, 4>& floats,
                           const std::vector<int>& buffers);
   LLVMValueRef word_vector(unsigned number);
+  unsigned vector_bytes() const { return 4 * static_cast<unsigned>(lanes_); }
   LLVMValueRef maxima_address(LLVMValueRef variable, LLVMValueRef number);
+  // Vectors of which each group has `width` lanes joined, two by two, until it has `narrow`: their groups in order.
+  std::vector<LLVMValueRef> narrowed_maxima(std::vector<LLVMValueRef> vectors, int width, int narrow);
   // Codes that come of words.
   bool is_of_words(LLVMValueRef codes) const;
   void store_bytes(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef bytes);
@@ -170,7 +182,7 @@ class LlvmBuilder {
   LLVMBuilderRef builder_;
   int lanes_;
   bool converts_halves_;
-  LLVMTypeRef float_, word_, long_, pointer_, floats_, words_;
+  LLVMTypeRef float_, word_, long_, pointer_, floats_, words_, halves_;
   const RowProgram* program_ = nullptr;
   LLVMValueRef function_ = nullptr;
   LLVMBasicBlockRef entry_ = nullptr;

@@ -86,7 +86,7 @@ void LlvmBuilder::store(const RowStore& store, Index index, std::int64_t offset,
   store_vector(codes, to, element_bytes(dtype), count);
 }
 
-// Of two codes side by side, in words or bytes of which the four bits are all that is not 0, a byte.
+// Of two codes side by side, in the low bytes of words or in bytes, a byte.
 LLVMValueRef LlvmBuilder::joined_nibbles(LLVMValueRef codes) {
   const unsigned bits = is_of_words(codes) ? 32 : 8;
   const LLVMValueRef each = is_of_words(codes) ? LLVMGetOperand(codes, 0) : codes;
@@ -94,8 +94,10 @@ LLVMValueRef LlvmBuilder::joined_nibbles(LLVMValueRef codes) {
   const LLVMTypeRef pair = LLVMIntTypeInContext(context_, 2 * bits), pairs = LLVMVectorType(pair, count);
   const std::vector<LLVMValueRef> shift(count, LLVMConstInt(pair, bits - 4, false));
   const LLVMValueRef both = LLVMBuildBitCast(builder_, each, pairs, "");
-  const LLVMValueRef second =
+  LLVMValueRef second =
       LLVMBuildLShr(builder_, both, LLVMConstVector(const_cast<LLVMValueRef*>(shift.data()), count), "");
+  const std::vector<LLVMValueRef> mask(count, LLVMConstInt(pair, 0xf0, false));
+  second = LLVMBuildAnd(builder_, second, LLVMConstVector(const_cast<LLVMValueRef*>(mask.data()), count), "");
   return LLVMBuildTrunc(builder_, LLVMBuildOr(builder_, both, second, ""),
                         LLVMVectorType(LLVMInt8TypeInContext(context_), count), "");
 }

@@ -1,18 +1,11 @@
-// What LlvmBuilder does of 8 lanes that come in pairs, in the steps that AVX2 has for them: codes of a byte, and the
-// short ways of codegen/short_ways.h.
+// What LlvmBuilder does of lanes that come in pairs, in the steps that AVX2 and AVX-512 have for them: codes of a byte,
+// and the short ways of codegen/short_ways.h.
 
 #include <algorithm>
 
 #include "codegen/llvm/llvm_builder.h"
 
 namespace weft {
-namespace {
-
-constexpr unsigned kHalves = 16;  // of the words of a vector
-constexpr unsigned kScratchAlignment = 16;
-
-}  // namespace
-
 LLVMValueRef LlvmBuilder::word_vector(unsigned number) { return splat(LLVMConstInt(word_, number, false)); }
 
 // Codes that were loaded are of shorter words.
@@ -26,28 +19,32 @@ LLVMValueRef LlvmBuilder::low_halves(LLVMValueRef even, LLVMValueRef odd) {
 }
 
 LLVMValueRef LlvmBuilder::high_halves(LLVMValueRef even, LLVMValueRef odd) {
-  const LLVMTypeRef halves = LLVMVectorType(LLVMInt16TypeInContext(context_), kHalves);
   std::vector<int> lanes;
-  for (int i = 0; i < static_cast<int>(kHalves); ++i) lanes.push_back(i + i % 2 * static_cast<int>(kHalves));
-  return shuffle(LLVMBuildBitCast(builder_, LLVMBuildLShr(builder_, even, word_vector(16), ""), halves, ""),
-                 LLVMBuildBitCast(builder_, odd, halves, ""), lanes);
+  for (int i = 0; i < 2 * lanes_; ++i) lanes.push_back(i + i % 2 * 2 * lanes_);
+  return shuffle(LLVMBuildBitCast(builder_, LLVMBuildLShr(builder_, even, word_vector(16), ""), halves_, ""),
+                 LLVMBuildBitCast(builder_, odd, halves_, ""), lanes);
 }
 
-// The instructions that make elements narrower work on the halves of a register.
+LLVMValueRef LlvmBuilder::packed(bool has_signs, LLVMValueRef first, LLVMValueRef second) {
+  const std::string name = has_signs ? "packsswb" : "packuswb";
+  return call_intrinsic(("llvm.x86." + (lanes_ == 16 ? "avx512." + name + ".512" : "avx2." + name)).c_str(), {},
+                        {first, second});
+}
+
 LLVMValueRef LlvmBuilder::bytes_of(LLVMValueRef first, LLVMValueRef second) {
-  const LLVMTypeRef half = LLVMInt16TypeInContext(context_);
-  const std::vector<LLVMValueRef> each(kHalves, LLVMConstInt(half, 0xff, false));
-  const LLVMValueRef mask = LLVMConstVector(const_cast<LLVMValueRef*>(each.data()), kHalves);
-  const LLVMValueRef packed =
-      call_intrinsic("llvm.x86.avx2.packuswb", {},
-                     {LLVMBuildAnd(builder_, first, mask, ""), LLVMBuildAnd(builder_, second, mask, "")});
-  return packed;
+  const std::vector<LLVMValueRef> each(2 * static_cast<std::size_t>(lanes_),
+                                       LLVMConstInt(LLVMInt16TypeInContext(context_), 0xff, false));
+  const LLVMValueRef mask = LLVMConstVector(const_cast<LLVMValueRef*>(each.data()), 2 * static_cast<unsigned>(lanes_));
+  return packed(false, LLVMBuildAnd(builder_, first, mask, ""), LLVMBuildAnd(builder_, second, mask, ""));
 }
 
+// Packed elements of both vectors take turns, 8 and 8.
 void LlvmBuilder::store_bytes(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef bytes) {
-  const LLVMTypeRef quarters = LLVMVectorType(long_, 4);
-  const LLVMValueRef packed = LLVMBuildBitCast(builder_, bytes, quarters, "");
-  const LLVMValueRef in_order = shuffle(packed, LLVMGetPoison(quarters), {0, 2, 1, 3});
+  const int turns = lanes_ / 2;
+  const LLVMTypeRef eights = LLVMVectorType(long_, static_cast<unsigned>(turns));
+  std::vector<int> order;
+  for (int i = 0; i < turns; ++i) order.push_back(2 * i % turns + 2 * i / turns);
+  const LLVMValueRef in_order = shuffle(LLVMBuildBitCast(builder_, bytes, eights, ""), LLVMGetPoison(eights), order);
   const LLVMValueRef to = address(store.buffer, place_of(store.placement, index, offset, store.offset));
   LLVMSetAlignment(LLVMBuildStore(builder_, in_order, to), 1);
 }
@@ -60,6 +57,29 @@ void LlvmBuilder::store_two_pairs(const RowStore& store, Index index, std::int64
   }
   const auto words = [&](std::size_t i) { return LLVMGetOperand(codes[i], 0); };
   store_bytes(store, index, offset, bytes_of(low_halves(words(0), words(1)), low_halves(words(2), words(3))));
+}
+
+// Codes of words have anything above their low bytes: that is taken off, or fits where the words are signed bytes.
+void LlvmBuilder::store_four(const RowStore& store, Index index, std::int64_t offset,
+                             const std::array<Value, 4>& codes) {
+  if (lanes_ < 8 || !std::all_of(codes.begin(), codes.end(), [&](Value code) { return is_of_words(code); })) {
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      this->store(store, index, offset + static_cast<std::int64_t>(i) * lanes_, codes[i], lanes_);
+    return;
+  }
+  std::array<LLVMValueRef, 4> words{};
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = LLVMBuildAnd(builder_, LLVMGetOperand(codes[i], 0), word_vector(0xff), "");
+  const std::string name = lanes_ == 16 ? "llvm.x86.avx512.packssdw.512" : "llvm.x86.avx2.packssdw";
+  const auto halves = [&](std::size_t i) { return call_intrinsic(name.c_str(), {}, {words[i], words[i + 1]}); };
+  const LLVMValueRef bytes = packed(false, halves(0), halves(2));
+  // A quarter of each vector, in turn.
+  const int turns = lanes_ / 4;
+  std::vector<int> order;
+  for (int i = 0; i < lanes_; ++i) order.push_back(i % turns * 4 + i / turns);
+  const LLVMValueRef in_order = shuffle(LLVMBuildBitCast(builder_, bytes, words_, ""), LLVMGetPoison(words_), order);
+  const LLVMValueRef to = address(store.buffer, place_of(store.placement, index, offset, store.offset));
+  LLVMSetAlignment(LLVMBuildStore(builder_, in_order, to), 1);
 }
 
 LLVMValueRef LlvmBuilder::short_bf16(ShortRounding rounding, LLVMValueRef floats) {
@@ -86,21 +106,21 @@ LLVMValueRef LlvmBuilder::load_words(int buffer, Index index, std::int64_t offse
 // Narrowed with saturation, a half keeps its sign.
 LLVMValueRef LlvmBuilder::sign_bytes(Index index, std::int64_t offset, const std::array<Value, 4>& floats,
                                      const std::vector<int>& buffers) {
-  const LLVMTypeRef halves = LLVMVectorType(LLVMInt16TypeInContext(context_), kHalves);
   std::array<LLVMValueRef, 2> signed_halves{};
   for (std::size_t i = 0; i < signed_halves.size(); ++i) {
     LLVMValueRef words = nullptr;
     for (const int buffer : buffers) {
-      const LLVMValueRef read = load_words(buffer, index, offset + static_cast<std::int64_t>(i * kHalves));
+      const LLVMValueRef read = load_words(buffer, index, offset + static_cast<std::int64_t>(i) * 2 * lanes_);
       words = words == nullptr ? read : LLVMBuildXor(builder_, words, read, "");
     }
     const auto bits = [&](std::size_t k) { return LLVMBuildBitCast(builder_, floats[2 * i + k], words_, ""); };
-    signed_halves[i] = words == nullptr ? high_halves(bits(0), bits(1)) : LLVMBuildBitCast(builder_, words, halves, "");
+    signed_halves[i] =
+        words == nullptr ? high_halves(bits(0), bits(1)) : LLVMBuildBitCast(builder_, words, halves_, "");
   }
   const LLVMTypeRef byte = LLVMInt8TypeInContext(context_);
-  const std::vector<LLVMValueRef> each(2 * kHalves, LLVMConstInt(byte, 0x80, false));
-  return LLVMBuildAnd(builder_, call_intrinsic("llvm.x86.avx2.packsswb", {}, {signed_halves[0], signed_halves[1]}),
-                      LLVMConstVector(const_cast<LLVMValueRef*>(each.data()), 2 * kHalves), "");
+  const std::vector<LLVMValueRef> each(4 * static_cast<std::size_t>(lanes_), LLVMConstInt(byte, 0x80, false));
+  return LLVMBuildAnd(builder_, packed(true, signed_halves[0], signed_halves[1]),
+                      LLVMConstVector(const_cast<LLVMValueRef*>(each.data()), 4 * static_cast<unsigned>(lanes_)), "");
 }
 
 void LlvmBuilder::store_signs(const RowStore& store, Index index, std::int64_t offset,
@@ -115,8 +135,7 @@ void LlvmBuilder::store_ordinary_f8e4m3(const RowStore& store, Index index, std:
   for (std::size_t i = 0; i < floats.size(); ++i)
     codes[i] = call("weft_ordinary_f8e4m3_v", words_, {signs.are_in_floats ? unary(RowOp::abs, floats[i]) : floats[i]});
   // Nothing is in the upper bytes of their low halves.
-  const LLVMValueRef magnitudes =
-      call_intrinsic("llvm.x86.avx2.packuswb", {}, {low_halves(codes[0], codes[1]), low_halves(codes[2], codes[3])});
+  const LLVMValueRef magnitudes = packed(false, low_halves(codes[0], codes[1]), low_halves(codes[2], codes[3]));
   LLVMValueRef bytes = nullptr;
   if (signs.do_wait) {
     const LLVMValueRef from = address(store.buffer, place_of(store.placement, index, offset, store.offset));
@@ -130,7 +149,7 @@ void LlvmBuilder::store_ordinary_f8e4m3(const RowStore& store, Index index, std:
 
 LLVMValueRef LlvmBuilder::pairs_variable(bool is_of_call) {
   const LLVMBasicBlockRef here = LLVMGetInsertBlock(builder_);
-  const LLVMValueRef none = LLVMConstNull(LLVMVectorType(LLVMInt16TypeInContext(context_), kHalves));
+  const LLVMValueRef none = LLVMConstNull(halves_);
   if (!is_of_call) return variable(none);
   LLVMPositionBuilderBefore(builder_, LLVMGetBasicBlockTerminator(entry_));
   const LLVMValueRef made = LLVMBuildAlloca(builder_, LLVMTypeOf(none), "");
@@ -140,19 +159,17 @@ LLVMValueRef LlvmBuilder::pairs_variable(bool is_of_call) {
 }
 
 void LlvmBuilder::watch_pairs(LLVMValueRef variable, int buffer, Index index, std::int64_t offset) {
-  const LLVMTypeRef halves = LLVMGetAllocatedType(variable);
   const LLVMValueRef words = load_words(buffer, index, offset);
   const LLVMValueRef magnitudes =
-      LLVMBuildBitCast(builder_, LLVMBuildAnd(builder_, words, word_vector(0x7fff7fff), ""), halves, "");
-  set(variable, call_intrinsic("llvm.umax", {halves}, {get(variable), magnitudes}));
+      LLVMBuildBitCast(builder_, LLVMBuildAnd(builder_, words, word_vector(0x7fff7fff), ""), halves_, "");
+  set(variable, call_intrinsic("llvm.umax", {halves_}, {get(variable), magnitudes}));
 }
 
 LLVMValueRef LlvmBuilder::are_ordinary(LLVMValueRef largest_floats, LLVMValueRef watched,
                                        const std::vector<LLVMValueRef>& numbers) {
   constexpr unsigned kMost = 0x5f800000, kLargeFactor = 0x6000;  // 2^64 as f32, 2^65 as bf16
   const LLVMValueRef most = LLVMBuildBitCast(builder_, largest({get(largest_floats)}), word_, "");
-  const LLVMTypeRef halves = LLVMGetAllocatedType(watched);
-  const LLVMValueRef factor = call_intrinsic("llvm.vector.reduce.umax", {halves}, {get(watched)});
+  const LLVMValueRef factor = call_intrinsic("llvm.vector.reduce.umax", {halves_}, {get(watched)});
   LLVMValueRef are =
       LLVMBuildAnd(builder_, LLVMBuildICmp(builder_, LLVMIntULE, most, LLVMConstInt(word_, kMost, false), ""),
                    LLVMBuildICmp(builder_, LLVMIntULT, factor,
@@ -169,56 +186,6 @@ LLVMValueRef LlvmBuilder::is_first_row() {
   // Parts of a row are numbered like rows, and read what others do not.
   if (program_->tuning.parts > 1) return LLVMConstInt(LLVMInt1TypeInContext(context_), 1, false);
   return LLVMBuildICmp(builder_, LLVMIntEQ, loops_[0].index, LLVMGetParam(function_, 1), "");
-}
-
-// For whole vectors of groups, of which those beyond the row have nothing in them.
-LLVMValueRef LlvmBuilder::maxima_variable(std::int64_t blocks, std::int64_t of_group) {
-  const LLVMBasicBlockRef here = LLVMGetInsertBlock(builder_);
-  LLVMPositionBuilderBefore(builder_, LLVMGetBasicBlockTerminator(entry_));
-  const std::int64_t step = lanes_ * of_group, whole = (blocks + step - 1) / step * step;
-  const LLVMValueRef made = LLVMBuildArrayAlloca(builder_, floats_, number(whole), "");
-  LLVMSetAlignment(made, kScratchAlignment);
-  for (std::int64_t i = blocks; i < whole; ++i)
-    LLVMSetAlignment(LLVMBuildStore(builder_, LLVMConstNull(floats_), maxima_address(made, number(i))),
-                     kScratchAlignment);
-  LLVMPositionBuilderAtEnd(builder_, here);
-  return made;
-}
-
-LLVMValueRef LlvmBuilder::maxima_address(LLVMValueRef variable, LLVMValueRef number) {
-  return LLVMBuildGEP2(builder_, floats_, variable, &number, 1, "");
-}
-
-void LlvmBuilder::keep_maxima(LLVMValueRef variable, Index index, std::int64_t offset, std::int64_t block,
-                              LLVMValueRef vector) {
-  const LLVMValueRef at = LLVMBuildUDiv(builder_, index_value(index, offset), number(block), "");
-  LLVMSetAlignment(LLVMBuildStore(builder_, vector, maxima_address(variable, at)), kScratchAlignment);
-}
-
-// Halves of vectors beside one another, and the larger of them, until what is left of each is one lane.
-LLVMValueRef LlvmBuilder::largest_of_each(LLVMValueRef variable, Index index, std::int64_t of_group) {
-  const LLVMValueRef first = LLVMBuildMul(builder_, index_value(index, 0), number(of_group), "");
-  std::vector<LLVMValueRef> rest;
-  for (std::int64_t i = 0; i < lanes_ * of_group; ++i) {
-    const LLVMValueRef at = LLVMBuildNSWAdd(builder_, first, number(i), "");
-    const LLVMValueRef read = LLVMBuildLoad2(builder_, floats_, maxima_address(variable, at), "");
-    LLVMSetAlignment(read, kScratchAlignment);
-    if (i % of_group == 0) {
-      rest.push_back(read);
-    } else {
-      rest.back() = larger(rest.back(), read);
-    }
-  }
-  const std::vector<int> halves[][2] = {{{0, 8, 1, 9, 4, 12, 5, 13}, {2, 10, 3, 11, 6, 14, 7, 15}},
-                                        {{0, 1, 8, 9, 4, 5, 12, 13}, {2, 3, 10, 11, 6, 7, 14, 15}},
-                                        {{0, 1, 2, 3, 8, 9, 10, 11}, {4, 5, 6, 7, 12, 13, 14, 15}}};
-  for (const auto& [first, second] : halves) {
-    std::vector<LLVMValueRef> next;
-    for (std::size_t i = 0; i < rest.size(); i += 2)
-      next.push_back(larger(shuffle(rest[i], rest[i + 1], first), shuffle(rest[i], rest[i + 1], second)));
-    rest = std::move(next);
-  }
-  return rest[0];
 }
 
 void LlvmBuilder::begin_if(LLVMValueRef truth) {

@@ -50,6 +50,19 @@ WEFT_EXPORT Words weft_to_plain_f8e4m3_v(Floats a) {
   return y.vector();
 }
 
+WEFT_EXPORT Words weft_to_words_of_f4e2m1_v(Floats a) {
+  const FloatLanes x = FloatLanes::of(a);
+  WordLanes y;
+  WEFT_EACH_LANE y.lane[i] = word_of_f4e2m1(x.lane[i]);
+  return y.vector();
+}
+WEFT_EXPORT Words weft_to_plain_f4e2m1_v(Floats a) {
+  const FloatLanes x = FloatLanes::of(a);
+  WordLanes y;
+  WEFT_EACH_LANE y.lane[i] = plain_word_of_f4e2m1(x.lane[i]);
+  return y.vector();
+}
+
 // As a short way takes them (codegen/short_ways.h), where the processor fuses products and sums.
 #ifdef WEFT_FUSES_MULTIPLY_ADD
 WEFT_EXPORT Words weft_ordinary_f8e4m3_v(Floats a) {

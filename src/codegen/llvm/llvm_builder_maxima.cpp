@@ -1,0 +1,93 @@
+// What LlvmBuilder does for maxima of groups. That of one is a chain of shuffles, whose last steps are of a lane or
+// two; those of as many groups as a vector has lanes are made together, two vectors becoming one in every step.
+
+#include <algorithm>
+
+#include "codegen/llvm/llvm_builder.h"
+
+namespace weft {
+namespace {
+
+constexpr int kQuarter = 4;  // lanes of 128 bits, within which shuffles are fast
+
+// Of two vectors, one behind the other, in which each group has `width` of the lanes: half the lanes of all groups, and
+// the other halves in the same order. First the lanes of a quarter are joined, then quarters; groups end in their
+// order.
+std::pair<std::vector<int>, std::vector<int>> halves_of_groups(int lanes, int width) {
+  std::pair<std::vector<int>, std::vector<int>> halves;
+  const auto add = [&](int lane, int other) {
+    halves.first.push_back(lane);
+    halves.second.push_back(other);
+  };
+  const int of_quarter = width * kQuarter / lanes;  // lanes of a group in each quarter
+  const int groups = of_quarter > 1 ? kQuarter / of_quarter : 0;
+  for (int quarter = 0; groups > 0 && quarter < lanes; quarter += kQuarter)
+    for (int i = 0; i < kQuarter / 2; i += groups)
+      for (const int vector : {0, lanes})
+        for (int k = 0; k < groups; ++k) {
+          const int lane = vector + quarter + i + k;
+          add(lane, lane + kQuarter / 2);
+        }
+  for (int quarter = 0; groups == 0 && quarter < 2 * lanes; quarter += 2 * kQuarter)
+    for (int k = 0; k < kQuarter; ++k) add(quarter + k, quarter + kQuarter + k);
+  return halves;
+}
+
+}  // namespace
+
+std::vector<LLVMValueRef> LlvmBuilder::narrowed_maxima(std::vector<LLVMValueRef> vectors, int width, int narrow) {
+  for (; width > narrow; width /= 2) {
+    const auto [first, second] = halves_of_groups(lanes_, width);
+    std::vector<LLVMValueRef> next;
+    for (std::size_t i = 0; i < vectors.size(); i += 2)
+      next.push_back(larger(shuffle(vectors[i], vectors[i + 1], first), shuffle(vectors[i], vectors[i + 1], second)));
+    vectors = std::move(next);
+  }
+  return vectors;
+}
+
+// For whole vectors of groups, of which those beyond the row have nothing in them.
+LLVMValueRef LlvmBuilder::maxima_variable(std::int64_t columns, std::int64_t group, std::int64_t block) {
+  const LLVMBasicBlockRef here = LLVMGetInsertBlock(builder_);
+  LLVMPositionBuilderBefore(builder_, LLVMGetBasicBlockTerminator(entry_));
+  const std::int64_t step = lanes_ * group, whole = (columns + step - 1) / step * step / block;
+  const LLVMValueRef made = LLVMBuildArrayAlloca(builder_, floats_, number(whole), "");
+  LLVMSetAlignment(made, vector_bytes());
+  for (std::int64_t i = (columns + block - 1) / block; i < whole; ++i)
+    LLVMSetAlignment(LLVMBuildStore(builder_, LLVMConstNull(floats_), maxima_address(made, number(i))), vector_bytes());
+  LLVMPositionBuilderAtEnd(builder_, here);
+  return made;
+}
+
+LLVMValueRef LlvmBuilder::maxima_address(LLVMValueRef variable, LLVMValueRef number) {
+  return LLVMBuildGEP2(builder_, floats_, variable, &number, 1, "");
+}
+
+void LlvmBuilder::keep_maxima(LLVMValueRef variable, Index index, std::int64_t offset, std::int64_t block,
+                              const std::vector<LLVMValueRef>& maxima) {
+  const LLVMValueRef at = LLVMBuildUDiv(builder_, index_value(index, offset), number(block), "");
+  const int of_group = lanes_ / static_cast<int>(maxima.size());
+  LLVMSetAlignment(LLVMBuildStore(builder_, narrowed_maxima(maxima, lanes_, of_group)[0], maxima_address(variable, at)),
+                   vector_bytes());
+}
+
+LLVMValueRef LlvmBuilder::largest_of_each(LLVMValueRef variable, Index index, std::int64_t group, std::int64_t block) {
+  const std::int64_t of_block = std::max<std::int64_t>(block / group, 1);  // groups
+  const std::int64_t of_group = std::max<std::int64_t>(group / block, 1);  // blocks
+  const LLVMValueRef first = LLVMBuildUDiv(
+      builder_, LLVMBuildMul(builder_, index_value(index, 0), number(of_group), ""), number(of_block), "");
+  std::vector<LLVMValueRef> vectors;
+  for (std::int64_t i = 0; i < lanes_ * of_group / of_block; ++i) {
+    const LLVMValueRef at = LLVMBuildNSWAdd(builder_, first, number(i), "");
+    const LLVMValueRef read = LLVMBuildLoad2(builder_, floats_, maxima_address(variable, at), "");
+    LLVMSetAlignment(read, vector_bytes());
+    if (i % of_group == 0) {
+      vectors.push_back(read);
+    } else {
+      vectors.back() = larger(vectors.back(), read);
+    }
+  }
+  return narrowed_maxima(std::move(vectors), lanes_ / static_cast<int>(of_block), 1)[0];
+}
+
+}  // namespace weft
