@@ -24,7 +24,8 @@
 //   store_two_pairs(store, index, offset, codes)   the same of four vectors of codes of a byte: a pair, and the next
 //   load_pairs(buffer, index, offset)       2 * lanes() elements: the even ones and the odd ones
 //   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
-//   prefetch_ahead(buffer, index, offset)   what lies there, into the first cache
+//   prefetch_ahead(buffer, index, offset)   what lies there, or behind the last column in the next row, into the first
+//                                           cache
 //   prefetch_next(buffer, index, offset)    what lies there in the next row, into the second one
 //   prefetch_store(store, index, offset)    where it will be written
 //   load_one(buffer, index, offset, divisor)    element (index + offset) / divisor
@@ -72,7 +73,7 @@ class RowEmitter : StoreEmitter<Builder> {
     builder_.end();
   }
 
-  // Loops that do are written in the order in which a processor is to see them.
+  // Loops that do are written in the order in which a processor with few registers is to see them.
   bool takes_short_ways() const { return ways_.has_value(); }
 
  private:
@@ -128,13 +129,13 @@ class RowEmitter : StoreEmitter<Builder> {
   void emit_turns_of_ways(const LevelWork& work) {
     if constexpr (Builder::kTakesShortWays) {
       if (ways_ && domain_ == RowDomain::element && level_ == ways_->level) {
-        if (ways_->early >= 0) emit_early(work.by_groups);
+        if (ways_->early >= 0)
+          emit_turns({.kept = {{ways_->early, value_at(ways_->v).slot}}, .by_groups = work.by_groups});
         largest_ = builder_.variable(builder_.splat(builder_.constant(kNothing, false)));
         begin_watch();
         is_short_ = true;
         emit_turns(work);
         is_short_ = false;
-        fetched_by_others_.clear();
         std::vector<Value> factors;
         for (const int id : ways_->factors) factors.push_back(one(id));
         is_ordinary_ = builder_.are_ordinary(largest_, watched_, factors);
@@ -156,15 +157,6 @@ class RowEmitter : StoreEmitter<Builder> {
       }
     }
     emit_turns(work);
-  }
-
-  // A loop of its own, which fetches what it reads, so that memory has work in both.
-  void emit_early(bool by_groups) {
-    const std::vector<int> read = streams_of_value(program_, ways_->early);
-    for (const int buffer : streams_of_first_level(program_))
-      if (std::count(read.begin(), read.end(), buffer) == 0) fetched_by_others_.push_back(buffer);
-    emit_turns({.kept = {{ways_->early, value_at(ways_->v).slot}}, .by_groups = by_groups});
-    fetched_by_others_ = read;
   }
 
   // What all rows read is watched in the first one.
@@ -244,7 +236,7 @@ class RowEmitter : StoreEmitter<Builder> {
   }
 
   void emit_columns(const LevelWork& work, Index column, std::int64_t count, std::int64_t block) {
-    if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count, fetched_by_others_);
+    if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count);
     for (std::int64_t offset = 0; offset < count; offset += block) {
       begin_block(column, offset, std::min(block, count - offset));
       emit_block(work);
@@ -263,7 +255,7 @@ class RowEmitter : StoreEmitter<Builder> {
       emit_block(work);
     };
     const Index column = builder_.begin_columns(0, columns - block, block);
-    emit_prefetches(builder_, program_, level_, column, block, fetched_by_others_);
+    emit_prefetches(builder_, program_, level_, column, block);
     begin_block(column, block, block);
     std::vector<Value> next;
     for (int i = 0; i < vectors; ++i) next.push_back(vector(ahead, i));
@@ -271,7 +263,7 @@ class RowEmitter : StoreEmitter<Builder> {
     for (std::size_t i = 0; i < next.size(); ++i) builder_.set(made[i], next[i]);
     builder_.end_columns();
     const Index last = builder_.at(columns - block);
-    emit_prefetches(builder_, program_, level_, last, block, fetched_by_others_);
+    emit_prefetches(builder_, program_, level_, last, block);
     emit_rest_of_block(last);
   }
 
@@ -382,8 +374,7 @@ class RowEmitter : StoreEmitter<Builder> {
   Variable largest_{}, watched_{};
   Value is_ordinary_{};
   std::optional<Variable> maxima_;
-  std::vector<int> fetched_by_others_;  // buffers, by other loops of the level at hand
-  std::int64_t block_ = 0;              // columns of a whole one, of the loop at hand
+  std::int64_t block_ = 0;  // columns of a whole one, of the loop at hand
 };
 
 }  // namespace weft

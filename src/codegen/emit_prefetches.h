@@ -23,7 +23,7 @@ inline std::vector<int> costs_of_levels(const RowProgram& program) {
 // Whether the lines of a buffer lie side by side, row behind row.
 inline bool is_stream(const RowProgram& program, int buffer) {
   const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-  return at.placement == RowPlacement() && at.row_stride > 0 && at.numbers < 0;
+  return at.placement.run == 0 && at.row_stride > 0 && at.numbers < 0;
 }
 
 // The buffers that the first level reads and writes.
@@ -81,37 +81,24 @@ inline bool fetches_ahead(const RowProgram& program) {
   return all >= kLeastCostOfBit * static_cast<double>(bits_of_first_level(program));
 }
 
-// The buffers of which a value of the first level is made.
-inline std::vector<int> streams_of_value(const RowProgram& program, int id) {
-  const RowValue& value = program.values[static_cast<std::size_t>(id)];
-  if (value.op == RowOp::load) return {value.buffer};
-  std::vector<int> streams;
-  for (const int operand : {value.a, value.b, value.c})
-    if (operand >= 0)
-      for (const int buffer : streams_of_value(program, operand))
-        if (std::count(streams.begin(), streams.end(), buffer) == 0) streams.push_back(buffer);
-  return streams;
-}
-
 // Levels one after another wait for memory when they begin to read and to write, which others would have time for: the
 // first of three and more fetches what later ones write, a later one what the first takes of the next row. Else the
-// first may fetch for itself, but for what another of its loops fetches.
+// first may fetch for itself.
 template <class Builder>
 void emit_prefetches(Builder& builder, const RowProgram& program, int level, typename Builder::Index column,
-                     std::int64_t count, const std::vector<int>& of_others) {
+                     std::int64_t count) {
   constexpr std::int64_t kCacheLine = 64, kAhead = 32 * kCacheLine;  // bytes
   const int fetching = fetching_level(program);
   const auto columns_of = [&](int buffer, std::int64_t bytes) {
     const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-    return bytes / dtype_info(at.dtype).block_bytes * at.elements_of_unit();
+    return bytes / dtype_info(at.dtype).block_bytes * at.elements_of_unit() / at.placement.stride;
   };
   const auto lines = [&](int buffer, auto fetch) {
     for (std::int64_t offset = 0; offset < count; offset += columns_of(buffer, kCacheLine)) fetch(offset);
   };
   if (level == 0 && fetches_ahead(program))
     for (const int buffer : streams_of_first_level(program))
-      if (!program.buffers[static_cast<std::size_t>(buffer)].is_output &&
-          std::count(of_others.begin(), of_others.end(), buffer) == 0)
+      if (!program.buffers[static_cast<std::size_t>(buffer)].is_output)
         lines(buffer, [&](std::int64_t offset) {
           builder.prefetch_ahead(buffer, column, offset + columns_of(buffer, kAhead));
         });

@@ -151,7 +151,11 @@ class TextBuilder {
   }
   void prefetch_ahead(int buffer, const Index& index, std::int64_t offset) {
     const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-    line("__builtin_prefetch(b{} + {});", buffer, place_text(at.placement, index, offset, 0));
+    const std::int64_t gap = at.row_stride - program_->columns * at.placement.stride;
+    const std::string place = place_text(at.placement, index, offset, 0);
+    if (gap == 0) return line("__builtin_prefetch(b{} + {});", buffer, place);
+    line("__builtin_prefetch(b{} + {} + ({} >= {} ? {} : 0));", buffer, place, sum_text(index, offset),
+         program_->columns, gap);
   }
   void prefetch_next(int buffer, const Index& index, std::int64_t offset) {
     const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];

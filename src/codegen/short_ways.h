@@ -14,8 +14,9 @@
 // they are for codes that have none, and where v is a product of what was loaded, whose signs go into the codes as they
 // lie in memory.
 //
-// A Builder (emit.h) that kTakesShortWays, where takes_short_ways() says so, has for them
+// A Builder (emit.h) that kTakesShortWays, where takes_short_ways(program) says so, has for them
 //
+//   has_few_registers(lanes)                16
 //   short_bf16(rounding, floats)            floats again
 //   inverse_rest(b, c), shorter_quotient(a, rest, c)   row_math.h
 //   store_ordinary_f8e4m3(store, index, offset, floats, signs)   of four vectors, as store_two_pairs stores codes
@@ -55,7 +56,8 @@ struct ShortWays {
   int v = -1;
   std::map<int, ShortRounding> roundings;  // by conversion to bf16: `v`, if it is one, and its factor
   // A value that is made for the whole row first, where v will lie; -1 for none. Chains of operations then are short
-  // enough for a processor to begin the next before one ends.
+  // enough for a processor to begin the next before one ends. Where there are registers for more chains side by side
+  // they are as fast in one loop, which waits less for memory.
   int early = -1;
   std::vector<int> watched;     // loads, `w`
   bool is_ordinary_f8 = false;  // whether codes are taken in fewer steps, too

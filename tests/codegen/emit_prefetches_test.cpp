@@ -62,6 +62,35 @@ TEST(FetchesAhead, IsTwoKibibytesAhead) {
   EXPECT_NE(row_text(summed(0, DType::bf16), 8).find("__builtin_prefetch(b0 + column + 1024);"), std::string::npos);
 }
 
+// A row of gates, and behind it one of what they let through: behind the last column lies the next row's first.
+TEST(FetchesAhead, GoesOnInTheNextRow) {
+  RowProgram program;
+  program.columns = 4096;
+  program.buffers = {{.row_stride = 8192}, {.row_stride = 8192}, {.is_output = true, .row_stride = 4096}};
+  const int gate = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  const int up = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 1});
+  const int act = program.add({.op = RowOp::sigmoid, .a = gate});
+  program.stores = {{2, program.add({.op = RowOp::mul, .a = act, .b = up}), RowDomain::element}};
+  program.finish();
+  EXPECT_NE(row_text(program, 8).find("__builtin_prefetch(b0 + column + 512 + (column + 512 >= 4096 ? 4096 : 0));"),
+            std::string::npos)
+      << row_text(program, 8);
+}
+
+// Two that take turns are of one stream, of whose lines each has half the columns.
+TEST(FetchesAhead, TakesEveryOtherColumnForAStream) {
+  RowProgram program;
+  program.columns = 4096;
+  program.buffers = {{.row_stride = 8192, .placement = {.stride = 2}}, {.is_output = true, .row_stride = 4096}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  program.stores = {{1, program.add({.op = RowOp::sigmoid, .a = x}), RowDomain::element}};
+  program.finish();
+  const std::string text = row_text(program, 8);
+  for (const char* line :
+       {"__builtin_prefetch(b0 + (column + 256) * 2);", "__builtin_prefetch(b0 + (column + 264) * 2);"})
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+}
+
 // What the first level writes is fetched with what it reads; weights, which all rows share, are not.
 TEST(FetchingLevel, FetchesTheStreamsOfTheFirstLevel) {
   RowProgram program;

@@ -191,7 +191,13 @@ void LlvmBuilder::prefetch(LLVMValueRef from, Cache into) {
 
 void LlvmBuilder::prefetch_ahead(int buffer, Index index, std::int64_t offset) {
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-  prefetch(address(buffer, place_of(at.placement, index, offset, 0)), Cache::first);
+  LLVMValueRef place = place_of(at.placement, index, offset, 0);
+  if (const std::int64_t gap = at.row_stride - program_->columns * at.placement.stride; gap != 0) {
+    const LLVMValueRef is_behind =
+        LLVMBuildICmp(builder_, LLVMIntSGE, index_value(index, offset), number(program_->columns), "");
+    place = LLVMBuildAdd(builder_, place, LLVMBuildSelect(builder_, is_behind, number(gap), number(0), ""), "");
+  }
+  prefetch(address(buffer, place), Cache::first);
 }
 
 void LlvmBuilder::prefetch_next(int buffer, Index index, std::int64_t offset) {
