@@ -26,7 +26,8 @@
 //   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
 //   prefetch_ahead(buffer, index, offset)   what lies there, or behind the last column in the next row, into the first
 //                                           cache
-//   prefetch_next(buffer, index, offset)    what lies there in the next row, into the second one
+//   prefetch_next(buffer, index, divisor, offset)   what lies at index / divisor + offset in the next row, into the
+//                                           second one
 //   prefetch_store(store, index, offset)    where it will be written
 //   load_one(buffer, index, offset, divisor)    element (index + offset) / divisor
 //   store_one(buffer, code)                 the only element

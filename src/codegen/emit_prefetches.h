@@ -12,11 +12,19 @@
 
 namespace weft {
 
+// Codes that are rounded by their own exponent take more than a conversion's cost.
+inline constexpr int kSmallFloatCost = 6;
+inline bool is_of_small_floats(const RowValue& value) {
+  return value.op == RowOp::convert && dtype_info(value.dtype).block_bytes == 1 && is_floating(value.dtype);
+}
+
 // What each level's loop over the columns computes for an element (tensor/arithmetic_cost.h), of a finished program.
 inline std::vector<int> costs_of_levels(const RowProgram& program) {
   std::vector<int> costs(static_cast<std::size_t>(program.levels), 0);
   for (const RowValue& value : program.values)
-    if (value.domain == RowDomain::element) costs[static_cast<std::size_t>(value.level)] += row_op_cost(value.op);
+    if (value.domain == RowDomain::element)
+      costs[static_cast<std::size_t>(value.level)] +=
+          row_op_cost(value.op) + (is_of_small_floats(value) ? kSmallFloatCost : 0);
   return costs;
 }
 
@@ -52,16 +60,18 @@ inline std::int64_t bits_of_first_level(const RowProgram& program) {
   return bits;
 }
 
-// Which level fetches what the first one reads and writes of the next row: the later one that computes most; -1 for
-// none. A core fetches far less by instructions than it does by itself where lines are read in their order (Zen 5: 15
-// GB/s and 38), so that it pays only where later levels take long beside what there is to fetch.
-inline int fetching_level(const RowProgram& program) {
+// Which levels fetch what the first one reads and writes of the next row, each an equal part of it: later ones, if they
+// take longer than the first, both of two, so that memory has work for longer, or of more the one that computes most. A
+// core fetches far less by instructions than it does by itself where lines are read in their order (Zen 5: 15 GB/s and
+// 38), so that it pays only where they take long beside what there is to fetch.
+inline std::vector<int> fetching_levels(const RowProgram& program) {
   constexpr double kLeastCostOfBit = 0.3;
-  if (program.levels < 2) return -1;
+  if (program.levels < 2) return {};
   const std::vector<int> costs = costs_of_levels(program);
   const int later = std::accumulate(costs.begin() + 1, costs.end(), 0);
-  if (later < kLeastCostOfBit * static_cast<double>(bits_of_first_level(program))) return -1;
-  return static_cast<int>(costs.rend() - std::max_element(costs.rbegin(), costs.rend() - 1)) - 1;
+  if (later < costs[0] || later < kLeastCostOfBit * static_cast<double>(bits_of_first_level(program))) return {};
+  if (program.levels == 3) return {1, 2};
+  return {static_cast<int>(costs.rend() - std::max_element(costs.rbegin(), costs.rend() - 1)) - 1};
 }
 
 // Whether the first level fetches what it reads a little later. A core that waits for memory has a few hundred
@@ -70,7 +80,7 @@ inline int fetching_level(const RowProgram& program) {
 // far enough, and in its caches instructions that fetch would only cost.
 inline bool fetches_ahead(const RowProgram& program) {
   constexpr double kLeastCostOfBit = 0.15;
-  if (fetching_level(program) >= 0) return false;
+  if (!fetching_levels(program).empty()) return false;
   const std::vector<int> costs = costs_of_levels(program);
   int all = std::accumulate(costs.begin(), costs.end(), 0);
   // To decode and to reduce, which costs_of_levels leaves out.
@@ -82,13 +92,13 @@ inline bool fetches_ahead(const RowProgram& program) {
 }
 
 // Levels one after another wait for memory when they begin to read and to write, which others would have time for: the
-// first of three and more fetches what later ones write, a later one what the first takes of the next row. Else the
+// first of three and more fetches what later ones write, later ones what the first takes of the next row. Else the
 // first may fetch for itself.
 template <class Builder>
 void emit_prefetches(Builder& builder, const RowProgram& program, int level, typename Builder::Index column,
                      std::int64_t count) {
   constexpr std::int64_t kCacheLine = 64, kAhead = 32 * kCacheLine;  // bytes
-  const int fetching = fetching_level(program);
+  const std::vector<int> fetching = fetching_levels(program);
   const auto columns_of = [&](int buffer, std::int64_t bytes) {
     const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
     return bytes / dtype_info(at.dtype).block_bytes * at.elements_of_unit() / at.placement.stride;
@@ -102,14 +112,17 @@ void emit_prefetches(Builder& builder, const RowProgram& program, int level, typ
         lines(buffer, [&](std::int64_t offset) {
           builder.prefetch_ahead(buffer, column, offset + columns_of(buffer, kAhead));
         });
-  if (level == 0 && fetching > 0 && program.levels > 2)
+  if (level == 0 && !fetching.empty() && program.levels > 2)
     for (const RowStore& store : program.stores)
       if (store.domain == RowDomain::element && program.values[static_cast<std::size_t>(store.value)].level > 0 &&
           store.placement == RowPlacement() && is_stream(program, store.buffer))
         lines(store.buffer, [&](std::int64_t offset) { builder.prefetch_store(store, column, offset); });
-  if (level == fetching)
-    for (const int buffer : streams_of_first_level(program))
-      lines(buffer, [&](std::int64_t offset) { builder.prefetch_next(buffer, column, offset); });
+  const auto place = std::find(fetching.begin(), fetching.end(), level);
+  if (place == fetching.end()) return;
+  const auto parts = static_cast<std::int64_t>(fetching.size()), part = place - fetching.begin();
+  for (const int buffer : streams_of_first_level(program))
+    for (std::int64_t offset = 0; offset < count / parts; offset += columns_of(buffer, kCacheLine))
+      builder.prefetch_next(buffer, column, parts, part * program.columns / parts + offset);
 }
 
 }  // namespace weft

@@ -198,10 +198,10 @@ static inline std::uint32_t plain_word_of_f4e2m1(float a) {
   return f4e2m1_of_magnitude(bits_of_float(a) & kFloatMagnitude) | (a < 0.0f ? 0x8u : 0u);
 }
 static inline std::uint8_t encode_plain_f4e2m1(float a) { return static_cast<std::uint8_t>(plain_word_of_f4e2m1(a)); }
-// The low 16 bits are the code of a number in [0, 464). The sum with 1.5 * 2^20 times the power of two below it, or
-// with 1.5 * 2^14 below 2^-6, has the multiple of the code's last place in its low bits, and beside it -968, as the
-// biases of both exponents want it modulo 2^16; the exponent comes from the power. The kernels' way is like it
-// (kernels/cpu/lib/fp8_tail.h).
+// The low 16 bits are the code of a number in [0, 464), of 480 that of NaN. The sum with 1.5 * 2^20 times the power of
+// two below it, or with 1.5 * 2^14 below 2^-6, has the multiple of the code's last place in its low bits, and beside it
+// -968, as the biases of both exponents want it modulo 2^16; the exponent comes from the power. The kernels' way is
+// like it (kernels/cpu/lib/fp8_tail.h).
 static inline std::uint32_t ordinary_f8e4m3(float magnitude) {
   const std::uint32_t exponent = bits_of_float(magnitude) & kFloatInfinity;
   constexpr std::uint32_t kLeast = 0x3c800000u;  // 2^-6
@@ -214,12 +214,12 @@ static inline std::uint32_t ordinary_f8e4m3(float magnitude) {
 #endif
   return bits_of_float(sum) + (power >> 20);
 }
-// Of |a| below 464 or NaN. Comparing integers that have no sign as if they had one takes one step less.
+// Of |a| below 464 or NaN, whose bits are those of larger numbers.
 static inline std::uint8_t encode_plain_f8e4m3(float a) {
+  constexpr std::uint32_t k480 = 0x43f00000u;
   const std::uint32_t bits = bits_of_float(a), magnitude = bits & kFloatMagnitude;
-  const bool is_nan = static_cast<std::int32_t>(magnitude) > static_cast<std::int32_t>(kFloatInfinity);
-  const std::uint32_t code = is_nan ? 0x7fu : ordinary_f8e4m3(float_of_bits(magnitude));
-  return static_cast<std::uint8_t>((code & 0x7fu) | (bits >> 24 & 0x80u));
+  const std::uint32_t held = magnitude < k480 ? magnitude : k480;
+  return static_cast<std::uint8_t>(ordinary_f8e4m3(float_of_bits(held)) | (bits >> 24 & 0x80u));
 }
 static inline float decode_f16(std::uint16_t code) { return f16_to_f32(code); }
 static inline float decode_bf16(std::uint16_t code) { return bf16_to_f32(code); }

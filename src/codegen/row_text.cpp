@@ -157,9 +157,10 @@ class TextBuilder {
     line("__builtin_prefetch(b{} + {} + ({} >= {} ? {} : 0));", buffer, place, sum_text(index, offset),
          program_->columns, gap);
   }
-  void prefetch_next(int buffer, const Index& index, std::int64_t offset) {
+  void prefetch_next(int buffer, const Index& index, std::int64_t divisor, std::int64_t offset) {
     const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-    line("__builtin_prefetch(b{} + {});", buffer, place_text(at.placement, index, offset, at.row_stride));
+    const Index place = divisor == 1 ? index : Index{divided(index, 0, divisor), 0};
+    line("__builtin_prefetch(b{} + {});", buffer, place_text(at.placement, place, offset, at.row_stride));
   }
   void prefetch_store(const RowStore& store, const Index& index, std::int64_t offset) {
     line("__builtin_prefetch({});", stored_text(store, index, offset));

@@ -36,17 +36,45 @@ RowProgram summed(int work, DType dtype) {
   return program;
 }
 
-TEST(FetchingLevel, IsALaterOneThatTakesLong) {
-  EXPECT_EQ(fetching_level(scaled(20, DType::f32)), 1);
-  EXPECT_EQ(fetching_level(scaled(0, DType::f32)), -1);
+TEST(FetchingLevels, AreALaterOneThatTakesLong) {
+  EXPECT_EQ(fetching_levels(scaled(20, DType::f32)), std::vector<int>{1});
+  EXPECT_TRUE(fetching_levels(scaled(0, DType::f32)).empty());
 }
 
-TEST(FetchingLevel, TakesLessWorkWhereLessIsFetched) {
-  EXPECT_EQ(fetching_level(scaled(4, DType::bf16)), 1);
-  EXPECT_EQ(fetching_level(scaled(4, DType::f32)), -1);
+TEST(FetchingLevels, TakeLessWorkWhereLessIsFetched) {
+  EXPECT_EQ(fetching_levels(scaled(4, DType::bf16)), std::vector<int>{1});
+  EXPECT_TRUE(fetching_levels(scaled(4, DType::f32)).empty());
 }
 
-TEST(FetchingLevel, IsNoneWhereThereIsOneLevel) { EXPECT_EQ(fetching_level(doubled_rows(64, 100)), -1); }
+TEST(FetchingLevels, AreNoneWhereThereIsOneLevel) { EXPECT_TRUE(fetching_levels(doubled_rows(64, 100)).empty()); }
+
+// x times the largest of what `first` operations make of it, summed, and that sum behind 20 more.
+RowProgram of_three_levels(int first) {
+  RowProgram program;
+  program.columns = 4096;
+  program.buffers = {{.row_stride = 4096}, {.is_output = true, .row_stride = 4096}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  int value = x;
+  for (int i = 0; i < first; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
+  const int largest = program.add({.op = RowOp::row_max, .a = program.add({.op = RowOp::abs, .a = value})});
+  value = program.add({.op = RowOp::mul, .a = x, .b = largest});
+  value = program.add({.op = RowOp::mul, .a = value, .b = program.add({.op = RowOp::row_sum, .a = value})});
+  for (int i = 0; i < 20; ++i) value = program.add({.op = RowOp::add, .a = value, .b = value});
+  program.stores = {{1, value, RowDomain::element}};
+  program.finish();
+  return program;
+}
+
+TEST(FetchingLevels, AreBothOfTwoLaterOnes) {
+  const RowProgram program = of_three_levels(1);
+  EXPECT_EQ(fetching_levels(program), (std::vector<int>{1, 2}));
+  const std::string text = row_text(program, 8);
+  for (const char* line :
+       {"__builtin_prefetch(b0 + (column) / 2 + 4096);", "__builtin_prefetch(b0 + (column) / 2 + 2048 + 4096);"})
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+}
+
+TEST(FetchingLevels, AreNoneWhereTheFirstTakesLonger) { EXPECT_TRUE(fetching_levels(of_three_levels(40)).empty()); }
 
 TEST(FetchesAhead, WhereMuchIsComputedForWhatIsReadAndNoLaterLevelFetches) {
   EXPECT_TRUE(fetches_ahead(scaled(4, DType::f32)));
@@ -92,7 +120,7 @@ TEST(FetchesAhead, TakesEveryOtherColumnForAStream) {
 }
 
 // What the first level writes is fetched with what it reads; weights, which all rows share, are not.
-TEST(FetchingLevel, FetchesTheStreamsOfTheFirstLevel) {
+TEST(FetchingLevels, FetchTheStreamsOfTheFirstLevel) {
   RowProgram program;
   program.columns = 64;
   program.buffers = {{.row_stride = 64},

@@ -59,7 +59,7 @@ class LlvmBuilder {
   std::pair<Value, Value> load_pairs(int buffer, Index index, std::int64_t offset);
   std::pair<Value, Value> joined_pairs(Value even, Value odd);
   void prefetch_ahead(int buffer, Index index, std::int64_t offset);
-  void prefetch_next(int buffer, Index index, std::int64_t offset);
+  void prefetch_next(int buffer, Index index, std::int64_t divisor, std::int64_t offset);
   void prefetch_store(const RowStore& store, Index index, std::int64_t offset);
   Value load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
   void store_one(int buffer, Value code);

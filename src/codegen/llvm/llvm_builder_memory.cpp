@@ -200,9 +200,10 @@ void LlvmBuilder::prefetch_ahead(int buffer, Index index, std::int64_t offset) {
   prefetch(address(buffer, place), Cache::first);
 }
 
-void LlvmBuilder::prefetch_next(int buffer, Index index, std::int64_t offset) {
+void LlvmBuilder::prefetch_next(int buffer, Index index, std::int64_t divisor, std::int64_t offset) {
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-  prefetch(address(buffer, place_of(at.placement, index, offset, at.row_stride)), Cache::second);
+  const Index divided{LLVMBuildUDiv(builder_, index_value(index, 0), number(divisor), ""), 0};
+  prefetch(address(buffer, place_of(at.placement, divided, offset, at.row_stride)), Cache::second);
 }
 
 void LlvmBuilder::prefetch_store(const RowStore& store, Index index, std::int64_t offset) {

@@ -59,10 +59,13 @@ void LlvmBuilder::store_two_pairs(const RowStore& store, Index index, std::int64
   store_bytes(store, index, offset, bytes_of(low_halves(words(0), words(1)), low_halves(words(2), words(3))));
 }
 
-// Codes of words have anything above their low bytes: that is taken off, or fits where the words are signed bytes.
+// Codes of words have anything above their low bytes. Where that has to be taken off, wide vectors are as soon narrowed
+// one by one.
 void LlvmBuilder::store_four(const RowStore& store, Index index, std::int64_t offset,
                              const std::array<Value, 4>& codes) {
-  if (lanes_ < 8 || !std::all_of(codes.begin(), codes.end(), [&](Value code) { return is_of_words(code); })) {
+  const bool is_signed = program_->buffers[static_cast<std::size_t>(store.buffer)].dtype == DType::i8;
+  if (lanes_ < 8 || (lanes_ == 16 && is_signed) ||
+      !std::all_of(codes.begin(), codes.end(), [&](Value code) { return is_of_words(code); })) {
     for (std::size_t i = 0; i < codes.size(); ++i)
       this->store(store, index, offset + static_cast<std::int64_t>(i) * lanes_, codes[i], lanes_);
     return;
