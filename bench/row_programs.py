@@ -66,12 +66,17 @@ class Function:
         return sorted(found, key=lambda loop: loop[1] - loop[0])
 
     def turns(self, first, last):
-        """How often a loop of the form `add $step, r; cmp $end, r; jb` runs, r set before it; None for another form."""
+        """How often a loop of the form `add $step, r; cmp $end, r; jb` runs, r set before it, or of the form `lea
+        step(r), next; ... mov next, r; cmp $end, next; jb`; None for another form."""
         compare = re.match(r"cmp[lq]? \$(-?\w+), (%\w+)$", self.code[last - 1][1])
         if not compare:
             return None
         step = value = None
+        register = compare[2]
         for _, text in self.code[first:last]:
+            match = re.match(r"lea[lq]? (-?0x\w+)\((%\w+)\), " + compare[2] + "$", text)
+            if match:
+                step, register = int(match[1], 0), match[2]
             match = re.match(r"(add|sub)[lq]? \$(-?\w+), (%\w+)$", text)
             if match and match[3] == compare[2]:
                 step = int(match[2], 0) * (1 if match[1] == "add" else -1)
@@ -79,11 +84,11 @@ class Function:
                 step = 1
         for _, text in reversed(self.code[:first]):
             match = re.match(r"mov[lqabs]* \$(-?\w+), (%\w+)$", text)
-            if match and same_register(match[2], compare[2]):
+            if match and same_register(match[2], register):
                 value = int(match[1], 0)
                 break
             match = re.match(r"xorl? (%\w+), (%\w+)$", text)
-            if match and match[1] == match[2] and same_register(match[1], compare[2]):
+            if match and match[1] == match[2] and same_register(match[1], register):
                 value = 0
                 break
         if step is None or value is None or step <= 0:

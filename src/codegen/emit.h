@@ -24,8 +24,9 @@
 //   store_two_pairs(store, index, offset, codes)   the same of four vectors of codes of a byte: a pair, and the next
 //   load_pairs(buffer, index, offset)       2 * lanes() elements: the even ones and the odd ones
 //   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
-//   prefetch_ahead(buffer, index, offset)   what lies there, or behind the last column in the next row, into the first
-//                                           cache
+//   prefetch_ahead(buffer, index, ahead, offset)   what lies at index + ahead + offset, of the next row if index +
+//   ahead
+//                                           is behind the last column, into the first cache
 //   prefetch_next(buffer, index, divisor, offset)   what lies at index / divisor + offset in the next row, into the
 //                                           second one
 //   prefetch_store(store, index, offset)    where it will be written

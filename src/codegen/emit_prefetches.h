@@ -109,9 +109,8 @@ void emit_prefetches(Builder& builder, const RowProgram& program, int level, typ
   if (level == 0 && fetches_ahead(program))
     for (const int buffer : streams_of_first_level(program))
       if (!program.buffers[static_cast<std::size_t>(buffer)].is_output)
-        lines(buffer, [&](std::int64_t offset) {
-          builder.prefetch_ahead(buffer, column, offset + columns_of(buffer, kAhead));
-        });
+        lines(buffer,
+              [&](std::int64_t offset) { builder.prefetch_ahead(buffer, column, columns_of(buffer, kAhead), offset); });
   if (level == 0 && !fetching.empty() && program.levels > 2)
     for (const RowStore& store : program.stores)
       if (store.domain == RowDomain::element && program.values[static_cast<std::size_t>(store.value)].level > 0 &&

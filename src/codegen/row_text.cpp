@@ -149,12 +149,12 @@ class TextBuilder {
     const Value first = named(true, "joined_pairs({}, {}, 0)", even.text, odd.text);
     return {first, named(true, "joined_pairs({}, {}, {})", even.text, odd.text, lanes_)};
   }
-  void prefetch_ahead(int buffer, const Index& index, std::int64_t offset) {
+  void prefetch_ahead(int buffer, const Index& index, std::int64_t ahead, std::int64_t offset) {
     const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
     const std::int64_t gap = at.row_stride - program_->columns * at.placement.stride;
-    const std::string place = place_text(at.placement, index, offset, 0);
+    const std::string place = place_text(at.placement, index, ahead + offset, 0);
     if (gap == 0) return line("__builtin_prefetch(b{} + {});", buffer, place);
-    line("__builtin_prefetch(b{} + {} + ({} >= {} ? {} : 0));", buffer, place, sum_text(index, offset),
+    line("__builtin_prefetch(b{} + {} + ({} >= {} ? {} : 0));", buffer, place, sum_text(index, ahead),
          program_->columns, gap);
   }
   void prefetch_next(int buffer, const Index& index, std::int64_t divisor, std::int64_t offset) {

@@ -58,7 +58,7 @@ class LlvmBuilder {
   void store_two_pairs(const RowStore& store, Index index, std::int64_t offset, const std::array<Value, 4>& codes);
   std::pair<Value, Value> load_pairs(int buffer, Index index, std::int64_t offset);
   std::pair<Value, Value> joined_pairs(Value even, Value odd);
-  void prefetch_ahead(int buffer, Index index, std::int64_t offset);
+  void prefetch_ahead(int buffer, Index index, std::int64_t ahead, std::int64_t offset);
   void prefetch_next(int buffer, Index index, std::int64_t divisor, std::int64_t offset);
   void prefetch_store(const RowStore& store, Index index, std::int64_t offset);
   Value load_one(int buffer, Index index, std::int64_t offset, std::int64_t divisor);

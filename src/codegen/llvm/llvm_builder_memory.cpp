@@ -189,12 +189,12 @@ void LlvmBuilder::prefetch(LLVMValueRef from, Cache into) {
                   LLVMConstInt(word_, kData, false)});
 }
 
-void LlvmBuilder::prefetch_ahead(int buffer, Index index, std::int64_t offset) {
+void LlvmBuilder::prefetch_ahead(int buffer, Index index, std::int64_t ahead, std::int64_t offset) {
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-  LLVMValueRef place = place_of(at.placement, index, offset, 0);
+  LLVMValueRef place = place_of(at.placement, index, ahead + offset, 0);
   if (const std::int64_t gap = at.row_stride - program_->columns * at.placement.stride; gap != 0) {
     const LLVMValueRef is_behind =
-        LLVMBuildICmp(builder_, LLVMIntSGE, index_value(index, offset), number(program_->columns), "");
+        LLVMBuildICmp(builder_, LLVMIntSGE, index_value(index, ahead), number(program_->columns), "");
     place = LLVMBuildAdd(builder_, place, LLVMBuildSelect(builder_, is_behind, number(gap), number(0), ""), "");
   }
   prefetch(address(buffer, place), Cache::first);
