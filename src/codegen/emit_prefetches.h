@@ -28,10 +28,10 @@ inline std::vector<int> costs_of_levels(const RowProgram& program) {
   return costs;
 }
 
-// Whether the lines of a buffer lie side by side, row behind row.
+// Whether the lines of a buffer lie row behind row.
 inline bool is_stream(const RowProgram& program, int buffer) {
   const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-  return at.placement.run == 0 && at.row_stride > 0 && at.numbers < 0;
+  return at.row_stride > 0 && at.numbers < 0;
 }
 
 // The buffers that the first level reads and writes.

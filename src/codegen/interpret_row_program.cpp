@@ -133,13 +133,10 @@ class Interpretation {
   }
 
   double loaded(const RowBuffer& buffer, const RowValue& value, std::int64_t row, std::int64_t k) const {
-    const RowPlacement& placement = buffer.placement;
-    const std::int64_t run = placement.run == 0 ? 0 : k / placement.run;
-    const std::int64_t column = run * placement.run_stride + (k - run * placement.run) * placement.stride;
     const auto* data = static_cast<const std::byte*>(buffers_[value.buffer]);
     const std::int64_t parts = program_.tuning.parts;
     const std::int64_t begin = row_of(buffer, row / parts) * buffer.row_stride + row % parts * buffer.part_stride;
-    return load_double(buffer.dtype, data, begin + buffer.begin + column);
+    return load_double(buffer.dtype, data, begin + buffer.begin + buffer.placement.of(k));
   }
 
   // The row of the buffer that a row of the program reads.

@@ -100,6 +100,9 @@ struct RowPlacement {
   std::int64_t stride = 1;
   std::int64_t run = 0;  // 0: all columns are one run
   std::int64_t run_stride = 0;
+  std::int64_t of(std::int64_t column) const {
+    return run == 0 ? column * stride : column / run * run_stride + column % run * stride;
+  }
   bool operator==(const RowPlacement&) const = default;
 };
 

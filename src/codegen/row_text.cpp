@@ -151,7 +151,7 @@ class TextBuilder {
   }
   void prefetch_ahead(int buffer, const Index& index, std::int64_t ahead, std::int64_t offset) {
     const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
-    const std::int64_t gap = at.row_stride - program_->columns * at.placement.stride;
+    const std::int64_t gap = at.row_stride - at.placement.of(program_->columns);
     const std::string place = place_text(at.placement, index, ahead + offset, 0);
     if (gap == 0) return line("__builtin_prefetch(b{} + {});", buffer, place);
     line("__builtin_prefetch(b{} + {} + ({} >= {} ? {} : 0));", buffer, place, sum_text(index, ahead),

@@ -13,12 +13,6 @@ namespace {
 constexpr int kMostUnrolled = 4;
 constexpr int kMostPieces = 1 << 16;  // parts of a row, and chunks
 
-// Where column `column` of a row lies.
-std::int64_t place_of(const RowPlacement& placement, std::int64_t column) {
-  if (placement.run == 0) return column * placement.stride;
-  return column / placement.run * placement.run_stride + column % placement.run * placement.stride;
-}
-
 // Cuts the rows of a program; every refusal is false.
 class Parting {
  public:
@@ -49,7 +43,7 @@ class Parting {
     if (domain == RowDomain::element) {
       // Runs may not be cut.
       if (placement.run > 0 && columns_ % placement.run != 0) return false;
-      stride = place_of(placement, columns_);
+      stride = placement.of(columns_);
     }
     std::optional<std::int64_t>& known = strides_[static_cast<std::size_t>(buffer)];
     if (known && *known != stride) return false;

@@ -16,15 +16,8 @@ constexpr std::size_t kGuard = 64;
 constexpr std::byte kGuardByte{0xa5};
 constexpr std::int64_t kRowsOfTables = 7;
 
-std::int64_t place_of(const RowPlacement& placement, std::int64_t column) {
-  const std::int64_t run = placement.run == 0 ? 0 : column / placement.run;
-  return run * placement.run_stride + (column - run * placement.run) * placement.stride;
-}
-
 // From the first column to behind the last.
-std::int64_t extent_of(const RowPlacement& placement, std::int64_t columns) {
-  return place_of(placement, columns - 1) + 1;
-}
+std::int64_t extent_of(const RowPlacement& placement, std::int64_t columns) { return placement.of(columns - 1) + 1; }
 
 class Maker {
  public:
@@ -346,7 +339,7 @@ std::vector<float> RowBuffers::stored(std::size_t index) const {
   for (std::int64_t row = 0; row < rows_; ++row)
     for (std::int64_t k = 0; k < count; ++k)
       values.push_back(load_float(facts.dtype, static_cast<const std::byte*>(pointers_[buffer]),
-                                  row * facts.row_stride + store.offset + place_of(store.placement, k)));
+                                  row * facts.row_stride + store.offset + store.placement.of(k)));
   return values;
 }
 

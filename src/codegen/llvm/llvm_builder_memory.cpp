@@ -192,7 +192,7 @@ void LlvmBuilder::prefetch(LLVMValueRef from, Cache into) {
 void LlvmBuilder::prefetch_ahead(int buffer, Index index, std::int64_t ahead, std::int64_t offset) {
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
   LLVMValueRef place = place_of(at.placement, index, ahead + offset, 0);
-  if (const std::int64_t gap = at.row_stride - program_->columns * at.placement.stride; gap != 0) {
+  if (const std::int64_t gap = at.row_stride - at.placement.of(program_->columns); gap != 0) {
     const LLVMValueRef is_behind =
         LLVMBuildICmp(builder_, LLVMIntSGE, index_value(index, ahead), number(program_->columns), "");
     place = LLVMBuildAdd(builder_, place, LLVMBuildSelect(builder_, is_behind, number(gap), number(0), ""), "");
