@@ -144,6 +144,7 @@ class RowProgramBuilder {
   }
 
   int add(RowValue value) { return program().add(value); }
+
   // The operand's value where the node computes a value of type `to`.
   int operand(const GraphValue* operand, const Meta& to) {
     if (rows_taken_by(*operand, at_hand_) != nullptr) return load(*operand, to);

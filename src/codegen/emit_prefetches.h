@@ -28,10 +28,17 @@ inline std::vector<int> costs_of_levels(const RowProgram& program) {
   return costs;
 }
 
-// Whether the lines of a buffer lie row behind row.
+inline constexpr std::int64_t kCacheLine = 64;  // bytes
+
+// Of a line; 0 where columns lie farther apart.
+inline std::int64_t columns_of_line(const RowBuffer& buffer) {
+  return kCacheLine / dtype_info(buffer.dtype).block_bytes * buffer.elements_of_unit() / buffer.placement.stride;
+}
+
+// Whether rows lie one behind another, several columns in a line.
 inline bool is_stream(const RowProgram& program, int buffer) {
   const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-  return at.row_stride > 0 && at.numbers < 0;
+  return at.row_stride > 0 && at.numbers < 0 && columns_of_line(at) > 1;
 }
 
 // The buffers that the first level reads and writes.
@@ -97,31 +104,32 @@ inline bool fetches_ahead(const RowProgram& program) {
 template <class Builder>
 void emit_prefetches(Builder& builder, const RowProgram& program, int level, typename Builder::Index column,
                      std::int64_t count) {
-  constexpr std::int64_t kCacheLine = 64, kAhead = 32 * kCacheLine;  // bytes
+  constexpr std::int64_t kLinesAhead = 32;
   const std::vector<int> fetching = fetching_levels(program);
-  const auto columns_of = [&](int buffer, std::int64_t bytes) {
-    const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-    return bytes / dtype_info(at.dtype).block_bytes * at.elements_of_unit() / at.placement.stride;
+  const auto columns_of = [&](int buffer) {
+    return columns_of_line(program.buffers[static_cast<std::size_t>(buffer)]);
   };
-  const auto lines = [&](int buffer, auto fetch) {
-    for (std::int64_t offset = 0; offset < count; offset += columns_of(buffer, kCacheLine)) fetch(offset);
+  const auto lines = [&](int buffer, std::int64_t columns, auto fetch) {
+    for (std::int64_t offset = 0; offset < columns; offset += columns_of(buffer)) fetch(offset);
   };
   if (level == 0 && fetches_ahead(program))
     for (const int buffer : streams_of_first_level(program))
       if (!program.buffers[static_cast<std::size_t>(buffer)].is_output)
-        lines(buffer,
-              [&](std::int64_t offset) { builder.prefetch_ahead(buffer, column, columns_of(buffer, kAhead), offset); });
+        lines(buffer, count, [&](std::int64_t offset) {
+          builder.prefetch_ahead(buffer, column, kLinesAhead * columns_of(buffer), offset);
+        });
   if (level == 0 && !fetching.empty() && program.levels > 2)
     for (const RowStore& store : program.stores)
       if (store.domain == RowDomain::element && program.values[static_cast<std::size_t>(store.value)].level > 0 &&
           store.placement == RowPlacement() && is_stream(program, store.buffer))
-        lines(store.buffer, [&](std::int64_t offset) { builder.prefetch_store(store, column, offset); });
+        lines(store.buffer, count, [&](std::int64_t offset) { builder.prefetch_store(store, column, offset); });
   const auto place = std::find(fetching.begin(), fetching.end(), level);
   if (place == fetching.end()) return;
   const auto parts = static_cast<std::int64_t>(fetching.size()), part = place - fetching.begin();
   for (const int buffer : streams_of_first_level(program))
-    for (std::int64_t offset = 0; offset < count / parts; offset += columns_of(buffer, kCacheLine))
+    lines(buffer, count / parts, [&](std::int64_t offset) {
       builder.prefetch_next(buffer, column, parts, part * program.columns / parts + offset);
+    });
 }
 
 }  // namespace weft

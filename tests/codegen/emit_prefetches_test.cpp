@@ -119,6 +119,18 @@ TEST(FetchesAhead, TakesEveryOtherColumnForAStream) {
     EXPECT_NE(text.find(line), std::string::npos) << text;
 }
 
+// Of columns that lie farther apart every one would be a line of its own.
+TEST(FetchesAhead, LeavesColumnsThatLieFarApart) {
+  RowProgram program;
+  program.columns = 64;
+  program.buffers = {{.row_stride = 64 * 100, .placement = {.stride = 100}}, {.is_output = true, .row_stride = 64}};
+  const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  program.stores = {{1, program.add({.op = RowOp::sigmoid, .a = x}), RowDomain::element}};
+  program.finish();
+  EXPECT_EQ(streams_of_first_level(program), std::vector<int>{1});
+  EXPECT_EQ(row_text(program, 8).find("__builtin_prefetch(b0"), std::string::npos);
+}
+
 // What the first level writes is fetched with what it reads; weights, which all rows share, are not.
 TEST(FetchingLevels, FetchTheStreamsOfTheFirstLevel) {
   RowProgram program;

@@ -101,7 +101,7 @@ class Maker {
   }
 
   RowPlacement any_placement() {
-    RowPlacement placement{.stride = 1 + static_cast<std::int64_t>(below(3))};
+    RowPlacement placement{.stride = below(8) == 0 ? 40 : 1 + static_cast<std::int64_t>(below(3))};
     if (program_.columns % 16 == 0 && below(2) == 0) {
       placement.run = 16;
       placement.run_stride = 16 * placement.stride + static_cast<std::int64_t>(below(2)) * 4;
