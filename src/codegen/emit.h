@@ -16,7 +16,8 @@
 //   unary(op, a), binary(op, a, b)          of one float or vectors, alike; replace_nan's number is b
 //   ternary(op, a, b, c), replace_zero(a, number, b), select_at_most(a, number, b, c)
 //   encode(dtype, floats), decode(dtype, codes)
-//   encode_plain(dtype, floats)             of floats that encode_plain_<dtype> takes; of vectors but for bf16
+//   encode_plain(dtype, floats)             of floats that encode_plain_<dtype> takes; of vectors but for bf16 and
+//                                           f8e4m3
 //   load(buffer, index, offset, count)      `count` elements at column index + offset, zeros behind them
 //   store(store, index, offset, codes, count)   where the RowStore has them
 //   store_four(store, index, offset, codes)   four whole vectors of codes of a byte, one behind the other

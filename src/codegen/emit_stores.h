@@ -90,7 +90,8 @@ class StoreEmitter : protected BlockEmitter<Builder> {
   static constexpr int kFour = 4;
   bool has_plain_bytes(const RowStore& store) const {
     const DType dtype = program_.buffers[static_cast<std::size_t>(store.buffer)].dtype;
-    return is_of_bytes(store) && dtype != DType::f4e2m1 && store.placement.stride == 1;
+    return is_of_bytes(store) && dtype != DType::f4e2m1 && store.placement.stride == 1 &&
+           store.placement.run % (kFour * builder_.lanes()) == 0;
   }
   bool is_of_bytes(const RowStore& store) const {
     return dtype_info(program_.buffers[static_cast<std::size_t>(store.buffer)].dtype).block_bytes == 1;

@@ -106,6 +106,7 @@ class TextBuilder {
     return named(floats.is_vector, "to_{}({})", dtype_text(dtype), floats.text);
   }
   Value encode_plain(DType dtype, const Value& floats) {
+    if (dtype == DType::f8e4m3 && !floats.is_vector) return encode(dtype, floats);
     return named(floats.is_vector, "to_plain_{}({})", dtype_text(dtype), floats.text);
   }
   Value decode(DType dtype, const Value& codes) {

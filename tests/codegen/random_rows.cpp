@@ -199,7 +199,11 @@ class Maker {
         unary(kUnary[below(12)], a);
         return;
       case 8:
-        add({.op = RowOp::convert, .a = unary(RowOp::round, held(a, 127)), .dtype = DType::i8});
+        if (below(2) == 0) {
+          add({.op = RowOp::convert, .a = unary(RowOp::round, held(a, 127)), .dtype = DType::i8});
+        } else {
+          add({.op = RowOp::convert, .a = held(a, 448), .dtype = DType::f8e4m3});
+        }
         return;
       case 9:
         silu(add({.op = RowOp::convert, .a = a, .dtype = DType::bf16}));

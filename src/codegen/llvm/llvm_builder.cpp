@@ -244,6 +244,7 @@ LLVMValueRef LlvmBuilder::encode(DType dtype, LLVMValueRef floats) {
 LLVMValueRef LlvmBuilder::encode_plain(DType dtype, LLVMValueRef floats) {
   if (dtype == DType::bf16) return encode_plain_bf16(floats);
   if (dtype == DType::i8) return encode_plain_i8(floats);
+  if (!is_vector(floats)) return encode(dtype, floats);
   const LLVMValueRef words = call(fmt::format("weft_to_plain_{}_v", dtype_text(dtype)), words_, {floats});
   return LLVMBuildTrunc(builder_, words, as_wide_as(floats, element_type(dtype)), "");
 }

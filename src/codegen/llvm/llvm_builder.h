@@ -82,9 +82,11 @@ class LlvmBuilder {
   static constexpr bool kTakesShortWays = true;
   static constexpr int kLeastLanesOfMaxima = 8;
   static bool has_few_registers(int lanes) { return lanes < 16; }
-  // Blocks of columns are whole groups, of four vectors each, or several of one.
+  // Blocks of columns are whole groups, of four vectors each, or several of one; and four vectors are stored together.
   bool takes_short_ways(const RowProgram& program) const {
     const std::int64_t four = 4 * lanes_;
+    for (const RowStore& store : program.stores)
+      if (store.placement.run % four != 0) return false;
     return program.in_pairs && program.columns % four == 0 && (program.group % four == 0 || four % program.group == 0);
   }
   Value short_bf16(ShortRounding rounding, Value floats);
