@@ -282,11 +282,12 @@ class CudaRowWriter {
       line("float part = 0, other = 0;");
       line("for (long long number = thread % kWarp; number < {}; number += kWarp) {{", halves * program_.group);
       ++depth_;
-      line("const long long column = group * {0} + number % {0};", program_.group);
+      line("const long long column = group * {} + number{};", program_.group,
+           halves > 1 ? fmt::format(" % {}", program_.group) : "");
       line("float term;");
       for (int half = 0; half < halves; ++half) {
         const int of = half == 0 ? at(id).a : at(id).b;
-        line("if (number / {} == {}) {{", program_.group, half);
+        line("{}{{", halves > 1 ? fmt::format("if (number / {} == {}) ", program_.group, half) : "");
         ++depth_;
         compute({of}, "column", "group");
         line("term = {};", name(of));
@@ -324,8 +325,7 @@ class CudaRowWriter {
   }
 
   static std::string_view join_text(RowOp reduction) {
-    if (reduction == RowOp::row_sum || reduction == RowOp::group_sum || reduction == RowOp::group_sum_of_halves)
-      return "AddParts";
+    if (is_sum(reduction)) return "AddParts";
     return reduction == RowOp::row_signed_max ? "SignedLargerPart" : "LargerPart";
   }
 

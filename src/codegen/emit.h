@@ -25,9 +25,8 @@
 //   store_two_pairs(store, index, offset, codes)   the same of four vectors of codes of a byte: a pair, and the next
 //   load_pairs(buffer, index, offset)       2 * lanes() elements: the even ones and the odd ones
 //   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
-//   prefetch_ahead(buffer, index, ahead, offset)   what lies at index + ahead + offset, of the next row if index +
-//   ahead
-//                                           is behind the last column, into the first cache
+//   prefetch_ahead(buffer, index, ahead, offset)   what lies at index + ahead + offset, into the first cache: in the
+//                                           next row where index + ahead is behind the last column
 //   prefetch_next(buffer, index, divisor, offset)   what lies at index / divisor + offset in the next row, into the
 //                                           second one
 //   prefetch_store(store, index, offset)    where it will be written
@@ -76,14 +75,14 @@ class RowEmitter : StoreEmitter<Builder> {
     builder_.end();
   }
 
-  // Loops that do are written in the order in which a processor with few registers is to see them.
-  bool takes_short_ways() const { return ways_.has_value(); }
+  // Loops that take short ways are written in the order in which a processor with few registers is to see them.
+  bool is_in_order() const { return ways_ && builder_.has_few_registers(); }
 
  private:
   using Base = StoreEmitter<Builder>;
   using Base::at_once_, Base::program_, Base::builder_, Base::level_, Base::domain_, Base::ones_, Base::ways_,
       Base::keeps_maxima_, Base::is_short_, Base::column_, Base::offset_, Base::count_;
-  using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::group_of, Base::lanes_of, Base::kTwoPairs,
+  using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::group_of, Base::lanes_of, Base::kVectorsOfBytes,
       Base::one, Base::set_vector, Base::value_at, Base::vector, Base::vectors_of_block;
   using typename Base::Index, typename Base::Value, typename Base::Variable;
 
@@ -168,7 +167,7 @@ class RowEmitter : StoreEmitter<Builder> {
       watched_ = builder_.pairs_variable(is_watched_once(*ways_, program_));
       if (!is_watched_once(*ways_, program_)) return;
       builder_.begin_if(builder_.is_first_row());
-      emit_watch(builder_.begin_columns(0, program_.columns, kTwoPairs * builder_.lanes()), 0, kTwoPairs);
+      emit_watch(builder_.begin_columns(0, program_.columns, kVectorsOfBytes * builder_.lanes()), 0, kVectorsOfBytes);
       builder_.end_columns();
       builder_.begin_else();
       builder_.end_if();
@@ -212,7 +211,7 @@ class RowEmitter : StoreEmitter<Builder> {
     const std::int64_t side_by_side = at_once_ * builder_.lanes();
     if (domain_ == RowDomain::group) return builder_.lanes();
     if (!work.by_groups) return side_by_side;
-    if (is_short_ && made_ahead() >= 0) return kTwoPairs * builder_.lanes();
+    if (is_short_ && made_ahead() >= 0) return kVectorsOfBytes * builder_.lanes();
     return std::max<std::int64_t>(side_by_side / program_.group, 1) * program_.group;
   }
 
@@ -325,7 +324,7 @@ class RowEmitter : StoreEmitter<Builder> {
     std::vector<Value> terms;
     for (int i = 0; i < vectors; ++i) terms.push_back(vector(value_at(id).a, i));
     if constexpr (Builder::kTakesShortWays) {
-      for (int i = 0; is_short_ && ways_->signs_at >= 0 && i < vectors; i += kTwoPairs) {
+      for (int i = 0; is_short_ && ways_->signs_at >= 0 && i < vectors; i += kVectorsOfBytes) {
         const auto v = [&](int k) { return vector(ways_->v, i + k); };
         builder_.store_signs(program_.stores[static_cast<std::size_t>(ways_->signs_at)], column_,
                              offset_ + i * builder_.lanes(), {v(0), v(1), v(2), v(3)});

@@ -30,7 +30,7 @@ class BlockEmitter {
       keeps_maxima_ = builder.lanes() >= Builder::kLeastLanesOfMaxima && program.group > 0 &&
                       program.columns <= kMostMaxima * kPairedColumns;
       if (keeps_maxima_ && builder.takes_short_ways(program)) ways_ = find_short_ways(program);
-      if (ways_ && !Builder::has_few_registers(builder.lanes())) ways_->early = -1;
+      if (ways_ && !builder.has_few_registers()) ways_->early = -1;
     }
   }
 

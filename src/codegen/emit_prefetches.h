@@ -12,8 +12,6 @@
 
 namespace weft {
 
-// Codes that are rounded by their own exponent take more than a conversion's cost.
-inline constexpr int kSmallFloatCost = 6;
 inline bool is_of_small_floats(const RowValue& value) {
   return value.op == RowOp::convert && dtype_info(value.dtype).block_bytes == 1 && is_floating(value.dtype);
 }
@@ -24,7 +22,7 @@ inline std::vector<int> costs_of_levels(const RowProgram& program) {
   for (const RowValue& value : program.values)
     if (value.domain == RowDomain::element)
       costs[static_cast<std::size_t>(value.level)] +=
-          row_op_cost(value.op) + (is_of_small_floats(value) ? kSmallFloatCost : 0);
+          is_of_small_floats(value) ? kSmallFloatConversionCost : row_op_cost(value.op);
   return costs;
 }
 

@@ -36,8 +36,8 @@ class StoreEmitter : protected BlockEmitter<Builder> {
     }
   }
 
-  // Vectors of 8 lanes that give a whole vector of codes of a byte; wider ones fill one by two.
-  static constexpr int kTwoPairs = 4;
+  // Vectors whose codes of a byte are a whole one.
+  static constexpr int kVectorsOfBytes = 4;
 
  private:
   // What is made side by side is stored together, so that nothing has to be made behind a store.
@@ -48,7 +48,7 @@ class StoreEmitter : protected BlockEmitter<Builder> {
         codes.push_back(vector_code_for(store, i));
         if (second != nullptr) second_codes.push_back(vector_code_for(*second, i));
       }
-      const bool is_four = codes.size() == kFour && lanes_of(begin + kFour - 1) == builder_.lanes();
+      const bool is_four = codes.size() == kVectorsOfBytes && lanes_of(begin + kVectorsOfBytes - 1) == builder_.lanes();
       if (is_four && second == nullptr && has_plain_bytes(store)) {
         builder_.store_four(store, column_, offset_ + begin * builder_.lanes(),
                             {codes[0], codes[1], codes[2], codes[3]});
@@ -67,8 +67,8 @@ class StoreEmitter : protected BlockEmitter<Builder> {
   }
 
   void emit_store_of_pairs(const RowStore& store, int vectors) {
-    const bool in_twos = is_of_bytes(store) && vectors % kTwoPairs == 0;
-    for (int i = 0; i < vectors; i += in_twos ? kTwoPairs : 2) {
+    const bool in_twos = is_of_bytes(store) && vectors % kVectorsOfBytes == 0;
+    for (int i = 0; i < vectors; i += in_twos ? kVectorsOfBytes : 2) {
       const std::int64_t offset = offset_ + i * builder_.lanes();
       if constexpr (Builder::kTakesShortWays) {
         if (const int id = value_at(store.value).a; is_ordinary_f8(store)) {
@@ -87,11 +87,10 @@ class StoreEmitter : protected BlockEmitter<Builder> {
       }
     }
   }
-  static constexpr int kFour = 4;
   bool has_plain_bytes(const RowStore& store) const {
     const DType dtype = program_.buffers[static_cast<std::size_t>(store.buffer)].dtype;
     return is_of_bytes(store) && dtype != DType::f4e2m1 && store.placement.stride == 1 &&
-           store.placement.run % (kFour * builder_.lanes()) == 0;
+           store.placement.run % (kVectorsOfBytes * builder_.lanes()) == 0;
   }
   bool is_of_bytes(const RowStore& store) const {
     return dtype_info(program_.buffers[static_cast<std::size_t>(store.buffer)].dtype).block_bytes == 1;

@@ -148,18 +148,16 @@ class Interpretation {
   }
 
   double reduced(const RowValue& value, std::int64_t first, std::int64_t count) const {
-    const bool is_sum = value.op != RowOp::row_max && value.op != RowOp::row_signed_max && value.op != RowOp::group_max;
-    double result = is_sum ? 0 : -std::numeric_limits<double>::infinity();
-    for (std::int64_t k = first; value.op == RowOp::group_sum_of_halves && k < first + count; ++k)
-      result += at(value.b, k, RowDomain::element);
-    for (std::int64_t k = first; k < first + count; ++k) {
-      const double one = at(value.a, k, RowDomain::element);
-      if (is_sum) {
-        result += one;
-      } else if (!std::isnan(result) && !(result > one)) {
-        result = one;
+    double result = is_sum(value.op) ? 0 : -std::numeric_limits<double>::infinity();
+    for (const int operand : {value.a, value.b})
+      for (std::int64_t k = first; operand >= 0 && k < first + count; ++k) {
+        const double one = at(operand, k, RowDomain::element);
+        if (is_sum(value.op)) {
+          result += one;
+        } else if (!std::isnan(result) && !(result > one)) {
+          result = one;
+        }
       }
-    }
     return result;
   }
 

@@ -239,6 +239,7 @@ int row_op_cost(RowOp op) { return facts_of(op).cost; }
 bool is_row_reduction(RowOp op) { return op >= RowOp::row_sum && op <= RowOp::row_signed_max; }
 bool is_group_reduction(RowOp op) { return op >= RowOp::group_sum && op <= RowOp::group_max; }
 bool is_reduction(RowOp op) { return is_row_reduction(op) || is_group_reduction(op); }
+bool is_sum(RowOp op) { return op == RowOp::row_sum || op == RowOp::group_sum || op == RowOp::group_sum_of_halves; }
 int row_op_operands(RowOp op) { return facts_of(op).operands; }
 
 std::string RowTuning::text() const {

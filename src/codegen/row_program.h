@@ -200,6 +200,7 @@ bool is_row_reduction(RowOp op);
 bool is_group_reduction(RowOp op);
 // Of a row or of a group.
 bool is_reduction(RowOp op);
+bool is_sum(RowOp op);
 // Operands that the op has, 0 to 3.
 int row_op_operands(RowOp op);
 

@@ -16,7 +16,7 @@
 //
 // A Builder (emit.h) that kTakesShortWays, where takes_short_ways(program) says so, has for them
 //
-//   has_few_registers(lanes)                16
+//   has_few_registers()                     for chains side by side
 //   short_bf16(rounding, floats)            floats again
 //   inverse_rest(b, c), shorter_quotient(a, rest, c)   row_math.h
 //   store_ordinary_f8e4m3(store, index, offset, floats, signs)   of four vectors, as store_two_pairs stores codes

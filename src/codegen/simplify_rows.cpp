@@ -218,8 +218,7 @@ class Simplification {
     if (at(id).op == RowOp::convert && at(id).dtype == DType::f4e2m1) return leave_out_limits_of_f4(id);
     const bool is_f8 = at(id).dtype == DType::f8e4m3;
     if (at(id).op != RowOp::convert || !(is_i8 || is_f8)) return;
-    // As vectors are they made of elements, and scales of groups.
-    if (at(id).domain != RowDomain::element && !(is_f8 && at(id).domain == RowDomain::group)) return;
+    if (!is_f8 && at(id).domain != RowDomain::element) return;
     const Code code = code_of(at(id));
     const bool is_plain = code.is_rounded == is_i8;
     const double limit = is_i8 ? 127 : 448;

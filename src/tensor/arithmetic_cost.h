@@ -11,6 +11,7 @@ inline constexpr int kExpCost = 16;
 inline constexpr int kSigmoidCost = kExpCost + kDivisionCost + 2;
 inline constexpr int kTanhCost = 30;
 inline constexpr int kErfCost = 30;
-inline constexpr int kConversionCost = 4;  // between element types, both ways of rounding counted
+inline constexpr int kConversionCost = 4;             // between element types, both ways of rounding counted
+inline constexpr int kSmallFloatConversionCost = 10;  // to codes of a byte or less, rounded by their own exponent
 
 }  // namespace weft

@@ -110,7 +110,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
     LlvmBuilder builder(module.get(), lanes, lanes >= 8);
     RowEmitter<LlvmBuilder> emitter(request.program, builder);
     emitter.run();
-    is_in_order = emitter.takes_short_ways() && LlvmBuilder::has_few_registers(lanes);
+    is_in_order = emitter.is_in_order();
   }
   const LLVMValueRef function = LLVMGetNamedFunction(module.get(), request.program.name().c_str());
   // LLVM compiles operations of operands that do not fit them, to something.

@@ -81,7 +81,7 @@ class LlvmBuilder {
 
   static constexpr bool kTakesShortWays = true;
   static constexpr int kLeastLanesOfMaxima = 8;
-  static bool has_few_registers(int lanes) { return lanes < 16; }
+  bool has_few_registers() const { return lanes_ < 16; }
   // Blocks of columns are whole groups, of four vectors each, or several of one; and four vectors are stored together.
   bool takes_short_ways(const RowProgram& program) const {
     const std::int64_t four = 4 * lanes_;
