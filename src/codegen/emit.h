@@ -13,6 +13,7 @@
 //   end_columns()
 //   at(column)                              an Index that is a number
 //   constant(number, is_wide), splat(one)
+//   splat_halves(first, second)             each in half the lanes
 //   unary(op, a), binary(op, a, b)          of one float or vectors, alike; replace_nan's number is b
 //   ternary(op, a, b, c), replace_zero(a, number, b), select_at_most(a, number, b, c)
 //   encode(dtype, floats), decode(dtype, codes)
@@ -82,8 +83,8 @@ class RowEmitter : StoreEmitter<Builder> {
   using Base = StoreEmitter<Builder>;
   using Base::at_once_, Base::program_, Base::builder_, Base::level_, Base::domain_, Base::ones_, Base::ways_,
       Base::keeps_maxima_, Base::is_short_, Base::column_, Base::offset_, Base::count_;
-  using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::group_of, Base::lanes_of, Base::kVectorsOfBytes,
-      Base::one, Base::set_vector, Base::value_at, Base::vector, Base::vectors_of_block;
+  using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::group_of, Base::has_two_groups, Base::lanes_of,
+      Base::kVectorsOfBytes, Base::one, Base::set_vector, Base::value_at, Base::vector, Base::vectors_of_block;
   using typename Base::Index, typename Base::Value, typename Base::Variable;
 
   void emit_level() {
@@ -332,21 +333,25 @@ class RowEmitter : StoreEmitter<Builder> {
       if (is_short_ && !is_watched_once(*ways_, program_)) emit_watch(column_, offset_, vectors);
       if (is_kept) return keep_maxima(terms);
     }
-    for (int i = 0, end = 0; i < vectors; i = end) {
-      while (end < vectors && group_of(end) == group_of(i)) ++end;
-      const Value largest = builder_.largest({terms.begin() + i, terms.begin() + end});
-      builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + group_of(i) * program_.group, program_.group,
-                                 largest);
+    for (int i = 0; has_two_groups() && i < vectors; i += 2)
+      std::tie(terms[i], terms[i + 1]) = builder_.joined_pairs(terms[i], terms[i + 1]);
+    const int of_group = std::max(static_cast<int>(program_.group / builder_.lanes()), 1);
+    for (int i = 0; i < vectors; i += of_group) {
+      const auto first = terms.begin() + i;
+      builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + i * builder_.lanes(), program_.group,
+                                 builder_.largest({first, first + std::min(of_group, vectors - i)}));
     }
   }
   // Of the groups of the block at hand, or the part of one.
   void keep_maxima(const std::vector<Value>& terms) {
     if constexpr (Builder::kTakesShortWays) {
-      const auto groups = static_cast<std::size_t>(std::max<std::int64_t>(block_ / program_.group, 1));
-      std::vector<Value> maxima(groups, builder_.splat(builder_.constant(kNothing, false)));
+      const int of_vector = has_two_groups() ? 2 : 1;
+      const auto vectors = static_cast<std::size_t>(std::max<std::int64_t>(block_ / program_.group / of_vector, 1));
+      std::vector<Value> maxima(vectors, builder_.splat(builder_.constant(kNothing, false)));
+      const auto number_of = [&](std::size_t i) { return group_of(static_cast<int>(i)) / of_vector; };
       for (std::size_t i = 0; i < terms.size(); ++i) {
-        Value& largest = maxima[static_cast<std::size_t>(group_of(static_cast<int>(i)))];
-        const bool is_first = i == 0 || group_of(static_cast<int>(i)) != group_of(static_cast<int>(i) - 1);
+        Value& largest = maxima[static_cast<std::size_t>(number_of(i))];
+        const bool is_first = i == 0 || number_of(i) != number_of(i - 1);
         largest = is_first ? terms[i] : builder_.larger(largest, terms[i]);
       }
       builder_.keep_maxima(*maxima_, column_, offset_, block_, maxima);

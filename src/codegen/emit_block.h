@@ -36,6 +36,10 @@ class BlockEmitter {
 
   const RowValue& value_at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
   bool comes_in_pairs() const { return program_.in_pairs && domain_ == RowDomain::element; }
+  // Whether each half of both vectors of a pair is of a group of its own.
+  bool has_two_groups() const {
+    return comes_in_pairs() && program_.group > 0 && program_.group < std::int64_t{2} * builder_.lanes();
+  }
 
   // `count` columns from column + offset on: whole groups where values of groups are wanted, else whole vectors, or
   // what is left of the row.
@@ -64,8 +68,11 @@ class BlockEmitter {
     return ones_[id] = made;
   }
 
-  // The group that vector `i` lies in, from the block's first one on.
-  int group_of(int i) const { return program_.group > 0 ? static_cast<int>(i * builder_.lanes() / program_.group) : 0; }
+  // The group that vector `i` lies in, from the block's first one on; the first one that its pair does.
+  int group_of(int i) const {
+    const int vector = comes_in_pairs() ? i / 2 * 2 : i;
+    return program_.group > 0 ? static_cast<int>(vector * builder_.lanes() / program_.group) : 0;
+  }
 
   // A value of a group of the block at hand, or of more, in a loop over columns.
   Value of_group(int id, int group) {
@@ -102,7 +109,9 @@ class BlockEmitter {
     const std::int64_t offset = offset_ + i * builder_.lanes();
     Value made{};
     if (value.domain < domain_) {
-      made = builder_.splat(of_group(id, group_of(i)));
+      const bool is_of_two = value.domain == RowDomain::group && has_two_groups();
+      const Value first = of_group(id, group_of(i));
+      made = is_of_two ? builder_.splat_halves(first, of_group(id, group_of(i) + 1)) : builder_.splat(first);
     } else if (value.slot >= 0 && (value.level < level_ || is_group_reduction(value.op))) {
       made = builder_.load_slot(value.slot, column_, offset);
     } else if (value.op == RowOp::load) {

@@ -67,7 +67,7 @@ class StoreEmitter : protected BlockEmitter<Builder> {
   }
 
   void emit_store_of_pairs(const RowStore& store, int vectors) {
-    const bool in_twos = is_of_bytes(store) && vectors % kVectorsOfBytes == 0;
+    const bool in_twos = is_of_bytes(store) && !is_of_nibbles(store) && vectors % kVectorsOfBytes == 0;
     for (int i = 0; i < vectors; i += in_twos ? kVectorsOfBytes : 2) {
       const std::int64_t offset = offset_ + i * builder_.lanes();
       if constexpr (Builder::kTakesShortWays) {
@@ -88,12 +88,14 @@ class StoreEmitter : protected BlockEmitter<Builder> {
     }
   }
   bool has_plain_bytes(const RowStore& store) const {
-    const DType dtype = program_.buffers[static_cast<std::size_t>(store.buffer)].dtype;
-    return is_of_bytes(store) && dtype != DType::f4e2m1 && store.placement.stride == 1 &&
+    return is_of_bytes(store) && !is_of_nibbles(store) && store.placement.stride == 1 &&
            store.placement.run % (kVectorsOfBytes * builder_.lanes()) == 0;
   }
   bool is_of_bytes(const RowStore& store) const {
     return dtype_info(program_.buffers[static_cast<std::size_t>(store.buffer)].dtype).block_bytes == 1;
+  }
+  bool is_of_nibbles(const RowStore& store) const {
+    return program_.buffers[static_cast<std::size_t>(store.buffer)].elements_of_unit() > 1;
   }
   // In a loop that takes short ways.
   bool is_ordinary_f8(const RowStore& store) const {

@@ -124,19 +124,23 @@ bool lies_plainly(const RowBuffer& buffer, std::int64_t columns) {
 
 // Two bf16 that lie side by side are halves of one word, from which each takes one step, and fewer to lie there again
 // than a vector that is made narrower. All elements that are read and written have to be no wider, and lie in whole
-// pairs of vectors.
+// pairs of vectors. A pair may hold two groups, but sums of groups are of whole vectors.
 bool comes_in_pairs(const RowProgram& program) {
-  bool has_bf16 = false, fits = program.columns % kPairedColumns == 0 && program.group % kPairedColumns == 0;
+  const bool has_halves = program.group == kPairedColumns / 2;
+  bool has_bf16 = false, fits = program.columns % kPairedColumns == 0;
+  fits = fits && (has_halves || program.group % kPairedColumns == 0);
   const auto look_at = [&](RowDomain domain, DType dtype, const RowPlacement& placement) {
     if (domain != RowDomain::element) return;
     has_bf16 = has_bf16 || dtype == DType::bf16;
     const DTypeInfo& facts = dtype_info(dtype);
-    fits = fits && (dtype == DType::bf16 || facts.block_bytes == facts.block_elements) && placement.stride == 1 &&
+    fits = fits && (dtype == DType::bf16 || facts.block_bytes == 1) && placement.stride == 1 &&
            placement.run % kPairedColumns == 0;
   };
   const auto buffer = [&](int id) -> const RowBuffer& { return program.buffers[static_cast<std::size_t>(id)]; };
-  for (const RowValue& value : program.values)
+  for (const RowValue& value : program.values) {
     if (value.op == RowOp::load) look_at(value.domain, buffer(value.buffer).dtype, buffer(value.buffer).placement);
+    fits = fits && !(has_halves && is_group_reduction(value.op) && is_sum(value.op));
+  }
   for (const RowStore& store : program.stores) look_at(store.domain, buffer(store.buffer).dtype, store.placement);
   return has_bf16 && fits;
 }

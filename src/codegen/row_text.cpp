@@ -80,6 +80,9 @@ class TextBuilder {
 
   Value constant(double number, bool is_wide) { return {number_text(number, is_wide), false}; }
   Value splat(const Value& one) { return {fmt::format("splat({})", one.text), true}; }
+  Value splat_halves(const Value& first, const Value& second) {
+    return named(true, "splat_halves({}, {})", first.text, second.text);
+  }
   Value unary(RowOp op, const Value& a) {
     if (op == RowOp::neg) return named(a.is_vector, "-{}", a.text);
     return named(a.is_vector, "{}({})", row_op_text(op), a.text);
@@ -133,6 +136,8 @@ class TextBuilder {
   }
   void store_pairs(const RowStore& store, const Index& index, std::int64_t offset, const Value& first,
                    const Value& second, int count) {
+    if (program_->buffers[static_cast<std::size_t>(store.buffer)].dtype == DType::f4e2m1)
+      return line("store_pairs_of_nibbles({}, {}, {});", stored_text(store, index, offset), first.text, second.text);
     line("store_pairs({}, {}, {}, {});", stored_text(store, index, offset), first.text, second.text, count);
   }
   void store_two_pairs(const RowStore& store, const Index& index, std::int64_t offset,

@@ -30,7 +30,8 @@
 //
 //   maxima_variable(columns, group, block)  room for a vector of each block of columns
 //   keep_maxima(variable, index, offset, block, maxima)   of the block at index + offset: a vector of each of its
-//                                           groups, a power of two of them, or of the part of one that it is
+//                                           groups or of each two, a power of two of them, or of the part of one that
+//                                           it is
 //   largest_of_each(variable, index, group, block)   of each of lanes() groups from group `index` on
 
 #include <algorithm>

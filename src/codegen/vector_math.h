@@ -151,6 +151,11 @@ typedef double Doubles __attribute__((vector_size(8 * WEFT_LANES)));
 
 WEFT_LANE_FUNCTION Floats splat(float x) { return Floats{} + x; }
 WEFT_LANE_FUNCTION Doubles splat(double x) { return Doubles{} + x; }
+WEFT_LANE_FUNCTION Floats splat_halves(float first, float second) {
+  Floats x;
+  for (int i = 0; i < kLanes; ++i) x[i] = i < kLanes / 2 ? first : second;
+  return x;
+}
 WEFT_LANE_FUNCTION double widen(float x) { return x; }
 WEFT_LANE_FUNCTION Doubles widen(Floats x) { return __builtin_convertvector(x, Doubles); }
 WEFT_LANE_FUNCTION float narrow(double x) { return static_cast<float>(x); }
@@ -185,6 +190,9 @@ WEFT_LANE_FUNCTION void store_pairs(Element* to, typename VectorOf<Element>::typ
   store_every(to + 1, 2, second, count);
 }
 // Two codes of four bits a byte, the first in its low half.
+WEFT_LANE_FUNCTION void store_pairs_of_nibbles(std::uint8_t* to, Codes8 first, Codes8 second) {
+  store(to, first | second << 4);
+}
 WEFT_LANE_FUNCTION void store_nibbles(std::uint8_t* to, Codes8 x, int count) {
   for (int i = 0; i < count; i += 2) to[i / 2] = static_cast<std::uint8_t>(x[i] | x[i + 1] << 4);
 }

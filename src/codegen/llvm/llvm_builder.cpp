@@ -132,6 +132,12 @@ LLVMValueRef LlvmBuilder::constant(double value, bool is_wide) {
   return LLVMConstReal(is_wide ? LLVMDoubleTypeInContext(context_) : float_, value);
 }
 
+LLVMValueRef LlvmBuilder::splat_halves(LLVMValueRef first, LLVMValueRef second) {
+  std::vector<int> lanes;
+  for (int i = 0; i < lanes_; ++i) lanes.push_back(i < lanes_ / 2 ? i : lanes_ + i);
+  return shuffle(splat(first), splat(second), lanes);
+}
+
 LLVMValueRef LlvmBuilder::splat(LLVMValueRef one) {
   if (LLVMIsConstant(one)) {
     std::vector<LLVMValueRef> each(static_cast<std::size_t>(lanes_), one);

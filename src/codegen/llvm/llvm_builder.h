@@ -42,6 +42,7 @@ class LlvmBuilder {
 
   Value constant(double number, bool is_wide);
   Value splat(Value one);
+  Value splat_halves(Value first, Value second);
   Value unary(RowOp op, Value a);
   Value binary(RowOp op, Value a, Value b);
   Value ternary(RowOp op, Value a, Value b, Value c);
@@ -145,6 +146,8 @@ class LlvmBuilder {
   void prefetch(LLVMValueRef from, Cache into);
   // A byte of each two codes of four bits.
   LLVMValueRef joined_nibbles(LLVMValueRef codes);
+  // A byte of each code of `even` and that of `odd`, alike.
+  LLVMValueRef nibbles_of_pairs(LLVMValueRef even, LLVMValueRef odd);
   // The first `count` lanes.
   void store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned alignment, int count);
   LLVMValueRef one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
@@ -167,8 +170,8 @@ class LlvmBuilder {
   LLVMValueRef word_vector(unsigned number);
   unsigned vector_bytes() const { return 4 * static_cast<unsigned>(lanes_); }
   LLVMValueRef maxima_address(LLVMValueRef variable, LLVMValueRef number);
-  // Vectors of which each group has `width` lanes joined, two by two, until it has `narrow`: their groups in order.
-  std::vector<LLVMValueRef> narrowed_maxima(std::vector<LLVMValueRef> vectors, int width, int narrow);
+  // Of vectors, a power of two of them, that were joined as often as `steps` says: one.
+  LLVMValueRef joined_maxima(std::vector<LLVMValueRef> vectors, int steps);
   // Codes that come of words.
   bool is_of_words(LLVMValueRef codes) const;
   void store_bytes(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef bytes);

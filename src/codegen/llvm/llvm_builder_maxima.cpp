@@ -10,16 +10,16 @@ namespace {
 
 constexpr int kQuarter = 4;  // lanes of 128 bits, within which shuffles are fast
 
-// Of two vectors, one behind the other, in which each group has `width` of the lanes: half the lanes of all groups, and
-// the other halves in the same order. First the lanes of a quarter are joined, then quarters; groups end in their
-// order.
-std::pair<std::vector<int>, std::vector<int>> halves_of_groups(int lanes, int width) {
+// Of two vectors, one behind the other, that were joined `steps` times: half the lanes of all groups, and the other
+// halves in the same order. First the lanes of a quarter are joined, then quarters; groups end in their order, if each
+// vector was of one.
+std::pair<std::vector<int>, std::vector<int>> halves_of_groups(int lanes, int steps) {
   std::pair<std::vector<int>, std::vector<int>> halves;
   const auto add = [&](int lane, int other) {
     halves.first.push_back(lane);
     halves.second.push_back(other);
   };
-  const int of_quarter = width * kQuarter / lanes;  // lanes of a group in each quarter
+  const int of_quarter = kQuarter >> steps;  // lanes of a group in each quarter
   const int groups = of_quarter > 1 ? kQuarter / of_quarter : 0;
   for (int quarter = 0; groups > 0 && quarter < lanes; quarter += kQuarter)
     for (int i = 0; i < kQuarter / 2; i += groups)
@@ -35,15 +35,15 @@ std::pair<std::vector<int>, std::vector<int>> halves_of_groups(int lanes, int wi
 
 }  // namespace
 
-std::vector<LLVMValueRef> LlvmBuilder::narrowed_maxima(std::vector<LLVMValueRef> vectors, int width, int narrow) {
-  for (; width > narrow; width /= 2) {
-    const auto [first, second] = halves_of_groups(lanes_, width);
+LLVMValueRef LlvmBuilder::joined_maxima(std::vector<LLVMValueRef> vectors, int steps) {
+  for (; vectors.size() > 1; ++steps) {
+    const auto [first, second] = halves_of_groups(lanes_, steps);
     std::vector<LLVMValueRef> next;
     for (std::size_t i = 0; i < vectors.size(); i += 2)
       next.push_back(larger(shuffle(vectors[i], vectors[i + 1], first), shuffle(vectors[i], vectors[i + 1], second)));
     vectors = std::move(next);
   }
-  return vectors;
+  return vectors[0];
 }
 
 // For whole vectors of groups, of which those beyond the row have nothing in them.
@@ -66,9 +66,7 @@ LLVMValueRef LlvmBuilder::maxima_address(LLVMValueRef variable, LLVMValueRef num
 void LlvmBuilder::keep_maxima(LLVMValueRef variable, Index index, std::int64_t offset, std::int64_t block,
                               const std::vector<LLVMValueRef>& maxima) {
   const LLVMValueRef at = LLVMBuildUDiv(builder_, index_value(index, offset), number(block), "");
-  const int of_group = lanes_ / static_cast<int>(maxima.size());
-  LLVMSetAlignment(LLVMBuildStore(builder_, narrowed_maxima(maxima, lanes_, of_group)[0], maxima_address(variable, at)),
-                   vector_bytes());
+  LLVMSetAlignment(LLVMBuildStore(builder_, joined_maxima(maxima, 0), maxima_address(variable, at)), vector_bytes());
 }
 
 LLVMValueRef LlvmBuilder::largest_of_each(LLVMValueRef variable, Index index, std::int64_t group, std::int64_t block) {
@@ -87,7 +85,16 @@ LLVMValueRef LlvmBuilder::largest_of_each(LLVMValueRef variable, Index index, st
       vectors.back() = larger(vectors.back(), read);
     }
   }
-  return narrowed_maxima(std::move(vectors), lanes_ / static_cast<int>(of_block), 1)[0];
+  const bool is_of_two = program_->in_pairs && group < std::int64_t{2} * lanes_;
+  int steps = 0;
+  while ((is_of_two ? 2 : 1) << steps < of_block) ++steps;
+  const LLVMValueRef largest = joined_maxima(std::move(vectors), steps);
+  if (!is_of_two) return largest;
+  // First groups of pairs are in every other quarter, the second ones in the quarters between.
+  std::vector<int> order;
+  for (int i = 0; i < lanes_; ++i)
+    order.push_back((i / (2 * kQuarter) * 2 + i % 2) * kQuarter + i % (2 * kQuarter) / 2);
+  return shuffle(largest, largest, order);
 }
 
 }  // namespace weft

@@ -102,6 +102,15 @@ LLVMValueRef LlvmBuilder::joined_nibbles(LLVMValueRef codes) {
                         LLVMVectorType(LLVMInt8TypeInContext(context_), count), "");
 }
 
+LLVMValueRef LlvmBuilder::nibbles_of_pairs(LLVMValueRef even, LLVMValueRef odd) {
+  const LLVMTypeRef bytes = LLVMTypeOf(even);
+  const bool are_words = is_of_words(even) && is_of_words(odd);
+  if (are_words) even = LLVMGetOperand(even, 0), odd = LLVMGetOperand(odd, 0);
+  const LLVMValueRef four = splat(LLVMConstInt(LLVMGetElementType(LLVMTypeOf(odd)), 4, false));
+  const LLVMValueRef both = LLVMBuildOr(builder_, even, LLVMBuildShl(builder_, odd, four, ""), "");
+  return are_words ? LLVMBuildTrunc(builder_, both, bytes, "") : both;
+}
+
 void LlvmBuilder::store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned alignment, int count) {
   const auto width = static_cast<int>(LLVMGetVectorSize(LLVMTypeOf(codes)));
   if (count == width) {
@@ -130,6 +139,7 @@ void LlvmBuilder::store_pairs(const RowStore& store, Index index, std::int64_t o
                               LLVMValueRef second, int count) {
   const DType dtype = program_->buffers[static_cast<std::size_t>(store.buffer)].dtype;
   LLVMValueRef to = address(store.buffer, place_of(store.placement, index, offset, store.offset));
+  if (dtype == DType::f4e2m1) return store_vector(nibbles_of_pairs(first, second), to, 1, lanes_);
   if (dtype != DType::f32 && count == lanes_) {
     const LLVMValueRef words = words_of_pairs(first, second, 8 * element_bytes(dtype));
     LLVMSetAlignment(LLVMBuildStore(builder_, words, to), element_bytes(dtype));
