@@ -42,6 +42,7 @@ class RowProgramBuilder {
         throw NoRowProgram{fmt::format("[{}] {}", node->name, no.reason)};
       }
     }
+    find_neighbours();
     add_outputs();
     simplify_rows(program());
     program().finish();
@@ -232,6 +233,19 @@ class RowProgramBuilder {
     region_.inputs.push_back(&from);
     loaded_.push_back({&from, domain, buffer, -1});
     return static_cast<int>(loaded_.size()) - 1;
+  }
+
+  // Sets RowBuffer::behind.
+  void find_neighbours() {
+    const auto lies_behind = [&](const Loaded& second, const Loaded& first) {
+      return dtype_info(first.buffer.dtype).block_bytes == 2 && first.buffer == second.buffer &&
+             first.buffer.placement.stride == 2 && first.buffer.numbers < 0 &&
+             storage_root(first.from) == storage_root(second.from) &&
+             storage_offset(second.from) == storage_offset(first.from) + 1;
+    };
+    for (std::size_t i = 0; i < loaded_.size(); ++i)
+      for (std::size_t k = 0; k < loaded_.size(); ++k)
+        if (lies_behind(loaded_[k], loaded_[i])) program().buffers[k].behind = static_cast<int>(i);
   }
 
   // Makes a buffer of what `taking` takes, with the stride of a row of `from`, one of the table. Gives the table.

@@ -33,10 +33,10 @@ inline std::int64_t columns_of_line(const RowBuffer& buffer) {
   return kCacheLine / dtype_info(buffer.dtype).block_bytes * buffer.elements_of_unit() / buffer.placement.stride;
 }
 
-// Whether rows lie one behind another, several columns in a line.
+// Whether rows lie one behind another, several columns in a line, and none of another stream.
 inline bool is_stream(const RowProgram& program, int buffer) {
   const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-  return at.row_stride > 0 && at.numbers < 0 && columns_of_line(at) > 1;
+  return at.row_stride > 0 && at.numbers < 0 && at.behind < 0 && columns_of_line(at) > 1;
 }
 
 // The buffers that the first level reads and writes.
@@ -55,13 +55,11 @@ inline std::vector<int> streams_of_first_level(const RowProgram& program) {
   return streams;
 }
 
-// Of an element of each of them.
+// Of a column of each of them, with what lies between columns.
 inline std::int64_t bits_of_first_level(const RowProgram& program) {
   std::int64_t bits = 0;
-  for (const int buffer : streams_of_first_level(program)) {
-    const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
-    bits += 8 * dtype_info(at.dtype).block_bytes / at.elements_of_unit();
-  }
+  for (const int buffer : streams_of_first_level(program))
+    bits += 8 * kCacheLine / columns_of_line(program.buffers[static_cast<std::size_t>(buffer)]);
   return bits;
 }
 

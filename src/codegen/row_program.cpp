@@ -358,6 +358,7 @@ std::string RowProgram::text() const {
     if (buffer.numbers >= 0) text += fmt::format(" by {} of {}", buffer.numbers, buffer.taken_from);
     if (buffer.begin != 0) text += fmt::format(" at {}", buffer.begin);
     text += placement_text(buffer.placement);
+    if (buffer.behind >= 0) text += fmt::format(" behind {}", buffer.behind);
     if (buffer.over >= 0) text += fmt::format(" over {}", buffer.over);
   }
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -118,6 +118,9 @@ struct RowBuffer {
   int numbers = -1;
   std::int64_t taken_from = 0;
   std::int64_t begin = 0;  // of column 0 in such a row
+  // The input whose columns lie between these, each right before the one of the same number, as halves of one word do:
+  // then both read rows of the same memory, every other element; -1 for none.
+  int behind = -1;
   // An output that may lie where this input does, if nobody reads that afterwards; -1 for none. Set by finish().
   int over = -1;
   bool operator==(const RowBuffer&) const = default;

@@ -195,6 +195,23 @@ TEST(BuildRowProgram, ReadsAndWritesEverySecondColumn) {
             "  store 2 v3 at 1 every 2\n");
 }
 
+// Gates and what they let through in turn: halves of words, whichever is read first.
+TEST(BuildRowProgram, TellsWhatLiesBehindEachOther) {
+  const auto read = [](const char* inputs, const char* second) {
+    return program_of(inputs,
+                      fmt::format("%a = slice@native({}, dim=-1, start=1, end=64, step=2)\n"
+                                  "%b = slice@native(%x, dim=-1, start=0, end=63, step=2)\n"
+                                  "%y = mul@native(%a, %b)\n",
+                                  second),
+                      "%y");
+  };
+  const auto has = [](const std::string& text, const char* line) { return text.find(line) != std::string::npos; };
+  EXPECT_TRUE(has(read("%x: bf16[s0, 64]", "%x"), "buffer 0 in bf16 row=64 every 2 behind 1\n"));
+  EXPECT_TRUE(has(read("%x: f16[s0, 64]", "%x"), "buffer 0 in f16 row=64 every 2 behind 1\n"));
+  EXPECT_TRUE(has(read("%x: f32[s0, 64]", "%x"), "buffer 0 in f32 row=64 every 2\n"));
+  EXPECT_TRUE(has(read("%x: bf16[s0, 64], %z: bf16[s0, 64]", "%z"), "buffer 0 in bf16 row=64 every 2\n"));
+}
+
 TEST(BuildRowProgram, PutsHalvesOfHeadsTogether) {
   const std::string text = program_of("%x: f32[s0, 3, 32], %z: f32[s0, 3, 32]",
                                       "%a = neg@native(%x)\n"

@@ -173,9 +173,15 @@ TEST_F(RowCompiler, GivesTheSameBitsOnEveryInstructionSet) {
   const std::vector<RowProgram> programs = random_programs(40, false, 11);
   const auto levels = features_to_try();
   const auto first = compiled(programs, levels.front());
-  int laid_over = 0, in_pairs = 0;
-  for (const RowProgram& program : programs) in_pairs += program.in_pairs ? 1 : 0;
+  int laid_over = 0, in_pairs = 0, of_two_groups = 0, neighbours = 0;
+  for (const RowProgram& program : programs) {
+    in_pairs += program.in_pairs ? 1 : 0;
+    of_two_groups += program.in_pairs && program.group == 16 ? 1 : 0;
+    for (const RowBuffer& buffer : program.buffers) neighbours += buffer.behind >= 0 ? 1 : 0;
+  }
   EXPECT_GT(in_pairs, 3);
+  EXPECT_GT(of_two_groups, 1);
+  EXPECT_GT(neighbours, 0);
   for (const CpuFeatures level : levels) {
     const auto code = compiled(programs, level);
     for (const RowProgram& program : programs) {

@@ -119,6 +119,20 @@ TEST(FetchesAhead, TakesEveryOtherColumnForAStream) {
     EXPECT_NE(text.find(line), std::string::npos) << text;
 }
 
+TEST(FetchesAhead, TakesNeighboursForOneStream) {
+  RowProgram program;
+  program.columns = 4096;
+  program.buffers = {{.dtype = DType::bf16, .row_stride = 8192, .placement = {.stride = 2}},
+                     {.dtype = DType::bf16, .row_stride = 8192, .placement = {.stride = 2}, .behind = 0},
+                     {.is_output = true, .row_stride = 4096}};
+  const int gate = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+  const int up = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 1});
+  program.stores = {{2, program.add({.op = RowOp::mul, .a = gate, .b = up}), RowDomain::element}};
+  program.finish();
+  EXPECT_EQ(streams_of_first_level(program), (std::vector<int>{0, 2}));
+  EXPECT_EQ(bits_of_first_level(program), 2 * 16 + 32);
+}
+
 // Of columns that lie farther apart every one would be a line of its own.
 TEST(FetchesAhead, LeavesColumnsThatLieFarApart) {
   RowProgram program;

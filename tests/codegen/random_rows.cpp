@@ -36,7 +36,7 @@ class Maker {
       program_.columns = kColumns[below(10)];
     }
     if (in_pairs_) program_.columns = (program_.columns + 31) / 32 * 32;
-    if (in_pairs_ && grouped) program_.group = 32;
+    if (in_pairs_ && grouped) program_.group = below(2) == 0 ? 16 : 32;
     const int loads = 2 + static_cast<int>(below(3));
     for (int i = 0; i < loads; ++i) load(i == 0 ? RowDomain::element : any_domain());
     const int steps = 3 + static_cast<int>(below(tame_ ? 8 : 14));
@@ -73,17 +73,24 @@ class Maker {
     if (in_pairs_ && domain == RowDomain::element) buffer.dtype = short_dtype();
     const bool shared = domain == RowDomain::constant || (domain == RowDomain::element && below(4) == 0);
     buffer.row_stride = shared ? 0 : count_of(domain) + static_cast<std::int64_t>(below(2) * 3);
-    if (domain == RowDomain::element && !in_pairs_ && below(4) == 0) {
+    const bool has_neighbour = domain == RowDomain::element && !tame_ && !in_pairs_ && below(6) == 0;
+    if (has_neighbour) buffer.dtype = below(2) == 0 ? DType::bf16 : DType::f16;
+    if (has_neighbour || (domain == RowDomain::element && !in_pairs_ && below(4) == 0)) {
       buffer.placement = any_placement();
+      if (has_neighbour) buffer.placement.stride = 2;
       if (buffer.row_stride > 0) buffer.row_stride = extent_of(buffer.placement, program_.columns) + 3;
     }
     if (domain == RowDomain::element && below(4) == 0) {
       buffer.begin = 32;
       if (buffer.row_stride > 0) buffer.row_stride += buffer.begin;
     }
-    if (buffer.row_stride > 0 && below(4) == 0) take_rows(buffer);
+    if (buffer.row_stride > 0 && !has_neighbour && below(4) == 0) take_rows(buffer);
     program_.buffers.push_back(buffer);
     program_.add({.op = RowOp::load, .domain = domain, .buffer = static_cast<int>(program_.buffers.size()) - 1});
+    if (!has_neighbour) return;
+    buffer.behind = static_cast<int>(program_.buffers.size()) - 1;
+    program_.buffers.push_back(buffer);
+    program_.add({.op = RowOp::load, .domain = domain, .buffer = buffer.behind + 1});
   }
 
   DType short_dtype() {
@@ -255,9 +262,8 @@ class Maker {
     const bool has_nibbles = domain == RowDomain::element && program_.columns % 2 == 0;
     DType dtype = kDTypes[tame_ ? 0 : below(has_nibbles ? 7 : 6)];
     const RowValue& made = program_.values[static_cast<std::size_t>(value)];
-    if (in_pairs_ && domain == RowDomain::element) dtype = short_dtype();
-    const bool may_be_stored =
-        made.dtype == DType::f4e2m1 ? has_nibbles && !in_pairs_ : !in_pairs_ || made.dtype != DType::f16;
+    if (in_pairs_ && domain == RowDomain::element) dtype = below(4) == 0 ? DType::f4e2m1 : short_dtype();
+    const bool may_be_stored = made.dtype == DType::f4e2m1 ? has_nibbles : !in_pairs_ || made.dtype != DType::f16;
     if (made.op == RowOp::convert && may_be_stored && below(2) == 0) dtype = made.dtype;
     const int buffer = static_cast<int>(program_.buffers.size());
     program_.buffers.push_back({.dtype = dtype, .is_output = true, .row_stride = count_of(domain)});
@@ -284,7 +290,10 @@ class Maker {
 std::int64_t buffer_elements(const RowProgram& program, const RowBuffer& buffer, std::int64_t rows) {
   if (buffer.is_output) return rows * buffer.row_stride;
   if (buffer.numbers >= 0) rows = buffer.taken_from;
-  return (rows - 1) * buffer.row_stride + buffer.begin +
+  const auto number = static_cast<int>(&buffer - program.buffers.data());
+  const bool has_neighbour = std::any_of(program.buffers.begin(), program.buffers.end(),
+                                         [&](const RowBuffer& other) { return other.behind == number; });
+  return (rows - 1) * buffer.row_stride + buffer.begin + has_neighbour +
          extent_of(buffer.placement, std::max<std::int64_t>(program.columns, 1));
 }
 
@@ -309,6 +318,10 @@ RowBuffers::RowBuffers(const RowProgram& program, std::int64_t rows, std::uint32
   }
   memory_.emplace_back(static_cast<std::size_t>(program.scratch_bytes()) + kGuard, kGuardByte);
   for (auto& memory : memory_) pointers_.push_back(memory.data());
+  for (std::size_t i = 0; i < program.buffers.size(); ++i)
+    if (const RowBuffer& buffer = program.buffers[i]; buffer.behind >= 0)
+      pointers_[i] =
+          static_cast<std::byte*>(pointers_[static_cast<std::size_t>(buffer.behind)]) + bytes_of(buffer.dtype, 1);
 }
 
 void RowBuffers::run(RowFunction* function, std::int64_t begin, std::int64_t end) {

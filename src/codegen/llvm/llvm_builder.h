@@ -158,8 +158,8 @@ class LlvmBuilder {
   // Twice as many elements of 16 bits: the low halves of `even` and `odd` words in turn; the high halves.
   LLVMValueRef low_halves(LLVMValueRef even, LLVMValueRef odd);
   LLVMValueRef high_halves(LLVMValueRef even, LLVMValueRef odd);
-  // 2 * lanes() elements of 16 bits of a buffer, as words.
-  LLVMValueRef load_words(int buffer, Index index, std::int64_t offset);
+  // 2 * lanes() elements of 16 bits of a buffer, as words, from `begin` beside the column's place on.
+  LLVMValueRef load_words(int buffer, Index index, std::int64_t offset, std::int64_t begin = 0);
   // Elements of 16 bits made bytes, with saturation, in the order that store_bytes knows.
   LLVMValueRef packed(bool has_signs, LLVMValueRef first, LLVMValueRef second);
   // Codes of two vectors of elements of 16 bits whose low bytes they are.
@@ -178,6 +178,8 @@ class LlvmBuilder {
   LLVMValueRef half(LLVMValueRef vector, unsigned from, unsigned width);
   // Lanes of a and b, numbered one after another.
   LLVMValueRef shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<int>& lanes);
+  // Whether each column of an input is half of a word whose other half is a column of another (RowBuffer::behind).
+  bool has_neighbour(int buffer) const;
   // Every other of 2 * lanes() - 1 elements.
   LLVMValueRef load_every_other(LLVMTypeRef type, LLVMValueRef from, unsigned alignment);
   LLVMValueRef begin_loop(LLVMValueRef first, LLVMValueRef last, std::int64_t step, const char* name);

@@ -1,5 +1,7 @@
 // What LlvmBuilder reads and writes: where columns lie, and whole vectors or the first lanes of them.
 
+#include <algorithm>
+
 #include "codegen/llvm/llvm_builder.h"
 
 namespace weft {
@@ -56,6 +58,11 @@ LLVMValueRef LlvmBuilder::load(int buffer, Index index, std::int64_t offset, int
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
   const LLVMTypeRef type = LLVMVectorType(element_type(at.dtype), static_cast<unsigned>(lanes_));
   const LLVMValueRef alignment = LLVMConstInt(word_, element_bytes(at.dtype), false);
+  if (has_neighbour(buffer) && count == lanes_) {
+    const LLVMValueRef words = load_words(buffer, index, offset, at.behind >= 0 ? -1 : 0);
+    const LLVMValueRef code = at.behind >= 0 ? LLVMBuildLShr(builder_, words, word_vector(16), "") : words;
+    return LLVMBuildTrunc(builder_, code, type, "");
+  }
   if (at.placement.stride == 2 && count == lanes_)
     return load_every_other(type, address(buffer, place_of(at.placement, index, offset, 0)), element_bytes(at.dtype));
   if (at.placement.stride != 1) {
@@ -70,6 +77,12 @@ LLVMValueRef LlvmBuilder::load(int buffer, Index index, std::int64_t offset, int
   const LLVMValueRef value = LLVMBuildLoad2(builder_, type, from, "");
   LLVMSetAlignment(value, element_bytes(at.dtype));
   return value;
+}
+
+bool LlvmBuilder::has_neighbour(int buffer) const {
+  const std::vector<RowBuffer>& buffers = program_->buffers;
+  return buffers[static_cast<std::size_t>(buffer)].behind >= 0 ||
+         std::any_of(buffers.begin(), buffers.end(), [&](const RowBuffer& other) { return other.behind == buffer; });
 }
 
 void LlvmBuilder::store(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef codes, int count) {

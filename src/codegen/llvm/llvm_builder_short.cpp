@@ -98,10 +98,10 @@ LLVMValueRef LlvmBuilder::shorter_quotient(LLVMValueRef a, LLVMValueRef rest, LL
   return call("weft_shorter_quotient_v", floats_, {a, rest, c});
 }
 
-LLVMValueRef LlvmBuilder::load_words(int buffer, Index index, std::int64_t offset) {
+LLVMValueRef LlvmBuilder::load_words(int buffer, Index index, std::int64_t offset, std::int64_t begin) {
   const RowBuffer& at = program_->buffers[static_cast<std::size_t>(buffer)];
   const LLVMValueRef words =
-      LLVMBuildLoad2(builder_, words_, address(buffer, place_of(at.placement, index, offset, 0)), "");
+      LLVMBuildLoad2(builder_, words_, address(buffer, place_of(at.placement, index, offset, begin)), "");
   LLVMSetAlignment(words, 2);
   return words;
 }
