@@ -82,7 +82,7 @@ class RowEmitter : StoreEmitter<Builder> {
  private:
   using Base = StoreEmitter<Builder>;
   using Base::at_once_, Base::program_, Base::builder_, Base::level_, Base::domain_, Base::ones_, Base::ways_,
-      Base::keeps_maxima_, Base::is_short_, Base::column_, Base::offset_, Base::count_;
+      Base::keeps_maxima_, Base::is_short_, Base::rest_, Base::column_, Base::offset_, Base::count_;
   using Base::begin_block, Base::code_for, Base::comes_in_pairs, Base::group_of, Base::has_two_groups, Base::lanes_of,
       Base::kVectorsOfBytes, Base::one, Base::set_vector, Base::value_at, Base::vector, Base::vectors_of_block;
   using typename Base::Index, typename Base::Value, typename Base::Variable;
@@ -139,27 +139,46 @@ class RowEmitter : StoreEmitter<Builder> {
         is_short_ = true;
         emit_turns(work);
         is_short_ = false;
+        for (const auto& [id, variables] : partial_)
+          for (const Variable& part : variables)
+            builder_.set(largest_, builder_.larger(builder_.get(largest_), builder_.get(part)));
         std::vector<Value> factors;
         for (const int id : ways_->factors) factors.push_back(one(id));
         is_ordinary_ = builder_.are_ordinary(largest_, watched_, factors);
         if (ways_->roundings.empty()) return;
         builder_.begin_if(is_ordinary_);
         builder_.begin_else();
+        begin_reductions();
         emit_turns(work);
         return builder_.end_if();
       }
       if (ways_ && ways_->has_short_codes() && domain_ == RowDomain::element && level_ == ways_->level + 1) {
         builder_.begin_if(is_ordinary_);
-        emit_rests(builder_, program_, *ways_);
+        emit_rests();
         is_short_ = true;
         emit_turns(work);
         is_short_ = false;
+        rest_.reset();
         builder_.begin_else();
         emit_turns(work);
         return builder_.end_if();
       }
     }
     emit_turns(work);
+  }
+
+  void begin_reductions() {
+    for (const auto& [id, variables] : partial_)
+      for (const Variable& part : variables)
+        builder_.set(part, builder_.splat(builder_.constant(static_cast<double>(nothing_of(id)), false)));
+  }
+
+  void emit_rests() {
+    if constexpr (Builder::kTakesShortWays) {
+      if (ways_->divisor < 0) return;
+      if (value_at(ways_->divisor).domain == RowDomain::group) return emit_rests_of_groups(builder_, program_, *ways_);
+      rest_ = builder_.inverse_rest(builder_.splat(one(ways_->divisor)), builder_.splat(one(ways_->inverse)));
+    }
   }
 
   // What all rows read is watched in the first one.
@@ -279,16 +298,29 @@ class RowEmitter : StoreEmitter<Builder> {
       const int kept = has_no_sign ? value_at(ways_->maximum).a : id;
       for (int i = 0; i < vectors; ++i) builder_.store_slot(slot, column_, offset_ + i * lanes, vector(kept, i));
     }
+    if (is_short_ && level_ == ways_->level) emit_signs_and_watch(vectors);
     for (int id : work.group_reductions)
       value_at(id).op == RowOp::group_max ? emit_maximum(id, vectors, are_kept(work.group_reductions))
                                           : emit_group_sums(id, vectors);
-    for (auto& [id, variables] : partial_) {
+    for (const int id : work.row_reductions) {
+      std::vector<Variable>& variables = partial_.at(id);
       for (int i = 0; i < vectors; ++i) {
         Value term = vector(term_of(id), i);
         if (lanes_of(i) < lanes) term = builder_.first_lanes(term, lanes_of(i), nothing_of(id));
         Variable& partial = variables[static_cast<std::size_t>(offset_ / lanes + i) % variables.size()];
         builder_.set(partial, with_term(id, builder_.get(partial), term));
       }
+    }
+  }
+
+  void emit_signs_and_watch(int vectors) {
+    if constexpr (Builder::kTakesShortWays) {
+      for (int i = 0; ways_->signs_at >= 0 && i < vectors; i += kVectorsOfBytes) {
+        const auto v = [&](int k) { return vector(ways_->v, i + k); };
+        builder_.store_signs(program_.stores[static_cast<std::size_t>(ways_->signs_at)], column_,
+                             offset_ + i * builder_.lanes(), {v(0), v(1), v(2), v(3)});
+      }
+      if (!is_watched_once(*ways_, program_)) emit_watch(column_, offset_, vectors);
     }
   }
 
@@ -324,15 +356,7 @@ class RowEmitter : StoreEmitter<Builder> {
   void emit_maximum(int id, int vectors, bool is_kept) {
     std::vector<Value> terms;
     for (int i = 0; i < vectors; ++i) terms.push_back(vector(value_at(id).a, i));
-    if constexpr (Builder::kTakesShortWays) {
-      for (int i = 0; is_short_ && ways_->signs_at >= 0 && i < vectors; i += kVectorsOfBytes) {
-        const auto v = [&](int k) { return vector(ways_->v, i + k); };
-        builder_.store_signs(program_.stores[static_cast<std::size_t>(ways_->signs_at)], column_,
-                             offset_ + i * builder_.lanes(), {v(0), v(1), v(2), v(3)});
-      }
-      if (is_short_ && !is_watched_once(*ways_, program_)) emit_watch(column_, offset_, vectors);
-      if (is_kept) return keep_maxima(terms);
-    }
+    if (is_kept) return keep_maxima(terms);
     for (int i = 0; has_two_groups() && i < vectors; i += 2)
       std::tie(terms[i], terms[i + 1]) = builder_.joined_pairs(terms[i], terms[i + 1]);
     const int of_group = std::max(static_cast<int>(program_.group / builder_.lanes()), 1);

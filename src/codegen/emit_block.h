@@ -29,7 +29,8 @@ class BlockEmitter {
     if constexpr (Builder::kTakesShortWays) {
       keeps_maxima_ = builder.lanes() >= Builder::kLeastLanesOfMaxima && program.group > 0 &&
                       program.columns <= kMostMaxima * kPairedColumns;
-      if (keeps_maxima_ && builder.takes_short_ways(program)) ways_ = find_short_ways(program);
+      const bool has_maxima = keeps_maxima_ || (builder.lanes() >= Builder::kLeastLanesOfMaxima && program.group == 0);
+      if (has_maxima && builder.takes_short_ways(program)) ways_ = find_short_ways(program);
       if (ways_ && !builder.has_few_registers()) ways_->early = -1;
     }
   }
@@ -118,8 +119,9 @@ class BlockEmitter {
       made = decoded(value.buffer, code(id, i));
     } else if (is_short_ && has_short_way(*ways_, program_, level_, id)) {
       if constexpr (Builder::kTakesShortWays)
-        made = emit_short_value(builder_, program_, *ways_, id, column_, offset,
-                                [&](int operand) { return vector(operand, i); });
+        made = emit_short_value(builder_, program_, *ways_, id, column_, offset, [&](int operand) {
+          return rest_ && operand == ways_->divisor ? *rest_ : vector(operand, i);
+        });
     } else if (value.op == RowOp::convert) {
       made = builder_.decode(value.dtype, code(id, i));
     } else {
@@ -180,6 +182,7 @@ class BlockEmitter {
   int at_once_ = kAtOnce;      // vectors of the loop at hand that are made side by side
   bool is_short_ = false;      // whether the loop at hand takes short ways
   bool keeps_maxima_ = false;  // whether maxima of groups wait as vectors
+  std::optional<Value> rest_;  // of a row's scale, in a loop that takes short ways
   Index column_{};
   std::int64_t offset_ = 0;
   std::int64_t count_ = 0;

@@ -11,11 +11,10 @@
 
 namespace weft {
 
-// Before the codes of a row that takes short ways: the rests in the place of the scales, a vector of groups at a time.
-// Slots have room for whole ones.
+// Before the codes of a row that takes short ways: the rests of groups in the place of the scales, a vector of groups
+// at a time. Slots have room for whole ones.
 template <class Builder>
-void emit_rests(Builder& builder, const RowProgram& program, const ShortWays& ways) {
-  if (ways.divisor < 0) return;
+void emit_rests_of_groups(Builder& builder, const RowProgram& program, const ShortWays& ways) {
   const auto slot_of = [&](int id) { return program.values[static_cast<std::size_t>(id)].slot; };
   const std::int64_t groups = program.columns / program.group;
   const auto group = builder.begin_columns(0, groups, builder.lanes());

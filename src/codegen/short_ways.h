@@ -1,9 +1,9 @@
 #pragma once
 
-// Where codes of groups may be made in fewer steps of ordinary numbers alone:
+// Where codes of groups or rows may be made in fewer steps of ordinary numbers alone:
 //
 //   v = bf16(bf16(a) * w)     rounded in ways (row_math.h) that are right but for what is tiny or huge
-//   m = group_max |v|
+//   m = group_max |v|         or row_max
 //   codes of v / scale(m)     without a thought of NaN
 //
 // A row finds out while it makes v whether it may: m is at most 2^64, so that nothing was huge, infinite or NaN on the
@@ -67,7 +67,7 @@ struct ShortWays {
   bool keeps_magnitudes = false;  // whether v waits for its codes without a sign
   // The store in whose place the signs wait then that no `signs` tell.
   int signs_at = -1;
-  // What quotients are made of: a scale, in whose place lies what 1 by it is beyond `inverse`; or -1.
+  // What quotients are made of: a scale, in whose place is taken what 1 by it is beyond `inverse`; or -1.
   int divisor = -1, inverse = -1;
 
   bool has_short_codes() const { return is_ordinary_f8 || divisor >= 0; }
@@ -88,7 +88,7 @@ class ShortWaysFinder {
     if (!program_.in_pairs) return std::nullopt;
     std::optional<ShortWays> found;
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id) {
-      if (at(id).op != RowOp::group_max) continue;
+      if (at(id).op != RowOp::group_max && at(id).op != RowOp::row_max) continue;
       if (found) return std::nullopt;
       found = ways_by(id);
       if (!found) return std::nullopt;
@@ -114,7 +114,7 @@ class ShortWaysFinder {
     const int v = at(magnitude).a;
     ShortWays ways{.level = at(maximum).level - 1, .maximum = maximum, .v = v};
     const LevelWork work = work_of_level(program_, ways.level, RowDomain::element);
-    if (!work.stores.empty() || !work.row_reductions.empty() || work.group_reductions.size() != 1) return std::nullopt;
+    if (!work.stores.empty() || work.row_reductions.size() + work.group_reductions.size() != 1) return std::nullopt;
     if (!hides_the_least(maximum) || !is_for_codes(v, magnitude, ways)) return std::nullopt;
     // Else codes are read by others, who want all their signs and may make them again a level later.
     const bool are_stored = are_stored_alone(v, magnitude);
@@ -232,9 +232,10 @@ class ShortWaysFinder {
     return value.op == RowOp::div && is(value.b, RowOp::bf16_silu_divisor) && find_signs(value.a, ways);
   }
 
-  // Whether the quotients' scale is one of groups that waits in scratch for them alone.
+  // Whether the quotients' scale is one of the row, or of groups that waits in scratch for them alone.
   bool has_rest(const ShortWays& ways) const {
     const auto waits = [&](int id) { return at(id).domain == RowDomain::group && at(id).slot >= 0; };
+    if (at(ways.divisor).domain == RowDomain::row) return true;
     if (!waits(ways.divisor) || !waits(ways.inverse) || at(ways.divisor).op == RowOp::group_max) return false;
     return std::all_of(users(ways.divisor).begin(), users(ways.divisor).end(), [&](int user) {
       return is(user, RowOp::short_quotient) && at(user).b == ways.divisor && at(user).c == ways.inverse;

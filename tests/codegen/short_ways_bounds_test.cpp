@@ -22,28 +22,31 @@ namespace weft::short_ways_bounds_test {
 
 constexpr std::int64_t kColumns = 128, kGroup = 32;
 
-// Codes of v = bf16(bf16(x * s) * w) by its largest magnitudes, of which `floored` makes what scales are made of.
+// Codes of v = bf16(bf16(x * s) * w) by its largest magnitudes, of which `floored` makes what scales are made of: those
+// of groups or, where `group` is 0, that of the row.
 class Coded {
  public:
   using Floored = std::function<int(Coded&, int)>;
 
-  explicit Coded(const Floored& floored) {
+  explicit Coded(const Floored& floored, std::int64_t group = kGroup) {
     program.columns = kColumns;
-    program.group = kGroup;
+    program.group = group;
     const int x = load(DType::bf16, RowDomain::element, kColumns), w = load(DType::bf16, RowDomain::element, kColumns);
     const int s = load(DType::f32, RowDomain::row, 1);
     const int v = bf16(binary(RowOp::mul, bf16(binary(RowOp::mul, x, s)), w));
-    const int maximum = unary(RowOp::group_max, unary(RowOp::abs, v));
+    const int maximum = unary(group > 0 ? RowOp::group_max : RowOp::row_max, unary(RowOp::abs, v));
     const int scale = binary(RowOp::div, floored(*this, maximum), constant(448));
     int code = binary(RowOp::at_least, binary(RowOp::div, v, scale), constant(-448));
     code =
         program.add({.op = RowOp::convert, .a = binary(RowOp::at_most, code, constant(448)), .dtype = DType::f8e4m3});
     store(code, DType::f8e4m3, RowDomain::element, kColumns);
-    store(scale, DType::f32, RowDomain::group, kColumns / kGroup);
+    if (group > 0) store(scale, DType::f32, RowDomain::group, kColumns / group);
+    if (group == 0) store(scale, DType::f32, RowDomain::row, 1);
     simplify_rows(program);
     program.finish();
   }
-  Coded() : Coded([](Coded& coded, int maximum) { return coded.with(RowOp::at_least, maximum, 1e-10); }) {}
+  explicit Coded(std::int64_t group)
+      : Coded([](Coded& coded, int maximum) { return coded.with(RowOp::at_least, maximum, 1e-10); }, group) {}
   Coded(const Coded&) = delete;
 
   int with(RowOp op, int a, double number) { return binary(op, a, constant(number)); }
@@ -132,10 +135,12 @@ bool takes_short_way(const Coded& coded, RowFunction* function, const Row& row) 
   return std::count(v.begin(), v.end(), kTiny) == 1;
 }
 
-TEST(ShortWaysBounds, AreThoseOfTheLargestValueAndOfTheLargestWeight) {
+class ShortWaysBoundsOf : public testing::TestWithParam<std::int64_t> {};
+
+TEST_P(ShortWaysBoundsOf, AreThoseOfTheLargestValueAndOfTheLargestWeight) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   if (describe_cpu("", 1).features < CpuFeatures::avx2) GTEST_SKIP() << "short ways are those of AVX2";
-  const Coded coded;
+  const Coded coded(GetParam());
   ASSERT_TRUE(find_short_ways(coded.program));
   std::string problem;
   const auto object = compile_rows(coded.program, CpuFeatures::avx2, problem);
@@ -160,5 +165,7 @@ TEST(ShortWaysBounds, AreThoseOfTheLargestValueAndOfTheLargestWeight) {
   for (const Row& row : rows)
     EXPECT_EQ(takes_short_way(coded, function, row), row.is_short) << row.x << " " << row.s << " " << row.w;
 }
+
+INSTANTIATE_TEST_SUITE_P(Groups, ShortWaysBoundsOf, testing::Values(0, kGroup));
 
 }  // namespace weft::short_ways_bounds_test

@@ -1,4 +1,4 @@
-// Codes of groups in fewer steps: the same bits as in all of them, whatever is read.
+// Codes of groups and rows in fewer steps: the same bits as in all of them, whatever is read.
 
 #include "codegen/short_ways.h"
 
@@ -45,7 +45,7 @@ enum class Made : std::uint8_t { of_rows, of_sums, by_silu, as_read };
 struct Case {
   Made made = Made::of_rows;
   DType codes = DType::f8e4m3;
-  std::int64_t group = 32;
+  std::int64_t group = 32;  // 0: the row is one
   Change change = Change::none;
   std::int64_t columns = 128;
 };
@@ -101,8 +101,9 @@ class Coded {
   }
   // Gives the scale.
   int store_codes(int v, const Case& wanted) {
-    const int maximum = unary(RowOp::group_max, unary(RowOp::abs, v));
-    if (wanted.change == Change::stored_maximum) store(maximum, DType::f32, RowDomain::group);
+    const RowDomain domain = wanted.group > 0 ? RowDomain::group : RowDomain::row;
+    const int maximum = unary(wanted.group > 0 ? RowOp::group_max : RowOp::row_max, unary(RowOp::abs, v));
+    if (wanted.change == Change::stored_maximum) store(maximum, DType::f32, domain);
     const double limit = wanted.codes == DType::i8 ? 127 : 448;
     const int scale = binary(RowOp::div, least_of(maximum, wanted.change), constant(limit));
     int code = binary(RowOp::div, v, scale);
@@ -110,7 +111,7 @@ class Coded {
     if (wanted.codes == DType::i8) code = unary(RowOp::round, code);
     code_ = program.add({.op = RowOp::convert, .a = code, .dtype = wanted.codes});
     store(code_, wanted.codes, RowDomain::element);
-    store(scale, DType::f32, RowDomain::group);
+    store(scale, DType::f32, domain);
     return scale;
   }
   int least_of(int maximum, Change change) {
@@ -134,14 +135,16 @@ class Coded {
 };
 
 // Of two maxima each is to be one that alone has a short way: with it nothing may be kept but its own value.
-Case changed(Change change) {
-  return {.made = change == Change::two_maxima ? Made::as_read : Made::of_rows, .change = change};
+Case changed(Change change, std::int64_t group = 32) {
+  return {.made = change == Change::two_maxima ? Made::as_read : Made::of_rows, .group = group, .change = change};
 }
 
-TEST(ShortWays, AreThereForCodesOfGroups) {
+class ShortWaysOf : public testing::TestWithParam<std::int64_t> {};
+
+TEST_P(ShortWaysOf, AreThereForCodes) {
   for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
     for (const DType codes : {DType::i8, DType::f8e4m3}) {
-      const auto ways = find_short_ways(Coded({.made = made, .codes = codes}).program);
+      const auto ways = find_short_ways(Coded({.made = made, .codes = codes, .group = GetParam()}).program);
       const bool is_read = made == Made::as_read, is_f8 = codes == DType::f8e4m3;
       ASSERT_EQ(ways.has_value(), !is_read || is_f8);
       if (!ways) continue;
@@ -149,12 +152,13 @@ TEST(ShortWays, AreThereForCodesOfGroups) {
       EXPECT_EQ(ways->is_ordinary_f8, is_f8);
       EXPECT_EQ(ways->roundings.size(), is_read ? 0u : 2u);
       EXPECT_EQ(ways->watched.size(), is_read ? 0u : 1u);
+      EXPECT_GE(ways->divisor, 0);
     }
 }
 
-TEST(ShortWays, AreNotWhereSomethingElseTellsTinyNumbersApart) {
+TEST_P(ShortWaysOf, AreNotWhereSomethingElseTellsTinyNumbersApart) {
   for (const Change change : kChanges) {
-    const Coded coded(changed(change));
+    const Coded coded(changed(change, GetParam()));
     EXPECT_FALSE(find_short_ways(coded.program)) << static_cast<int>(change);
     const auto is_quotient = [](const RowValue& value) { return value.op == RowOp::short_quotient; };
     EXPECT_EQ(std::count_if(coded.program.values.begin(), coded.program.values.end(), is_quotient),
@@ -163,6 +167,8 @@ TEST(ShortWays, AreNotWhereSomethingElseTellsTinyNumbersApart) {
     EXPECT_TRUE(coded.program.in_pairs);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Groups, ShortWaysOf, testing::Values(0, 16, 32));
 
 // Signs that no loads tell are put where the codes will be, which others must not read.
 TEST(ShortWays, HaveMagnitudesWhereOnlyCodesOfFp8Are) {
@@ -300,18 +306,22 @@ const char* missing() {
 template <typename Fill>
 void expect_same_bits(const Case& wanted_case, std::int64_t rows, const Fill& fill) {
   const Coded coded(wanted_case);
-  const auto plain = compiled(coded.program, CpuFeatures::baseline), code = compiled(coded.program, CpuFeatures::avx2);
-  RowBuffers wanted(coded.program, rows, 3), came(coded.program, rows, 3);
-  for (RowBuffers* buffers : {&wanted, &came}) {
-    fill(*buffers, coded.program);
-    const int over = wanted_case.change == Change::dequantized_over ? buffers->lay_over() : 0;
+  const auto run = [&](CpuFeatures features) {
+    RowBuffers buffers(coded.program, rows, 3);
+    fill(buffers, coded.program);
+    const int over = wanted_case.change == Change::dequantized_over ? buffers.lay_over() : 0;
     EXPECT_EQ(over, wanted_case.change == Change::dequantized_over ? 1 : 0);
+    buffers.run(compiled(coded.program, features)->find<RowFunction>(coded.program.name()));
+    EXPECT_TRUE(buffers.is_intact());
+    return buffers;
+  };
+  const RowBuffers wanted = run(CpuFeatures::baseline);
+  for (const CpuFeatures features : {CpuFeatures::avx2, CpuFeatures::avx512}) {
+    if (features > describe_cpu("", 1).features) continue;
+    EXPECT_EQ(difference(coded.program, wanted, run(features)), "")
+        << cpu_features_text(features) << " " << static_cast<int>(wanted_case.made) << " " << wanted_case.group << " "
+        << static_cast<int>(wanted_case.change);
   }
-  wanted.run(plain->find<RowFunction>(coded.program.name()));
-  came.run(code->find<RowFunction>(coded.program.name()));
-  EXPECT_EQ(difference(coded.program, wanted, came), "")
-      << static_cast<int>(wanted_case.made) << " " << wanted_case.group << " " << static_cast<int>(wanted_case.change);
-  EXPECT_TRUE(came.is_intact());
 }
 
 TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
@@ -326,18 +336,22 @@ TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
   };
   for (const Made made : {Made::of_rows, Made::of_sums, Made::by_silu, Made::as_read})
     for (const DType codes : {DType::i8, DType::f8e4m3})
-      for (const std::int64_t group : {32, 128}) compare({.made = made, .codes = codes, .group = group});
+      for (const std::int64_t group : {0, 16, 32, 128}) compare({.made = made, .codes = codes, .group = group});
   for (const Made made : {Made::of_rows, Made::of_sums})
     for (const DType codes : {DType::i8, DType::f8e4m3})
-      for (int i = 0; i < 3; ++i) compare({.made = made, .codes = codes, .change = Change::shared_weights});
+      for (const std::int64_t group : {0, 32, 32, 32})
+        compare({.made = made, .codes = codes, .group = group, .change = Change::shared_weights});
   // One block of columns, more than eight groups, and groups that are no power of two.
-  for (const auto& [columns, group] : {std::pair(32, 32), {1152, 96}, {1120, 224}, {4096, 128}})
+  for (const auto& [columns, group] : {std::pair(32, 32), {1152, 96}, {1120, 224}, {4096, 128}, {4096, 16}, {1152, 0}})
     for (const Made made : {Made::of_rows, Made::of_sums, Made::by_silu, Made::as_read})
       compare({.made = made, .group = group, .columns = columns});
-  for (const Change change : kChanges) compare(changed(change));
+  for (const Change change : kChanges)
+    for (const std::int64_t group : {0, 32}) compare(changed(change, group));
   for (const Made made : {Made::of_rows, Made::by_silu, Made::as_read})
     for (const DType codes : {DType::i8, DType::f8e4m3})
-      for (const Change change : kReadings) compare({.made = made, .codes = codes, .change = change});
+      for (const Change change : kReadings)
+        for (const std::int64_t group : {0, 32})
+          compare({.made = made, .codes = codes, .group = group, .change = change});
 }
 
 // A group's scale shows its largest value: that of a single operand, of every one in turn. With a large weight those of
