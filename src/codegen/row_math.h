@@ -173,18 +173,22 @@ static inline float row_half_up_bf16(float a) { return float_of_bits((bits_of_fl
 static inline std::uint8_t encode_f8e4m3(float a) { return f32_to_f8e4m3(a); }
 static inline std::uint8_t encode_f8e4m3fnuz(float a) { return f32_to_f8e4m3fnuz(a); }
 static inline std::uint8_t encode_f8e5m2(float a) { return f32_to_f8e5m2(a); }
-// Words whose low bytes are codes; anything may be above. As f32_to_f4e2m1 makes them, in fewer steps.
-static inline std::uint32_t f4e2m1_of_magnitude(std::uint32_t magnitude) {
-  constexpr std::uint32_t kOne = 0x3f800000u, kSix = 0x40c00000u;
+// Words whose low bytes are codes; anything may be above. As f32_to_f4e2m1 makes them, in fewer steps; of a number in
+// [0, 6].
+static inline std::uint32_t ordinary_f4e2m1(float magnitude) {
+  constexpr std::uint32_t kOne = 0x3f800000u;
   constexpr float kPlaces = 0x1.8p+22f + 1.0f;
-  const std::uint32_t held = magnitude < kSix ? magnitude : kSix;
-  const std::uint32_t exponent = held & kFloatInfinity, power = exponent > kOne ? exponent : kOne;
+  const std::uint32_t exponent = bits_of_float(magnitude) & kFloatInfinity, power = exponent > kOne ? exponent : kOne;
 #ifdef WEFT_FUSES_MULTIPLY_ADD
-  const float sum = __builtin_fmaf(float_of_bits(power), kPlaces, float_of_bits(held));
+  const float sum = __builtin_fmaf(float_of_bits(power), kPlaces, magnitude);
 #else
-  const float sum = float_of_bits(power) * kPlaces + float_of_bits(held);
+  const float sum = float_of_bits(power) * kPlaces + magnitude;
 #endif
   return bits_of_float(sum) + (power >> 22);
+}
+static inline std::uint32_t f4e2m1_of_magnitude(std::uint32_t magnitude) {
+  constexpr std::uint32_t kSix = 0x40c00000u;
+  return ordinary_f4e2m1(float_of_bits(magnitude < kSix ? magnitude : kSix));
 }
 // NaN that have a sign are the last patterns, behind infinity.
 static inline std::uint32_t word_of_f4e2m1(float a) {
@@ -193,7 +197,7 @@ static inline std::uint32_t word_of_f4e2m1(float a) {
   return f4e2m1_of_magnitude(bits_of_float(a) & kFloatMagnitude) | (bits <= kNegativeInfinity ? 0x8u : 0u);
 }
 static inline std::uint8_t encode_f4e2m1(float a) { return static_cast<std::uint8_t>(word_of_f4e2m1(a)); }
-// Of -0 the code of 0.
+// Of -0 the code of 0; NaN are to be quiet.
 static inline std::uint32_t plain_word_of_f4e2m1(float a) {
   return f4e2m1_of_magnitude(bits_of_float(a) & kFloatMagnitude) | (a < 0.0f ? 0x8u : 0u);
 }
@@ -214,7 +218,7 @@ static inline std::uint32_t ordinary_f8e4m3(float magnitude) {
 #endif
   return bits_of_float(sum) + (power >> 20);
 }
-// Of |a| below 464 or NaN, whose bits are those of larger numbers.
+// Of |a| below 464 or a quiet NaN, whose bits are those of larger numbers.
 static inline std::uint8_t encode_plain_f8e4m3(float a) {
   constexpr std::uint32_t k480 = 0x43f00000u;
   const std::uint32_t bits = bits_of_float(a), magnitude = bits & kFloatMagnitude;

@@ -225,7 +225,8 @@ class Simplification {
     if (const auto scale = make_quotient(code.from);
         scale && is_plain && limit * (1 + 0x1p-20) >= 1 / scale->ratio && code.low <= -limit && code.high >= limit) {
       at(id).a = code.from;
-    } else if (is_plain && code.low >= -limit - is_i8 && code.high <= limit && code.low < code.high) {
+    } else if (is_plain && code.low >= -limit - is_i8 && code.high <= limit && code.low < code.high &&
+               (is_i8 || has_quiet_nan(code.from))) {
       leave_out_round(id, code.from);
     } else {
       return;
@@ -245,9 +246,17 @@ class Simplification {
   void leave_out_sum_with_0(int id) {
     const RowValue& sum = at(at(id).a);
     if (at(id).domain != RowDomain::element || sum.op != RowOp::add || !is_constant(sum.b, 0)) return;
-    if (std::signbit(at(sum.b).number)) return;
+    if (std::signbit(at(sum.b).number) || !has_quiet_nan(sum.a)) return;
     at(id).a = sum.a;
     at(id).is_plain = true;
+  }
+
+  // Of what limits hand on, if of their operands.
+  bool has_quiet_nan(int id) {
+    const RowValue& value = at(id);
+    const bool is_limited = value.op == RowOp::at_least || value.op == RowOp::at_most;
+    if (is_limited && is(value.b, RowOp::constant)) return has_quiet_nan(value.a);
+    return is_arithmetic(value.op) || value.op == RowOp::quotient || value.op == RowOp::short_quotient;
   }
 
   // From what a value is made of, down to `last`.

@@ -284,12 +284,13 @@ TEST(SimplifyRows, CodesOfFourBitsAreThoseOfTheCast) {
 }
 
 TEST(SimplifyRows, LeavesOutTheSumWithZeroBeforeCodesThatHaveNoMinusZero) {
-  const auto text_with = [](float number) {
+  const auto text_with = [](float number, bool is_read = false) {
     RowProgram program;
     program.columns = 32;
     program.buffers = {{.dtype = DType::f32, .row_stride = 32},
                        {.dtype = DType::f4e2m1, .is_output = true, .row_stride = 32}};
-    const int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+    int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+    if (!is_read) x = program.add({.op = RowOp::mul, .a = x, .b = x});
     const int added = program.add({.op = RowOp::constant, .number = static_cast<double>(number)});
     const int sum = program.add({.op = RowOp::add, .a = x, .b = added});
     program.stores.push_back({1, program.add({.op = RowOp::convert, .a = sum, .dtype = DType::f4e2m1})});
@@ -297,9 +298,31 @@ TEST(SimplifyRows, LeavesOutTheSumWithZeroBeforeCodesThatHaveNoMinusZero) {
     program.finish();
     return program.text();
   };
-  EXPECT_NE(text_with(0.0f).find("v1 elem = convert v0 f4e2m1 plain"), std::string::npos) << text_with(0.0f);
+  EXPECT_NE(text_with(0.0f).find("v2 elem = convert v1 f4e2m1 plain"), std::string::npos) << text_with(0.0f);
   for (const float other : {-0.0f, 1.0f})
     EXPECT_EQ(text_with(other).find("plain"), std::string::npos) << text_with(other);
+  // The sum makes a NaN quiet, too.
+  EXPECT_EQ(text_with(0.0f, true).find("plain"), std::string::npos) << text_with(0.0f, true);
+}
+
+// What arithmetic gives, and limits hand on.
+TEST(SimplifyRows, PlainCodesOfFp8AreOfQuietNan) {
+  for (const bool is_product : {false, true}) {
+    RowProgram program;
+    program.columns = 32;
+    program.buffers = {{.dtype = DType::f32, .row_stride = 32},
+                       {.dtype = DType::f8e4m3, .is_output = true, .row_stride = 32}};
+    int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
+    if (is_product) x = program.add({.op = RowOp::mul, .a = x, .b = x});
+    const int low = program.add({.op = RowOp::constant, .number = -448});
+    const int high = program.add({.op = RowOp::constant, .number = 448});
+    x = program.add({.op = RowOp::at_least, .a = x, .b = low});
+    x = program.add({.op = RowOp::at_most, .a = x, .b = high});
+    program.stores.push_back({1, program.add({.op = RowOp::convert, .a = x, .dtype = DType::f8e4m3})});
+    simplify_rows(program);
+    program.finish();
+    EXPECT_EQ(program.text().find("plain") != std::string::npos, is_product) << program.text();
+  }
 }
 
 TEST(SimplifyRows, TheDivisorOfSiluHasTheBitsOfItsParts) {

@@ -251,8 +251,32 @@ LLVMValueRef LlvmBuilder::encode_plain(DType dtype, LLVMValueRef floats) {
   if (dtype == DType::bf16) return encode_plain_bf16(floats);
   if (dtype == DType::i8) return encode_plain_i8(floats);
   if (!is_vector(floats)) return encode(dtype, floats);
+  if (lanes_ == 16) return encode_magnitudes(dtype, floats);
   const LLVMValueRef words = call(fmt::format("weft_to_plain_{}_v", dtype_text(dtype)), words_, {floats});
   return LLVMBuildTrunc(builder_, words, as_wide_as(floats, element_type(dtype)), "");
+}
+
+// The processor takes a magnitude and holds it below a number, which NaN become, in one step.
+LLVMValueRef LlvmBuilder::encode_magnitudes(DType dtype, LLVMValueRef floats) {
+  const bool is_f4 = dtype == DType::f4e2m1;
+  constexpr unsigned kLessMagnitude = 0b1010;  // without a sign
+  const LLVMValueRef every_lane = LLVMConstAllOnes(LLVMInt16TypeInContext(context_));
+  const LLVMValueRef rounding_of_the_thread = LLVMConstInt(word_, 4, false);
+  const LLVMValueRef held =
+      call_intrinsic("llvm.x86.avx512.mask.range.ps.512", {},
+                     {floats, splat(constant(is_f4 ? 6 : 480, false)), LLVMConstInt(word_, kLessMagnitude, false),
+                      LLVMConstNull(floats_), every_lane, rounding_of_the_thread});
+  const LLVMValueRef magnitudes = call(fmt::format("weft_ordinary_{}_v", dtype_text(dtype)), words_, {held});
+  LLVMValueRef sign = nullptr;
+  if (is_f4) {
+    const LLVMValueRef is_less = LLVMBuildFCmp(builder_, LLVMRealOLT, floats, LLVMConstNull(floats_), "");
+    sign = LLVMBuildSelect(builder_, is_less, word_vector(0x8), word_vector(0), "");
+  } else {
+    const LLVMValueRef bits = LLVMBuildBitCast(builder_, floats, words_, "");
+    sign = LLVMBuildAnd(builder_, LLVMBuildLShr(builder_, bits, word_vector(24), ""), word_vector(0x80), "");
+  }
+  return LLVMBuildTrunc(builder_, LLVMBuildOr(builder_, magnitudes, sign, ""), as_wide_as(floats, element_type(dtype)),
+                        "");
 }
 
 LLVMValueRef LlvmBuilder::encode_plain_bf16(LLVMValueRef floats) {

@@ -120,6 +120,7 @@ class LlvmBuilder {
   };
 
   Value limited(RowOp op, Value a, Value limit);
+  Value encode_magnitudes(DType dtype, Value floats);
   Value encode_plain_bf16(Value floats);
   Value encode_plain_i8(Value floats);
   LLVMValueRef number(std::int64_t value) const;

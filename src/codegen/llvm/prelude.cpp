@@ -63,14 +63,17 @@ WEFT_EXPORT Words weft_to_plain_f4e2m1_v(Floats a) {
   return y.vector();
 }
 
-// As a short way takes them (codegen/short_ways.h), where the processor fuses products and sums.
+// Where the processor fuses products and sums: codes of magnitudes, and what short ways take (codegen/short_ways.h).
 #ifdef WEFT_FUSES_MULTIPLY_ADD
-WEFT_EXPORT Words weft_ordinary_f8e4m3_v(Floats a) {
-  const FloatLanes x = FloatLanes::of(a);
-  WordLanes y;
-  WEFT_EACH_LANE y.lane[i] = ordinary_f8e4m3(x.lane[i]);
-  return y.vector();
-}
+#define WEFT_EXPORT_ORDINARY(dtype)                         \
+  WEFT_EXPORT Words weft_ordinary_##dtype##_v(Floats a) {   \
+    const FloatLanes x = FloatLanes::of(a);                 \
+    WordLanes y;                                            \
+    WEFT_EACH_LANE y.lane[i] = ordinary_##dtype(x.lane[i]); \
+    return y.vector();                                      \
+  }
+WEFT_EXPORT_ORDINARY(f8e4m3)
+WEFT_EXPORT_ORDINARY(f4e2m1)
 #define WEFT_EXPORT_SHORT(op)                       \
   WEFT_EXPORT Floats weft_##op##_v(Floats a) {      \
     const FloatLanes x = FloatLanes::of(a);         \
