@@ -237,10 +237,11 @@ class RowEmitter : StoreEmitter<Builder> {
 
   // Whether a processor, with as many vectors side by side as are enough for others, would wait for the chains of this
   // loop, or the halves of them. Registers for more are there with vectors of 16 lanes alone. Measured
-  // (bench/README.md): chains from this length on take 0.84 to 1.03 of the cycles, shorter ones up to 1.22.
+  // (bench/README.md): chains from this length on take 0.84 to 1.03 of the cycles, shorter ones up to 1.22. Short ways
+  // keep more beside their chains, and take 1.11 to 1.20.
   static constexpr int kLongChain = 16;
   bool are_long_chains(const LevelWork& work) const {
-    if (domain_ != RowDomain::element || work.by_groups || builder_.lanes() < 16) return false;
+    if (domain_ != RowDomain::element || work.by_groups || is_short_ || builder_.lanes() < 16) return false;
     return longest_chain(program_, level_) >= (made_ahead() < 0 ? kLongChain : 2 * kLongChain);
   }
 

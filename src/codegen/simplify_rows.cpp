@@ -251,11 +251,12 @@ class Simplification {
     at(id).is_plain = true;
   }
 
-  // Of what limits hand on, if of their operands.
+  // Limits hand on what they get.
   bool has_quiet_nan(int id) {
     const RowValue& value = at(id);
     const bool is_limited = value.op == RowOp::at_least || value.op == RowOp::at_most;
     if (is_limited && is(value.b, RowOp::constant)) return has_quiet_nan(value.a);
+    if (value.op == RowOp::convert && value.dtype == DType::bf16) return true;
     return is_arithmetic(value.op) || value.op == RowOp::quotient || value.op == RowOp::short_quotient;
   }
 

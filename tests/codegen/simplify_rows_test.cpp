@@ -307,13 +307,14 @@ TEST(SimplifyRows, LeavesOutTheSumWithZeroBeforeCodesThatHaveNoMinusZero) {
 
 // What arithmetic gives, and limits hand on.
 TEST(SimplifyRows, PlainCodesOfFp8AreOfQuietNan) {
-  for (const bool is_product : {false, true}) {
+  for (const RowOp made : {RowOp::load, RowOp::mul, RowOp::convert}) {
     RowProgram program;
     program.columns = 32;
     program.buffers = {{.dtype = DType::f32, .row_stride = 32},
                        {.dtype = DType::f8e4m3, .is_output = true, .row_stride = 32}};
     int x = program.add({.op = RowOp::load, .domain = RowDomain::element, .buffer = 0});
-    if (is_product) x = program.add({.op = RowOp::mul, .a = x, .b = x});
+    if (made == RowOp::mul) x = program.add({.op = RowOp::mul, .a = x, .b = x});
+    if (made == RowOp::convert) x = program.add({.op = RowOp::convert, .a = x, .dtype = DType::bf16});
     const int low = program.add({.op = RowOp::constant, .number = -448});
     const int high = program.add({.op = RowOp::constant, .number = 448});
     x = program.add({.op = RowOp::at_least, .a = x, .b = low});
@@ -321,7 +322,7 @@ TEST(SimplifyRows, PlainCodesOfFp8AreOfQuietNan) {
     program.stores.push_back({1, program.add({.op = RowOp::convert, .a = x, .dtype = DType::f8e4m3})});
     simplify_rows(program);
     program.finish();
-    EXPECT_EQ(program.text().find("plain") != std::string::npos, is_product) << program.text();
+    EXPECT_EQ(program.text().find("f8e4m3 plain") != std::string::npos, made != RowOp::load) << program.text();
   }
 }
 
