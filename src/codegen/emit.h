@@ -19,6 +19,7 @@
 //   encode(dtype, floats), decode(dtype, codes)
 //   encode_plain(dtype, floats)             of floats that encode_plain_<dtype> takes; of vectors but for bf16 and
 //                                           f8e4m3
+//   rounded_f8e4m3(floats)                  what the plain codes of vectors decode to, in fewer steps
 //   load(buffer, index, offset, count)      `count` elements at column index + offset, zeros behind them
 //   store(store, index, offset, codes, count)   where the RowStore has them
 //   store_four(store, index, offset, codes)   four whole vectors of codes of a byte, one behind the other

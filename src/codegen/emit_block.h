@@ -122,6 +122,8 @@ class BlockEmitter {
         made = emit_short_value(builder_, program_, *ways_, id, column_, offset, [&](int operand) {
           return rest_ && operand == ways_->divisor ? *rest_ : vector(operand, i);
         });
+    } else if (value.op == RowOp::convert && value.is_plain && value.dtype == DType::f8e4m3) {
+      made = builder_.rounded_f8e4m3(vector(value.a, i));
     } else if (value.op == RowOp::convert) {
       made = builder_.decode(value.dtype, code(id, i));
     } else {

@@ -206,25 +206,44 @@ static inline std::uint8_t encode_plain_f4e2m1(float a) { return static_cast<std
 // two below it, or with 1.5 * 2^14 below 2^-6, has the multiple of the code's last place in its low bits, and beside it
 // -968, as the biases of both exponents want it modulo 2^16; the exponent comes from the power. The kernels' way is
 // like it (kernels/cpu/lib/fp8_tail.h).
-static inline std::uint32_t ordinary_f8e4m3(float magnitude) {
-  const std::uint32_t exponent = bits_of_float(magnitude) & kFloatInfinity;
+constexpr float kPlacesOfF8e4m3 = 0x1.7ff87p+20f;
+static inline std::uint32_t power_of_f8e4m3(float magnitude) {
   constexpr std::uint32_t kLeast = 0x3c800000u;  // 2^-6
-  constexpr float kPlaces = 0x1.7ff87p+20f;
-  const std::uint32_t power = exponent > kLeast ? exponent : kLeast;
+  const std::uint32_t exponent = bits_of_float(magnitude) & kFloatInfinity;
+  return exponent > kLeast ? exponent : kLeast;
+}
+static inline float sum_of_f8e4m3(float magnitude, std::uint32_t power) {
 #ifdef WEFT_FUSES_MULTIPLY_ADD
-  const float sum = __builtin_fmaf(float_of_bits(power), kPlaces, magnitude);
+  return __builtin_fmaf(float_of_bits(power), kPlacesOfF8e4m3, magnitude);
 #else
-  const float sum = float_of_bits(power) * kPlaces + magnitude;
+  return float_of_bits(power) * kPlacesOfF8e4m3 + magnitude;
 #endif
-  return bits_of_float(sum) + (power >> 20);
+}
+static inline std::uint32_t ordinary_f8e4m3(float magnitude) {
+  const std::uint32_t power = power_of_f8e4m3(magnitude);
+  return bits_of_float(sum_of_f8e4m3(magnitude, power)) + (power >> 20);
+}
+// What such a code stands for: all are multiples of the sum's last place.
+static inline float rounded_ordinary_f8e4m3(float magnitude) {
+  const std::uint32_t power = power_of_f8e4m3(magnitude);
+  return sum_of_f8e4m3(magnitude, power) - float_of_bits(power) * kPlacesOfF8e4m3;
+}
+static inline float held_to_480(float a) {
+  constexpr std::uint32_t k480 = 0x43f00000u;
+  const std::uint32_t magnitude = bits_of_float(a) & kFloatMagnitude;
+  return float_of_bits(magnitude < k480 ? magnitude : k480);
 }
 // Of |a| below 464 or a quiet NaN, whose bits are those of larger numbers.
 static inline std::uint8_t encode_plain_f8e4m3(float a) {
-  constexpr std::uint32_t k480 = 0x43f00000u;
-  const std::uint32_t bits = bits_of_float(a), magnitude = bits & kFloatMagnitude;
-  const std::uint32_t held = magnitude < k480 ? magnitude : k480;
-  return static_cast<std::uint8_t>(ordinary_f8e4m3(float_of_bits(held)) | (bits >> 24 & 0x80u));
+  return static_cast<std::uint8_t>(ordinary_f8e4m3(held_to_480(a)) | (bits_of_float(a) >> 24 & 0x80u));
 }
+// The float that the code is of.
+static inline float rounded_f8e4m3_of_held(float a, float held) {
+  constexpr std::uint32_t kNan = 0x7fc00000u;
+  const std::uint32_t magnitude = a == a ? bits_of_float(rounded_ordinary_f8e4m3(held)) : kNan;
+  return float_of_bits(magnitude | (bits_of_float(a) & kFloatSign));
+}
+static inline float row_rounded_f8e4m3(float a) { return rounded_f8e4m3_of_held(a, held_to_480(a)); }
 static inline float decode_f16(std::uint16_t code) { return f16_to_f32(code); }
 static inline float decode_bf16(std::uint16_t code) { return bf16_to_f32(code); }
 static inline float decode_f8e4m3(std::uint8_t code) { return f8e4m3_to_f32(code); }

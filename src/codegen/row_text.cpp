@@ -112,6 +112,7 @@ class TextBuilder {
     if (dtype == DType::f8e4m3 && !floats.is_vector) return encode(dtype, floats);
     return named(floats.is_vector, "to_plain_{}({})", dtype_text(dtype), floats.text);
   }
+  Value rounded_f8e4m3(const Value& floats) { return named(true, "rounded_f8e4m3({})", floats.text); }
   Value decode(DType dtype, const Value& codes) {
     return named(codes.is_vector, "from_{}({})", dtype_text(dtype), codes.text);
   }

@@ -118,6 +118,12 @@ WEFT_LANE_FUNCTION Codes16 to_plain_bf16(Floats a) {
 WEFT_LANES_OF_PLAIN_CODES(i8)
 WEFT_LANES_OF_PLAIN_CODES(f8e4m3)
 WEFT_LANES_OF_PLAIN_CODES(f4e2m1)
+WEFT_LANE_FUNCTION Floats rounded_f8e4m3(Floats a) {
+  const FloatLanes x = FloatLanes::of(a);
+  FloatLanes y;
+  WEFT_EACH_LANE y.lane[i] = row_rounded_f8e4m3(x.lane[i]);
+  return y.vector();
+}
 WEFT_LANE_FUNCTION float select_at_most(float a, float number, float b, float c) {
   return row_select_at_most(a, number, b, c);
 }

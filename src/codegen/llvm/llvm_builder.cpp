@@ -257,18 +257,26 @@ LLVMValueRef LlvmBuilder::encode_plain(DType dtype, LLVMValueRef floats) {
 }
 
 // The processor takes a magnitude and holds it below a number, which NaN become, in one step.
-LLVMValueRef LlvmBuilder::encode_magnitudes(DType dtype, LLVMValueRef floats) {
-  const bool is_f4 = dtype == DType::f4e2m1;
+LLVMValueRef LlvmBuilder::held_magnitudes(DType dtype, LLVMValueRef floats) {
   constexpr unsigned kLessMagnitude = 0b1010;  // without a sign
+  const LLVMValueRef most = splat(constant(dtype == DType::f4e2m1 ? 6 : 480, false));
   const LLVMValueRef every_lane = LLVMConstAllOnes(LLVMInt16TypeInContext(context_));
   const LLVMValueRef rounding_of_the_thread = LLVMConstInt(word_, 4, false);
-  const LLVMValueRef held =
-      call_intrinsic("llvm.x86.avx512.mask.range.ps.512", {},
-                     {floats, splat(constant(is_f4 ? 6 : 480, false)), LLVMConstInt(word_, kLessMagnitude, false),
-                      LLVMConstNull(floats_), every_lane, rounding_of_the_thread});
+  return call_intrinsic("llvm.x86.avx512.mask.range.ps.512", {},
+                        {floats, most, LLVMConstInt(word_, kLessMagnitude, false), LLVMConstNull(floats_), every_lane,
+                         rounding_of_the_thread});
+}
+
+LLVMValueRef LlvmBuilder::rounded_f8e4m3(LLVMValueRef floats) {
+  if (lanes_ < 16) return call("weft_rounded_f8e4m3_v", floats_, {floats});
+  return call("weft_rounded_f8e4m3_of_held_v", floats_, {floats, held_magnitudes(DType::f8e4m3, floats)});
+}
+
+LLVMValueRef LlvmBuilder::encode_magnitudes(DType dtype, LLVMValueRef floats) {
+  const LLVMValueRef held = held_magnitudes(dtype, floats);
   const LLVMValueRef magnitudes = call(fmt::format("weft_ordinary_{}_v", dtype_text(dtype)), words_, {held});
   LLVMValueRef sign = nullptr;
-  if (is_f4) {
+  if (dtype == DType::f4e2m1) {
     const LLVMValueRef is_less = LLVMBuildFCmp(builder_, LLVMRealOLT, floats, LLVMConstNull(floats_), "");
     sign = LLVMBuildSelect(builder_, is_less, word_vector(0x8), word_vector(0), "");
   } else {

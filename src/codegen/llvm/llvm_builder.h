@@ -50,6 +50,7 @@ class LlvmBuilder {
   Value select_at_most(Value a, float number, Value b, Value c);
   Value encode(DType dtype, Value floats);
   Value encode_plain(DType dtype, Value floats);
+  Value rounded_f8e4m3(Value floats);
   Value decode(DType dtype, Value codes);
 
   Value load(int buffer, Index index, std::int64_t offset, int count);
@@ -120,6 +121,7 @@ class LlvmBuilder {
   };
 
   Value limited(RowOp op, Value a, Value limit);
+  Value held_magnitudes(DType dtype, Value floats);
   Value encode_magnitudes(DType dtype, Value floats);
   Value encode_plain_bf16(Value floats);
   Value encode_plain_i8(Value floats);

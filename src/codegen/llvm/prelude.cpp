@@ -50,6 +50,14 @@ WEFT_EXPORT Words weft_to_plain_f8e4m3_v(Floats a) {
   return y.vector();
 }
 
+WEFT_EXPORT Floats weft_rounded_f8e4m3_v(Floats a) { return rounded_f8e4m3(a); }
+WEFT_EXPORT Floats weft_rounded_f8e4m3_of_held_v(Floats a, Floats held) {
+  const FloatLanes x = FloatLanes::of(a), z = FloatLanes::of(held);
+  FloatLanes y;
+  WEFT_EACH_LANE y.lane[i] = rounded_f8e4m3_of_held(x.lane[i], z.lane[i]);
+  return y.vector();
+}
+
 WEFT_EXPORT Words weft_to_words_of_f4e2m1_v(Floats a) {
   const FloatLanes x = FloatLanes::of(a);
   WordLanes y;
