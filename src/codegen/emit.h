@@ -99,9 +99,8 @@ class RowEmitter : StoreEmitter<Builder> {
     domain_ = work.domain;
     partial_.clear();
     for (const int id : work.row_reductions) {
-      const Value start = builder_.splat(builder_.constant(static_cast<double>(nothing_of(id)), false));
       for (int i = 0; i < lanes_of_partial(id) / builder_.lanes(); ++i)
-        partial_[id].push_back(builder_.variable(start));
+        partial_[id].push_back(builder_.variable(start_of(id)));
     }
     emit_turns_of_ways(work);
     for (auto& [id, variables] : partial_) {
@@ -170,8 +169,7 @@ class RowEmitter : StoreEmitter<Builder> {
 
   void begin_reductions() {
     for (const auto& [id, variables] : partial_)
-      for (const Variable& part : variables)
-        builder_.set(part, builder_.splat(builder_.constant(static_cast<double>(nothing_of(id)), false)));
+      for (const Variable& part : variables) builder_.set(part, start_of(id));
   }
 
   void emit_rests() {
@@ -258,6 +256,8 @@ class RowEmitter : StoreEmitter<Builder> {
   float nothing_of(int id) const {
     return value_at(id).op == RowOp::row_signed_max ? -std::numeric_limits<float>::infinity() : kNothing;
   }
+
+  Value start_of(int id) { return builder_.splat(builder_.constant(static_cast<double>(nothing_of(id)), false)); }
 
   void emit_columns(const LevelWork& work, Index column, std::int64_t count, std::int64_t block) {
     if (domain_ == RowDomain::element) emit_prefetches(builder_, program_, level_, column, count);
@@ -361,11 +361,11 @@ class RowEmitter : StoreEmitter<Builder> {
     if (is_kept) return keep_maxima(terms);
     for (int i = 0; has_two_groups() && i < vectors; i += 2)
       std::tie(terms[i], terms[i + 1]) = builder_.joined_pairs(terms[i], terms[i + 1]);
-    const int of_group = std::max(static_cast<int>(program_.group / builder_.lanes()), 1);
+    const int of_group = static_cast<int>(program_.group / builder_.lanes());
     for (int i = 0; i < vectors; i += of_group) {
       const auto first = terms.begin() + i;
       builder_.store_one_of_slot(value_at(id).slot, column_, offset_ + i * builder_.lanes(), program_.group,
-                                 builder_.largest({first, first + std::min(of_group, vectors - i)}));
+                                 builder_.largest({first, first + of_group}));
     }
   }
   // Of the groups of the block at hand, or the part of one.

@@ -27,10 +27,10 @@ class BlockEmitter {
 
   BlockEmitter(const RowProgram& program, Builder& builder) : program_(program), builder_(builder) {
     if constexpr (Builder::kTakesShortWays) {
-      keeps_maxima_ = builder.lanes() >= Builder::kLeastLanesOfMaxima && program.group > 0 &&
-                      program.columns <= kMostMaxima * kPairedColumns;
-      const bool has_maxima = keeps_maxima_ || (builder.lanes() >= Builder::kLeastLanesOfMaxima && program.group == 0);
-      if (has_maxima && builder.takes_short_ways(program)) ways_ = find_short_ways(program);
+      const bool has_lanes = builder.lanes() >= Builder::kLeastLanesOfMaxima;
+      keeps_maxima_ = has_lanes && program.group > 0 && program.columns <= kMostMaxima * kPairedColumns;
+      if (has_lanes && (keeps_maxima_ || program.group == 0) && builder.takes_short_ways(program))
+        ways_ = find_short_ways(program);
       if (ways_ && !builder.has_few_registers()) ways_->early = -1;
     }
   }

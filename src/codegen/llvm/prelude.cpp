@@ -43,12 +43,16 @@ WEFT_ROW_BINARY(WEFT_EXPORT_BINARY)
 WEFT_ROW_TERNARY(WEFT_EXPORT_TERNARY)
 WEFT_ROW_CODES(WEFT_EXPORT_CODES)
 
-WEFT_EXPORT Words weft_to_plain_f8e4m3_v(Floats a) {
-  const FloatLanes x = FloatLanes::of(a);
-  WordLanes y;
-  WEFT_EACH_LANE y.lane[i] = encode_plain_f8e4m3(x.lane[i]);
-  return y.vector();
-}
+#define WEFT_EXPORT_WORDS(name, function)           \
+  WEFT_EXPORT Words weft_##name##_v(Floats a) {     \
+    const FloatLanes x = FloatLanes::of(a);         \
+    WordLanes y;                                    \
+    WEFT_EACH_LANE y.lane[i] = function(x.lane[i]); \
+    return y.vector();                              \
+  }
+WEFT_EXPORT_WORDS(to_plain_f8e4m3, encode_plain_f8e4m3)
+WEFT_EXPORT_WORDS(to_words_of_f4e2m1, word_of_f4e2m1)
+WEFT_EXPORT_WORDS(to_plain_f4e2m1, plain_word_of_f4e2m1)
 
 WEFT_EXPORT Floats weft_rounded_f8e4m3_v(Floats a) { return rounded_f8e4m3(a); }
 WEFT_EXPORT Floats weft_rounded_f8e4m3_of_held_v(Floats a, Floats held) {
@@ -58,30 +62,10 @@ WEFT_EXPORT Floats weft_rounded_f8e4m3_of_held_v(Floats a, Floats held) {
   return y.vector();
 }
 
-WEFT_EXPORT Words weft_to_words_of_f4e2m1_v(Floats a) {
-  const FloatLanes x = FloatLanes::of(a);
-  WordLanes y;
-  WEFT_EACH_LANE y.lane[i] = word_of_f4e2m1(x.lane[i]);
-  return y.vector();
-}
-WEFT_EXPORT Words weft_to_plain_f4e2m1_v(Floats a) {
-  const FloatLanes x = FloatLanes::of(a);
-  WordLanes y;
-  WEFT_EACH_LANE y.lane[i] = plain_word_of_f4e2m1(x.lane[i]);
-  return y.vector();
-}
-
 // Where the processor fuses products and sums: codes of magnitudes, and what short ways take (codegen/short_ways.h).
 #ifdef WEFT_FUSES_MULTIPLY_ADD
-#define WEFT_EXPORT_ORDINARY(dtype)                         \
-  WEFT_EXPORT Words weft_ordinary_##dtype##_v(Floats a) {   \
-    const FloatLanes x = FloatLanes::of(a);                 \
-    WordLanes y;                                            \
-    WEFT_EACH_LANE y.lane[i] = ordinary_##dtype(x.lane[i]); \
-    return y.vector();                                      \
-  }
-WEFT_EXPORT_ORDINARY(f8e4m3)
-WEFT_EXPORT_ORDINARY(f4e2m1)
+WEFT_EXPORT_WORDS(ordinary_f8e4m3, ordinary_f8e4m3)
+WEFT_EXPORT_WORDS(ordinary_f4e2m1, ordinary_f4e2m1)
 #define WEFT_EXPORT_SHORT(op)                       \
   WEFT_EXPORT Floats weft_##op##_v(Floats a) {      \
     const FloatLanes x = FloatLanes::of(a);         \
