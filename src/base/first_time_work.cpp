@@ -17,6 +17,7 @@ std::string_view first_time_text(FirstTime kind) {
 }
 
 void FirstTimeWork::begin(FirstTime kind, std::string_view what) {
+  if (uncounted_ > 0) return;
   const auto index = static_cast<std::size_t>(kind);
   const Ready ready = ready_;
   CHECK(ready != Ready::strict,

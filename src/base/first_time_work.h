@@ -26,6 +26,20 @@ class FirstTimeWork {
 
   // Counts one piece of work that is about to begin. InternalError, naming `what`, when it is forbidden.
   void begin(FirstTime kind, std::string_view what);
+
+  // While it lives, what begins is neither counted nor forbidden: a report makes for itself what a model that was found
+  // compiled never made.
+  class Uncounted {
+   public:
+    explicit Uncounted(FirstTimeWork& work) : work_(work) { ++work_.uncounted_; }
+    ~Uncounted() { --work_.uncounted_; }
+    Uncounted(const Uncounted&) = delete;
+    Uncounted& operator=(const Uncounted&) = delete;
+
+   private:
+    FirstTimeWork& work_;
+  };
+
   // Adds how long a piece took.
   void took(FirstTime kind, double milliseconds);
 
@@ -39,6 +53,7 @@ class FirstTimeWork {
  private:
   enum class Ready : std::uint8_t { no, yes, strict };
   std::atomic<Ready> ready_ = Ready::no;
+  std::atomic<int> uncounted_ = 0;
   std::array<std::atomic<std::int64_t>, kFirstTimeKinds> before_ = {}, after_ = {};
   std::array<std::atomic<double>, kFirstTimeKinds> milliseconds_ = {};  // after ready
 };

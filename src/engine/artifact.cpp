@@ -328,7 +328,8 @@ void Artifact::check(const Context& context, const Checkpoint& checkpoint) const
   USER_CHECK(manifest_.features == cpu_features_text(device.features),
              "[{}] was compiled for the features {}, but this device has {}", where, quote(manifest_.features),
              cpu_features_text(device.features));
-  USER_CHECK(manifest_.threads == device.threads, "[{}] was compiled for {} threads, but here are {}", where,
+  // Scratch was planned for so many.
+  USER_CHECK(device.threads <= manifest_.threads, "[{}] was compiled for up to {} threads, but here are {}", where,
              manifest_.threads, device.threads);
   USER_CHECK(manifest_.fp8 == dtype_text(device.fp8), "[{}] was compiled for {}, but this device has {}", where,
              quote(manifest_.fp8), dtype_text(device.fp8));

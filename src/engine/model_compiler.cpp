@@ -139,6 +139,7 @@ std::int64_t ModelCompiler::max_logit_rows() const {
 
 const std::vector<CompileRecord>& ModelCompiler::records() {
   if (records_.size() == range_count_) return records_;
+  const FirstTimeWork::Uncounted report(*context_->first_time_work);
   PassRunnerOptions passes = pass_runner_options(context_->options);
   passes.stop_after = Stage::split;
   records_.clear();

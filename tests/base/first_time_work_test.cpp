@@ -48,6 +48,17 @@ TEST(FirstTimeWork, NamesWhatIsForbidden) {
   }
 }
 
+TEST(FirstTimeWork, CountsAndForbidsNothingOfAReport) {
+  FirstTimeWork work;
+  work.set_ready(true);
+  {
+    const FirstTimeWork::Uncounted report(work);
+    work.begin(FirstTime::compile, "a");
+  }
+  EXPECT_EQ(work.counts(FirstTime::compile).after_ready, 0);
+  EXPECT_THROW(work.begin(FirstTime::compile, "b"), InternalError);
+}
+
 TEST(FirstTimeScope, IsTheInnermostAndOfOneThread) {
   FirstTimeWork outer, inner;
   EXPECT_EQ(FirstTimeScope::work(), nullptr);

@@ -11,9 +11,9 @@ namespace weft::explain_options_test {
 
 class ExplainOfOptions : public ::testing::Test {
  protected:
-  nlohmann::json explain(std::vector<std::string> flags) const {
+  nlohmann::json explain(std::vector<std::string> flags, const std::map<std::string, std::string>& environment = {}) {
     flags.insert(flags.begin(), {"explain", model_, "--json", "--max-num-batched-tokens", "8"});
-    const ProgramRun run = run_weft(flags);
+    const ProgramRun run = run_weft(flags, "", environment);
     EXPECT_EQ(run.status, 0) << run.err;
     return nlohmann::json::parse(run.out);
   }
@@ -35,6 +35,31 @@ TEST_F(ExplainOfOptions, AModeThatWasGivenIsCompiledAtLevelZero) {
   const nlohmann::json eager = explain({"-cc.mode=VLLM_COMPILE", "--enforce-eager"});
   EXPECT_EQ(eager["pieces"]["total"], 0);
   EXPECT_EQ(eager["options"]["differences"][0]["reason"], "--enforce-eager");
+}
+
+// A step that is measured is one after ready, with the options as they are.
+TEST_F(ExplainOfOptions, AMeasuredStepIsAfterReady) {
+  const auto captures = [](const nlohmann::json& report) { return report["replay"]["first_time"]["capture"]; };
+  const nlohmann::json early = captures(explain({"--measure", "--forbid-lazy"}));
+  EXPECT_GE(early["before_ready"], 2);
+  EXPECT_EQ(early["after_ready"], 0);
+  const nlohmann::json late = captures(explain({"--measure", "--capture", "lazy"}));
+  EXPECT_EQ(late["before_ready"], 0);
+  EXPECT_EQ(late["after_ready"], early["before_ready"]);
+}
+
+// Reports of what was found compiled run the passes again: that is nothing that the model does late.
+TEST_F(ExplainOfOptions, WhatAReportNeedsIsNoLateWork) {
+  const std::map<std::string, std::string> kept{{"WEFT_CACHE_ROOT", folder_ / "cache"}};
+  for (const char* state : {"cold", "warm"}) {
+    const nlohmann::json report = explain({"--forbid-lazy"}, kept);
+    EXPECT_EQ(report["replay"]["first_time"]["compile"]["after_ready"], 0) << state;
+    for (const char* verb : {"verify", "bisect"}) {
+      const ProgramRun run =
+          run_weft({verb, model_, "-p", "abc", "--max-num-batched-tokens", "8", "--forbid-lazy"}, "", kept);
+      EXPECT_EQ(run.status, 0) << verb << ", " << state << ": " << run.err;
+    }
+  }
 }
 
 }  // namespace weft::explain_options_test

@@ -64,11 +64,9 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
     say_why_not(arguments, *context, runner, call);
     return 0;
   }
-  if (context->stream_device != nullptr) {  // its captures are made once there are KV pages
-    runner.records();                       // compiled where Plans were found, which is not to be done after ready
-    runner.allocate_pages(1);
-    runner.set_ready();
-  }
+  runner.allocate_pages(1);  // without pages a device captures nothing
+  runner.set_ready();
+  watch.lap("pages");
   if (arguments.measure) {
     USER_CHECK(context->stream_device == nullptr, "[--measure] the memory of {} is not measured",
                device_text(context->device.id));
@@ -86,7 +84,7 @@ int explain(const ExplainArguments& arguments, VerbCall& call) {
                         .activations_planned = memory.activations_planned,
                         .activations_measured = memory.activations_measured,
                         .kv_cache = memory.kv_of_longest_sequence,
-                        .kv_cache_measured = memory.kv_measured};
+                        .kv_cache_measured = arguments.measure ? memory.kv_measured : std::nullopt};
   const bool was_compiled = !explanation.cache.hit && context->stored_plans == nullptr;
   explanation.times = start_times(watch, was_compiled ? runner.records() : std::vector<CompileRecord>());
   explanation.records = runner.records();
