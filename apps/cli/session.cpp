@@ -202,11 +202,12 @@ void print_statistics(const Engine::Generation& generation, std::size_t prompt_t
       << fmt::format("Generation: {} tokens, {:.3f} tokens-per-sec\n", generated,
                      rate(timed, generation.generation_seconds))
       << fmt::format("Peak memory: {:.3f} GB\n", static_cast<double>(peak_memory_bytes()) / 1e9);
-  const FirstTimeWork::Counts captured =
-      runner.replay_report().first_time[static_cast<std::size_t>(FirstTime::capture)];
+  const ReplayReport replay = runner.replay_report();
+  const FirstTimeWork::Counts captured = replay.first_time[static_cast<std::size_t>(FirstTime::capture)];
   if (captured.after_ready > 0)
     err << fmt::format("Captures after ready: {}, {:.3f} ms\n", captured.after_ready,
                        captured.milliseconds_after_ready);
+  if (replay.padded_rows > 0) err << fmt::format("Rows of padding: {}\n", replay.padded_rows);
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include "base/effective_options.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "runtime/cuda/stream_device.h"
 
 namespace weft {
@@ -22,7 +23,7 @@ void check_host_reads(const Context& context, const std::string& who, const std:
              device_text(context.device.id), remedy);
 }
 
-CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens, bool by_size) {
+CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens, bool is_padded) {
   const Options settled = effective_options(options).options;
   CaptureSettings settings{.mode = parse_replay_mode(settled.cudagraph_mode),
                            .sizes = settled.cudagraph_capture_sizes,
@@ -30,7 +31,10 @@ CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens
                            .specialize_lora = settled.cudagraph_specialize_lora};
   const bool is_asked = options.requested.contains("cc.cudagraph_capture_sizes") ||
                         options.requested.contains("cc.max_cudagraph_capture_size");
-  if (!is_asked && !by_size) settings.sizes.push_back(max_tokens);
+  if (!is_asked && !is_padded) settings.sizes.push_back(max_tokens);
+  if (is_padded)
+    for (const std::string& size : settled.compile_sizes)
+      settings.compile_sizes.push_back(human_integer(size, "cc.compile_sizes"));
   std::erase_if(settings.sizes, [&](std::int64_t size) { return size > max_tokens; });
   return settings;
 }

@@ -50,8 +50,8 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   model_->compile(&laps);
   load_programs();
   laps.lap("weights");
-  dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens(), device_ != nullptr));
-  if (device_ != nullptr) padding_ = StepBuffer(padded_limits());
+  dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens(), pads_steps()));
+  if (pads_steps()) padding_ = StepBuffer(padded_limits());
   if (captures_before_ready(options) && device_ == nullptr) capture_programs();
   laps.lap("capture");
 }
@@ -113,10 +113,13 @@ StepLimits ModelRunner::step_limits() const {
           .blocks = (facts().config.context_length + block - 1) / block};
 }
 
-// On a device one more sequence makes up a captured size of steps that do not decode.
+// On the host a list serves steps of every size, and they run as they are unless somebody wants otherwise.
+bool ModelRunner::pads_steps() const { return device_ != nullptr || context_->options.pad_steps; }
+
+// One more sequence makes up a captured size of steps that do not decode.
 StepLimits ModelRunner::padded_limits() const {
   StepLimits most = step_limits();
-  most.sequences += device_ == nullptr ? 0 : 1;
+  most.sequences += pads_steps() ? 1 : 0;
   return most;
 }
 
@@ -157,8 +160,10 @@ void ModelRunner::set_ready() {
 }
 
 ReplayReport ModelRunner::replay_report() const {
-  ReplayReport report{
-      .mode = dispatcher_.mode(), .sizes = dispatcher_.sizes(), .is_lazy = !captures_before_ready(context_->options)};
+  ReplayReport report{.mode = dispatcher_.mode(),
+                      .sizes = dispatcher_.sizes(),
+                      .is_lazy = !captures_before_ready(context_->options),
+                      .padded_rows = padded_rows_};
   for (const CompiledModel* model : {forward_.get(), head_.get()})
     for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i)
       if (const Replay* replay = model->programs[i]->replay.get(); replay != nullptr) report.add(*replay);
@@ -239,9 +244,8 @@ void ModelRunner::copy_logits(const Tensor& logits, std::int64_t row, std::span<
               reinterpret_cast<std::byte*>(into.data()), width);
 }
 
-// On the host a list serves steps of every size, and they run as they are.
 const StepInput& ModelRunner::padded(const StepInput& input, const CaptureDispatcher::Dispatch& to) {
-  if (device_ == nullptr || to.mode == ReplayMode::none) return input;
+  if (!pads_steps() || to.mode == ReplayMode::none) return input;
   const std::int64_t rows = to.descriptor.num_tokens;
   return to.descriptor.uniform ? padded_decode_step(input, rows, padded_limits().blocks, padding_)
                                : padded_step(input, rows, facts().kv.block, padding_);
@@ -253,6 +257,7 @@ const Tensor& ModelRunner::run_step(const StepInput& input) {
   const CaptureDispatcher::Dispatch found =
       dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode_step(input)});
   const StepInput& step = padded(input, found);
+  padded_rows_ += step.rows() - input.rows();
   model_->check_guards(step.rows(), step.logit_row_count());
   ModelProgram& forward = forward_->program_for(step.rows());
   bind_step(forward, step);
@@ -263,9 +268,11 @@ const Tensor& ModelRunner::run_step(const StepInput& input) {
   // Two counts decide what it launches, of tokens and of rows that want logits: a device has captures of it where one
   // says the other.
   head.run(device_ == nullptr || found.descriptor.uniform ? found.mode : ReplayMode::none);
-  if (device_ == nullptr || head.replay == nullptr) return head.result(0);
+  const bool is_here = device_ == nullptr || head.replay == nullptr;
+  if (is_here && &step == &input) return head.result(0);
   Tensor wanted = head.result(0);
   wanted.meta.shape[0] = input.logit_row_count();
+  if (is_here) return logits_ = std::move(wanted);
   device_->download(wanted, logits_);
   return logits_;
 }

@@ -102,6 +102,7 @@ class ModelRunner {
   void load_programs();
   std::unique_ptr<CompiledModel> load(const ModelGraph& graph);
   std::shared_ptr<Storage> make_arena(const ModelGraph& graph) const;
+  bool pads_steps() const;
   StepLimits padded_limits() const;
   std::unique_ptr<StableInputs> make_stable_inputs(const Plan& plan) const;
   void capture_programs();
@@ -122,10 +123,11 @@ class ModelRunner {
   std::int64_t page_count_ = 0;
   int opening_ = 0;            // StreamDevice::openings when what is here was uploaded
   bool is_whole_ = true;       // not while the device is opened anew, and where that failed
-  StepBuffer padding_;         // for steps that a device takes in the size that was captured
+  StepBuffer padding_;         // for steps that are taken in the size that was captured
   Tensor logits_, no_logits_;  // of steps whose logits are not a program's result, and of those that want none
   std::unique_ptr<CompiledModel> forward_, head_;  // none in eager mode
   CaptureDispatcher dispatcher_;                   // of the forward's steps; the head's runs go with them
+  std::int64_t padded_rows_ = 0;                   // so far
   LinearObserver linear_observer_;
 };
 

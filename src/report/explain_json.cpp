@@ -181,6 +181,7 @@ Json replay_section(const ReplayReport& report) {
           {"runs", report.runs},
           {"look_ups", report.look_ups},
           {"allocations", report.allocations},
+          {"padded_rows", report.padded_rows},
           {"first_time", first_time}};
 }
 

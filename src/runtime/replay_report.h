@@ -27,6 +27,7 @@ struct ReplayReport {
   double capture_milliseconds = 0;
   std::int64_t runs = 0;                       // of Plans, so far
   std::int64_t look_ups = 0, allocations = 0;  // ReplayCounts'
+  std::int64_t padded_rows = 0;                // that steps were given up to the sizes they were captured for, so far
   // Adds what one Plan's Replay captured and counted.
   void add(const Replay& replay);
   std::array<FirstTimeWork::Counts, kFirstTimeKinds> first_time = {};  // by FirstTime

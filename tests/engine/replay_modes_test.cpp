@@ -59,6 +59,31 @@ TEST_F(ReplayModesTest, EveryModeGivesTheSameTokensToRequestsThatShareSteps) {
   EXPECT_EQ(generated({{"cc.cudagraph_copy_inputs", "1"}}), wanted);
 }
 
+// Rows that are not the step's change nothing of it.
+TEST_F(ReplayModesTest, StepsArePaddedWhereThatIsAskedFor) {
+  const Settings padded{{"pad-steps", ""}, {"cc.cudagraph_capture_sizes", "4,16"}, {"check-replay", ""},
+                        {"forbid-lazy", ""}};
+  const auto wanted = logits({});
+  const auto wanted_tokens = generated({});
+  for (const char* mode : kModes) {
+    Settings settings = padded;
+    settings.emplace_back("cc.cudagraph_mode", mode);
+    EXPECT_EQ(logits(settings), wanted) << mode;
+    EXPECT_EQ(generated(settings), wanted_tokens) << mode;
+  }
+  const auto rows_of_padding = [&](Settings settings) {
+    settings.emplace_back("cc.cudagraph_capture_sizes", "4,16");
+    const auto engine = tiny_engine(path_, settings);
+    for (const int rows : {3, 4, 9, 17}) all_logits(*engine, some_ids(rows));
+    return engine->runner().replay_report().padded_rows;
+  };
+  EXPECT_EQ(rows_of_padding({}), 0);
+  EXPECT_EQ(rows_of_padding({{"pad-steps", ""}}), 1 + 0 + 7 + 0);
+  const std::string refusal = message_of<UserError>(
+      [&] { tiny_engine(path_, {{"pad-steps", ""}, {"cc.compile_sizes", "3"}, {"max-num-seqs", "4"}}); });
+  EXPECT_NE(refusal.find("[cc.compile_sizes]"), std::string::npos) << refusal;
+}
+
 TEST_F(ReplayModesTest, ReportsWhatIsInEffect) {
   const auto report_of = [&](const Settings& settings) {
     return tiny_engine(path_, settings)->runner().replay_report();

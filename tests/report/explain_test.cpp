@@ -62,7 +62,8 @@ TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
                          .capture_milliseconds = 0.25,
                          .runs = 5,
                          .look_ups = 6,
-                         .allocations = 7};
+                         .allocations = 7,
+                         .padded_rows = 8};
   explanation_.replay.captures.push_back(
       {.plan = "layer", .mode = ReplayMode::full, .stretches = 1, .captured_steps = 9, .other_steps = 2});
   explanation_.replay.first_time[static_cast<std::size_t>(FirstTime::capture)] = {.before_ready = 3, .after_ready = 4};
@@ -74,6 +75,7 @@ TEST_F(ExplainTest, SaysWhatIsReplayedAndWhatWasDoneForTheFirstTime) {
   EXPECT_EQ(replay["runs"], 5);
   EXPECT_EQ(replay["look_ups"], 6);
   EXPECT_EQ(replay["allocations"], 7);
+  EXPECT_EQ(replay["padded_rows"], 8);
   const std::string text = explain_text(explanation_);
   EXPECT_NE(text.find("; in 5 runs 6 look-ups and 7 allocations\n"), std::string::npos) << text;
   EXPECT_NE(
