@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "base/error.h"
 #include "tensor/convert.h"
 #include "tensor/footprint.h"
+#include "tensor/tensor_view.h"
 
 namespace weft {
 namespace {
@@ -35,30 +37,49 @@ void compare_elements(TensorDifference& difference, DType dtype, const std::byte
   }
 }
 
+struct Bytes {
+  std::int64_t begin = 0, count = 0;
+};
+
+// Where what is meant of the tensor lies in its memory.
+std::vector<Bytes> bytes_meant(const Tensor& tensor, const KvPages& pages) {
+  const std::int64_t all = stored_bytes(tensor);
+  if (tensor.meta.kind != MetaKind::kv || !pages) return {{0, all}};
+  const std::int64_t page_bytes = bytes_of(tensor.meta.kv.dtype, kv_page_elements(tensor.meta.kv));
+  std::vector<Bytes> meant;
+  for (const std::int32_t page : *pages)
+    if (page >= 0 && (page + 1) * page_bytes <= all) meant.push_back({page * page_bytes, page_bytes});
+  return meant;
+}
+
 }  // namespace
 
-TensorDifference difference_between(const Tensor& a, const Tensor& b) {
+TensorDifference difference_between(const Tensor& a, const Tensor& b, const KvPages& pages) {
   CHECK(a.meta.kind == b.meta.kind && a.meta.dtype == b.meta.dtype && a.meta.shape == b.meta.shape &&
             a.meta.kv == b.meta.kv && a.meta.packed == b.meta.packed,
         "{} cannot be held against {}", a.meta.text(), b.meta.text());
   TensorDifference difference;
   const bool is_plain = a.meta.is_tensor() && a.meta.packed.empty();
   const Tensor left = is_plain ? contiguous(a) : a, right = is_plain ? contiguous(b) : b;
-  const std::int64_t bytes = stored_bytes(left);
-  CHECK(bytes == stored_bytes(right), "{} bytes cannot be held against {}", bytes, stored_bytes(right));
-  difference.equal_bits = bytes == 0 || std::memcmp(left.data(), right.data(), static_cast<std::size_t>(bytes)) == 0;
-  if (difference.equal_bits) return difference;
+  CHECK(stored_bytes(left) == stored_bytes(right), "{} bytes cannot be held against {}", stored_bytes(left),
+        stored_bytes(right));
   DType dtype = a.meta.kind == MetaKind::kv ? a.meta.kv.dtype : a.meta.dtype;
   if ((a.meta.kind != MetaKind::kv && !is_plain) || is_block(dtype) || bytes_of(dtype, 2) != 2 * bytes_of(dtype, 1))
     dtype = DType::u8;
-  compare_elements(difference, dtype, left.data(), right.data(), bytes / bytes_of(dtype, 1));
+  for (const auto& [begin, count] : bytes_meant(left, pages)) {
+    const std::byte *one = left.data() + begin, *other = right.data() + begin;
+    if (count == 0 || std::memcmp(one, other, static_cast<std::size_t>(count)) == 0) continue;
+    difference.equal_bits = false;
+    compare_elements(difference, dtype, one, other, count / bytes_of(dtype, 1));
+  }
   return difference;
 }
 
-Tensor copy_of(const Tensor& tensor) {
-  const std::int64_t bytes = stored_bytes(tensor);
-  Tensor copy{tensor.meta, Storage::allocate(std::max<std::int64_t>(bytes, 1)), 0};
-  if (bytes > 0) std::memcpy(copy.data(), tensor.data(), static_cast<std::size_t>(bytes));
+Tensor copy_of(const Tensor& tensor, const KvPages& pages) {
+  const auto page_size = tensor.meta.kind == MetaKind::kv ? Storage::PageSize::small : Storage::PageSize::any;
+  Tensor copy{tensor.meta, Storage::allocate(std::max<std::int64_t>(stored_bytes(tensor), 1), page_size), 0};
+  for (const auto& [begin, count] : bytes_meant(tensor, pages))
+    if (count > 0) std::memcpy(copy.data() + begin, tensor.data() + begin, static_cast<std::size_t>(count));
   return copy;
 }
 

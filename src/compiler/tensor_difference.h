@@ -2,9 +2,16 @@
 
 // How far two tensors of one type are apart.
 
+#include <cstdint>
+#include <optional>
+#include <set>
+
 #include "tensor/tensor.h"
 
 namespace weft {
+
+// Which KV pages are meant; nothing: all. Of other tensors it says nothing.
+using KvPages = std::optional<std::set<std::int32_t>>;
 
 struct TensorDifference {
   bool equal_bits = true;
@@ -16,9 +23,10 @@ struct TensorDifference {
 
 // Of plain tensors, whatever their strides, and KV pages; other types are held against each other as bytes, which count
 // as integers. InternalError when the types differ in more than strides.
-TensorDifference difference_between(const Tensor& a, const Tensor& b);
+TensorDifference difference_between(const Tensor& a, const Tensor& b, const KvPages& pages = std::nullopt);
 
-// A copy in memory of its own that lies as the tensor does.
-Tensor copy_of(const Tensor& tensor);
+// A copy in memory of its own that lies as the tensor does; what is in other pages is open, and takes no memory where
+// they are many.
+Tensor copy_of(const Tensor& tensor, const KvPages& pages = std::nullopt);
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "compiler/graph_program.h"
 #include "compiler/interpret.h"
 #include "compiler/stitch.h"
+#include "tensor/batch.h"
 
 namespace weft {
 
@@ -39,10 +40,12 @@ class PieceVerification::Watched {
   void start() {
     ++run_;
     made_.clear();
+    pages_ = pages_of_batch();
     for (std::size_t i = 0; i < record_.split->inputs().size(); ++i) {
       const GraphValue& input = *record_.split->inputs()[i];
       const PlanView view{.slot = replay_.plan().inputs[i], .meta = input.meta};
-      if (!input.param && input.meta.kind != MetaKind::batch) made_[&input] = copy_of(replay_.tensor_on_host(view));
+      if (!input.param && input.meta.kind != MetaKind::batch)
+        made_[&input] = copy_of(replay_.tensor_on_host(view), pages_);
     }
     current_ = 0;
     begin();
@@ -57,6 +60,15 @@ class PieceVerification::Watched {
       finish();
       if (++current_ < calls_.size()) begin();
     }
+  }
+
+  KvPages pages_of_batch() const {
+    for (std::size_t i = 0; i < record_.split->inputs().size(); ++i) {
+      const GraphValue& input = *record_.split->inputs()[i];
+      const PlanView view{.slot = replay_.plan().inputs[i], .meta = input.meta};
+      if (input.meta.kind == MetaKind::batch) return pages_of(batch_of(replay_.tensor_on_host(view)));
+    }
+    return std::nullopt;
   }
 
   PieceVerdict& verdict_of(const StitchedCall& call) {
@@ -76,9 +88,9 @@ class PieceVerification::Watched {
         continue;
       }
       const Tensor tensor = replay_.tensor_on_host(call.operands[i]);
-      const bool is_intact = difference_between(tensor, made->second).equal_bits;
+      const bool is_intact = difference_between(tensor, made->second, pages_).equal_bits;
       if (!is_intact && spoiled_ == nullptr) spoiled_ = value;
-      operands_.push_back(is_intact ? made->second : copy_of(tensor));
+      operands_.push_back(is_intact ? made->second : copy_of(tensor, pages_));
     }
   }
 
@@ -98,8 +110,8 @@ class PieceVerification::Watched {
     bool differs = false;
     for (std::size_t i = 0; i < call.results.size(); ++i) {
       const GraphValue* value = call.node->result(i);
-      const Tensor came = copy_of(replay_.tensor_on_host(call.results[i]));
-      const TensorDifference difference = difference_between(came, wanted[i].tensor());
+      const Tensor came = copy_of(replay_.tensor_on_host(call.results[i]), pages_);
+      const TensorDifference difference = difference_between(came, wanted[i].tensor(), pages_);
       made_[value] = came;
       if (difference.equal_bits) continue;
       const bool is_first = !differs && verdict.differing_calls == 0;
@@ -125,7 +137,8 @@ class PieceVerification::Watched {
   Values eager_inputs(const StitchedCall& call) {
     Values inputs;
     for (std::size_t i = 0; i < operands_.size(); ++i)
-      inputs.push_back(evaluator_.value(call.piece->inputs()[i]->overwrites ? copy_of(operands_[i]) : operands_[i]));
+      inputs.push_back(
+          evaluator_.value(call.piece->inputs()[i]->overwrites ? copy_of(operands_[i], pages_) : operands_[i]));
     return inputs;
   }
 
@@ -144,6 +157,7 @@ class PieceVerification::Watched {
   std::int64_t run_ = 0;
   std::map<const GraphValue*, Tensor> weights_;  // as the host reads them
 
+  KvPages pages_;                             // of this run's batch
   std::map<const GraphValue*, Tensor> made_;  // of this run: what goes between calls, as it was made
   std::size_t current_ = 0;                   // the call under way
   std::vector<Tensor> operands_;              // what it took

@@ -6,7 +6,8 @@
 // neither sees what the other does.
 //
 // Each value that goes from piece to piece is also kept as it was made and held against what the next piece finds: a
-// Plan that lets one value be written over while it is still wanted is found as well.
+// Plan that lets one value be written over while it is still wanted is found as well. Of KV pages, those of the
+// sequences in the batch are copied and compared; the others nobody reads.
 
 #include <functional>
 #include <memory>

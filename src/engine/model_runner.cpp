@@ -49,6 +49,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   }
   model_->compile(&laps);
   load_programs();
+  if (options.check_replay && device_ == nullptr && forward_plan() != nullptr) check_against_graphs();
   laps.lap("weights");
   dispatcher_ = CaptureDispatcher(capture_settings(options, max_tokens(), pads_steps()));
   if (pads_steps()) padding_ = StepBuffer(padded_limits());
@@ -337,6 +338,22 @@ void ModelRunner::verify_pieces(PieceVerification& verification) {
   USER_CHECK(forward_plan() != nullptr, "[verify] there is nothing compiled to verify with these options");
   for (CompiledModel* model : {forward_.get(), head_.get()})
     for (auto& program : model->programs) verification.watch(*program->replay, records()[program->record]);
+}
+
+// What capture made of a Plan, Replay checks; here is what the compiler made of the graph.
+void ModelRunner::check_against_graphs() {
+  verification_ = std::make_unique<PieceVerification>(*context_);
+  verification_->on_call = [](const VerifiedCall& call) {
+    const PieceVerdict& verdict = call.verdict;
+    if (call.differs)
+      throw InternalError(
+          fmt::format("[--check-replay] piece {}.{}{} gives other bits compiled than op by op: %{}, the largest "
+                      "difference is {}",
+                      verdict.graph, verdict.piece, verdict.layer.empty() ? "" : " in layer " + verdict.layer,
+                      verdict.value, verdict.largest),
+          std::source_location::current());
+  };
+  verify_pieces(*verification_);
 }
 
 void ModelRunner::set_launch_times(LaunchTimes* times) {

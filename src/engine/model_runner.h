@@ -99,6 +99,7 @@ class ModelRunner {
  private:
   Weights& weights() const { return model_->weights(); }
   void prepare_eager();
+  void check_against_graphs();
   void load_programs();
   std::unique_ptr<CompiledModel> load(const ModelGraph& graph);
   std::shared_ptr<Storage> make_arena(const ModelGraph& graph) const;
@@ -125,9 +126,10 @@ class ModelRunner {
   bool is_whole_ = true;       // not while the device is opened anew, and where that failed
   StepBuffer padding_;         // for steps that are taken in the size that was captured
   Tensor logits_, no_logits_;  // of steps whose logits are not a program's result, and of those that want none
-  std::unique_ptr<CompiledModel> forward_, head_;  // none in eager mode
-  CaptureDispatcher dispatcher_;                   // of the forward's steps; the head's runs go with them
-  std::int64_t padded_rows_ = 0;                   // so far
+  std::unique_ptr<CompiledModel> forward_, head_;    // none in eager mode
+  CaptureDispatcher dispatcher_;                     // of the forward's steps; the head's runs go with them
+  std::int64_t padded_rows_ = 0;                     // so far
+  std::unique_ptr<PieceVerification> verification_;  // with --check-replay on the host
   LinearObserver linear_observer_;
 };
 

@@ -94,9 +94,7 @@ class ReplayCheck {
   std::optional<std::set<std::int32_t>> pages_of_batch() const {
     for (const int slot : plan_.inputs) {
       if (plan_.slots[static_cast<std::size_t>(slot)].meta.kind != MetaKind::batch) continue;
-      const Batch& batch = batch_of(bound_.tensors[static_cast<std::size_t>(slot)]);
-      const auto entries = std::int64_t{batch.sequences} * batch.max_blocks;
-      return std::set<std::int32_t>(batch.block_table, batch.block_table + entries);
+      return pages_of(batch_of(bound_.tensors[static_cast<std::size_t>(slot)]));
     }
     return std::nullopt;
   }

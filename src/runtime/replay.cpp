@@ -278,21 +278,18 @@ bool Replay::gives_rows_alone() const {
 }
 
 void Replay::run_checked(const Captured& captured) {
-  const auto observed = [this](const StepObserver& observe) -> const StepObserver& {
-    return observe ? observe : observer;
-  };
   const auto wait = [this] {
     if (settings_.device != nullptr) settings_.device->synchronize();
   };
   wait();
   CheckedRuns runs{.replay =
                        [&](const StepObserver& observe) {
-                         run_captured(captured, observed(observe));
+                         run_captured(captured, observe);
                          wait();
                        },
                    .step_by_step =
                        [&](const StepObserver& observe) {
-                         run_all_steps(observe);
+                         run_all_steps(observe ? observe : observer);
                          wait();
                        },
                    .view = [&](const PlanView& view) { return numbered(view).resolve(bound_, values_); }};

@@ -81,4 +81,8 @@ void check_batch(const Batch& batch, std::int64_t rows, std::int64_t block, std:
   }
 }
 
+std::set<std::int32_t> pages_of(const Batch& batch) {
+  return {batch.block_table, batch.block_table + std::int64_t{batch.sequences} * batch.max_blocks};
+}
+
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 // Builds the value of a `batch` input: a Tensor of meta `batch` whose storage holds the Batch and its arrays.
 
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,6 +27,9 @@ void copy_batch(const Batch& from, std::byte* to);
 // InternalError unless the batch is of so many query rows, and its block table has room in so many pages of `block`
 // tokens for each sequence.
 void check_batch(const Batch& batch, std::int64_t rows, std::int64_t block, std::int64_t pages);
+
+// The pages of its sequences.
+std::set<std::int32_t> pages_of(const Batch& batch);
 
 inline const Batch& batch_of(const Tensor& tensor) { return *tensor.as<Batch>(); }
 

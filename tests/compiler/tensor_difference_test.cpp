@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tensor/tensor_view.h"
 
 namespace weft::tensor_difference_test {
 
@@ -47,6 +48,23 @@ TEST(TensorDifference, IsInfiniteWhereANanMeetsANumber) {
       difference_between(floats({std::numeric_limits<float>::quiet_NaN()}), floats({1}));
   EXPECT_FALSE(difference.equal_bits);
   EXPECT_TRUE(std::isinf(difference.largest));
+}
+
+TEST(TensorDifference, OfKvPagesIsOfThoseThatAreMeant) {
+  const Meta meta = Meta::pages({.dtype = DType::f32, .block = 2, .heads = 1, .head_dim = 3});
+  const std::int64_t elements = kv_page_elements(meta.kv), pages = 3;
+  Tensor a = Tensor::empty(meta, pages);
+  for (std::int64_t i = 0; i < pages * elements; ++i) a.as<float>()[i] = static_cast<float>(i);
+  Tensor b = copy_of(a);
+  EXPECT_TRUE(difference_between(a, b).equal_bits);
+  b.as<float>()[elements] += 2;
+  EXPECT_EQ(difference_between(a, b).largest, 2);
+  EXPECT_EQ(difference_between(a, b, {{0, 1}}).largest, 2);
+  EXPECT_TRUE(difference_between(a, b, {{0, 2}}).equal_bits);
+  const Tensor some = copy_of(b, {{1}});
+  EXPECT_EQ(some.storage->bytes(), b.storage->bytes());
+  EXPECT_TRUE(difference_between(some, b, {{1}}).equal_bits);
+  EXPECT_FALSE(difference_between(some, b).equal_bits);
 }
 
 TEST(TensorDifference, LooksThroughStrides) {

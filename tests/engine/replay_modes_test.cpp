@@ -1,10 +1,14 @@
 // A model gives the same bits however its steps are captured, and does nothing for the first time after ready.
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
+#include "codegen/compile_rows.h"
+#include "codegen/row_compiler.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/program_run.h"
 #include "tests/thrown_message.h"
@@ -59,10 +63,31 @@ TEST_F(ReplayModesTest, EveryModeGivesTheSameTokensToRequestsThatShareSteps) {
   EXPECT_EQ(generated({{"cc.cudagraph_copy_inputs", "1"}}), wanted);
 }
 
+// One bit of what the first generated function computes is turned over.
+TEST_F(ReplayModesTest, ACheckedReplayIsHeldAgainstTheGraph) {
+  if (!can_compile_rows()) GTEST_SKIP() << row_compiler_text();
+  for (const char* mode : {"FULL", "NONE"}) {
+    const auto engine = tiny_engine(path_, {{"check-replay", ""}, {"cc.cudagraph_mode", mode}});
+    all_logits(*engine, some_ids(3));
+    const std::vector<PlanStep>& steps = engine->runner().forward_plan()->steps;
+    const auto step =
+        std::find_if(steps.begin(), steps.end(), [](const PlanStep& one) { return one.kernel->origin == "generated"; });
+    ASSERT_NE(step, steps.end());
+    auto& kernel = const_cast<Kernel&>(*step->kernel);
+    kernel.run = [run = kernel.run](const KernelCall& call) {
+      run(call);
+      reinterpret_cast<std::uint8_t*>(call.results[0].data)[0] ^= 1;
+    };
+    const std::string message = message_of<InternalError>([&] { all_logits(*engine, some_ids(3)); });
+    EXPECT_NE(message.find("[--check-replay] piece forward." + step->piece), std::string::npos) << message;
+    EXPECT_NE(message.find("gives other bits compiled than op by op"), std::string::npos) << message;
+  }
+}
+
 // Rows that are not the step's change nothing of it.
 TEST_F(ReplayModesTest, StepsArePaddedWhereThatIsAskedFor) {
-  const Settings padded{{"pad-steps", ""}, {"cc.cudagraph_capture_sizes", "4,16"}, {"check-replay", ""},
-                        {"forbid-lazy", ""}};
+  const Settings padded{
+      {"pad-steps", ""}, {"cc.cudagraph_capture_sizes", "4,16"}, {"check-replay", ""}, {"forbid-lazy", ""}};
   const auto wanted = logits({});
   const auto wanted_tokens = generated({});
   for (const char* mode : kModes) {
@@ -79,8 +104,9 @@ TEST_F(ReplayModesTest, StepsArePaddedWhereThatIsAskedFor) {
   };
   EXPECT_EQ(rows_of_padding({}), 0);
   EXPECT_EQ(rows_of_padding({{"pad-steps", ""}}), 1 + 0 + 7 + 0);
-  const std::string refusal = message_of<UserError>(
-      [&] { tiny_engine(path_, {{"pad-steps", ""}, {"cc.compile_sizes", "3"}, {"max-num-seqs", "4"}}); });
+  const std::string refusal = message_of<UserError>([&] {
+    tiny_engine(path_, {{"pad-steps", ""}, {"cc.compile_sizes", "3"}, {"max-num-seqs", "4"}});
+  });
   EXPECT_NE(refusal.find("[cc.compile_sizes]"), std::string::npos) << refusal;
 }
 
