@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include "compiler/device_rows.h"
 #include "compiler/pieces.h"
 #include "ir/print.h"
+#include "ir/print_call.h"
 #include "kernels/provider.h"
 
 namespace weft {
@@ -54,12 +56,38 @@ std::string read_text(const Graph& graph) {
   return text;
 }
 
-// What the graph and the words of the user about it make of the Plans.
+using Counted = std::map<std::string, int>;
+
+// "2 x a; b", of very many kinds the first and a hash of all.
+std::string counted_text(const Counted& counted) {
+  constexpr std::size_t kLongest = 1000;
+  std::vector<std::string> parts;
+  for (const auto& [text, count] : counted) parts.push_back(count == 1 ? text : fmt::format("{} x {}", count, text));
+  const std::string text = fmt::format("{}", fmt::join(parts, "; "));
+  return text.size() <= kLongest ? text
+                                 : fmt::format("{} ... {}", text.substr(0, kLongest), hash_bytes(text).hex());
+}
+
+// What people know of a graph, so that a miss is told by what they changed: the types of what goes in, and for each op
+// with which attributes it stands there how often.
+std::vector<CacheFactor> told_factors(const Graph& graph) {
+  Counted inputs;
+  std::map<std::string, Counted> calls;  // by op
+  for (const auto& input : graph.inputs()) ++inputs[input->meta.text()];
+  for (const auto& node : graph.nodes())
+    ++calls[node->name][fmt::format("({})", fmt::join(attribute_texts(node->op, node->attributes), ", "))];
+  std::vector<CacheFactor> factors{{"inputs", counted_text(inputs)}};
+  for (const auto& [op, counted] : calls) factors.push_back({"op " + op, counted_text(counted)});
+  return factors;
+}
+
+// What the graph and the words of the user about it make of the Plans. `graph` is all of the graph.
 std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& context,
                                        std::span<const TokenRange> ranges) {
-  return {{"ranges", ranges_text(ranges)},
-          {"priorities", priorities_text(context.priorities)},
-          {"graph", hash_bytes(read_text(traced)).hex()}};
+  std::vector<CacheFactor> factors{{"ranges", ranges_text(ranges)}, {"priorities", priorities_text(context.priorities)}};
+  for (CacheFactor& told : told_factors(traced)) factors.push_back(std::move(told));
+  factors.push_back({"graph", hash_bytes(read_text(traced)).hex()});
+  return factors;
 }
 
 // Kernels of other providers are of libraries, whose versions are in no key, or from outside.

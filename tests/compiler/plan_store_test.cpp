@@ -366,4 +366,25 @@ TEST_F(PlanStore, SaysWhatTheNearestEntryDiffersIn) {
   EXPECT_FALSE(cache_use(*second, std::nullopt, false).enabled);
 }
 
+TEST_F(PlanStore, SaysWhatOfAGraphTheNearestEntryDiffersIn) {
+  const auto first = open(), context = open();
+  find_or_compile(*small_layer(*first), *first, ranges(), {});
+  const auto difference_with = [&](const std::function<void(Graph&)>& change) {
+    const auto graph = small_layer(*context);
+    change(*graph);
+    return cache_use(*context, plans_key(*graph, *context, ranges(), {}), false).first_difference.value();
+  };
+  const CacheDifference number = difference_with([](Graph& graph) {
+    for (const auto& node : graph.nodes())
+      if (node->attributes.find("epsilon") != nullptr) node->attributes.set("epsilon", 0.5);
+  });
+  EXPECT_TRUE(number.factor.starts_with("op ")) << number.factor;
+  EXPECT_NE(number.wanted->find("epsilon=0.5"), std::string::npos) << *number.wanted;
+  EXPECT_EQ(number.found->find("epsilon=0.5"), std::string::npos) << *number.found;
+  const CacheDifference type =
+      difference_with([](Graph& graph) { graph.inputs()[0]->meta = Meta::tensor(DType::f64, {3, 5}); });
+  EXPECT_EQ(type.factor, "inputs");
+  EXPECT_NE(type.wanted->find("f64[3, 5]"), std::string::npos) << *type.wanted;
+}
+
 }  // namespace weft::plan_store_test
