@@ -221,8 +221,8 @@ TEST_F(CacheFaults, NoVariableOfTheEnvironmentMakesAMiss) {
     while (made.size() < length) made += letters[random() % letters.size()];
     return made;
   };
-  constexpr int kAtOnce = 2;
-  for (int round = 0; round < 20; ++round) {
+  constexpr int kEnvironments = 1000, kAtOnce = 2;
+  for (int begun = 0; begun < kEnvironments; begun += kAtOnce) {
     std::vector<std::unique_ptr<ChildProgram>> children;
     for (int i = 0; i < kAtOnce; ++i) {
       Environment environment;
