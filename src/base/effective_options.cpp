@@ -130,6 +130,13 @@ void settle_sizes(Settlement& settlement) {
                     fmt::format("sorted, above 1 and below max-num-batched-tokens = {}", most_tokens));
 }
 
+// A check that could never fail, or would always, was meant otherwise. Of the effective options.
+void refuse_contradictions(const Options& options) {
+  const std::string eager = eager_option(options);
+  USER_CHECK(!options.require_codegen || eager.empty(), "[--require-codegen] no code is generated with {}", eager);
+  USER_CHECK(options.expect_fusions.empty() || eager.empty(), "[--expect-fusions] nothing is fused with {}", eager);
+}
+
 // Fusions are on from level 1. Ops that change nothing go at every level, and sequence parallelism is for who asks.
 void settle_passes(Settlement& settlement) {
   const Options& options = settlement.options();
@@ -149,6 +156,17 @@ std::string eager_option(const Options& options) {
   const bool is_lowest = options.optimization_level == 0;
   if (options.mode == "none") return is_lowest ? "-O0" : "-cc.mode=none";
   return options.mode == "auto" && is_lowest ? "-O0" : "";
+}
+
+void run_eagerly(Options& options) {
+  options.enforce_eager = true;
+  options.require_codegen = false;
+  options.expect_fusions.clear();
+}
+
+void compile_anyway(Options& options) {
+  options.enforce_eager = false;
+  if (!eager_option(options).empty()) options.mode = "weft";
 }
 
 Counts default_capture_sizes(std::int64_t largest) {
@@ -176,6 +194,7 @@ EffectiveOptions effective_options(const Options& requested) {
     settlement.settle<std::string>(&Options::kv_cache_dtype, "kv-cache-dtype", exact ? "f32" : "f16",
                                    exact ? "--activation-precision exact" : "--activation-precision fast");
   }
+  refuse_contradictions(settlement.options());
   return settlement.take();
 }
 

@@ -38,12 +38,19 @@ struct EffectiveOptions {
 //   fuse_*                   off at level 0, on above
 //   enable_sp                off
 //   kv_cache_dtype           f32 in exact precision, otherwise f16
-// max-model-len, dtype and threads stay open: the model and the machine decide.
+// max-model-len, dtype and threads stay open: the model and the machine decide. UserError for options that contradict
+// each other.
 EffectiveOptions effective_options(const Options& requested);
 
 // The option that has ops run one by one with nothing compiled, "-O0" or the like; "" where things are compiled. Of
 // options as they were asked for or as they came out, which say the same.
 std::string eager_option(const Options& options);
+
+// Adds --enforce-eager, and takes out what contradicts it: for who runs so whatever was asked for.
+void run_eagerly(Options& options);
+
+// Takes out what has ops run one by one: for who shows what compiling gives, and runs nothing.
+void compile_anyway(Options& options);
 
 // 1, 2, 4, then 8 to 256 by 8, then by 16: the sizes up to `largest`, which is at least 0.
 Counts default_capture_sizes(std::int64_t largest);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/thrown_message.h"
 
 namespace weft::effective_options_test {
 
@@ -148,6 +149,31 @@ TEST(EffectiveOptions, TheLargestCaptureIsOneOfTheSizes) {
             8);
   EXPECT_THROW(settle({{"cc.cudagraph_capture_sizes", "8,4"}, {"cc.max_cudagraph_capture_size", "16"}}), UserError);
   EXPECT_TRUE(settle({{"cc.cudagraph_capture_sizes", "600"}}).options.cudagraph_capture_sizes.empty());
+}
+
+TEST(EffectiveOptions, RefuseThoseThatContradictEachOther) {
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  const auto refusal_of = [](const Settings& settings) { return message_of([&] { settle(settings); }); };
+  EXPECT_EQ(refusal_of({{"require-codegen", ""}, {"O", "0"}}), "[--require-codegen] no code is generated with -O0");
+  EXPECT_EQ(refusal_of({{"expect-fusions", "all"}, {"enforce-eager", ""}}),
+            "[--expect-fusions] nothing is fused with --enforce-eager");
+  EXPECT_NO_THROW(settle({{"require-codegen", ""}, {"O", "0"}, {"cc.mode", "3"}}));
+  Options options;
+  for (const auto& [name, value] : Settings{{"require-codegen", ""}, {"expect-fusions", "all"}})
+    set_option(options, name, value, "test");
+  run_eagerly(options);
+  EXPECT_EQ(effective_options(options).options.mode, "none");
+}
+
+TEST(CompileAnyway, LeavesNothingThatRunsOpsOneByOne) {
+  for (const auto& [name, value] : {std::pair("enforce-eager", ""), {"O", "0"}, {"cc.mode", "none"}, {"O", "1"}}) {
+    Options options;
+    set_option(options, name, value, "test");
+    set_option(options, "enforce-eager", "", "test");
+    compile_anyway(options);
+    EXPECT_EQ(eager_option(options), "") << name << value;
+    EXPECT_EQ(effective_options(options).options.mode, "weft") << name << value;
+  }
 }
 
 TEST(EffectiveOptions, AreSettledOnce) {
