@@ -135,6 +135,9 @@ void refuse_contradictions(const Options& options) {
   const std::string eager = eager_option(options);
   USER_CHECK(!options.require_codegen || eager.empty(), "[--require-codegen] no code is generated with {}", eager);
   USER_CHECK(options.expect_fusions.empty() || eager.empty(), "[--expect-fusions] nothing is fused with {}", eager);
+  USER_CHECK(!options.forbid_lazy || options.capture != "lazy" || options.cudagraph_mode == "NONE",
+             "[--forbid-lazy] nothing may be captured after ready, but --capture=lazy captures a forward when it first "
+             "runs");
 }
 
 // Fusions are on from level 1. Ops that change nothing go at every level, and sequence parallelism is for who asks.

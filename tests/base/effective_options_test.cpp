@@ -154,10 +154,16 @@ TEST(EffectiveOptions, TheLargestCaptureIsOneOfTheSizes) {
 TEST(EffectiveOptions, RefuseThoseThatContradictEachOther) {
   using Settings = std::vector<std::pair<std::string, std::string>>;
   const auto refusal_of = [](const Settings& settings) { return message_of([&] { settle(settings); }); };
+  const std::string lazy = refusal_of({{"forbid-lazy", ""}, {"capture", "lazy"}});
+  EXPECT_NE(lazy.find("[--forbid-lazy]"), std::string::npos) << lazy;
+  EXPECT_NE(lazy.find("--capture=lazy"), std::string::npos) << lazy;
   EXPECT_EQ(refusal_of({{"require-codegen", ""}, {"O", "0"}}), "[--require-codegen] no code is generated with -O0");
   EXPECT_EQ(refusal_of({{"expect-fusions", "all"}, {"enforce-eager", ""}}),
             "[--expect-fusions] nothing is fused with --enforce-eager");
-  EXPECT_NO_THROW(settle({{"require-codegen", ""}, {"O", "0"}, {"cc.mode", "3"}}));
+  for (const Settings& settings : {Settings{{"forbid-lazy", ""}, {"capture", "lazy"}, {"cc.cudagraph_mode", "NONE"}},
+                                   {{"forbid-lazy", ""}, {"capture", "lazy"}, {"enforce-eager", ""}},
+                                   {{"require-codegen", ""}, {"O", "0"}, {"cc.mode", "3"}}})
+    EXPECT_NO_THROW(settle(settings));
   Options options;
   for (const auto& [name, value] : Settings{{"require-codegen", ""}, {"expect-fusions", "all"}})
     set_option(options, name, value, "test");
