@@ -130,6 +130,12 @@ void settle_sizes(Settlement& settlement) {
                     fmt::format("sorted, above 1 and below max-num-batched-tokens = {}", most_tokens));
 }
 
+// What measures nothing is in no key: the same code would be compiled again under another one.
+void settle_tuning(Settlement& settlement) {
+  const std::string reason = reason_without_effect(settlement.options(), *find_option("tuning-budget"));
+  if (!reason.empty()) settlement.settle(&Options::tuning_budget, "tuning-budget", Options().tuning_budget, reason);
+}
+
 // A check that could never fail, or would always, was meant otherwise. Of the effective options.
 void refuse_contradictions(const Options& options) {
   const std::string eager = eager_option(options);
@@ -191,6 +197,7 @@ EffectiveOptions effective_options(const Options& requested) {
                     "a step holds at most max-num-batched-tokens");
   settle_capture(settlement);
   settle_sizes(settlement);
+  settle_tuning(settlement);
   settle_passes(settlement);
   if (requested.kv_cache_dtype == "auto") {
     const bool exact = requested.activation_precision == "exact";
@@ -212,8 +219,12 @@ std::string translate_autotuning(Options& options) {
   }
   if (!is_on) return "";
   options.inductor_compile_config = config.empty() ? "" : json_ascii(config);
+  if (!options.requested.contains("tuning-budget")) {
+    options.tuning_budget = kAutotuneSeconds;
+    if (const auto asked = options.requested.find(kConfig); asked != options.requested.end())
+      options.requested["tuning-budget"] = {fmt::format("{}", kAutotuneSeconds), asked->second.source};
+  }
   if (config.empty()) options.requested.erase(kConfig);
-  if (!options.requested.contains("tuning-budget")) options.tuning_budget = kAutotuneSeconds;
   return fmt::format("--tuning-budget={}", options.tuning_budget);
 }
 

@@ -33,6 +33,7 @@ struct EffectiveOptions {
 //                            max-num-seqs; sorted, without those above a limit
 //   max_cudagraph_capture_size  the largest of them; UserError when both are given and it is another
 //   compile_sizes            numbers only, sorted, without those above max-num-batched-tokens
+//   tuning_budget            0 where no size is compiled exactly
 //   compile_ranges_split_points  sorted, without 1 and those that are not below max-num-batched-tokens
 //   eliminate_noops          on
 //   fuse_*                   off at level 0, on above

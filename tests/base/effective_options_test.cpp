@@ -151,6 +151,17 @@ TEST(EffectiveOptions, TheLargestCaptureIsOneOfTheSizes) {
   EXPECT_TRUE(settle({{"cc.cudagraph_capture_sizes", "600"}}).options.cudagraph_capture_sizes.empty());
 }
 
+TEST(EffectiveOptions, ABudgetThatMeasuresNothingIsNone) {
+  for (const auto& [name, value] : {std::pair("enforce-eager", ""), {"cc.compile_sizes", ""}}) {
+    const EffectiveOptions none = settle({{"tuning-budget", "5"}, {name, value}});
+    EXPECT_EQ(none.options.tuning_budget, 0) << name;
+    ASSERT_FALSE(none.differences.empty()) << name;
+    EXPECT_EQ(none.differences.back().option, "tuning-budget");
+  }
+  EXPECT_EQ(settle({{"tuning-budget", "5"}, {"cc.compile_sizes", "600"}}).options.tuning_budget, 0) << "above a step";
+  EXPECT_EQ(settle({{"tuning-budget", "5"}, {"cc.compile_sizes", "4"}}).options.tuning_budget, 5);
+}
+
 TEST(EffectiveOptions, RefuseThoseThatContradictEachOther) {
   using Settings = std::vector<std::pair<std::string, std::string>>;
   const auto refusal_of = [](const Settings& settings) { return message_of([&] { settle(settings); }); };
@@ -217,6 +228,14 @@ TEST(TranslateAutotuning, GivesTheNewSpelling) {
   for (const char* config : {R"({"max_autotune": false})", R"({"max_autotune": "yes"})", "{}", "[true]"})
     EXPECT_EQ(std::get<0>(translate(config)), "") << config;
   EXPECT_EQ(std::get<2>(translate(R"({"max_autotune":false})")), R"({"max_autotune":false})");
+}
+
+// Else nothing would say that it does nothing where no size is compiled exactly.
+TEST(TranslateAutotuning, CountsAsAskedFor) {
+  Options options;
+  set_option(options, "cc.inductor_compile_config", R"({"max_autotune": true})", "test");
+  translate_autotuning(options);
+  EXPECT_EQ(options.requested.at("tuning-budget"), (RequestedOption{"10", "test"}));
 }
 
 TEST(TranslateCustomOps, GivesTheNewSpelling) {
