@@ -19,8 +19,10 @@ ProgramRun run_weft(const std::vector<std::string>& words, const std::string& in
     if (name == "WEFT_DISABLE_COMPILE_CACHE" && environment.count("WEFT_CACHE_ROOT") == 0) return "1";
     return std::nullopt;
   };
+  std::vector<std::string> names;
+  for (const auto& [name, value] : environment) names.push_back(name);
   ProgramRun run;
-  run.status = guarded(err, [&] { return run_program(words, lookup, in, out, err); });
+  run.status = guarded(err, [&] { return run_program(words, {lookup, names}, in, out, err); });
   run.out = out.str();
   run.err = err.str();
   return run;

@@ -10,8 +10,9 @@ int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   return weft::guarded(std::cerr, [&] {
     const std::vector<std::string> words(argv + 1, argv + argc);
-    const int status =
-        weft::run_program(words, weft::process_environment(), std::cin, std::cout, std::cerr, std::move(watch));
+    const weft::ProgramEnvironment environment{weft::process_environment(),
+                                               weft::process_environment_names("WEFT_ARG_")};
+    const int status = weft::run_program(words, environment, std::cin, std::cout, std::cerr, std::move(watch));
     std::cout.flush();
     if (!std::cout) weft::fail_device("[output] could not be written");
     return status;

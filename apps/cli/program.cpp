@@ -66,7 +66,7 @@ VerbTable make_verb_table() {
   return table;
 }
 
-int run_program(const std::vector<std::string>& words, const EnvironmentLookup& environment, std::istream& in,
+int run_program(const std::vector<std::string>& words, const ProgramEnvironment& environment, std::istream& in,
                 std::ostream& out, std::ostream& err, Stopwatch watch) {
   const VerbTable verbs = make_verb_table();
   if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
@@ -83,8 +83,10 @@ int run_program(const std::vector<std::string>& words, const EnvironmentLookup& 
     for (const auto& [name, verb] : verbs.all()) names.push_back(name);
     fail_user("[weft] {} is not a verb{}", quote(words[0]), suggestion(words[0], names));
   }
-  VerbCall call{.options = {}, .environment = environment, .in = in, .out = out, .err = err, .watch = std::move(watch)};
-  apply_environment(call.options, environment);
+  VerbCall call{
+      .options = {}, .environment = environment.lookup, .in = in, .out = out, .err = err, .watch = std::move(watch)};
+  check_environment_names(environment.names);
+  apply_environment(call.options, environment.lookup);
   const std::vector<std::string> rest =
       take_options(call.options, {words.begin() + 1, words.end()}, found->second.own_options);
   return run_verb(found->first, found->second, rest, call);

@@ -58,9 +58,14 @@ struct VerbEntry {
 std::span<const VerbEntry> verb_table();
 VerbTable make_verb_table();
 
+struct ProgramEnvironment {
+  EnvironmentLookup lookup;
+  std::vector<std::string> names;  // of its variables; those of WEFT_ARG_ are enough
+};
+
 // The whole program but for the translation of exceptions: runs the verb that the words name. `watch` began with the
 // process.
-int run_program(const std::vector<std::string>& words, const EnvironmentLookup& environment, std::istream& in,
+int run_program(const std::vector<std::string>& words, const ProgramEnvironment& environment, std::istream& in,
                 std::ostream& out, std::ostream& err, Stopwatch watch = {});
 
 // Runs `body` and turns an exception into a message on `err` and its exit status.

@@ -130,6 +130,22 @@ void settle_sizes(Settlement& settlement) {
                     fmt::format("sorted, above 1 and below max-num-batched-tokens = {}", most_tokens));
 }
 
+// What measures nothing is in no key: the same code would be compiled again under another one.
+void settle_tuning(Settlement& settlement) {
+  const std::string reason = reason_without_effect(settlement.options(), *find_option("tuning-budget"));
+  if (!reason.empty()) settlement.settle(&Options::tuning_budget, "tuning-budget", Options().tuning_budget, reason);
+}
+
+// A check that could never fail, or would always, was meant otherwise. Of the effective options.
+void refuse_contradictions(const Options& options) {
+  const std::string eager = eager_option(options);
+  USER_CHECK(!options.require_codegen || eager.empty(), "[--require-codegen] no code is generated with {}", eager);
+  USER_CHECK(options.expect_fusions.empty() || eager.empty(), "[--expect-fusions] nothing is fused with {}", eager);
+  USER_CHECK(!options.forbid_lazy || options.capture != "lazy" || options.cudagraph_mode == "NONE",
+             "[--forbid-lazy] nothing may be captured after ready, but --capture=lazy captures a forward when it first "
+             "runs");
+}
+
 // Fusions are on from level 1. Ops that change nothing go at every level, and sequence parallelism is for who asks.
 void settle_passes(Settlement& settlement) {
   const Options& options = settlement.options();
@@ -151,6 +167,17 @@ std::string eager_option(const Options& options) {
   return options.mode == "auto" && is_lowest ? "-O0" : "";
 }
 
+void run_eagerly(Options& options) {
+  options.enforce_eager = true;
+  options.require_codegen = false;
+  options.expect_fusions.clear();
+}
+
+void compile_anyway(Options& options) {
+  options.enforce_eager = false;
+  if (!eager_option(options).empty()) options.mode = "weft";
+}
+
 Counts default_capture_sizes(std::int64_t largest) {
   Counts sizes;
   const auto add = [&](std::int64_t first, std::int64_t last, std::int64_t step) {
@@ -170,12 +197,14 @@ EffectiveOptions effective_options(const Options& requested) {
                     "a step holds at most max-num-batched-tokens");
   settle_capture(settlement);
   settle_sizes(settlement);
+  settle_tuning(settlement);
   settle_passes(settlement);
   if (requested.kv_cache_dtype == "auto") {
     const bool exact = requested.activation_precision == "exact";
     settlement.settle<std::string>(&Options::kv_cache_dtype, "kv-cache-dtype", exact ? "f32" : "f16",
                                    exact ? "--activation-precision exact" : "--activation-precision fast");
   }
+  refuse_contradictions(settlement.options());
   return settlement.take();
 }
 
@@ -190,8 +219,12 @@ std::string translate_autotuning(Options& options) {
   }
   if (!is_on) return "";
   options.inductor_compile_config = config.empty() ? "" : json_ascii(config);
+  if (!options.requested.contains("tuning-budget")) {
+    options.tuning_budget = kAutotuneSeconds;
+    if (const auto asked = options.requested.find(kConfig); asked != options.requested.end())
+      options.requested["tuning-budget"] = {fmt::format("{}", kAutotuneSeconds), asked->second.source};
+  }
   if (config.empty()) options.requested.erase(kConfig);
-  if (!options.requested.contains("tuning-budget")) options.tuning_budget = kAutotuneSeconds;
   return fmt::format("--tuning-budget={}", options.tuning_budget);
 }
 

@@ -33,17 +33,25 @@ struct EffectiveOptions {
 //                            max-num-seqs; sorted, without those above a limit
 //   max_cudagraph_capture_size  the largest of them; UserError when both are given and it is another
 //   compile_sizes            numbers only, sorted, without those above max-num-batched-tokens
+//   tuning_budget            0 where no size is compiled exactly
 //   compile_ranges_split_points  sorted, without 1 and those that are not below max-num-batched-tokens
 //   eliminate_noops          on
 //   fuse_*                   off at level 0, on above
 //   enable_sp                off
 //   kv_cache_dtype           f32 in exact precision, otherwise f16
-// max-model-len, dtype and threads stay open: the model and the machine decide.
+// max-model-len, dtype and threads stay open: the model and the machine decide. UserError for options that contradict
+// each other.
 EffectiveOptions effective_options(const Options& requested);
 
 // The option that has ops run one by one with nothing compiled, "-O0" or the like; "" where things are compiled. Of
 // options as they were asked for or as they came out, which say the same.
 std::string eager_option(const Options& options);
+
+// Adds --enforce-eager, and takes out what contradicts it: for who runs so whatever was asked for.
+void run_eagerly(Options& options);
+
+// Takes out what has ops run one by one: for who shows what compiling gives, and runs nothing.
+void compile_anyway(Options& options);
 
 // 1, 2, 4, then 8 to 256 by 8, then by 16: the sizes up to `largest`, which is at least 0.
 Counts default_capture_sizes(std::int64_t largest);

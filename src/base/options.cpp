@@ -22,8 +22,8 @@ constexpr OptionLimits repeatable() { return {.check = OptionCheck::repeatable};
 constexpr OptionLimits size_words() { return {.check = OptionCheck::size_words}; }
 
 constexpr OptionRow kTable[] = {
-#define OPTION(member, type, default_value, name, limits, effect, environment, sentence) \
-  {name, &Options::member, limits, OptionEffect::effect, environment, sentence},
+#define OPTION(member, type, default_value, name, limits, effect, acts, environment, sentence) \
+  {name, &Options::member, limits, OptionEffect::effect, OptionActs::acts, environment, sentence},
 #define OPTION_ALIAS(...)
 #include "base/options.def"
 #undef OPTION

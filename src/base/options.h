@@ -75,6 +75,8 @@ struct Options : CodeOptions {
 
 enum class OptionEffect { code, run, none };
 
+enum class OptionActs { always, compiled, generated, sized, captured };
+
 enum class OptionCheck { any, any_json, between, one_of, custom_op_words, device_name, size_words, repeatable };
 
 struct OptionLimits {
@@ -92,6 +94,7 @@ struct OptionRow {
   OptionMember member;
   OptionLimits limits;
   OptionEffect effect;
+  OptionActs acts;
   std::string_view environment;  // empty: the mirror only
   std::string_view sentence;
 };

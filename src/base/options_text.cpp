@@ -161,24 +161,24 @@ std::string values_json(const Options& options) {
   return json_text(object);
 }
 
+std::string reason_without_effect(const Options& effective, const OptionRow& row) {
+  if (row.acts == OptionActs::always) return "";
+  if (effective.mode == "none") return "nothing is compiled";
+  if (row.acts == OptionActs::generated && effective.backend == "eager") return "no code is generated";
+  if (row.acts == OptionActs::sized && effective.compile_sizes.empty()) return "no size is compiled exactly";
+  if (row.acts == OptionActs::captured && effective.cudagraph_mode == "NONE") return "nothing is captured";
+  return "";
+}
+
 std::vector<std::string> options_without_effect(const Options& effective) {
   std::vector<std::string> notes;
   for (const auto& [name, requested] : effective.requested) {
     const OptionRow* row = find_option(name);
     if (row == nullptr) continue;
-    const bool compiles = effective.mode != "none";
-    const bool is_capture = (name.find("cudagraph") != std::string::npos && row->effect != OptionEffect::none) ||
-                            name == "capture" || name == "check-replay";
     if (row->effect == OptionEffect::none) {
       notes.push_back(fmt::format("[{}] is accepted but has no effect in this version ({})", name, requested.source));
-    } else if (!compiles && name.starts_with("cc.") && name != "cc.mode" && name != "cc.custom_ops") {
-      notes.push_back(fmt::format("[{}] has no effect in this run: nothing is compiled ({})", name, requested.source));
-    } else if (name == "tuning-budget" && effective.tuning_budget > 0 &&
-               (!compiles || effective.compile_sizes.empty())) {
-      notes.push_back(
-          fmt::format("[{}] has no effect in this run: no size is compiled exactly ({})", name, requested.source));
-    } else if (is_capture && name != "cc.cudagraph_mode" && effective.cudagraph_mode == "NONE") {
-      notes.push_back(fmt::format("[{}] has no effect in this run: nothing is captured ({})", name, requested.source));
+    } else if (const std::string reason = reason_without_effect(effective, *row); !reason.empty()) {
+      notes.push_back(fmt::format("[{}] has no effect in this run: {} ({})", name, reason, requested.source));
     }
   }
   return notes;

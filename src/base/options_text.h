@@ -34,6 +34,9 @@ std::string requested_json(const Options& options);
 // A JSON object of all values by name.
 std::string values_json(const Options& options);
 
+// Why the option cannot do anything in this run, whatever it is set to; "" where it can. Of the effective options.
+std::string reason_without_effect(const Options& effective, const OptionRow& row);
+
 // One sentence for each option that was asked for and does nothing in this run, in order of their names. To be given
 // the effective options.
 std::vector<std::string> options_without_effect(const Options& effective);

@@ -124,9 +124,12 @@ OpenedContext open_context(Options requested, std::optional<CpuFeatures> target)
     opened.notes.push_back("autotuning in -cc.inductor_compile_config is spelled " + spelling);
   EffectiveOptions effective = effective_options(requested);
   opened.differences = std::move(effective.differences);
-  for (const OptionDifference& difference : opened.differences)
+  for (const OptionDifference& difference : opened.differences) {
+    // Below it says so of these.
+    if (!reason_without_effect(effective.options, *find_option(difference.option)).empty()) continue;
     opened.notes.push_back(fmt::format("{} is {} instead of {}: {}", difference.option, difference.effective,
                                        difference.requested, difference.reason));
+  }
   for (std::string& sentence : options_without_effect(effective.options)) opened.notes.push_back(std::move(sentence));
   opened.context = make_context(std::move(effective.options), Registrations(), target);
   open_cache(*opened.context);

@@ -21,7 +21,7 @@ struct CacheListing {
   std::int64_t modified = 0;  // when it was stored or last found, in nanoseconds since 1970
   std::vector<CacheFactor> factors;
   std::string problem;        // why it is not used; "" where nothing is known against it
-  bool is_misplaced = false;  // it lies under the name of another entry, which is its problem
+  bool is_of_no_use = false;  // by its problem, to anybody, and it is this user's own: it may as well be removed
 };
 
 struct CacheDifference {

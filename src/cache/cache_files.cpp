@@ -42,11 +42,12 @@ std::string entry_folder(const std::string& root, std::string_view kind) { retur
 
 std::string entry_name(const ContentHash& hash) { return hash.hex() + std::string(kEntryEnd); }
 
+bool is_of_this_user(const FileStatus& status) { return status.owner == ::geteuid(); }
+
 std::string distrust(const FileStatus& status) {
-  const uid_t user = ::geteuid();
-  if (status.owner != user)
+  if (!is_of_this_user(status))
     return fmt::format("it belongs to user {}, and this is user {}: it may hold machine code, so it must be one's own",
-                       status.owner, user);
+                       status.owner, ::geteuid());
   if ((status.mode & (S_IWGRP | S_IWOTH)) != 0)
     return fmt::format("others can write to it (mode {:04o}), and it may hold machine code: chmod go-w it",
                        status.mode & 07777);

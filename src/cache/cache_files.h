@@ -24,6 +24,8 @@ std::string default_cache_root(const EnvironmentLookup& environment, const std::
 std::string entry_folder(const std::string& root, std::string_view kind);
 std::string entry_name(const ContentHash& hash);
 
+bool is_of_this_user(const FileStatus& status);
+
 // Why it may not be trusted, with what to do about it; "" if it may.
 std::string distrust(const FileStatus& status);
 

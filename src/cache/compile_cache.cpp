@@ -15,15 +15,20 @@ std::string entry_path(const std::string& root, const CacheKey& key) {
   return entry_folder(root, key.kind()) + "/" + entry_name(key.hash());
 }
 
-// Of an entry that lies there and is left there.
+// Of an entry that lies there and is left there by a look-up.
 class UntrustedEntry : public UserError {
  public:
-  using UserError::UserError;
+  UntrustedEntry(const std::string& reason, bool is_own) : UserError(reason), is_own_(is_own) {}
+  bool is_own() const { return is_own_; }
+
+ private:
+  bool is_own_;
 };
 
 void check_trusted(const FileStatus& status, const std::string& path) {
   const std::string reason = status.kind == FileKind::regular ? distrust(status) : "it is no file";
-  if (!reason.empty()) throw UntrustedEntry(fmt::format("[{}] is not used: {}", quote(path, 1000), reason));
+  if (!reason.empty())
+    throw UntrustedEntry(fmt::format("[{}] is not used: {}", quote(path, 1000), reason), is_of_this_user(status));
 }
 
 // Of the status that the path had.
@@ -148,13 +153,20 @@ void CompileCache::make_room(std::int64_t stored_bytes, const std::string& path)
 CachePruned CompileCache::prune(std::int64_t most_bytes) {
   CachePruned pruned;
   if (!enabled()) return pruned;
-  for (const CacheListing& entry : list()) {
-    if (!entry.is_misplaced || file_system_->remove(entry.path) != 0) continue;
+  std::vector<CacheListing> left;
+  for (CacheListing& entry : list(Read::everything)) {
+    if (entry.problem.empty()) continue;
+    if (!entry.is_of_no_use || file_system_->remove(entry.path) != 0) {
+      left.push_back(std::move(entry));
+      continue;
+    }
     ++pruned.entries;
     pruned.bytes += entry.bytes;
-    pruned.misplaced.push_back(entry.problem);
+    pruned.bad.push_back(entry.problem);
   }
   const CachePruned removed = remove_entries(root(), most_bytes, "", *file_system_).removed;
+  for (const CacheListing& entry : left)
+    if (file_status(entry.path, *file_system_).kind != FileKind::missing) pruned.left.push_back(entry.problem);
   pruned.entries += removed.entries;
   pruned.bytes += removed.bytes;
   pruned.temporary_files = removed.temporary_files;
@@ -173,9 +185,12 @@ std::vector<CacheListing> CompileCache::list(Read read) const {
       listing.factors = entry.key.factors();
       check_name(entry, file.kind, file.hash, file.path);
       if (read == Read::everything) check_payload(entry, file.path);
-    } catch (const MisplacedEntry& error) {
+    } catch (const BadEntry& error) {
       listing.problem = error.what();
-      listing.is_misplaced = true;
+      listing.is_of_no_use = true;
+    } catch (const UntrustedEntry& error) {
+      listing.problem = error.what();
+      listing.is_of_no_use = error.is_own();
     } catch (const Error& error) {
       listing.problem = error.what();
     }
@@ -189,8 +204,9 @@ void CompileCache::reject(const std::string& reason, const std::string& path_to_
   {
     const std::lock_guard lock(mutex_);
     ++counters_.rejected;
+    if (std::exchange(has_told_of_rejection_, true)) return;
   }
-  warn(reason);
+  warn(reason + "; others like it are not reported");
 }
 
 void CompileCache::note_failure(const std::string& reason) {

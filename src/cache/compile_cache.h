@@ -37,7 +37,8 @@ inline constexpr std::int64_t kDefaultCacheBytes = std::int64_t{4} << 30;
 struct CompileCacheSettings {
   std::string root;                              // the folder; made when something is stored
   std::int64_t most_bytes = kDefaultCacheBytes;  // of all entries together
-  // Takes each different warning once, and of what cannot be stored the first alone; must not throw, and may be called
+  // Takes each different warning once, and the first alone of entries that are rejected and of what cannot be stored,
+  // since whatever befell one mostly befell all; must not throw, and may be called
   // from any thread that uses the cache.
   std::function<void(const std::string&)> warn = {};
 };
@@ -68,7 +69,8 @@ struct CachePruned {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;  // of all that was removed
   std::int64_t temporary_files = 0;
-  std::vector<std::string> misplaced = {};  // what was wrong with those of the entries that lay under another's name
+  std::vector<std::string> bad = {};   // what was wrong with those of the entries that were none, or not to be trusted
+  std::vector<std::string> left = {};  // with those that are there still: another user's, or the folder's do not go
 };
 
 // Thread-safe.
@@ -108,9 +110,9 @@ class CompileCache {
   // All entries by kind and hash, also those with a problem, of which factors may be missing.
   std::vector<CacheListing> list(Read read = Read::headers) const;
 
-  // Removes entries that lie under another's name, which no look-up takes, and what killed processes left; then
-  // entries, those not used for longest first, until the others have at most `most_bytes` together. With 0 bytes
-  // nothing is left; a process that stores at that moment fails to.
+  // Removes every entry of which list(Read::everything) tells a problem, unless it is another user's, and what killed
+  // processes left; then entries, those not used for longest first, until the others have at most `most_bytes`
+  // together. With 0 bytes nothing is left; a process that stores at that moment fails to.
   CachePruned prune(std::int64_t most_bytes);
 
  private:
@@ -128,6 +130,7 @@ class CompileCache {
   mutable std::mutex mutex_;  // of what follows
   CacheCounters counters_;
   std::set<std::string> warnings_;
+  bool has_told_of_rejection_ = false;
   bool has_told_of_loss_ = false;
   std::set<ContentHash> refreshed_;
   std::set<std::string> stored_;

@@ -80,9 +80,8 @@ EntryFile read_entry(std::span<const std::byte> bytes) {
   return entry;
 }
 
-template <class Refusal = BadEntry>
 [[noreturn]] void refuse(const std::string& source, std::string_view reason) {
-  throw Refusal(fmt::format("[{}] is no entry of the compile cache: {}", quote(source, 1000), reason));
+  throw BadEntry(fmt::format("[{}] is no entry of the compile cache: {}", quote(source, 1000), reason));
 }
 
 }  // namespace
@@ -106,8 +105,7 @@ void check_payload(const EntryFile& entry, const std::string& source) {
 void check_name(const EntryFile& entry, std::string_view kind, std::string_view hash, const std::string& source) {
   const std::string own = entry.key.hash().hex();
   if (entry.key.kind() == kind && own == hash) return;
-  refuse<MisplacedEntry>(source,
-                         fmt::format("what it holds is that of {} {}, under another name", entry.key.kind(), own));
+  refuse(source, fmt::format("what it holds is that of {} {}, under another name", entry.key.kind(), own));
 }
 
 }  // namespace weft

@@ -36,12 +36,6 @@ class BadEntry : public UserError {
   using UserError::UserError;
 };
 
-// They are an entry, but lie under the name of another one.
-class MisplacedEntry : public BadEntry {
- public:
-  using BadEntry::BadEntry;
-};
-
 struct EntryFile {
   CacheKey key;
   std::span<const std::byte> payload;  // a part of what was parsed
@@ -57,7 +51,7 @@ EntryFile parse_entry(std::span<const std::byte> bytes, const std::string& sourc
 // BadEntry unless the payload is what the header says.
 void check_payload(const EntryFile& entry, const std::string& source);
 
-// MisplacedEntry, which says whose it is, unless the factors of the entry give this kind and hash, under which it lies.
+// BadEntry, which says whose it is, unless the factors of the entry give this kind and hash, under which it lies.
 void check_name(const EntryFile& entry, std::string_view kind, std::string_view hash, const std::string& source);
 
 }  // namespace weft

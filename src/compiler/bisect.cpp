@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/effective_options.h"
 #include "base/error.h"
 #include "passes/pattern_pass.h"
 
@@ -20,7 +21,7 @@ class Bisection {
 
   BisectResult find() {
     Options eager = options_;
-    eager.enforce_eager = true;
+    run_eagerly(eager);
     wanted_ = run_with(eager).values;
     const BisectRun all = run_with(options_);
     result_.differs = !is_as_wanted(all);

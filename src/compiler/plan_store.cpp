@@ -64,8 +64,7 @@ std::string counted_text(const Counted& counted) {
   std::vector<std::string> parts;
   for (const auto& [text, count] : counted) parts.push_back(count == 1 ? text : fmt::format("{} x {}", count, text));
   const std::string text = fmt::format("{}", fmt::join(parts, "; "));
-  return text.size() <= kLongest ? text
-                                 : fmt::format("{} ... {}", text.substr(0, kLongest), hash_bytes(text).hex());
+  return text.size() <= kLongest ? text : fmt::format("{} ... {}", text.substr(0, kLongest), hash_bytes(text).hex());
 }
 
 // What people know of a graph, so that a miss is told by what they changed: the types of what goes in, and for each op
@@ -84,7 +83,8 @@ std::vector<CacheFactor> told_factors(const Graph& graph) {
 // What the graph and the words of the user about it make of the Plans. `graph` is all of the graph.
 std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& context,
                                        std::span<const TokenRange> ranges) {
-  std::vector<CacheFactor> factors{{"ranges", ranges_text(ranges)}, {"priorities", priorities_text(context.priorities)}};
+  std::vector<CacheFactor> factors{{"ranges", ranges_text(ranges)},
+                                   {"priorities", priorities_text(context.priorities)}};
   for (CacheFactor& told : told_factors(traced)) factors.push_back(std::move(told));
   factors.push_back({"graph", hash_bytes(read_text(traced)).hex()});
   return factors;

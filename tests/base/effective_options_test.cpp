@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/thrown_message.h"
 
 namespace weft::effective_options_test {
 
@@ -150,6 +151,48 @@ TEST(EffectiveOptions, TheLargestCaptureIsOneOfTheSizes) {
   EXPECT_TRUE(settle({{"cc.cudagraph_capture_sizes", "600"}}).options.cudagraph_capture_sizes.empty());
 }
 
+TEST(EffectiveOptions, ABudgetThatMeasuresNothingIsNone) {
+  for (const auto& [name, value] : {std::pair("enforce-eager", ""), {"cc.compile_sizes", ""}}) {
+    const EffectiveOptions none = settle({{"tuning-budget", "5"}, {name, value}});
+    EXPECT_EQ(none.options.tuning_budget, 0) << name;
+    ASSERT_FALSE(none.differences.empty()) << name;
+    EXPECT_EQ(none.differences.back().option, "tuning-budget");
+  }
+  EXPECT_EQ(settle({{"tuning-budget", "5"}, {"cc.compile_sizes", "600"}}).options.tuning_budget, 0) << "above a step";
+  EXPECT_EQ(settle({{"tuning-budget", "5"}, {"cc.compile_sizes", "4"}}).options.tuning_budget, 5);
+}
+
+TEST(EffectiveOptions, RefuseThoseThatContradictEachOther) {
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  const auto refusal_of = [](const Settings& settings) { return message_of([&] { settle(settings); }); };
+  const std::string lazy = refusal_of({{"forbid-lazy", ""}, {"capture", "lazy"}});
+  EXPECT_NE(lazy.find("[--forbid-lazy]"), std::string::npos) << lazy;
+  EXPECT_NE(lazy.find("--capture=lazy"), std::string::npos) << lazy;
+  EXPECT_EQ(refusal_of({{"require-codegen", ""}, {"O", "0"}}), "[--require-codegen] no code is generated with -O0");
+  EXPECT_EQ(refusal_of({{"expect-fusions", "all"}, {"enforce-eager", ""}}),
+            "[--expect-fusions] nothing is fused with --enforce-eager");
+  for (const Settings& settings : {Settings{{"forbid-lazy", ""}, {"capture", "lazy"}, {"cc.cudagraph_mode", "NONE"}},
+                                   {{"forbid-lazy", ""}, {"capture", "lazy"}, {"enforce-eager", ""}},
+                                   {{"require-codegen", ""}, {"O", "0"}, {"cc.mode", "3"}}})
+    EXPECT_NO_THROW(settle(settings));
+  Options options;
+  for (const auto& [name, value] : Settings{{"require-codegen", ""}, {"expect-fusions", "all"}})
+    set_option(options, name, value, "test");
+  run_eagerly(options);
+  EXPECT_EQ(effective_options(options).options.mode, "none");
+}
+
+TEST(CompileAnyway, LeavesNothingThatRunsOpsOneByOne) {
+  for (const auto& [name, value] : {std::pair("enforce-eager", ""), {"O", "0"}, {"cc.mode", "none"}, {"O", "1"}}) {
+    Options options;
+    set_option(options, name, value, "test");
+    set_option(options, "enforce-eager", "", "test");
+    compile_anyway(options);
+    EXPECT_EQ(eager_option(options), "") << name << value;
+    EXPECT_EQ(effective_options(options).options.mode, "weft") << name << value;
+  }
+}
+
 TEST(EffectiveOptions, AreSettledOnce) {
   const EffectiveOptions once = settle({{"cc.compile_sizes", "cudagraph_capture_sizes"}, {"max-num-seqs", "1k"}});
   const EffectiveOptions twice = effective_options(once.options);
@@ -185,6 +228,14 @@ TEST(TranslateAutotuning, GivesTheNewSpelling) {
   for (const char* config : {R"({"max_autotune": false})", R"({"max_autotune": "yes"})", "{}", "[true]"})
     EXPECT_EQ(std::get<0>(translate(config)), "") << config;
   EXPECT_EQ(std::get<2>(translate(R"({"max_autotune":false})")), R"({"max_autotune":false})");
+}
+
+// Else nothing would say that it does nothing where no size is compiled exactly.
+TEST(TranslateAutotuning, CountsAsAskedFor) {
+  Options options;
+  set_option(options, "cc.inductor_compile_config", R"({"max_autotune": true})", "test");
+  translate_autotuning(options);
+  EXPECT_EQ(options.requested.at("tuning-budget"), (RequestedOption{"10", "test"}));
 }
 
 TEST(TranslateCustomOps, GivesTheNewSpelling) {

@@ -1,6 +1,7 @@
 #include "base/options_text.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -147,11 +148,43 @@ TEST(OptionsWithoutEffect, SaysWhichAcceptedOptionsDoNothing) {
             "[cc.splitting_ops] has no effect in this run: nothing is compiled (command line)");
   set_option(options, "tuning-budget", "2", "command line");
   const std::string no_size = "[tuning-budget] has no effect in this run: no size is compiled exactly (command line)";
-  EXPECT_EQ(options_without_effect(options).back(), no_size);
+  EXPECT_EQ(options_without_effect(options).back(),
+            "[tuning-budget] has no effect in this run: nothing is compiled (command line)");
   options.mode = "weft";
   EXPECT_EQ(options_without_effect(options).back(), no_size);
   options.compile_sizes = {"1"};
   EXPECT_NE(options_without_effect(options).back(), no_size);
+}
+
+TEST(OptionsWithoutEffect, SaysWhatIsMissingForThem) {
+  const auto told = [](const char* option, const char* value, const std::function<void(Options&)>& run) {
+    Options options;
+    options.mode = "weft";
+    run(options);
+    set_option(options, option, value, "test");
+    const std::vector<std::string> notes = options_without_effect(options);
+    return notes.empty() ? "" : notes.front();
+  };
+  const auto note = [](const std::string& option, const std::string& reason) {
+    return "[" + option + "] has no effect in this run: " + reason + " (test)";
+  };
+  const auto eager = [](Options& options) { options.mode = "none"; };
+  for (const auto& [option, value] : {std::pair("eager-piece", "99"),
+                                      {"cc.compile_sizes", "8"},
+                                      {"skip-pass", "raise"},
+                                      {"limit-rewrites", "act_quant=3"},
+                                      {"print-ir-after", "all"},
+                                      {"compile-to", "split"},
+                                      {"capture", "lazy"},
+                                      {"check-replay", "1"},
+                                      {"tuning-budget", "5"}})
+    EXPECT_EQ(told(option, value, eager), note(option, "nothing is compiled"));
+  EXPECT_EQ(told("eager-piece", "2", [](Options& options) { options.backend = "eager"; }),
+            note("eager-piece", "no code is generated"));
+  EXPECT_EQ(told("capture", "lazy", [](Options& options) { options.cudagraph_mode = "NONE"; }),
+            note("capture", "nothing is captured"));
+  EXPECT_EQ(told("eager-piece", "2", [](Options&) {}), "");
+  for (const char* option : {"threads", "forbid-lazy", "tuned"}) EXPECT_EQ(told(option, "1", eager), "") << option;
 }
 
 }  // namespace weft::options_text_test

@@ -199,6 +199,36 @@ TEST(CompileCacheFaults, WhatAnotherUserOwnsIsNotLoaded) {
   EXPECT_EQ(files.files(), 1u);
 }
 
+TEST(CompileCacheFaults, PruneLeavesWhatAnotherUserOwns) {
+  CacheCase files;
+  ASSERT_TRUE(files.open()->store(numbered_key(1), numbered_payload(1)));
+  const std::string entry = files.path_of(numbered_key(1));
+  for (const bool opened : {false, true}) {
+    const SharedDisk disk(entry, !opened, opened);
+    const CachePruned pruned = files.open(disk)->prune(kDefaultCacheBytes);
+    EXPECT_EQ(pruned.entries, 0);
+    ASSERT_EQ(pruned.left.size(), 1u);
+    EXPECT_NE(pruned.left[0].find("it belongs to user"), std::string::npos) << pruned.left[0];
+  }
+  EXPECT_EQ(finds(*files.open(), 1), true);
+}
+
+TEST(CompileCacheFaults, EntriesThatAreDamagedAreOneWarning) {
+  CacheCase files;
+  for (int number = 0; number < 5; ++number) {
+    ASSERT_TRUE(files.open()->store(numbered_key(number), numbered_payload(number)));
+    std::filesystem::resize_file(files.path_of(numbered_key(number)), 40);
+  }
+  const auto cache = files.open();
+  for (int number = 0; number < 5; ++number) EXPECT_EQ(finds(*cache, number), std::nullopt);
+  EXPECT_EQ(cache->counters().rejected, 5);
+  EXPECT_EQ(files.warnings,
+            std::vector<std::string>{"[\"" + files.path_of(numbered_key(0)) +
+                                     "\"] is no entry of the compile cache: it is cut short; others like it are not "
+                                     "reported"});
+  EXPECT_EQ(files.files(), 0u);
+}
+
 TEST(CompileCacheFaults, WhicheverCallOfALookUpFailsTheAnswerIsRightAndTheEntryStays) {
   for (const int error : {EIO, EACCES, ENOMEM, EMFILE, ESTALE}) {
     CacheCase files;

@@ -95,7 +95,7 @@ TEST(EntryFile, SaysWhatIsWrong) {
   const EntryFile entry = parse_entry(bytes_of(file), "file");
   const std::string own = numbered_key(1).hash().hex();
   for (const auto& [kind, hash] : {std::pair("rows", numbered_key(2).hash().hex()), {"plan", own}})
-    EXPECT_NE(message_of<MisplacedEntry>([&] {
+    EXPECT_NE(message_of<BadEntry>([&] {
                 check_name(entry, kind, hash, "file");
               }).find("is that of rows " + own + ", under another name"),
               std::string::npos);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <ctime>
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/cache/cache_case.h"
 
@@ -149,19 +151,27 @@ TEST(RemoveEntries, PruneTakesWhatKilledProcessesLeftAndNoOtherFile) {
   EXPECT_TRUE(std::filesystem::exists(files.root() + "/Not a kind/" + std::string(32, 'a') + ".weft"));
 }
 
-TEST(RemoveEntries, PruneTakesWhatLiesUnderAnothersName) {
+TEST(RemoveEntries, PruneTakesWhatVerifyCallsBad) {
   CacheCase files;
-  fill(files, 3);
+  fill(files, 6);
   std::filesystem::copy(files.path_of(numbered_key(0)), files.path_of(numbered_key(2)),
                         std::filesystem::copy_options::overwrite_existing);
-  put_text(files.path_of(numbered_key(1)), "damaged, which its look-up finds out");
+  put_text(files.path_of(numbered_key(1)), "damaged");
+  std::filesystem::resize_file(files.path_of(numbered_key(3)), kEntryBytes - 1);
+  std::string payload = file_text(files.path_of(numbered_key(4)));
+  payload.back() = static_cast<char>(payload.back() + 1);
+  put_text(files.path_of(numbered_key(4)), payload);
+  ASSERT_EQ(::chmod(files.path_of(numbered_key(5)).c_str(), 0666), 0);
   const CachePruned pruned = files.open()->prune(kDefaultCacheBytes);
-  EXPECT_EQ(pruned.entries, 1);
-  EXPECT_EQ(pruned.bytes, kEntryBytes);
-  ASSERT_EQ(pruned.misplaced.size(), 1u);
-  for (const std::string& part : {files.path_of(numbered_key(2)), "that of rows " + numbered_key(0).hash().hex()})
-    EXPECT_NE(pruned.misplaced[0].find(part), std::string::npos) << pruned.misplaced[0];
-  EXPECT_EQ(files.files(), 2u);
+  EXPECT_EQ(pruned.entries, 5);
+  EXPECT_EQ(pruned.bytes, 4 * kEntryBytes - 1 + 7);
+  EXPECT_TRUE(pruned.left.empty());
+  const std::string told = fmt::format("{}", fmt::join(pruned.bad, "\n"));
+  for (const std::string& part : {files.path_of(numbered_key(2)), "that of rows " + numbered_key(0).hash().hex(),
+                                  std::string("its payload is damaged"), std::string("others can write to it")})
+    EXPECT_NE(told.find(part), std::string::npos) << told;
+  EXPECT_EQ(left(files, 6), std::vector<int>{0});
+  for (const CacheListing& entry : files.open()->list(CompileCache::Read::everything)) EXPECT_EQ(entry.problem, "");
   EXPECT_EQ(finds(*files.open(), 0), true);
 }
 

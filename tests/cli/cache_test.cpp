@@ -98,7 +98,14 @@ TEST_F(CacheVerb, AnEntryUnderAnothersNameIsNamedAndPruned) {
   EXPECT_NE(pruned.out.find("removed: " + problem + "\nremoved 1 entries"), std::string::npos) << pruned.out;
   EXPECT_EQ(weft({"verify"}).out, "2 entries, 0 bad\n");
   put_text(misplaced, file_text(path_of(numbered_key(1))));
-  EXPECT_EQ(weft_json({"prune"})["misplaced"], nlohmann::json::array({problem}));
+  EXPECT_EQ(weft_json({"prune"})["bad"], nlohmann::json::array({problem}));
+}
+
+TEST_F(CacheVerb, PruneLeavesNothingThatVerifyCallsBad) {
+  for (const int number : {1, 2}) put_text(path_of(numbered_key(number)), "cut short");
+  EXPECT_EQ(weft({"verify"}).status, 2);
+  EXPECT_EQ(weft_json({"prune"})["entries"], 2);
+  EXPECT_EQ(weft({"verify"}).out, "1 entries, 0 bad\n");
 }
 
 TEST_F(CacheVerb, PrunesToASizeOrAll) {

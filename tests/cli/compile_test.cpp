@@ -1,5 +1,6 @@
 // weft compile, and the artifacts that it makes, as a user meets them.
 
+#include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -75,6 +76,16 @@ TEST_F(CompileVerb, EqualModelsGiveEqualBytes) {
     ASSERT_EQ(weft({"compile", model_, "-o", folder_ / "three.weft"}, cached).status, 0);
     EXPECT_EQ(read_file(folder_ / "three.weft", 1 << 26), once);
   }
+}
+
+TEST_F(CompileVerb, SaysWhatLiesInTheFile) {
+  const std::string artifact = folder_ / "m.weft";
+  const std::string said = text_of(weft({"compile", model_, "-o", artifact}));
+  const Members members = members_of(artifact);
+  const auto objects = std::count_if(members.begin(), members.end(),
+                                     [](const auto& member) { return member.first.starts_with("objects/"); });
+  EXPECT_EQ(said, fmt::format("\"{}\": 2 graphs, {} functions, {} members, {} bytes\n", artifact, objects,
+                              members.size(), std::filesystem::file_size(artifact)));
 }
 
 TEST_F(CompileVerb, ItsOptionsAreTakenUnlessOthersAreGiven) {

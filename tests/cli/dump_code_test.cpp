@@ -63,4 +63,15 @@ TEST_F(DumpCode, IsInThePlanThatRuns) {
   EXPECT_NE(run.out.find("0 rows_"), std::string::npos) << run.out;
 }
 
+// It runs nothing, so options that have ops run one by one are none of its own.
+TEST_F(DumpCode, CompilesWhateverIsSaidOfRunning) {
+  const std::string path = file(kGate);
+  for (const char* eager : {"--enforce-eager", "-O0", "-cc.mode=none"})
+    for (const char* what : {"code", "plan", "graph"}) {
+      const ProgramRun run = run_weft({"dump", what, path, eager, "--skip-pass=raise", "--compile-to=plan"});
+      EXPECT_EQ(run.status, 0) << run.err;
+      EXPECT_EQ(run.err, "");
+    }
+}
+
 }  // namespace weft::dump_code_test

@@ -62,4 +62,17 @@ TEST_F(ExplainOfOptions, WhatAReportNeedsIsNoLateWork) {
   }
 }
 
+// So the same code is not compiled once more.
+TEST_F(ExplainOfOptions, ABudgetThatMeasuresNothingIsInNoKey) {
+  const std::map<std::string, std::string> environment{{"WEFT_CACHE_ROOT", folder_ / "cache"}};
+  const auto run = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"explain", model_, "--json", "--max-num-batched-tokens", "8"});
+    return run_weft(flags, "", environment);
+  };
+  EXPECT_EQ(nlohmann::json::parse(run({}).out)["cache"]["hit"], false);
+  const ProgramRun again = run({"--tuning-budget", "2"});
+  EXPECT_EQ(nlohmann::json::parse(again.out)["cache"]["hit"], true);
+  EXPECT_EQ(again.err, "weft: [tuning-budget] has no effect in this run: no size is compiled exactly (command line)\n");
+}
+
 }  // namespace weft::explain_options_test

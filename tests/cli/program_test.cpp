@@ -109,6 +109,13 @@ TEST(Program, CompletionKnowsEveryVerbAndOption) {
   expect_refused({"completion", "fihs"}, "did you mean \"fish\"?");
 }
 
+TEST(Program, RefusesVariablesThatMirrorNoOption) {
+  const ProgramRun refused = run_weft({"info"}, "", {{"WEFT_ARG_THRAEDS", "1"}});
+  EXPECT_EQ(breach_of_refusal(refused, "\"WEFT_ARG_THRAEDS\", did you mean \"WEFT_ARG_THREADS\"?"), "");
+  EXPECT_EQ(run_weft({"--help"}, "", {{"WEFT_ARG_THRAEDS", "1"}}).status, 0);
+  EXPECT_EQ(run_weft({"info"}, "", {{"WEFT_ARG_THREADS", "1"}, {"WEFT_OTHER", "1"}}).status, 0);
+}
+
 TEST(Program, SaysOnceThatAnOptionHasNoEffect) {
   const ProgramRun outcome = run_weft({"info", "--json", "-cc.cudagraph_num_of_warmups=2"});
   EXPECT_EQ(outcome.status, 0);

@@ -76,6 +76,7 @@ TEST_F(TuneVerb, RefusesWhatItCannotCompareOrWrite) {
   EXPECT_EQ(breach_of_refusal(tune({"--compile-to", "pure"}), "[tune]"), "");
   EXPECT_EQ(breach_of_refusal(tune({"--tuned", database_}), "[tune]"), "");
   EXPECT_EQ(breach_of_refusal(tune({"--tuning-budget", "1", "-cc.compile_sizes=1"}), "[tune]"), "");
+  EXPECT_EQ(breach_of_refusal(tune({"--tuning-budget", "1"}), "[tune]"), "");
   EXPECT_EQ(breach_of_refusal(tune({"--device", "fake-cuda"}), "[tune] measures calls by the host's clock"), "");
   EXPECT_EQ(breach_of_refusal(
                 run_weft({"explain", model_, "--device", "fake-cuda", "--tuning-budget", "1", "-cc.compile_sizes=1"}),

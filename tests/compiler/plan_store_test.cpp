@@ -381,8 +381,9 @@ TEST_F(PlanStore, SaysWhatOfAGraphTheNearestEntryDiffersIn) {
   EXPECT_TRUE(number.factor.starts_with("op ")) << number.factor;
   EXPECT_NE(number.wanted->find("epsilon=0.5"), std::string::npos) << *number.wanted;
   EXPECT_EQ(number.found->find("epsilon=0.5"), std::string::npos) << *number.found;
-  const CacheDifference type =
-      difference_with([](Graph& graph) { graph.inputs()[0]->meta = Meta::tensor(DType::f64, {3, 5}); });
+  const CacheDifference type = difference_with([](Graph& graph) {
+    graph.inputs()[0]->meta = Meta::tensor(DType::f64, {3, 5});
+  });
   EXPECT_EQ(type.factor, "inputs");
   EXPECT_NE(type.wanted->find("f64[3, 5]"), std::string::npos) << *type.wanted;
 }

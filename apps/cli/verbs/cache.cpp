@@ -153,10 +153,12 @@ int prune_entries(const CacheArguments& arguments, VerbCall& call) {
     const Json report{{"entries", pruned.entries},
                       {"bytes", pruned.bytes},
                       {"temporary_files", pruned.temporary_files},
-                      {"misplaced", pruned.misplaced}};
+                      {"bad", pruned.bad},
+                      {"left", pruned.left}};
     call.out << json_text(report, 2) << "\n";
   } else {
-    for (const std::string& problem : pruned.misplaced) call.out << "removed: " << problem << "\n";
+    for (const std::string& problem : pruned.bad) call.out << "removed: " << problem << "\n";
+    for (const std::string& problem : pruned.left) call.out << "left: " << problem << "\n";
     call.out << fmt::format("removed {} entries and {} temporary files, {}\n", pruned.entries, pruned.temporary_files,
                             bytes_text(pruned.bytes));
   }
@@ -193,34 +195,33 @@ using CacheCommand = int (*)(const CacheArguments&, VerbCall&);
 }  // namespace weft
 
 VERB(cache) {
-  verbs.add("cache",
-            {"Look after the folder of compiled code: list, explain, verify, prune, export, import.",
-             [](Flags& flags, VerbCall& call) -> VerbBody {
-               auto arguments = std::make_shared<CacheArguments>();
-               auto chosen = std::make_shared<CacheCommand>(nullptr);
-               const auto add = [&](const char* name, const char* summary, CacheCommand command) -> Flags& {
-                 Flags& verb = flags.verb(name, summary, [chosen, command] { *chosen = command; });
-                 verb.flag("--json", arguments->json, "Print JSON.");
-                 return verb;
-               };
-               add("list", "Print every entry: kind, hash, size, age.", list_entries);
-               add("explain", "Print what entries were made from, and how each differs from its nearest.",
-                   explain_entries)
-                   .option("hash", arguments->hash, "Its first digits; every entry when not given.");
-               add("verify", "Check each byte of every entry, and its name; fails when one is bad.", verify_entries);
-               Flags& prune =
-                   add("prune", "Remove entries under another's name, then those not used for longest.", prune_entries);
-               const auto take = [arguments](const std::string& text) {
-                 arguments->most_bytes = human_integer(text, "--to");
-                 USER_CHECK(arguments->most_bytes >= 0, "[--to] must be at least 0, but is {}", arguments->most_bytes);
-               };
-               prune.option("--to", take, "The size in bytes that may be left (4G).");
-               prune.flag("--all", arguments->all, "Leave nothing.", {.excludes = "--to"});
-               add("export", "Write all entries into one file.", export_entries)
-                   .option("file", arguments->file, "The archive, a zip file.", {.required = true});
-               add("import", "Take the entries of a file that export wrote. They are code that this machine will run.",
-                   import_entries)
-                   .option("file", arguments->file, "The archive.", {.required = true});
-               return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
-             }});
+  verbs.add(
+      "cache",
+      {"Look after the folder of compiled code: list, explain, verify, prune, export, import.",
+       [](Flags& flags, VerbCall& call) -> VerbBody {
+         auto arguments = std::make_shared<CacheArguments>();
+         auto chosen = std::make_shared<CacheCommand>(nullptr);
+         const auto add = [&](const char* name, const char* summary, CacheCommand command) -> Flags& {
+           Flags& verb = flags.verb(name, summary, [chosen, command] { *chosen = command; });
+           verb.flag("--json", arguments->json, "Print JSON.");
+           return verb;
+         };
+         add("list", "Print every entry: kind, hash, size, age.", list_entries);
+         add("explain", "Print what entries were made from, and how each differs from its nearest.", explain_entries)
+             .option("hash", arguments->hash, "Its first digits; every entry when not given.");
+         add("verify", "Check each byte of every entry, and its name; fails when one is bad.", verify_entries);
+         Flags& prune = add("prune", "Remove what verify calls bad, then entries not used for longest.", prune_entries);
+         const auto take = [arguments](const std::string& text) {
+           arguments->most_bytes = human_integer(text, "--to");
+           USER_CHECK(arguments->most_bytes >= 0, "[--to] must be at least 0, but is {}", arguments->most_bytes);
+         };
+         prune.option("--to", take, "The size in bytes that may be left (4G).");
+         prune.flag("--all", arguments->all, "Leave nothing.", {.excludes = "--to"});
+         add("export", "Write all entries into one file.", export_entries)
+             .option("file", arguments->file, "The archive, a zip file.", {.required = true});
+         add("import", "Take the entries of a file that export wrote. They are code that this machine will run.",
+             import_entries)
+             .option("file", arguments->file, "The archive.", {.required = true});
+         return [arguments, chosen, &call] { return (*chosen)(*arguments, call); };
+       }});
 }

@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <set>
+
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -25,16 +28,12 @@ std::optional<CpuFeatures> features_of(const std::string& target) {
   return cpu_features_from_text(target.substr(kCpu.size()), "--target");
 }
 
-std::int64_t member_bytes(const ArtifactManifest& manifest) {
-  std::int64_t bytes = 0;
-  for (const ArtifactMember& member : manifest.members) bytes += member.bytes;
-  return bytes;
-}
-
-std::size_t function_count(const ArtifactManifest& manifest) {
-  std::size_t count = 0;
-  for (const StoredPlans& graph : manifest.graphs) count += graph.functions.size();
-  return count;
+// What lies in the file: a function that graphs share once, and the manifest beside the members that it names.
+std::string summary_of(const std::string& path, const ArtifactManifest& manifest) {
+  std::set<std::string> functions;
+  for (const StoredPlans& graph : manifest.graphs) functions.insert(graph.functions.begin(), graph.functions.end());
+  return fmt::format("{}: {} graphs, {} functions, {} members, {} bytes\n", quote(path, 1000), manifest.graphs.size(),
+                     functions.size(), manifest.members.size() + 1, std::filesystem::file_size(path));
 }
 
 std::string manifest_text(const ArtifactManifest& manifest) {
@@ -88,9 +87,7 @@ int compile_model(const CompileArguments& arguments, VerbCall& call) {
   if (arguments.json) {
     call.out << json_text(manifest_json(manifest), 2) << "\n";
   } else {
-    call.out << fmt::format("{}: {} graphs, {} functions, {} members of {} bytes\n", quote(arguments.output, 1000),
-                            manifest.graphs.size(), function_count(manifest), manifest.members.size(),
-                            member_bytes(manifest));
+    call.out << summary_of(arguments.output, manifest);
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include "apps/cli/dump_code.h"
 #include "apps/cli/graph_commands.h"
 #include "apps/cli/session.h"
+#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options_text.h"
@@ -125,6 +126,7 @@ std::vector<std::shared_ptr<Graph>> named_pieces(const std::vector<std::shared_p
 int dump_graph(const DumpArguments& arguments, VerbCall& call) {
   const std::optional<Stage> stage = stage_from_text(arguments.stage);
   USER_CHECK(stage.has_value(), "[--stage] must be traced, pure, lowered or split, but is {}", quote(arguments.stage));
+  compile_anyway(call.options);
   const auto context = open_context(call);
   Json list = Json::array();
   bool first = true;
@@ -143,6 +145,7 @@ int dump_graph(const DumpArguments& arguments, VerbCall& call) {
 }
 
 int dump_plan(const DumpArguments& arguments, VerbCall& call) {
+  compile_anyway(call.options);
   const auto context = open_context(call);
   Json list = Json::array();
   bool first = true;
@@ -163,6 +166,7 @@ int dump_plan(const DumpArguments& arguments, VerbCall& call) {
 }
 
 int dump_code(const DumpArguments& arguments, VerbCall& call) {
+  compile_anyway(call.options);
   const auto context = open_context(call);
   const auto graphs = source_graphs(arguments, call, context);
   for (const auto& graph : graphs)

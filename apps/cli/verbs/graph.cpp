@@ -2,6 +2,7 @@
 
 #include "apps/cli/graph_commands.h"
 #include "apps/cli/session.h"
+#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -71,6 +72,7 @@ int verify_graphs(const GraphArguments& arguments, VerbCall& call) {
 }
 
 int optimize_graphs(const GraphArguments& arguments, VerbCall& call) {
+  compile_anyway(call.options);
   const auto context = open_context(call);
   const std::optional<Stage> to = stage_from_text(arguments.to);
   USER_CHECK(to.has_value(), "[--to] must be traced, pure, lowered or split, but is {}", quote(arguments.to));

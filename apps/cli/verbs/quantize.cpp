@@ -1,5 +1,5 @@
-
 #include "apps/cli/session.h"
+#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -56,7 +56,7 @@ int run_quantize(const QuantizeArguments& arguments, VerbCall& call) {
   const Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
   const ModelRegistry models = make_model_registry();
   const ModelDefinition& model = models.find(checkpoint.architecture(), checkpoint.path());
-  call.options.enforce_eager = true;  // a model that reads one text is not worth compiling
+  run_eagerly(call.options);  // a model that reads one text is not worth compiling
   const auto context = open_context(call);
   recipe.inputs = inputs_for(arguments, recipe.format, checkpoint, context, call);
   const QuantizeSummary summary = quantize_checkpoint(checkpoint, model, recipe, arguments.output, *context->threads);

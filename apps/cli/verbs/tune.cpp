@@ -113,10 +113,9 @@ std::shared_ptr<Context> open_tuning_context(const VerbCall& call) {
       "[tune] times providers against the default order: --ir-op-priority and -cc.custom_ops have no place here");
   USER_CHECK(call.options.tuned.empty(),
              "[tune] does not read --tuned: -o FILE is both what it reads and what it writes");
+  USER_CHECK(call.options.tuning_budget == 0, "[tune] has a --budget of its own: --tuning-budget has no place here");
   std::shared_ptr<Context> context = open_context(call);
   check_host_is_measured(*context, "tune");
-  USER_CHECK(context->options.tuning_budget == 0,
-             "[tune] has a --budget of its own: --tuning-budget has no place here");
   USER_CHECK(context->options.mode != "none" && context->options.compile_to == "plan",
              "[tune] wants a model that is compiled to the end: without --enforce-eager, -O0 and --compile-to");
   return context;
