@@ -176,19 +176,28 @@ def native_options(model):
         names |= found
 
 
+def ratio_text(ours, theirs):
+    """Of what came in the same rounds: the median, and between what the middle half lies."""
+    low, middle, high = statistics.quantiles((a / b for a, b in zip(ours, theirs)), n=4, method="inclusive")
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
 def rates(model, threads, pairs):
     ways = {"compiled": [], "native": native_options(model), "kernels": ["-cc.backend=eager"]}
     came = {}
-    for _ in range(pairs):
-        for way, options in ways.items():
+    for turn in range(pairs):
+        order = list(ways)
+        for way in order[turn % 3:] + order[:turn % 3]:
             for found in report("bench", "model", model, "-t", threads, "-p", ",".join(map(str, PROMPTS)), "-n", 64, "-r",
-                                1, *options):
+                                3, *ways[way]):
                 came.setdefault((found["n_prompt"], way), []).append(found["avg_ts"])
     for prompt in (*PROMPTS, 0):
-        compiled, native, kernels = (statistics.median(came[prompt, way]) for way in ways)
+        compiled, native, kernels = (came[prompt, way] for way in ways)
+        rate = "; ".join(f"{name}{statistics.median(all):.0f}" for name, all in
+                         (("", compiled), ("every op native ", native), ("kernels alone ", kernels)))
         row(f"prompts of {prompt}, tokens/s" if prompt else "generation of 64, tokens/s",
-            f"{compiled:.0f}; every op native {native:.0f}; kernels alone {kernels:.0f}; "
-            f"{compiled / kernels:.2f} and {native / kernels:.2f} of these", f"1, and {LEAST_OF_KERNELS}")
+            f"{rate}; {ratio_text(compiled, kernels)} and {ratio_text(native, kernels)} of these",
+            f"1, and {LEAST_OF_KERNELS}")
 
 
 def steps(model, threads):

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/text.h"
 
 namespace weft {
@@ -93,11 +94,46 @@ Flags& Flags::verb(const std::string& name, const std::string& summary, std::fun
 
 bool Flags::given(const std::string& name) const { return app_->get_option(name)->count() != 0; }
 
+void Flags::take_environment(const EnvironmentLookup& environment) {
+  for (CLI::Option* option : app_->get_options()) {
+    if (option == app_->get_help_ptr()) continue;
+    for (const std::string& name : option->get_lnames()) {
+      const std::string variable = environment_mirror(name);
+      const std::optional<std::string> value = environment(variable);
+      if (!value || value->empty()) continue;
+      mirrored_.push_back({option, variable, *value});
+      option->required(false);
+      break;
+    }
+  }
+  for (const auto& [name, below] : verbs_) below->take_environment(environment);
+}
+
+void Flags::obey_environment() {
+  for (const auto& [option, variable, value] : mirrored_) {
+    const auto& excluded = option->get_excludes();
+    if (option->count() != 0 ||
+        std::any_of(excluded.begin(), excluded.end(), [](const CLI::Option* other) { return other->count() != 0; }))
+      continue;
+    try {
+      option->add_result(value);
+      option->run_callback();
+    } catch (const CLI::Error& error) {
+      fail_user("[{}] {}", variable, error.what());
+    } catch (const UserError& error) {
+      fail_user("[{}] {}", variable, error.what());
+    }
+  }
+  for (const auto& [name, below] : verbs_)
+    if (below->app_->parsed()) below->obey_environment();
+}
+
 std::string Flags::parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names) {
   check_verb(words);
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app_->parse(reversed);
+    obey_environment();
   } catch (const CLI::CallForHelp&) {
     return app_->help();
   } catch (const CLI::Error& error) {

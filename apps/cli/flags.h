@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/environment.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -48,6 +50,10 @@ class Flags {
   // A verb below this one, as in `weft bench model`; one of them must be given. `chosen` runs when it is.
   Flags& verb(const std::string& name, const std::string& summary, std::function<void()> chosen = {});
 
+  // What WEFT_ARG_ and a flag's long name in capitals say (WEFT_ARG_TEMP) counts where the words that are parsed next
+  // give neither the flag nor one that excludes it. Empty variables count as unset. After all flags are declared.
+  void take_environment(const EnvironmentLookup& environment);
+
   // Whether the last parse met the flag.
   bool given(const std::string& name) const;
 
@@ -65,6 +71,7 @@ class Flags {
   template <typename T>
   void declare(const std::string& names, T& target, const std::string& sentence, const FlagRules& rules);
   void obey(CLI::Option* option, const FlagRules& rules);
+  void obey_environment();
   const Flags* verb_of(const std::vector<std::string>& words) const;
   void check_verb(const std::vector<std::string>& words) const;
   [[noreturn]] void refuse(const std::vector<std::string>& words, const std::vector<std::string>& other_names,
@@ -73,6 +80,12 @@ class Flags {
   std::unique_ptr<CLI::App> owned_;  // none in a verb below another
   CLI::App* app_ = nullptr;
   std::vector<std::pair<std::string, std::unique_ptr<Flags>>> verbs_;
+  struct Mirrored {
+    CLI::Option* option;
+    std::string variable;
+    std::string value;
+  };
+  std::vector<Mirrored> mirrored_;  // by the environment
 };
 
 }  // namespace weft

@@ -49,6 +49,7 @@ int run_verb(const std::string& name, const Verb& verb, std::vector<std::string>
       if (word == short_form) word = long_form;
   Flags flags(name, verb.summary);
   const VerbBody body = verb.setup(flags, call);
+  flags.take_environment(call.environment);
   const std::string help = flags.parse(words, option_names());
   if (!help.empty()) {
     call.out << help;
@@ -56,6 +57,23 @@ int run_verb(const std::string& name, const Verb& verb, std::vector<std::string>
     return 0;
   }
   return body();
+}
+
+void add_long_names(const Flags& flags, std::vector<std::string>& names) {
+  for (const std::string& name : flags.names())
+    if (name.starts_with("--")) names.push_back(name.substr(2));
+  for (const auto& [verb, below] : flags.verbs()) add_long_names(*below, names);
+}
+
+// A variable may be meant for another verb than the one that runs.
+std::vector<std::string> flags_of_all(const VerbTable& verbs, VerbCall& call) {
+  std::vector<std::string> names;
+  for (const auto& [name, verb] : verbs.all()) {
+    Flags flags(name, verb.summary);
+    verb.setup(flags, call);
+    add_long_names(flags, names);
+  }
+  return names;
 }
 
 }  // namespace
@@ -85,7 +103,7 @@ int run_program(const std::vector<std::string>& words, const ProgramEnvironment&
   }
   VerbCall call{
       .options = {}, .environment = environment.lookup, .in = in, .out = out, .err = err, .watch = std::move(watch)};
-  check_environment_names(environment.names);
+  if (!environment.names.empty()) check_environment_names(environment.names, flags_of_all(verbs, call));
   apply_environment(call.options, environment.lookup);
   const std::vector<std::string> rest =
       take_options(call.options, {words.begin() + 1, words.end()}, found->second.own_options);

@@ -76,18 +76,6 @@ bool has_dashes_of_an_option(std::string_view name) {
   return stripped.size() == 1 || stripped == "tp" || stripped == "cc" || stripped.starts_with("cc.");
 }
 
-std::string mirror_of(std::string_view name) {
-  std::string text = "WEFT_ARG_";
-  for (const char c : name) {
-    if (c >= 'a' && c <= 'z') {
-      text += static_cast<char>(c - 'a' + 'A');
-    } else {
-      text += c == '-' || c == '.' ? '_' : c;
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 std::span<const OptionRow> option_table() { return kTable; }
@@ -181,6 +169,18 @@ void apply_json(Options& options, std::string_view json, const std::string& sour
   }
 }
 
+std::string environment_mirror(std::string_view name) {
+  std::string text = "WEFT_ARG_";
+  for (const char c : name) {
+    if (c >= 'a' && c <= 'z') {
+      text += static_cast<char>(c - 'a' + 'A');
+    } else {
+      text += c == '-' || c == '.' ? '_' : c;
+    }
+  }
+  return text;
+}
+
 void apply_environment(Options& options, const EnvironmentLookup& environment) {
   const auto apply = [&](std::string_view name, const std::string& variable) {
     const std::optional<std::string> value = environment(variable);
@@ -189,14 +189,15 @@ void apply_environment(Options& options, const EnvironmentLookup& environment) {
   for (const OptionRow& row : kTable) {
     if (!row.environment.empty()) apply(row.name, std::string(row.environment));
   }
-  for (const std::string_view group : kGroups) apply(group, mirror_of(group));
-  for (const OptionRow& row : kTable) apply(row.name, mirror_of(row.name));
+  for (const std::string_view group : kGroups) apply(group, environment_mirror(group));
+  for (const OptionRow& row : kTable) apply(row.name, environment_mirror(row.name));
 }
 
-void check_environment_names(std::span<const std::string> names) {
+void check_environment_names(std::span<const std::string> names, std::span<const std::string> flags) {
   std::vector<std::string> known;
-  for (const std::string_view group : kGroups) known.push_back(mirror_of(group));
-  for (const OptionRow& row : kTable) known.push_back(mirror_of(row.name));
+  for (const std::string_view group : kGroups) known.push_back(environment_mirror(group));
+  for (const OptionRow& row : kTable) known.push_back(environment_mirror(row.name));
+  for (const std::string& flag : flags) known.push_back(environment_mirror(flag));
   for (const std::string& name : names) {
     if (!name.starts_with("WEFT_ARG_")) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;

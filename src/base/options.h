@@ -125,8 +125,12 @@ void apply_json(Options& options, std::string_view json, const std::string& sour
 // name in capitals and `_` for `-` and `.` (WEFT_ARG_MAX_MODEL_LEN, WEFT_ARG_CC_MODE). Empty variables count as unset.
 void apply_environment(Options& options, const EnvironmentLookup& environment);
 
-// Refuses names that begin with WEFT_ARG_ but mirror no option. For process_environment_names("WEFT_ARG_").
-void check_environment_names(std::span<const std::string> names);
+// WEFT_ARG_MAX_MODEL_LEN of max-model-len.
+std::string environment_mirror(std::string_view name);
+
+// Refuses names that begin with WEFT_ARG_ but mirror no option and none of `flags`, which are other words of the
+// command line, without dashes. For process_environment_names("WEFT_ARG_").
+void check_environment_names(std::span<const std::string> names, std::span<const std::string> flags);
 
 // Sets the option that the front of a command line gives and returns how many words it took; 0 if the first word is no
 // option of this table. Understands --name VALUE, --name=VALUE, -cc.name=VALUE, -cc '{json}', -O2, --flag, --no-flag.

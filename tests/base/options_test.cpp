@@ -317,9 +317,9 @@ TEST(ApplyEnvironment, NamesTheVariableInErrors) {
 TEST(CheckEnvironmentNames, RefusesMirrorsOfNothing) {
   const std::vector<std::string> good{"WEFT_ARG_THREADS", "WEFT_ARG_CC", "WEFT_ARG_CC_DYNAMIC_SHAPES_CONFIG",
                                       "WEFT_LOGS", "PATH"};
-  check_environment_names(good);
+  check_environment_names(good, {});
   const std::vector<std::string> bad{"WEFT_ARG_THRAEDS"};
-  EXPECT_EQ(message_of([&] { check_environment_names(bad); }),
+  EXPECT_EQ(message_of([&] { check_environment_names(bad, {}); }),
             "[environment] wanted the mirror of an option, but is \"WEFT_ARG_THRAEDS\", did you mean "
             "\"WEFT_ARG_THREADS\"?");
 }

@@ -1,4 +1,4 @@
-// What weft complete and weft explain say of memory.
+// What weft complete and weft explain say of memory, and what the environment says to them.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -39,6 +39,50 @@ TEST_F(KvMemory, IsNotThatOfADevice) {
   const json done =
       report_of({"complete", model_, "-p", "abc", "-n", "1", "--device", "fake-cuda", "--dtype", "f32", "--json"});
   EXPECT_TRUE(done["kv_memory_bytes"].is_null());
+}
+
+// WEFT_ARG_ and a flag's name in capitals: of verbs, too, of words that need no flag, and of verbs below others.
+class MirrorsOfFlags : public KvMemory {
+ protected:
+  using Variables = std::map<std::string, std::string>;
+  static std::string out_of(const std::vector<std::string>& words, const Variables& variables) {
+    const ProgramRun ran = run_weft(words, "", variables);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.out;
+  }
+};
+
+TEST_F(MirrorsOfFlags, CountWhereTheCommandLineSaysNothing) {
+  const std::string wanted = out_of({"complete", model_, "-p", "abc", "-n", "3", "--ignore-eos"}, {});
+  const Variables all{{"WEFT_ARG_MODEL", model_},
+                      {"WEFT_ARG_PROMPT", "abc"},
+                      {"WEFT_ARG_MAX_TOKENS", "3"},
+                      {"WEFT_ARG_IGNORE_EOS", "true"},
+                      {"WEFT_ARG_SYSTEM", ""}};
+  EXPECT_EQ(out_of({"complete"}, all), wanted);
+  Variables others = all;
+  others["WEFT_ARG_MODEL"] = folder_ / "none";
+  others["WEFT_ARG_PROMPT"] = "b";
+  others["WEFT_ARG_MAX_TOKENS"] = "1";
+  EXPECT_EQ(out_of({"complete", model_, "--prompt=abc", "-n3"}, others), wanted);
+  EXPECT_NE(out_of({"complete", model_, "-n3"}, others), wanted);
+}
+
+TEST_F(MirrorsOfFlags, OfOtherVerbsAreNoConcernOfThisOne) {
+  const std::string listed = out_of({"cache", "list"}, {{"WEFT_CACHE_ROOT", folder_ / "cache"}});
+  EXPECT_EQ(out_of({"cache", "list"}, {{"WEFT_CACHE_ROOT", folder_ / "cache"}, {"WEFT_ARG_TEMP", "x"}}), listed);
+  // Of two that exclude each other the command line has the one.
+  out_of({"cache", "prune", "--all"}, {{"WEFT_CACHE_ROOT", folder_ / "cache"}, {"WEFT_ARG_TO", "1k"}});
+}
+
+TEST_F(MirrorsOfFlags, AreRefusedByTheirNames) {
+  const auto refused = [&](const std::vector<std::string>& words, const Variables& variables, const char* part) {
+    EXPECT_EQ(breach_of_refusal(run_weft(words, "", variables), part), "");
+  };
+  refused({"complete", model_, "-p", "a"}, {{"WEFT_ARG_MAX_TOKENS", "x"}}, "[WEFT_ARG_MAX_TOKENS]");
+  refused({"complete", model_, "-p", "a"}, {{"WEFT_ARG_IGNORE_EOS", "maybe"}}, "[WEFT_ARG_IGNORE_EOS]");
+  refused({"cache", "prune"}, {{"WEFT_ARG_TO", "-1"}}, "[WEFT_ARG_TO]");
+  refused({"complete", model_, "-p", "a"}, {{"WEFT_ARG_MAX_TOKEN", "1"}}, "did you mean \"WEFT_ARG_MAX_TOKENS\"?");
 }
 
 }  // namespace weft::complete_test
