@@ -18,6 +18,7 @@ Layers that differ in a scalar are compiled of a graph's text, since no config s
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -33,7 +34,8 @@ WEFT = ROOT / "build" / "weft"
 LEAST_OF_KERNELS = 0.87  # of a kernel's speed: 15 % slower
 LEAST_FUNCTIONS = 6
 OPAQUE = ("attention", "clone", "embedding", "index_select", "kv_cache_update", "linear")  # and linear_...
-PROMPTS = (1, 16, 128, 512)
+# Prompts, by how often each is timed in a round: the first three or four of a process are slower, for all ways.
+REPETITIONS = {(1, 16): 60, (128, 512): 3}
 FEW, MANY = 4, 80  # layers
 
 
@@ -188,10 +190,11 @@ def rates(model, threads, pairs):
     for turn in range(pairs):
         order = list(ways)
         for way in order[turn % 3:] + order[:turn % 3]:
-            for found in report("bench", "model", model, "-t", threads, "-p", ",".join(map(str, PROMPTS)), "-n", 64, "-r",
-                                3, *ways[way]):
-                came.setdefault((found["n_prompt"], way), []).append(found["avg_ts"])
-    for prompt in (*PROMPTS, 0):
+            for prompts, repetitions in REPETITIONS.items():
+                words = ["-p", ",".join(map(str, prompts)), "-n", 0 if 1 in prompts else 64, "-r", repetitions]
+                for found in report("bench", "model", model, "-t", threads, *words, *ways[way]):
+                    came.setdefault((found["n_prompt"], way), []).append(found["avg_ts"])
+    for prompt in [*itertools.chain(*REPETITIONS), 0]:
         compiled, native, kernels = (came[prompt, way] for way in ways)
         rate = "; ".join(f"{name}{statistics.median(all):.0f}" for name, all in
                          (("", compiled), ("every op native ", native), ("kernels alone ", kernels)))

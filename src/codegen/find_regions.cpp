@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include <fmt/core.h>
 
@@ -269,9 +270,51 @@ class Regions {
   Schedule schedule_;
 };
 
+// What of one piece stands where something stands in another one.
+class Counterparts {
+ public:
+  Counterparts(const Graph& from, const Graph& to) {
+    for (std::size_t i = 0; i < from.inputs().size(); ++i) values_[from.inputs()[i].get()] = to.inputs()[i].get();
+    for (auto one = from.nodes().begin(), same = to.nodes().begin(); one != from.nodes().end(); ++one, ++same) {
+      nodes_[one->get()] = same->get();
+      for (std::size_t i = 0; i < (*one)->results.size(); ++i) values_[(*one)->result(i)] = (*same)->result(i);
+    }
+  }
+
+  const Node* of(const Node* node) const { return nodes_.at(node); }
+  const GraphValue* of(const GraphValue* value) const { return values_.at(value); }
+  template <typename T>
+  std::vector<const T*> of(const std::vector<const T*>& all) const {
+    std::vector<const T*> same;
+    for (const T* one : all) same.push_back(of(one));
+    return same;
+  }
+
+ private:
+  std::unordered_map<const Node*, const Node*> nodes_;
+  std::unordered_map<const GraphValue*, const GraphValue*> values_;
+};
+
 }  // namespace
 
 Schedule schedule_piece(const Graph& piece) { return Regions(piece).run(); }
+
+std::optional<Schedule> schedule_piece_like(const Graph& piece, const Graph& other, const Schedule& schedule) {
+  const Counterparts counterparts(other, piece);
+  Schedule made;
+  for (const RowRegion& region : schedule.regions) {
+    std::string reason;
+    auto own = build_row_program(counterparts.of(region.nodes), reason);
+    if (!own || own->inputs != counterparts.of(region.inputs) || own->outputs != counterparts.of(region.outputs))
+      return std::nullopt;
+    made.regions.push_back(std::move(*own));
+  }
+  for (const ScheduledStep& step : schedule.steps)
+    made.steps.push_back({step.node == nullptr ? nullptr : counterparts.of(step.node), step.region});
+  for (const RowRefusal& refusal : schedule.refusals)
+    made.refusals.push_back({counterparts.of(refusal.node), refusal.reason});
+  return made;
+}
 
 Schedule schedule_as_written(const Graph& piece) {
   Schedule schedule;

@@ -4,6 +4,7 @@
 
 #include "compiler/pieces.h"
 #include "compiler/pipeline.h"
+#include "ir/print.h"
 #include "ir/trace.h"
 #include "passes/all.h"
 
@@ -20,13 +21,15 @@ std::string text_of(const std::string& op, const KernelRequest& request) {
 }  // namespace
 
 GeneratedExtent GeneratedCalls::extent(const std::string& op, const KernelRequest& request) {
+  const std::lock_guard lock(mutex_);
   const auto [known, is_new] = known_.try_emplace(text_of(op, request), GeneratedExtent::nothing);
   if (is_new) known->second = look(op, request);
   return known->second;
 }
 
 GeneratedExtent GeneratedCalls::look(const std::string& op, const KernelRequest& request) {
-  Graph graph(op, Stage::pure);
+  const auto written = std::make_shared<Graph>(op, Stage::pure);
+  Graph& graph = *written;
   Trace trace(context_.ops, graph);
   Values operands;
   for (std::size_t i = 0; i < request.operands.size(); ++i)
@@ -47,7 +50,15 @@ GeneratedExtent GeneratedCalls::look(const std::string& op, const KernelRequest&
     return name == op ? GeneratedExtent::parts : of_parts(name, part);
   };
   lower(graph, passes);
-  const PieceCode code = schedule_piece(graph, passes);
+  std::vector<Looked>& looked = looked_[op];
+  for (const Looked& before : looked)
+    if (has_equal_nodes_but_for_scalars(*before.meaning, graph)) return before.extent;
+  looked.push_back({written, look_at_meaning(graph, passes)});
+  return looked.back().extent;
+}
+
+GeneratedExtent GeneratedCalls::look_at_meaning(const Graph& meaning, PassContext& passes) const {
+  const PieceCode code = schedule_piece(meaning, passes);
   if (code.schedule.regions.empty()) return GeneratedExtent::nothing;
   for (const RowRefusal& refusal : code.schedule.refusals)
     if (!only_moves(*refusal.node)) return GeneratedExtent::nothing;

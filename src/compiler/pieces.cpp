@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "codegen/row_compiler.h"
 #include "compiler/piece_graph.h"
 #include "compiler/pipeline.h"
+#include "ir/print.h"
 #include "passes/lower.h"
 
 namespace weft {
@@ -34,6 +38,21 @@ PieceSchedules schedule_as_written(const Graph& split, PassContext& passes) {
     schedules[piece->name] = {graph, schedule_as_written(*graph)};
   }
   return schedules;
+}
+
+// Of each piece the first that is the same but for scalars, as a layer is with an epsilon of its own.
+std::vector<std::size_t> first_alike(std::span<const PieceCode* const> codes) {
+  std::map<std::size_t, std::vector<std::size_t>> firsts;  // by the count of nodes
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    std::vector<std::size_t>& known = firsts[codes[i]->graph->nodes().size()];
+    const auto alike = std::find_if(known.begin(), known.end(), [&](std::size_t first) {
+      return has_equal_nodes_but_for_scalars(*codes[first]->graph, *codes[i]->graph);
+    });
+    found.push_back(alike == known.end() ? i : *alike);
+    if (alike == known.end()) known.push_back(i);
+  }
+  return found;
 }
 
 void refuse_what_is_left(const Graph& split, const PieceSchedules& schedules) {
@@ -74,13 +93,21 @@ PieceCode schedule_piece(const Graph& piece, PassContext& passes) {
 PieceSchedules schedule_pieces(const Graph& split, PassContext& passes, ThreadPool& threads) {
   PieceSchedules schedules;
   std::vector<PieceCode*> codes;
-  for (const auto& piece : split.pieces) {
-    codes.push_back(&schedules[piece->name]);
-    codes.back()->graph = written_out(*piece, passes);
-  }
-  threads.run(static_cast<std::int64_t>(codes.size()), [&](std::int64_t i, int) {
-    PieceCode& code = *codes[static_cast<std::size_t>(i)];
-    code.schedule = schedule_piece(*code.graph);
+  for (const auto& piece : split.pieces) codes.push_back(&schedules[piece->name]);
+  const auto for_each_piece = [&](const auto& body) {
+    threads.run(static_cast<std::int64_t>(codes.size()),
+                [&](std::int64_t number, int) { body(static_cast<std::size_t>(number)); });
+  };
+  for_each_piece([&](std::size_t i) { codes[i]->graph = written_out(*split.pieces[i], passes); });
+  const std::vector<std::size_t> models = first_alike(codes);
+  for_each_piece([&](std::size_t i) {
+    if (models[i] == i) codes[i]->schedule = schedule_piece(*codes[i]->graph);
+  });
+  for_each_piece([&](std::size_t i) {
+    if (models[i] == i) return;
+    const PieceCode& model = *codes[models[i]];
+    std::optional<Schedule> like = schedule_piece_like(*codes[i]->graph, *model.graph, model.schedule);
+    codes[i]->schedule = like ? std::move(*like) : schedule_piece(*codes[i]->graph);
   });
   std::vector<RowRegion*> regions;
   for (auto& [name, code] : schedules)

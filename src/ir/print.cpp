@@ -223,28 +223,45 @@ std::unordered_map<const GraphValue*, std::size_t> positions_of(const Graph& gra
   return positions;
 }
 
-bool are_alike(const Node& a, const Node& b) {
+using AttributesEqual = bool (*)(const Node& a, const Node& b);
+
+bool attributes_are_equal(const Node& a, const Node& b) { return a.attributes == b.attributes; }
+
+// Of nodes of one op, whose attributes stand in the order of its parameters.
+bool attributes_are_equal_but_for_scalars(const Node& a, const Node& b) {
+  const auto is_number = [](const Attribute& value) { return std::holds_alternative<double>(value.storage()); };
+  const auto is_liftable = [&](const std::string& name) {
+    const int index = a.op->schema.parameter_index(name);
+    return index >= 0 && a.op->schema.parameters[static_cast<std::size_t>(index)].is_liftable;
+  };
+  const auto is_equal = [&](const auto& left, const auto& right) {
+    return left == right || (left.first == right.first && is_number(left.second) && is_number(right.second) &&
+                             a.op != nullptr && is_liftable(left.first));
+  };
+  const NamedAttributes &of_a = a.attributes.entries(), &of_b = b.attributes.entries();
+  return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), is_equal);
+}
+
+bool are_alike(const Node& a, const Node& b, AttributesEqual attributes_equal) {
   return a.kind == b.kind && a.op == b.op && a.name == b.name && a.maybe_inplace == b.maybe_inplace &&
          a.provider == b.provider && a.writes == b.writes && a.results_in == b.results_in &&
          a.operands.size() == b.operands.size() &&
          std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(),
                     [](const auto& left, const auto& right) { return left->meta == right->meta; }) &&
-         a.attributes == b.attributes;
+         attributes_equal(a, b);
 }
 
-}  // namespace
-
-bool has_equal_nodes(const Graph& a, const Graph& b) {
+bool has_equal_nodes(const Graph& a, const Graph& b, AttributesEqual attributes_equal) {
   CHECK(a.pieces.empty() && b.pieces.empty(), "graph {} holds calls", a.name);
   const auto input_is_alike = [](const auto& left, const auto& right) {
     return left->overwrites == right->overwrites && left->donated == right->donated && left->param == right->param &&
            left->meta == right->meta;
   };
   if (a.kind != b.kind || a.stage != b.stage || a.device != b.device || a.nodes().size() != b.nodes().size() ||
-      !are_alike(*a.result_node(), *b.result_node()) ||
+      !are_alike(*a.result_node(), *b.result_node(), attributes_equal) ||
       !std::equal(a.inputs().begin(), a.inputs().end(), b.inputs().begin(), b.inputs().end(), input_is_alike) ||
       !std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(), b.nodes().end(),
-                  [](const auto& left, const auto& right) { return are_alike(*left, *right); }))
+                  [&](const auto& left, const auto& right) { return are_alike(*left, *right, attributes_equal); }))
     return false;
   const auto of_a = positions_of(a), of_b = positions_of(b);
   const auto operands_are_alike = [&](const Node& left, const Node& right) {
@@ -254,6 +271,14 @@ bool has_equal_nodes(const Graph& a, const Graph& b) {
   return operands_are_alike(*a.result_node(), *b.result_node()) &&
          std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(),
                     [&](const auto& left, const auto& right) { return operands_are_alike(*left, *right); });
+}
+
+}  // namespace
+
+bool has_equal_nodes(const Graph& a, const Graph& b) { return has_equal_nodes(a, b, attributes_are_equal); }
+
+bool has_equal_nodes_but_for_scalars(const Graph& a, const Graph& b) {
+  return has_equal_nodes(a, b, attributes_are_equal_but_for_scalars);
 }
 
 ContentHash structural_hash(const Graph& graph) { return hash_bytes(canonical(graph)); }

@@ -22,6 +22,8 @@ bool structurally_equal(const Graph& a, const Graph& b);
 // The same for graphs of one table of ops that hold no calls, found without printing them; NaNs of other bits count as
 // different.
 bool has_equal_nodes(const Graph& a, const Graph& b);
+// Likewise, whatever the numbers are that schemas mark as liftable.
+bool has_equal_nodes_but_for_scalars(const Graph& a, const Graph& b);
 ContentHash structural_hash(const Graph& graph);
 
 // Gives every unnamed value the name display prints: `op_N`, skipping taken ones.

@@ -6,13 +6,17 @@
 
 namespace weft::find_regions_test {
 
-// A schedule as words: names of nodes, functions as the results of their nodes in brackets.
-std::string schedule_of(const std::string& inputs, const std::string& body, const std::string& results,
-                        std::string* refusals = nullptr) {
-  static const OpTable ops = make_op_table();
-  const auto graph = parse_graph(
-      "graph g(" + inputs + ") stage=lowered where s0 in [1, 64] {\n" + body + "return " + results + "\n}\n", ops);
-  const Schedule schedule = schedule_piece(*graph);
+const OpTable& ops() {
+  static const OpTable table = make_op_table();
+  return table;
+}
+
+std::shared_ptr<Graph> piece(const std::string& inputs, const std::string& body, const std::string& results) {
+  return parse_graph(
+      "graph g(" + inputs + ") stage=lowered where s0 in [1, 64] {\n" + body + "return " + results + "\n}\n", ops());
+}
+
+std::string words_of(const Schedule& schedule) {
   std::string text;
   for (const ScheduledStep& step : schedule.steps) {
     if (!text.empty()) text += " ";
@@ -25,10 +29,18 @@ std::string schedule_of(const std::string& inputs, const std::string& body, cons
       text += (text.back() == '[' ? "" : " ") + node->result()->name;
     text += "]";
   }
+  return text;
+}
+
+// A schedule as words: names of nodes, functions as the results of their nodes in brackets.
+std::string schedule_of(const std::string& inputs, const std::string& body, const std::string& results,
+                        std::string* refusals = nullptr) {
+  const auto graph = piece(inputs, body, results);
+  const Schedule schedule = schedule_piece(*graph);
   if (refusals != nullptr)
     for (const RowRefusal& refusal : schedule.refusals)
       *refusals += refusal.node->result()->name + ": " + refusal.reason + "\n";
-  return text;
+  return words_of(schedule);
 }
 
 constexpr const char* kRows = "%x: f32[s0, 64], %w: f32[64, 64], %n: f32[64]";
@@ -130,6 +142,34 @@ TEST(FindRegions, SaysWhichNodesItRefuses) {
   EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = log1p@native(%a)\n%c = neg@native(%b)\n", "%c", &refusals),
             "[a] b [c]");
   EXPECT_EQ(refusals, "b: [log1p] log1p is no op of rows\n");
+}
+
+// Views, calls, functions and what none computes, each in the place of its counterpart, with the piece's own numbers.
+TEST(FindRegions, ThoseOfAPieceServeAnotherWithOtherNumbers) {
+  const auto with = [](const char* number) {
+    return piece(kRows,
+                 std::string("%a = add_scalar@native(%x, value=") + number +
+                     ")\n%b = mul@native(%a, %n)\n%c = linear@cpu(%b, %w)\n"
+                     "%v = slice@native(%c, dim=-1, start=0, end=32)\n%d = neg@native(%v)\n"
+                     "%e = clamp@native(%d, min=" +
+                     number + ")\n%i = cast@native(%x, dtype=i64)\n",
+                 "%e, %i");
+  };
+  const auto first = with("0.5"), second = with("0.25");
+  const Schedule own = schedule_piece(*second);
+  const std::optional<Schedule> like = schedule_piece_like(*second, *first, schedule_piece(*first));
+  ASSERT_TRUE(like);
+  EXPECT_EQ(words_of(*like), words_of(own));
+  ASSERT_EQ(like->regions.size(), own.regions.size());
+  EXPECT_GE(own.regions.size(), 2u);
+  for (std::size_t i = 0; i < own.regions.size(); ++i) {
+    EXPECT_EQ(like->regions[i].program.text(), own.regions[i].program.text());
+    EXPECT_EQ(like->regions[i].nodes, own.regions[i].nodes);
+    EXPECT_EQ(like->regions[i].inputs, own.regions[i].inputs);
+    EXPECT_EQ(like->regions[i].outputs, own.regions[i].outputs);
+  }
+  ASSERT_EQ(like->refusals.size(), own.refusals.size());
+  for (std::size_t i = 0; i < own.refusals.size(); ++i) EXPECT_EQ(like->refusals[i].node, own.refusals[i].node);
 }
 
 }  // namespace weft::find_regions_test

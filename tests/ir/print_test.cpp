@@ -93,6 +93,23 @@ TEST(Print, EqualityByNodesIsEqualityByText) {
   EXPECT_GT(std::min(equal, different), 20) << equal << " equal, " << different << " different";
 }
 
+TEST(Print, EqualityButForScalarsPassesOverLiftableNumbersAlone) {
+  const auto graph_of = [](const std::string& call) {
+    return parsed("graph g(%x: f32[s0, 4], %u: f32[s0, 4]) stage=pure {\n  %y = " + call + "\n  return %y\n}\n");
+  };
+  const auto is_equal = [&](const std::string& a, const std::string& b) {
+    EXPECT_EQ(has_equal_nodes(*graph_of(a), *graph_of(b)), a == b);
+    return has_equal_nodes_but_for_scalars(*graph_of(a), *graph_of(b));
+  };
+  EXPECT_TRUE(is_equal("add_scalar(%x, value=1.0)", "add_scalar(%x, value=2.0)"));
+  EXPECT_TRUE(is_equal("clamp(%x, min=1.0)", "clamp(%x, min=0.5)"));
+  EXPECT_FALSE(is_equal("clamp(%x, min=1.0)", "clamp(%x, max=1.0)"));
+  EXPECT_FALSE(is_equal("add_scalar(%x, value=1.0)", "mul_scalar(%x, value=1.0)"));
+  EXPECT_FALSE(is_equal("add_scalar(%x, value=1.0)", "add_scalar(%u, value=1.0)"));
+  EXPECT_FALSE(is_equal("sum(%x, dim=-1)", "sum(%x, dim=0)"));
+  EXPECT_FALSE(is_equal("replace_nan(%x, value=1.0)", "replace_nan(%x, value=2.0)")) << "which is not liftable";
+}
+
 TEST(Print, CanonicalFormIgnoresNamesKeysOriginsAndBounds) {
   const auto a = parsed(
       "graph one(%x: f32[s0, 4], param(\"a\") %w: f32[4]) stage=pure where s0 in [1, 8] {\n"
