@@ -344,14 +344,16 @@ void ModelRunner::verify_pieces(PieceVerification& verification) {
 void ModelRunner::check_against_graphs() {
   verification_ = std::make_unique<PieceVerification>(*context_);
   verification_->on_call = [](const VerifiedCall& call) {
+    if (!call.differs) return;
     const PieceVerdict& verdict = call.verdict;
-    if (call.differs)
-      throw InternalError(
-          fmt::format("[--check-replay] piece {}.{}{} gives other bits compiled than op by op: %{}, the largest "
-                      "difference is {}",
-                      verdict.graph, verdict.piece, verdict.layer.empty() ? "" : " in layer " + verdict.layer,
-                      verdict.value, verdict.largest),
-          std::source_location::current());
+    const std::string what =
+        verdict.differing_calls > 0
+            ? fmt::format("gives other bits compiled than op by op: %{}, the largest difference is {}", verdict.value,
+                          verdict.largest)
+            : fmt::format("finds %{} other than it was made: something wrote over it", verdict.value);
+    throw InternalError(fmt::format("[--check-replay] piece {}.{}{} {}", verdict.graph, verdict.piece,
+                                    verdict.layer.empty() ? "" : " in layer " + verdict.layer, what),
+                        std::source_location::current());
   };
   verify_pieces(*verification_);
 }
