@@ -28,7 +28,7 @@ float half_at(const std::byte* from) {
 }  // namespace
 
 LinearFamily::LinearFamily(const std::string& ceiling, int threads)
-    : device_(describe_cpu(ceiling, threads)), threads_(threads) {
+    : device_(describe_cpu(ceiling, threads)), threads_(threads), compiled_(ceiling, threads) {
   define_kernels_cpu_packing(registry_);
   define_kernels_cpu_linear(registry_);
   define_kernels_cpu_linear_int8(registry_);
@@ -63,6 +63,7 @@ Tensor LinearFamily::call(const std::string& op, const std::vector<std::optional
       {views, {&view, 1}, attributes, {scratch.data(), static_cast<std::size_t>(scratch_bytes)}, threads_});
   EXPECT_TRUE(scratch.intact()) << op << " wrote outside its scratch";
   EXPECT_TRUE(output.intact()) << op << " wrote outside its result";
+  if (!run_) compiled_.expect_same(op, operands, attributes, {tensor});
   return tensor;
 }
 

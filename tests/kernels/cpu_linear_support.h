@@ -14,6 +14,7 @@
 #include "kernels/registry.h"
 #include "tensor/device.h"
 #include "tensor/tensor.h"
+#include "tests/kernels/compiled_calls.h"
 
 namespace weft {
 
@@ -31,7 +32,8 @@ class LinearFamily {
   const KernelRegistry& registry() const { return registry_; }
   Verdict supports(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
                    const Attributes& attributes, const Meta& result) const;
-  // Runs the op and checks that nothing before or after the result, or after the scratch it asked for, was written.
+  // Runs the op and checks that nothing before or after the result, or after the scratch it asked for, was written, and
+  // that the call gives the same bits when it is compiled.
   Tensor call(const std::string& op, const std::vector<std::optional<Tensor>>& operands, const Attributes& attributes,
               const Meta& result);
   // From now on calls run this instead of the op's own code.
@@ -43,6 +45,7 @@ class LinearFamily {
   DeviceDescription device_;
   KernelRegistry registry_;
   ThreadPool threads_;
+  CompiledCalls compiled_;
   std::function<void(const KernelCall&)> run_;
 };
 

@@ -11,7 +11,8 @@ int code_at(const Tensor& codes, std::int64_t i) {
 }
 
 void expect_same_codes(const Tensor& wanted, const Tensor& came) {
-  for (std::int64_t i = 0; i < wanted.meta.bytes().number(); ++i)
+  const std::int64_t bytes = wanted.meta.bytes().number();
+  for (std::int64_t i = 0; i < bytes; ++i)
     ASSERT_EQ(code_at(wanted, i), code_at(came, i)) << "byte " << i << " of codes";
 }
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "compiler/tensor_difference.h"
 #include "tensor/bfloat16.h"
 #include "tensor/float16.h"
 #include "tests/kernels/guarded_memory.h"
@@ -26,17 +27,16 @@ void define_kernels_cpu_fused_rope_kv_cache_update(KernelRegistry& registry);
 
 namespace {
 
-Tensor copy_of(const Tensor& tensor) {
-  Tensor copy = tensor;
-  copy.storage = Storage::allocate(tensor.storage->bytes());
-  std::memcpy(copy.storage->data(), tensor.storage->data(), static_cast<std::size_t>(tensor.storage->bytes()));
-  return copy;
-}
-
 std::vector<std::optional<Meta>> metas_of_given(const std::vector<std::optional<Tensor>>& operands) {
   std::vector<std::optional<Meta>> metas;
   for (const auto& operand : operands) metas.push_back(operand ? std::optional(operand->meta) : std::nullopt);
   return metas;
+}
+
+std::string kind_of(const std::string& op, const std::vector<std::optional<Tensor>>& operands) {
+  std::string kind = op;
+  for (const auto& operand : operands) kind += operand ? fmt::format(" {}", dtype_text(operand->meta.dtype)) : " none";
+  return kind;
 }
 
 float element_at(const Tensor& tensor, std::int64_t index) {
@@ -54,6 +54,7 @@ float element_at(const Tensor& tensor, std::int64_t index) {
 
 RowKernels::RowKernels(const std::string& ceiling, int threads)
     : device_(describe_cpu(ceiling, threads)), ops_(make_op_table()), threads_(threads) {
+  if (ceiling == vector_features_to_try().back()) compiled_.emplace(ceiling, threads);
   define_kernels_cpu_rms_norm(registry_);
   define_kernels_cpu_activation(registry_);
   define_kernels_cpu_quantize(registry_);
@@ -72,8 +73,9 @@ Verdict RowKernels::supports(const std::string& op, const std::vector<std::optio
   return registry_.find(op, "cpu")->supports({metas, results, attributes, {}});
 }
 
-std::vector<Tensor> RowKernels::call(const std::string& op, std::vector<std::optional<Tensor>> operands,
+std::vector<Tensor> RowKernels::call(const std::string& op, const std::vector<std::optional<Tensor>>& given,
                                      const Attributes& attributes, const std::vector<Meta>& results) {
+  std::vector<std::optional<Tensor>> operands = given;
   const Kernel* kernel = registry_.find(op, "cpu");
   const Verdict verdict = supports(op, operands, attributes, results);
   CHECK(verdict, "[{}] refused: {}", op, verdict.reason());
@@ -99,6 +101,8 @@ std::vector<Tensor> RowKernels::call(const std::string& op, std::vector<std::opt
       {operand_views, result_views, attributes, {scratch.data(), static_cast<std::size_t>(scratch.bytes())}, threads_});
   EXPECT_TRUE(scratch.intact()) << op << " wrote outside its scratch";
   for (const GuardedMemory& guard : guards) EXPECT_TRUE(guard.intact()) << op << " wrote outside its result";
+  if (compiled_ && were_compiled_.insert(kind_of(op, given)).second)
+    compiled_->expect_same(op, given, attributes, outputs);
   return outputs;
 }
 
