@@ -143,6 +143,7 @@ OpenedModel open_model(const VerbCall& call, const ModelArgument& model, std::ve
     VerbCall with_options = call;
     with_options.options = std::move(options);
     auto context = open_context(with_options, differences);
+    if (watch != nullptr) show_laps(*watch, context->timeline, "start");
     lap("context");
     return context;
   });
@@ -167,8 +168,9 @@ void print_notes(const ModelRunner& runner, std::ostream& err) {
 }
 
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {
-  OpenedModel opened = open_model(call, model);
-  auto engine = std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry());
+  Stopwatch watch = call.watch;
+  OpenedModel opened = open_model(call, model, nullptr, &watch);
+  auto engine = std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry(), &watch);
   print_notes(engine->runner(), call.err);
   return engine;
 }

@@ -3,6 +3,7 @@
 // Time, cut into named laps without gaps: what happened between two laps counts for the second.
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@ namespace weft {
 class Stopwatch {
  public:
   using Clock = std::chrono::steady_clock;
+  using LapObserver = std::function<void(const std::string& name, Clock::time_point begin, Clock::time_point end)>;
 
   Stopwatch() : Stopwatch(Clock::now()) {}
   // As if it had been made at `begin`.
@@ -21,6 +23,7 @@ class Stopwatch {
   double lap(const std::string& name) {
     const auto now = Clock::now();
     const double milliseconds = std::chrono::duration<double, std::milli>(now - last_).count();
+    if (observer_) observer_(name, last_, now);
     last_ = now;
     for (auto& [known, total] : laps_)
       if (known == name) {
@@ -29,6 +32,17 @@ class Stopwatch {
       }
     laps_.emplace_back(name, milliseconds);
     return milliseconds;
+  }
+  // Calls it at the end of every lap, and now for those that were, of which no name may have come twice.
+  void observe(LapObserver observer) {
+    observer_ = std::move(observer);
+    auto begin = begin_;
+    for (const auto& [name, milliseconds] : laps_) {
+      const auto end =
+          begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(milliseconds));
+      observer_(name, begin, end);
+      begin = end;
+    }
   }
   // Milliseconds since the beginning.
   double total() const { return std::chrono::duration<double, std::milli>(Clock::now() - begin_).count(); }
@@ -42,6 +56,7 @@ class Stopwatch {
   Clock::time_point begin_;
   Clock::time_point last_;
   std::vector<std::pair<std::string, double>> laps_;
+  LapObserver observer_;
 };
 
 }  // namespace weft

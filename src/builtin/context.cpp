@@ -43,13 +43,14 @@ void check_pass_names(const Context& context, const std::vector<std::string>& na
                option, quote(name), suggestion(name, known));
 }
 
+void warn_of_file(const std::string& warning) { std::cerr << "weft: " << warning << "\n"; }
+
 // Without a folder of the user there is none.
 void open_cache(Context& context) {
   if (context.options.disable_compile_cache) return;
   try {
-    context.cache = std::make_unique<CompileCache>(
-        CompileCacheSettings{.root = default_cache_root(process_environment(), context.options.cache_root),
-                             .warn = [](const std::string& warning) { std::cerr << "weft: " << warning << "\n"; }});
+    context.cache = std::make_unique<CompileCache>(CompileCacheSettings{
+        .root = default_cache_root(process_environment(), context.options.cache_root), .warn = warn_of_file});
   } catch (const UserError&) {
     context.cache = std::make_unique<CompileCache>();
   }
@@ -93,6 +94,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   if (!options.tuned.empty())
     apply_tuning(read_tuning(options.tuned, fingerprint_of(context->device)), context->ops, context->priorities);
   context->log = Log(options.logs, std::cerr);
+  if (!options.trace.empty()) context->timeline = std::make_shared<Timeline>(options.trace, warn_of_file);
   context->passes = checked_passes(registrations, names_of(pipeline_passes()));
   context->patterns = make_pattern_table(context->ops, context->device.fp8);
   context->threads = std::make_unique<ThreadPool>(context->device.threads);

@@ -9,6 +9,7 @@
 
 #include "base/first_time_work.h"
 #include "base/options.h"
+#include "base/timeline.h"
 #include "cache/compile_cache.h"
 #include "compiler/generated_kernels.h"
 #include "compiler/log.h"
@@ -42,6 +43,7 @@ struct Context {
   std::shared_ptr<TuningTimer> tuning_timer;       // by which tune_sizes measures; null for the machine's clock
   RankGroups groups;  // that this process, or thread of it, is in: set by what runs several ranks
   Log log;
+  std::shared_ptr<Timeline> timeline;  // of all that is done with it; null where nobody asked for one
 
   // The kernel that runs an op chosen as `provider`; for native, the reference kernel of a primitive. InternalError
   // when there is none.

@@ -68,6 +68,7 @@ void make(Made& made, const Context& context) {
   const std::string name = made.program->name();
   const auto entry = context.cache->find(key);
   context.first_time_work->begin(entry ? FirstTime::load : FirstTime::compile, name);
+  const TimelineScope event(context.timeline.get(), entry ? "load" : "generate", [&] { return TimelineEvent{name}; });
   if (entry) {
     made.object.assign(entry->payload().begin(), entry->payload().end());
   } else {

@@ -47,6 +47,9 @@ std::vector<PassRecord> run_passes(Graph& graph, PassContext& context, std::span
     }
     CHECK(graph.stage == row.needs, "pass {} needs a graph of stage {}, but it is {}", row.name, stage_text(row.needs),
           stage_text(graph.stage));
+    const TimelineScope event(context.timeline, "pass", [&] {
+      return TimelineEvent{row.name, {{"graph", graph.name}}};
+    });
     Stopwatch watch;
     record.result = row.run(graph, context);
     record.milliseconds = watch.lap("pass");

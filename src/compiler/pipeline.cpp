@@ -66,6 +66,7 @@ CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange rang
 
 std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context, CompileRecord& record) {
   Stopwatch watch;
+  show_laps(watch, context.timeline, "compile", {{"graph", split.name}});
   const PieceSchedules schedules = generate_pieces(split, context, record.range);
   watch.lap("generate");
   Plan plan = stitch(split, schedules, context);
@@ -101,7 +102,8 @@ PassContext pass_context(const Context& context, TokenRange range, const Priorit
           .splitting_ops = resolve_splitting_ops(context.options),
           .patterns = context.patterns,
           .is_generated = extent ? &is_row_node : nullptr,
-          .generated_extent = std::move(extent)};
+          .generated_extent = std::move(extent),
+          .timeline = context.timeline.get()};
 }
 
 std::vector<PassRow> passes_of(const Context& context) {

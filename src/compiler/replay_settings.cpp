@@ -13,6 +13,7 @@ ReplaySettings replay_settings(const Context& context) {
   return {.check = context.options.check_replay,
           .first_time_work = context.first_time_work.get(),
           .device = context.stream_device.get(),
+          .timeline = context.timeline.get(),
           .on_capture = [&log = context.log](const std::string& line) { log.say("replay", Log::Detail::some, line); }};
 }
 

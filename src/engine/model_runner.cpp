@@ -27,6 +27,12 @@ void open_libraries(const Context& context) {
     if (provider.version != nullptr && listed.contains(provider.name)) provider.version();
 }
 
+TimelineEvent step_event(const StepInput& input) {
+  return {fmt::format("step of {}", input.rows()),
+          {{"sequences", std::to_string(batch_of(input.batch).sequences)},
+           {"logits", std::to_string(input.logit_row_count())}}};
+}
+
 }  // namespace
 
 ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
@@ -233,6 +239,7 @@ void ModelRunner::allocate_pages(std::int64_t pages) {
 const Tensor& ModelRunner::step(const StepInput& input) {
   CHECK(!pages_.empty(), "a step needs KV pages: call allocate_pages first");
   CHECK(input.rows() <= max_tokens(), "a step takes at most {} rows, but was given {}", max_tokens(), input.rows());
+  const TimelineScope event(context_->timeline.get(), "step", [&] { return step_event(input); });
   if (forward_ != nullptr) return step_compiled(input);
   model_->check_guards(input.rows(), input.logit_row_count());
   return logits_ = step_eager(input);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/options.h"
+#include "base/timeline.h"
 #include "ir/graph.h"
 #include "ir/pattern_rewrite.h"
 #include "kernels/select.h"
@@ -44,6 +45,7 @@ struct PassContext {
   bool (*is_generated)(const Node& primitive) = nullptr;
   // How much of a call of any op; empty likewise.
   GeneratedCheck generated_extent = {};
+  Timeline* timeline = nullptr;  // of which each pass is an event; null for none
 };
 
 // The choice made for one node, with the refusals on the way.

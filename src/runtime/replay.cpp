@@ -27,6 +27,10 @@ void check_is_launched(const Plan& plan, const cuda::StreamDevice& device) {
           step.kernel->provider);
 }
 
+TimelineEvent launch_event(const PlanStep& step) {
+  return {step.op, {{"provider", step.kernel->provider}, {"piece", step.piece}, {"layer", step.layer}}};
+}
+
 }  // namespace
 
 Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const RankGroups* groups, ReplaySettings settings)
@@ -129,6 +133,9 @@ void Replay::capture(ReplayMode mode) {
   if (settings_.first_time_work != nullptr && is_whole)
     settings_.first_time_work->begin(FirstTime::capture,
                                      fmt::format("plan {}, {}", bound_.plan->name, replay_mode_text(mode)));
+  const TimelineScope event(settings_.timeline, "capture", [&] {
+    return TimelineEvent{bound_.plan->name, {{"mode", std::string(replay_mode_text(mode))}}};
+  });
   Stopwatch watch;
   if (list_ == nullptr) list_ = std::make_unique<LaunchList>(bound_, symbols_);
   Captured captured{.stretches = cut_for_capture(*bound_.plan, mode), .launches = {}, .key = LaunchKey(*list_)};
@@ -194,6 +201,9 @@ bool Replay::capture_sizes(ReplayMode mode) {
 SizeCapture Replay::capture_stretches(ReplayMode mode) {
   const Captured& captured = *captured_[index_of(mode)];
   SizeCapture made{.mode = mode, .numbers = numbers_, .text = captured.key.text(), .cost = {}, .failure = {}};
+  const TimelineScope event(settings_.timeline, "capture", [&] {
+    return TimelineEvent{bound_.plan->name, {{"mode", std::string(replay_mode_text(mode))}, {"sizes", made.text}}};
+  });
   Stopwatch watch;
   try {
     for (const auto& launches : captured.launches) {
@@ -300,35 +310,39 @@ void Replay::run_checked(const Captured& captured) {
   check_replay(bound_, runs);
 }
 
+// An observer reads what the step left.
+template <class Run>
+void Replay::launch(std::size_t step, const StepObserver& observe, Run run) {
+  {
+    const TimelineScope event(settings_.timeline, "launch", [&] { return launch_event(plan().steps[step]); });
+    run();
+  }
+  if (!observe) return;
+  if (settings_.device != nullptr) settings_.device->synchronize();
+  const FirstTimeScope not_of_the_run(nullptr);
+  observe(step);
+}
+
+// What a device captured is one launch of all of it.
+bool Replay::shows_launches() const { return settings_.timeline != nullptr && settings_.device == nullptr; }
+
 void Replay::run_captured(const Captured& captured, const StepObserver& observe) {
   for (std::size_t i = 0; i < captured.stretches.size(); ++i) {
     const Stretch& stretch = captured.stretches[i];
     if (!stretch.is_captured) {
       run_steps(stretch.first, stretch.last, observe);
-    } else if (!observe && launch_times == nullptr) {
+    } else if (!observe && launch_times == nullptr && !shows_launches()) {
+      const TimelineScope event(settings_.timeline, "replay", [&] { return TimelineEvent{bound_.plan->name}; });
       captured.launches[i]->replay();
     } else {
-      for (std::size_t step = stretch.first; step < stretch.last; ++step) {
-        list_->run_one(step, launch_times);
-        observe_step(step, observe);
-      }
+      for (std::size_t step = stretch.first; step < stretch.last; ++step)
+        launch(step, observe, [&] { list_->run_one(step, launch_times); });
     }
   }
 }
 
 void Replay::run_steps(std::size_t first, std::size_t last, const StepObserver& observe) {
-  for (std::size_t i = first; i < last; ++i) {
-    steps_->run(i, values_, launch_times);
-    observe_step(i, observe);
-  }
-}
-
-// An observer reads what the step left.
-void Replay::observe_step(std::size_t step, const StepObserver& observe) {
-  if (!observe) return;
-  if (settings_.device != nullptr) settings_.device->synchronize();
-  const FirstTimeScope not_of_the_run(nullptr);
-  observe(step);
+  for (std::size_t i = first; i < last; ++i) launch(i, observe, [&] { steps_->run(i, values_, launch_times); });
 }
 
 std::optional<std::int64_t> Replay::arena_bytes_taken() const {

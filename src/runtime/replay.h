@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/first_time_work.h"
+#include "base/timeline.h"
 #include "runtime/capture.h"
 #include "runtime/check_replay.h"
 #include "runtime/launch_key.h"
@@ -34,6 +35,7 @@ struct ReplaySettings {
   FirstTimeWork* first_time_work = nullptr;  // counts captures and memory; null: nobody counts
   Capturer* capturer = nullptr;              // null: the device's
   cuda::StreamDevice* device = nullptr;      // null: the CPU
+  Timeline* timeline = nullptr;              // of captures and launches; null for none
   // The Plan's memory, large enough for it, in the place of its own: of Replays of which one at a time runs. A run then
   // writes over the results of the others' last.
   std::shared_ptr<Storage> arena = nullptr;
@@ -135,10 +137,12 @@ class Replay {
   bool capture_sizes(ReplayMode mode);
   SizeCapture capture_stretches(ReplayMode mode);
   void count_capture(double milliseconds);
-  void observe_step(std::size_t step, const StepObserver& observe);
+  template <class Run>
+  void launch(std::size_t step, const StepObserver& observe, Run run);
   SymbolicView numbered(const PlanView& view) const;
   bool hides_memory() const;  // from the host
   bool gives_rows_alone() const;
+  bool shows_launches() const;
   void run_captured(const Captured& captured, const StepObserver& observe);
   void run_checked(const Captured& captured);
   void run_steps(std::size_t first, std::size_t last, const StepObserver& observe);

@@ -41,4 +41,28 @@ TEST(Stopwatch, CountsTheTimeBeforeItWasMadeForTheFirstLap) {
   EXPECT_GE(watch.total(), 2000);
 }
 
+TEST(Stopwatch, TellsAnObserverOfLapsThatWereAndThatCome) {
+  using Time = Stopwatch::Clock::time_point;
+  std::vector<std::string> names;
+  std::vector<std::pair<Time, Time>> laps;
+  const Time begin = Stopwatch::Clock::now();
+  Stopwatch watch(begin);
+  watch.lap("a");
+  watch.lap("b");
+  watch.observe([&](const std::string& name, Time from, Time to) {
+    names.push_back(name);
+    laps.emplace_back(from, to);
+  });
+  watch.lap("c");
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c"}));
+  ASSERT_EQ(laps.size(), 3u);
+  EXPECT_EQ(laps[0].first, begin);
+  for (std::size_t i = 0; i < laps.size(); ++i) {
+    EXPECT_LE(laps[i].first, laps[i].second);
+    // Of laps that were the end is the sum of milliseconds.
+    if (i == 0) continue;
+    EXPECT_LE(std::chrono::abs(laps[i].first - laps[i - 1].second), std::chrono::microseconds(1));
+  }
+}
+
 }  // namespace weft::process_clock_test
