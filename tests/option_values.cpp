@@ -25,7 +25,7 @@ Words other_values(const OptionRow& row, const std::string& folder) {
         }
         if constexpr (std::is_same_v<Type, Counts>) return {"1,5"};
         if constexpr (std::is_same_v<Type, std::string>) {
-          if (row.limits.check != OptionCheck::one_of) return {folder + "/other"};
+          if (row.limits.check != OptionCheck::one_of) return {fmt::format("{}/{}", folder, row.name)};
           Words words;
           for (const std::string& word : split_text(std::string(row.limits.words), ' '))
             if (!word.empty() && !word.starts_with(value)) words.push_back(word.substr(0, word.find('|')));

@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Values that the option can be given besides its default, as text; of paths one in `folder`. None where there is no
-// other value.
+// Values that the option can be given besides its default, as text; of paths one in `folder`, which no other option is
+// given. None where there is no other value.
 Words other_values(const OptionRow& row, const std::string& folder);
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 //   [{"name":"rms_norm","cat":"launch","ph":"X","ts":8417.201,"dur":4.110,"pid":1,"tid":0,"args":{"provider":"cpu"}},
 //
 // Times are microseconds of the steady clock. A program that is killed leaves an array without its end, which both
-// viewers read.
+// viewers read. A step of a model with 30 layers is some 60 KB.
 
 #include <chrono>
 #include <fstream>
@@ -61,7 +61,9 @@ class TimelineScope {
     if (timeline_ != nullptr) begin_ = Timeline::Clock::now();
   }
   ~TimelineScope() {
-    if (timeline_ != nullptr) timeline_->add(category_, describe_(), begin_, Timeline::Clock::now());
+    if (timeline_ == nullptr) return;
+    const Timeline::Clock::time_point end = Timeline::Clock::now();
+    timeline_->add(category_, describe_(), begin_, end);
   }
   TimelineScope(const TimelineScope&) = delete;
   TimelineScope& operator=(const TimelineScope&) = delete;
