@@ -54,6 +54,7 @@ TEST_F(TraceOfRun, HasTheStartAndEveryStepWithItsLaunches) {
   ASSERT_EQ(steps.size(), 4u);
   EXPECT_EQ(steps[3]["name"], "step of 1");
   EXPECT_EQ(steps[3]["args"], Json({{"sequences", "1"}, {"logits", "1"}}));
+  ASSERT_FALSE(launches.empty());
   EXPECT_EQ(launches.size() % steps.size(), 0u) << "each runs the forward and the head once";
   for (const Json& launch : launches) {
     EXPECT_FALSE(launch["args"]["provider"].get<std::string>().empty());
@@ -70,6 +71,7 @@ TEST_F(TraceOfRun, HasTheFunctionsThatAreGeneratedAndNoneWherePlansWereKept) {
     EXPECT_GT(count(cold, category), 0u) << category;
     EXPECT_EQ(count(warm, category), 0u) << category;
   }
+  EXPECT_GT(count(cold, "launch"), 0u);
   EXPECT_EQ(count(warm, "launch"), count(cold, "launch"));
 }
 
