@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <numeric>
 #include <ostream>
 #include <random>
+#include <span>
 
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
@@ -26,51 +28,79 @@ std::string backend_of(DeviceId device) {
   return device.type == DeviceType::cuda ? "CUDA" : "CPU, emulating " + device_text(device);
 }
 
-// One sequence whose pages are numbered one after another.
-class Sequence {
+// Sequences of equal length. The KV pages of each are contiguous, so that the slot of a token is its position after the
+// sequence's first slot.
+class Sequences {
  public:
-  Sequence(ModelRunner& runner, std::int64_t most_tokens) : runner_(runner), step_(runner.step_limits()) {
-    const std::int64_t block = runner.facts().kv.block, pages = (most_tokens + block - 1) / block;
-    runner.allocate_pages(pages);
-    for (std::int64_t page = 0; page < pages; ++page) pages_.push_back(static_cast<std::int32_t>(page));
+  Sequences(ModelRunner& runner, const BenchTest& test)
+      : runner_(runner), step_(runner.step_limits()), block_(runner.facts().kv.block), count_(test.sequences) {
+    pages_of_each_ = (test.length() + block_ - 1) / block_;
+    runner.allocate_pages(count_ * pages_of_each_);
+    pages_.resize(static_cast<std::size_t>(count_ * pages_of_each_));
+    std::iota(pages_.begin(), pages_.end(), 0);
   }
 
   void rewind(std::int64_t length) { length_ = length; }
   std::int64_t steps() const { return steps_; }
 
-  // Feeds random tokens, at most `chunk` in a step, each of which gives the logits of its last row.
-  void feed(std::int64_t count, std::int64_t chunk) {
-    for (std::int64_t left = count; left > 0;) {
-      const std::int64_t rows = std::min({left, chunk, runner_.max_tokens()});
-      left -= rows;
-      step(rows);
+  // Feeds `count` random tokens of each prompt, one sequence after another, at most `chunk` tokens a step.
+  void feed_prompts(std::int64_t count, std::int64_t chunk) {
+    const std::int64_t rows_of_step = std::min(chunk, runner_.max_tokens());
+    for (std::int64_t sequence = 0; sequence < count_; ++sequence)
+      for (std::int64_t fed = 0; fed < count; fed += rows_of_step) {
+        begin_step();
+        add_tokens(sequence, length_ + fed, std::min(rows_of_step, count - fed));
+        run_step();
+      }
+    length_ += count;
+  }
+
+  // Feeds `count` random tokens of each sequence, one token of each sequence a step.
+  void generate(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i, ++length_) {
+      begin_step();
+      for (std::int64_t sequence = 0; sequence < count_; ++sequence) add_tokens(sequence, length_, 1);
+      run_step();
     }
   }
 
  private:
-  void step(std::int64_t rows) {
-    step_.begin(std::ssize(pages_));
-    const auto tokens = static_cast<std::uint64_t>(runner_.vocabulary_size());
-    for (std::int64_t i = 0; i < rows; ++i, ++length_)  // pages lie one after another: a token's slot is its position
-      step_.add_row(static_cast<std::int64_t>(random_() % tokens), length_, length_);
-    step_.add_sequence(length_, pages_);
-    step_.want_logits(rows - 1);
+  void begin_step() {
+    step_.begin(pages_of_each_);
+    rows_ = 0;
+  }
+
+  // Tokens of one sequence, of which `length` are in the cache. Their last row wants logits.
+  void add_tokens(std::int64_t sequence, std::int64_t length, std::int64_t count) {
+    const auto vocabulary = static_cast<std::uint64_t>(runner_.vocabulary_size());
+    const std::int64_t first_slot = sequence * pages_of_each_ * block_;
+    for (std::int64_t position = length; position < length + count; ++position)
+      step_.add_row(static_cast<std::int64_t>(random_() % vocabulary), position, first_slot + position);
+    const auto pages = static_cast<std::size_t>(pages_of_each_);
+    step_.add_sequence(length + count, std::span(pages_).subspan(static_cast<std::size_t>(sequence) * pages, pages));
+    rows_ += count;
+    step_.want_logits(rows_ - 1);
+  }
+
+  void run_step() {
     runner_.step(step_.input());
     ++steps_;
   }
 
   ModelRunner& runner_;
   StepBuffer step_;
+  std::int64_t block_, count_, pages_of_each_ = 0;
   std::vector<std::int32_t> pages_;
-  std::int64_t length_ = 0;
-  std::int64_t steps_ = 0;  // run so far
+  std::int64_t rows_ = 0;    // of the step that is being filled
+  std::int64_t length_ = 0;  // of each sequence
+  std::int64_t steps_ = 0;   // run so far
   std::mt19937_64 random_{1};
 };
 
-void run_once(Sequence& sequence, const BenchTest& test, std::int64_t chunk) {
-  sequence.rewind(test.depth);
-  sequence.feed(test.prompt, chunk);
-  sequence.feed(test.generated, 1);
+void run_once(Sequences& sequences, const BenchTest& test, std::int64_t chunk) {
+  sequences.rewind(test.depth);
+  sequences.feed_prompts(test.prompt, chunk);
+  sequences.generate(test.generated);
 }
 
 std::string now_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
@@ -102,6 +132,7 @@ Json speed_json(const BenchModel& model, const BenchSamples& samples) {
           {"n_prompt", samples.test.prompt},
           {"n_gen", samples.test.generated},
           {"n_depth", samples.test.depth},
+          {"n_parallel", samples.test.sequences},
           {"test_time", samples.time},
           {"avg_ns", std::llround(time.mean)},
           {"stddev_ns", std::llround(time.deviation)},
@@ -123,6 +154,7 @@ std::string BenchTest::name() const {
   std::string name;
   if (prompt > 0) name = fmt::format("pp{}", prompt);
   if (generated > 0) name += fmt::format("{}tg{}", name.empty() ? "" : "+", generated);
+  if (sequences > 1) name += fmt::format(" x {}", sequences);
   return depth > 0 ? fmt::format("{} @ d{}", name, depth) : name;
 }
 
@@ -169,30 +201,33 @@ BenchModel describe_model(const ModelRunner& runner, const Context& context) {
 
 void check_bench_test(const ModelRunner& runner, const BenchTest& test) {
   const std::int64_t context = runner.facts().config.context_length;
-  USER_CHECK(test.depth <= context && test.prompt <= context && test.generated <= context &&
-                 test.depth + test.tokens() <= context,
+  USER_CHECK(test.depth <= context && test.prompt <= context && test.generated <= context && test.length() <= context,
              "[bench model] {} must fit into the context of {} tokens", test.name(), context);
+  const std::int64_t most = runner.step_limits().sequences;
+  USER_CHECK(test.sequences <= most,
+             "[-npl] a step takes at most {} sequences (--max-num-seqs, --max-num-batched-tokens), but is to take {}",
+             most, test.sequences);
 }
 
 BenchSamples run_bench_test(ModelRunner& runner, const BenchTest& test, std::int64_t repetitions, bool warm_up,
                             ThreadPool* threads) {
   BenchSamples samples{.test = test, .time = now_text()};
-  Sequence sequence(runner, test.depth + test.tokens());
-  sequence.feed(test.depth, runner.max_tokens());
+  Sequences sequences(runner, test);
+  sequences.feed_prompts(test.depth, runner.max_tokens());
   if (warm_up) {
-    run_once(sequence,
-             {.prompt = test.prompt, .generated = std::min<std::int64_t>(test.generated, 1), .depth = test.depth},
-             runner.max_tokens());
+    BenchTest short_test = test;
+    short_test.generated = std::min<std::int64_t>(test.generated, 1);
+    run_once(sequences, short_test, runner.max_tokens());
   }
   std::optional<StepMeter> meter;
   if (threads != nullptr) meter.emplace(runner, *threads);
-  const auto repetition = [&] { run_once(sequence, test, runner.max_tokens()); };
+  const auto repetition = [&] { run_once(sequences, test, runner.max_tokens()); };
   for (std::int64_t i = 0; i < repetitions; ++i) {
-    const std::int64_t steps = sequence.steps();
+    const std::int64_t steps = sequences.steps();
     const auto start = Clock::now();
     repetition();
     samples.nanoseconds.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-    if (meter) meter->measure(repetition, sequence.steps() - steps, static_cast<double>(samples.nanoseconds.back()));
+    if (meter) meter->measure(repetition, sequences.steps() - steps, static_cast<double>(samples.nanoseconds.back()));
   }
   if (meter) samples.breakdown = meter->breakdown();
   return samples;

@@ -1,8 +1,9 @@
 #pragma once
 
 // Speed of the forward pass alone, measured as llama-bench does: prompt processing (ppN), generation one token at a
-// time (tgN), both in a row, each behind `depth` tokens that are in the cache already. Random tokens, no sampling; one
-// warm-up. On demand also where the time of a step goes.
+// time (tgN), both in a row, each after `depth` tokens that are in the cache already; of one sequence, or of several
+// whose tokens share each step, as llama-batched-bench does. Random tokens, no sampling; one warm-up. On demand also
+// where the time of a step goes.
 
 #include <cstdint>
 #include <functional>
@@ -19,9 +20,11 @@ struct BenchTest {
   std::int64_t prompt = 0;
   std::int64_t generated = 0;
   std::int64_t depth = 0;
+  std::int64_t sequences = 1;  // that run together, each with all of the above
 
-  std::int64_t tokens() const { return prompt + generated; }
-  std::string name() const;  // pp512, tg128, pp512+tg128, pp512 @ d256
+  std::int64_t length() const { return depth + prompt + generated; }        // of one sequence
+  std::int64_t tokens() const { return sequences * (prompt + generated); }  // that are computed
+  std::string name() const;  // pp512, tg128, pp512+tg128, pp512 @ d256, tg128 x 8
 };
 
 // Seconds and tokens per second of one test.
@@ -54,7 +57,7 @@ struct BenchModel {
 };
 BenchModel describe_model(const ModelRunner& runner, const Context& context);
 
-// UserError when the test does not fit into the model's context.
+// UserError when the test does not fit into the model's context, or its sequences into one step.
 void check_bench_test(const ModelRunner& runner, const BenchTest& test);
 
 // For a test that fits. With the runner's threads the samples have a breakdown, of repetitions besides those asked for.

@@ -71,6 +71,24 @@ TEST_F(BenchModel, SaysWhoEmulatesADevice) {
   EXPECT_NE(run.out.find("CPU, emulating fake-cuda:0"), std::string::npos) << run.out;
 }
 
+TEST_F(BenchModel, RunsSeveralSequencesInEachStep) {
+  const ProgramRun run = bench({"-npl", "1,3", "-d", "2", "-o", "json", "-t", "1"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Json rows = Json::parse(run.out);
+  ASSERT_EQ(rows.size(), 4u);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double sequences = i < 2 ? 1 : 3;
+    EXPECT_EQ(rows[i]["n_parallel"], sequences);
+    // The rate counts the tokens of all sequences.
+    const double tokens = sequences * (rows[i]["n_prompt"].get<double>() + rows[i]["n_gen"].get<double>());
+    const double time = rows[i]["samples_ns"][0], rate = rows[i]["samples_ts"][0];
+    EXPECT_NEAR(rate * time / 1e9, tokens, 1e-6 * tokens);
+  }
+  EXPECT_NE(bench({"-npl", "2", "-t", "1"}).out.find("tg3 x 2"), std::string::npos);
+  EXPECT_EQ(breach_of_refusal(bench({"-npl", "0"}), "[-npl]"), "");
+  EXPECT_EQ(breach_of_refusal(bench({"-npl", "5", "--max-num-seqs", "4"}), "[-npl]"), "");
+}
+
 TEST_F(BenchModel, HasNoBreakdownWithoutPlans) {
   EXPECT_EQ(breach_of_refusal(bench({"--breakdown", "--enforce-eager"}), "[--breakdown]"), "");
 }

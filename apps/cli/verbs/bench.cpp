@@ -21,6 +21,7 @@ struct BenchArguments {
   std::string generated = "128";
   std::vector<std::string> pairs;
   std::string depths = "0";
+  std::string parallel = "1";
   std::string threads;  // "" for the option's own value
   std::int64_t repetitions = 5;
   std::string format = "md";
@@ -62,20 +63,31 @@ std::vector<std::int64_t> thread_counts(const BenchArguments& arguments, const O
   return counts;
 }
 
+// Of each depth and number of sequences: prompts, generations, then both in a row.
+void add_tests(const BenchArguments& arguments, std::int64_t depth, std::int64_t sequences,
+               std::vector<BenchTest>& tests) {
+  const auto add = [&](std::int64_t prompt, std::int64_t generated) {
+    if (prompt + generated > 0)
+      tests.push_back({.prompt = prompt, .generated = generated, .depth = depth, .sequences = sequences});
+  };
+  for (std::int64_t prompt : counts(arguments.prompts, "-p")) add(prompt, 0);
+  for (std::int64_t generated : counts(arguments.generated, "-n")) add(0, generated);
+  for (const std::string& pair : arguments.pairs) {
+    const std::vector<std::int64_t> both = counts(pair, "-pg");
+    USER_CHECK(both.size() == 2 && (both[0] > 0 || both[1] > 0), "[-pg] must be two counts as in 512,128, but is {}",
+               quote(pair));
+    add(both[0], both[1]);
+  }
+}
+
 std::vector<BenchTest> bench_tests(const BenchArguments& arguments) {
   std::vector<BenchTest> tests;
-  for (std::int64_t depth : counts(arguments.depths, "-d")) {
-    for (std::int64_t prompt : counts(arguments.prompts, "-p"))
-      if (prompt > 0) tests.push_back({.prompt = prompt, .depth = depth});
-    for (std::int64_t generated : counts(arguments.generated, "-n"))
-      if (generated > 0) tests.push_back({.generated = generated, .depth = depth});
-    for (const std::string& pair : arguments.pairs) {
-      const std::vector<std::int64_t> both = counts(pair, "-pg");
-      USER_CHECK(both.size() == 2 && (both[0] > 0 || both[1] > 0), "[-pg] must be two counts as in 512,128, but is {}",
-                 quote(pair));
-      tests.push_back({.prompt = both[0], .generated = both[1], .depth = depth});
+  const std::vector<std::int64_t> parallel = counts(arguments.parallel, "-npl");
+  for (std::int64_t depth : counts(arguments.depths, "-d"))
+    for (std::int64_t sequences : parallel) {
+      USER_CHECK(sequences >= 1, "[-npl] must be at least 1, but is {}", sequences);
+      add_tests(arguments, depth, sequences, tests);
     }
-  }
   USER_CHECK(!tests.empty(), "[bench model] there is nothing to measure: -p, -n and -pg are all 0");
   return tests;
 }
@@ -191,37 +203,39 @@ void declare_ops(Flags& ops, OpsArguments& arguments) {
 }  // namespace weft
 
 VERB(bench) {
-  verbs.add("bench",
-            {.summary = "Measure: bench model, bench ops, bench functions, bench startup.",
-             .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
-               auto arguments = std::make_shared<BenchArguments>();
-               auto of_ops = std::make_shared<OpsArguments>();
-               auto of_functions = std::make_shared<FunctionArguments>();
-               auto of_startup = std::make_shared<StartupArguments>();
-               auto run = std::make_shared<VerbBody>([arguments, &call] { return bench_model(*arguments, call); });
-               declare_ops(flags.verb("ops", "Speed of every op's kernels against what the machine can do.",
-                                      [=, &call] { *run = [=, &call] { return bench_ops(*of_ops, call); }; }),
-                           *of_ops);
-               Flags& model = flags.verb("model", "Speed of the forward pass, as llama-bench measures it.");
-               arguments->model.declare_to_run(model);
-               model.option("-p,--n-prompt", arguments->prompts, "Prompt lengths.", {.shows_default = true});
-               model.option("-n,--n-gen", arguments->generated, "Counts of generated tokens.", {.shows_default = true});
-               model.option("--pg", arguments->pairs, "Prompt and generation in a row: -pg 512,128.");
-               model.option("-d,--n-depth", arguments->depths, "Tokens in the cache before.", {.shows_default = true});
-               model.option("-t,--threads", arguments->threads, "Threads that compute; several counts as in 1,2.");
-               model.option("-r,--repetitions", arguments->repetitions, "How often.", {.shows_default = true});
-               model.option("-o,--output", arguments->format, "md, csv, json or jsonl.", {.shows_default = true});
-               model.flag("--json", arguments->json, "The same as -o json.");
-               model.flag("--breakdown", arguments->breakdown, "Measure also where a step's time goes.");
-               model.flag("--no-warmup", arguments->no_warm_up, "Measure the first run, too.");
-               of_functions->declare(
-                   flags.verb("functions", "Speed of generated functions against a copy of the bytes they move.",
-                              [=, &call] { *run = [=, &call] { return bench_functions(*of_functions, call); }; }));
-               of_startup->declare(flags.verb(
-                   "startup", "Time from the start of a process until it could compute, with and without a cache.",
-                   [=, &call] { *run = [=, &call] { return bench_startup(*of_startup, call); }; }));
-               return [run] { return (*run)(); };
-             },
-             .own_options = {"-t", "--threads"},
-             .respelled = {{"-pg", "--pg"}}});
+  verbs.add(
+      "bench",
+      {.summary = "Measure: bench model, bench ops, bench functions, bench startup.",
+       .setup = [](Flags& flags, VerbCall& call) -> VerbBody {
+         auto arguments = std::make_shared<BenchArguments>();
+         auto of_ops = std::make_shared<OpsArguments>();
+         auto of_functions = std::make_shared<FunctionArguments>();
+         auto of_startup = std::make_shared<StartupArguments>();
+         auto run = std::make_shared<VerbBody>([arguments, &call] { return bench_model(*arguments, call); });
+         declare_ops(flags.verb("ops", "Speed of every op's kernels against what the machine can do.",
+                                [=, &call] { *run = [=, &call] { return bench_ops(*of_ops, call); }; }),
+                     *of_ops);
+         Flags& model = flags.verb("model", "Speed of the forward pass, as llama-bench measures it.");
+         arguments->model.declare_to_run(model);
+         model.option("-p,--n-prompt", arguments->prompts, "Prompt lengths.", {.shows_default = true});
+         model.option("-n,--n-gen", arguments->generated, "Counts of generated tokens.", {.shows_default = true});
+         model.option("--pg", arguments->pairs, "Prompt and generation in a row: -pg 512,128.");
+         model.option("-d,--n-depth", arguments->depths, "Tokens in the cache before.", {.shows_default = true});
+         model.option("--npl", arguments->parallel, "Sequences that run together: -npl 1,8.", {.shows_default = true});
+         model.option("-t,--threads", arguments->threads, "Threads that compute; several counts as in 1,2.");
+         model.option("-r,--repetitions", arguments->repetitions, "How often.", {.shows_default = true});
+         model.option("-o,--output", arguments->format, "md, csv, json or jsonl.", {.shows_default = true});
+         model.flag("--json", arguments->json, "The same as -o json.");
+         model.flag("--breakdown", arguments->breakdown, "Measure also where a step's time goes.");
+         model.flag("--no-warmup", arguments->no_warm_up, "Measure the first run, too.");
+         of_functions->declare(
+             flags.verb("functions", "Speed of generated functions against a copy of the bytes they move.",
+                        [=, &call] { *run = [=, &call] { return bench_functions(*of_functions, call); }; }));
+         of_startup->declare(
+             flags.verb("startup", "Time from the start of a process until it could compute, with and without a cache.",
+                        [=, &call] { *run = [=, &call] { return bench_startup(*of_startup, call); }; }));
+         return [run] { return (*run)(); };
+       },
+       .own_options = {"-t", "--threads"},
+       .respelled = {{"-pg", "--pg"}, {"-npl", "--npl"}}});
 }
