@@ -1,7 +1,9 @@
 #include "apps/device_check/device_check.h"
 
+#include <algorithm>
 #include <ctime>
 #include <map>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -45,9 +47,13 @@ void check_launch(Target& target, const RecordedLaunch& launch, Mathematics math
   }
 }
 
-std::vector<KernelChecks> check_launches(Target& target, std::span<const RecordedLaunch> launches) {
+std::vector<KernelChecks> check_launches(Target& target, std::span<const RecordedLaunch> launches,
+                                         const Selection& selection) {
   std::map<std::string, KernelChecks> by_kernel;
+  std::set<std::string> launched;
   for (const RecordedLaunch& launch : launches) {
+    if (launch.kernel.find(selection.name) == std::string::npos) continue;
+    if (selection.one_each && !launched.insert(launch.kernel).second) continue;
     for (const Mathematics mathematics : {Mathematics::house, Mathematics::device}) {
       const std::string kernel = kernel_name(launch, mathematics);
       if (mathematics == Mathematics::device && kernel == launch.kernel) continue;  // there is one alone
@@ -61,7 +67,7 @@ std::vector<KernelChecks> check_launches(Target& target, std::span<const Recorde
   return all;
 }
 
-void take_times(Target& target, Report& report) {
+void take_times(Target& target, const Selection& selection, Report& report) {
   if (target.is_fake()) {
     report.timings = planned_timings();
     report.timings_problem = "a fake device has no clock";
@@ -74,7 +80,7 @@ void take_times(Target& target, Report& report) {
     return;
   }
   try {
-    measure(target, report);
+    measure(target, selection.name, report);
   } catch (const Error& error) {
     report.timings_problem = error.what();
     if (!target.driver().last_error(target.device()).empty()) target.reset();
@@ -83,19 +89,31 @@ void take_times(Target& target, Report& report) {
 
 }  // namespace
 
-Report check_device(Target& target, std::span<const RecordedLaunch> launches, const std::string& launches_problem) {
+bool Selection::wants(std::string_view part) const {
+  return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+Report check_device(Target& target, std::span<const RecordedLaunch> launches, const std::string& launches_problem,
+                    const Selection& selection) {
   Report report{.date = date_text(),
                 .device = target.driver().device_name(target.device()),
                 .is_fake = target.is_fake(),
                 .facts = target.driver().facts(target.device()),
                 .code = target.is_fake() ? "none needed" : cuda::device_code_text(),
-                .launches_problem = launches_problem};
-  const auto run = [&](const char* phase, auto work) { return run_phase(report.phases, phase, work); };
-  report.kernels = run("recorded launches", [&] { return check_launches(target, launches); });
-  report.designs = run("designs", [&] { return check_designs(target); });
-  report.timed_launches = run("timed launches once", [&] { return check_timed_launches(target); });
-  run("timings", [&] { take_times(target, report); });
-  report.faults = run("faults", [&] { return check_faults(target); });  // last: it breaks the device
+                .launches_problem = selection.wants("launches") ? launches_problem : ""};
+  const auto run = [&](const char* part, const char* phase, auto work) {
+    if (selection.wants(part)) {
+      run_phase(report.phases, phase, work);
+    } else {
+      report.left_out.push_back(phase);
+    }
+  };
+  run("launches", "recorded launches", [&] { report.kernels = check_launches(target, launches, selection); });
+  run("designs", "designs", [&] { report.designs = check_designs(target); });
+  run("once", "timed launches once", [&] { report.timed_launches = check_timed_launches(target); });
+  run("timings", "timings", [&] { take_times(target, selection, report); });
+  // Last: they break the device.
+  run("faults", "faults", [&] { report.faults = check_faults(target); });
   return report;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
-// weft_device_check [--fake] [--device N] [--launches FILE] [--json FILE] [--table FILE]
+// weft_device_check [--fake] [--device N] [--launches FILE] [--json FILE] [--table FILE] [--only PART[,PART]]
+//                   [--name TEXT] [--one-each]
 //
 // Runs recorded launches of CUDA kernels, faults and timings on a GPU and writes what came of it. With --fake the same
 // on a fake device, without timings. The launches are in launches.bin beside the program unless a file is given.
+// --only takes some of the parts launches, designs, once, timings and faults; --name only launches and timings whose
+// kernel or name contains the text; --one-each of each kernel its first recorded launch.
 
 #include <iosfwd>
 #include <string>

@@ -150,12 +150,19 @@ std::string timed_launches_text(const Report& report) {
                      report.timed_launches.size(), failed, failures);
 }
 
+std::string left_out_text(const Report& report) {
+  std::string text;
+  for (const std::string& phase : report.left_out) text += (text.empty() ? "Not asked for: " : ", ") + phase;
+  return text.empty() ? "" : text + "\n";
+}
+
 std::string phases_text(const Report& report) {
   std::string parts;
   for (const Phase& phase : report.phases) parts += fmt::format("; {} {:.1f}", phase.name, phase.seconds);
   const bool is_late = !report.is_fake && seconds_of(report) > kSecondsAllowed;
   return fmt::format("Seconds: {:.1f} in all, {:.0f} allowed on a GPU{}{}\n", seconds_of(report), kSecondsAllowed,
-                     is_late ? ": FAILED" : "", parts);
+                     is_late ? ": FAILED" : "", parts) +
+         left_out_text(report);
 }
 
 std::string cases_table(const char* heading, const std::vector<CheckedCase>& cases) {

@@ -121,12 +121,15 @@ std::vector<Timing> planned_timings() {
   return timings;
 }
 
-void measure(Target& target, Report& report) {
+void measure(Target& target, const std::string& name, Report& report) {
   report.timings = planned_timings();
   report.copied_bytes_per_second = copied_bytes_per_second(target);
   std::size_t i = 0;
   for (const TimedSubject& subject : timed_subjects())
-    for (const TimedSize size : subject.sizes) report.timings[i++].microseconds = time_of(target, subject, size);
+    for (const TimedSize size : subject.sizes) {
+      Timing& timing = report.timings[i++];
+      if (subject.what.find(name) != std::string::npos) timing.microseconds = time_of(target, subject, size);
+    }
 }
 
 }  // namespace weft::device_check

@@ -9,6 +9,7 @@
 #include "compiler/piece_graph.h"
 #include "compiler/token_ranges.h"
 #include "passes/pattern_pass.h"
+#include "runtime/cuda/stream_device.h"
 
 namespace weft {
 namespace {
@@ -45,17 +46,20 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, Devi
   return facts;
 }
 
-// The memory of one sequence as long as the context: its KV pages, and the rotary table, which has a row for each
-// token.
-void check_context_fits(const ModelFacts& facts) {
+// Checks that the memory holds one sequence as long as the context: its KV pages, and the rotary table, which has a row
+// for each token.
+void check_context_fits(const ModelFacts& facts, const Context& context) {
   const std::int64_t per_token =
       facts.config.layer_count * bytes_of(facts.kv.dtype, 2 * facts.kv.heads * facts.kv.head_dim) +
       bytes_of(DType::f32, facts.config.rope.rotary_dim);
-  const std::int64_t machine = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  USER_CHECK(facts.config.context_length <= machine / per_token,
-             "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but this machine has {} bytes "
-             "of memory; it must be at most {} here",
-             facts.config.context_length, per_token, machine, machine / per_token);
+  const bool is_host = context.stream_device == nullptr;
+  const std::int64_t bytes = is_host ? std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)
+                                     : context.stream_device->facts().memory_bytes;
+  USER_CHECK(facts.config.context_length <= bytes / per_token,
+             "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but {} has {} bytes of memory; "
+             "it must be at most {} here",
+             facts.config.context_length, per_token, is_host ? "this machine" : device_text(context.device.id), bytes,
+             bytes / per_token);
 }
 
 }  // namespace
@@ -68,7 +72,7 @@ ModelCompiler::ModelCompiler(std::shared_ptr<Context> context, Checkpoint checkp
   context_->first_time_work->set_loading();
   if (definition_.check) definition_.check(facts_.config);
   definition_.check_weights(checkpoint_, facts_.config);
-  check_context_fits(facts_);
+  check_context_fits(facts_, *context_);
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
   max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts_.config.context_length);
   forward_ = trace("forward", definition_.forward);

@@ -106,6 +106,23 @@ TEST(DeviceCheck, FindsThatAKernelWroteWhatItWasToRead) {
   EXPECT_NE(table_text(checked({launch})).find("result 0 was written"), std::string::npos);
 }
 
+TEST(DeviceCheck, ChecksWhatIsSelectedAndNamesTheRest) {
+  const RecordedLaunch one = launch_of("rms_norm_bf16_plain_house"), other = launch_of("rms_norm_f32_plain_house");
+  const auto select = [&](const Selection& selection) {
+    Target target = Target::fake(1);
+    return check_device(target, std::vector{one, one, other}, "", selection);
+  };
+  const Report of_one = select({.parts = {"launches"}, .name = "bf16", .one_each = true});
+  EXPECT_TRUE(is_good(of_one)) << table_text(of_one);
+  ASSERT_EQ(of_one.kernels.size(), 2u);  // in both kinds of mathematics
+  for (const KernelChecks& checks : of_one.kernels) EXPECT_EQ(checks.passed, 1) << checks.kernel;
+  EXPECT_TRUE(of_one.faults.empty() && of_one.designs.empty() && of_one.timings.empty());
+  EXPECT_NE(table_text(of_one).find("Not asked for: designs, timed launches once, timings, faults"), std::string::npos);
+  const Report of_timings = select({.parts = {"timings"}});
+  EXPECT_TRUE(of_timings.kernels.empty());
+  EXPECT_FALSE(of_timings.timings.empty());
+}
+
 TEST(DeviceCheck, GoesOnWhenAKernelFails) {
   RecordedLaunch broken = launch_of("rms_norm_f32_plain_house");
   broken.pointers.front().offset += 4;

@@ -30,6 +30,10 @@ SHAPES = {
     "qwen3-8b": {"model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36,
                  "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936,
                  "tie_word_embeddings": False},
+    # Its KV pages fit no device: 128 KiB a token, 2^22 tokens.
+    "endless": {"hidden_size": 256, "intermediate_size": 384, "num_hidden_layers": 1, "num_attention_heads": 256,
+                "num_key_value_heads": 256, "head_dim": 128, "vocab_size": 512, "tie_word_embeddings": True,
+                "max_position_embeddings": 1 << 22},
     # For a machine without a GPU, where the emulator computes each element.
     "tiny": {"hidden_size": 256, "intermediate_size": 384, "num_hidden_layers": 1, "num_attention_heads": 4,
              "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 512, "tie_word_embeddings": True},
@@ -70,7 +74,8 @@ def weights(configuration):
     queries, keys = (configuration[f"num_{kind}_heads"] * head for kind in ("attention", "key_value"))
     is_gemma, is_qwen = (configuration["model_type"] == name for name in ("gemma", "qwen3"))
     mean_of_norms = 0.0 if is_gemma else 1.0  # Gemma's norms multiply by 1 + weight
-    yield "model.embed_tokens.weight", (configuration["vocab_size"], width), 0.0, 1.0
+    # Gemma multiplies it by the square root of the width.
+    yield "model.embed_tokens.weight", (configuration["vocab_size"], width), 0.0, 1 / 16 if is_gemma else 1.0
     yield "model.norm.weight", (width,), mean_of_norms, 0.2
     if not configuration["tie_word_embeddings"]:
         yield "lm_head.weight", (configuration["vocab_size"], width), 0.0, 0.2
@@ -80,7 +85,7 @@ def weights(configuration):
                                     ("self_attn.v_proj", keys, width), ("self_attn.o_proj", width, queries),
                                     ("mlp.gate_proj", inner, width), ("mlp.up_proj", inner, width),
                                     ("mlp.down_proj", width, inner)):
-            yield f"{front}{name}.weight", (rows, columns), 0.0, 0.12
+            yield f"{front}{name}.weight", (rows, columns), 0.0, 0.08
         for name in ("input_layernorm", "post_attention_layernorm"):
             yield f"{front}{name}.weight", (width,), mean_of_norms, 0.2
         if is_qwen:
