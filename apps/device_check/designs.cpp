@@ -88,7 +88,7 @@ std::vector<CheckedCase> check_designs(Target& target) {
         result.text = difference_of_designs(target, size);
       } catch (const Error& error) {
         result.text = error.what();
-        if (!target.driver().last_error(target.device()).empty()) target.reset();
+        target.mend();
       }
       result.outcome = result.text.empty() ? Outcome::passed : Outcome::failed;
     }

@@ -38,7 +38,7 @@ void check_launch(Target& target, const RecordedLaunch& launch, Mathematics math
   } catch (const Error& error) {
     text = error.what();
     // A kernel that failed took its device with it.
-    if (!target.driver().last_error(target.device()).empty()) target.reset();
+    target.mend();
   }
   if (text.empty()) {
     ++checks.passed;
@@ -54,12 +54,14 @@ std::vector<KernelChecks> check_launches(Target& target, std::span<const Recorde
   for (const RecordedLaunch& launch : launches) {
     if (launch.kernel.find(selection.name) == std::string::npos) continue;
     if (selection.one_each && !launched.insert(launch.kernel).second) continue;
+    if (!target.lost().empty()) break;
     for (const Mathematics mathematics : {Mathematics::house, Mathematics::device}) {
       const std::string kernel = kernel_name(launch, mathematics);
       if (mathematics == Mathematics::device && kernel == launch.kernel) continue;  // there is one alone
       KernelChecks& checks = by_kernel[kernel];
       checks.kernel = kernel;
       check_launch(target, launch, mathematics, checks);
+      if (!target.lost().empty()) break;
     }
   }
   std::vector<KernelChecks> all;
@@ -83,7 +85,7 @@ void take_times(Target& target, const Selection& selection, Report& report) {
     measure(target, selection.name, report);
   } catch (const Error& error) {
     report.timings_problem = error.what();
-    if (!target.driver().last_error(target.device()).empty()) target.reset();
+    target.mend();
   }
 }
 
@@ -102,18 +104,26 @@ Report check_device(Target& target, std::span<const RecordedLaunch> launches, co
                 .code = target.is_fake() ? "none needed" : cuda::device_code_text(),
                 .launches_problem = selection.wants("launches") ? launches_problem : ""};
   const auto run = [&](const char* part, const char* phase, auto work) {
-    if (selection.wants(part)) {
-      run_phase(report.phases, phase, work);
-    } else {
+    if (!selection.wants(part) || !report.lost.empty()) {
       report.left_out.push_back(phase);
+      return;
     }
+    run_phase(report.phases, phase, work);
   };
-  run("launches", "recorded launches", [&] { report.kernels = check_launches(target, launches, selection); });
-  run("designs", "designs", [&] { report.designs = check_designs(target); });
-  run("once", "timed launches once", [&] { report.timed_launches = check_timed_launches(target); });
-  run("timings", "timings", [&] { take_times(target, selection, report); });
-  // Last: they break the device.
-  run("faults", "faults", [&] { report.faults = check_faults(target); });
+  const auto run_unless_lost = [&](const char* part, const char* phase, auto work) {
+    run(part, phase, work);
+    if (report.lost.empty() && !target.lost().empty()) report.lost = fmt::format("{}: {}", phase, target.lost());
+  };
+  run_unless_lost("launches", "recorded launches",
+                  [&] { report.kernels = check_launches(target, launches, selection); });
+  run_unless_lost("designs", "designs", [&] { report.designs = check_designs(target); });
+  run_unless_lost("once", "timed launches once", [&] { report.timed_launches = check_timed_launches(target); });
+  run_unless_lost("timings", "timings", [&] { take_times(target, selection, report); });
+  run_unless_lost("faults", "faults", [&] { report.faults = check_faults(target); });
+  run("kernel_fault", "kernel fault",
+      [&] { report.faults.push_back(check_kernel_fault(target, KernelFault::launched)); });
+  run("graph_fault", "graph fault",
+      [&] { report.faults.push_back(check_kernel_fault(target, KernelFault::captured)); });
   return report;
 }
 

@@ -13,14 +13,15 @@
 
 namespace weft::device_check {
 
-// The parts of the check, in their order.
-inline constexpr std::string_view kParts[] = {"launches", "designs", "once", "timings", "faults"};
+// The parts of the check, in their order. After one of the last two a driver refuses the device to the process.
+inline constexpr std::string_view kParts[] = {"launches", "designs",      "once",       "timings",
+                                              "faults",   "kernel_fault", "graph_fault"};
 
 // What is checked: everything by default. Tools that slow each launch down or change what a fault does
 // (compute-sanitizer, ncu) want little of it.
 struct Selection {
   std::vector<std::string> parts = {};  // of kParts; empty for all
-  std::string name = {};                // launches and timings whose kernel or name contains this
+  std::string name = {};                // launches whose kernel contains this, timings whose label (timing_label) does
   bool one_each = false;                // of each kernel its first recorded launch
 
   bool wants(std::string_view part) const;

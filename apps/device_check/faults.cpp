@@ -245,24 +245,18 @@ std::vector<Fault> faults_of_memory_and_capture() {
   };
 }
 
-// These leave the device broken.
-std::vector<Fault> faults_of_kernels() {
-  return {
-      {"kernel that fails",
-       {"cuStreamSynchronize"},
-       [](Target& target) {
-         SimpleWork work(target);
-         work.launch(work.stream, 4);
-         target.driver().synchronize(work.stream);
-       }},
-      {"kernel that fails in a captured graph",
-       {"cuStreamSynchronize"},
-       [](Target& target) {
-         SimpleWork work(target);
-         static_cast<void>(work.function());  // no code is loaded in a capture
-         run_captured(target, [&](Stream stream) { work.launch(stream, 4); });
-       }},
-  };
+Fault fault_of(KernelFault kind) {
+  if (kind == KernelFault::launched)
+    return {"kernel that fails", {"cuStreamSynchronize"}, [](Target& target) {
+              SimpleWork work(target);
+              work.launch(work.stream, 4);
+              target.driver().synchronize(work.stream);
+            }};
+  return {"kernel that fails in a captured graph", {"cuStreamSynchronize"}, [](Target& target) {
+            SimpleWork work(target);
+            static_cast<void>(work.function());  // no code is loaded in a capture
+            run_captured(target, [&](Stream stream) { work.launch(stream, 4); });
+          }};
 }
 
 CheckedCase provoke(Target& target, const Fault& fault) {
@@ -294,22 +288,22 @@ std::string problem_afterwards(Target& target) {
   }
 }
 
-CheckedCase check_fault(Target& target, const Fault& fault, bool breaks) {
+CheckedCase check_fault(Target& target, const Fault& fault) {
   CheckedCase result = provoke(target, fault);
-  std::string problem;
-  if (breaks) {
-    if (target.driver().last_error(target.device()).empty()) problem = "the device does not count as broken";
-    try {
-      target.reset();
-    } catch (const DeviceError& error) {
-      problem = error.what();
-    }
-  }
-  if (problem.empty()) problem = problem_afterwards(target);
+  const std::string problem = problem_afterwards(target);
   if (problem.empty()) return result;
   result.outcome = Outcome::failed;
   result.text += "; " + problem;
   return result;
+}
+
+// "" where the device computes after the fault or says what to do. What it says is added to `text`.
+std::string problem_after_kernel_fault(Target& target, std::string& text) {
+  if (target.lost().empty()) return "the device does not count as broken";
+  const std::string lost = target.mend();
+  if (lost.empty()) return problem_afterwards(target);
+  text += "; " + lost;
+  return lost.find("start the process again") == std::string::npos ? "the refusal does not say what to do" : "";
 }
 
 }  // namespace
@@ -322,11 +316,21 @@ std::vector<CheckedCase> check_faults(Target& target) {
     for (const Fault& fault : faults) {
       const bool wants_file = std::string_view(fault.name) == "image of another architecture" && !has_foreign_code;
       results.push_back(wants_file ? CheckedCase{fault.name, Outcome::not_run, "there is no " + missing}
-                                   : check_fault(target, fault, false));
+                                   : check_fault(target, fault));
     }
   }
-  for (const Fault& fault : faults_of_kernels()) results.push_back(check_fault(target, fault, true));
   return results;
+}
+
+CheckedCase check_kernel_fault(Target& target, KernelFault kind) {
+  const Fault fault = fault_of(kind);
+  if (const std::string lost = target.lost(); !lost.empty()) return {fault.name, Outcome::not_run, lost};
+  CheckedCase result = provoke(target, fault);
+  const std::string problem = problem_after_kernel_fault(target, result.text);
+  if (problem.empty()) return result;
+  result.outcome = Outcome::failed;
+  result.text += "; " + problem;
+  return result;
 }
 
 }  // namespace weft::device_check

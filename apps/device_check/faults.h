@@ -1,8 +1,8 @@
 #pragma once
 
-// Bad input, and what goes wrong on a device: each must be an error that names what was wanted and what came, and after
-// each the device must still compute.
+// Bad input, and what goes wrong on a device: each must be an error that names what was wanted and what came.
 
+#include <string>
 #include <vector>
 
 #include "apps/device_check/report.h"
@@ -10,7 +10,13 @@
 
 namespace weft::device_check {
 
-// Cases whose kernels fail break the device, which is then reset: nothing that was made on it before is of use.
+// After each of these the device must still compute.
 std::vector<CheckedCase> check_faults(Target& target);
+
+// A kernel that fails, launched or in a captured graph. After it the device must either be reset and compute, or say
+// that the process must be started again; such a target is of no more use, and where it is given one the case is not
+// run.
+enum class KernelFault : std::uint8_t { launched, captured };
+CheckedCase check_kernel_fault(Target& target, KernelFault fault);
 
 }  // namespace weft::device_check

@@ -20,11 +20,17 @@ struct Arguments {
   Selection selection;
 };
 
+std::string parts_text() {
+  std::string text;
+  for (const std::string_view part : kParts) text += (text.empty() ? "" : ", ") + std::string(part);
+  return text;
+}
+
 std::vector<std::string> read_parts(std::string_view words) {
   std::vector<std::string> parts = split_text(std::string(words), ',');
   for (const std::string& part : parts)
     USER_CHECK(std::find(std::begin(kParts), std::end(kParts), part) != std::end(kParts),
-               "[--only] must be of launches, designs, once, timings and faults, but has {}", quote(part));
+               "[--only] must be of {}, but has {}", parts_text(), quote(part));
   return parts;
 }
 

@@ -5,8 +5,9 @@
 //
 // Runs recorded launches of CUDA kernels, faults and timings on a GPU and writes what came of it. With --fake the same
 // on a fake device, without timings. The launches are in launches.bin beside the program unless a file is given.
-// --only takes some of the parts launches, designs, once, timings and faults; --name only launches and timings whose
-// kernel or name contains the text; --one-each of each kernel its first recorded launch.
+// --only takes some of the parts launches, designs, once, timings, faults, kernel_fault and graph_fault; --name
+// launches and timings alone whose kernel or label (rms_norm, 128 x 4096) contains the text; --one-each of each kernel
+// its first recorded launch.
 
 #include <iosfwd>
 #include <string>

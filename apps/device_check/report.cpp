@@ -152,8 +152,9 @@ std::string timed_launches_text(const Report& report) {
 
 std::string left_out_text(const Report& report) {
   std::string text;
-  for (const std::string& phase : report.left_out) text += (text.empty() ? "Not asked for: " : ", ") + phase;
-  return text.empty() ? "" : text + "\n";
+  for (const std::string& phase : report.left_out) text += (text.empty() ? "Not run: " : ", ") + phase;
+  if (!text.empty()) text += "\n";
+  return report.lost.empty() ? text : text + fmt::format("FAILED, the device is lost: {}\n", report.lost);
 }
 
 std::string phases_text(const Report& report) {
@@ -185,6 +186,10 @@ std::string device_text(const Report& report) {
 
 }  // namespace
 
+std::string timing_label(const Timing& timing) {
+  return fmt::format("{}, {} x {}", timing.what, timing.rows, timing.columns);
+}
+
 bool is_good(const Report& report) {
   const bool kernels_passed = std::all_of(report.kernels.begin(), report.kernels.end(),
                                           [](const auto& one) { return one.failed.empty() && one.absent == 0; });
@@ -194,7 +199,7 @@ bool is_good(const Report& report) {
   // The emulator has all the time it needs.
   const bool is_in_time = report.is_fake || seconds_of(report) <= kSecondsAllowed;
   const bool is_measured = report.is_fake || report.timings_problem.empty();
-  return kernels_passed && none_failed(report.designs) && none_failed(report.timed_launches) &&
+  return report.lost.empty() && kernels_passed && none_failed(report.designs) && none_failed(report.timed_launches) &&
          none_failed(report.faults) && is_measured && is_in_time && report.launches_problem.empty();
 }
 
@@ -213,6 +218,7 @@ std::string json_text(const Report& report) {
   add("code", quoted(report.code));
   add("good", is_good(report) ? "true" : "false");
   add("launches_problem", quoted(report.launches_problem));
+  add("lost", quoted(report.lost));
   add("launches", array_text(report.kernels, kernel_json));
   add("designs", array_text(report.designs, case_json));
   add("timed_launches", array_text(report.timed_launches, case_json));

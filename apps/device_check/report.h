@@ -42,6 +42,9 @@ struct Timing {
   std::optional<double> microseconds;  // median; nothing where it was not measured
 };
 
+// "rms_norm, 128 x 4096".
+std::string timing_label(const Timing& timing);
+
 struct Report {
   std::string date;  // 2026-11-22
   std::string device;
@@ -58,7 +61,8 @@ struct Report {
   std::optional<double> copied_bytes_per_second;
   std::vector<Timing> timings;
   std::vector<Phase> phases;          // in their order
-  std::vector<std::string> left_out;  // phases that were not asked for
+  std::vector<std::string> left_out;  // phases that were not asked for, or could not run any more
+  std::string lost;  // the phase in which a kernel failed whose device did not come back, and what it says; "" for none
 };
 
 // Whether all that was asked for and could be checked was, and passed, on a GPU in the seconds allowed. A target that

@@ -48,11 +48,12 @@ Target Target::gpu(int device) {
   return {std::move(driver), device, false};
 }
 
-Target Target::fake(std::uint64_t seed, int device) {
+Target Target::fake(std::uint64_t seed, int device, bool resets_mend_faults) {
   FakeSettings settings{.devices = device + 1,
                         .seed = seed,
                         .driver_version = 13000,
                         .memory_bytes = std::size_t{1} << 26,
+                        .resets_mend_faults = resets_mend_faults,
                         .kernels = emulated_kernels_of_device({.order = ThreadOrder::random}),
                         .read_image = read_ptx_head};
   return {open_fake_device(std::move(settings)), device, true};
@@ -97,10 +98,20 @@ std::optional<std::vector<std::byte>> Target::foreign_code(std::string& wanted) 
 }
 
 void Target::reset() {
-  driver_->reset(device_);
   modules_.clear();
   functions_.clear();
   stream_.reset();
+  driver_->reset(device_);
+}
+
+std::string Target::mend() {
+  if (driver_->last_error(device_).empty()) return "";
+  try {
+    reset();
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace weft::device_check

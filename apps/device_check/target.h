@@ -23,7 +23,7 @@ class Target {
   // The GPU of that number. DeviceError where there is no driver, no such device, or no code for it.
   static Target gpu(int device);
   // `seed`: of the order of its work. `device`: the one that is checked, the last of all.
-  static Target fake(std::uint64_t seed, int device = 0);
+  static Target fake(std::uint64_t seed, int device = 0, bool resets_mend_faults = true);
 
   bool is_fake() const { return is_fake_; }
   int device() const { return device_; }
@@ -35,12 +35,15 @@ class Target {
   // Code for another architecture alone: what a program has that was not built for this device. Nothing where it is not
   // there, and `wanted` says what is missing.
   std::optional<std::vector<std::byte>> foreign_code(std::string& wanted) const;
-  // Makes the device usable after a kernel failed.
-  void reset();
+  // Makes the device usable where a kernel has failed; nothing to do otherwise. "" or why it is lost to this process.
+  std::string mend();
+  // Why the device is lost to this process; "" where it is not.
+  std::string lost() { return driver_->last_error(device_); }
 
  private:
   Target(std::unique_ptr<cuda::Driver> driver, int device, bool is_fake)
       : driver_(std::move(driver)), device_(device), is_fake_(is_fake) {}
+  void reset();
   cuda::Module module_of(const std::string& kernel);
 
   std::unique_ptr<cuda::Driver> driver_;

@@ -99,11 +99,12 @@ std::vector<CheckedCase> check_timed_launches(Target& target) {
   constexpr std::uint32_t kColumns = 4 * kTimedHeadDim, kSequences = 1;
   std::vector<CheckedCase> results;
   for (const TimedSubject& subject : timed_subjects()) {
+    if (!target.lost().empty()) break;
     const TimedSize size{subject.decode_tokens > 0 ? kSequences : kPageTokens, kColumns};
     const std::string problem = problem_of(target, subject, size);
     results.push_back({subject.what, problem.empty() ? Outcome::passed : Outcome::failed, problem});
     // A kernel that failed took its device with it.
-    if (!target.driver().last_error(target.device()).empty()) target.reset();
+    target.mend();
   }
   return results;
 }
@@ -128,7 +129,7 @@ void measure(Target& target, const std::string& name, Report& report) {
   for (const TimedSubject& subject : timed_subjects())
     for (const TimedSize size : subject.sizes) {
       Timing& timing = report.timings[i++];
-      if (subject.what.find(name) != std::string::npos) timing.microseconds = time_of(target, subject, size);
+      if (timing_label(timing).find(name) != std::string::npos) timing.microseconds = time_of(target, subject, size);
     }
 }
 

@@ -17,7 +17,7 @@ std::vector<Timing> planned_timings();
 // Each of the launches once, at a small size: on a fake device in the emulator, which finds what it must not do.
 std::vector<CheckedCase> check_timed_launches(Target& target);
 
-// Fills in the copy rate, and the timings whose name contains `name`.
+// Fills in the copy rate, and the timings whose label contains `name`.
 void measure(Target& target, const std::string& name, Report& report);
 
 }  // namespace weft::device_check

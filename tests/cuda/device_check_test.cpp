@@ -117,7 +117,8 @@ TEST(DeviceCheck, ChecksWhatIsSelectedAndNamesTheRest) {
   ASSERT_EQ(of_one.kernels.size(), 2u);  // in both kinds of mathematics
   for (const KernelChecks& checks : of_one.kernels) EXPECT_EQ(checks.passed, 1) << checks.kernel;
   EXPECT_TRUE(of_one.faults.empty() && of_one.designs.empty() && of_one.timings.empty());
-  EXPECT_NE(table_text(of_one).find("Not asked for: designs, timed launches once, timings, faults"), std::string::npos);
+  EXPECT_NE(table_text(of_one).find("Not run: designs, timed launches once, timings, faults, kernel fault"),
+            std::string::npos);
   const Report of_timings = select({.parts = {"timings"}});
   EXPECT_TRUE(of_timings.kernels.empty());
   EXPECT_FALSE(of_timings.timings.empty());
@@ -131,6 +132,35 @@ TEST(DeviceCheck, GoesOnWhenAKernelFails) {
   EXPECT_NE(table_text(report).find("at an address that is not a multiple"), std::string::npos);
   for (const KernelChecks& checks : report.kernels)
     EXPECT_EQ(checks.passed, checks.kernel.find("bf16") != std::string::npos ? 1 : 0) << checks.kernel;
+}
+
+// As with a driver that refuses the device to a process in which a kernel failed.
+TEST(DeviceCheck, StopsWhereTheDeviceIsLost) {
+  RecordedLaunch broken = launch_of("rms_norm_f32_plain_house");
+  broken.pointers.front().offset += 4;
+  Target target = Target::fake(1, 0, false);
+  const Report report = check_device(target, std::vector{broken, launch_of("rms_norm_bf16_plain_house")}, "");
+  EXPECT_FALSE(is_good(report));
+  EXPECT_NE(report.lost.find("start the process again"), std::string::npos) << report.lost;
+  ASSERT_EQ(report.kernels.size(), 1u);
+  EXPECT_EQ(report.kernels[0].failed.size(), 1u);
+  EXPECT_TRUE(report.designs.empty() && report.faults.empty());
+  EXPECT_NE(table_text(report).find("FAILED, the device is lost: recorded launches"), std::string::npos);
+}
+
+TEST(DeviceCheck, TakesALostDeviceForAnAnswerToAKernelFault) {
+  for (const char* part : {"kernel_fault", "graph_fault"}) {
+    Target target = Target::fake(1, 0, false);
+    const Report report = check_device(target, {}, "", {.parts = {part}});
+    EXPECT_TRUE(is_good(report)) << table_text(report);
+    ASSERT_EQ(report.faults.size(), 1u);
+    EXPECT_NE(report.faults[0].text.find("start the process again"), std::string::npos) << report.faults[0].text;
+  }
+  // What comes after it in one process is not run, and not passed.
+  Target target = Target::fake(1, 0, false);
+  const Report report = check_device(target, {}, "", {.parts = {"kernel_fault", "graph_fault"}});
+  ASSERT_EQ(report.faults.size(), 2u);
+  EXPECT_EQ(report.faults[1].outcome, Outcome::not_run);
 }
 
 // Of two devices, where another one and a stream of its own are current.
@@ -304,8 +334,8 @@ TEST(DeviceCheck, SaysWhatEachPhaseTook) {
   const Report& report = report_without_launches();
   std::vector<std::string> names;
   for (const Phase& phase : report.phases) names.push_back(phase.name);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"recorded launches", "designs", "timed launches once", "timings", "faults"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"recorded launches", "designs", "timed launches once", "timings", "faults",
+                                             "kernel fault", "graph fault"}));
   const Report given{.phases = {{"designs", 1.5}, {"faults", 2.25}}};
   EXPECT_NE(table_text(given).find("Seconds: 3.8 in all, 480 allowed on a GPU; designs 1.5; faults 2.2\n"),
             std::string::npos)

@@ -23,6 +23,7 @@ struct Calls {
   Status next = Status::success;  // of calls that make or queue something
   int pools = 1;
   Status pool = Status::success;
+  Status retain = Status::success;  // of a context
   std::vector<std::string> log;
   ContextObject* current = nullptr;
 };
@@ -88,6 +89,7 @@ Status memory_counts(std::size_t* free, std::size_t* total) {
   return Status::success;
 }
 Status retain_context(ContextObject** context, DeviceNumber number) {
+  if (calls.retain != Status::success) return calls.retain;
   *context = place<ContextObject>(number - 40);
   return note(fmt::format("retain {}", number));
 }
@@ -347,6 +349,19 @@ TEST_F(CudaDriverStandIns, GiveAnotherContextAfterAReset) {
   driver->create_stream(0);
   EXPECT_EQ(calls.log, (std::vector<std::string>{"reset 40", "release 40", "retain 40", "stream 1 on 0"}));
   expect_device_error([&] { driver->synchronize(stream); }, {"its stream was destroyed"});
+}
+
+TEST_F(CudaDriverStandIns, SayThatTheProcessIsToStartAgainWhereAFaultOutlivesAReset) {
+  const auto driver = open();
+  ASSERT_NE(driver, nullptr) << problem_;
+  driver->create_stream(0);
+  calls.retain = Status::illegal_address;
+  expect_device_error([&] { driver->reset(0); }, {"cuDevicePrimaryCtxReset", "start the process again"});
+  EXPECT_NE(driver->last_error(0).find("start the process again"), std::string::npos);
+  // What fails for another reason says only that.
+  calls.retain = Status::out_of_memory;
+  driver->reset(0);
+  expect_device_error([&] { driver->create_stream(0); }, {"OUT_OF_MEMORY"});
 }
 
 }  // namespace weft::cuda_driver_library_test

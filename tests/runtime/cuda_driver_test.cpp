@@ -253,4 +253,22 @@ TEST(CudaDriver, AFailingKernelBreaksItsDeviceUntilThatIsReset) {
   EXPECT_EQ(devices.read(again)[3], mixed(7, 7));
 }
 
+TEST(CudaDriver, SaysThatTheProcessIsToStartAgainWhereAResetMendsNothing) {
+  FakeSettings settings{.resets_mend_faults = false};
+  settings.kernels.push_back(
+      {.name = "fail", .argument_bytes = 4, .run = [](const FakeLaunch&) { throw std::runtime_error("it failed"); }});
+  const auto driver = open_fake_device(std::move(settings));
+  driver->reset(0);  // of a device that works
+  const Stream stream = driver->create_stream(0);
+  const Module module = driver->load_module(0, fake_image({90}));
+  const CurrentGuard guard(*driver, stream);
+  driver->launch(stream, driver->find_function(module, "fail", 4), {}, 7);
+  expect_device_error([&] { driver->synchronize(stream); }, {"CUDA_ERROR_LAUNCH_FAILED", "it failed"});
+  for (int i = 0; i < 2; ++i) {
+    expect_device_error([&] { driver->reset(0); }, {"[fake-cuda:0]", "it failed", "start the process again"});
+    EXPECT_NE(driver->last_error(0).find("start the process again"), std::string::npos);
+    expect_device_error([&] { driver->create_stream(0); }, {"CUDA_ERROR_LAUNCH_FAILED"});
+  }
+}
+
 }  // namespace weft::cuda_driver_test

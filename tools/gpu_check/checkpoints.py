@@ -38,8 +38,14 @@ SHAPES = {
     "tiny": {"hidden_size": 256, "intermediate_size": 384, "num_hidden_layers": 1, "num_attention_heads": 4,
              "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 512, "tie_word_embeddings": True},
 }
-# As vLLM's own checkpoints of blocks spell it.
+# As vLLM's own checkpoints spell it: in blocks of 128 x 128 where they divide the widths, else one scale a row.
 FP8_BLOCKS = {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
+FP8_ROWS = {"quant_method": "compressed-tensors", "format": "float-quantized", "ignore": ["lm_head"],
+            "config_groups": {"group_0": {
+                "targets": ["Linear"],
+                "weights": {"num_bits": 8, "type": "float", "symmetric": True, "strategy": "channel", "dynamic": False},
+                "input_activations": {"num_bits": 8, "type": "float", "symmetric": True, "strategy": "token",
+                                      "dynamic": True}}}}
 
 
 def byte_alphabet():
@@ -129,7 +135,9 @@ def write_shapes(folder):
         shape = {"model_type": "llama", "max_position_embeddings": 8192, "rope_theta": 500000.0} | shape
         plain = config(shape["model_type"], **shape)
         plain["architectures"] = [ARCHITECTURES[shape["model_type"]]]
-        for kind, more in (("bf16", {}), ("fp8", {"quantization_config": FP8_BLOCKS})):
+        has_blocks = shape["hidden_size"] % 128 == 0
+        fp8 = {"quantization_config": FP8_BLOCKS if has_blocks else FP8_ROWS}
+        for kind, more in (("bf16", {}), ("fp8", fp8)):
             target = pathlib.Path(folder) / f"{name}-{kind}"
             target.mkdir(parents=True)
             (target / "config.json").write_text(json.dumps(plain | more, indent=1))

@@ -39,11 +39,12 @@ def _failures(report):
         yield f"recorded launches: {report['launches_problem']}"
 
 
-def kernels(session):
-    """weft_device_check in whole: recorded launches, both designs, times, faults."""
+def _checked(session, parts):
+    """The report of weft_device_check, and its command line."""
     path = session.out / "device_check.json"
-    words = [session.programs / "weft_device_check", "--json", path, "--table", session.out / "device_check.md",
-             "--launches", session.programs / "launches.bin", *(["--fake"] if session.is_fake else [])]
+    words = [session.programs / "weft_device_check", "--only", parts, "--json", path, "--table",
+             session.out / f"{parts}.md", "--launches", session.programs / "launches.bin",
+             *(["--fake"] if session.is_fake else [])]
     path.unlink(missing_ok=True)
     refusal = None
     try:
@@ -52,10 +53,18 @@ def kernels(session):
         refusal = problem
     if not path.exists():
         raise refusal
-    report = json.loads(path.read_text())
+    return json.loads(path.read_text()), " ".join(map(str, words))
+
+
+def kernels(session):
+    """weft_device_check in whole: recorded launches, both designs, times, faults. A kernel that fails takes the device
+    from its process, so that those faults are a process each."""
+    report, command = _checked(session, "launches,designs,once,timings,faults")
+    for part in ("kernel_fault", "graph_fault"):
+        report["faults"] += _checked(session, part)[0]["faults"]
     failures = list(_failures(report))
     passed = sum(checks["passed"] for checks in report["launches"])
-    data = {"report": report, "failures": failures, "command": " ".join(map(str, words))}
+    data = {"report": report, "failures": failures, "command": command}
     if failures:
         raise Failed(f"{len(failures)} failed of {passed + len(failures)}: {failures[0][:400]}", data)
     missed = [f"{one['what']} {one['rows']} x {one['columns']}" for one in report["timings"]
@@ -91,6 +100,12 @@ def _sanitized(session, tool):
 
 
 def memcheck(session):
+    """And that it sees the fault which one of the program's own checks provokes."""
+    words = [_tool(session, "compute-sanitizer"), "--tool", "memcheck", session.programs / "weft_device_check", "--only",
+             "kernel_fault", "--json", session.out / "fault.json", "--table", session.out / "fault.md"]
+    printed = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=session.seconds)
+    if "Misaligned" not in printed.stdout and "misaligned" not in printed.stdout:
+        raise Failed(f"memcheck does not see a misaligned access: {last_words(printed.stdout)}")
     return _sanitized(session, "memcheck")
 
 
@@ -125,13 +140,12 @@ def _number(text):
 
 DRAM, INSTRUCTIONS, TIME = ("dram__throughput.avg.pct_of_peak_sustained_elapsed", "smsp__inst_executed.sum",
                             "gpu__time_duration.sum")
-COUNTED = ("silu_and_mul + group-128 fp8, fused", "attention of a prompt, matrix units",
-           "attention of single tokens, 4096 in each cache")
+COUNTED = ("silu_and_mul + group-128 fp8, fused, 8192 x", "attention of a prompt, matrix units, 2048 x",
+           "attention of single tokens, 4096 in each cache, 16 x")
 
 
 def counters(session):
-    """DRAM throughput and instructions of the fused kernel and of attention: launches of their timings, first of each
-    size."""
+    """DRAM throughput and instructions of the fused kernel and of attention, in launches of their timings."""
     found = []
     for name in COUNTED:
         program = [session.programs / "weft_device_check", "--only", "timings", "--name", name, "--json",
@@ -139,7 +153,7 @@ def counters(session):
         rows, command = _profiled(session, (DRAM, INSTRUCTIONS, TIME), program, "--launch-count", "3",
                                   "--launch-skip", "2")
         found += [{"name": name, "kernel": row["Kernel Name"], "grid": row.get("Grid Size"),
-                   "microseconds": _number(row[TIME]), "dram_percent": _number(row[DRAM]),
+                   "microseconds": _number(row[TIME]) / 1e3, "dram_percent": _number(row[DRAM]),
                    "instructions": _number(row[INSTRUCTIONS])} for row in rows]
     return f"{len(found)} launches", {"rows": found, "command": command}
 

@@ -101,7 +101,7 @@ def torch_rows(run):
 def models(run):
     peers = {(one["shape"], one["sequences"]): one for one in run.data("torch_decode").get("rows", [])}
     rows = []
-    for shape, one in run.data("decode").items():
+    for shape, one in run.data("decode").get("shapes", {}).items():
         for sequences, rate in one["generated"].items():
             floor = run.copy_rate and one["bytes"] / run.copy_rate
             share = floor and rate and 100 * floor * rate / int(sequences)
@@ -119,7 +119,7 @@ def prompts(run):
              if one["sequences"] == 1}
     rows = [[shape, count, number(rate), number(rate and 2e-12 * one["parameters"] * rate),
              number(peers.get(shape)) if count == "512" else ""]
-            for shape, one in run.data("decode").items() for count, rate in one["prompt"].items()]
+            for shape, one in run.data("decode").get("shapes", {}).items() for count, rate in one["prompt"].items()]
     return table(["shape", "prompt", "tokens/s", "TFLOP/s of the weights",
                   "transformers, not compiled, tokens/s"], rows) if rows else f"{NOT_MEASURED}\n"
 

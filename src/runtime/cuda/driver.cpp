@@ -105,9 +105,17 @@ void Driver::reset(int device) {
     forget<ExecutableObject>(device);
     last_errors_.erase(device);
   }
-  check(calls_->reset(device), "cuDevicePrimaryCtxReset", device);
+  const Status status = calls_->reset(device);
   const std::lock_guard lock(mutex_);
   ++resets_;
+  if (status == Status::success) return;
+  const std::string message =
+      fmt::format("[{}] cuDevicePrimaryCtxReset: {}{}", device_name(device), calls_->explain(status),
+                  breaks_device(status) ? ". After a kernel failed, the driver refuses the device to this process: "
+                                          "start the process again"
+                                        : "");
+  if (breaks_device(status)) last_errors_[device] = message;
+  throw CudaError(status, message);
 }
 
 // -- what is current

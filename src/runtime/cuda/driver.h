@@ -83,6 +83,8 @@ class Driver {
   // error's message, "" for a device that works.
   std::string last_error(int device) const;
   // Makes a device usable again. All that was made on it is gone, and its handles are those of destroyed things.
+  // DeviceError where the driver refuses: after a kernel failed, driver 580 (CUDA 13, seen on an H100) answers every
+  // later call of the process with that failure, also in a new context.
   void reset(int device);
 
   // -- what is current on the calling thread

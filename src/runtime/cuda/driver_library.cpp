@@ -217,13 +217,16 @@ Status LibraryCalls::keep_released_memory(DeviceNumber number) {
 
 Status LibraryCalls::reset(int device) {
   const auto index = static_cast<std::size_t>(device);
-  const std::lock_guard lock(mutex_);
   DeviceNumber number = 0;
   if (const Status status = driver_.cuDeviceGet(&number, device); status != Status::success) return status;
   if (const Status status = driver_.cuDevicePrimaryCtxReset_v2(number); status != Status::success) return status;
-  if (contexts_.size() <= index || contexts_[index] == nullptr) return Status::success;
-  contexts_[index] = nullptr;
-  return driver_.cuDevicePrimaryCtxRelease_v2(number);
+  {
+    const std::lock_guard lock(mutex_);
+    if (contexts_.size() <= index || contexts_[index] == nullptr) return Status::success;
+    contexts_[index] = nullptr;
+  }
+  if (const Status status = driver_.cuDevicePrimaryCtxRelease_v2(number); status != Status::success) return status;
+  return set_current(device);  // a driver that refuses the device after a fault does so here, and not at the reset
 }
 
 Status LibraryCalls::load_module(std::span<const std::byte> image, ModuleObject*& module) {

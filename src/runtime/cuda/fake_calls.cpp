@@ -163,10 +163,13 @@ Status FakeCalls::reset(int device) {
   memory_.remove_device(device);
   Device& on = devices_[static_cast<std::size_t>(device)];
   const std::uint64_t resets = on.resets + 1;
+  const Status fault = settings_.resets_mend_faults ? Status::success : on.fault;
+  const std::string words = on.fault_words;
   on = Device{};
   on.default_stream = {.device = device, .is_default = true};
   on.resets = resets;
-  return Status::success;
+  if (fault != Status::success) break_device(device, fault, words);
+  return fault_of(device);
 }
 
 Status FakeCalls::synchronize_device() {

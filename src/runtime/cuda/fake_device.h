@@ -82,6 +82,7 @@ struct FakeSettings {
   // Of every device, outside the driver's calls, as a GPU's is: what reads or writes it there, or in a host function,
   // ends the process with SIGSEGV.
   bool hides_memory = false;
+  bool resets_mend_faults = true;  // else a device whose kernel failed stays broken, as with driver 580
   // Tests leave these out to show what they alone see (tests/without_check.h).
   bool is_late = true;                   // work is done late and in random order, not at once
   bool checks_captures = true;           // what captures forbid is refused, and not passed over doing nothing
