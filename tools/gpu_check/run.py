@@ -1,6 +1,7 @@
 """Runs the steps of a packed folder, in order of worth, each in a process of its own with a time limit. After each a
 line of JSON goes to OUT/results.jsonl, so that a run that is cut short still says what it saw."""
 
+import ctypes
 import dataclasses
 import datetime
 import json
@@ -9,7 +10,7 @@ import os
 import pathlib
 import platform
 import queue
-import subprocess
+import signal
 import sys
 import tarfile
 import time
@@ -18,6 +19,7 @@ import steps
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent  # the packed one
 PROGRAMS = "programs.tar.xz"
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 @dataclasses.dataclass
@@ -73,6 +75,7 @@ def environment(programs, out):
 
 def _do(step, session, answers):
     os.setsid()  # so that all it starts ends with it
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # and it with the run
     try:
         answers.put(steps.run_step(step, session))
     except BaseException as error:  # a step never takes the run with it

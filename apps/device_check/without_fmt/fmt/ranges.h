@@ -1,3 +1,0 @@
-#pragma once
-
-#include <fmt/core.h>  // has it all
