@@ -24,7 +24,7 @@ def main():
     running.add_argument("--fake", action="store_true", help="on a fake device, at small sizes")
     running.add_argument("--only", default="", help="steps by name, as in device,kernels")
     reporting = verbs.add_parser("report", help="print what a run found")
-    reporting.add_argument("out", type=pathlib.Path)
+    reporting.add_argument("out", nargs="+", type=pathlib.Path, help="folders of runs; later steps replace earlier ones")
     reporting.add_argument("--into", type=pathlib.Path, help="a page whose tables are filled, as bench/cuda.md")
     arguments = parser.parse_args()
     if arguments.verb == "pack":

@@ -4,20 +4,30 @@ import json
 import re
 import sys
 
+from steps import STEPS
+
 MARK = re.compile(r"(<!-- gpu_check: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NOT_MEASURED = "not measured"
 
 
 class Run:
-    def __init__(self, folder):
+    """Of several folders the steps of later ones take the place of earlier ones."""
+
+    def __init__(self, *folders):
         self.head, self.steps, self.begun, self.end = {}, {}, [], None
+        for folder in folders:
+            self._read(folder)
+
+    def _read(self, folder):
+        self.begun, self.end = [], None
         for line in (folder / "results.jsonl").read_text().splitlines():
             try:
                 line = json.loads(line)
             except json.JSONDecodeError:
                 continue  # the last line of a run that was cut
             if line.get("run") == "begin":
-                self.head = line
+                steps_before = self.head.get("steps", [])
+                self.head = line | {"steps": steps_before + [one for one in line["steps"] if one not in steps_before]}
             elif line.get("run") == "end":
                 self.end = line
             elif line.get("begins"):
@@ -170,7 +180,13 @@ def steps(run):
     return table(["step", "outcome", "s", "what was said"], rows)
 
 
-PARTS = {part.__name__: part for part in (device, kernels, torch_rows, models, prompts, start, checkpoints, step_kernels,
+def plan(run):
+    rows = [[step.name, number(step.seconds), number(step.expected), (step.does.__doc__ or "").split("\n\n")[0]
+             .replace("\n", " ").strip()] for step in STEPS]
+    return table(["step", "most, s", "on an H100, s", "what it does"], rows)
+
+
+PARTS = {part.__name__: part for part in (plan, device, kernels, torch_rows, models, prompts, start, checkpoints, step_kernels,
                                           counters, steps)}
 
 
@@ -199,14 +215,14 @@ def fill(page, run):
     page.write_text(MARK.sub(lambda match: f"{match[1]}\n{PARTS[match[2]](run)}\n{match[3]}", text))
 
 
-def report(out, page):
+def report(folders, page):
     try:
-        run = Run(out)
+        run = Run(*folders)
     except OSError as error:
         print(f"gpu_check: {error}", file=sys.stderr)
         return 2
     if not run.head:
-        print(f"gpu_check: {out}/results.jsonl has no beginning of a run", file=sys.stderr)
+        print(f"gpu_check: {folders[0]}/results.jsonl has no beginning of a run", file=sys.stderr)
         return 2
     print("".join(f"## {name}\n\n{part(run)}\n" for name, part in PARTS.items()))
     found = list(failures(run))
