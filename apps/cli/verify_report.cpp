@@ -40,11 +40,11 @@ void print_table(std::span<const PieceVerdict> verdicts, std::ostream& out) {
 }
 
 // What is wrong with a piece, in a sentence; "" when nothing is.
-std::string complaint(const PieceVerdict& verdict) {
+std::string complaint(const PieceVerdict& verdict, const std::string& op_by_op) {
   const std::string name = fmt::format("{}.{}", verdict.graph, verdict.piece);
   if (verdict.differing_calls > 0)
-    return fmt::format("{} does not compute what its graph says: {} of {} calls differ, most at {}", name,
-                       verdict.differing_calls, verdict.calls, where(verdict));
+    return fmt::format("{} does not compute what its graph says, op by op ({}): {} of {} calls differ, most at {}",
+                       name, op_by_op, verdict.differing_calls, verdict.calls, where(verdict));
   if (verdict.spoiled_calls > 0)
     return fmt::format("{} finds another value than was made for it: {}", name, where(verdict));
   return "";
@@ -52,21 +52,23 @@ std::string complaint(const PieceVerdict& verdict) {
 
 }  // namespace
 
-int report_verdicts(std::span<const PieceVerdict> verdicts, const std::string& model, bool as_json, std::ostream& out,
-                    std::ostream& err) {
+int report_verdicts(std::span<const PieceVerdict> verdicts, const std::string& model, const std::string& op_by_op,
+                    bool as_json, std::ostream& out, std::ostream& err) {
   int status = 0;
   Json list = Json::array();
   for (const PieceVerdict& verdict : verdicts) {
     list.push_back(verdict_json(verdict));
-    const std::string text = complaint(verdict);
+    const std::string text = complaint(verdict, op_by_op);
     if (text.empty()) continue;
     err << "weft: [verify] " << text << "\n";
     status = 3;
   }
   if (as_json) {
-    out << json_text(Json{{"model", model}, {"equal_bits", status == 0}, {"pieces", list}}, 2) << "\n";
+    const Json report{{"model", model}, {"op_by_op", op_by_op}, {"equal_bits", status == 0}, {"pieces", list}};
+    out << json_text(report, 2) << "\n";
   } else {
     print_table(verdicts, out);
+    out << fmt::format("op by op: {}\n", op_by_op);
   }
   return status;
 }

@@ -15,7 +15,8 @@ struct DeviceFunctions {
   std::string code;           // "PTX for sm_90", as the device takes it; "" where it takes none
   std::string compiler;       // "NVRTC 13.0"; "" where there is none
   std::string reason;         // why nothing can be compiled for the device; "" where it can
-  std::vector<std::pair<std::string, std::string>> on_host;  // functions with a reason of their own, and that
+  std::vector<std::pair<std::string, std::string>> on_host = {};  // functions with a reason of their own, and that
+  std::string host_problem = {};  // why nothing can be compiled for the host; "" where it can
 };
 
 }  // namespace weft

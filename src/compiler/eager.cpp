@@ -91,7 +91,9 @@ Values EagerEvaluator::evaluate(const Op& op, const Values& operands, const Attr
   if (known.by_reference) return evaluate_by_reference(op, operands, attributes);
   if (call.kernel == nullptr) return run_meaning(op, *this, operands, attributes);
   Values values;
-  for (Tensor& tensor : run_call(call, operands, attributes, inplace, pool_, *context_.threads, &context_.groups))
+  cuda::StreamDevice* const device = is_on_device_ ? context_.stream_device.get() : nullptr;
+  for (Tensor& tensor :
+       run_call(call, operands, attributes, inplace, pool_, *context_.threads, &context_.groups, device))
     values.push_back(value(std::move(tensor)));
   return values;
 }

@@ -19,6 +19,10 @@ class EagerEvaluator : public Evaluator {
   // `range` is the token range the choice of kernels is made for, as in compiled mode.
   EagerEvaluator(const Context& context, TokenRange range) : EagerEvaluator(context, range, false) {}
 
+  // From now on kernels that launch run on the Context's device, as in compiled mode, and not in the emulator or a
+  // library's stand-in, whose sums may be in another order (run_call).
+  void launch_on_device() { is_on_device_ = true; }
+
   Value value(Tensor tensor) override { return Value::concrete(*this, std::move(tensor)); }
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
 
@@ -45,6 +49,7 @@ class EagerEvaluator : public Evaluator {
   std::unordered_multimap<std::size_t, KnownCall> known_calls_;
   StoragePool pool_;
   TokenRange range_;
+  bool is_on_device_ = false;
   bool by_reference_;                          // whether this one runs reference kernels alone
   std::unique_ptr<EagerEvaluator> reference_;  // made when first needed
 };

@@ -4,9 +4,12 @@
 #include <ostream>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "codegen/compile_rows.h"
 #include "codegen/cuda_row_text.h"
+#include "codegen/row_compiler.h"
 #include "compiler/context.h"
 #include "compiler/device_rows.h"
 #include "ir/print.h"
@@ -40,6 +43,12 @@ struct Made {
   std::vector<std::byte> image = {};
   std::string image_problem = {};
   bool may_come = false;  // an image, another time: what it lacks is none of the program's
+
+  void refuse_image(std::string reason, bool may_come_later) {
+    image.clear();
+    image_problem = std::move(reason);
+    may_come = may_come_later;
+  }
 };
 
 CacheKey key_of(const RowProgram& program, const DeviceDescription& device) {
@@ -63,7 +72,8 @@ GeneratedFunction function_of(const RowProgram& program) {
   return function;
 }
 
-void make(Made& made, const Context& context) {
+// Code of the host; `host_problem` is why it cannot be compiled.
+void make_object(Made& made, const std::string& host_problem, const Context& context) {
   const CacheKey key = key_of(*made.program, context.device);
   const std::string name = made.program->name();
   const auto entry = context.cache->find(key);
@@ -71,11 +81,16 @@ void make(Made& made, const Context& context) {
   const TimelineScope event(context.timeline.get(), entry ? "load" : "generate", [&] { return TimelineEvent{name}; });
   if (entry) {
     made.object.assign(entry->payload().begin(), entry->payload().end());
+  } else if (!host_problem.empty()) {
+    made.problem = host_problem;
   } else {
     made.object = compile_rows(*made.program, context.device.features, made.problem, context.options.debug_dump_path,
                                made.graph == nullptr ? "" : made.graph_text->of(*made.graph));
   }
-  if (!made.problem.empty()) return;
+  if (!made.problem.empty()) {
+    if (!made.image_problem.empty()) made.problem += "; for the device: " + made.image_problem;
+    return;
+  }
   try {
     made.code = LoadedCode::load(made.object);
   } catch (const DeviceError& error) {  // a system that lets nobody make code of memory
@@ -93,16 +108,14 @@ void make_image(Made& made, const DeviceRows& rows, std::span<const std::string>
         made.image.assign(entry->payload().begin(), entry->payload().end());
         return;
       }
-    made.may_come = !rows.problem().empty();
-    if (made.may_come) return;
+    if (!rows.problem().empty()) return made.refuse_image(rows.problem(), true);
     context.first_time_work->begin(FirstTime::compile, source.name);
     made.image = rows.compile(source);
     context.cache->store(rows.key(source, compilers.front()), made.image);
   } catch (const UserError& error) {
-    made.image_problem = error.what();
+    made.refuse_image(error.what(), false);
   } catch (const DeviceError& error) {  // of the compiler: no device is asked here
-    made.image_problem = error.what();
-    made.may_come = true;
+    made.refuse_image(error.what(), true);
   }
 }
 
@@ -121,17 +134,28 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
   }
   std::vector<Made> made;
   for (auto& [name, one] : wanted) made.push_back(std::move(one));
-  if (device_rows_ != nullptr && !made.empty() && image_compilers_.empty())
-    image_compilers_ = device_rows_->compilers(*context.cache);
-  context.threads->run(static_cast<std::int64_t>(made.size()), [&](std::int64_t i, int) {
-    Made& one = made[static_cast<std::size_t>(i)];
-    make(one, context);
-    if (one.problem.empty() && device_rows_ != nullptr) make_image(one, *device_rows_, image_compilers_, context);
+  const auto for_each = [&](const auto& body) {
+    context.threads->run(static_cast<std::int64_t>(made.size()),
+                         [&](std::int64_t i, int) { body(made[static_cast<std::size_t>(i)]); });
+  };
+  if (device_rows_ != nullptr && !made.empty()) {
+    const std::vector<std::string>& compilers = image_compilers(*context.cache);
+    for_each([&](Made& one) { make_image(one, *device_rows_, compilers, context); });
+    for (Made& one : made) {
+      if (one.image.empty()) continue;
+      if (std::string refusal = load_image(function_of(*one.program), one.image, context); !refusal.empty())
+        one.refuse_image(std::move(refusal), true);
+    }
+  }
+  for_each([&, problem = host_problem()](Made& one) {
+    if (one.image.empty()) make_object(one, problem, context);
   });
   for (const Made& one : made)
     if (!one.problem.empty()) return one.problem;
   for (Made& one : made) {
-    if (!one.image_problem.empty()) without_image_[one.program->kernel_name()] = one.image_problem;
+    // The reason that all functions share is the device's.
+    if (!one.image_problem.empty() && one.image_problem != device_rows_->problem())
+      without_image_[one.program->kernel_name()] = one.image_problem;
     lacks_images_ = lacks_images_ || one.may_come;
     add({function_of(*one.program), std::move(one.object), std::move(one.image)}, std::move(one.code), context);
   }
@@ -142,30 +166,45 @@ void GeneratedKernels::load(const GeneratedFunction& function, std::span<const s
                             std::span<const std::byte> image, const Context& context) {
   const std::lock_guard guard(lock_);
   if (entries_.count(function.name) != 0) return;
-  if (device_rows_ != nullptr && image.empty()) without_image_[function.name] = "its Plan was kept without device code";
-  add({function, {code.begin(), code.end()}, {image.begin(), image.end()}}, LoadedCode::load(code), context);
+  GeneratedObject object{function, {code.begin(), code.end()}, {}};
+  if (device_rows_ != nullptr) {
+    const std::string refusal =
+        image.empty() ? "its Plan was kept without device code" : load_image(function, image, context);
+    if (refusal.empty()) {
+      object.image.assign(image.begin(), image.end());
+    } else {
+      if (code.empty()) fail_device("[{}] is kept as code of the device alone: {}", function.name, refusal);
+      without_image_[function.name] = refusal;
+      lacks_images_ = lacks_images_ || !image.empty();
+    }
+  }
+  add(std::move(object), object.image.empty() ? LoadedCode::load(code) : nullptr, context);
+}
+
+std::string GeneratedKernels::load_image(const GeneratedFunction& function, std::span<const std::byte> image,
+                                         const Context& context) {
+  CHECK(context.stream_device != nullptr, "{} has code for a device, and there is none", function.name);
+  const std::string symbol = symbol_of(function);  // functions that are cut into other chunks have one image
+  if (loaded_symbols_.contains(symbol)) return "";
+  try {
+    context.stream_device->load(image, symbol);
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  loaded_symbols_.insert(symbol);
+  return "";
 }
 
 void GeneratedKernels::add(GeneratedObject object, std::shared_ptr<const LoadedCode> code, const Context& context) {
   const std::string name = object.function.name;
-  Kernel kernel = generated_kernel(object.function, std::move(code), context.device.threads);
-  if (device_rows_ != nullptr && !object.image.empty()) {
-    CHECK(context.stream_device != nullptr, "{} has code for a device, and there is none", name);
-    try {
-      // Functions that are cut into other chunks have one image.
-      const std::string symbol = symbol_of(object.function);
-      if (!loaded_symbols_.contains(symbol)) {
-        context.stream_device->load(object.image, symbol);
-        loaded_symbols_.insert(symbol);
-      }
-      kernel = launched_kernel(object.function, kCudaRowThreads, kernel);
-    } catch (const DeviceError& error) {  // a driver that is older than the compiler; another one may come
-      object.image.clear();
-      without_image_[name] = error.what();
-      lacks_images_ = true;
-    }
-  }
+  Kernel kernel = object.image.empty() ? generated_kernel(object.function, std::move(code), context.device.threads)
+                                       : launched_kernel(object.function, kCudaRowThreads);
   entries_[name] = {std::move(object), std::make_unique<const Kernel>(std::move(kernel))};
+}
+
+const std::vector<std::string>& GeneratedKernels::image_compilers(const CompileCache& cache) {
+  if (image_compilers_.empty()) image_compilers_ = device_rows_->compilers(cache);
+  return image_compilers_;
 }
 
 void GeneratedKernels::make_for_device(std::shared_ptr<const DeviceRows> rows, std::string reason) {
@@ -177,10 +216,36 @@ void GeneratedKernels::make_for_device(std::shared_ptr<const DeviceRows> rows, s
   host_reason_ = std::move(reason);
 }
 
+void GeneratedKernels::leave_out_host(std::string reason) {
+  const std::lock_guard guard(lock_);
+  host_left_out_ = std::move(reason);
+}
+
+std::string GeneratedKernels::host_problem() const {
+  if (host_left_out_) return *host_left_out_;
+  return can_compile_rows() ? "" : row_compiler().problem;
+}
+
+std::string GeneratedKernels::problem(const CompileCache& cache) {
+  const std::lock_guard guard(lock_);
+  const std::string of_host = host_problem();
+  if (of_host.empty()) return "";
+  if (device_rows_ == nullptr) return host_reason_.empty() ? of_host : of_host + "; for the device: " + host_reason_;
+  if (device_rows_->problem().empty() || !image_compilers(cache).empty()) return "";
+  return of_host + "; for the device: " + device_rows_->problem();
+}
+
+std::string GeneratedKernels::device_compiler_text() const {
+  const std::lock_guard guard(lock_);
+  if (device_rows_ == nullptr) return host_reason_.empty() ? "" : "none: " + host_reason_;
+  if (!device_rows_->problem().empty()) return "none: " + device_rows_->problem();
+  return fmt::format("{}, {}", device_rows_->compiler_text(), device_rows_->code_text());
+}
+
 std::optional<DeviceFunctions> GeneratedKernels::device_functions() const {
   const std::lock_guard guard(lock_);
   if (entries_.empty() || (device_rows_ == nullptr && host_reason_.empty())) return std::nullopt;
-  DeviceFunctions said{.functions = entries_.size(), .reason = host_reason_};
+  DeviceFunctions said{.functions = entries_.size(), .reason = host_reason_, .host_problem = host_problem()};
   if (device_rows_ == nullptr) return said;
   const auto has_image = [](const auto& entry) { return !entry.second.object.image.empty(); };
   said.launched = static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), has_image));

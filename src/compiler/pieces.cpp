@@ -11,9 +11,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "codegen/compile_rows.h"
 #include "codegen/lift_scalars.h"
-#include "codegen/row_compiler.h"
 #include "compiler/piece_graph.h"
 #include "compiler/pipeline.h"
 #include "ir/print.h"
@@ -69,19 +67,22 @@ bool only_moves(const Node& node) {
 }
 
 bool generates_code(const Context& context) {
-  return context.options.backend != "eager" && can_compile_rows() && !context.generated->has_failed();
+  return context.options.backend != "eager" && !context.generated->has_failed() &&
+         context.generated->problem(*context.cache).empty();
 }
 
 void check_required_code(const Context& context) {
   if (!context.options.require_codegen) return;
   USER_CHECK(context.options.backend != "eager", "[--require-codegen] no code is generated with --cc.backend={}",
              context.options.backend);
-  USER_CHECK(can_compile_rows(), "[--require-codegen] no code can be generated: {}", row_compiler_text());
+  const std::string problem = context.generated->problem(*context.cache);
+  USER_CHECK(problem.empty(), "[--require-codegen] no code can be generated: {}", problem);
 }
 
 void warn_of_missing_compiler(const Context& context) {
-  if (context.options.backend == "eager" || can_compile_rows()) return;
-  context.generated->warn_once(std::cerr, row_compiler().problem);
+  if (context.options.backend == "eager") return;
+  const std::string problem = context.generated->problem(*context.cache);
+  if (!problem.empty()) context.generated->warn_once(std::cerr, problem);
 }
 
 PieceCode schedule_piece(const Graph& piece, PassContext& passes) {

@@ -21,7 +21,8 @@ using PieceSchedules = std::map<std::string, PieceCode>;  // by piece
 // For a piece, or a graph at stage lowered that is none.
 PieceCode schedule_piece(const Graph& piece, PassContext& passes);
 
-// Whether native ops become generated functions: with --cc.backend=eager they do not, nor where there is no library.
+// Whether native ops become generated functions: with --cc.backend=eager they do not, nor where nothing compiles them
+// (GeneratedKernels::problem).
 bool generates_code(const Context& context);
 
 // UserError where --require-codegen asks for what no piece can have.

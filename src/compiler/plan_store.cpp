@@ -125,7 +125,7 @@ bool looks_on_the_way(const Context& context, const PassRunnerOptions& options) 
 std::vector<CacheFactor> content_factors(const Graph& traced, const Context& context,
                                          std::span<const TokenRange> ranges) {
   std::vector<CacheFactor> factors{{"build", build_id()},
-                                   {"llvm", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
+                                   {"rows", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
                                    {"device", device_text(context.device)}};
   // One by one, so that a miss is told by the option that differs.
   for (auto& [name, value] : code_options(options_of_content(context.options)))

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "passes/vector_places.h"
+#include "runtime/cuda/stream_device.h"
+#include "tensor/batch.h"
 #include "tensor/footprint.h"
 
 namespace weft {
@@ -44,6 +46,65 @@ void set_address(TensorView& view, const Tensor& tensor) {
   view.data = tensor.data();
   view.meta = &tensor.meta;
 }
+
+// The tensors of a call in a device's memory. What the kernel reads is copied there when this is made.
+class CallOnDevice {
+ public:
+  // `results` that take an operand's storage have its content.
+  CallOnDevice(const PreparedCall& call, std::span<const Tensor> operands, std::span<const Tensor> results,
+               cuda::StreamDevice& device)
+      : call_(call), device_(device) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const bool is_written_over =
+          std::find(call.written.begin(), call.written.end(), static_cast<int>(i)) != call.written.end();
+      results_.push_back(is_written_over ? there(results[i])
+                                         : Tensor{results[i].meta, allocate(stored_bytes(results[i]))});
+    }
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const int result = call.written[i];
+      operands_.push_back(result < 0 ? there(operands[i]) : results_[static_cast<std::size_t>(result)]);
+    }
+    if (call.scratch_bytes > 0) scratch_ = allocate(call.scratch_bytes);
+  }
+
+  // Waits until the results are in the host's memory.
+  void run(const Attributes& attributes, ThreadPool& threads, const RankGroups* groups,
+           std::span<const Tensor> results) {
+    std::vector<TensorView> inputs = call_.operand_views, outputs = call_.result_views;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (operands_[i].defined()) set_address(inputs[i], operands_[i]);
+    for (std::size_t i = 0; i < outputs.size(); ++i) set_address(outputs[i], results_[i]);
+    const std::span<std::byte> scratch =
+        scratch_ == nullptr ? std::span<std::byte>()
+                            : std::span(scratch_->data(), static_cast<std::size_t>(call_.scratch_bytes));
+    try {
+      queue_call(*call_.kernel, {inputs, outputs, attributes, scratch, threads, groups, &device_.queue()});
+      for (std::size_t i = 0; i < results.size(); ++i)
+        device_.copy(results[i].data(), results_[i].data(), static_cast<std::size_t>(stored_bytes(results[i])));
+      device_.synchronize();
+    } catch (...) {
+      device_.settle();  // what was queued uses these tensors
+      throw;
+    }
+  }
+
+ private:
+  std::shared_ptr<Storage> allocate(std::int64_t bytes) { return device_.allocate(whole_cache_lines(bytes)); }
+
+  Tensor there(const Tensor& tensor) {
+    if (!tensor.defined()) return {};
+    if (tensor.meta.kind != MetaKind::batch) return device_.upload(tensor);
+    const Batch& batch = batch_of(tensor);
+    Tensor shared{tensor.meta, device_.allocate_host(bytes_of_batch(batch.sequences, batch.max_blocks))};
+    copy_batch(batch, shared.data());
+    return shared;
+  }
+
+  const PreparedCall& call_;
+  cuda::StreamDevice& device_;
+  std::vector<Tensor> operands_, results_;
+  std::shared_ptr<Storage> scratch_;
+};
 
 }  // namespace
 
@@ -96,21 +157,18 @@ void check_given_away(const Op& op, std::span<const Value> operands) {
 }
 
 std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> operands, const Attributes& attributes,
-                             bool give_away, StoragePool& pool, ThreadPool& threads, const RankGroups* groups) {
+                             bool give_away, StoragePool& pool, ThreadPool& threads, const RankGroups* groups,
+                             cuda::StreamDevice* device) {
   std::vector<Tensor> results(call.results.size());
   std::vector<TensorView> inputs = call.operand_views, outputs = call.result_views;
-  std::vector<Tensor> copies(operands.size());
+  std::vector<Tensor> places(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].present()) continue;
     const Tensor& given = operands[i].tensor();
     const bool is_read = !begins_between_vectors(given, *call.kernel);  // lower copies others likewise
-    if (call.written[i] < 0 && is_read) {
-      set_address(inputs[i], given);
-      continue;
-    }
     if (call.written[i] < 0) {
-      copies[i] = moved(given, pool);  // the kernel was chosen for the layout
-      inputs[i] = copies[i].view();
+      places[i] = is_read ? given : moved(given, pool);  // the kernel was chosen for the layout
+      set_address(inputs[i], places[i]);
       continue;
     }
     const auto result = static_cast<std::size_t>(call.written[i]);
@@ -122,6 +180,10 @@ std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> op
     set_address(outputs[i], results[i]);
   }
   if (call.is_empty) return results;
+  if (device != nullptr && call.kernel->launches) {
+    CallOnDevice(call, places, results, *device).run(attributes, threads, groups, results);
+    return results;
+  }
   const auto scratch = call.scratch_bytes > 0 ? pool.allocate(call.scratch_bytes) : nullptr;
   const std::span<std::byte> scratch_bytes =
       scratch ? std::span(scratch->data(), static_cast<std::size_t>(scratch->bytes())) : std::span<std::byte>();

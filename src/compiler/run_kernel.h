@@ -34,10 +34,11 @@ void check_given_away(const Op& op, std::span<const Value> operands);
 
 // `give_away`: the kernel may write over its donated operands where they lie; otherwise, or where their layout is not
 // that of the result, it writes over copies. Results come from `pool`.
-// `groups` as in KernelCall.
+// `groups` as in KernelCall. With a device the tensors are the host's all the same: a kernel that launches runs on
+// copies in the device's memory, through its queue, and its results are copied back; the host runs the others.
 std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> operands, const Attributes& attributes,
-                             bool give_away, StoragePool& pool, ThreadPool& threads,
-                             const RankGroups* groups = nullptr);
+                             bool give_away, StoragePool& pool, ThreadPool& threads, const RankGroups* groups = nullptr,
+                             cuda::StreamDevice* device = nullptr);
 
 // Both at once, without a pool.
 std::vector<Tensor> run_kernel(const Op& op, const Kernel& kernel, std::span<const Value> operands,

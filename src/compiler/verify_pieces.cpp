@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "compiler/eager.h"
 #include "compiler/graph_program.h"
 #include "compiler/interpret.h"
 #include "compiler/stitch.h"
+#include "runtime/cuda/stream_device.h"
 #include "tensor/batch.h"
 
 namespace weft {
@@ -22,6 +25,7 @@ class PieceVerification::Watched {
         calls_(stitched_calls(*record.split, generate_pieces(*record.split, owner.context_, record.range),
                               owner.context_)),
         evaluator_(owner.context_, record.range) {
+    evaluator_.launch_on_device();
     CHECK(!calls_.empty() && calls_.back().last_step == replay.plan().steps.size(),
           "the Plan of {} has {} steps, but its graph gives {}", record.graph, replay.plan().steps.size(),
           calls_.empty() ? 0 : calls_.back().last_step);
@@ -170,6 +174,12 @@ PieceVerification::~PieceVerification() = default;
 void PieceVerification::watch(Replay& replay, const CompileRecord& record) {
   CHECK(record.split != nullptr && record.split->stage == Stage::split, "the graph of {} was not kept", record.graph);
   watched_.push_back(std::make_unique<Watched>(*this, replay, record));
+}
+
+std::string PieceVerification::op_by_op_text() const {
+  cuda::StreamDevice* const device = context_.stream_device.get();
+  if (device == nullptr) return "kernels of the host";
+  return fmt::format("kernels of {}, and of the host where it has none", device->facts().name);
 }
 
 std::vector<PieceVerdict> PieceVerification::verdicts() const {

@@ -2,7 +2,9 @@
 
 // Holds compiled pieces against their graphs while a model runs. For every call of every piece: what it takes is copied
 // before it runs, the piece's graph is run op by op on the copies, and what the compiled piece gave is compared with
-// what came out, bit for bit. What it writes over (KV pages, a residual) is copied for the run that is not compiled, so
+// what came out, bit for bit: on a device its own kernels are launched op by op as well, one at a time, since the
+// host's sums may be in another order. What generated functions compute is the same on every machine, and run there by
+// kernels of the host. What it writes over (KV pages, a residual) is copied for the run that is not compiled, so
 // neither sees what the other does.
 //
 // Each value that goes from piece to piece is also kept as it was made and held against what the next piece finds: a
@@ -60,6 +62,9 @@ class PieceVerification {
   // from. Both must stay where they are, and the Replay not run once this is gone. InternalError when the Plan is not
   // what the record's graph comes to.
   void watch(Replay& replay, const CompileRecord& record);
+
+  // Who runs what of the graphs, for reports: "kernels of NVIDIA H100, and of the host where it has none".
+  std::string op_by_op_text() const;
 
   // By graph, range and piece, in the order of the graphs.
   std::vector<PieceVerdict> verdicts() const;

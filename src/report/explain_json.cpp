@@ -220,9 +220,13 @@ Json device_functions_section(const std::optional<DeviceFunctions>& said) {
   if (!said) return nullptr;
   Json on_host = Json::array();
   for (const auto& [function, reason] : said->on_host) on_host.push_back({{"function", function}, {"reason", reason}});
-  return {{"functions", said->functions},         {"launched", said->launched},
-          {"code", text_or_null(said->code)},     {"compiler", text_or_null(said->compiler)},
-          {"reason", text_or_null(said->reason)}, {"on_host", on_host}};
+  return {{"functions", said->functions},
+          {"launched", said->launched},
+          {"code", text_or_null(said->code)},
+          {"compiler", text_or_null(said->compiler)},
+          {"reason", text_or_null(said->reason)},
+          {"on_host", on_host},
+          {"host_problem", text_or_null(said->host_problem)}};
 }
 
 }  // namespace

@@ -174,6 +174,7 @@ std::string device_functions_text(const DeviceFunctions& said) {
   for (const auto& [function, reason] : said.on_host) text += fmt::format("; the host runs {}: {}", function, reason);
   if (said.launched + said.on_host.size() < said.functions)
     text += fmt::format("; the host runs the others in the order of the stream: {}", said.reason);
+  if (!said.host_problem.empty()) text += fmt::format("; nothing is compiled for the host: {}", said.host_problem);
   return text + "\n";
 }
 

@@ -73,16 +73,21 @@ void launch_function(const std::string& symbol, const GeneratedFunction& functio
                      std::as_bytes(std::span(arguments.data).first(arguments.count)));
 }
 
+Kernel named_kernel(const GeneratedFunction& function) {
+  Kernel kernel;
+  kernel.op = function.name;
+  kernel.provider = "native";
+  kernel.origin = "generated";
+  return kernel;
+}
+
 }  // namespace
 
 std::string symbol_of(const GeneratedFunction& function) { return function.name.substr(0, function.name.find('.')); }
 
 Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads) {
   auto* entry = code->find<RowCode>(symbol_of(function));
-  Kernel kernel;
-  kernel.op = function.name;
-  kernel.provider = "native";
-  kernel.origin = "generated";
+  Kernel kernel = named_kernel(function);
   kernel.note = "parallel over rows, generated";
   kernel.may_lie_over = function.over;
   if (function.scratch_bytes > 0)
@@ -96,13 +101,14 @@ Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const
   return kernel;
 }
 
-Kernel launched_kernel(const GeneratedFunction& function, int block_threads, const Kernel& on_host) {
-  Kernel kernel = on_host;
+Kernel launched_kernel(const GeneratedFunction& function, int block_threads) {
+  Kernel kernel = named_kernel(function);
   kernel.note = "a block for each row, generated";
-  kernel.may_lie_over.clear();
   kernel.launches = true;
-  kernel.run = [function, symbol = symbol_of(function), block_threads, host = on_host.run](const KernelCall& call) {
-    if (call.queue == nullptr) return host(call);
+  kernel.run = [function, symbol = symbol_of(function), block_threads](const KernelCall& call) {
+    if (call.queue == nullptr)
+      fail_device("[{}] is compiled for the device alone: wanted a call with a queue that launches it, but it has none",
+                  function.name);
     CHECK(call.operands.size() + call.results.size() < kMostFunctionBuffers, "{} has too many buffers", function.name);
     launch_function(symbol, function, block_threads, call);
   };

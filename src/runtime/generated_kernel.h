@@ -37,10 +37,10 @@ std::string symbol_of(const GeneratedFunction& function);
 // alive.
 Kernel generated_kernel(const GeneratedFunction& function, std::shared_ptr<const LoadedCode> code, int threads);
 
-// The same kernel where the call's queue (kernels/launch_queue.h) has code of the function: calls that have a queue
-// launch it there, under the function's symbol, with a block of so many threads for each row; the others run as
-// `on_host` does. The code takes the addresses of operands and results, then a first row, which is 0, and holds row
-// numbers to their tables itself. It is not for results that lie over operands.
-Kernel launched_kernel(const GeneratedFunction& function, int block_threads, const Kernel& on_host);
+// The same kernel where the call's queue (kernels/launch_queue.h) has code of the function: it is launched there, under
+// the function's symbol, with a block of so many threads for each row. The code takes the addresses of operands and
+// results, then a first row, which is 0, and holds row numbers to their tables itself. It needs no scratch, and is not
+// for results that overlap operands. A call without a queue is a DeviceError: the host has no code of the function.
+Kernel launched_kernel(const GeneratedFunction& function, int block_threads);
 
 }  // namespace weft

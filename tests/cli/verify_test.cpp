@@ -32,7 +32,15 @@ TEST_F(VerifyVerb, FindsEqualBits) {
     EXPECT_EQ(piece["equal_bits"], true);
     EXPECT_EQ(piece["largest_ulps"], 0);
   }
+  EXPECT_EQ(report["op_by_op"], "kernels of the host");
   EXPECT_NE(run_weft({"verify", model_, "--steps", "1"}).out.find("equal bits"), std::string::npos);
+}
+
+TEST_F(VerifyVerb, SaysWhoseKernelsRunOpByOp) {
+  const ProgramRun run = run_weft({"verify", model_, "-p", "abc", "--steps", "2", "--device", "fake-cuda"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_NE(run.out.find("op by op: kernels of "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find(", and of the host where it has none\n"), std::string::npos) << run.out;
 }
 
 TEST_F(VerifyVerb, RefusesWhatItCannotDo) {
@@ -104,19 +112,22 @@ TEST(VerifyReport, NamesWhatIsWrongAndFails) {
   spoiled.run = 1;
   std::ostringstream table, json, complaints, none;
   const std::vector<PieceVerdict> all{right, wrong, spoiled};
-  EXPECT_EQ(report_verdicts(all, "m", false, table, complaints), 3);
+  EXPECT_EQ(report_verdicts(all, "m", "kernels of x", false, table, complaints), 3);
   EXPECT_EQ(complaints.str(),
-            "weft: [verify] forward.p2 does not compute what its graph says: 2 of 3 calls differ, most at %linear_3 of "
-            "layer 11, step 4\nweft: [verify] forward.p3 finds another value than was made for it: %add_1, step 1\n");
-  EXPECT_NE(table.str().find("%linear_3 of layer 11, step 4"), std::string::npos) << table.str();
-  EXPECT_EQ(report_verdicts(all, "m", true, json, none), 3);
+            "weft: [verify] forward.p2 does not compute what its graph says, op by op (kernels of x): 2 of 3 calls "
+            "differ, most at %linear_3 of layer 11, step 4\nweft: [verify] forward.p3 finds another value than was "
+            "made for it: %add_1, step 1\n");
+  for (const char* line : {"%linear_3 of layer 11, step 4\n", "\nop by op: kernels of x\n"})
+    EXPECT_NE(table.str().find(line), std::string::npos) << table.str();
+  EXPECT_EQ(report_verdicts(all, "m", "kernels of x", true, json, none), 3);
   const nlohmann::json report = nlohmann::json::parse(json.str());
   EXPECT_EQ(report["equal_bits"], false);
+  EXPECT_EQ(report["op_by_op"], "kernels of x");
   EXPECT_EQ(report["pieces"][1]["largest_difference"], 0.25);
   EXPECT_EQ(report["pieces"][1]["layer"], "11");
   EXPECT_EQ(report["pieces"][2]["spoiled_calls"], 1);
   std::ostringstream quiet;
-  EXPECT_EQ(report_verdicts({&right, 1}, "m", false, table, quiet), 0);
+  EXPECT_EQ(report_verdicts({&right, 1}, "m", "kernels of x", false, table, quiet), 0);
   EXPECT_EQ(quiet.str(), "");
 }
 

@@ -124,7 +124,7 @@ TEST_F(CacheFactors, EachOfFunctionsOfADeviceIsOfItsKey) {
     put_on_fake_cuda(*context, {.read_image = &kernels_of_ptx}, places);
     return context;
   };
-  expect_misses(open, {"device_rows", "plans", "rows"});
+  expect_misses(open, {"device_rows", "plans"});
 }
 
 }  // namespace weft::cache_factors_test

@@ -1,11 +1,16 @@
 // A model on a device whose memory the host cannot reach, as a GPU's: whatever is computed there, or copied, is queued.
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "builtin/context.h"
 #include "builtin/cuda_device.h"
 #include "builtin/models.h"
+#include "runtime/cuda/cublaslt_host.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/thrown_message.h"
 
@@ -73,6 +78,52 @@ TEST(HiddenMemory, IsReachedByVerification) {
     EXPECT_EQ(verdict.spoiled_calls, 0) << verdict.piece;
     EXPECT_EQ(verdict.differing_calls, 0) << verdict.piece << ": " << verdict.largest_ulps;
   }
+}
+
+// The products of a device whose sums are in another order than the host's: `change` is what becomes of each result.
+std::vector<PieceVerdict> verdicts_with(std::function<void(std::byte*)> change) {
+  const TemporaryFolder folder;
+  const std::string path = write_tiny_model(folder);
+  const auto context = context_of(true, {});
+  cuda::FakeSettings fake;
+  fake.hides_memory = true;
+  cuda::FakeKernel product = cuda::host_product_kernel();
+  product.run = [run = product.run, change = std::move(change)](const cuda::FakeLaunch& launch) {
+    run(launch);
+    change(launch.arguments<LibraryProduct>().result);
+  };
+  fake.kernels.push_back(std::move(product));  // found before the one of this name that every fake device has
+  put_on_fake_cuda(*context, std::move(fake), {});
+  Engine engine(context, Checkpoint::open(path), make_model_registry());
+  PieceVerification verification(*context);
+  engine.runner().verify_pieces(verification);
+  generated(engine);
+  EXPECT_NE(verification.op_by_op_text().find("and of the host where it has none"), std::string::npos);
+  return verification.verdicts();
+}
+
+// The graph's ops are launched on the device, too: the host's products are other bits.
+TEST(HiddenMemory, IsVerifiedByTheDevicesOwnKernels) {
+  std::atomic<int> products = 0;
+  const auto other_last_bit = [&](std::byte* result) {
+    *result ^= std::byte{1};
+    ++products;
+  };
+  for (const PieceVerdict& verdict : verdicts_with(other_last_bit)) {
+    EXPECT_GT(verdict.calls, 0) << verdict.piece;
+    EXPECT_TRUE(verdict.is_right()) << verdict.piece << ": " << verdict.value << ", " << verdict.largest_ulps;
+  }
+  EXPECT_GT(products, 0);
+}
+
+// As a device that does not give the same bits twice.
+TEST(HiddenMemory, IsFoundToDifferWhereAProductDoes) {
+  std::atomic<int> products = 0;
+  const auto every_second = [&](std::byte* result) {
+    if (++products % 2 == 0) *result ^= std::byte{1};
+  };
+  const std::vector<PieceVerdict> verdicts = verdicts_with(every_second);
+  EXPECT_TRUE(std::any_of(verdicts.begin(), verdicts.end(), [](const auto& one) { return one.differing_calls > 0; }));
 }
 
 TEST(HiddenMemory, IsNotForKernelsOfTheHost) {

@@ -109,7 +109,7 @@ TEST_F(ExplainTest, SaysWhoRunsGeneratedFunctionsOnADevice) {
                                                   .on_host = {{"rows_1", "it is too wide"}}};
   EXPECT_EQ(explain_json(explanation_)["device_functions"].dump(),
             R"({"functions":3,"launched":2,"code":"PTX for sm_90","compiler":"NVRTC 13.0","reason":null,)"
-            R"("on_host":[{"function":"rows_1","reason":"it is too wide"}]})");
+            R"("on_host":[{"function":"rows_1","reason":"it is too wide"}],"host_problem":null})");
   EXPECT_NE(
       explain_text(explanation_)
           .find("\ngenerated for the device: 2 of 3 functions are launched, PTX for sm_90 of NVRTC 13.0; the host "
@@ -118,9 +118,13 @@ TEST_F(ExplainTest, SaysWhoRunsGeneratedFunctionsOnADevice) {
       << explain_text(explanation_);
   explanation_.device_functions->reason = "there is no NVRTC";  // which all that is left did without
   EXPECT_EQ(explain_text(explanation_).find("the others"), std::string::npos);
+  explanation_.device_functions->host_problem = "there is no LLVM";
+  EXPECT_EQ(explain_json(explanation_)["device_functions"]["host_problem"], "there is no LLVM");
+  EXPECT_NE(explain_text(explanation_).find("nothing is compiled for the host: there is no LLVM"), std::string::npos);
   explanation_.device_functions = DeviceFunctions{.functions = 3, .reason = "there is no NVRTC"};
   EXPECT_EQ(explain_json(explanation_)["device_functions"].dump(),
-            R"({"functions":3,"launched":0,"code":null,"compiler":null,"reason":"there is no NVRTC","on_host":[]})");
+            R"({"functions":3,"launched":0,"code":null,"compiler":null,"reason":"there is no NVRTC","on_host":[],)"
+            R"("host_problem":null})");
   EXPECT_NE(
       explain_text(explanation_)
           .find("\ngenerated for the device: 0 of 3 functions are launched; the host runs the others in the order "

@@ -108,7 +108,9 @@ int print_info(bool as_json, VerbCall& call) {
             {"cuda", cuda_facts()}};
   for (const std::string& provider : all_providers(context->kernels))
     info["providers"].push_back(provider_facts(context->kernels, provider));
-  info["generated_code"] = row_compiler_text();
+  const std::string device_compiler = context->generated->device_compiler_text();
+  info["generated_code"] = {{"host", row_compiler_text()},
+                            {"device", device_compiler.empty() ? Json() : Json(device_compiler)}};
   info["models"] = make_model_registry().architectures();
   const Options defaults;
   info["options"] = Json::object();
@@ -134,7 +136,9 @@ int print_info(bool as_json, VerbCall& call) {
     call.out << fmt::format("{:<16}no CUDA device: {}\n", "cuda", info["cuda"]["reason"].get<std::string>());
   for (const Json& provider : info["providers"])
     call.out << fmt::format("{:<16}{}\n", "provider", provider_text(provider));
-  call.out << fmt::format("{:<16}{}\n", "generated code", info["generated_code"].get<std::string>());
+  for (const auto& [machine, compiler] : info["generated_code"].items())
+    if (compiler.is_string())
+      call.out << fmt::format("{:<16}for the {}: {}\n", "generated code", machine, compiler.get<std::string>());
   call.out << fmt::format("{:<16}{}\n", "models", fmt::join(make_model_registry().architectures(), ", "));
   for (const auto& [name, value] : info["options"].items())
     call.out << fmt::format("{:<16}{} = {}\n", "option", name, value.get<std::string>());

@@ -82,7 +82,8 @@ int verify(const VerifyArguments& arguments, VerbCall& call) {
   engine.generate(prompt, {.max_tokens = arguments.steps, .ignore_end = true});
   std::vector<PieceVerdict> verdicts = verification.verdicts();
   std::erase_if(verdicts, [](const PieceVerdict& verdict) { return verdict.calls == 0; });
-  return report_verdicts(verdicts, arguments.model.name, arguments.json, call.out, call.err);
+  return report_verdicts(verdicts, arguments.model.name, verification.op_by_op_text(), arguments.json, call.out,
+                         call.err);
 }
 
 }  // namespace
