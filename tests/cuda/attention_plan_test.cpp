@@ -105,7 +105,7 @@ TEST(AttentionPlan, NumbersTilesByWhatTakesFewer) {
   };
   EXPECT_EQ(tiles(8, 8, 4), (std::pair{8u, 1u}));
   EXPECT_EQ(tiles(8, 8, 3), (std::pair{8u, 1u}));
-  EXPECT_EQ(tiles(8, 8, 9), (std::pair{24u, 3u}));
+  EXPECT_EQ(tiles(8, 8, 36), (std::pair{24u, 3u}));
   EXPECT_EQ(tiles(100, 1, 3), (std::pair{10u, 0u}));
   EXPECT_EQ(tiles(6, 4, 32), (std::pair{6u, 1u}));
 }

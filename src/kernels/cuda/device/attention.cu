@@ -197,10 +197,10 @@ WEFT_DEVICE void store_result(const AttentionArguments& arguments, std::uint64_t
   store_row<columns>(arguments.output, row * arguments.pages.head_dim, arguments.kind, arguments.pages.head_dim, sums);
 }
 
-template <class P, int columns, int warps, int rows>
+template <class P, int columns, int warps, int rows, int loads>
 WEFT_DEVICE void attention(const AttentionArguments& arguments) {
   constexpr int kRows = warps * rows;
-  constexpr Staging kStaging = {.threads = warps * 32, .loads = warps == 1 ? 2 : 1};  // no other warps wait beside one
+  constexpr Staging kStaging = {.threads = warps * 32, .loads = loads};
   WEFT_SHARED_WORDS(tile_words, columns * kStepTokens * static_cast<int>(sizeof(P)) / 4);
   WEFT_SHARED(FourFloats, queries, columns * kRows / 4);
   WEFT_SHARED(FourFloats, probabilities, static_cast<int>(kStepTokens) * kRows / 4);
@@ -310,11 +310,12 @@ WEFT_DEVICE void finish_attention(const AttentionArguments& arguments) {
 }  // namespace weft::cuda
 
 // clang-format off
+#define WEFT_DECODE_WARPS(columns) (columns == 256 ? kDecodeWarpsOf256 : kDecodeWarps)
 #define WEFT_TILES(KERNEL, pages, P, columns, warps) \
-  KERNEL(attention_##pages##_##columns##_decode, 32 * kDecodeWarps, \
-         weft::cuda::attention<P, columns, kDecodeWarps, kRowsOfWarp>) \
+  KERNEL(attention_##pages##_##columns##_decode, WEFT_THREADS(32 * WEFT_DECODE_WARPS(columns), kDecodeBlocks), \
+         weft::cuda::attention<P, columns, WEFT_DECODE_WARPS(columns), kRowsOfWarp, kDecodeLoads>) \
   KERNEL(attention_##pages##_##columns##_prefill, WEFT_THREADS(32 * warps, kPrefillBlocks), \
-         weft::cuda::attention<P, columns, warps, kRowsOfWarp>)
+         weft::cuda::attention<P, columns, warps, kRowsOfWarp, kPrefillLoads>)
 #define WEFT_PAGES(KERNEL, pages, P) \
   WEFT_TILES(KERNEL, pages, P, 64, kPrefillWarps) WEFT_TILES(KERNEL, pages, P, 128, kPrefillWarps) \
   WEFT_TILES(KERNEL, pages, P, 256, kPrefillWarpsOf256)

@@ -10,6 +10,9 @@ namespace weft::cuda {
 namespace {
 
 constexpr std::int64_t kMostSharers = 64;
+// Blocks of decoded tokens that run side by side on a multiprocessor: one for each of its schedulers, since most have
+// rows for one warp and the others load.
+constexpr std::int64_t kDecodingBlocks = 4;
 // Rows of a sequence, on the average, from which on the matrix units are worth it: those of one warp.
 constexpr std::int64_t kMatrixRows = kMatrixRowsOfWarp;
 
@@ -19,16 +22,16 @@ struct Tile {
   const char* name;
   std::int64_t warps;
   std::int64_t rows;  // of all warps
-  // Blocks that every multiprocessor holds at once: one for each of its four schedulers where a block is one warp, else
-  // what the kernels' launch bounds ask for.
+  // Blocks that run side by side on a multiprocessor: kDecodingBlocks, else what the kernels' launch bounds ask for.
   std::int64_t resident;
 };
 Tile tile_for(const AttentionSizes& sizes, AttentionDesign design) {
-  if (sizes.tokens <= sizes.sequences) return {"decode", kDecodeWarps, kDecodeWarps * kRowsOfWarp, 4};
+  const int columns = columns_for(sizes.head_dim);
+  const int decode_warps = columns == 256 ? kDecodeWarpsOf256 : kDecodeWarps;
+  if (sizes.tokens <= sizes.sequences) return {"decode", decode_warps, decode_warps * kRowsOfWarp, kDecodingBlocks};
   const std::int64_t rows = sizes.tokens * (sizes.heads / sizes.kv_heads);
   if (design == AttentionDesign::matrix_units && rows >= kMatrixRows * sizes.sequences)
     return {"mma", kMatrixWarps, kMatrixWarps * kMatrixRowsOfWarp, kPrefillBlocks};
-  const int columns = columns_for(sizes.head_dim);
   const bool is_wide = columns == 128 && sizes.pages == DType::f32;
   const int warps = columns == 256 ? kPrefillWarpsOf256 : is_wide ? kPrefillWarpsOf128F32 : kPrefillWarps;
   return {"prefill", warps, warps * kRowsOfWarp, kPrefillBlocks};

@@ -27,10 +27,13 @@ inline constexpr std::uint32_t kRotationThreads = 128, kColumnsOfTurn = 64, kCol
 // attention: tokens of a segment; warps of a block and rows of a warp, for decoded tokens, for prompts and for those by
 // the matrix units. finish_attention has a row a warp.
 inline constexpr std::uint32_t kSegmentTokens = 256;
-inline constexpr int kDecodeWarps = 1, kMatrixWarps = 4, kFinishWarps = 4;
+inline constexpr int kDecodeWarps = 4, kMatrixWarps = 4, kFinishWarps = 4;
 inline constexpr int kRowsOfWarp = 4, kMatrixRowsOfWarp = 16;
 // Fewer where the sums of wide heads take more registers and their tiles more shared memory.
-inline constexpr int kPrefillWarps = 8, kPrefillWarpsOf256 = 2, kPrefillWarpsOf128F32 = 4;
-inline constexpr int kPrefillBlocks = 2;  // that a multiprocessor holds at once, by its launch bounds
+inline constexpr int kPrefillWarps = 8, kPrefillWarpsOf256 = 2, kPrefillWarpsOf128F32 = 4, kDecodeWarpsOf256 = 2;
+// Loads of K and V that a thread has in flight.
+inline constexpr int kDecodeLoads = 2, kPrefillLoads = 1;
+// Blocks that a multiprocessor holds at once, by the launch bounds.
+inline constexpr int kDecodeBlocks = 3, kPrefillBlocks = 2;
 
 }  // namespace weft::cuda
