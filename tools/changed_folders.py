@@ -5,11 +5,11 @@
     tools/changed_folders.py cuda BUILD COMMIT         runs all of CUDA_CHECKS and records the commit (make check)
     tools/changed_folders.py record sanitizers COMMIT  records that all tests passed under sanitizers (make sanitize)
 
-tools/checked_at.txt holds the two commits; what differs from the commit in the working tree has changed. In a build with
-a sanitizer a test program runs when a folder that it depends on has changed; the programs of ALWAYS run every time. In
-other builds everything runs except the tests of CUDA_CHECKS whose files have not changed. Each test that does not run is
-printed with the reason. If the changes are not known, everything runs: without git, without a recorded commit, or if
-that commit is not in the history.
+tools/checked_at.txt holds the two commits; what differs from the commit in the working tree has changed. In a build
+with a sanitizer a test program runs when a folder that it depends on has changed; with AddressSanitizer the programs of
+ALWAYS run every time. In other builds everything runs except the tests of CUDA_CHECKS whose files have not changed.
+Each test that does not run is printed with the reason. If the changes are not known, everything runs: without git,
+without a recorded commit, or if that commit is not in the history.
 
 A test program depends on the folders (those of tools/layers.txt) that its sources include, also through the headers and
 sources of tests/, on what the files of these folders include, and on the layers below each of them, which are linked or
@@ -28,7 +28,7 @@ import check_layers
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = "tools/checked_at.txt"
 EVERYTHING = "everything"
-# Parsers of files from outside, and what all else is made of.
+# Under AddressSanitizer: parsers of files from outside, and what all else is made of.
 ALWAYS = re.compile(r"base|io|fuzz_replay_.*")
 # Nothing that a test program is built of or reads.
 UNREAD = ("*.md", "docs/*", "bench/*", "LICENSE", "Makefile", ".gitignore", ".clang-format", ".githooks/*", ".ci/*", RECORD,
@@ -181,21 +181,21 @@ def tests_of(build, label):
 def skipped_of(tests, build):
     """{name of a test: why it need not run}"""
     layers = check_layers.read_layers()
-    is_sanitized = re.search("^WEFT_SANITIZE:STRING=.+", (build / "CMakeCache.txt").read_text(), re.MULTILINE)
-    checks, command = ("sanitizers", "make sanitize") if is_sanitized else ("cuda", "make check")
+    sanitizer = re.search("^WEFT_SANITIZE:STRING=(.*)", (build / "CMakeCache.txt").read_text(), re.MULTILINE)[1]
+    checks, command = ("sanitizers", "make sanitize") if sanitizer else ("cuda", "make check")
     commit = recorded(checks)
     changed, unknown = changed_since(commit)
     if unknown:
         print(f"runs all of {command}: {unknown}")
         return {}
     since = f"has changed since {commit[:12]}; {command} runs it always"
-    if not is_sanitized:
+    if not sanitizer:
         return {name: f"no file that it checks {since}" for name in tests
                 if name in CUDA_CHECKS and not any(matches(path, CUDA_CHECKS[name]) for path in changed)}
     included = folders_of_libraries(layers, ROOT)
     affected = {target: is_affected(target, changed, layers, included, ROOT) for target in set(tests.values())}
     return {name: f"no folder that it depends on {since}" for name, target in tests.items()
-            if not affected[target] and not ALWAYS.fullmatch(name)}
+            if not affected[target] and not (sanitizer == "address" and ALWAYS.fullmatch(name))}
 
 
 def run(build, label):
