@@ -1,6 +1,7 @@
 // The program runs once under each ceiling of instruction sets (cmake/tests.cmake). Under one that the host lacks it
 // would repeat the run under the highest that it has.
 
+#include <cstdlib>
 #include <iostream>
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ class ReachedCeiling : public testing::Environment {
     if (ceiling.empty()) return;
     std::cout << "count: skipped: all tests of kernels under WEFT_CPU_FEATURES=" << ceiling
               << ": this host lacks it, and they run under its highest level\n";
-    GTEST_SKIP();
+    std::exit(0);  // GTEST_SKIP would count every test as passed
   }
 };
 
