@@ -1,7 +1,7 @@
 # make build      the release program, at build/weft
 # make run        builds, fetches the default model and answers a prompt: make run PROMPT="Once upon a time"
-# make test       the whole suite
-# make check      format, layers, instruction sets, sources alone, dumps of DESIGN.md, sizes
+# make test       the suite; the slow checks of CUDA kernels only where their files have changed since make check
+# make check      format, layers, instruction sets, sources alone, dumps of DESIGN.md, sizes, the checks of CUDA kernels
 # make sanitize   the suite under AddressSanitizer and UndefinedBehaviorSanitizer, threaded tests under ThreadSanitizer
 # make fuzz       every fuzz target for FUZZ_SECONDS (60)
 # make install    to PREFIX (/usr/local)
@@ -16,6 +16,8 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 export PROMPT
+# What is checked, for tools/checked_at.txt: recorded only if it is still the working tree at the end.
+COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo none)
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 # Once there is a program, a build that finds nothing to do says nothing.
@@ -35,7 +37,7 @@ model: build/.ready-build
 
 test: build/.ready-test model
 	ninja -C build
-	$(PYTHON) tools/run_tests.py build
+	$(PYTHON) tools/changed_folders.py run build
 
 check: build/.ready-check model
 	tools/check_format.sh
@@ -45,6 +47,7 @@ check: build/.ready-check model
 	$(PYTHON) tools/check_alone.py build
 	$(PYTHON) tools/check_design.py build
 	$(PYTHON) tools/size_report.py
+	$(PYTHON) tools/changed_folders.py cuda build $(COMMIT)
 
 sanitize: build/.ready-check model
 	cmake --preset asan
@@ -53,6 +56,7 @@ sanitize: build/.ready-check model
 	cmake --preset tsan
 	ninja -C build/tsan threaded_tests
 	$(PYTHON) tools/run_tests.py build/tsan -L threaded
+	$(PYTHON) tools/changed_folders.py record sanitizers $(COMMIT)
 
 fuzz: build/.ready-check
 	cmake --preset fuzz

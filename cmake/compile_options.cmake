@@ -23,10 +23,18 @@ endfunction()
 
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE)
-  # What ccache asks for to work with precompiled headers.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${WEFT_CCACHE})
+  # A clone in another folder finds what this one compiled: paths below the source root are hashed as relative ones, and
+  # the working directory is not hashed. Messages keep absolute paths. The sloppiness is what precompiled headers need.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_ABSSTDERR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${WEFT_CCACHE})
   add_compile_options(-fpch-preprocess)
 endif()
+
+# __FILE__, std::source_location and debug information name a file from the source root, so that an object does not
+# depend on the folder of the clone. ccache gives the compiler paths relative to the build folder, the second map.
+file(RELATIVE_PATH up ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${up}=)
 
 # x86-64-v2 is the oldest machine served; newer instructions come in only through the variant folders of kernels/cpu.
 # Contraction off: a multiply and an add must round twice everywhere, or bits would depend on the variant chosen.

@@ -1,16 +1,11 @@
 # examples/*.cpp: one program each over include/weft, in examples/ of the build folder. Tests run them. (The examples in
 # C have a folder and a Makefile each, for what `make install` puts somewhere.)
 
-# As sources are named from the build folder: with a base_dir, ccache hands the compiler relative paths.
-file(RELATIVE_PATH up ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
-
 weft_sources(sources IN examples)
 foreach(source IN LISTS sources)
   get_filename_component(name ${source} NAME_WE)
   add_executable(example_${name} EXCLUDE_FROM_ALL ${source})
   target_link_libraries(example_${name} PRIVATE weft_all)
-  # What they print of their own lines is the same wherever they are built.
-  target_compile_options(example_${name} PRIVATE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/= -fmacro-prefix-map=${up}=)
   set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
                                                                        ${CMAKE_BINARY_DIR}/examples)
   if(TARGET weft_llvm)

@@ -30,11 +30,15 @@ std::shared_ptr<Context> kernel_context() {
 std::vector<std::string> cpu_features_to_try() {
   if (const char* ceiling = std::getenv("WEFT_CPU_FEATURES"))
     return {cpu_features_text(describe_cpu(ceiling, 1).features)};
-  std::vector<std::string> levels;
   const CpuFeatures host = describe_cpu("", 1).host;
+#ifdef __SANITIZE_THREAD__
+  return {cpu_features_text(host)};
+#else
+  std::vector<std::string> levels;
   for (int level = 0; level <= static_cast<int>(host); ++level)
     levels.push_back(cpu_features_text(static_cast<CpuFeatures>(level)));
   return levels;
+#endif
 }
 
 std::vector<std::string> vector_features_to_try() {
@@ -44,6 +48,19 @@ std::vector<std::string> vector_features_to_try() {
   std::vector<std::string> levels;
   for (const auto& [lanes, features] : highest) levels.push_back(features);
   return levels;
+}
+
+std::vector<int> thread_counts_to_try() {
+#ifdef __SANITIZE_THREAD__
+  return {2};
+#else
+  return {1, 2};
+#endif
+}
+
+std::string unreached_ceiling() {
+  const char* ceiling = std::getenv("WEFT_CPU_FEATURES");
+  return ceiling == nullptr || cpu_features_text(describe_cpu(ceiling, 1).features) == ceiling ? "" : ceiling;
 }
 
 std::string dump_prefix(const std::string& pass) {

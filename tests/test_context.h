@@ -17,11 +17,18 @@ std::shared_ptr<Context> test_context(const std::string& cpu_features = "host", 
 // The same without generated code: default choices are kernels.
 std::shared_ptr<Context> kernel_context();
 
-// The levels of instruction sets that this host has, lowest first; under a ceiling (WEFT_CPU_FEATURES) that one alone.
+// The levels of instruction sets that this host has, lowest first; under a ceiling (WEFT_CPU_FEATURES) that one alone,
+// and under ThreadSanitizer the highest alone: what threads share is the same on each.
 std::vector<std::string> cpu_features_to_try();
 // The highest of those with equally wide vectors, lowest first: generated code and the kernels of rows and of attention
 // are the same for the others.
 std::vector<std::string> vector_features_to_try();
+
+// One and two threads; under ThreadSanitizer two alone.
+std::vector<int> thread_counts_to_try();
+// The ceiling that WEFT_CPU_FEATURES names if this host lacks it, so that tests under it would repeat those of the
+// highest level that the host has; else an empty string.
+std::string unreached_ceiling();
 
 // How the dumps after a pass of the pipeline begin: "12-lower.".
 std::string dump_prefix(const std::string& pass);

@@ -41,37 +41,45 @@ def layer_of(folder, layers):
     return None
 
 
+def files_of(roots, root=ROOT):
+    """Paths of the C++ sources below folders, from the root of the sources."""
+    for folder in roots:
+        for path in sorted((root / folder).rglob("*")):
+            relative = path.relative_to(root).as_posix()
+            if path.suffix in SUFFIXES and path.is_file() and not relative.startswith("tests/data/"):
+                yield relative
+
+
+def includes_of(relative, root=ROOT):
+    """(number of the line, header from the root of the sources) of each #include "..." and <weft/...>."""
+    path = root / relative
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        if found := INCLUDE.match(line):
+            header = found.group(1) or "include/" + found.group(2)
+            if "/" not in header and (path.parent / header).exists():
+                header = f"{relative.removeprefix('src/').rpartition('/')[0]}/{header}"
+            yield number, header
+
+
 def main():
     layers = read_layers()
     breaches = []
     file_count = include_count = 0
-    for root in SOURCE_ROOTS:
-        for path in sorted((ROOT / root).rglob("*")):
-            if path.suffix not in SUFFIXES or not path.is_file():
-                continue
-            relative = path.relative_to(ROOT).as_posix()
-            if relative.startswith("tests/data/"):
-                continue
-            file_count += 1
-            folder = relative.removeprefix("src/").rpartition("/")[0]
-            layer = layer_of(folder, layers)
-            if layer is None:
-                breaches.append(f"{relative}: no line of tools/layers.txt covers {folder}")
-                continue
-            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-                found = INCLUDE.match(line)
-                if not found:
-                    continue
-                header = found.group(1) or "include/" + found.group(2)
-                if "/" not in header and (path.parent / header).exists():
-                    header = f"{folder}/{header}"
-                include_count += 1
-                target = layer_of(header.rpartition("/")[0], layers)
-                where = f"{relative}:{number}"
-                if target is None:
-                    breaches.append(f'{where}: "{header}" is not a path from the source root that a layer covers')
-                elif target != layer and target not in layers[layer][1]:
-                    breaches.append(f'{where}: {layer} may not include {target} ("{header}")')
+    for relative in files_of(SOURCE_ROOTS):
+        file_count += 1
+        folder = relative.removeprefix("src/").rpartition("/")[0]
+        layer = layer_of(folder, layers)
+        if layer is None:
+            breaches.append(f"{relative}: no line of tools/layers.txt covers {folder}")
+            continue
+        for number, header in includes_of(relative):
+            include_count += 1
+            target = layer_of(header.rpartition("/")[0], layers)
+            where = f"{relative}:{number}"
+            if target is None:
+                breaches.append(f'{where}: "{header}" is not a path from the source root that a layer covers')
+            elif target != layer and target not in layers[layer][1]:
+                breaches.append(f'{where}: {layer} may not include {target} ("{header}")')
     for breach in breaches:
         print(breach)
     print(f"layers: {file_count} files, {include_count} includes, {len(breaches)} breaches")

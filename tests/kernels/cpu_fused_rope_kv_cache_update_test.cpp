@@ -67,7 +67,7 @@ std::vector<float> elements_of_pages(const Tensor& pages) {
 template <class Check>
 void for_each_machine_and_case(Check check) {
   for (const std::string& ceiling : vector_features_to_try())
-    for (int threads : {1, 2})
+    for (int threads : thread_counts_to_try())
       for (DType dtype : kFloatTypes)
         for (DType pages : kFloatTypes)
           for (auto [head_size, rotary_dim] : {std::pair{64, 64}, {64, 32}, {24, 6}})

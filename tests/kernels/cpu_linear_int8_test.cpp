@@ -9,6 +9,7 @@
 #include "tensor/convert.h"
 #include "tests/kernels/cpu_linear_support.h"
 #include "tests/kernels/emulated_linear.h"
+#include "tests/test_context.h"
 
 namespace weft::cpu_linear_int8_test {
 
@@ -75,7 +76,7 @@ TEST(CpuLinearInt8, GivesTheDefinedBitsOnEveryInstructionSet) {
         const Tensor weight = random_weight(dtype, columns, depth, 1);
         const Activations x = random_activations(9, depth, 2);
         const std::vector<float> wanted = defined_results(x, weight);
-        for (const std::string& ceiling : host_ceilings()) {
+        for (const std::string& ceiling : cpu_features_to_try()) {
           SCOPED_TRACE(weight.meta.text() + " " + ceiling);
           LinearFamily family(ceiling, 1);
           expect_bits(run(family, x, family.pack(weight)).as<float>(), wanted);
@@ -89,7 +90,7 @@ TEST(CpuLinearInt8, GivesTheSameBitsForEveryRowCountAndThreadCount) {
   const std::int64_t depth = 96;
   for (const DType dtype : kBlockTypes) {
     const Tensor weight = random_weight(dtype, 130, depth, 3);
-    for (const std::string& ceiling : host_ceilings()) {
+    for (const std::string& ceiling : cpu_features_to_try()) {
       LinearFamily alone(ceiling, 1), together(ceiling, 2);
       const Tensor packed = alone.pack(weight);
       for (std::int64_t rows = 1; rows <= 37; ++rows) {
@@ -133,7 +134,7 @@ TEST(CpuLinearInt8, IsExactAtTheLargestCodes) {
                       static_cast<std::size_t>(block_bytes - head));
         Activations x = random_activations(4, 64, 10);
         std::memset(x.codes.data(), code, 4 * 64);
-        for (const std::string& ceiling : host_ceilings()) {
+        for (const std::string& ceiling : cpu_features_to_try()) {
           SCOPED_TRACE(fmt::format("{} {} codes {:02x} {}", dtype_text(dtype), ceiling, weight_byte, code));
           LinearFamily family(ceiling, 1);
           expect_bits(run(family, x, family.pack(weight)).as<float>(), defined_results(x, weight));
@@ -168,7 +169,7 @@ TEST(CpuLinearInt8, RoundsEachMultiplyAddOnce) {
       x.scale.as<float>()[0] = sign * one.first;
       x.scale.as<float>()[1] = sign * one.second;
       ASSERT_EQ(defined_result(x, weight, 0, 0), sign * one.result);
-      for (const std::string& ceiling : host_ceilings()) {
+      for (const std::string& ceiling : cpu_features_to_try()) {
         SCOPED_TRACE(ceiling);
         LinearFamily family(ceiling, 1);
         expect_bits(run(family, x, family.pack(weight)).as<float>(), defined_results(x, weight));
@@ -185,7 +186,7 @@ TEST(CpuLinearInt8, RoundsOnceToSixteenBits) {
     std::vector<std::uint16_t> wanted(wide.size());
     convert_row(DType::f32, reinterpret_cast<const std::byte*>(wide.data()), dtype,
                 reinterpret_cast<std::byte*>(wanted.data()), static_cast<std::int64_t>(wide.size()));
-    for (const std::string& ceiling : host_ceilings()) {
+    for (const std::string& ceiling : cpu_features_to_try()) {
       LinearFamily family(ceiling, 2);
       const Tensor result = run(family, x, family.pack(weight), dtype);
       for (std::size_t i = 0; i < wanted.size(); ++i)

@@ -74,14 +74,6 @@ Tensor LinearFamily::pack(const Tensor& plain) const {
   CHECK(false, "no packing accepts {}", plain.meta.text());
 }
 
-std::vector<std::string> host_ceilings() {
-  std::vector<std::string> ceilings;
-  const std::string all[] = {"baseline", "avx2", "avx512", "vnni", "bf16"};
-  const CpuFeatures host = describe_cpu("", 1).host;
-  for (int i = 0; i <= static_cast<int>(host); ++i) ceilings.push_back(all[i]);
-  return ceilings;
-}
-
 Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth, std::uint32_t seed) {
   if (!is_block(dtype)) return random_floats(dtype, {columns, depth}, seed);
   std::mt19937 random(seed);

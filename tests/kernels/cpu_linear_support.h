@@ -49,9 +49,6 @@ class LinearFamily {
   std::function<void(const KernelCall&)> run_;
 };
 
-// The ceilings this host can show: baseline, and whatever it has beyond.
-std::vector<std::string> host_ceilings();
-
 // A weight [columns, depth] of arbitrary codes; scales are finite f16 of all magnitudes up to 1, subnormals and zeros
 // among them. Of the float types, values in [-1, 1].
 Tensor random_weight(DType dtype, std::int64_t columns, std::int64_t depth, std::uint32_t seed);

@@ -9,6 +9,7 @@
 #include "tensor/convert.h"
 #include "tests/kernels/cpu_linear_support.h"
 #include "tests/kernels/emulated_linear.h"
+#include "tests/test_context.h"
 
 namespace weft::cpu_linear_test {
 
@@ -68,7 +69,7 @@ bool chains(const LinearFamily& family, const Tensor& x, const Tensor& weight) {
 }
 
 TEST(CpuLinear, SumsInOrderOfDepthForEveryTypeAndInstructionSet) {
-  for (const std::string& ceiling : host_ceilings()) {
+  for (const std::string& ceiling : cpu_features_to_try()) {
     LinearFamily family(ceiling, 1);
     const bool fused = family.features() > CpuFeatures::baseline;
     for (const DType dtype : kWeightTypes) {
@@ -93,7 +94,7 @@ TEST(CpuLinear, IsNearTheTrueSum) {
   for (const DType dtype : kWeightTypes) {
     const Tensor weight = random_weight(dtype, 64, depth, 4);
     const std::vector<float> columns = widened(weight);
-    for (const std::string& ceiling : host_ceilings()) {
+    for (const std::string& ceiling : cpu_features_to_try()) {
       LinearFamily family(ceiling, 2);
       const Tensor result = run(family, x, family.pack(weight));
       for (std::int64_t i = 0; i < 3 * 64; ++i) {
@@ -116,7 +117,7 @@ TEST(CpuLinear, GivesARowTheSameBitsWhateverTheOtherRowsAndThreads) {
     for (const DType rows : {DType::f32, DType::bf16}) {
       const Tensor weight = random_weight(dtype, 100, depth, 5);
       const Tensor all = random_floats(rows, {300, depth}, 6);
-      for (const std::string& ceiling : host_ceilings()) {
+      for (const std::string& ceiling : cpu_features_to_try()) {
         LinearFamily alone(ceiling, 1), together(ceiling, 2);
         const Tensor packed = alone.pack(weight);
         const Tensor wanted = run(together, all, packed);
@@ -149,7 +150,7 @@ TEST(CpuLinear, AddsTheBiasBeforeItRounds) {
   const Tensor weight = random_weight(DType::f32, 45, 64, 9);
   for (const DType rows : kFloatTypes) {
     const Tensor x = random_floats(rows, {5, 64}, 10), bias = random_floats(rows, {45}, 11);
-    for (const std::string& ceiling : host_ceilings()) {
+    for (const std::string& ceiling : cpu_features_to_try()) {
       LinearFamily family(ceiling, 2);
       SCOPED_TRACE(x.meta.text() + " " + ceiling);
       expect_bits(run(family, x, family.pack(weight), &bias),

@@ -17,7 +17,7 @@ constexpr std::int64_t kRows = 9;
 template <class Check>
 void for_each_machine(Check check) {
   for (const std::string& ceiling : vector_features_to_try()) {
-    for (int threads : {1, 2}) {
+    for (int threads : thread_counts_to_try()) {
       SCOPED_TRACE(fmt::format("{}, {} threads", ceiling, threads));
       RowKernels kernels(ceiling, threads);
       check(kernels);
