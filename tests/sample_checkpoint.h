@@ -28,6 +28,8 @@ class SampleCheckpoint {
   // Make it wrong: a weight that is not there, or has random values in another shape.
   void erase(const std::string& name);
   void reshape(const std::string& name, const std::vector<std::int64_t>& shape);
+  // A weight that the architecture does not have, with random values, by its names in a folder and in a GGUF file.
+  void add(const std::string& name, const std::string& gguf_name, const std::vector<std::int64_t>& shape);
   // Gives the matrices the values that they have when stored in the dtype.
   void round_matrices_to(DType dtype);
   // The weights by their names in a Hugging Face folder, f32.
@@ -49,6 +51,7 @@ class SampleCheckpoint {
   testing::GgufBytes gguf(DType dtype, bool neighbours_are_rotated) const;
 
   nlohmann::json json_;
+  ArchitectureFacts facts_;
   ModelConfig config_;
   std::vector<std::pair<std::string, Tensor>> weights_;
   std::map<std::string, std::string> gguf_names_;  // by the name in a folder

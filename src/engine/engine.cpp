@@ -34,6 +34,7 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   if (!checkpoint.is_dummy() || checkpoint.has_vocabulary())
     tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
   laps.lap("tokenizer");
+  if (tokenizer_ != nullptr) log_unknown_keys(context_->log, checkpoint.path(), tokenizer_->vocabulary().unknown_keys);
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
   const std::int64_t sequences = context_->stream_device == nullptr ? kSequencesWithFullContext : kSequencesOnDevice;

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,12 +73,12 @@ class Checkpoint {
   // The files of a folder, besides config.json, that say how it reads, writes and samples text: those that there are.
   std::vector<std::string> text_names() const;
 
-  // Of an architecture that Weft may not know; a model's file should be looked up by it before config() is asked for.
+  // May be one that Weft does not know; its file in src/models has the facts that config() is read by.
   const std::string& architecture() const;
-  // Read at the first call; UserError as model_config.h says.
-  const ModelConfig& config() const;
-  // Of generation_config.json; all absent for a GGUF file and a folder without one.
-  GenerationConfig generation_config() const;
+  // UserError as model_config.h says.
+  ModelConfig config(const ArchitectureFacts& facts) const;
+  // Of generation_config.json; all absent for a GGUF file and a folder without one. Keys of `overridden` are not read.
+  GenerationConfig generation_config(std::span<const std::string_view> overridden = {}) const;
 
   // In the order of the files.
   const std::vector<TensorEntry>& tensors() const;

@@ -10,6 +10,7 @@
 #include "io/checkpoint.h"
 #include "io/config_fields.h"
 #include "io/gguf_vocabulary.h"
+#include "io/known_keys.h"
 #include "io/tokenizer_json.h"
 
 namespace weft {
@@ -92,6 +93,7 @@ Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   auto vocabulary = read_tokenizer_json(*text);
   if (const auto json = folder.json("tokenizer_config.json")) {
     const JsonFields fields(*json, folder.where("tokenizer_config.json"));
+    vocabulary.unknown_keys = unknown_keys(KeyTable::tokenizer_config, *json, fields.where());
     if (const auto id = named_token(fields, "bos_token", vocabulary)) vocabulary.bos = id;
     vocabulary.eos = named_token(fields, "eos_token", vocabulary);
     vocabulary.padding = named_token(fields, "pad_token", vocabulary);

@@ -54,6 +54,13 @@ void ModelDefinition::visit_weights(const ModelConfig& config, bool is_gguf, con
   }
 }
 
+std::vector<std::string> ModelDefinition::weight_names(const ModelConfig& config, bool is_gguf) const {
+  std::vector<std::string> names;
+  visit_weights(config, is_gguf,
+                [&](const std::string& key, const std::vector<std::int64_t>&) { names.push_back(key); });
+  return names;
+}
+
 std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const {
   std::vector<NamedMeta> tensors;
   visit_weights(config, false, [&](const std::string& key, const std::vector<std::int64_t>& shape) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "builtin/models.h"
 #include "tests/io/gguf_bytes.h"
 #include "tests/thrown_message.h"
 
@@ -25,7 +26,17 @@ json tiny_json() {
     "eos_token_id": [7, 2, 7], "pad_token_id": null})");
 }
 
-ModelConfig read(const json& config) { return model_config_from_json(config.dump(), "config.json"); }
+const ArchitectureFacts& facts_of(const std::string& architecture) {
+  static const ModelRegistry models = make_model_registry();
+  return models.find(architecture, "test").facts;
+}
+
+ModelConfig read(const json& config) {
+  const auto& type = config["model_type"];
+  const bool is_known = type.is_string() && type != "";
+  return model_config_from_json(config.dump(), "config.json",
+                                is_known ? facts_of(type.get<std::string>()) : ArchitectureFacts());
+}
 
 // The refusal of the tiny config after one key got another value.
 std::string refusal(const std::string& key, const json& value) {
@@ -90,7 +101,8 @@ TEST(ModelConfig, FillsInWhatAGemmasConfigJsonLeavesOut) {
   json["tie_word_embeddings"] = false;
   EXPECT_EQ(read(json).hidden_activation, "gelu");
   EXPECT_FALSE(read(json).tie_word_embeddings);
-  EXPECT_EQ(refusal("hidden_activation", 5), "[config.json] hidden_activation must be a string, but is 5");
+  json["hidden_activation"] = 5;
+  EXPECT_EQ(message_of([&] { read(json); }), "[config.json] hidden_activation must be a string, but is 5");
   EXPECT_EQ(refusal("use_bidirectional_attention", true),
             "[config.json] use_bidirectional_attention must be false: attention is causal, but is true");
 }
@@ -113,6 +125,7 @@ TEST(ModelConfig, ReadsNewerSpellings) {
   json["dtype"] = "float16";
   json["rope_parameters"] = {
       {"rope_type", "linear"}, {"factor", 2}, {"rope_theta", 1e6}, {"partial_rotary_factor", 0.25}};
+  json["model_type"] = "mistral";
   json["sliding_window"] = 32;
   json["num_local_experts"] = 8;
   json["quantization_config"] = {{"quant_method", "fp8"}, {"activation_scheme", "dynamic"}};
@@ -144,8 +157,8 @@ TEST(ModelConfig, ReadsWhichLayersHaveAWindow) {
   using Windows = std::vector<std::int64_t>;
   const auto types = nlohmann::json::parse(R"(["sliding_attention", "full_attention", "sliding_attention"])");
   EXPECT_EQ(windows(nlohmann::json::object()), (Windows{0, 0, 0}));
-  EXPECT_EQ(windows({{"sliding_window", 8}}), (Windows{8, 8, 8}));
-  EXPECT_EQ(windows({{"sliding_window", 8}, {"layer_types", types}}), (Windows{8, 0, 8}));
+  EXPECT_EQ(windows({{"model_type", "mistral"}, {"sliding_window", 8}}), (Windows{8, 8, 8}));
+  EXPECT_EQ(windows({{"model_type", "mistral"}, {"sliding_window", 8}, {"layer_types", types}}), (Windows{8, 0, 8}));
   EXPECT_EQ(windows({{"model_type", "mistral"}}), (Windows{4096, 4096, 4096}));
   EXPECT_EQ(windows({{"model_type", "mistral"}, {"sliding_window", nullptr}}), (Windows{0, 0, 0}));
   nlohmann::json qwen{{"model_type", "qwen3"}, {"sliding_window", 8}, {"max_window_layers", 2}};
@@ -162,6 +175,7 @@ TEST(ModelConfig, ReadsWhichLayersHaveAWindow) {
 TEST(ModelConfig, NamesTheKeyOfAWindowThatItDoesNotTake) {
   const auto refusal_of = [](const nlohmann::json& changes) {
     auto json = tiny_json();
+    json["model_type"] = "mistral";
     json["num_hidden_layers"] = 2;
     json.update(changes);
     return message_of([&] { read(json); });
@@ -173,13 +187,62 @@ TEST(ModelConfig, NamesTheKeyOfAWindowThatItDoesNotTake) {
             "[config.json] layer_types must be a list of num_hidden_layers 2 words, but is [\"full_attention\"]");
   EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "chunked_attention"}}}),
             "[config.json] layer_types must be full_attention or sliding_attention, but has \"chunked_attention\"");
-  EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "sliding_attention"}}}),
+  EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "sliding_attention"}}, {"sliding_window", nullptr}}),
             "[config.json] layer_types has sliding_attention, which wants a sliding_window, but there is none");
   EXPECT_EQ(
       refusal_of({{"layer_types", {"full_attention", "sliding_attention"}},
                   {"sliding_window", 8},
                   {"use_sliding_window", false}}),
       "[config.json] layer_types has sliding_attention, which wants a sliding_window, but use_sliding_window is off");
+}
+
+// transformers computes these layers without the window, other programs with it.
+TEST(ModelConfig, RefusesAWindowOfAnArchitectureThatHasNone) {
+  for (const char* architecture : {"llama", "gemma"}) {
+    auto json = tiny_json();
+    json["model_type"] = architecture;
+    json["sliding_window"] = 127;
+    EXPECT_NE(message_of([&] { read(json); }).find("sliding_window must be null"), std::string::npos) << architecture;
+    for (const auto& [key, value] : {std::pair<const char*, nlohmann::json>{"sliding_window", nullptr},
+                                     {"sliding_window", 128},
+                                     {"use_sliding_window", false}}) {
+      auto changed = json;
+      changed[key] = value;
+      EXPECT_EQ(read(changed).sliding_window, std::nullopt) << key;
+    }
+    json["sliding_window"] = nullptr;
+    json["layer_types"] = {"full_attention", "sliding_attention"};
+    EXPECT_NE(message_of([&] { read(json); }).find("layer_types has sliding_attention"), std::string::npos);
+  }
+}
+
+TEST(ModelConfig, TakesTheWidthOfHeadsThatAnArchitectureHasWhereAFileIsSilent) {
+  auto json = tiny_json();
+  for (const auto& [architecture, width] : {std::pair{"llama", 16}, {"mistral", 16}, {"qwen3", 128}, {"gemma", 256}}) {
+    json["model_type"] = architecture;
+    EXPECT_EQ(read(json).head_dim, width) << architecture;
+  }
+}
+
+TEST(ModelConfig, RefusesKeysThatItKnowsToChangeResultsAndListsThoseItDoesNotKnow) {
+  EXPECT_NE(refusal("is_causal", false).find("[config.json] is_causal asks for "), std::string::npos);
+  EXPECT_EQ(refusal("is_causal", true), "");
+  EXPECT_NE(refusal("hidden_activation", "gelu").find("hidden_activation asks for "), std::string::npos);
+  EXPECT_NE(rope_refusal({{"type", "yarn"}, {"factor", 2}, {"llama_4_scaling_beta", 0.1}}).find("llama_4_scaling_beta"),
+            std::string::npos);
+  auto json = tiny_json();
+  json["mine"] = 1;
+  json["rope_scaling"] = {{"type", "linear"}, {"factor", 2}, {"its", 1}};
+  EXPECT_EQ(read(json).unknown_keys, (std::vector<std::string>{"mine", "rope_scaling.its"}));
+}
+
+TEST(ModelConfig, LeavesOutEndsBeyondTheVocabularyWithAWarning) {
+  auto json = tiny_json();
+  json["eos_token_id"] = {2, 48, -1};
+  const auto config = read(json);
+  EXPECT_EQ(config.eos_token_ids, (std::vector<std::int64_t>{2}));
+  ASSERT_EQ(config.warnings.size(), 2U);
+  EXPECT_NE(config.warnings[0].find("[config.json] eos_token_id 48 is left out"), std::string::npos);
 }
 
 TEST(ModelConfig, ReadsEveryRopeScaling) {
@@ -228,6 +291,9 @@ TEST(ModelConfig, RefusesBrokenRopeScalings) {
       "[config.json] rope_scaling.rope_type must be one of default, linear, dynamic, llama3, yarn, but is \"su\"");
   EXPECT_EQ(rope_refusal({{"rope_type", "linear"}}),
             "[config.json] wanted rope_scaling.factor, a number of 1 to 1000000, but there is none");
+  EXPECT_EQ(rope_refusal({{"factor", 4.0}}),
+            "[config.json] wanted rope_scaling.rope_type, since there is rope_scaling.factor, but there is none");
+  EXPECT_EQ(rope_refusal(nlohmann::json::object()), "");
   EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", 0.5}}), "");
   EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", "2"}}), "");
   EXPECT_NE(rope_refusal({{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}}),
@@ -267,10 +333,10 @@ TEST(ModelConfig, RefusesEveryNumberOutOfBounds) {
       EXPECT_TRUE(message.starts_with("[config.json] ") && message.find(key) != std::string::npos)
           << key << " = " << value << ": " << message;
     }
-  for (const auto& value : std::vector<json>{-1, 48, 1.5, "1", json::array({1, 48})}) {
-    EXPECT_NE(refusal("eos_token_id", value), "") << value;
+  for (const auto& value : std::vector<json>{-1, 48, 1.5, "1", json::array({1, 48})})
     EXPECT_NE(refusal("bos_token_id", value), "") << value;
-  }
+  for (const auto& value : std::vector<json>{1.5, "1", json::array({1, "2"})})
+    EXPECT_NE(refusal("eos_token_id", value), "") << value;
   for (const auto& value : std::vector<json>{0, -1, 1e300, "1e4"}) EXPECT_NE(refusal("rope_theta", value), "") << value;
   for (const auto& value : std::vector<json>{0, 2, -0.5, 0.01, 0.19})
     EXPECT_NE(refusal("partial_rotary_factor", value), "");
@@ -284,7 +350,7 @@ TEST(ModelConfig, RefusesWhatIsNoJsonObject) {
   for (const auto& text :
        {std::string(), std::string("{"), std::string("[]"), std::string("{\"a\": \xff}"), std::string("{\"a\": 1e999}"),
         std::string(100000, '['), "{\"hidden_size\":" + std::string(100000, '[')}) {
-    const auto message = message_of([&] { model_config_from_json(text, "config.json"); });
+    const auto message = message_of([&] { model_config_from_json(text, "config.json", {}); });
     EXPECT_TRUE(message.starts_with("[config.json] ")) << message;
     EXPECT_LT(message.size(), 400U);
   }
@@ -293,7 +359,7 @@ TEST(ModelConfig, RefusesWhatIsNoJsonObject) {
 TEST(ModelConfig, ReadsEveryTruncationWithoutACrash) {
   const auto text = tiny_json().dump();
   for (std::size_t size = 0; size < text.size(); ++size)
-    EXPECT_THROW(model_config_from_json(text.substr(0, size), "config.json"), UserError);
+    EXPECT_THROW(model_config_from_json(text.substr(0, size), "config.json", {}), UserError);
 }
 
 // ---- GGUF ----
@@ -304,7 +370,11 @@ struct Parsed {
   explicit Parsed(const GgufBytes& file) : bytes(file.bytes()), gguf(Gguf::parse(as_bytes(bytes), "model.gguf")) {}
 };
 
-ModelConfig read(const GgufBytes& file) { return model_config_from_gguf(Parsed(file).gguf); }
+ModelConfig read(const GgufBytes& file) {
+  const Parsed parsed(file);
+  const auto architecture = parsed.gguf.find_text("general.architecture");
+  return model_config_from_gguf(parsed.gguf, architecture ? facts_of(std::string(*architecture)) : ArchitectureFacts());
+}
 
 // A tiny model's metadata without one key, so that a test can put another value there.
 GgufBytes without(std::string_view left_out, const std::string& architecture = "llama") {
@@ -410,7 +480,21 @@ TEST(ModelConfig, NamesTheGgufKeyThatIsMissingOrWrong) {
   EXPECT_NE(message_of([] { read(without("").u32("llama.rope.dimension_count", 18)); }), "");
   EXPECT_NE(message_of([] { read(without("").f32("llama.rope.freq_base", std::numeric_limits<float>::infinity())); }),
             "");
-  EXPECT_NE(message_of([] { read(without("").u32("tokenizer.ggml.eos_token_id", 48)); }), "");
+  EXPECT_NE(message_of([] { read(without("").u32("tokenizer.ggml.bos_token_id", 48)); }), "");
+  EXPECT_EQ(read(without("").u32("tokenizer.ggml.eos_token_id", 48)).warnings.size(), 1U);
+}
+
+TEST(ModelConfig, RefusesGgufKeysThatItKnowsToChangeResults) {
+  const auto refusal_of = [](GgufBytes file) { return message_of([&] { read(file); }); };
+  EXPECT_NE(refusal_of(without("").boolean("llama.attention.causal", false))
+                .find("[model.gguf] llama.attention.causal asks for "),
+            std::string::npos);
+  EXPECT_EQ(refusal_of(without("").boolean("llama.attention.causal", true)), "");
+  EXPECT_NE(refusal_of(without("").f32("llama.logit_scale", 0.5F)).find("llama.logit_scale"), std::string::npos);
+  EXPECT_EQ(refusal_of(without("").f32("llama.logit_scale", 1)), "");
+  EXPECT_EQ(refusal_of(without("").f32("gemma.logit_scale", 0.5F)), "") << "another architecture's";
+  EXPECT_EQ(read(without("").u32("llama.mine", 1).u32("tokenizer.ggml.mine", 1)).unknown_keys,
+            (std::vector<std::string>{"llama.mine", "tokenizer.ggml.mine"}));
 }
 
 TEST(ModelConfig, ReadsTheRopeScalingsOfGguf) {
@@ -427,6 +511,17 @@ TEST(ModelConfig, ReadsTheRopeScalingsOfGguf) {
   EXPECT_EQ(yarn.factor, 4);
   EXPECT_EQ(yarn.original_context_length, 32);
   EXPECT_EQ(yarn.beta_fast, 16);
+  // As llama.cpp: a factor is linear where no type is given, 0 is none, and the oldest files have another key.
+  const auto without_type = [](const char* key, float factor) {
+    return read(without("").f32(std::string("llama.") + key, factor)).rope.scaling;
+  };
+  for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {
+    EXPECT_EQ(without_type(key, 4).type, RopeScalingType::linear) << key;
+    EXPECT_EQ(without_type(key, 4).factor, 4) << key;
+    EXPECT_EQ(without_type(key, 0).type, RopeScalingType::none) << key;
+  }
+  EXPECT_NE(message_of([&] { read(without("").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
+            std::string::npos);
   EXPECT_NE(message_of([&] { read(scaled("longrope")); }).find("longrope"), std::string::npos);
   EXPECT_NE(message_of([&] { read(scaled("yarn").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
             std::string::npos);
