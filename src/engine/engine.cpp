@@ -15,15 +15,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// How much of the end of `text` may begin a stop text.
-std::size_t possible_stop_prefix(const std::string& text, const std::vector<std::string>& stops) {
-  std::size_t longest = 0;
-  for (const std::string& stop : stops)
-    for (std::size_t length = std::min(stop.size() - 1, text.size()); length > longest; --length)
-      if (text.compare(text.size() - length, length, stop, 0, length) == 0) longest = length;
-  return longest;
-}
-
 }  // namespace
 
 Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models, Stopwatch* watch)
@@ -86,6 +77,7 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   return requests_.back()->id;
 }
 
+  request->stops = StopTexts(parameters.stop);
 bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
   const std::int64_t block = runner_->facts().kv.block;
   while (static_cast<std::int64_t>(request.pages.size()) * block < tokens) {
@@ -149,20 +141,13 @@ bool Engine::ends_text(int token) const {
   if (tokenizer_ == nullptr) return false;
   const std::vector<int>& ends = tokenizer_->vocabulary().end_of_generation;
   return std::find(ends.begin(), ends.end(), token) != ends.end();
+// Ids beyond the vocabulary, which a model with a padded embedding can produce, have no text.
+bool Engine::is_special(int token) const {
+  return tokenizer_ != nullptr && token < tokenizer_->token_count() && tokenizer_->is_special(token);
 }
 
-// The text that may be shown now. What may begin a stop text is held; at a stop text everything from it on is dropped.
-std::string Engine::emit(Request& request, std::string text, bool& stopped) {
-  text = request.held + text;
-  request.held.clear();
-  const std::vector<std::string>& stops = request.parameters.stop;
-  std::size_t first = std::string::npos;
-  for (const std::string& stop : stops) first = std::min(first, text.find(stop));
-  stopped = first != std::string::npos;
-  if (stopped) return text.substr(0, first);
-  const std::size_t held = possible_stop_prefix(text, stops);
-  request.held = text.substr(text.size() - held);
-  return text.substr(0, text.size() - held);
+}
+
 }
 
 RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
@@ -171,18 +156,19 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   request.output.push_back(event.token);
   if (ends_text(event.token) && !request.parameters.ignore_end) {
     event.finished = FinishReason::stop;
-    event.text = request.held + request.last_text();
+    event.text = request.stops.finish() + request.last_text();
     return event;
   }
-  bool stopped = false;
-  event.text = emit(request, request.text_of(event.token), stopped);
-  if (stopped) {
+  StopTexts& stops = request.stops;
+  event.text = is_special(event.token) ? stops.push_special(tokenizer_->token_bytes(event.token))
+                                       : stops.push(request.text_of(event.token));
+  if (stops.has_stopped()) {
     event.finished = FinishReason::stop;
   } else if (static_cast<std::int64_t>(request.output.size()) >= request.parameters.max_tokens ||
              request.token_count() >= max_model_len()) {
     event.finished = FinishReason::length;
-    std::string rest = emit(request, request.last_text(), stopped);
-    event.text += rest + (stopped ? "" : request.held);
+    event.text += stops.push(request.last_text());
+    event.text += stops.finish();
   }
   return event;
 }

@@ -16,6 +16,7 @@
 #include "engine/model_runner.h"
 #include "engine/sampler.h"
 #include "engine/step_buffer.h"
+#include "engine/stop_texts.h"
 #include "io/detokenizer.h"
 #include "io/tokenizer.h"
 
@@ -46,6 +47,8 @@ class Engine {
 
   // Leaves `pages` KV pages for all sequences together; at least one sequence's worth must fit. Only while idle.
   void limit_pages(std::int64_t pages);
+  bool has_tokenizer() const { return tokenizer_ != nullptr; }
+  const Context& context() const { return *context_; }
 
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
   // vocabulary.
@@ -84,7 +87,7 @@ class Engine {
     std::vector<std::int32_t> pages;
     std::int64_t computed = 0;                        // tokens whose keys and values are in the pages
     std::optional<StreamingDetokenizer> detokenizer;  // none without a tokenizer
-    std::string held;                                 // text that may turn out to begin a stop text
+    StopTexts stops;
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
     std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
@@ -105,7 +108,7 @@ class Engine {
   bool reserve_pages(Request& request, std::int64_t tokens);
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
   RequestEvent advance(Request& request, std::span<const float> logits);
-  std::string emit(Request& request, std::string text, bool& stopped);
+  bool is_special(int token) const;
   bool ends_text(int token) const;
 
   std::shared_ptr<Context> context_;

@@ -95,6 +95,8 @@ class Checkpoint {
   // The chat template of this name; nothing when there is none. A folder's is chat_template.jinja, else chat_template
   // of tokenizer_config.json, else chat_template.json's.
   std::optional<std::string> chat_template(std::string_view name = "default") const;
+  // The names of all others, sorted.
+  std::vector<std::string> chat_template_names() const;
 
   // The metadata of a GGUF file; InternalError for a folder.
   const Gguf& gguf() const;

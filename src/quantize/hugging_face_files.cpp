@@ -134,6 +134,17 @@ std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint, c
     check_utf8(*chat, "the chat template");
     tokenizer["chat_template"] = *chat;
   }
+  if (const auto names = checkpoint.chat_template_names(); !names.empty()) {
+    Json list = Json::array();
+    if (tokenizer.contains("chat_template"))
+      list.push_back({{"name", "default"}, {"template", tokenizer["chat_template"]}});
+    for (const std::string& its_name : names) {
+      const std::string text = checkpoint.chat_template(its_name).value();
+      check_utf8(text, "the chat template");
+      list.push_back({{"name", its_name}, {"template", text}});
+    }
+    tokenizer["chat_template"] = std::move(list);
+  }
   files["tokenizer_config.json"] = json_text(tokenizer, kIndent);
   if (!vocabulary.end_of_generation.empty()) {
     Json generation = Json::object();

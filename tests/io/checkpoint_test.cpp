@@ -109,6 +109,7 @@ TEST(Checkpoint, ReadsTokenizerAndTemplatesOfAGgufFile) {
   EXPECT_EQ(checkpoint.chat_template(), "{{ messages }}");
   EXPECT_EQ(checkpoint.chat_template("tools"), "{{ tools }}");
   EXPECT_EQ(checkpoint.chat_template("other"), std::nullopt);
+  EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
   EXPECT_THROW(checkpoint.folder_file("config.json"), InternalError);
 }
 
@@ -347,8 +348,10 @@ TEST(Checkpoint, ReadsTheTokenizerOfAFolder) {
   EXPECT_EQ(named.padding, 5);
   EXPECT_EQ(named.end_of_generation, (std::vector<int>{2, 4, 5}));
   folder.add("generation_config.json", R"({"eos_token_id": 6})");
-  EXPECT_NE(message_of([&] { Checkpoint::open(folder.path()).vocabulary(); }).find("eos_token_id must be the id"),
-            std::string::npos);
+  const auto beyond = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(beyond.end_of_generation, (std::vector<int>{4, 5})) << "config.json has another";
+  ASSERT_EQ(beyond.warnings.size(), 1U);
+  EXPECT_NE(beyond.warnings[0].find("eos_token_id 6 is left out"), std::string::npos);
 }
 
 TEST(Checkpoint, FindsTheChatTemplateOfAFolder) {
@@ -365,6 +368,11 @@ TEST(Checkpoint, FindsTheChatTemplateOfAFolder) {
       {"name": "default", "template": "D"}]})");
   EXPECT_EQ(checkpoint.chat_template(), "D");
   EXPECT_EQ(checkpoint.chat_template("tools"), "T");
+  EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
+  std::filesystem::create_directory(folder / "additional_chat_templates");
+  folder.add("additional_chat_templates/rag.jinja", "R");
+  EXPECT_EQ(checkpoint.chat_template("rag"), "R");
+  EXPECT_EQ(checkpoint.chat_template("../chat_template"), std::nullopt);
   folder.add("chat_template.jinja", "from jinja\n");
   EXPECT_EQ(checkpoint.chat_template(), "from jinja\n");
   EXPECT_EQ(checkpoint.chat_template("tools"), "T");
@@ -382,6 +390,12 @@ TEST(Checkpoint, RefusesGenerationConfigsOutOfBounds) {
     folder.add("generation_config.json", text);
     EXPECT_THROW(checkpoint.generation_config(), UserError) << text;
   }
+  folder.add("generation_config.json", R"({"temperature": "1", "top_k": 50.0, "mine": 1})");
+  const std::vector<std::string_view> overridden = {"temperature"};
+  const auto config = checkpoint.generation_config(overridden);
+  EXPECT_EQ(config.temperature, std::nullopt);
+  EXPECT_EQ(config.top_k, 50);
+  EXPECT_EQ(config.unknown_keys, std::vector<std::string>{"mine"});
 }
 
 TEST(Checkpoint, RefusesAFileCutInsideItsTensors) {

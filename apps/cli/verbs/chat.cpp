@@ -16,6 +16,7 @@ struct ChatArguments {
   ModelArgument model;
   SamplingArguments sampling;
   std::string system;
+  std::string chat_template;
   bool statistics = false;
   bool json = false;
 };
@@ -29,8 +30,8 @@ Json message(const char* role, const std::string& content) {
 int chat(const ChatArguments& arguments, VerbCall& call) {
   const auto engine = open_engine(call, arguments.model);
   const Checkpoint& checkpoint = engine->runner().checkpoint();
-  const SamplingParameters parameters = arguments.sampling.resolve(checkpoint);
-  const ChatTemplate chat_template(required_chat_template(checkpoint));
+  const SamplingParameters parameters = arguments.sampling.resolve(checkpoint, engine->context().log);
+  const ChatTemplate chat_template(chosen_chat_template(&checkpoint, arguments.chat_template, Json::object()));
   Json messages = Json::array();
   if (!arguments.system.empty()) messages.push_back(message("system", arguments.system));
   const bool at_terminal = &call.in == &std::cin && isatty(STDIN_FILENO) != 0;
@@ -71,6 +72,7 @@ VERB(chat) {
                        arguments->model.declare_to_run(flags);
                        arguments->sampling.declare(flags);
                        flags.option("--system", arguments->system, "What the conversation begins with.");
+                       declare_chat_template(flags, arguments->chat_template);
                        flags.flag("--stats", arguments->statistics, "Print rates, memory, captures after each answer.");
                        flags.flag("--json", arguments->json, "Print one JSON object for each answer.");
                        return [arguments, &call] { return chat(*arguments, call); };
