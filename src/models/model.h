@@ -35,8 +35,8 @@ struct ModelDefinition {
   const ModelWeight& weight(const std::string& name) const;
   // The checkpoint's name of it.
   std::string key(const std::string& weight_name, bool is_gguf, int layer) const;
-  // The checkpoint's names of all weights of this config.
-  std::vector<std::string> weight_names(const ModelConfig& config, bool is_gguf) const;
+  // The checkpoint's names of all tensors that weights of this config are read from.
+  std::vector<std::string> tensor_names(const ModelConfig& config, bool is_gguf) const;
   // The tensors of a folder of this config, which has no files of weights: those that check_weights asks for, in the
   // config's dtype.
   std::vector<NamedMeta> tensors(const ModelConfig& config) const;

@@ -54,30 +54,13 @@ constexpr Harmless kHarmless[] = {
     {is_of_images_or_sound, "text passes through no part for images or sound"},
 };
 
-std::set<std::string_view> names_read(const Checkpoint& checkpoint, const ModelConfig& config,
-                                      const std::vector<std::string>& keys) {
-  std::set<std::string_view> read;
-  const auto take = [&](std::string_view name) {
-    if (const TensorEntry* entry = checkpoint.find(name)) read.insert(entry->name);
-  };
-  take(config.rope.frequency_factors);
-  for (const std::string& key : keys) {
-    if (!config.quantization || !config.quantization->quantizes(key)) {
-      take(key);
-      continue;
-    }
-    const QuantizedNames names = quantized_names(*config.quantization, key);
-    for (const std::string& name : {names.codes, names.scale, names.global_scale, names.input_scale}) take(name);
-  }
-  return read;
-}
-
 }  // namespace
 
 UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition& model, const ModelConfig& config) {
   UnreadTensors unread;
-  const std::set<std::string_view> read =
-      names_read(checkpoint, config, model.weight_names(config, checkpoint.is_gguf()));
+  const std::vector<std::string> names = model.tensor_names(config, checkpoint.is_gguf());
+  std::set<std::string_view> read(names.begin(), names.end());
+  read.insert(config.rope.frequency_factors);
   std::map<const Harmless*, std::vector<std::string_view>> by_reason;
   for (const TensorEntry& entry : checkpoint.tensors()) {
     if (read.contains(entry.name)) continue;
@@ -89,9 +72,9 @@ UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition
       by_reason[harmless].push_back(entry.name);
     }
   }
-  for (const auto& [harmless, names] : by_reason)
-    unread.harmless.push_back(fmt::format("[{}] {} is not read ({} such in all): {}", checkpoint.path(), names[0],
-                                          names.size(), harmless->reason));
+  for (const auto& [harmless, its_names] : by_reason)
+    unread.harmless.push_back(fmt::format("[{}] {} is not read ({} such in all): {}", checkpoint.path(), its_names[0],
+                                          its_names.size(), harmless->reason));
   return unread;
 }
 
