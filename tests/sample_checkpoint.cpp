@@ -131,6 +131,18 @@ void SampleCheckpoint::add(const std::string& name, const std::string& gguf_name
   gguf_names_[name] = gguf_name;
 }
 
+void SampleCheckpoint::multiply(const std::string& name, float factor) {
+  for (auto& [known, tensor] : weights_)
+    for (std::int64_t i = 0; known == name && i < element_count(tensor.meta.shape).number(); ++i)
+      tensor.as<float>()[i] *= factor;
+}
+
+void SampleCheckpoint::set_row(const std::string& name, std::int64_t row, std::int64_t column, float value) {
+  for (auto& [known, tensor] : weights_)
+    for (std::int64_t i = 0; known == name && i < width_of(tensor); ++i)
+      tensor.as<float>()[row * width_of(tensor) + i] = i == column ? value : 0;
+}
+
 void SampleCheckpoint::round_matrices_to(DType dtype) {
   for (auto& [name, tensor] : weights_) {
     if (tensor.meta.rank() != 2) continue;

@@ -203,9 +203,18 @@ std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& m
 
 double log_sum_exp(std::span<const float> logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
+  if (std::isinf(largest)) return largest;
   double sum = 0;
   for (float logit : logits) sum += std::exp(logit - largest);
   return largest + std::log(sum);
+}
+
+double negative_log_likelihood(std::span<const float> logits, std::size_t id) {
+  const double whole = log_sum_exp(logits);
+  if (!std::isinf(whole) || whole < 0) return whole - logits[id];
+  if (!std::isinf(logits[id]) || logits[id] < 0) return whole;
+  // Infinite ones share all of the probability.
+  return std::log(static_cast<double>(std::count(logits.begin(), logits.end(), logits[id])));
 }
 
 std::int64_t peak_memory_bytes() {

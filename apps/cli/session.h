@@ -78,6 +78,8 @@ void print_statistics(const Engine::Generation& generation, std::size_t prompt_t
 
 // log(sum(exp(logits))) in double precision.
 double log_sum_exp(std::span<const float> logits);
+// -log of the probability of a token; infinite logits share all of it.
+double negative_log_likelihood(std::span<const float> logits, std::size_t id);
 
 // Largest resident set of this process so far, in bytes.
 std::int64_t peak_memory_bytes();

@@ -22,7 +22,7 @@ struct Topic {
 constexpr Topic kTopics[] = {
     {"config", true},       {"guards", true}, {"recompiles", true}, {"graph_breaks", true},
     {"passes", true},       {"fusion", true}, {"lowering", true},   {"schedule", false},
-    {"output_code", false}, {"replay", true}, {"cache", false},
+    {"output_code", false}, {"replay", true}, {"nan", true},        {"cache", false},
 };
 
 const Topic& topic_named(const std::string& name) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -16,6 +17,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 }  // namespace
+
+void fail_by(const RequestEvent& event) {
+  if (event.is_of_device) fail_device("{}", event.error);
+  fail_user("{}", event.error);
+}
 
 Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models, Stopwatch* watch)
     : context_(std::move(context)) {
@@ -71,13 +77,13 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   request->output.reserve(static_cast<std::size_t>(most));
   request->pages.reserve(static_cast<std::size_t>(runner_->step_limits().blocks));
   request->prompt = std::move(prompt);
+  request->stops = StopTexts(parameters.stop);
   request->parameters = std::move(parameters);
   if (tokenizer_ != nullptr) request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
   requests_.push_back(std::move(request));
   return requests_.back()->id;
 }
 
-  request->stops = StopTexts(parameters.stop);
 bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
   const std::int64_t block = runner_->facts().kv.block;
   while (static_cast<std::int64_t>(request.pages.size()) * block < tokens) {
@@ -135,19 +141,23 @@ const Tensor& Engine::run(std::span<const Chunk> chunks, std::span<const std::in
   return logits;
 }
 
+// Ids beyond the vocabulary, which a model with a padded embedding can produce, have no text.
+bool Engine::is_special(int token) const {
+  return tokenizer_ != nullptr && token < tokenizer_->token_count() && tokenizer_->is_special(token);
+}
+
 bool Engine::ends_text(int token) const {
   const std::vector<std::int64_t>& config = runner_->facts().config.eos_token_ids;
   if (std::find(config.begin(), config.end(), token) != config.end()) return true;
   if (tokenizer_ == nullptr) return false;
   const std::vector<int>& ends = tokenizer_->vocabulary().end_of_generation;
   return std::find(ends.begin(), ends.end(), token) != ends.end();
-// Ids beyond the vocabulary, which a model with a padded embedding can produce, have no text.
-bool Engine::is_special(int token) const {
-  return tokenizer_ != nullptr && token < tokenizer_->token_count() && tokenizer_->is_special(token);
 }
 
-}
-
+std::string Engine::take_logits(const Request& request, const Tensor& logits, std::int64_t row) {
+  runner_->copy_logits(logits, row, logits_);
+  if (std::none_of(logits_.begin(), logits_.end(), [](float logit) { return std::isnan(logit); })) return "";
+  return runner_->describe_nan(step_.input(), row, request.pages, request.computed);
 }
 
 RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
@@ -185,7 +195,8 @@ void Engine::reopen_device() {
 
 void Engine::fail_chunks(const std::string& error) {
   for (const Chunk& chunk : chunks_) {
-    events_.push_back({.request = chunk.request->id, .finished = FinishReason::failed, .error = error});
+    events_.push_back(
+        {.request = chunk.request->id, .finished = FinishReason::failed, .error = error, .is_of_device = true});
     cancel(events_.back().request);
   }
 }
@@ -215,8 +226,12 @@ std::span<const RequestEvent> Engine::step() {
   std::int64_t next_row = 0;
   for (const auto& [request, rows] : chunks_) {
     if (request->computed < request->token_count()) continue;
-    runner_->copy_logits(logits, next_row++, logits_);
-    events_.push_back(advance(*request, logits_));
+    std::string error = take_logits(*request, logits, next_row++);
+    if (error.empty()) {
+      events_.push_back(advance(*request, logits_));
+    } else {
+      events_.push_back({.request = request->id, .finished = FinishReason::failed, .error = std::move(error)});
+    }
     if (events_.back().finished == FinishReason::none) continue;
     pool_.give_back(request->pages);
     std::erase_if(requests_, [&](const auto& known) { return known.get() == request; });
@@ -244,7 +259,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
   auto start = std::chrono::steady_clock::now();
   while (!is_idle()) {
     for (const RequestEvent& event : step()) {
-      if (event.finished == FinishReason::failed) fail_device("{}", event.error);
+      if (event.finished == FinishReason::failed) fail_by(event);
       if (result.tokens.empty()) {
         result.prompt_seconds = seconds_since(start);
         start = std::chrono::steady_clock::now();
@@ -290,7 +305,8 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
     const Chunk chunk{&request, count};
     const Tensor& logits = run({&chunk, 1}, logit_rows);
     for (std::size_t i = 0; i < logit_rows.size(); ++i) {
-      runner_->copy_logits(logits, static_cast<std::int64_t>(i), logits_);
+      const std::string error = take_logits(request, logits, static_cast<std::int64_t>(i));
+      USER_CHECK(error.empty(), "{}", error);
       visit(rows[next++], logits_);
     }
   }

@@ -30,8 +30,12 @@ struct RequestEvent {
   int token = -1;    // the new token
   std::string text;  // what became whole with it; never half a character, never part of a stop text
   FinishReason finished = FinishReason::none;
-  std::string error = {};  // of a device, with failed; there is no token then
+  std::string error = {};     // with failed; there is no token then
+  bool is_of_device = false;  // the error: of the device, and not of the model
 };
+
+// Throws the error of an event that failed: DeviceError or UserError.
+[[noreturn]] void fail_by(const RequestEvent& event);
 
 class Engine {
  public:
@@ -43,12 +47,12 @@ class Engine {
   ModelRunner& runner() { return *runner_; }
   // UserError where a dummy checkpoint has none: its requests are of token ids, and their text is empty.
   const Tokenizer& tokenizer() const;
+  bool has_tokenizer() const { return tokenizer_ != nullptr; }
+  const Context& context() const { return *context_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
   // Leaves `pages` KV pages for all sequences together; at least one sequence's worth must fit. Only while idle.
   void limit_pages(std::int64_t pages);
-  bool has_tokenizer() const { return tokenizer_ != nullptr; }
-  const Context& context() const { return *context_; }
 
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
   // vocabulary.
@@ -107,6 +111,8 @@ class Engine {
   void schedule();
   bool reserve_pages(Request& request, std::int64_t tokens);
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
+  // Row `row` of the logits of the step that ran, in logits_; "", or the error where one is not a number.
+  std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
   RequestEvent advance(Request& request, std::span<const float> logits);
   bool is_special(int token) const;
   bool ends_text(int token) const;

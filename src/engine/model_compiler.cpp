@@ -25,6 +25,15 @@ DType default_dtype(const Checkpoint& checkpoint, const ModelConfig& config, Dev
   return checkpoint.is_gguf() && device != DeviceType::cpu ? DType::bf16 : config.dtype;
 }
 
+// The model's own. A GGUF file has it in what its weights are stored as: of those in blocks, which hold fewer than 16
+// bits for a number, f16 is enough.
+DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, DType dtype) {
+  if (!checkpoint.is_gguf()) return dtype;
+  const TensorEntry* keys = checkpoint.find(model.key("attn_k", true, 0));
+  if (keys == nullptr || is_block(keys->tensor.meta.dtype)) return DType::f16;
+  return keys->tensor.meta.dtype == DType::f32 ? dtype : keys->tensor.meta.dtype;
+}
+
 ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, const ModelDefinition& model,
                       DeviceType device) {
   ModelFacts facts;
@@ -33,7 +42,7 @@ ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, cons
   facts.dtype = options.dtype == "auto" ? default_dtype(checkpoint, config, device) : dtype_named(options.dtype);
   facts.fast = options.activation_precision == "fast";
   facts.scales_by_group = device != DeviceType::cpu;
-  const DType pages = facts.fast ? DType::f16 : DType::f32;
+  const DType pages = facts.fast ? default_pages(checkpoint, model, facts.dtype) : DType::f32;
   facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
               .block = options.block_size,
               .heads = config.kv_head_count,
