@@ -94,7 +94,8 @@ void ModelCompiler::check_checkpoint() {
   if (definition_.check) definition_.check(config);
   definition_.check_weights(checkpoint_, config);
   const UnreadTensors unread = unread_tensors(checkpoint_, definition_, config);
-  notes_ = config.warnings;
+  notes_ = checkpoint_.notes();
+  notes_.insert(notes_.end(), config.warnings.begin(), config.warnings.end());
   const std::string warning =
       check_unread_tensors(unread.names, checkpoint_.path(), context_->options.ignore_unread_tensors);
   if (!warning.empty()) notes_.push_back(warning);

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/sort.h"
@@ -78,6 +80,7 @@ struct Checkpoint::Contents {
   std::string config_text;
   std::vector<File> files;
   bool is_dummy = false;
+  std::vector<std::string> notes;
   std::vector<TensorEntry> tensors;
   std::map<std::string_view, const TensorEntry*> by_name;  // views of `tensors`, which no longer grows
 
@@ -133,6 +136,8 @@ void Checkpoint::Contents::read_folder_config() {
 void Checkpoint::Contents::open_folder() {
   read_folder_config();
   if (source.has(kWeights)) {
+    if (source.has(kIndex))
+      notes.push_back(fmt::format("[{}] has {} and {}: {} is read", path, kWeights, kIndex, kWeights));
     add_safetensors(kWeights);
     index_names();
     return;
@@ -233,6 +238,7 @@ const std::string& Checkpoint::path() const { return contents_->path; }
 bool Checkpoint::is_gguf() const { return contents_->gguf.has_value(); }
 bool Checkpoint::is_dummy() const { return contents_->is_dummy; }
 const std::string& Checkpoint::architecture() const { return contents_->architecture; }
+const std::vector<std::string>& Checkpoint::notes() const { return contents_->notes; }
 const std::vector<TensorEntry>& Checkpoint::tensors() const { return contents_->tensors; }
 
 std::int64_t Checkpoint::file_bytes() const {

@@ -80,6 +80,9 @@ class Checkpoint {
   // Of generation_config.json; all absent for a GGUF file and a folder without one. Keys of `overridden` are not read.
   GenerationConfig generation_config(std::span<const std::string_view> overridden = {}) const;
 
+  // Sentences on files that are there and not read in favour of others.
+  const std::vector<std::string>& notes() const;
+
   // In the order of the files.
   const std::vector<TensorEntry>& tensors() const;
   // Null when there is none.

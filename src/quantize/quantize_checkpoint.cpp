@@ -234,9 +234,10 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   if (model.check) model.check(config);
   model.check_weights(checkpoint, config);
   QuantizeSummary summary;
-  UnreadTensors unread = unread_tensors(checkpoint, model, config);
+  const UnreadTensors unread = unread_tensors(checkpoint, model, config);
   const std::string warning = check_unread_tensors(unread.names, checkpoint.path(), recipe.ignores_unread_tensors);
-  summary.notes = std::move(unread.harmless);
+  summary.notes = checkpoint.notes();
+  summary.notes.insert(summary.notes.end(), unread.harmless.begin(), unread.harmless.end());
   if (!warning.empty()) summary.notes.push_back(warning);
   USER_CHECK(!config.sliding_window || model.facts.window,
              "[{}] has a sliding window of {}, which config.json cannot say of {}; wanted the folder it was made from",

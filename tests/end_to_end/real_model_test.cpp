@@ -36,12 +36,12 @@ class RealModel : public ::testing::Test {
                 "--temp",   "0",
                 "--json",   "--ignore-eos"};
     words.insert(words.end(), more.begin(), more.end());
-    const ProgramRun run = run_weft(words, "", {{"WEFT_CPU_FEATURES", ceiling}, {"WEFT_CACHE_ROOT", root_}});
+    const ProgramRun run = run_weft(words, "", {{"WEFT_CPU_FEATURES", ceiling}, {"WEFT_MODELS_ROOT", root_}});
     EXPECT_EQ(run.status, 0) << run.err;
     return run.status == 0 ? nlohmann::json::parse(run.out) : nlohmann::json{{"tokens", nullptr}};
   }
 
-  const std::string root_ = cache_folder(process_environment());
+  const std::string root_ = models_folder(process_environment());
   bool is_there_ = false;
   std::vector<nlohmann::json> cases_;
 };

@@ -151,6 +151,17 @@ TEST(Checkpoint, OpensAFolderWithOneFile) {
   EXPECT_THROW(checkpoint.gguf(), InternalError);
 }
 
+TEST(Checkpoint, SaysWhichWeightsOfAFolderAreRead) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  EXPECT_TRUE(Checkpoint::open(folder.path()).notes().empty());
+  folder.add("model.safetensors.index.json", R"({"weight_map": {"b": "other.safetensors"}})");
+  const auto checkpoint = Checkpoint::open(folder.path());
+  EXPECT_NE(checkpoint.find("a"), nullptr);
+  ASSERT_EQ(checkpoint.notes().size(), 1U);
+  EXPECT_NE(checkpoint.notes()[0].find("model.safetensors is read"), std::string::npos);
+}
+
 // Tensors a and b in one, c in another.
 void add_several_files(const Folder& folder) {
   folder.add("model-1.safetensors", {counted("a", 1), counted("b", 2)});
