@@ -9,49 +9,12 @@
 #include "base/error.h"
 #include "builtin/models.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/io/tiny_config.h"
 #include "tests/thrown_message.h"
 
 namespace weft::model_config_test {
 
-using nlohmann::json;
-using testing::as_bytes;
-using testing::GgufBytes;
-using testing::raw;
-
-json tiny_json() {
-  return json::parse(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64,
-    "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "vocab_size": 48, "max_position_embeddings": 128,
-    "tie_word_embeddings": true, "hidden_act": "silu", "torch_dtype": "bfloat16", "bos_token_id": 1,
-    "eos_token_id": [7, 2, 7], "pad_token_id": null})");
-}
-
-const ArchitectureFacts& facts_of(const std::string& architecture) {
-  static const ModelRegistry models = make_model_registry();
-  return models.find(architecture, "test").facts;
-}
-
-ModelConfig read(const json& config) {
-  const auto& type = config["model_type"];
-  const bool is_known = type.is_string() && type != "";
-  return model_config_from_json(config.dump(), "config.json",
-                                is_known ? facts_of(type.get<std::string>()) : ArchitectureFacts());
-}
-
-// The refusal of the tiny config after one key got another value.
-std::string refusal(const std::string& key, const json& value) {
-  auto config = tiny_json();
-  config[key] = value;
-  return message_of([&] { read(config); });
-}
-
-RopeConfig rope_of(const json& scaling, const char* key = "rope_scaling") {
-  auto config = tiny_json();
-  config[key] = scaling;
-  return read(config).rope;
-}
-
-std::string rope_refusal(const json& scaling) { return refusal("rope_scaling", scaling); }
+using namespace tiny_config;
 
 TEST(ModelConfig, ReadsAHuggingFaceLlama) {
   const auto config = read(tiny_json());
@@ -228,7 +191,8 @@ TEST(ModelConfig, RefusesKeysThatItKnowsToChangeResultsAndListsThoseItDoesNotKno
   EXPECT_NE(refusal("is_causal", false).find("[config.json] is_causal asks for "), std::string::npos);
   EXPECT_EQ(refusal("is_causal", true), "");
   EXPECT_NE(refusal("hidden_activation", "gelu").find("hidden_activation asks for "), std::string::npos);
-  EXPECT_NE(rope_refusal({{"type", "yarn"}, {"factor", 2}, {"llama_4_scaling_beta", 0.1}}).find("llama_4_scaling_beta"),
+  EXPECT_NE(refusal("rope_scaling", {{"type", "yarn"}, {"factor", 2}, {"llama_4_scaling_beta", 0.1}})
+                .find("llama_4_scaling_beta"),
             std::string::npos);
   auto json = tiny_json();
   json["mine"] = 1;
@@ -243,71 +207,6 @@ TEST(ModelConfig, LeavesOutEndsBeyondTheVocabularyWithAWarning) {
   EXPECT_EQ(config.eos_token_ids, (std::vector<std::int64_t>{2}));
   ASSERT_EQ(config.warnings.size(), 2U);
   EXPECT_NE(config.warnings[0].find("[config.json] eos_token_id 48 is left out"), std::string::npos);
-}
-
-TEST(ModelConfig, ReadsEveryRopeScaling) {
-  EXPECT_EQ(rope_of({{"type", "default"}}).scaling.type, RopeScalingType::none);
-  const auto dynamic = rope_of({{"type", "dynamic"}, {"factor", 2.0}}).scaling;
-  EXPECT_EQ(dynamic.type, RopeScalingType::dynamic);
-  EXPECT_EQ(dynamic.original_context_length, 128);
-  EXPECT_EQ(rope_of({{"type", "dynamic"}, {"alpha", 8.0}}).scaling.alpha, 8);
-  const auto llama3 = rope_of({{"rope_type", "llama3"},
-                               {"factor", 32.0},
-                               {"low_freq_factor", 1.0},
-                               {"high_freq_factor", 4.0},
-                               {"original_max_position_embeddings", 64}})
-                          .scaling;
-  EXPECT_EQ(llama3.type, RopeScalingType::llama3);
-  EXPECT_EQ(llama3.factor, 32);
-  EXPECT_EQ(llama3.low_freq_factor, 1);
-  EXPECT_EQ(llama3.high_freq_factor, 4);
-  EXPECT_EQ(llama3.original_context_length, 64);
-  const auto yarn = rope_of({{"rope_type", "yarn"},
-                             {"factor", 4.0},
-                             {"original_max_position_embeddings", 64},
-                             {"beta_fast", 16},
-                             {"beta_slow", 2},
-                             {"truncate", false},
-                             {"attention_factor", 1.25},
-                             {"mscale", 1.0},
-                             {"mscale_all_dim", 0.5}},
-                            "rope_parameters")
-                        .scaling;
-  EXPECT_EQ(yarn.type, RopeScalingType::yarn);
-  EXPECT_EQ(yarn.beta_fast, 16);
-  EXPECT_EQ(yarn.beta_slow, 2);
-  EXPECT_FALSE(yarn.truncate);
-  EXPECT_EQ(yarn.attention_factor, 1.25);
-  EXPECT_EQ(yarn.mscale, 1.0);
-  EXPECT_EQ(yarn.mscale_all_dim, 0.5);
-  for (const auto type : {RopeScalingType::none, RopeScalingType::linear, RopeScalingType::dynamic,
-                          RopeScalingType::llama3, RopeScalingType::yarn})
-    EXPECT_NE(rope_scaling_text(type), "");
-}
-
-TEST(ModelConfig, RefusesBrokenRopeScalings) {
-  EXPECT_EQ(
-      rope_refusal({{"rope_type", "su"}, {"factor", 2}}),
-      "[config.json] rope_scaling.rope_type must be one of default, linear, dynamic, llama3, yarn, but is \"su\"");
-  EXPECT_EQ(rope_refusal({{"rope_type", "linear"}}),
-            "[config.json] wanted rope_scaling.factor, a number of 1 to 1000000, but there is none");
-  EXPECT_EQ(rope_refusal({{"factor", 4.0}}),
-            "[config.json] wanted rope_scaling.rope_type, since there is rope_scaling.factor, but there is none");
-  EXPECT_EQ(rope_refusal(nlohmann::json::object()), "");
-  EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", 0.5}}), "");
-  EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", "2"}}), "");
-  EXPECT_NE(rope_refusal({{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}}),
-            "");
-  EXPECT_NE(rope_refusal({{"rope_type", "llama3"},
-                          {"factor", 8},
-                          {"low_freq_factor", 4},
-                          {"high_freq_factor", 4},
-                          {"original_max_position_embeddings", 64}})
-                .find("high_freq_factor must be above"),
-            std::string::npos);
-  EXPECT_NE(rope_refusal({{"full_attention", {{"rope_type", "default"}}}}).find("per kind of layer"),
-            std::string::npos);
-  EXPECT_NE(rope_refusal(7), "");
 }
 
 TEST(ModelConfig, NamesTheKeyTheBoundsAndTheValue) {
@@ -363,37 +262,6 @@ TEST(ModelConfig, ReadsEveryTruncationWithoutACrash) {
 }
 
 // ---- GGUF ----
-
-struct Parsed {
-  std::string bytes;
-  Gguf gguf;
-  explicit Parsed(const GgufBytes& file) : bytes(file.bytes()), gguf(Gguf::parse(as_bytes(bytes), "model.gguf")) {}
-};
-
-ModelConfig read(const GgufBytes& file) {
-  const Parsed parsed(file);
-  const auto architecture = parsed.gguf.find_text("general.architecture");
-  return model_config_from_gguf(parsed.gguf, architecture ? facts_of(std::string(*architecture)) : ArchitectureFacts());
-}
-
-// A tiny model's metadata without one key, so that a test can put another value there.
-GgufBytes without(std::string_view left_out, const std::string& architecture = "llama") {
-  GgufBytes file;
-  const auto u32 = [&](const char* name, std::uint32_t value) {
-    if (const std::string key = architecture + "." + name; key != left_out) file.u32(key, value);
-  };
-  file.text("general.architecture", architecture);
-  u32("block_count", 2);
-  u32("context_length", 128);
-  u32("embedding_length", 64);
-  u32("feed_forward_length", 96);
-  u32("attention.head_count", 4);
-  u32("attention.head_count_kv", 2);
-  u32("vocab_size", 48);
-  const std::string epsilon = architecture + ".attention.layer_norm_rms_epsilon";
-  if (left_out != epsilon) file.f32(epsilon, 1e-5F);
-  return file;
-}
 
 TEST(ModelConfig, ReadsAGgufLlama) {
   auto file = testing::tiny_llama_gguf();
@@ -495,36 +363,6 @@ TEST(ModelConfig, RefusesGgufKeysThatItKnowsToChangeResults) {
   EXPECT_EQ(refusal_of(without("").f32("gemma.logit_scale", 0.5F)), "") << "another architecture's";
   EXPECT_EQ(read(without("").u32("llama.mine", 1).u32("tokenizer.ggml.mine", 1)).unknown_keys,
             (std::vector<std::string>{"llama.mine", "tokenizer.ggml.mine"}));
-}
-
-TEST(ModelConfig, ReadsTheRopeScalingsOfGguf) {
-  const auto scaled = [](std::string_view type) {
-    return without("")
-        .text("llama.rope.scaling.type", type)
-        .f32("llama.rope.scaling.factor", 4)
-        .u32("llama.rope.scaling.original_context_length", 32);
-  };
-  EXPECT_EQ(read(scaled("none")).rope.scaling.type, RopeScalingType::none);
-  EXPECT_EQ(read(scaled("linear")).rope.scaling.type, RopeScalingType::linear);
-  const auto yarn = read(scaled("yarn").f32("llama.rope.scaling.yarn_beta_fast", 16)).rope.scaling;
-  EXPECT_EQ(yarn.type, RopeScalingType::yarn);
-  EXPECT_EQ(yarn.factor, 4);
-  EXPECT_EQ(yarn.original_context_length, 32);
-  EXPECT_EQ(yarn.beta_fast, 16);
-  // As llama.cpp: a factor is linear where no type is given, 0 is none, and the oldest files have another key.
-  const auto without_type = [](const char* key, float factor) {
-    return read(without("").f32(std::string("llama.") + key, factor)).rope.scaling;
-  };
-  for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {
-    EXPECT_EQ(without_type(key, 4).type, RopeScalingType::linear) << key;
-    EXPECT_EQ(without_type(key, 4).factor, 4) << key;
-    EXPECT_EQ(without_type(key, 0).type, RopeScalingType::none) << key;
-  }
-  EXPECT_NE(message_of([&] { read(without("").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
-            std::string::npos);
-  EXPECT_NE(message_of([&] { read(scaled("longrope")); }).find("longrope"), std::string::npos);
-  EXPECT_NE(message_of([&] { read(scaled("yarn").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
-            std::string::npos);
 }
 
 TEST(ModelConfig, NamesAnUnknownArchitectureAndTheKnownOnes) {
