@@ -21,7 +21,7 @@ constexpr std::size_t kTokens = 16;
 class RealModel : public ::testing::Test {
  protected:
   RealModel() {
-    const std::string path = root_ + "/models/" + builtin_models()[0].file;
+    const std::string path = root_ + "/" + builtin_models()[0].file;
     is_there_ = std::filesystem::exists(path);
     const nlohmann::json file =
         nlohmann::json::parse(read_file(WEFT_TEST_DATA "/parity/forward.json", std::size_t{64} << 20));
