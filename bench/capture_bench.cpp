@@ -167,7 +167,7 @@ struct Llama {
   std::map<std::string, Meta> tensors;
 
   Llama() {
-    facts.config = model_config_from_json(kLlama, "the bench");
+    facts.config = model_config_from_json(kLlama, "the bench", {});
     facts.dtype = DType::bf16;
     facts.kv = {.dtype = DType::bf16, .block = 16, .heads = 8, .head_dim = 128};
     for (const NamedMeta& tensor : model.tensors(facts.config)) tensors[tensor.name] = tensor.meta;

@@ -49,7 +49,7 @@ def row(what, came, wanted=""):
 
 
 def model_path(model):
-    """A model's name is found in the cache's folder, which is another one here."""
+    """The file of a model that is given by its name."""
     return report("bench", "model", model, "-p", 1, "-n", 0, "-r", 1)[0]["model_filename"]
 
 

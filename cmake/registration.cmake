@@ -28,7 +28,7 @@ weft_table(
   FUNCTION define_kernels_@folder@_@stem@ ARGUMENT KernelRegistry& FIELDS @folder@ @stem@)
 weft_table(
   FILE ${WEFT_GENERATED}/model_table.cpp
-  FOLDERS src/models EXCEPT model.cpp
+  FOLDERS src/models EXCEPT model.cpp unread_tensors.cpp
   HEADER models/model.h ENTRY ModelEntry ACCESS model_table
   FUNCTION define_model_@stem@ ARGUMENT ModelRegistry& FIELDS @stem@)
 weft_table(

@@ -15,7 +15,7 @@ using namespace weft;
 
 void read_model(std::string_view text) {
   try {
-    const auto config = model_config_from_json(text, "fuzz");
+    const auto config = model_config_from_json(text, "fuzz", {});
     if (config.head_count % config.kv_head_count != 0 || config.rope.rotary_dim % 2 != 0 ||
         config.rope.rotary_dim > config.head_dim || config.architecture.empty())
       std::abort();

@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   allow_user_error([&] {
     const auto gguf = Gguf::parse(file, "fuzz");
     read_all(gguf, file);
-    const auto config = model_config_from_gguf(gguf);
+    const auto config = model_config_from_gguf(gguf, {});
     if (config.head_count % config.kv_head_count != 0 || config.rope.rotary_dim > config.head_dim) std::abort();
   });
   return 0;

@@ -51,7 +51,7 @@ int check_parity(int argc, char** argv) {
     return 0;
   }
   const std::string path =
-      std::filesystem::exists(model) ? model : resolve_model(model, cache_folder(process_environment()) + "/models");
+      std::filesystem::exists(model) ? model : resolve_model(model, models_folder(process_environment()));
   const Checkpoint checkpoint = Checkpoint::open(path);
   const Subject subject{folder, checkpoint, Tokenizer(checkpoint.vocabulary())};
   bool all_passed = true;

@@ -16,6 +16,7 @@ ProgramRun run_weft(const std::vector<std::string>& words, const std::string& in
   const EnvironmentLookup lookup = [&](const std::string& name) -> std::optional<std::string> {
     if (const auto found = environment.find(name); found != environment.end()) return found->second;
     if (name == "WEFT_CACHE_ROOT") return "/nonexistent/cache";
+    if (name == "WEFT_MODELS_ROOT") return "/nonexistent/models";
     if (name == "WEFT_DISABLE_COMPILE_CACHE" && environment.count("WEFT_CACHE_ROOT") == 0) return "1";
     return std::nullopt;
   };

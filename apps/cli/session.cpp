@@ -22,6 +22,13 @@ namespace {
 
 constexpr std::size_t kMaxPromptBytes = 64u << 20;
 
+// Flags, and the keys of generation_config.json that they override.
+constexpr std::pair<const char*, const char*> kConfiguredFlags[] = {{"--temp", "temperature"},
+                                                                    {"--top-k", "top_k"},
+                                                                    {"--top-p", "top_p"},
+                                                                    {"--min-p", "min_p"},
+                                                                    {"--repeat-penalty", "repetition_penalty"}};
+
 }  // namespace
 
 void ModelArgument::declare(Flags& flags, Need need) {
@@ -83,20 +90,34 @@ void SamplingArguments::declare(Flags& app) {
   app.option("--presence-penalty", given.presence_penalty, "Lowers tokens that were generated.");
   app.option("-s,--seed", given.seed, "Seed of the draw.", {.shows_default = true});
   app.option("--stop", given.stop, "Text that ends the answer; may be given several times.");
+  app.option("--generation-config", generation_config,
+             "auto takes what is not given from the model's generation_config.json; none (or vllm) does not read it.",
+             {.shows_default = true});
   app.flag("--ignore-eos", given.ignore_end, "Go on after end-of-text tokens.");
 }
 
-SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint) const {
+SamplingParameters SamplingArguments::resolve(const Checkpoint& checkpoint, const Log& log) const {
+  const bool is_read = generation_config == "auto";
+  USER_CHECK(is_read || generation_config == "none" || generation_config == "vllm",
+             "[--generation-config] must be auto or none, but is {}", quote(generation_config));
   SamplingParameters parameters = given;
-  const SamplingParameters configured = sampling_of(checkpoint.generation_config());
-  auto take = [&](const char* flag, auto SamplingParameters::*field) {
-    if (!flags->given(flag)) parameters.*field = configured.*field;
-  };
-  take("--temp", &SamplingParameters::temperature);
-  take("--top-k", &SamplingParameters::top_k);
-  take("--top-p", &SamplingParameters::top_p);
-  take("--min-p", &SamplingParameters::min_p);
-  take("--repeat-penalty", &SamplingParameters::repetition_penalty);
+  if (is_read) {
+    // A key that a flag overrides is not looked at: whatever is wrong with it, the model runs.
+    std::vector<std::string_view> overridden;
+    for (const auto& [flag, key] : kConfiguredFlags)
+      if (flags->given(flag)) overridden.push_back(key);
+    const GenerationConfig config = checkpoint.generation_config(overridden);
+    log_unknown_keys(log, checkpoint.path() + "/generation_config.json", config.unknown_keys);
+    const SamplingParameters configured = sampling_of(config);
+    const auto take = [&](const char* flag, auto SamplingParameters::*field) {
+      if (!flags->given(flag)) parameters.*field = configured.*field;
+    };
+    take("--temp", &SamplingParameters::temperature);
+    take("--top-k", &SamplingParameters::top_k);
+    take("--top-p", &SamplingParameters::top_p);
+    take("--min-p", &SamplingParameters::min_p);
+    take("--repeat-penalty", &SamplingParameters::repetition_penalty);
+  }
   parameters.check();
   return parameters;
 }
@@ -167,19 +188,33 @@ void print_notes(const ModelRunner& runner, std::ostream& err) {
   for (const std::string& note : runner.notes()) err << "weft: " << note << "\n";
 }
 
+void print_warnings(const Vocabulary& vocabulary, std::ostream& err) {
+  for (const std::string& warning : vocabulary.warnings) err << "weft: " << warning << "\n";
+}
+
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {
   Stopwatch watch = call.watch;
   OpenedModel opened = open_model(call, model, nullptr, &watch);
   auto engine = std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry(), &watch);
   print_notes(engine->runner(), call.err);
+  if (engine->has_tokenizer()) print_warnings(engine->tokenizer().vocabulary(), call.err);
   return engine;
 }
 
 double log_sum_exp(std::span<const float> logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
+  if (std::isinf(largest)) return largest;
   double sum = 0;
   for (float logit : logits) sum += std::exp(logit - largest);
   return largest + std::log(sum);
+}
+
+double negative_log_likelihood(std::span<const float> logits, std::size_t id) {
+  const double whole = log_sum_exp(logits);
+  if (!std::isinf(whole) || whole < 0) return whole - logits[id];
+  if (!std::isinf(logits[id]) || logits[id] < 0) return whole;
+  // Infinite ones share all of the probability.
+  return std::log(static_cast<double>(std::count(logits.begin(), logits.end(), logits[id])));
 }
 
 std::int64_t peak_memory_bytes() {

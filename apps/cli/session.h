@@ -40,9 +40,11 @@ struct PromptArgument {
 // --temp --top-k ... into SamplingParameters; what is not given comes from the model's generation config.
 struct SamplingArguments {
   SamplingParameters given;
+  std::string generation_config = "auto";
   Flags* flags = nullptr;
   void declare(Flags& app);
-  SamplingParameters resolve(const Checkpoint& checkpoint) const;
+  // Keys of the generation config of which nothing is known go to the context's log.
+  SamplingParameters resolve(const Checkpoint& checkpoint, const Log& log) const;
 };
 
 // A JSON list of token ids. UserError naming `[what]` for anything else.
@@ -63,6 +65,8 @@ OpenedModel open_model(const VerbCall& call, const ModelArgument& model,
                        std::vector<OptionDifference>* differences = nullptr, Stopwatch* watch = nullptr);
 // What options cost the model that was opened.
 void print_notes(const ModelRunner& runner, std::ostream& err);
+// What is left out of the tokenizer's files.
+void print_warnings(const Vocabulary& vocabulary, std::ostream& err);
 // Whose times are measured, where a fake device's are not a device's.
 void print_emulated(const Context& context, std::ostream& err);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);
@@ -74,6 +78,8 @@ void print_statistics(const Engine::Generation& generation, std::size_t prompt_t
 
 // log(sum(exp(logits))) in double precision.
 double log_sum_exp(std::span<const float> logits);
+// -log of the probability of a token; infinite logits share all of it.
+double negative_log_likelihood(std::span<const float> logits, std::size_t id);
 
 // Largest resident set of this process so far, in bytes.
 std::int64_t peak_memory_bytes();

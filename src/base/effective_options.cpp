@@ -199,10 +199,8 @@ EffectiveOptions effective_options(const Options& requested) {
   settle_sizes(settlement);
   settle_tuning(settlement);
   settle_passes(settlement);
-  if (requested.kv_cache_dtype == "auto") {
-    const bool exact = requested.activation_precision == "exact";
-    settlement.settle<std::string>(&Options::kv_cache_dtype, "kv-cache-dtype", exact ? "f32" : "f16",
-                                   exact ? "--activation-precision exact" : "--activation-precision fast");
+  if (requested.kv_cache_dtype == "auto" && requested.activation_precision == "exact") {
+    settlement.settle<std::string>(&Options::kv_cache_dtype, "kv-cache-dtype", "f32", "--activation-precision exact");
   }
   refuse_contradictions(settlement.options());
   return settlement.take();

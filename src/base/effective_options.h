@@ -38,7 +38,7 @@ struct EffectiveOptions {
 //   eliminate_noops          on
 //   fuse_*                   off at level 0, on above
 //   enable_sp                off
-//   kv_cache_dtype           f32 in exact precision, otherwise f16
+//   kv_cache_dtype           f32 in exact precision, otherwise the model decides
 // max-model-len, dtype and threads stay open: the model and the machine decide. UserError for options that contradict
 // each other.
 EffectiveOptions effective_options(const Options& requested);

@@ -313,15 +313,29 @@ std::vector<std::string> folder_names(const std::string& path, const FileSystem&
   return names;
 }
 
-std::string cache_folder(const EnvironmentLookup& environment) {
-  const std::optional<std::string> root = environment("WEFT_CACHE_ROOT");
-  if (root && !root->empty()) return *root;
+namespace {
+
+std::string user_folder(const EnvironmentLookup& environment, const char* variable) {
   const std::optional<std::string> cache = environment("XDG_CACHE_HOME");
   if (cache && cache->starts_with('/')) return *cache + "/weft";
   const std::optional<std::string> home = environment("HOME");
-  USER_CHECK(home && !home->empty(),
-             "[cache] wanted a folder in WEFT_CACHE_ROOT, XDG_CACHE_HOME or HOME, but none of them is set");
+  USER_CHECK(home && !home->empty(), "[cache] wanted a folder in {}, XDG_CACHE_HOME or HOME, but none of them is set",
+             variable);
   return *home + "/.cache/weft";
+}
+
+}  // namespace
+
+std::string cache_folder(const EnvironmentLookup& environment) {
+  constexpr const char* kRoot = "WEFT_CACHE_ROOT";
+  const std::optional<std::string> root = environment(kRoot);
+  return root && !root->empty() ? *root : user_folder(environment, kRoot);
+}
+
+std::string models_folder(const EnvironmentLookup& environment) {
+  constexpr const char* kRoot = "WEFT_MODELS_ROOT";
+  const std::optional<std::string> root = environment(kRoot);
+  return root && !root->empty() ? *root : user_folder(environment, kRoot) + "/models";
 }
 
 }  // namespace weft

@@ -92,8 +92,12 @@ FileStatus file_status(const std::string& path, const FileSystem& file_system = 
 // The names of what is in a folder, hidden ones too, sorted.
 std::vector<std::string> folder_names(const std::string& path, const FileSystem& file_system = host_file_system());
 
-// The folder of this user's models and compiled artifacts, not made yet: WEFT_CACHE_ROOT, else weft in XDG_CACHE_HOME
-// (which counts only if absolute, as its specification says), else ~/.cache/weft. UserError if none of them is set.
+// The folder of what this user compiled and measured, not made yet: WEFT_CACHE_ROOT, else weft in XDG_CACHE_HOME (which
+// counts only if absolute, as its specification says), else ~/.cache/weft. UserError if none of them is set.
 std::string cache_folder(const EnvironmentLookup& environment);
+
+// The folder in which models are looked for by name: WEFT_MODELS_ROOT, else weft/models in the same places, whatever
+// WEFT_CACHE_ROOT says.
+std::string models_folder(const EnvironmentLookup& environment);
 
 }  // namespace weft

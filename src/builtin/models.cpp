@@ -47,8 +47,8 @@ std::string resolve_model(const std::string& name_or_path, const Options& option
                           const EnvironmentLookup& environment) {
   std::error_code ignored;  // opening the file says what is wrong
   if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
-  const std::string& root = options.cache_root;
-  return resolve_model(name_or_path, (root.empty() ? cache_folder(environment) : root) + "/models");
+  const std::string& root = options.models_root;
+  return resolve_model(name_or_path, root.empty() ? models_folder(environment) : root);
 }
 
 }  // namespace weft

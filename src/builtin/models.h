@@ -29,7 +29,7 @@ std::span<const BuiltinModel> builtin_models();
 // whose file is not there (saying how to fetch it), and with the nearest known name when nothing is at the path.
 std::string resolve_model(const std::string& name_or_path, const std::string& models_folder);
 
-// The same in the models' folder of --cache-root, or of this user's cache; the environment counts for a name alone.
+// The same in the folder of --models-root, or in this user's; the environment counts for a name alone.
 std::string resolve_model(const std::string& name_or_path, const Options& options,
                           const EnvironmentLookup& environment);
 

@@ -78,7 +78,7 @@ weft_completion complete(Engine& engine, const std::string& prompt, const Sampli
   auto start = std::chrono::steady_clock::now();
   while (done.finish == 0) {
     for (const RequestEvent& event : engine.step()) {
-      if (event.finished == FinishReason::failed) fail_device("{}", event.error);
+      if (event.finished == FinishReason::failed) fail_by(event);
       if (done.tokens == 0) {
         done.prompt_seconds = seconds_since(start);
         start = std::chrono::steady_clock::now();

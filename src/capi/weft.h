@@ -23,7 +23,7 @@
  *   - Handles do not depend on each other: a model or graph takes what its context says when it is opened. What happens
  *     to the context later, its end included, does not reach it.
  *   - Nothing is printed and the environment is not read, but for what options ask for (logs, print-ir-after) and the
- *     folder of a model that is given by name (WEFT_CACHE_ROOT, XDG_CACHE_HOME, HOME).
+ *     folder of a model that is given by name (WEFT_MODELS_ROOT, XDG_CACHE_HOME, HOME).
  */
 #ifndef WEFT_H
 #define WEFT_H

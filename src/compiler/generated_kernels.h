@@ -21,6 +21,7 @@
 
 namespace weft {
 
+class CompileCache;
 class DeviceRows;
 class Graph;
 struct Context;

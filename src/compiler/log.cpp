@@ -20,8 +20,9 @@ struct Topic {
 
 // In the order of the flow.
 constexpr Topic kTopics[] = {
-    {"guards", true},   {"recompiles", true}, {"graph_breaks", true}, {"passes", true}, {"fusion", true},
-    {"lowering", true}, {"schedule", false},  {"output_code", false}, {"replay", true}, {"cache", false},
+    {"config", true},       {"guards", true}, {"recompiles", true}, {"graph_breaks", true},
+    {"passes", true},       {"fusion", true}, {"lowering", true},   {"schedule", false},
+    {"output_code", false}, {"replay", true}, {"nan", true},        {"cache", false},
 };
 
 const Topic& topic_named(const std::string& name) {
@@ -98,6 +99,11 @@ Log::Detail Log::detail(const std::string& topic) const {
 void Log::say(const std::string& topic, Detail wanted, const std::string& line) const {
   if (wanted > detail(topic)) return;
   loggers_.at(topic)->log(wanted == Detail::more ? spdlog::level::debug : spdlog::level::info, line);
+}
+
+void log_unknown_keys(const Log& log, const std::string& path, const std::vector<std::string>& keys) {
+  if (!keys.empty())
+    log.say("config", Log::Detail::more, fmt::format("{}: nothing is known of {}", path, fmt::join(keys, ", ")));
 }
 
 void log_record(const Log& log, const CompileRecord& record) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spdlog {
 class logger;
@@ -36,6 +37,9 @@ class Log {
  private:
   std::map<std::string, std::shared_ptr<spdlog::logger>> loggers_;
 };
+
+// +config: one line on the keys of a model's files of which nothing is known; nothing where there are none.
+void log_unknown_keys(const Log& log, const std::string& path, const std::vector<std::string>& keys);
 
 // What happened to one graph and token range.
 //   passes    each with its time and what it did; +passes those that did nothing, too

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -15,16 +16,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// How much of the end of `text` may begin a stop text.
-std::size_t possible_stop_prefix(const std::string& text, const std::vector<std::string>& stops) {
-  std::size_t longest = 0;
-  for (const std::string& stop : stops)
-    for (std::size_t length = std::min(stop.size() - 1, text.size()); length > longest; --length)
-      if (text.compare(text.size() - length, length, stop, 0, length) == 0) longest = length;
-  return longest;
-}
-
 }  // namespace
+
+void fail_by(const RequestEvent& event) {
+  if (event.is_of_device) fail_device("{}", event.error);
+  fail_user("{}", event.error);
+}
 
 Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models, Stopwatch* watch)
     : context_(std::move(context)) {
@@ -34,6 +31,7 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
   if (!checkpoint.is_dummy() || checkpoint.has_vocabulary())
     tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
   laps.lap("tokenizer");
+  if (tokenizer_ != nullptr) log_unknown_keys(context_->log, checkpoint.path(), tokenizer_->vocabulary().unknown_keys);
   runner_ = std::make_unique<ModelRunner>(context_, std::move(checkpoint), models, &laps);
   const std::int64_t block = runner_->facts().kv.block, per_sequence = (max_model_len() + block - 1) / block;
   const std::int64_t sequences = context_->stream_device == nullptr ? kSequencesWithFullContext : kSequencesOnDevice;
@@ -79,6 +77,7 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
   request->output.reserve(static_cast<std::size_t>(most));
   request->pages.reserve(static_cast<std::size_t>(runner_->step_limits().blocks));
   request->prompt = std::move(prompt);
+  request->stops = StopTexts(parameters.stop);
   request->parameters = std::move(parameters);
   if (tokenizer_ != nullptr) request->detokenizer.emplace(*tokenizer_, DecodeOptions{.skip_special = true});
   requests_.push_back(std::move(request));
@@ -142,6 +141,11 @@ const Tensor& Engine::run(std::span<const Chunk> chunks, std::span<const std::in
   return logits;
 }
 
+// Ids beyond the vocabulary, which a model with a padded embedding can produce, have no text.
+bool Engine::is_special(int token) const {
+  return tokenizer_ != nullptr && token < tokenizer_->token_count() && tokenizer_->is_special(token);
+}
+
 bool Engine::ends_text(int token) const {
   const std::vector<std::int64_t>& config = runner_->facts().config.eos_token_ids;
   if (std::find(config.begin(), config.end(), token) != config.end()) return true;
@@ -150,18 +154,10 @@ bool Engine::ends_text(int token) const {
   return std::find(ends.begin(), ends.end(), token) != ends.end();
 }
 
-// The text that may be shown now. What may begin a stop text is held; at a stop text everything from it on is dropped.
-std::string Engine::emit(Request& request, std::string text, bool& stopped) {
-  text = request.held + text;
-  request.held.clear();
-  const std::vector<std::string>& stops = request.parameters.stop;
-  std::size_t first = std::string::npos;
-  for (const std::string& stop : stops) first = std::min(first, text.find(stop));
-  stopped = first != std::string::npos;
-  if (stopped) return text.substr(0, first);
-  const std::size_t held = possible_stop_prefix(text, stops);
-  request.held = text.substr(text.size() - held);
-  return text.substr(0, text.size() - held);
+std::string Engine::take_logits(const Request& request, const Tensor& logits, std::int64_t row) {
+  runner_->copy_logits(logits, row, logits_);
+  if (std::none_of(logits_.begin(), logits_.end(), [](float logit) { return std::isnan(logit); })) return "";
+  return runner_->describe_nan(step_.input(), row, request.pages, request.computed);
 }
 
 RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
@@ -170,18 +166,19 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   request.output.push_back(event.token);
   if (ends_text(event.token) && !request.parameters.ignore_end) {
     event.finished = FinishReason::stop;
-    event.text = request.held + request.last_text();
+    event.text = request.stops.finish() + request.last_text();
     return event;
   }
-  bool stopped = false;
-  event.text = emit(request, request.text_of(event.token), stopped);
-  if (stopped) {
+  StopTexts& stops = request.stops;
+  event.text = is_special(event.token) ? stops.push_special(tokenizer_->token_bytes(event.token))
+                                       : stops.push(request.text_of(event.token));
+  if (stops.has_stopped()) {
     event.finished = FinishReason::stop;
   } else if (static_cast<std::int64_t>(request.output.size()) >= request.parameters.max_tokens ||
              request.token_count() >= max_model_len()) {
     event.finished = FinishReason::length;
-    std::string rest = emit(request, request.last_text(), stopped);
-    event.text += rest + (stopped ? "" : request.held);
+    event.text += stops.push(request.last_text());
+    event.text += stops.finish();
   }
   return event;
 }
@@ -198,7 +195,8 @@ void Engine::reopen_device() {
 
 void Engine::fail_chunks(const std::string& error) {
   for (const Chunk& chunk : chunks_) {
-    events_.push_back({.request = chunk.request->id, .finished = FinishReason::failed, .error = error});
+    events_.push_back(
+        {.request = chunk.request->id, .finished = FinishReason::failed, .error = error, .is_of_device = true});
     cancel(events_.back().request);
   }
 }
@@ -228,8 +226,12 @@ std::span<const RequestEvent> Engine::step() {
   std::int64_t next_row = 0;
   for (const auto& [request, rows] : chunks_) {
     if (request->computed < request->token_count()) continue;
-    runner_->copy_logits(logits, next_row++, logits_);
-    events_.push_back(advance(*request, logits_));
+    std::string error = take_logits(*request, logits, next_row++);
+    if (error.empty()) {
+      events_.push_back(advance(*request, logits_));
+    } else {
+      events_.push_back({.request = request->id, .finished = FinishReason::failed, .error = std::move(error)});
+    }
     if (events_.back().finished == FinishReason::none) continue;
     pool_.give_back(request->pages);
     std::erase_if(requests_, [&](const auto& known) { return known.get() == request; });
@@ -257,7 +259,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
   auto start = std::chrono::steady_clock::now();
   while (!is_idle()) {
     for (const RequestEvent& event : step()) {
-      if (event.finished == FinishReason::failed) fail_device("{}", event.error);
+      if (event.finished == FinishReason::failed) fail_by(event);
       if (result.tokens.empty()) {
         result.prompt_seconds = seconds_since(start);
         start = std::chrono::steady_clock::now();
@@ -303,7 +305,8 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
     const Chunk chunk{&request, count};
     const Tensor& logits = run({&chunk, 1}, logit_rows);
     for (std::size_t i = 0; i < logit_rows.size(); ++i) {
-      runner_->copy_logits(logits, static_cast<std::int64_t>(i), logits_);
+      const std::string error = take_logits(request, logits, static_cast<std::int64_t>(i));
+      USER_CHECK(error.empty(), "{}", error);
       visit(rows[next++], logits_);
     }
   }

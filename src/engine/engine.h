@@ -16,6 +16,7 @@
 #include "engine/model_runner.h"
 #include "engine/sampler.h"
 #include "engine/step_buffer.h"
+#include "engine/stop_texts.h"
 #include "io/detokenizer.h"
 #include "io/tokenizer.h"
 
@@ -29,8 +30,12 @@ struct RequestEvent {
   int token = -1;    // the new token
   std::string text;  // what became whole with it; never half a character, never part of a stop text
   FinishReason finished = FinishReason::none;
-  std::string error = {};  // of a device, with failed; there is no token then
+  std::string error = {};     // with failed; there is no token then
+  bool is_of_device = false;  // the error: of the device, and not of the model
 };
+
+// Throws the error of an event that failed: DeviceError or UserError.
+[[noreturn]] void fail_by(const RequestEvent& event);
 
 class Engine {
  public:
@@ -42,6 +47,8 @@ class Engine {
   ModelRunner& runner() { return *runner_; }
   // UserError where a dummy checkpoint has none: its requests are of token ids, and their text is empty.
   const Tokenizer& tokenizer() const;
+  bool has_tokenizer() const { return tokenizer_ != nullptr; }
+  const Context& context() const { return *context_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
   // Leaves `pages` KV pages for all sequences together; at least one sequence's worth must fit. Only while idle.
@@ -84,7 +91,7 @@ class Engine {
     std::vector<std::int32_t> pages;
     std::int64_t computed = 0;                        // tokens whose keys and values are in the pages
     std::optional<StreamingDetokenizer> detokenizer;  // none without a tokenizer
-    std::string held;                                 // text that may turn out to begin a stop text
+    StopTexts stops;
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
     std::string last_text() { return detokenizer ? detokenizer->finish() : ""; }
@@ -104,8 +111,10 @@ class Engine {
   void schedule();
   bool reserve_pages(Request& request, std::int64_t tokens);
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
+  // Row `row` of the logits of the step that ran, in logits_; "", or the error where one is not a number.
+  std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
   RequestEvent advance(Request& request, std::span<const float> logits);
-  std::string emit(Request& request, std::string text, bool& stopped);
+  bool is_special(int token) const;
   bool ends_text(int token) const;
 
   std::shared_ptr<Context> context_;

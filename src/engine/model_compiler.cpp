@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "compiler/piece_graph.h"
 #include "compiler/token_ranges.h"
+#include "models/unread_tensors.h"
 #include "passes/pattern_pass.h"
 #include "runtime/cuda/stream_device.h"
 
@@ -21,18 +22,28 @@ DType dtype_named(const std::string& text) {
 }
 
 // A GGUF file names no dtype of the residual stream.
-DType default_dtype(const Checkpoint& checkpoint, DeviceType device) {
-  return checkpoint.is_gguf() && device != DeviceType::cpu ? DType::bf16 : checkpoint.config().dtype;
+DType default_dtype(const Checkpoint& checkpoint, const ModelConfig& config, DeviceType device) {
+  return checkpoint.is_gguf() && device != DeviceType::cpu ? DType::bf16 : config.dtype;
 }
 
-ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, DeviceType device) {
-  const ModelConfig& config = checkpoint.config();
+// The model's own. A GGUF file has it in what its weights are stored as: of those in blocks, which hold fewer than 16
+// bits for a number, f16 is enough.
+DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, DType dtype) {
+  if (!checkpoint.is_gguf()) return dtype;
+  const TensorEntry* keys = checkpoint.find(model.key("attn_k", true, 0));
+  if (keys == nullptr || is_block(keys->tensor.meta.dtype)) return DType::f16;
+  return keys->tensor.meta.dtype == DType::f32 ? dtype : keys->tensor.meta.dtype;
+}
+
+ModelFacts make_facts(const Options& options, const Checkpoint& checkpoint, const ModelDefinition& model,
+                      DeviceType device) {
   ModelFacts facts;
-  facts.config = config;
-  facts.dtype = options.dtype == "auto" ? default_dtype(checkpoint, device) : dtype_named(options.dtype);
+  facts.config = checkpoint.config(model.facts);
+  const ModelConfig& config = facts.config;
+  facts.dtype = options.dtype == "auto" ? default_dtype(checkpoint, config, device) : dtype_named(options.dtype);
   facts.fast = options.activation_precision == "fast";
   facts.scales_by_group = device != DeviceType::cpu;
-  const DType pages = facts.fast ? DType::f16 : DType::f32;
+  const DType pages = facts.fast ? default_pages(checkpoint, model, facts.dtype) : DType::f32;
   facts.kv = {.dtype = options.kv_cache_dtype == "auto" ? pages : dtype_named(options.kv_cache_dtype),
               .block = options.block_size,
               .heads = config.kv_head_count,
@@ -68,10 +79,9 @@ ModelCompiler::ModelCompiler(std::shared_ptr<Context> context, Checkpoint checkp
     : context_(std::move(context)),
       checkpoint_(std::move(checkpoint)),
       definition_(models.find(checkpoint_.architecture(), checkpoint_.path())),
-      facts_(make_facts(context_->options, checkpoint_, context_->device.id.type)) {
+      facts_(make_facts(context_->options, checkpoint_, definition_, context_->device.id.type)) {
   context_->first_time_work->set_loading();
-  if (definition_.check) definition_.check(facts_.config);
-  definition_.check_weights(checkpoint_, facts_.config);
+  check_checkpoint();
   check_context_fits(facts_, *context_);
   weights_ = std::make_unique<Weights>(*context_, checkpoint_, facts_);
   max_tokens_ = std::min(context_->options.max_num_batched_tokens, facts_.config.context_length);
@@ -82,6 +92,20 @@ ModelCompiler::ModelCompiler(std::shared_ptr<Context> context, Checkpoint checkp
 }
 
 ModelCompiler::~ModelCompiler() = default;
+
+void ModelCompiler::check_checkpoint() {
+  const ModelConfig& config = facts_.config;
+  if (definition_.check) definition_.check(config);
+  definition_.check_weights(checkpoint_, config);
+  const UnreadTensors unread = unread_tensors(checkpoint_, definition_, config);
+  notes_ = checkpoint_.notes();
+  notes_.insert(notes_.end(), config.warnings.begin(), config.warnings.end());
+  const std::string warning =
+      check_unread_tensors(unread.names, checkpoint_.path(), context_->options.ignore_unread_tensors);
+  if (!warning.empty()) notes_.push_back(warning);
+  log_unknown_keys(context_->log, checkpoint_.path(), config.unknown_keys);
+  for (const std::string& sentence : unread.harmless) context_->log.say("config", Log::Detail::more, sentence);
+}
 
 ModelGraph ModelCompiler::trace(const char* name, const std::function<Values(Builder&)>& function) const {
   const TracedModel traced{context_->ops, facts_, definition_, *weights_, checkpoint_.is_gguf(), max_tokens_};

@@ -48,6 +48,8 @@ class ModelCompiler {
   std::int64_t max_tokens() const { return max_tokens_; }
   std::int64_t max_logit_rows() const;
 
+  // Sentences on what the checkpoint holds and is left out.
+  const std::vector<std::string>& notes() const { return notes_; }
   // What the compiler did, one record for each graph and range; empty in eager mode. Where Plans were found in the
   // compile cache the passes run now, at the first call.
   const std::vector<CompileRecord>& records();
@@ -61,6 +63,7 @@ class ModelCompiler {
   std::vector<GuardReport> guard_reports() const;
 
  private:
+  void check_checkpoint();
   ModelGraph trace(const char* name, const std::function<Values(Builder&)>& function) const;
   bool compile(ModelGraph& graph, std::optional<CacheKey>* key = nullptr);
   // What --expect-fusions=all stands for.
@@ -70,6 +73,7 @@ class ModelCompiler {
   Checkpoint checkpoint_;
   ModelDefinition definition_;
   ModelFacts facts_;
+  std::vector<std::string> notes_;
   std::unique_ptr<Weights> weights_;
   std::int64_t max_tokens_ = 0;
   ModelGraph forward_, head_;

@@ -44,7 +44,8 @@ ModelRunner::ModelRunner(std::shared_ptr<Context> context, Checkpoint checkpoint
   const Options& options = context_->options;
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
-  notes_ = weights().costs_of_options(model_->forward().params);
+  notes_ = model_->notes();
+  for (std::string& cost : weights().costs_of_options(model_->forward().params)) notes_.push_back(std::move(cost));
   no_logits_ = Tensor::empty(Meta::tensor(facts().dtype, {0, vocabulary_size()}));
   laps.lap("trace");
   if (const std::string eager = eager_option(options); !eager.empty()) {
@@ -212,6 +213,7 @@ void ModelRunner::reopen() {
   CHECK(device_ != nullptr && page_count_ > 0, "there is no device that was ready");
   is_whole_ = false;
   head_.reset();
+  last_forward_ = nullptr;
   forward_.reset();
   pages_.clear();
   logits_ = {};
@@ -270,6 +272,7 @@ const Tensor& ModelRunner::run_step(const StepInput& input) {
   ModelProgram& forward = forward_->program_for(step.rows());
   bind_step(forward, step);
   forward.run(found.mode);
+  last_forward_ = &forward;
   if (input.logit_row_count() == 0) return no_logits_;
   ModelProgram& head = head_->program_for(step.logit_row_count());
   bind_head(head, forward, step);
@@ -322,6 +325,7 @@ Tensor ModelRunner::step_eager(const StepInput& input) {
   EagerBuilder builder(facts(), model_->definition(), weights(), checkpoint().is_gguf(), evaluator, std::move(inputs));
   builder.observer = linear_observer_;
   const Values results = model_->definition().forward(builder);
+  hidden_ = results[0].tensor();
   if (input.logit_row_count() == 0) return no_logits_;
   EagerEvaluator head_evaluator(*context_,
                                 model_->head().ranges[range_of(model_->head().ranges, input.logit_row_count())]);

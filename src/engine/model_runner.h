@@ -71,6 +71,12 @@ class ModelRunner {
   // Row `row` of what step gave, as f32.
   void copy_logits(const Tensor& logits, std::int64_t row, std::span<float> into) const;
 
+  // Where NaN came from that is among the logits of the last step: `input` is what it was given, `row` is one of its
+  // logit rows, and the sequence has `tokens` tokens in the KV pages `blocks`. A sentence that begins with [kv cache]
+  // where keys or values are beyond what the type of the pages holds, else with [logits].
+  std::string describe_nan(const StepInput& input, std::int64_t row, std::span<const std::int32_t> blocks,
+                           std::int64_t tokens);
+
   // Its graphs and what the compiler did with them.
   ModelCompiler& model() { return *model_; }
   const ModelCompiler& model() const { return *model_; }
@@ -114,6 +120,7 @@ class ModelRunner {
   const Tensor& run_step(const StepInput& input);
   const Tensor& step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
+  std::string find_nan_by_op(const StepInput& input);
 
   std::shared_ptr<Context> context_;
   std::unique_ptr<ModelCompiler> model_;
@@ -122,9 +129,11 @@ class ModelRunner {
   DeviceWeights device_weights_;
   std::vector<Tensor> pages_;  // one of meta kv for each layer
   std::int64_t page_count_ = 0;
-  int opening_ = 0;            // StreamDevice::openings when what is here was uploaded
-  bool is_whole_ = true;       // not while the device is opened anew, and where that failed
-  StepBuffer padding_;         // for steps that are taken in the size that was captured
+  int opening_ = 0;                             // StreamDevice::openings when what is here was uploaded
+  bool is_whole_ = true;                        // not while the device is opened anew, and where that failed
+  StepBuffer padding_;                          // for steps that are taken in the size that was captured
+  const ModelProgram* last_forward_ = nullptr;  // of the last step, whose hidden state it still has; null in eager mode
+  Tensor hidden_;                               // that of eager mode
   Tensor logits_, no_logits_;  // of steps whose logits are not a program's result, and of those that want none
   std::unique_ptr<CompiledModel> forward_, head_;    // none in eager mode
   CaptureDispatcher dispatcher_;                     // of the forward's steps; the head's runs go with them

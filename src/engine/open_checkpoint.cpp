@@ -6,7 +6,7 @@ Checkpoint open_checkpoint(const std::string& path, const Options& options, cons
   if (options.load_format != "dummy") return Checkpoint::open(path);
   return Checkpoint::open_dummy(path, [&](const Checkpoint& config) {
     const ModelDefinition& model = models.find(config.architecture(), path);
-    return config.is_gguf() ? std::vector<NamedMeta>() : model.tensors(config.config());
+    return config.is_gguf() ? std::vector<NamedMeta>() : model.tensors(config.config(model.facts));
   });
 }
 

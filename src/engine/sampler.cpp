@@ -145,6 +145,11 @@ const Distribution& Sampler::distribution(std::span<const float> logits, const S
     largest = std::max(largest, value);
   }
   USER_CHECK(!candidates_.empty(), "[sampler] no logit is a number");
+  if (std::isinf(largest)) {  // they share all of the probability
+    std::erase_if(candidates_, [](const TokenCandidate& c) { return !std::isinf(c.logit); });
+    for (TokenCandidate& c : candidates_) c.logit = 0;
+    largest = 0;
+  }
   keep_min_p(candidates_, parameters.min_p, largest);
   keep_top_k(parameters.top_k);
   keep_top_p(parameters.top_p, largest);

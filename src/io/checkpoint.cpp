@@ -4,8 +4,9 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -79,17 +80,15 @@ struct Checkpoint::Contents {
   std::string config_text;
   std::vector<File> files;
   bool is_dummy = false;
+  std::vector<std::string> notes;
   std::vector<TensorEntry> tensors;
   std::map<std::string_view, const TensorEntry*> by_name;  // views of `tensors`, which no longer grows
-
-  mutable std::once_flag config_read;
-  mutable ModelConfig config;
 
   Contents(std::string given, ModelFiles files) : path(std::move(given)), source(std::move(files)) {}
   void open_gguf(const std::string& name);
   void read_folder_config();
   void open_folder();
-  void make_dummy(std::vector<NamedMeta> described, const std::string& frequency_factors);
+  void make_dummy(std::vector<NamedMeta> described);
   void add_safetensors(const std::string& name);
   void check_index(const std::map<std::string, std::string>& index) const;
   void index_names();
@@ -137,6 +136,8 @@ void Checkpoint::Contents::read_folder_config() {
 void Checkpoint::Contents::open_folder() {
   read_folder_config();
   if (source.has(kWeights)) {
+    if (source.has(kIndex))
+      notes.push_back(fmt::format("[{}] has {} and {}: {} is read", path, kWeights, kIndex, kWeights));
     add_safetensors(kWeights);
     index_names();
     return;
@@ -161,7 +162,7 @@ void Checkpoint::Contents::index_names() {
 }
 
 // In place of what the files hold.
-void Checkpoint::Contents::make_dummy(std::vector<NamedMeta> described, const std::string& frequency_factors) {
+void Checkpoint::Contents::make_dummy(std::vector<NamedMeta> described) {
   is_dummy = true;
   for (NamedMeta& one : described)
     tensors.push_back({std::move(one.name), Tensor{.meta = std::move(one.meta)}, config_path});
@@ -172,7 +173,7 @@ void Checkpoint::Contents::make_dummy(std::vector<NamedMeta> described, const st
   const auto zeros = Storage::zeros(most_bytes);
   for (auto& entry : tensors) {
     // What divides frequencies is a part of the config that GGUF files keep among the tensors.
-    if (entry.name == frequency_factors) continue;
+    if (entry.name == kFrequencyFactors) continue;
     const bool is_number = element_count(entry.tensor.meta.shape) == Dim(1);
     entry.tensor.storage = is_number ? Storage::allocate(entry.tensor.meta.bytes().number()) : zeros;
     entry.tensor.byte_offset = 0;
@@ -218,7 +219,7 @@ Checkpoint Checkpoint::open_dummy(const std::string& path,
   }
   Checkpoint checkpoint(contents);
   std::vector<NamedMeta> described = describe(checkpoint);
-  contents->make_dummy(std::move(described), checkpoint.config().rope.frequency_factors);
+  contents->make_dummy(std::move(described));
   return checkpoint;
 }
 
@@ -237,6 +238,7 @@ const std::string& Checkpoint::path() const { return contents_->path; }
 bool Checkpoint::is_gguf() const { return contents_->gguf.has_value(); }
 bool Checkpoint::is_dummy() const { return contents_->is_dummy; }
 const std::string& Checkpoint::architecture() const { return contents_->architecture; }
+const std::vector<std::string>& Checkpoint::notes() const { return contents_->notes; }
 const std::vector<TensorEntry>& Checkpoint::tensors() const { return contents_->tensors; }
 
 std::int64_t Checkpoint::file_bytes() const {
@@ -274,19 +276,16 @@ std::vector<std::string> Checkpoint::text_names() const {
   return names;
 }
 
-const ModelConfig& Checkpoint::config() const {
-  std::call_once(contents_->config_read, [this] {
-    contents_->config = is_gguf() ? model_config_from_gguf(*contents_->gguf)
-                                  : model_config_from_json(contents_->config_text, contents_->config_path);
-  });
-  return contents_->config;
+ModelConfig Checkpoint::config(const ArchitectureFacts& facts) const {
+  return is_gguf() ? model_config_from_gguf(*contents_->gguf, facts)
+                   : model_config_from_json(contents_->config_text, contents_->config_path, facts);
 }
 
-GenerationConfig Checkpoint::generation_config() const {
+GenerationConfig Checkpoint::generation_config(std::span<const std::string_view> overridden) const {
   if (is_gguf()) return {};
   const auto text = folder_file("generation_config.json");
   if (!text) return {};
-  return generation_config_from_json(*text, config().vocab_size, contents_->source.path_of("generation_config.json"));
+  return generation_config_from_json(*text, contents_->source.path_of("generation_config.json"), overridden);
 }
 
 const TensorEntry* Checkpoint::find(std::string_view name) const {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,12 +73,15 @@ class Checkpoint {
   // The files of a folder, besides config.json, that say how it reads, writes and samples text: those that there are.
   std::vector<std::string> text_names() const;
 
-  // Of an architecture that Weft may not know; a model's file should be looked up by it before config() is asked for.
+  // May be one that Weft does not know; its file in src/models has the facts that config() is read by.
   const std::string& architecture() const;
-  // Read at the first call; UserError as model_config.h says.
-  const ModelConfig& config() const;
-  // Of generation_config.json; all absent for a GGUF file and a folder without one.
-  GenerationConfig generation_config() const;
+  // UserError as model_config.h says.
+  ModelConfig config(const ArchitectureFacts& facts) const;
+  // Of generation_config.json; all absent for a GGUF file and a folder without one. Keys of `overridden` are not read.
+  GenerationConfig generation_config(std::span<const std::string_view> overridden = {}) const;
+
+  // Sentences on files that are there and not read in favour of others.
+  const std::vector<std::string>& notes() const;
 
   // In the order of the files.
   const std::vector<TensorEntry>& tensors() const;
@@ -94,6 +98,8 @@ class Checkpoint {
   // The chat template of this name; nothing when there is none. A folder's is chat_template.jinja, else chat_template
   // of tokenizer_config.json, else chat_template.json's.
   std::optional<std::string> chat_template(std::string_view name = "default") const;
+  // The names of all others, sorted.
+  std::vector<std::string> chat_template_names() const;
 
   // The metadata of a GGUF file; InternalError for a folder.
   const Gguf& gguf() const;

@@ -10,6 +10,7 @@
 #include "io/checkpoint.h"
 #include "io/config_fields.h"
 #include "io/gguf_vocabulary.h"
+#include "io/tokenizer_config.h"
 #include "io/tokenizer_json.h"
 
 namespace weft {
@@ -60,18 +61,6 @@ class Folder {
   const Checkpoint& checkpoint_;
 };
 
-// The id of a token that tokenizer_config.json gives as its text, or as an object with its text as `content`.
-std::optional<int> named_token(const JsonFields& fields, std::string_view key, const Vocabulary& vocabulary) {
-  const auto* value = fields.value(key);
-  if (value == nullptr) return std::nullopt;
-  const auto text = value->is_object() ? JsonFields(*value, fields.where(), fields.name(key) + ".").find_text("content")
-                                       : fields.find_text(key);
-  if (!text) return std::nullopt;
-  const auto at = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), *text);
-  if (at == vocabulary.tokens.end()) return std::nullopt;
-  return static_cast<int>(at - vocabulary.tokens.begin());
-}
-
 std::vector<int> token_ids(const std::optional<Json>& json, const std::string& where, const char* key,
                            const Vocabulary& vocabulary) {
   std::vector<int> result;
@@ -84,25 +73,36 @@ std::vector<int> token_ids(const std::optional<Json>& json, const std::string& w
   return result;
 }
 
+// Those of eos_token_id that are tokens; the others end nothing, and are said.
+std::vector<int> end_ids(const std::optional<Json>& json, const std::string& where, Vocabulary& vocabulary) {
+  std::vector<int> result;
+  if (!json) return result;
+  for (const auto id : JsonFields(*json, where).find_integers("eos_token_id")) {
+    if (id >= 0 && id < static_cast<std::int64_t>(vocabulary.tokens.size())) {
+      result.push_back(static_cast<int>(id));
+    } else {
+      vocabulary.warnings.push_back(
+          fmt::format("[{}] eos_token_id {} is left out: the tokenizer has the tokens 0 to {}", where, id,
+                      vocabulary.tokens.size() - 1));
+    }
+  }
+  return result;
+}
+
 // tokenizer.json says how to split text, but not which token begins or ends it.
 Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   const Folder folder(checkpoint);
   const auto text = checkpoint.folder_file(kTokenizer);
   USER_CHECK(text, "[{}] wanted a folder with {}, but it has none", checkpoint.path(), kTokenizer);
   auto vocabulary = read_tokenizer_json(*text);
-  if (const auto json = folder.json("tokenizer_config.json")) {
-    const JsonFields fields(*json, folder.where("tokenizer_config.json"));
-    if (const auto id = named_token(fields, "bos_token", vocabulary)) vocabulary.bos = id;
-    vocabulary.eos = named_token(fields, "eos_token", vocabulary);
-    vocabulary.padding = named_token(fields, "pad_token", vocabulary);
-  }
+  if (const auto json = folder.json("tokenizer_config.json"))
+    apply_tokenizer_config(*json, folder.where("tokenizer_config.json"), checkpoint.architecture(), vocabulary);
   const auto config = folder.json("config.json");
   const auto begins = token_ids(config, folder.where("config.json"), "bos_token_id", vocabulary);
   if (!vocabulary.bos && !begins.empty()) vocabulary.bos = begins.front();
 
-  auto ends = token_ids(folder.json("generation_config.json"), folder.where("generation_config.json"), "eos_token_id",
-                        vocabulary);
-  if (ends.empty()) ends = token_ids(config, folder.where("config.json"), "eos_token_id", vocabulary);
+  auto ends = end_ids(folder.json("generation_config.json"), folder.where("generation_config.json"), vocabulary);
+  if (ends.empty()) ends = end_ids(config, folder.where("config.json"), vocabulary);
   if (!vocabulary.eos && !ends.empty()) vocabulary.eos = ends.front();
   if (vocabulary.eos) ends.push_back(*vocabulary.eos);
   sort_without_repeats(ends);
@@ -133,6 +133,23 @@ Vocabulary Checkpoint::vocabulary() const {
   return is_gguf() ? vocabulary_from_gguf(gguf()) : vocabulary_from_folder(*this);
 }
 
+std::vector<std::string> Checkpoint::chat_template_names() const {
+  std::vector<std::string> names;
+  if (is_gguf()) {
+    constexpr std::string_view kPrefix = "tokenizer.chat_template.";
+    for (const GgufEntry& entry : gguf().entries())
+      if (entry.key.starts_with(kPrefix)) names.emplace_back(entry.key.substr(kPrefix.size()));
+  } else if (const auto json = Folder(*this).json("tokenizer_config.json")) {
+    const auto list = json->find("chat_template");
+    if (list != json->end() && list->is_array())
+      for (const auto& item : *list)
+        if (item.is_object() && item.contains("name") && item["name"].is_string()) names.push_back(item["name"]);
+    std::erase(names, "default");
+  }
+  sort_without_repeats(names);
+  return names;
+}
+
 std::optional<std::string> Checkpoint::chat_template(std::string_view name) const {
   if (is_gguf()) {
     const auto key =
@@ -141,8 +158,11 @@ std::optional<std::string> Checkpoint::chat_template(std::string_view name) cons
     if (!text) return std::nullopt;
     return std::string(*text);
   }
-  if (name == "default")
-    if (auto text = folder_file("chat_template.jinja")) return text;
+  const std::string file_name =
+      name == "default" ? "chat_template.jinja" : fmt::format("additional_chat_templates/{}.jinja", name);
+  const bool is_plain = name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+  if (is_plain)
+    if (auto text = folder_file(file_name)) return text;
   const Folder folder(*this);
   for (const auto file : {"tokenizer_config.json", "chat_template.json"}) {
     const auto json = folder.json(file);

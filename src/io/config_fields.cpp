@@ -10,32 +10,31 @@ namespace {
 
 constexpr JsonLimits kLimits = {.most_bytes = 16 << 20, .deepest = 64};  // printing a value recurses
 
-// For messages: the value as JSON, cut where long.
-std::string shown(const Json& value) {
+std::int64_t to_integer(const Json& value, const std::string& name, const std::string& where) {
+  const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX : value.is_number_integer();
+  USER_CHECK(fits, "[{}] {} must be an integer, but is {}", where, name, shown_json(value));
+  return value.get<std::int64_t>();
+}
+
+}  // namespace
+
+std::string shown_json(const Json& value) {
   constexpr std::size_t kLongest = 80;
   auto text = json_ascii(value);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   return text;
 }
 
-std::int64_t to_integer(const Json& value, const std::string& name, const std::string& where) {
-  const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX : value.is_number_integer();
-  USER_CHECK(fits, "[{}] {} must be an integer, but is {}", where, name, shown(value));
-  return value.get<std::int64_t>();
-}
-
-}  // namespace
-
 Json parse_config_json(std::string_view text, const std::string& where) {
   Json json = parse_json(text, where, kLimits);
-  USER_CHECK(json.is_object(), "[{}] wanted a JSON object, but is {}", where, shown(json));
+  USER_CHECK(json.is_object(), "[{}] wanted a JSON object, but is {}", where, shown_json(json));
   return json;
 }
 
 JsonFields::JsonFields(const Json& object, std::string where, std::string prefix)
     : object_(&object), where_(std::move(where)), prefix_(std::move(prefix)) {
   USER_CHECK(object.is_object(), "[{}] {} must be an object, but is {}", where_,
-             prefix_.empty() ? "the text" : prefix_.substr(0, prefix_.size() - 1), shown(object));
+             prefix_.empty() ? "the text" : prefix_.substr(0, prefix_.size() - 1), shown_json(object));
 }
 
 bool JsonFields::is_null(std::string_view key) const {
@@ -58,21 +57,21 @@ std::optional<double> JsonFields::find_real(std::string_view key) const {
   const auto* found = value(key);
   if (found == nullptr) return std::nullopt;
   USER_CHECK(found->is_number() && std::isfinite(found->get<double>()), "[{}] {} must be a number, but is {}", where_,
-             name(key), shown(*found));
+             name(key), shown_json(*found));
   return found->get<double>();
 }
 
 std::optional<bool> JsonFields::find_boolean(std::string_view key) const {
   const auto* found = value(key);
   if (found == nullptr) return std::nullopt;
-  USER_CHECK(found->is_boolean(), "[{}] {} must be true or false, but is {}", where_, name(key), shown(*found));
+  USER_CHECK(found->is_boolean(), "[{}] {} must be true or false, but is {}", where_, name(key), shown_json(*found));
   return found->get<bool>();
 }
 
 std::optional<std::string> JsonFields::find_text(std::string_view key) const {
   const auto* found = value(key);
   if (found == nullptr) return std::nullopt;
-  USER_CHECK(found->is_string(), "[{}] {} must be a string, but is {}", where_, name(key), shown(*found));
+  USER_CHECK(found->is_string(), "[{}] {} must be a string, but is {}", where_, name(key), shown_json(*found));
   return found->get<std::string>();
 }
 

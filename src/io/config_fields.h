@@ -22,6 +22,9 @@ namespace weft {
 // The JSON text of a small file (at most 16 MiB), which must be an object. UserError that begins with [where].
 Json parse_config_json(std::string_view text, const std::string& where);
 
+// For messages: the value as JSON, cut where long.
+std::string shown_json(const Json& value);
+
 // Over an object of JSON, which must outlive it. A key that is null counts as absent, as Hugging Face has it.
 class JsonFields {
  public:

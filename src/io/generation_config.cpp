@@ -1,24 +1,39 @@
 #include "io/generation_config.h"
 
+#include <cmath>
+
 #include "base/error.h"
 #include "io/config_fields.h"
+#include "io/known_keys.h"
 
 namespace weft {
+namespace {
 
-GenerationConfig generation_config_from_json(std::string_view text, std::int64_t vocab_size, const std::string& where) {
-  const auto json = parse_config_json(text, where);
+// A whole number, which some files write with a fraction: 50.0.
+std::optional<std::int64_t> whole_in(const JsonFields& fields, std::string_view key, Range<std::int64_t> range) {
+  const auto value = real_in(fields, key, {static_cast<double>(range.least), static_cast<double>(range.greatest)});
+  if (!value) return std::nullopt;
+  USER_CHECK(*value == std::floor(*value), "[{}] {} must be a whole number, but is {}", fields.where(),
+             fields.name(key), *value);
+  return static_cast<std::int64_t>(*value);
+}
+
+}  // namespace
+
+GenerationConfig generation_config_from_json(std::string_view text, const std::string& where,
+                                             std::span<const std::string_view> overridden) {
+  auto json = parse_config_json(text, where);
+  for (const std::string_view key : overridden) json.erase(std::string(key));
   const JsonFields fields(json, where);
   GenerationConfig config;
+  config.unknown_keys = unknown_keys(KeyTable::generation_config, json, where);
   config.do_sample = fields.find_boolean("do_sample");
   config.temperature = real_in(fields, "temperature", {0, 100});
-  config.top_k = integer_in(fields, "top_k", {0, INT32_MAX});
-  config.top_p = real_in(fields, "top_p", {0, 1});
+  config.top_k = whole_in(fields, "top_k", {-1, INT32_MAX});
+  config.top_p = real_in(fields, "top_p", {1e-9, 1});
   config.min_p = real_in(fields, "min_p", {0, 1});
   config.repetition_penalty = real_in(fields, "repetition_penalty", {1e-3, 1e3});
-  config.bos_token_id = integer_in(fields, "bos_token_id", {0, vocab_size - 1});
   config.eos_token_ids = fields.find_integers("eos_token_id");
-  for (const auto id : config.eos_token_ids)
-    USER_CHECK(id >= 0 && id < vocab_size, "[{}] eos_token_id must be 0 to {}, but is {}", where, vocab_size - 1, id);
   return config;
 }
 

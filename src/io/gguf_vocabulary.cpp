@@ -1,6 +1,9 @@
 #include "io/gguf_vocabulary.h"
 
+#include <algorithm>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/sort.h"
@@ -88,6 +91,76 @@ std::optional<int> parse_id(std::optional<int64_t> id, std::string_view key, siz
   return static_cast<int>(*id);
 }
 
+// An id that ends generation; one that is no token ends nothing, and is said.
+std::optional<int> parse_end(std::optional<int64_t> id, std::string_view key, Vocabulary& vocabulary) {
+  const size_t count = vocabulary.tokens.size();
+  if (!id || (*id >= 0 && static_cast<uint64_t>(*id) < count)) return parse_id(id, key, count);
+  vocabulary.warnings.push_back(
+      fmt::format("[tokenizer] tokenizer.ggml.{} {} is left out: there are {} tokens", key, *id, count));
+  return std::nullopt;
+}
+
+// Texts by which llama.cpp knows that a token ends generation, since files name one end of several at most: of a turn,
+// a message or a text, and what follows a gap that was filled in.
+constexpr std::string_view kEnds[] = {
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "</s>",
+    "<|endoftext|>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<eos>",
+    "<turn|>",
+    "<|tool_response>",
+    "<｜end▁of▁sentence｜>",
+    "[e~[",
+    "<|fim_pad|>",
+    "<fim-pad>",
+    "<fim_pad>",
+    "<PAD>",
+    "[PAD]",
+    "<|fim_repo|>",
+    "<|repo_name|>",
+    "<fim-repo>",
+    "<REPO>",
+    "<reponame>",
+    "<|file_sep|>",
+};
+
+// A token with such a text is a control token, whatever the file says.
+void add_ends_by_text(Vocabulary& vocabulary) {
+  std::vector<int> found;
+  bool returns = false, calls = false;
+  int plain_end = -1;
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const std::string& text = vocabulary.tokens[id];
+    if (std::find(std::begin(kEnds), std::end(kEnds), text) == std::end(kEnds)) continue;
+    if (text == "<|end|>") plain_end = static_cast<int>(id);
+    returns = returns || text == "<|return|>";
+    calls = calls || text == "<|call|>";
+    found.push_back(static_cast<int>(id));
+  }
+  // Where a turn ends by one of those two, <|end|> ends a message, after which others of the same turn follow.
+  if (returns && calls) std::erase(found, plain_end);
+  for (const int id : found) {
+    TokenKind& kind = vocabulary.kinds[static_cast<size_t>(id)];
+    if (kind == TokenKind::normal || kind == TokenKind::unused) vocabulary.added_tokens.push_back({.id = id});
+    kind = TokenKind::control;
+    vocabulary.end_of_generation.push_back(id);
+  }
+}
+
 }  // namespace
 
 const std::vector<GgufPreTokenizer>& gguf_pre_tokenizers() {
@@ -123,14 +196,15 @@ Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields) {
   vocabulary.ignore_merges = pre.ignore_merges;
 
   vocabulary.bos = parse_id(fields.bos_token_id, "bos_token_id", token_count);
-  vocabulary.eos = parse_id(fields.eos_token_id, "eos_token_id", token_count);
+  vocabulary.eos = parse_end(fields.eos_token_id, "eos_token_id", vocabulary);
   vocabulary.padding = parse_id(fields.padding_token_id, "padding_token_id", token_count);
-  const std::optional<int> end_of_turn = parse_id(fields.eot_token_id, "eot_token_id", token_count);
-  const std::optional<int> end_of_message = parse_id(fields.eom_token_id, "eom_token_id", token_count);
+  const std::optional<int> end_of_turn = parse_end(fields.eot_token_id, "eot_token_id", vocabulary);
+  const std::optional<int> end_of_message = parse_end(fields.eom_token_id, "eom_token_id", vocabulary);
   std::vector<int>& ends = vocabulary.end_of_generation;
   for (const std::optional<int> id : {vocabulary.eos, end_of_turn, end_of_message}) {
     if (id) ends.push_back(*id);
   }
+  add_ends_by_text(vocabulary);
   sort_without_repeats(ends);
   if (vocabulary.bos && fields.add_bos_token.value_or(pre.add_bos)) vocabulary.prefix = {*vocabulary.bos};
   if (vocabulary.eos && fields.add_eos_token.value_or(false)) vocabulary.suffix = {*vocabulary.eos};

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/architecture_facts.h"
 #include "io/gguf.h"
 #include "io/quantization_config.h"
 #include "tensor/dtype.h"
@@ -38,6 +39,9 @@ struct RopeScaling {
   std::optional<double> mscale_all_dim;      // yarn
   std::optional<double> alpha;               // dynamic: fixed NTK alpha instead of a factor
 };
+
+// The tensor of a GGUF file that divides the frequencies of rotary positions.
+constexpr const char* kFrequencyFactors = "rope_freqs.weight";
 
 struct RopeConfig {
   double theta = 10000;
@@ -76,17 +80,22 @@ struct ModelConfig {
   std::vector<bool> has_window;
   std::optional<std::int64_t> window_of(int layer) const;
   std::int64_t expert_count = 0;  // 0: no mixture of experts
+  // Layers of a folder after the last that predict a later token, and take no part in this one.
+  std::int64_t next_token_layers = 0;
   std::optional<QuantizationConfig> quantization;
 
   DType dtype = DType::f32;  // of the residual stream when nothing else is asked for; f32 for GGUF
   std::optional<std::int64_t> bos_token_id;
   std::vector<std::int64_t> eos_token_ids;  // any of them ends generation; ascending, none twice
   std::optional<std::int64_t> pad_token_id;
+
+  std::vector<std::string> unknown_keys;  // of which nothing is known (io/known_keys.h), in the order of the file
+  std::vector<std::string> warnings;      // sentences on what is left out
 };
 
-// From the text of a config.json.
-ModelConfig model_config_from_json(std::string_view text, const std::string& where);
-ModelConfig model_config_from_gguf(const Gguf& gguf);
+// From the text of a config.json, or the metadata of a GGUF file, of an architecture with these facts.
+ModelConfig model_config_from_json(std::string_view text, const std::string& where, const ArchitectureFacts& facts);
+ModelConfig model_config_from_gguf(const Gguf& gguf, const ArchitectureFacts& facts);
 
 // The architecture alone, without reading the rest.
 std::string architecture_from_json(std::string_view text, const std::string& where);

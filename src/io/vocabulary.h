@@ -56,6 +56,9 @@ struct Vocabulary {
   // Known by these names; none where the source does not say.
   std::optional<int> bos, eos, padding;
   std::vector<int> end_of_generation;  // ascending
+
+  std::vector<std::string> unknown_keys;  // of its files, of which nothing is known (io/known_keys.h)
+  std::vector<std::string> warnings;      // sentences on what is left out
 };
 
 }  // namespace weft

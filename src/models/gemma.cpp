@@ -69,11 +69,13 @@ constexpr const char* kGemmaSample = R"({
 
 MODEL(gemma) {
   using namespace weft;
-  models.add({.architectures = {"gemma"},
-              .weights = gemma_weights(),
-              .forward = gemma_forward,
-              .head = nn::decoder_head,
-              .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
-              .check = check_gemma,
-              .sample_config = kGemmaSample});
+  models.add(
+      {.architectures = {"gemma"},
+       .facts = {.hidden_act = kTanh, .tie_word_embeddings = true, .head_dim = 256, .keys = {"hidden_activation"}},
+       .weights = gemma_weights(),
+       .forward = gemma_forward,
+       .head = nn::decoder_head,
+       .fusions_per_layer = {{"rms_quant", 2}, {"act_quant", 1}, {"attn_quant", 1}, {"rope_kvcache", 1}},
+       .check = check_gemma,
+       .sample_config = kGemmaSample});
 }

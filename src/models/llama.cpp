@@ -1,6 +1,8 @@
 // Llama: Llama 2 and 3, SmolLM2, TinyLlama; and Mistral, whose layers are Llama's with a sliding window. Pre-norm
 // decoder layers of grouped-query attention with rotary positions and a SiLU-gated feed-forward.
 
+#include <utility>
+
 #include "base/error.h"
 #include "models/model.h"
 #include "nn/attention.h"
@@ -41,8 +43,9 @@ constexpr const char* kMistralSample = R"({
   "tie_word_embeddings": false, "vocab_size": 257, "eos_token_id": 256
 })";
 
-ModelDefinition llama_layers(const char* architecture, const char* sample_config) {
+ModelDefinition llama_layers(const char* architecture, ArchitectureFacts facts, const char* sample_config) {
   return {.architectures = {architecture},
+          .facts = std::move(facts),
           .weights = nn::decoder_weights(),
           .forward = llama_forward,
           .head = nn::decoder_head,
@@ -56,6 +59,6 @@ ModelDefinition llama_layers(const char* architecture, const char* sample_config
 
 MODEL(llama) {
   using namespace weft;
-  models.add(llama_layers("llama", kLlamaSample));
-  models.add(llama_layers("mistral", kMistralSample));
+  models.add(llama_layers("llama", {.rotates_neighbours_in_gguf = true}, kLlamaSample));
+  models.add(llama_layers("mistral", {.window = WindowFacts{.length = 4096}}, kMistralSample));
 }

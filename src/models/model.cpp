@@ -54,6 +54,20 @@ void ModelDefinition::visit_weights(const ModelConfig& config, bool is_gguf, con
   }
 }
 
+std::vector<std::string> ModelDefinition::tensor_names(const ModelConfig& config, bool is_gguf) const {
+  std::vector<std::string> all;
+  visit_weights(config, is_gguf, [&](const std::string& key, const std::vector<std::int64_t>& shape) {
+    if (!is_quantized(config, key, shape)) {
+      all.push_back(key);
+      return;
+    }
+    const QuantizedNames names = quantized_names(*config.quantization, key);
+    for (const std::string& name : {names.codes, names.scale, names.global_scale, names.input_scale})
+      if (!name.empty()) all.push_back(name);
+  });
+  return all;
+}
+
 std::vector<NamedMeta> ModelDefinition::tensors(const ModelConfig& config) const {
   std::vector<NamedMeta> tensors;
   visit_weights(config, false, [&](const std::string& key, const std::vector<std::int64_t>& shape) {

@@ -20,6 +20,7 @@ namespace weft {
 
 struct ModelDefinition {
   std::vector<std::string> architectures;
+  ArchitectureFacts facts;
   std::vector<ModelWeight> weights;
   std::function<Values(Builder&)> forward;
   std::function<Values(Builder&)> head;
@@ -34,6 +35,8 @@ struct ModelDefinition {
   const ModelWeight& weight(const std::string& name) const;
   // The checkpoint's name of it.
   std::string key(const std::string& weight_name, bool is_gguf, int layer) const;
+  // The checkpoint's names of all tensors that weights of this config are read from.
+  std::vector<std::string> tensor_names(const ModelConfig& config, bool is_gguf) const;
   // The tensors of a folder of this config, which has no files of weights: those that check_weights asks for, in the
   // config's dtype.
   std::vector<NamedMeta> tensors(const ModelConfig& config) const;

@@ -66,6 +66,7 @@ constexpr const char* kQwen3Sample = R"({
 MODEL(qwen3) {
   using namespace weft;
   models.add({.architectures = {"qwen3"},
+              .facts = {.head_dim = 128, .window = WindowFacts{.length = 4096, .first_layer = 28}},
               .weights = qwen3_weights(),
               .forward = qwen3_forward,
               .head = nn::decoder_head,

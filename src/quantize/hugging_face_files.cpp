@@ -17,8 +17,7 @@ void check_utf8(const std::string& text, const char* what) {
   USER_CHECK(!first_invalid_utf8(text), "[tokenizer] {} must be UTF-8, but is {}", what, quote(text));
 }
 
-Json rope_scaling_json(const Checkpoint& checkpoint) {
-  const RopeConfig& rope = checkpoint.config().rope;
+Json rope_scaling_json(const Checkpoint& checkpoint, const RopeConfig& rope) {
   USER_CHECK(
       rope.frequency_factors.empty(),
       "[{}] holds rotary frequencies as a tensor, {}, which config.json cannot say; wanted the folder it was made "
@@ -41,8 +40,7 @@ Json ids_json(const std::vector<std::int64_t>& ids) {
   return ids.size() == 1 ? Json(ids[0]) : Json(ids);
 }
 
-Json config_of_gguf(const Checkpoint& checkpoint, const Json& classes) {
-  const ModelConfig& c = checkpoint.config();
+Json config_of_gguf(const Checkpoint& checkpoint, const ModelConfig& c, const Json& classes) {
   Json json{{"architectures", classes},
             {"model_type", c.architecture},
             {"hidden_act", c.hidden_act},
@@ -56,7 +54,7 @@ Json config_of_gguf(const Checkpoint& checkpoint, const Json& classes) {
             {"max_position_embeddings", c.context_length},
             {"rms_norm_eps", c.rms_norm_eps},
             {"rope_theta", c.rope.theta},
-            {"rope_scaling", rope_scaling_json(checkpoint)},
+            {"rope_scaling", rope_scaling_json(checkpoint, c.rope)},
             {"tie_word_embeddings", c.tie_word_embeddings},
             {"attention_bias", c.attention_bias},
             {"mlp_bias", c.mlp_bias},
@@ -120,11 +118,11 @@ Json post_processor_json(const Vocabulary& vocabulary) {
   return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", tokens}};
 }
 
-std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint) {
+std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint, const ModelConfig& config) {
   const Vocabulary vocabulary = checkpoint.vocabulary();
   std::map<std::string, std::string> files{{"tokenizer.json", tokenizer_json(vocabulary)}};
   Json tokenizer{{"tokenizer_class", "PreTrainedTokenizerFast"},
-                 {"model_max_length", checkpoint.config().context_length},
+                 {"model_max_length", config.context_length},
                  {"clean_up_tokenization_spaces", false}};
   const auto name = [&](const char* key, const std::optional<int>& id) {
     if (id) tokenizer[key] = vocabulary.tokens[static_cast<std::size_t>(*id)];
@@ -135,6 +133,17 @@ std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint) {
   if (const auto chat = checkpoint.chat_template()) {
     check_utf8(*chat, "the chat template");
     tokenizer["chat_template"] = *chat;
+  }
+  if (const auto names = checkpoint.chat_template_names(); !names.empty()) {
+    Json list = Json::array();
+    if (tokenizer.contains("chat_template"))
+      list.push_back({{"name", "default"}, {"template", tokenizer["chat_template"]}});
+    for (const std::string& its_name : names) {
+      const std::string text = checkpoint.chat_template(its_name).value();
+      check_utf8(text, "the chat template");
+      list.push_back({{"name", its_name}, {"template", text}});
+    }
+    tokenizer["chat_template"] = std::move(list);
   }
   files["tokenizer_config.json"] = json_text(tokenizer, kIndent);
   if (!vocabulary.end_of_generation.empty()) {
@@ -197,8 +206,9 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
                    kIndent);
 }
 
-std::string config_json(const Checkpoint& checkpoint, const Json& classes, const Json& quantization) {
-  Json json = checkpoint.is_gguf() ? config_of_gguf(checkpoint, classes)
+std::string config_json(const Checkpoint& checkpoint, const ModelConfig& config, const Json& classes,
+                        const Json& quantization) {
+  Json json = checkpoint.is_gguf() ? config_of_gguf(checkpoint, config, classes)
                                    : parse_json(checkpoint.folder_file("config.json").value());
   json.erase("quantization_config");
   json.erase("dtype");
@@ -207,8 +217,8 @@ std::string config_json(const Checkpoint& checkpoint, const Json& classes, const
   return json_text(json, kIndent) + "\n";
 }
 
-std::map<std::string, std::string> text_files(const Checkpoint& checkpoint) {
-  if (checkpoint.is_gguf()) return files_of_gguf(checkpoint);
+std::map<std::string, std::string> text_files(const Checkpoint& checkpoint, const ModelConfig& config) {
+  if (checkpoint.is_gguf()) return files_of_gguf(checkpoint, config);
   std::map<std::string, std::string> files;
   for (const std::string& name : checkpoint.text_names()) files[name] = checkpoint.folder_file(name).value();
   return files;

@@ -14,6 +14,7 @@
 #include "io/quantization_config.h"
 #include "io/quantized_weight.h"
 #include "io/safetensors_writer.h"
+#include "models/unread_tensors.h"
 #include "quantize/hugging_face_files.h"
 #include "quantize/weight_codes.h"
 #include "tensor/convert.h"
@@ -34,8 +35,7 @@ struct Source {
   bool is_linear = false;
 };
 
-std::vector<Source> sources_of(const Checkpoint& checkpoint, const ModelDefinition& model) {
-  const ModelConfig& config = checkpoint.config();
+std::vector<Source> sources_of(const Checkpoint& checkpoint, const ModelDefinition& model, const ModelConfig& config) {
   std::vector<Source> sources;
   for (const ModelWeight& weight : model.weights) {
     const std::vector<std::int64_t> shape = weight.shape(config);
@@ -94,8 +94,8 @@ void check_divides(const Source& source, const QuantizeRecipe& recipe) {
 
 class Quantizer {
  public:
-  Quantizer(const Checkpoint& checkpoint, const QuantizeRecipe& recipe, ThreadPool& threads)
-      : checkpoint_(checkpoint), recipe_(recipe), threads_(threads) {
+  Quantizer(const Checkpoint& checkpoint, const ModelConfig& model, const QuantizeRecipe& recipe, ThreadPool& threads)
+      : checkpoint_(checkpoint), config_(model), recipe_(recipe), threads_(threads) {
     for (const LinearInput& input : recipe.inputs)
       for (const std::string& weight : input.weights) inputs_[weight] = &input;
     if (recipe.format == NumberFormat::bf16) return;
@@ -135,12 +135,12 @@ class Quantizer {
 
   // The weight in f32 as Hugging Face has it.
   Tensor numbers(const Source& source) const {
-    const auto& config = checkpoint_.config().quantization;
+    const auto& config = config_.quantization;
     Tensor tensor = config && config->quantizes(source.key) && source.is_linear
                         ? dequantized_weight(checkpoint_, *config, source.key)
                         : converted(checkpoint_.tensor(source.key), DType::f32);
     if (source.rotated_heads > 0)
-      tensor = halves_from_neighbours(tensor, source.rotated_heads, checkpoint_.config().rope.rotary_dim);
+      tensor = halves_from_neighbours(tensor, source.rotated_heads, config_.rope.rotary_dim);
     if (source.is_less_one)
       for (std::int64_t i = 0; i < element_count(tensor.meta.shape).number(); ++i) tensor.as<float>()[i] -= 1;
     return tensor;
@@ -177,6 +177,7 @@ class Quantizer {
   }
 
   const Checkpoint& checkpoint_;
+  const ModelConfig& config_;
   const QuantizeRecipe& recipe_;
   ThreadPool& threads_;
   std::optional<QuantizationConfig> written_;  // as a reader of the folder has it; none for bf16
@@ -229,9 +230,19 @@ void write_index(const std::string& folder, const std::map<std::string, std::str
 
 QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDefinition& model,
                                     const QuantizeRecipe& recipe, const std::string& folder, ThreadPool& threads) {
-  if (model.check) model.check(checkpoint.config());
-  model.check_weights(checkpoint, checkpoint.config());
-  std::vector<Source> sources = sources_of(checkpoint, model);
+  const ModelConfig config = checkpoint.config(model.facts);
+  if (model.check) model.check(config);
+  model.check_weights(checkpoint, config);
+  QuantizeSummary summary;
+  const UnreadTensors unread = unread_tensors(checkpoint, model, config);
+  const std::string warning = check_unread_tensors(unread.names, checkpoint.path(), recipe.ignores_unread_tensors);
+  summary.notes = checkpoint.notes();
+  summary.notes.insert(summary.notes.end(), unread.harmless.begin(), unread.harmless.end());
+  if (!warning.empty()) summary.notes.push_back(warning);
+  USER_CHECK(!config.sliding_window || model.facts.window,
+             "[{}] has a sliding window of {}, which config.json cannot say of {}; wanted the folder it was made from",
+             checkpoint.path(), *config.sliding_window, config.architecture);
+  std::vector<Source> sources = sources_of(checkpoint, model, config);
   for (const Source& source : sources)
     if (source.is_linear) check_divides(source, recipe);
   const std::vector<std::vector<Source>> files = shared_out(std::move(sources), recipe.file_bytes);
@@ -242,11 +253,10 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   const Json classes = parse_json(model.sample_config).at("architectures");
   const Json quantization = quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {"lm_head"});
   // Before anything is written: what they refuse should leave nothing behind.
-  const std::string config = config_json(checkpoint, classes, quantization);
-  const std::map<std::string, std::string> texts = text_files(checkpoint);
+  const std::string json = config_json(checkpoint, config, classes, quantization);
+  const std::map<std::string, std::string> texts = text_files(checkpoint, config);
 
-  Quantizer quantizer(checkpoint, recipe, threads);
-  QuantizeSummary summary;
+  Quantizer quantizer(checkpoint, config, recipe, threads);
   std::map<std::string, std::string> file_of;
   make_folders(folder);
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -265,7 +275,7 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   }
   if (files.size() > 1) write_index(folder, file_of, summary.bytes);
   for (const auto& [name, text] : texts) write_then_rename(folder + "/" + name, text);
-  write_then_rename(folder + "/config.json", config);
+  write_then_rename(folder + "/config.json", json);
   return summary;
 }
 

@@ -27,6 +27,7 @@ struct QuantizeRecipe {
   std::vector<LinearInput> inputs;  // nvfp4; fp8 where scales of inputs are to stand in the checkpoint
   // Weights that have more bytes in bf16 are shared out over several files; those of one file are in memory together.
   std::int64_t file_bytes = std::int64_t{2} << 30;
+  bool ignores_unread_tensors = false;  // those that no weight reads are left out with a note
 };
 
 struct QuantizeSummary {
@@ -34,6 +35,7 @@ struct QuantizeSummary {
   std::int64_t others = 0;     // weights in bf16
   std::int64_t bytes = 0;      // of the weights written
   std::vector<std::string> files;
+  std::vector<std::string> notes;  // sentences on tensors that are not in the folder
 };
 
 // Writes the folder, config.json last, so that one which is not complete cannot be opened. UserError: whatever is wrong

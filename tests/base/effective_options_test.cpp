@@ -23,7 +23,7 @@ TEST(EffectiveOptions, DefaultsAreFilledInWithoutDifferences) {
   EXPECT_TRUE(effective.differences.empty());
   EXPECT_EQ(effective.options.mode, "weft");
   EXPECT_EQ(effective.options.cudagraph_mode, "FULL");
-  EXPECT_EQ(effective.options.kv_cache_dtype, "f16");
+  EXPECT_EQ(effective.options.kv_cache_dtype, "auto");
   EXPECT_EQ(effective.options.eliminate_noops, OptionalFlag(true));
   EXPECT_EQ(effective.options.cudagraph_capture_sizes, default_capture_sizes(256));
 }

@@ -347,6 +347,10 @@ TEST(CacheFolder, TakesTheFirstPlaceThatIsSet) {
   EXPECT_EQ(cache_folder(environment_of({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}})), "/x/weft");
   EXPECT_EQ(cache_folder(environment_of({{"XDG_CACHE_HOME", "relative"}, {"HOME", "/h"}})), "/h/.cache/weft");
   EXPECT_EQ(cache_folder(environment_of({{"WEFT_CACHE_ROOT", ""}, {"HOME", "/h"}})), "/h/.cache/weft");
+  EXPECT_EQ(models_folder(environment_of({{"WEFT_CACHE_ROOT", "/w"}, {"HOME", "/h"}})), "/h/.cache/weft/models");
+  EXPECT_EQ(models_folder(environment_of({{"WEFT_MODELS_ROOT", "/m"}, {"HOME", "/h"}})), "/m");
+  EXPECT_EQ(models_folder(environment_of({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}})), "/x/weft/models");
+  EXPECT_THROW(models_folder(environment_of({})), UserError);
   EXPECT_THROW(cache_folder(environment_of({})), UserError);
   EXPECT_THROW(cache_folder(environment_of({{"HOME", ""}})), UserError);
 }

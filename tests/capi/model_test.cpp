@@ -104,7 +104,7 @@ TEST(CModel, RefusesWhatIsNoModel) {
   EXPECT_EQ(open_breach("", {"[model]"}), "");
   EXPECT_EQ(open_breach("\xc3", {"path_or_name must be UTF-8"}), "");
   EXPECT_EQ(open_breach(text, {text}), "");
-  const OwnedContext elsewhere(OptionPairs{{"cache-root", folder().path()}});
+  const OwnedContext elsewhere(OptionPairs{{"models-root", folder().path()}});
   weft_model* model = nullptr;
   EXPECT_EQ(
       breach_of_user_error([&](weft_error* error) { return weft_model_open(elsewhere, "smollm2-135m", &model, error); },

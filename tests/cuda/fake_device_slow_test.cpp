@@ -17,18 +17,18 @@ namespace weft::fake_device_slow_test {
 class FakeCudaDevice : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(root_ + "/models/" + builtin_models()[0].file))
+    if (!std::filesystem::exists(root_ + "/" + builtin_models()[0].file))
       GTEST_SKIP() << "the model has not been fetched (make model)";
   }
   // Of the default model; "" where the run failed.
   std::string output(std::vector<std::string> words) const {
     words.insert(words.begin() + 1, builtin_models()[0].name);
-    const ProgramRun run = run_weft(words, "", {{"WEFT_CACHE_ROOT", root_}, {"WEFT_DISABLE_COMPILE_CACHE", "1"}});
+    const ProgramRun run = run_weft(words, "", {{"WEFT_MODELS_ROOT", root_}});
     EXPECT_EQ(run.status, 0) << run.err;
     return run.out;
   }
 
-  const std::string root_ = cache_folder(process_environment());
+  const std::string root_ = models_folder(process_environment());
 };
 
 constexpr const char* kPrompt = "The capital of France is";

@@ -21,7 +21,7 @@ constexpr std::size_t kTokens = 16;
 class RealModel : public ::testing::Test {
  protected:
   RealModel() {
-    const std::string path = root_ + "/models/" + builtin_models()[0].file;
+    const std::string path = root_ + "/" + builtin_models()[0].file;
     is_there_ = std::filesystem::exists(path);
     const nlohmann::json file =
         nlohmann::json::parse(read_file(WEFT_TEST_DATA "/parity/forward.json", std::size_t{64} << 20));
@@ -36,12 +36,12 @@ class RealModel : public ::testing::Test {
                 "--temp",   "0",
                 "--json",   "--ignore-eos"};
     words.insert(words.end(), more.begin(), more.end());
-    const ProgramRun run = run_weft(words, "", {{"WEFT_CPU_FEATURES", ceiling}, {"WEFT_CACHE_ROOT", root_}});
+    const ProgramRun run = run_weft(words, "", {{"WEFT_CPU_FEATURES", ceiling}, {"WEFT_MODELS_ROOT", root_}});
     EXPECT_EQ(run.status, 0) << run.err;
     return run.status == 0 ? nlohmann::json::parse(run.out) : nlohmann::json{{"tokens", nullptr}};
   }
 
-  const std::string root_ = cache_folder(process_environment());
+  const std::string root_ = models_folder(process_environment());
   bool is_there_ = false;
   std::vector<nlohmann::json> cases_;
 };

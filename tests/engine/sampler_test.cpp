@@ -27,6 +27,20 @@ TEST(Sampler, MinPIsRelativeToTheMostLikely) {
   EXPECT_EQ(Sampler().distribution(kTies, parameters, {}, {}).ids, (std::vector<int>{0, 2}));
 }
 
+TEST(Sampler, InfiniteLogitsTakeAllOfTheProbability) {
+  const std::vector<float> logits = {1, INFINITY, 3, INFINITY, -INFINITY};
+  const SamplingParameters parameters{.temperature = 1};
+  const Distribution d = Sampler().distribution(logits, parameters, {}, {});
+  EXPECT_EQ(d.ids, (std::vector<int>{1, 3}));
+  EXPECT_EQ(d.probabilities, (std::vector<double>{0.5, 0.5}));
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SamplingParameters drawn = parameters;
+    drawn.seed = seed;
+    EXPECT_EQ(Sampler().sample(logits, drawn, {}, {}) % 2, 1);
+  }
+  EXPECT_EQ(Sampler().greedy_token(logits, {}, {}, {}), 1);
+}
+
 TEST(Sampler, PenaltiesCountPromptAndOutputAsVllmDoes) {
   const std::vector<float> logits = {1, -1, 0.5f};
   SamplingParameters parameters{.temperature = 1, .repetition_penalty = 2};

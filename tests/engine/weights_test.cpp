@@ -18,11 +18,12 @@ class LoadedWeights : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const SampleCheckpoint sample_{make_model_registry().find("llama", "test")};
+  const ModelDefinition model_ = make_model_registry().find("llama", "test");
+  const SampleCheckpoint sample_{model_};
   const std::string path_ = sample_.write_folder(folder_, "model", DType::bf16);
   const std::shared_ptr<Context> context_ = make_context(Options());
   const Checkpoint checkpoint_ = Checkpoint::open(path_);
-  const ModelFacts facts_{.config = checkpoint_.config(), .dtype = DType::bf16};
+  const ModelFacts facts_{.config = checkpoint_.config(model_.facts), .dtype = DType::bf16};
   Weights weights_{*context_, checkpoint_, facts_};
 };
 

@@ -83,8 +83,7 @@ TEST(Checkpoint, OpensAGgufFile) {
   EXPECT_EQ(checkpoint.path(), path);
   EXPECT_EQ(checkpoint.file_bytes(), static_cast<std::int64_t>(std::filesystem::file_size(path)));
   EXPECT_EQ(checkpoint.architecture(), "llama");
-  EXPECT_EQ(checkpoint.config().hidden_size, 64);
-  EXPECT_EQ(&checkpoint.config(), &checkpoint.config());
+  EXPECT_EQ(checkpoint.config({}).hidden_size, 64);
   EXPECT_EQ(checkpoint.gguf().text("tokenizer.ggml.model"), "gpt2");
   EXPECT_EQ(checkpoint.generation_config().temperature, std::nullopt);
   ASSERT_EQ(checkpoint.tensors().size(), 2U);
@@ -110,6 +109,7 @@ TEST(Checkpoint, ReadsTokenizerAndTemplatesOfAGgufFile) {
   EXPECT_EQ(checkpoint.chat_template(), "{{ messages }}");
   EXPECT_EQ(checkpoint.chat_template("tools"), "{{ tools }}");
   EXPECT_EQ(checkpoint.chat_template("other"), std::nullopt);
+  EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
   EXPECT_THROW(checkpoint.folder_file("config.json"), InternalError);
 }
 
@@ -135,8 +135,8 @@ TEST(Checkpoint, OpensAFolderWithOneFile) {
   const auto checkpoint = Checkpoint::open(folder.path());
   EXPECT_FALSE(checkpoint.is_gguf());
   EXPECT_EQ(checkpoint.architecture(), "llama");
-  EXPECT_EQ(checkpoint.config().architecture_class, "LlamaForCausalLM");
-  EXPECT_EQ(checkpoint.config().head_dim, 4);
+  EXPECT_EQ(checkpoint.config({}).architecture_class, "LlamaForCausalLM");
+  EXPECT_EQ(checkpoint.config({}).head_dim, 4);
   EXPECT_EQ(checkpoint.tensors().size(), 2U);
   EXPECT_EQ(checkpoint.tensor("model.norm.weight").meta, Meta::tensor(DType::f32, {2, 3}));
   EXPECT_EQ(first_of(checkpoint.tensor("model.norm.weight")), 1);
@@ -149,6 +149,17 @@ TEST(Checkpoint, OpensAFolderWithOneFile) {
   EXPECT_EQ(generation.min_p, std::nullopt);
   EXPECT_EQ(generation.eos_token_ids, (std::vector<std::int64_t>{5, 2}));
   EXPECT_THROW(checkpoint.gguf(), InternalError);
+}
+
+TEST(Checkpoint, SaysWhichWeightsOfAFolderAreRead) {
+  const Folder folder;
+  folder.add("model.safetensors", {counted("a", 1)});
+  EXPECT_TRUE(Checkpoint::open(folder.path()).notes().empty());
+  folder.add("model.safetensors.index.json", R"({"weight_map": {"b": "other.safetensors"}})");
+  const auto checkpoint = Checkpoint::open(folder.path());
+  EXPECT_NE(checkpoint.find("a"), nullptr);
+  ASSERT_EQ(checkpoint.notes().size(), 1U);
+  EXPECT_NE(checkpoint.notes()[0].find("model.safetensors is read"), std::string::npos);
 }
 
 // Tensors a and b in one, c in another.
@@ -288,16 +299,15 @@ TEST(Checkpoint, OpensAnArchitectureItDoesNotKnow) {
   write(folder / "m.gguf", GgufBytes().text("general.architecture", "mamba").bytes());
   const auto checkpoint = Checkpoint::open(folder / "m.gguf");
   EXPECT_EQ(checkpoint.architecture(), "mamba");
-  const auto message = message_of([&] { checkpoint.config(); });
+  const auto message = message_of([&] { checkpoint.config({}); });
   EXPECT_NE(message.find("mamba.embedding_length"), std::string::npos);
-  EXPECT_EQ(message_of([&] { checkpoint.config(); }), message);
 }
 
 TEST(Checkpoint, OfADummyFolderOnlyTheConfigIsRead) {
   const Folder folder;
   folder.add("model.safetensors", "is not looked at");
   const auto describe = [](const Checkpoint& config) {
-    EXPECT_EQ(config.config().hidden_size, 8);
+    EXPECT_EQ(config.config({}).hidden_size, 8);
     EXPECT_TRUE(config.tensors().empty());
     return std::vector<NamedMeta>{{"weight", Meta::tensor(DType::bf16, {1000, 1000})},
                                   {"norm", Meta::tensor(DType::f32, {8})},
@@ -349,8 +359,10 @@ TEST(Checkpoint, ReadsTheTokenizerOfAFolder) {
   EXPECT_EQ(named.padding, 5);
   EXPECT_EQ(named.end_of_generation, (std::vector<int>{2, 4, 5}));
   folder.add("generation_config.json", R"({"eos_token_id": 6})");
-  EXPECT_NE(message_of([&] { Checkpoint::open(folder.path()).vocabulary(); }).find("eos_token_id must be the id"),
-            std::string::npos);
+  const auto beyond = Checkpoint::open(folder.path()).vocabulary();
+  EXPECT_EQ(beyond.end_of_generation, (std::vector<int>{4, 5})) << "config.json has another";
+  ASSERT_EQ(beyond.warnings.size(), 1U);
+  EXPECT_NE(beyond.warnings[0].find("eos_token_id 6 is left out"), std::string::npos);
 }
 
 TEST(Checkpoint, FindsTheChatTemplateOfAFolder) {
@@ -367,6 +379,11 @@ TEST(Checkpoint, FindsTheChatTemplateOfAFolder) {
       {"name": "default", "template": "D"}]})");
   EXPECT_EQ(checkpoint.chat_template(), "D");
   EXPECT_EQ(checkpoint.chat_template("tools"), "T");
+  EXPECT_EQ(checkpoint.chat_template_names(), std::vector<std::string>{"tools"});
+  std::filesystem::create_directory(folder / "additional_chat_templates");
+  folder.add("additional_chat_templates/rag.jinja", "R");
+  EXPECT_EQ(checkpoint.chat_template("rag"), "R");
+  EXPECT_EQ(checkpoint.chat_template("../chat_template"), std::nullopt);
   folder.add("chat_template.jinja", "from jinja\n");
   EXPECT_EQ(checkpoint.chat_template(), "from jinja\n");
   EXPECT_EQ(checkpoint.chat_template("tools"), "T");
@@ -378,11 +395,18 @@ TEST(Checkpoint, RefusesGenerationConfigsOutOfBounds) {
   const Folder folder;
   folder.add("model.safetensors", {counted("a", 1)});
   const auto checkpoint = Checkpoint::open(folder.path());
-  for (const auto text : {R"({"temperature": -1})", R"({"temperature": "1"})", R"({"top_p": 1.5})", R"({"top_k": -1})",
-                          R"({"repetition_penalty": 0})", R"({"eos_token_id": 6})", R"({"do_sample": 1})", "[]", ""}) {
+  for (const auto text :
+       {R"({"temperature": -1})", R"({"temperature": "1"})", R"({"top_p": 1.5})", R"({"top_k": -2})",
+        R"({"repetition_penalty": 0})", R"({"top_k": 1.5})", R"({"num_beams": 4})", R"({"do_sample": 1})", "[]", ""}) {
     folder.add("generation_config.json", text);
     EXPECT_THROW(checkpoint.generation_config(), UserError) << text;
   }
+  folder.add("generation_config.json", R"({"temperature": "1", "top_k": 50.0, "mine": 1})");
+  const std::vector<std::string_view> overridden = {"temperature"};
+  const auto config = checkpoint.generation_config(overridden);
+  EXPECT_EQ(config.temperature, std::nullopt);
+  EXPECT_EQ(config.top_k, 50);
+  EXPECT_EQ(config.unknown_keys, std::vector<std::string>{"mine"});
 }
 
 TEST(Checkpoint, RefusesAFileCutInsideItsTensors) {

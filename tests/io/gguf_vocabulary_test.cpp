@@ -70,6 +70,39 @@ TEST(GgufVocabulary, EndOfGenerationTokensAreAscendingAndDistinct) {
   EXPECT_EQ(vocabulary_from_gguf_fields(fields).end_of_generation, (Ids{3, 258}));
 }
 
+// As llama.cpp, since files name one end of several at most.
+TEST(GgufVocabulary, TextsOfTokensSayThatTheyEndGeneration) {
+  const auto ends = [](const std::vector<std::string>& more, std::int32_t type) {
+    GgufTokenizerFields fields = small_fields();
+    fields.tokens.back() = "<other>";
+    for (const std::string& text : more) {
+      fields.tokens.push_back(text);
+      fields.token_type.push_back(type);
+    }
+    return vocabulary_from_gguf_fields(fields);
+  };
+  for (const char* text : {"<|eot_id|>", "<|im_end|>", "<end_of_turn>", "<|endoftext|>", "<|fim_pad|>"})
+    for (const std::int32_t type : {1, 3, 4}) {
+      const Vocabulary vocabulary = ends({text}, type);
+      EXPECT_EQ(vocabulary.end_of_generation, (Ids{258, 259})) << text;
+      EXPECT_TRUE(Tokenizer(vocabulary).is_special(259)) << text << " " << type;
+      EXPECT_EQ(Tokenizer(vocabulary).encode(std::string("a") + text), (Ids{'a', 259}));
+    }
+  EXPECT_EQ(ends({"<|end|>", "<|return|>"}, 3).end_of_generation, (Ids{258, 259, 260}));
+  EXPECT_EQ(ends({"<|end|>", "<|return|>", "<|call|>"}, 3).end_of_generation, (Ids{258, 260, 261}));
+  EXPECT_EQ(ends({"<|im_start|>"}, 3).end_of_generation, (Ids{258}));
+}
+
+TEST(GgufVocabulary, AnEndThatIsNoTokenIsLeftOut) {
+  GgufTokenizerFields fields = small_fields();
+  fields.eos_token_id = 1000;
+  fields.eot_token_id = 3;
+  const Vocabulary vocabulary = vocabulary_from_gguf_fields(fields);
+  EXPECT_EQ(vocabulary.eos, std::nullopt);
+  ASSERT_EQ(vocabulary.warnings.size(), 1U);
+  EXPECT_NE(vocabulary.warnings[0].find("eos_token_id 1000 is left out"), std::string::npos);
+}
+
 TEST(GgufVocabulary, RefusesOtherTokenizerModelsByName) {
   GgufTokenizerFields fields = small_fields();
   fields.model = "llama";

@@ -7,40 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "builtin/models.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/io/tiny_config.h"
 #include "tests/thrown_message.h"
 
 namespace weft::model_config_test {
 
-using nlohmann::json;
-using testing::as_bytes;
-using testing::GgufBytes;
-using testing::raw;
-
-json tiny_json() {
-  return json::parse(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64,
-    "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "vocab_size": 48, "max_position_embeddings": 128,
-    "tie_word_embeddings": true, "hidden_act": "silu", "torch_dtype": "bfloat16", "bos_token_id": 1,
-    "eos_token_id": [7, 2, 7], "pad_token_id": null})");
-}
-
-ModelConfig read(const json& config) { return model_config_from_json(config.dump(), "config.json"); }
-
-// The refusal of the tiny config after one key got another value.
-std::string refusal(const std::string& key, const json& value) {
-  auto config = tiny_json();
-  config[key] = value;
-  return message_of([&] { read(config); });
-}
-
-RopeConfig rope_of(const json& scaling, const char* key = "rope_scaling") {
-  auto config = tiny_json();
-  config[key] = scaling;
-  return read(config).rope;
-}
-
-std::string rope_refusal(const json& scaling) { return refusal("rope_scaling", scaling); }
+using namespace tiny_config;
 
 TEST(ModelConfig, ReadsAHuggingFaceLlama) {
   const auto config = read(tiny_json());
@@ -90,7 +64,8 @@ TEST(ModelConfig, FillsInWhatAGemmasConfigJsonLeavesOut) {
   json["tie_word_embeddings"] = false;
   EXPECT_EQ(read(json).hidden_activation, "gelu");
   EXPECT_FALSE(read(json).tie_word_embeddings);
-  EXPECT_EQ(refusal("hidden_activation", 5), "[config.json] hidden_activation must be a string, but is 5");
+  json["hidden_activation"] = 5;
+  EXPECT_EQ(message_of([&] { read(json); }), "[config.json] hidden_activation must be a string, but is 5");
   EXPECT_EQ(refusal("use_bidirectional_attention", true),
             "[config.json] use_bidirectional_attention must be false: attention is causal, but is true");
 }
@@ -113,6 +88,7 @@ TEST(ModelConfig, ReadsNewerSpellings) {
   json["dtype"] = "float16";
   json["rope_parameters"] = {
       {"rope_type", "linear"}, {"factor", 2}, {"rope_theta", 1e6}, {"partial_rotary_factor", 0.25}};
+  json["model_type"] = "mistral";
   json["sliding_window"] = 32;
   json["num_local_experts"] = 8;
   json["quantization_config"] = {{"quant_method", "fp8"}, {"activation_scheme", "dynamic"}};
@@ -144,8 +120,8 @@ TEST(ModelConfig, ReadsWhichLayersHaveAWindow) {
   using Windows = std::vector<std::int64_t>;
   const auto types = nlohmann::json::parse(R"(["sliding_attention", "full_attention", "sliding_attention"])");
   EXPECT_EQ(windows(nlohmann::json::object()), (Windows{0, 0, 0}));
-  EXPECT_EQ(windows({{"sliding_window", 8}}), (Windows{8, 8, 8}));
-  EXPECT_EQ(windows({{"sliding_window", 8}, {"layer_types", types}}), (Windows{8, 0, 8}));
+  EXPECT_EQ(windows({{"model_type", "mistral"}, {"sliding_window", 8}}), (Windows{8, 8, 8}));
+  EXPECT_EQ(windows({{"model_type", "mistral"}, {"sliding_window", 8}, {"layer_types", types}}), (Windows{8, 0, 8}));
   EXPECT_EQ(windows({{"model_type", "mistral"}}), (Windows{4096, 4096, 4096}));
   EXPECT_EQ(windows({{"model_type", "mistral"}, {"sliding_window", nullptr}}), (Windows{0, 0, 0}));
   nlohmann::json qwen{{"model_type", "qwen3"}, {"sliding_window", 8}, {"max_window_layers", 2}};
@@ -162,6 +138,7 @@ TEST(ModelConfig, ReadsWhichLayersHaveAWindow) {
 TEST(ModelConfig, NamesTheKeyOfAWindowThatItDoesNotTake) {
   const auto refusal_of = [](const nlohmann::json& changes) {
     auto json = tiny_json();
+    json["model_type"] = "mistral";
     json["num_hidden_layers"] = 2;
     json.update(changes);
     return message_of([&] { read(json); });
@@ -173,7 +150,7 @@ TEST(ModelConfig, NamesTheKeyOfAWindowThatItDoesNotTake) {
             "[config.json] layer_types must be a list of num_hidden_layers 2 words, but is [\"full_attention\"]");
   EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "chunked_attention"}}}),
             "[config.json] layer_types must be full_attention or sliding_attention, but has \"chunked_attention\"");
-  EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "sliding_attention"}}}),
+  EXPECT_EQ(refusal_of({{"layer_types", {"full_attention", "sliding_attention"}}, {"sliding_window", nullptr}}),
             "[config.json] layer_types has sliding_attention, which wants a sliding_window, but there is none");
   EXPECT_EQ(
       refusal_of({{"layer_types", {"full_attention", "sliding_attention"}},
@@ -182,66 +159,54 @@ TEST(ModelConfig, NamesTheKeyOfAWindowThatItDoesNotTake) {
       "[config.json] layer_types has sliding_attention, which wants a sliding_window, but use_sliding_window is off");
 }
 
-TEST(ModelConfig, ReadsEveryRopeScaling) {
-  EXPECT_EQ(rope_of({{"type", "default"}}).scaling.type, RopeScalingType::none);
-  const auto dynamic = rope_of({{"type", "dynamic"}, {"factor", 2.0}}).scaling;
-  EXPECT_EQ(dynamic.type, RopeScalingType::dynamic);
-  EXPECT_EQ(dynamic.original_context_length, 128);
-  EXPECT_EQ(rope_of({{"type", "dynamic"}, {"alpha", 8.0}}).scaling.alpha, 8);
-  const auto llama3 = rope_of({{"rope_type", "llama3"},
-                               {"factor", 32.0},
-                               {"low_freq_factor", 1.0},
-                               {"high_freq_factor", 4.0},
-                               {"original_max_position_embeddings", 64}})
-                          .scaling;
-  EXPECT_EQ(llama3.type, RopeScalingType::llama3);
-  EXPECT_EQ(llama3.factor, 32);
-  EXPECT_EQ(llama3.low_freq_factor, 1);
-  EXPECT_EQ(llama3.high_freq_factor, 4);
-  EXPECT_EQ(llama3.original_context_length, 64);
-  const auto yarn = rope_of({{"rope_type", "yarn"},
-                             {"factor", 4.0},
-                             {"original_max_position_embeddings", 64},
-                             {"beta_fast", 16},
-                             {"beta_slow", 2},
-                             {"truncate", false},
-                             {"attention_factor", 1.25},
-                             {"mscale", 1.0},
-                             {"mscale_all_dim", 0.5}},
-                            "rope_parameters")
-                        .scaling;
-  EXPECT_EQ(yarn.type, RopeScalingType::yarn);
-  EXPECT_EQ(yarn.beta_fast, 16);
-  EXPECT_EQ(yarn.beta_slow, 2);
-  EXPECT_FALSE(yarn.truncate);
-  EXPECT_EQ(yarn.attention_factor, 1.25);
-  EXPECT_EQ(yarn.mscale, 1.0);
-  EXPECT_EQ(yarn.mscale_all_dim, 0.5);
-  for (const auto type : {RopeScalingType::none, RopeScalingType::linear, RopeScalingType::dynamic,
-                          RopeScalingType::llama3, RopeScalingType::yarn})
-    EXPECT_NE(rope_scaling_text(type), "");
+// transformers computes these layers without the window, other programs with it.
+TEST(ModelConfig, RefusesAWindowOfAnArchitectureThatHasNone) {
+  for (const char* architecture : {"llama", "gemma"}) {
+    auto json = tiny_json();
+    json["model_type"] = architecture;
+    json["sliding_window"] = 127;
+    EXPECT_NE(message_of([&] { read(json); }).find("sliding_window must be null"), std::string::npos) << architecture;
+    for (const auto& [key, value] : {std::pair<const char*, nlohmann::json>{"sliding_window", nullptr},
+                                     {"sliding_window", 128},
+                                     {"use_sliding_window", false}}) {
+      auto changed = json;
+      changed[key] = value;
+      EXPECT_EQ(read(changed).sliding_window, std::nullopt) << key;
+    }
+    json["sliding_window"] = nullptr;
+    json["layer_types"] = {"full_attention", "sliding_attention"};
+    EXPECT_NE(message_of([&] { read(json); }).find("layer_types has sliding_attention"), std::string::npos);
+  }
 }
 
-TEST(ModelConfig, RefusesBrokenRopeScalings) {
-  EXPECT_EQ(
-      rope_refusal({{"rope_type", "su"}, {"factor", 2}}),
-      "[config.json] rope_scaling.rope_type must be one of default, linear, dynamic, llama3, yarn, but is \"su\"");
-  EXPECT_EQ(rope_refusal({{"rope_type", "linear"}}),
-            "[config.json] wanted rope_scaling.factor, a number of 1 to 1000000, but there is none");
-  EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", 0.5}}), "");
-  EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", "2"}}), "");
-  EXPECT_NE(rope_refusal({{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}}),
-            "");
-  EXPECT_NE(rope_refusal({{"rope_type", "llama3"},
-                          {"factor", 8},
-                          {"low_freq_factor", 4},
-                          {"high_freq_factor", 4},
-                          {"original_max_position_embeddings", 64}})
-                .find("high_freq_factor must be above"),
+TEST(ModelConfig, TakesTheWidthOfHeadsThatAnArchitectureHasWhereAFileIsSilent) {
+  auto json = tiny_json();
+  for (const auto& [architecture, width] : {std::pair{"llama", 16}, {"mistral", 16}, {"qwen3", 128}, {"gemma", 256}}) {
+    json["model_type"] = architecture;
+    EXPECT_EQ(read(json).head_dim, width) << architecture;
+  }
+}
+
+TEST(ModelConfig, RefusesKeysThatItKnowsToChangeResultsAndListsThoseItDoesNotKnow) {
+  EXPECT_NE(refusal("is_causal", false).find("[config.json] is_causal asks for "), std::string::npos);
+  EXPECT_EQ(refusal("is_causal", true), "");
+  EXPECT_NE(refusal("hidden_activation", "gelu").find("hidden_activation asks for "), std::string::npos);
+  EXPECT_NE(refusal("rope_scaling", {{"type", "yarn"}, {"factor", 2}, {"llama_4_scaling_beta", 0.1}})
+                .find("llama_4_scaling_beta"),
             std::string::npos);
-  EXPECT_NE(rope_refusal({{"full_attention", {{"rope_type", "default"}}}}).find("per kind of layer"),
-            std::string::npos);
-  EXPECT_NE(rope_refusal(7), "");
+  auto json = tiny_json();
+  json["mine"] = 1;
+  json["rope_scaling"] = {{"type", "linear"}, {"factor", 2}, {"its", 1}};
+  EXPECT_EQ(read(json).unknown_keys, (std::vector<std::string>{"mine", "rope_scaling.its"}));
+}
+
+TEST(ModelConfig, LeavesOutEndsBeyondTheVocabularyWithAWarning) {
+  auto json = tiny_json();
+  json["eos_token_id"] = {2, 48, -1};
+  const auto config = read(json);
+  EXPECT_EQ(config.eos_token_ids, (std::vector<std::int64_t>{2}));
+  ASSERT_EQ(config.warnings.size(), 2U);
+  EXPECT_NE(config.warnings[0].find("[config.json] eos_token_id 48 is left out"), std::string::npos);
 }
 
 TEST(ModelConfig, NamesTheKeyTheBoundsAndTheValue) {
@@ -267,10 +232,10 @@ TEST(ModelConfig, RefusesEveryNumberOutOfBounds) {
       EXPECT_TRUE(message.starts_with("[config.json] ") && message.find(key) != std::string::npos)
           << key << " = " << value << ": " << message;
     }
-  for (const auto& value : std::vector<json>{-1, 48, 1.5, "1", json::array({1, 48})}) {
-    EXPECT_NE(refusal("eos_token_id", value), "") << value;
+  for (const auto& value : std::vector<json>{-1, 48, 1.5, "1", json::array({1, 48})})
     EXPECT_NE(refusal("bos_token_id", value), "") << value;
-  }
+  for (const auto& value : std::vector<json>{1.5, "1", json::array({1, "2"})})
+    EXPECT_NE(refusal("eos_token_id", value), "") << value;
   for (const auto& value : std::vector<json>{0, -1, 1e300, "1e4"}) EXPECT_NE(refusal("rope_theta", value), "") << value;
   for (const auto& value : std::vector<json>{0, 2, -0.5, 0.01, 0.19})
     EXPECT_NE(refusal("partial_rotary_factor", value), "");
@@ -284,7 +249,7 @@ TEST(ModelConfig, RefusesWhatIsNoJsonObject) {
   for (const auto& text :
        {std::string(), std::string("{"), std::string("[]"), std::string("{\"a\": \xff}"), std::string("{\"a\": 1e999}"),
         std::string(100000, '['), "{\"hidden_size\":" + std::string(100000, '[')}) {
-    const auto message = message_of([&] { model_config_from_json(text, "config.json"); });
+    const auto message = message_of([&] { model_config_from_json(text, "config.json", {}); });
     EXPECT_TRUE(message.starts_with("[config.json] ")) << message;
     EXPECT_LT(message.size(), 400U);
   }
@@ -293,37 +258,10 @@ TEST(ModelConfig, RefusesWhatIsNoJsonObject) {
 TEST(ModelConfig, ReadsEveryTruncationWithoutACrash) {
   const auto text = tiny_json().dump();
   for (std::size_t size = 0; size < text.size(); ++size)
-    EXPECT_THROW(model_config_from_json(text.substr(0, size), "config.json"), UserError);
+    EXPECT_THROW(model_config_from_json(text.substr(0, size), "config.json", {}), UserError);
 }
 
 // ---- GGUF ----
-
-struct Parsed {
-  std::string bytes;
-  Gguf gguf;
-  explicit Parsed(const GgufBytes& file) : bytes(file.bytes()), gguf(Gguf::parse(as_bytes(bytes), "model.gguf")) {}
-};
-
-ModelConfig read(const GgufBytes& file) { return model_config_from_gguf(Parsed(file).gguf); }
-
-// A tiny model's metadata without one key, so that a test can put another value there.
-GgufBytes without(std::string_view left_out, const std::string& architecture = "llama") {
-  GgufBytes file;
-  const auto u32 = [&](const char* name, std::uint32_t value) {
-    if (const std::string key = architecture + "." + name; key != left_out) file.u32(key, value);
-  };
-  file.text("general.architecture", architecture);
-  u32("block_count", 2);
-  u32("context_length", 128);
-  u32("embedding_length", 64);
-  u32("feed_forward_length", 96);
-  u32("attention.head_count", 4);
-  u32("attention.head_count_kv", 2);
-  u32("vocab_size", 48);
-  const std::string epsilon = architecture + ".attention.layer_norm_rms_epsilon";
-  if (left_out != epsilon) file.f32(epsilon, 1e-5F);
-  return file;
-}
 
 TEST(ModelConfig, ReadsAGgufLlama) {
   auto file = testing::tiny_llama_gguf();
@@ -410,26 +348,21 @@ TEST(ModelConfig, NamesTheGgufKeyThatIsMissingOrWrong) {
   EXPECT_NE(message_of([] { read(without("").u32("llama.rope.dimension_count", 18)); }), "");
   EXPECT_NE(message_of([] { read(without("").f32("llama.rope.freq_base", std::numeric_limits<float>::infinity())); }),
             "");
-  EXPECT_NE(message_of([] { read(without("").u32("tokenizer.ggml.eos_token_id", 48)); }), "");
+  EXPECT_NE(message_of([] { read(without("").u32("tokenizer.ggml.bos_token_id", 48)); }), "");
+  EXPECT_EQ(read(without("").u32("tokenizer.ggml.eos_token_id", 48)).warnings.size(), 1U);
 }
 
-TEST(ModelConfig, ReadsTheRopeScalingsOfGguf) {
-  const auto scaled = [](std::string_view type) {
-    return without("")
-        .text("llama.rope.scaling.type", type)
-        .f32("llama.rope.scaling.factor", 4)
-        .u32("llama.rope.scaling.original_context_length", 32);
-  };
-  EXPECT_EQ(read(scaled("none")).rope.scaling.type, RopeScalingType::none);
-  EXPECT_EQ(read(scaled("linear")).rope.scaling.type, RopeScalingType::linear);
-  const auto yarn = read(scaled("yarn").f32("llama.rope.scaling.yarn_beta_fast", 16)).rope.scaling;
-  EXPECT_EQ(yarn.type, RopeScalingType::yarn);
-  EXPECT_EQ(yarn.factor, 4);
-  EXPECT_EQ(yarn.original_context_length, 32);
-  EXPECT_EQ(yarn.beta_fast, 16);
-  EXPECT_NE(message_of([&] { read(scaled("longrope")); }).find("longrope"), std::string::npos);
-  EXPECT_NE(message_of([&] { read(scaled("yarn").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
+TEST(ModelConfig, RefusesGgufKeysThatItKnowsToChangeResults) {
+  const auto refusal_of = [](GgufBytes file) { return message_of([&] { read(file); }); };
+  EXPECT_NE(refusal_of(without("").boolean("llama.attention.causal", false))
+                .find("[model.gguf] llama.attention.causal asks for "),
             std::string::npos);
+  EXPECT_EQ(refusal_of(without("").boolean("llama.attention.causal", true)), "");
+  EXPECT_NE(refusal_of(without("").f32("llama.logit_scale", 0.5F)).find("llama.logit_scale"), std::string::npos);
+  EXPECT_EQ(refusal_of(without("").f32("llama.logit_scale", 1)), "");
+  EXPECT_EQ(refusal_of(without("").f32("gemma.logit_scale", 0.5F)), "") << "another architecture's";
+  EXPECT_EQ(read(without("").u32("llama.mine", 1).u32("tokenizer.ggml.mine", 1)).unknown_keys,
+            (std::vector<std::string>{"llama.mine", "tokenizer.ggml.mine"}));
 }
 
 TEST(ModelConfig, NamesAnUnknownArchitectureAndTheKnownOnes) {

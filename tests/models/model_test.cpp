@@ -34,7 +34,7 @@ class EveryArchitecture : public ::testing::TestWithParam<std::string> {
  private:
   std::string refusal_of(const std::string& path) const {
     const Checkpoint checkpoint = Checkpoint::open(path);
-    return message_of([&] { model_.check_weights(checkpoint, checkpoint.config()); });
+    return message_of([&] { model_.check_weights(checkpoint, checkpoint.config(model_.facts)); });
   }
 
   mutable int count_ = 0;

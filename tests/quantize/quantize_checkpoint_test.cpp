@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include "builtin/models.h"
 #include "io/quantized_weight.h"
 #include "tests/sample_checkpoint.h"
+#include "tests/thrown_message.h"
 
 namespace weft::quantize_checkpoint_test {
 
@@ -43,10 +45,34 @@ TEST_F(QuantizeCheckpoint, SharesManyWeightsOutOverFiles) {
   EXPECT_THROW(quantize_checkpoint(source_, model_, recipe, folder_ / "many", threads_), UserError);
 }
 
+TEST_F(QuantizeCheckpoint, SaysWhatItLeavesOut) {
+  SampleCheckpoint sample = sample_;
+  sample.add("model.layers.0.self_attn.rotary_emb.inv_freq", "x", {8});
+  const auto source = [&] { return Checkpoint::open(sample.write_folder(folder_, "more", DType::bf16)); };
+  const QuantizeSummary summary = quantize_checkpoint(source(), model_, {}, folder_ / "a", threads_);
+  ASSERT_EQ(summary.notes.size(), 1U);
+  EXPECT_NE(summary.notes[0].find("rotary_emb.inv_freq is not read"), std::string::npos);
+  sample.add("model.layers.0.self_attn.o_proj.bias", "y", {64});
+  std::filesystem::remove_all(folder_ / "more");
+  QuantizeRecipe recipe;
+  EXPECT_THROW(quantize_checkpoint(source(), model_, recipe, folder_ / "b", threads_), UserError);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "b"));
+}
+
+TEST_F(QuantizeCheckpoint, RefusesAWindowThatTheFolderCouldNotSay) {
+  testing::GgufBytes file = sample_.gguf(DType::f32);
+  file.u32("llama.attention.sliding_window", 8);
+  std::ofstream(folder_ / "m.gguf", std::ios::binary) << file.bytes();
+  EXPECT_NE(message_of([&] {
+              quantize_checkpoint(Checkpoint::open(folder_ / "m.gguf"), model_, {}, folder_ / "w", threads_);
+            }).find("a sliding window of 8"),
+            std::string::npos);
+}
+
 TEST_F(QuantizeCheckpoint, ItsWeightsAreThoseOfTheCheckpointToHalfAStep) {
   quantize_checkpoint(source_, model_, {.format = NumberFormat::int8}, folder_ / "q", threads_);
   const Checkpoint quantized = Checkpoint::open(folder_ / "q");
-  const QuantizationConfig& config = quantized.config().quantization.value();
+  const QuantizationConfig config = quantized.config(model_.facts).quantization.value();
   int weights = 0;
   for (const auto& [name, weight] : sample_.weights()) {
     if (weight.meta.rank() != 2 || !config.quantizes(name)) continue;

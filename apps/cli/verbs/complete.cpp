@@ -20,7 +20,8 @@ const char* reason_text(FinishReason reason) { return reason == FinishReason::st
 int complete(const CompleteArguments& arguments, VerbCall& call) {
   const std::string prompt = arguments.prompt.read(call);
   const auto engine = open_engine(call, arguments.model);
-  const SamplingParameters parameters = arguments.sampling.resolve(engine->runner().checkpoint());
+  const SamplingParameters parameters =
+      arguments.sampling.resolve(engine->runner().checkpoint(), engine->context().log);
   const std::vector<int> ids = engine->tokenizer().encode(prompt);
   const auto show = [&](const std::string& text) {
     if (!arguments.json) call.out << text << std::flush;

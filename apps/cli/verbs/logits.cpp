@@ -39,6 +39,12 @@ std::vector<int> chosen_positions(const std::string& text, std::size_t count) {
   return positions;
 }
 
+// JSON has no infinities.
+Json number_json(double value) {
+  if (!std::isinf(value)) return value;
+  return value > 0 ? "inf" : "-inf";
+}
+
 // The largest logits first; of equal ones the lower id.
 Json top_logits(std::span<const float> logits, std::size_t count) {
   std::vector<int> ids(logits.size());
@@ -48,7 +54,7 @@ Json top_logits(std::span<const float> logits, std::size_t count) {
   std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(),
                     [&](int a, int b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
   Json top = Json::array();
-  for (std::size_t i = 0; i < count; ++i) top.push_back({ids[i], logit(ids[i])});
+  for (std::size_t i = 0; i < count; ++i) top.push_back({ids[i], number_json(logit(ids[i]))});
   return top;
 }
 
@@ -59,10 +65,13 @@ int print_perplexity(Engine& engine, const std::vector<int>& ids, VerbCall& call
   double sum = 0;
   engine.score(ids, rows, [&](int row, std::span<const float> logits) {
     const auto next = static_cast<std::size_t>(ids[static_cast<std::size_t>(row) + 1]);
-    sum += log_sum_exp(logits) - logits[next];
+    sum += negative_log_likelihood(logits, next);
   });
   const double mean = sum / static_cast<double>(rows.size());
-  call.out << json_text(Json{{"tokens", rows.size()}, {"mean_nll", mean}, {"perplexity", std::exp(mean)}}) << "\n";
+  call.out << json_text(Json{{"tokens", rows.size()},
+                             {"mean_nll", number_json(mean)},
+                             {"perplexity", number_json(std::exp(mean))}})
+           << "\n";
   return 0;
 }
 
@@ -82,7 +91,7 @@ int print_logits(const LogitsArguments& arguments, VerbCall& call) {
   engine->score(ids, chosen_positions(arguments.positions, ids.size()), [&](int row, std::span<const float> logits) {
     call.out << json_text(Json{{"position", row},
                                {"top", top_logits(logits, static_cast<std::size_t>(arguments.top_k))},
-                               {"log_sum_exp", log_sum_exp(logits)}})
+                               {"log_sum_exp", number_json(log_sum_exp(logits))}})
              << "\n";
   });
   return 0;

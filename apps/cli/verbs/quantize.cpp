@@ -51,6 +51,7 @@ int run_quantize(const QuantizeArguments& arguments, VerbCall& call) {
   QuantizeRecipe recipe;
   recipe.format = number_format_from_text(arguments.format);
   recipe.block = block_shape_from_text(arguments.block);
+  recipe.ignores_unread_tensors = call.options.ignore_unread_tensors;
   USER_CHECK(recipe.format == NumberFormat::fp8_block || !arguments.flags->given("--block"),
              "[--block] is of use for fp8-block, but --format is {}", arguments.format);
   const Checkpoint checkpoint = Checkpoint::open(arguments.model.path(call));
@@ -60,6 +61,7 @@ int run_quantize(const QuantizeArguments& arguments, VerbCall& call) {
   const auto context = open_context(call);
   recipe.inputs = inputs_for(arguments, recipe.format, checkpoint, context, call);
   const QuantizeSummary summary = quantize_checkpoint(checkpoint, model, recipe, arguments.output, *context->threads);
+  for (const std::string& note : summary.notes) call.err << "weft: " << note << "\n";
   if (arguments.json) {
     call.out << json_text(Json{{"folder", arguments.output},
                                {"format", arguments.format},

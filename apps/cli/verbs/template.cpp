@@ -10,12 +10,11 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kMaxMessageBytes = 64u << 20;
-constexpr std::size_t kMaxTemplateBytes = 1u << 20;
 
 struct TemplateArguments {
   ModelArgument model;
   std::string messages;
-  std::string template_file;
+  std::string chat_template;
   bool no_generation_prompt = false;
   bool json = false;
 };
@@ -36,12 +35,12 @@ int render_template(const TemplateArguments& arguments, VerbCall& call) {
   const Json messages = read_messages(arguments, call);
   std::optional<Checkpoint> checkpoint;
   if (!arguments.model.name.empty()) checkpoint = Checkpoint::open(arguments.model.path(call));
-  USER_CHECK(checkpoint || !arguments.template_file.empty(), "[model] must be given, or --template FILE");
-  const ChatTemplate chat_template(arguments.template_file.empty()
-                                       ? required_chat_template(*checkpoint)
-                                       : read_file(arguments.template_file, kMaxTemplateBytes));
+  USER_CHECK(checkpoint || !arguments.chat_template.empty(), "[model] must be given, or --chat-template FILE");
   const Vocabulary vocabulary = checkpoint ? checkpoint->vocabulary() : Vocabulary();
-  const std::string text = chat_template.render(chat_variables(vocabulary, messages, !arguments.no_generation_prompt));
+  const Json variables = chat_variables(vocabulary, messages, !arguments.no_generation_prompt);
+  const ChatTemplate chat_template(
+      chosen_chat_template(checkpoint ? &*checkpoint : nullptr, arguments.chat_template, variables));
+  const std::string text = chat_template.render(variables);
   if (arguments.json) {
     call.out << json_text(Json{{"text", text}}) << "\n";
   } else {
@@ -62,7 +61,7 @@ VERB(template) {
          flags.option("--messages", arguments->messages,
                       "JSON: a list of messages or an object of variables; - reads standard input.",
                       {.required = true});
-         flags.option("--template", arguments->template_file, "A Jinja file instead of the model's template.");
+         declare_chat_template(flags, arguments->chat_template);
          flags.flag("--no-generation-prompt", arguments->no_generation_prompt, "Do not begin the assistant's answer.");
          flags.flag("--json", arguments->json, "Print an object with the text.");
          return [arguments, &call] { return render_template(*arguments, call); };

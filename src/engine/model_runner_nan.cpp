@@ -1,0 +1,71 @@
+// Of ModelRunner: where NaN among logits came from.
+
+#include <cmath>
+
+#include "engine/model_runner.h"
+#include "engine/nan_finder.h"
+#include "tensor/convert.h"
+
+namespace weft {
+namespace {
+
+bool row_has_nan(const Tensor& rows, std::int64_t row) {
+  const std::int64_t width = rows.meta.shape[1].number();
+  for (std::int64_t i = 0; i < width; ++i)
+    if (std::isnan(load_float(rows.meta.dtype, rows.data(), row * width + i))) return true;
+  return false;
+}
+
+}  // namespace
+
+// The step again, op by op: what it writes to KV pages is what is there, but for kernels that round otherwise.
+std::string ModelRunner::find_nan_by_op(const StepInput& input) {
+  std::map<std::string, Tensor> inputs{
+      {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};
+  for (std::size_t i = 0; i < pages_.size(); ++i) inputs["kv." + std::to_string(i)] = pages_[i];
+  const auto range = [](const ModelGraph& graph, std::int64_t rows) {
+    return graph.ranges[range_of(graph.ranges, rows)];
+  };
+  NanFinder finder(*context_, range(model_->forward(), input.rows()));
+  NanFindingBuilder builder(facts(), model_->definition(), weights(), checkpoint().is_gguf(), finder,
+                            std::move(inputs));
+  const Values results = model_->definition().forward(builder);
+  NanFinder head_finder(*context_, range(model_->head(), input.logit_row_count()));
+  head_finder.enter("in the head");
+  NanFindingBuilder head(facts(), model_->definition(), weights(), checkpoint().is_gguf(), head_finder,
+                         {{"hidden", results[0].tensor()}, {"rows", input.logit_rows}});
+  model_->definition().head(head);
+  return finder.first().empty() ? head_finder.first() : finder.first();
+}
+
+std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, std::span<const std::int32_t> blocks,
+                                      std::int64_t tokens) {
+  if (device_ != nullptr)
+    return "[logits] some are not numbers (NaN); --device cpu says in which layer the first appears";
+  std::string by_op;
+  if (context_->log.detail("nan") != Log::Detail::none) {
+    by_op = find_nan_by_op(input);
+    if (by_op.empty()) by_op = "no op of the step run op by op";
+    context_->log.say("nan", Log::Detail::some, fmt::format("the first op with NaN: {}", by_op));
+  }
+  const auto bad = find_bad_pages(pages_, blocks, tokens);
+  const DType type = facts().kv.dtype;
+  if (bad && bad->is_infinite)
+    return fmt::format("[kv cache] the {} of token {} in layer {} is beyond what {} holds, so logits are not numbers{}",
+                       bad->is_key ? "key" : "value", bad->position, bad->layer, dtype_text(type),
+                       type == DType::f16 ? "; --kv-cache-dtype bf16 is wider" : "");
+  const std::int64_t last = facts().config.layer_count - 1;
+  const Tensor& hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
+  std::string where = "in the head";
+  if (bad) {
+    where = fmt::format("in layer {} or the one before, by the keys and values of token {}", bad->layer, bad->position);
+    if (bad->layer == 0)
+      where = fmt::format("in the embedding or layer 0, by the keys and values of token {}", bad->position);
+  } else if (row_has_nan(hidden, input.logit_rows.as<std::int64_t>()[row])) {
+    where = fmt::format("in layer {}, the last, or the norm after it", last);
+  }
+  return fmt::format("[logits] some are not numbers (NaN): the first appear {}{}", where,
+                     by_op.empty() ? "; WEFT_LOGS=+nan finds the op" : ": " + by_op);
+}
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+#pragma once
+
+// Where a number that is not one came from: by what a step left in memory, and, asked for by WEFT_LOGS=+nan, op by op.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "compiler/eager.h"
+#include "engine/builders.h"
+
+namespace weft {
+
+// The first layer whose keys or values of a sequence are not finite.
+struct BadPages {
+  std::int64_t layer = 0;
+  std::int64_t position = 0;
+  bool is_key = false;
+  bool is_infinite = false;  // beyond what the pages' type holds; else not a number
+};
+
+// `pages`: those of each layer. The sequence has `tokens` tokens in the pages `blocks`.
+std::optional<BadPages> find_bad_pages(std::span<const Tensor> pages, std::span<const std::int32_t> blocks,
+                                       std::int64_t tokens);
+
+// Whether a tensor of floating point numbers has one that is not a number; false of codes and KV pages.
+bool has_nan(const Tensor& tensor);
+
+// Runs ops as EagerEvaluator does, and remembers the first with NaN among its results.
+class NanFinder : public EagerEvaluator {
+ public:
+  using EagerEvaluator::EagerEvaluator;
+  Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
+
+  // What runs now: "in layer 3".
+  void enter(std::string where) { where_ = std::move(where); }
+  // "matmul in layer 3"; "" where there was none.
+  const std::string& first() const { return first_; }
+
+ private:
+  std::string where_ = "outside the layers";
+  int depth_ = 0;  // of composites, whose meanings call evaluate again
+  std::string first_;
+};
+
+// Model code over a NanFinder, which learns the layers.
+class NanFindingBuilder : public EagerBuilder {
+ public:
+  NanFindingBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf,
+                    NanFinder& finder, std::map<std::string, Tensor> inputs)
+      : EagerBuilder(facts, model, weights, is_gguf, finder, std::move(inputs)), finder_(finder) {}
+  void enter_layer(int layer) override {
+    finder_.enter(layer < 0 ? "outside the layers" : "in layer " + std::to_string(layer));
+  }
+
+ private:
+  NanFinder& finder_;
+};
+
+}  // namespace weft

@@ -1,0 +1,89 @@
+#include "io/tokenizer_config.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/config_fields.h"
+#include "io/known_keys.h"
+
+namespace weft {
+namespace {
+
+// Classes whose fast tokenizers put BOS and EOS around a text by add_bos_token (true where it is absent) and
+// add_eos_token (false), whatever the post_processor of tokenizer.json says (transformers 4). All others go by
+// tokenizer.json alone.
+struct TokenizerClass {
+  std::string_view name;  // without Fast
+  std::string_view bos;   // where bos_token is absent
+  std::string_view eos;
+};
+constexpr TokenizerClass kClasses[] = {
+    {"LlamaTokenizer", "<s>", "</s>"},
+    {"CodeLlamaTokenizer", "<s>", "</s>"},
+    {"GemmaTokenizer", "<bos>", "<eos>"},
+    {"CohereTokenizer", "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"},
+};
+// Where no class is named.
+constexpr std::pair<std::string_view, std::string_view> kClassOfModel[] = {
+    {"llama", "LlamaTokenizer"},   {"mistral", "LlamaTokenizer"}, {"mixtral", "LlamaTokenizer"},
+    {"gemma", "GemmaTokenizer"},   {"gemma2", "GemmaTokenizer"},  {"gemma3_text", "GemmaTokenizer"},
+    {"cohere", "CohereTokenizer"}, {"cohere2", "CohereTokenizer"}};
+
+const TokenizerClass* class_of(const JsonFields& fields, const std::string& model_type) {
+  constexpr std::string_view kFast = "Fast";
+  std::string name = fields.find_text("tokenizer_class").value_or("");
+  if (name.ends_with(kFast)) name.resize(name.size() - kFast.size());
+  if (name.empty())
+    for (const auto& [model, of_model] : kClassOfModel)
+      if (model == model_type) name = of_model;
+  const auto* const found = std::find_if(std::begin(kClasses), std::end(kClasses),
+                                         [&](const TokenizerClass& one) { return one.name == name; });
+  return found == std::end(kClasses) ? nullptr : found;
+}
+
+std::optional<int> find_token(std::string_view text, const Vocabulary& vocabulary) {
+  const auto at = std::find(vocabulary.tokens.begin(), vocabulary.tokens.end(), text);
+  if (at == vocabulary.tokens.end()) return std::nullopt;
+  return static_cast<int>(at - vocabulary.tokens.begin());
+}
+
+// The id of a token that is given as its text, or as an object with its text as `content`.
+std::optional<int> named_token(const JsonFields& fields, std::string_view key, const Vocabulary& vocabulary) {
+  const auto* value = fields.value(key);
+  if (value == nullptr) return std::nullopt;
+  const auto text = value->is_object() ? JsonFields(*value, fields.where(), fields.name(key) + ".").find_text("content")
+                                       : fields.find_text(key);
+  return text ? find_token(*text, vocabulary) : std::nullopt;
+}
+
+// What encoding puts at one end of a text.
+std::vector<int> added_tokens(const JsonFields& fields, const char* flag, const char* key, std::string_view otherwise,
+                              bool is_added_if_silent, const Vocabulary& vocabulary) {
+  const std::optional<bool> is_asked_for = fields.find_boolean(flag);
+  if (!is_asked_for.value_or(is_added_if_silent)) return {};
+  std::optional<int> id = named_token(fields, key, vocabulary);
+  if (!id && !fields.has(key) && !fields.is_null(key)) id = find_token(otherwise, vocabulary);
+  USER_CHECK(id || !is_asked_for, "[{}] {} is true, which wants {}, the text of a token, but it is {}", fields.where(),
+             flag, key, fields.has(key) ? shown_json(*fields.value(key)) : "missing");
+  return id ? std::vector<int>{*id} : std::vector<int>();
+}
+
+}  // namespace
+
+void apply_tokenizer_config(const Json& json, const std::string& where, const std::string& model_type,
+                            Vocabulary& vocabulary) {
+  const JsonFields fields(json, where);
+  vocabulary.unknown_keys = unknown_keys(KeyTable::tokenizer_config, json, where);
+  if (const auto id = named_token(fields, "bos_token", vocabulary)) vocabulary.bos = id;
+  vocabulary.eos = named_token(fields, "eos_token", vocabulary);
+  vocabulary.padding = named_token(fields, "pad_token", vocabulary);
+  const TokenizerClass* const its_class = class_of(fields, model_type);
+  if (its_class == nullptr) return;
+  vocabulary.prefix = added_tokens(fields, "add_bos_token", "bos_token", its_class->bos, true, vocabulary);
+  vocabulary.suffix = added_tokens(fields, "add_eos_token", "eos_token", its_class->eos, false, vocabulary);
+}
+
+}  // namespace weft

@@ -1,0 +1,91 @@
+#include "models/unread_tensors.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+// The number after `prefix`, where the name is prefix, number, dot and more.
+std::optional<std::int64_t> layer_after(std::string_view prefix, std::string_view name) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  std::int64_t layer = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+  if (error != std::errc() || end == name.data() + name.size() || *end != '.') return std::nullopt;
+  return layer;
+}
+
+bool is_inverse_frequencies(std::string_view name, const ModelConfig&) { return name.ends_with("rotary_emb.inv_freq"); }
+
+bool is_copy_of_embedding(std::string_view name, const ModelConfig& config) {
+  return name == "lm_head.weight" && config.tie_word_embeddings;
+}
+
+bool predicts_later_token(std::string_view name, const ModelConfig& config) {
+  if (name.starts_with("mtp.") || name.starts_with("model.mtp_layers.")) return true;
+  const auto layer = layer_after("model.layers.", name);
+  return layer && *layer >= config.layer_count && *layer < config.layer_count + config.next_token_layers;
+}
+
+bool is_of_images_or_sound(std::string_view name, const ModelConfig&) {
+  if (name.starts_with("model.")) name.remove_prefix(std::string_view("model.").size());
+  const auto is_in = [&](std::string_view module) { return name.starts_with(module); };
+  return is_in("vision_tower.") || is_in("vision_model.") || is_in("visual.") || is_in("audio_tower.") ||
+         is_in("multi_modal_projector.") || is_in("embed_vision.") || is_in("embed_audio.");
+}
+
+struct Harmless {
+  bool (*is_one)(std::string_view name, const ModelConfig& config);
+  const char* reason;
+};
+constexpr Harmless kHarmless[] = {
+    {is_inverse_frequencies, "frequencies of rotary positions follow from the config"},
+    {is_copy_of_embedding, "the head is the embedding, as tie_word_embeddings says"},
+    {predicts_later_token, "layers that predict a later token take no part in the next one"},
+    {is_of_images_or_sound, "text passes through no part for images or sound"},
+};
+
+}  // namespace
+
+UnreadTensors unread_tensors(const Checkpoint& checkpoint, const ModelDefinition& model, const ModelConfig& config) {
+  UnreadTensors unread;
+  const std::vector<std::string> names = model.tensor_names(config, checkpoint.is_gguf());
+  std::set<std::string_view> read(names.begin(), names.end());
+  read.insert(config.rope.frequency_factors);
+  std::map<const Harmless*, std::vector<std::string_view>> by_reason;
+  for (const TensorEntry& entry : checkpoint.tensors()) {
+    if (read.contains(entry.name)) continue;
+    const auto* const harmless = std::find_if(std::begin(kHarmless), std::end(kHarmless),
+                                              [&](const Harmless& one) { return one.is_one(entry.name, config); });
+    if (harmless == std::end(kHarmless)) {
+      unread.names.push_back(entry.name);
+    } else {
+      by_reason[harmless].push_back(entry.name);
+    }
+  }
+  for (const auto& [harmless, its_names] : by_reason)
+    unread.harmless.push_back(fmt::format("[{}] {} is not read ({} such in all): {}", checkpoint.path(), its_names[0],
+                                          its_names.size(), harmless->reason));
+  return unread;
+}
+
+std::string check_unread_tensors(const std::vector<std::string>& names, const std::string& path, bool is_ignored) {
+  if (names.empty()) return "";
+  constexpr std::size_t kShown = 4;
+  const std::span<const std::string> first(names.data(), std::min(names.size(), kShown));
+  const std::string text = fmt::format("[{}] no weight of the model reads {}{} ({} in all)", path,
+                                       fmt::join(first, ", "), names.size() > kShown ? ", ..." : "", names.size());
+  USER_CHECK(is_ignored, "{}; --ignore-unread-tensors computes without such tensors", text);
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,97 @@
+// NaN among logits, and what is said of where it came from.
+
+#include "engine/nan_finder.h"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "builtin/context.h"
+#include "builtin/models.h"
+#include "tests/engine/tiny_model.h"
+#include "tests/sample_checkpoint.h"
+#include "tests/thrown_message.h"
+
+namespace weft::nan_finder_test {
+
+class NanAmongLogits : public ::testing::Test {
+ protected:
+  // A model one of whose weights is changed, and what scoring a few tokens with it says.
+  std::string said_of(const std::string& name, float factor, std::vector<std::pair<std::string, std::string>> options,
+                      DType dtype = DType::f32) {
+    SampleCheckpoint sample(model_, {{"torch_dtype", dtype == DType::f32 ? "float32" : "bfloat16"}});
+    sample.multiply(name, factor);
+    const std::string path = sample.write_folder(folder_, "m" + std::to_string(count_++), dtype);
+    auto engine = tiny_engine(path, options);
+    const std::string scored = message_of([&] { all_logits(*engine, some_ids(5)); });
+    SamplingParameters parameters;
+    parameters.max_tokens = 3;
+    EXPECT_EQ(message_of([&] { engine->generate(some_ids(5), parameters); }).empty(), scored.empty());
+    EXPECT_TRUE(engine->is_idle());
+    return scored;
+  }
+
+  static constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const ModelDefinition model_ = make_model_registry().find("llama", "test");
+  const TemporaryFolder folder_;
+  int count_ = 0;
+};
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+TEST_F(NanAmongLogits, NamesTheLayerOrTheHead) {
+  for (const Settings& options : {Settings{}, Settings{{"enforce-eager", "true"}}}) {
+    EXPECT_EQ(said_of("lm_head.weight", 1, options), "");
+    EXPECT_NE(said_of("lm_head.weight", kNan, options)
+                  .find("[logits] some are not numbers (NaN): the first appear in "
+                        "the head; WEFT_LOGS=+nan finds the op"),
+              std::string::npos);
+    EXPECT_NE(said_of("model.layers.1.self_attn.k_proj.weight", kNan, options).find("in layer 1 or the one before"),
+              std::string::npos);
+    EXPECT_NE(said_of("model.layers.0.self_attn.k_proj.weight", kNan, options).find("layer 0, by the keys and values"),
+              std::string::npos);
+    EXPECT_NE(said_of("model.layers.1.mlp.down_proj.weight", kNan, options).find("in layer 1, the last"),
+              std::string::npos);
+  }
+}
+
+TEST_F(NanAmongLogits, TheOpIsFoundWhereTheLogAsksForIt) {
+  const Settings options{{"logs", "+nan"}};
+  const std::string down = said_of("model.layers.0.mlp.down_proj.weight", kNan, options);
+  EXPECT_NE(down.find("linear in layer 0"), std::string::npos) << down;
+  const std::string head = said_of("lm_head.weight", kNan, options);
+  EXPECT_NE(head.find("linear in the head"), std::string::npos) << head;
+}
+
+// Keys beyond 65504, and queries so small that scores are as they were.
+TEST_F(NanAmongLogits, AnOverflowOfKeysNamesTypeAndLayer) {
+  const std::string keys = "model.layers.1.self_attn.k_proj.weight";
+  const std::string said = said_of(keys, 1e6F, {{"kv-cache-dtype", "f16"}});
+  EXPECT_NE(said.find("[kv cache] the key of token "), std::string::npos) << said;
+  EXPECT_NE(said.find(" in layer 1 is beyond what f16 holds"), std::string::npos) << said;
+  EXPECT_EQ(said_of(keys, 1e6F, {}), "");
+  EXPECT_EQ(said_of(keys, 1e6F, {}, DType::bf16), "");
+}
+
+TEST_F(NanAmongLogits, PagesAreAsWideAsTheModelsType) {
+  const SampleCheckpoint sample(model_);
+  const auto pages = [&](const std::string& path, const Settings& options) {
+    return tiny_engine(path, options)->runner().facts().kv.dtype;
+  };
+  const SampleCheckpoint half(model_, {{"torch_dtype", "bfloat16"}});
+  const std::string folder = half.write_folder(folder_, "bf16", DType::bf16);
+  EXPECT_EQ(pages(folder, {}), DType::bf16);
+  EXPECT_EQ(pages(folder, {{"dtype", "f32"}}), DType::f32);
+  EXPECT_EQ(pages(folder, {{"kv-cache-dtype", "f16"}}), DType::f16);
+  EXPECT_EQ(pages(folder, {{"activation-precision", "exact"}}), DType::f32);
+  for (const auto& [stored, wanted] : {std::pair{DType::f32, DType::f32},
+                                       {DType::bf16, DType::bf16},
+                                       {DType::f16, DType::f16},
+                                       {DType::q4_1, DType::f16},
+                                       {DType::q8_0, DType::f16}})
+    EXPECT_EQ(pages(sample.write_gguf(folder_, std::string(dtype_text(stored)) + ".gguf", stored), {}), wanted)
+        << dtype_text(stored);
+}
+
+}  // namespace weft::nan_finder_test

@@ -1,0 +1,117 @@
+#include "io/rope_config.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/io/tiny_config.h"
+
+namespace weft::rope_config_test {
+
+using namespace tiny_config;
+
+RopeConfig rope_of(const json& scaling, const char* key = "rope_scaling") {
+  auto config = tiny_json();
+  config[key] = scaling;
+  return read(config).rope;
+}
+
+std::string rope_refusal(const json& scaling) { return refusal("rope_scaling", scaling); }
+
+TEST(RopeConfig, ReadsEveryRopeScaling) {
+  EXPECT_EQ(rope_of({{"type", "default"}}).scaling.type, RopeScalingType::none);
+  const auto dynamic = rope_of({{"type", "dynamic"}, {"factor", 2.0}}).scaling;
+  EXPECT_EQ(dynamic.type, RopeScalingType::dynamic);
+  EXPECT_EQ(dynamic.original_context_length, 128);
+  EXPECT_EQ(rope_of({{"type", "dynamic"}, {"alpha", 8.0}}).scaling.alpha, 8);
+  const auto llama3 = rope_of({{"rope_type", "llama3"},
+                               {"factor", 32.0},
+                               {"low_freq_factor", 1.0},
+                               {"high_freq_factor", 4.0},
+                               {"original_max_position_embeddings", 64}})
+                          .scaling;
+  EXPECT_EQ(llama3.type, RopeScalingType::llama3);
+  EXPECT_EQ(llama3.factor, 32);
+  EXPECT_EQ(llama3.low_freq_factor, 1);
+  EXPECT_EQ(llama3.high_freq_factor, 4);
+  EXPECT_EQ(llama3.original_context_length, 64);
+  const auto yarn = rope_of({{"rope_type", "yarn"},
+                             {"factor", 4.0},
+                             {"original_max_position_embeddings", 64},
+                             {"beta_fast", 16},
+                             {"beta_slow", 2},
+                             {"truncate", false},
+                             {"attention_factor", 1.25},
+                             {"mscale", 1.0},
+                             {"mscale_all_dim", 0.5}},
+                            "rope_parameters")
+                        .scaling;
+  EXPECT_EQ(yarn.type, RopeScalingType::yarn);
+  EXPECT_EQ(yarn.beta_fast, 16);
+  EXPECT_EQ(yarn.beta_slow, 2);
+  EXPECT_FALSE(yarn.truncate);
+  EXPECT_EQ(yarn.attention_factor, 1.25);
+  EXPECT_EQ(yarn.mscale, 1.0);
+  EXPECT_EQ(yarn.mscale_all_dim, 0.5);
+  for (const auto type : {RopeScalingType::none, RopeScalingType::linear, RopeScalingType::dynamic,
+                          RopeScalingType::llama3, RopeScalingType::yarn})
+    EXPECT_NE(rope_scaling_text(type), "");
+}
+
+TEST(RopeConfig, RefusesBrokenRopeScalings) {
+  EXPECT_EQ(
+      rope_refusal({{"rope_type", "su"}, {"factor", 2}}),
+      "[config.json] rope_scaling.rope_type must be one of default, linear, dynamic, llama3, yarn, but is \"su\"");
+  EXPECT_EQ(rope_refusal({{"rope_type", "linear"}}),
+            "[config.json] wanted rope_scaling.factor, a number of 1 to 1000000, but there is none");
+  EXPECT_EQ(rope_refusal({{"factor", 4.0}}),
+            "[config.json] wanted rope_scaling.rope_type, since there is rope_scaling.factor, but there is none");
+  EXPECT_EQ(rope_refusal(nlohmann::json::object()), "");
+  EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", 0.5}}), "");
+  EXPECT_NE(rope_refusal({{"rope_type", "linear"}, {"factor", "2"}}), "");
+  EXPECT_NE(rope_refusal({{"rope_type", "llama3"}, {"factor", 8}, {"low_freq_factor", 1}, {"high_freq_factor", 4}}),
+            "");
+  EXPECT_NE(rope_refusal({{"rope_type", "llama3"},
+                          {"factor", 8},
+                          {"low_freq_factor", 4},
+                          {"high_freq_factor", 4},
+                          {"original_max_position_embeddings", 64}})
+                .find("high_freq_factor must be above"),
+            std::string::npos);
+  EXPECT_NE(rope_refusal({{"full_attention", {{"rope_type", "default"}}}}).find("per kind of layer"),
+            std::string::npos);
+  EXPECT_NE(rope_refusal(7), "");
+}
+
+TEST(RopeConfig, ReadsTheRopeScalingsOfGguf) {
+  const auto scaled = [](std::string_view type) {
+    return without("")
+        .text("llama.rope.scaling.type", type)
+        .f32("llama.rope.scaling.factor", 4)
+        .u32("llama.rope.scaling.original_context_length", 32);
+  };
+  EXPECT_EQ(read(scaled("none")).rope.scaling.type, RopeScalingType::none);
+  EXPECT_EQ(read(scaled("linear")).rope.scaling.type, RopeScalingType::linear);
+  const auto yarn = read(scaled("yarn").f32("llama.rope.scaling.yarn_beta_fast", 16)).rope.scaling;
+  EXPECT_EQ(yarn.type, RopeScalingType::yarn);
+  EXPECT_EQ(yarn.factor, 4);
+  EXPECT_EQ(yarn.original_context_length, 32);
+  EXPECT_EQ(yarn.beta_fast, 16);
+  // As llama.cpp: a factor is linear where no type is given, 0 is none, and the oldest files have another key.
+  const auto without_type = [](const char* key, float factor) {
+    return read(without("").f32(std::string("llama.") + key, factor)).rope.scaling;
+  };
+  for (const char* key : {"rope.scaling.factor", "rope.scale_linear"}) {
+    EXPECT_EQ(without_type(key, 4).type, RopeScalingType::linear) << key;
+    EXPECT_EQ(without_type(key, 4).factor, 4) << key;
+    EXPECT_EQ(without_type(key, 0).type, RopeScalingType::none) << key;
+  }
+  EXPECT_NE(message_of([&] { read(without("").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { read(scaled("longrope")); }).find("longrope"), std::string::npos);
+  EXPECT_NE(message_of([&] { read(scaled("yarn").f32("llama.rope.scaling.attn_factor", 1.5)); }).find("attn_factor"),
+            std::string::npos);
+}
+
+}  // namespace weft::rope_config_test

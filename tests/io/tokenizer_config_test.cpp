@@ -1,0 +1,83 @@
+#include "io/tokenizer_config.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/thrown_message.h"
+
+namespace weft::tokenizer_config_test {
+
+using Ids = std::vector<int>;
+
+// What tokenizer.json says: BOS in front and EOS after a text.
+Vocabulary plain() {
+  Vocabulary vocabulary;
+  vocabulary.tokens = {"a", "<bos>", "<eos>", "<s>", "<pad>"};
+  vocabulary.kinds.assign(vocabulary.tokens.size(), TokenKind::control);
+  vocabulary.prefix = {1};
+  vocabulary.suffix = {2};
+  return vocabulary;
+}
+
+Vocabulary with(const Json& json, const std::string& model_type = "qwen3") {
+  Vocabulary vocabulary = plain();
+  apply_tokenizer_config(json, "tokenizer_config.json", model_type, vocabulary);
+  return vocabulary;
+}
+
+Json named(const Json& changes) {
+  Json json{{"bos_token", "<bos>"}, {"eos_token", {{"content", "<eos>"}}}};
+  json.update(changes);
+  return json;
+}
+
+TEST(TokenizerConfig, NamesTokens) {
+  const Vocabulary read = with({{"bos_token", "<s>"}, {"eos_token", {{"content", "<eos>"}}}, {"pad_token", "<pad>"}});
+  EXPECT_EQ(read.bos, 3);
+  EXPECT_EQ(read.eos, 2);
+  EXPECT_EQ(read.padding, 4);
+}
+
+// As transformers 4.57 encodes: these classes rebuild what is put around a text, others take tokenizer.json's.
+TEST(TokenizerConfig, ItsFlagsCountForClassesThatReadThem) {
+  for (const char* name : {"LlamaTokenizerFast", "LlamaTokenizer", "GemmaTokenizerFast", "CohereTokenizerFast"}) {
+    const auto ends = [&](Json changes) {
+      changes["tokenizer_class"] = name;
+      const Vocabulary read = with(named(changes));
+      return std::pair(read.prefix, read.suffix);
+    };
+    EXPECT_EQ(ends(Json::object()), std::pair(Ids{1}, Ids())) << name;
+    EXPECT_EQ(ends({{"add_bos_token", false}}), std::pair(Ids(), Ids())) << name;
+    EXPECT_EQ(ends({{"add_bos_token", true}, {"add_eos_token", true}}), std::pair(Ids{1}, Ids{2})) << name;
+    EXPECT_EQ(ends({{"add_bos_token", false}, {"add_eos_token", true}}), std::pair(Ids(), Ids{2})) << name;
+  }
+  for (const char* name : {"PreTrainedTokenizerFast", "GPT2TokenizerFast", "Qwen2Tokenizer"}) {
+    const Vocabulary read = with(named({{"tokenizer_class", name}, {"add_bos_token", false}}));
+    EXPECT_EQ(read.prefix, Ids{1}) << name;
+    EXPECT_EQ(read.suffix, Ids{2}) << name;
+  }
+}
+
+TEST(TokenizerConfig, TheModelHasTheClassWhereNoneIsNamed) {
+  EXPECT_EQ(with(named({{"add_bos_token", false}}), "llama").prefix, Ids());
+  EXPECT_EQ(with(named({{"add_bos_token", false}}), "qwen3").prefix, Ids{1});
+}
+
+TEST(TokenizerConfig, AClassHasABosOfItsOwn) {
+  EXPECT_EQ(with({{"tokenizer_class", "LlamaTokenizer"}}).prefix, Ids{3});
+  EXPECT_EQ(with({{"tokenizer_class", "LlamaTokenizer"}, {"bos_token", nullptr}}).prefix, Ids());
+  EXPECT_NE(message_of([] {
+              with({{"tokenizer_class", "LlamaTokenizer"}, {"add_bos_token", true}, {"bos_token", "<none>"}});
+            }).find("[tokenizer_config.json] add_bos_token is true"),
+            std::string::npos);
+}
+
+TEST(TokenizerConfig, KeysThatChangeResultsAreRefusedAndUnknownOnesListed) {
+  EXPECT_NE(message_of([] {
+              with({{"split_special_tokens", true}});
+            }).find("split_special_tokens asks for"),
+            std::string::npos);
+  EXPECT_EQ(with({{"mine", 1}, {"legacy", true}}).unknown_keys, std::vector<std::string>{"mine"});
+}
+
+}  // namespace weft::tokenizer_config_test

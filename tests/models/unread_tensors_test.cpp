@@ -1,0 +1,96 @@
+// Tensors of a checkpoint that no weight of the model reads, for every architecture and both kinds of files.
+
+#include "models/unread_tensors.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "builtin/models.h"
+#include "tests/sample_checkpoint.h"
+#include "tests/thrown_message.h"
+
+namespace weft::unread_tensors_test {
+
+class Unread : public ::testing::TestWithParam<std::string> {
+ protected:
+  UnreadTensors of(const std::string& path) const {
+    const Checkpoint checkpoint = Checkpoint::open(path);
+    return unread_tensors(checkpoint, model_, checkpoint.config(model_.facts));
+  }
+  UnreadTensors of_folder(const SampleCheckpoint& sample) {
+    return of(sample.write_folder(folder_, "m" + std::to_string(count_++), DType::bf16));
+  }
+  UnreadTensors of_gguf(const SampleCheckpoint& sample) const {
+    return of(sample.write_gguf(folder_, "m.gguf", DType::f32));
+  }
+
+  using Names = std::vector<std::string>;
+  const ModelDefinition model_ = make_model_registry().find(GetParam(), "test");
+  const TemporaryFolder folder_;
+  int count_ = 0;
+};
+
+TEST_P(Unread, AreNoneOfAWholeModel) {
+  const SampleCheckpoint sample(model_);
+  for (const UnreadTensors& unread : {of_folder(sample), of_gguf(sample)}) {
+    EXPECT_EQ(unread.names, Names());
+    EXPECT_EQ(unread.harmless, Names());
+  }
+}
+
+TEST_P(Unread, AreBiasesNormsAndLayersThatItDoesNotHave) {
+  SampleCheckpoint sample(model_);
+  sample.add("model.layers.1.self_attn.o_proj.bias", "blk.1.attn_output.bias", {64});
+  sample.add("model.layers.0.mlp.down_proj.weight_scale", "blk.0.ffn_down.scale", {1});
+  sample.add("model.layers.0.post_feedforward_layernorm.weight", "blk.0.post_ffw_norm.weight", {64});
+  // In the order of the file, which is that of the writer.
+  Names in_folder = of_folder(sample).names;
+  std::sort(in_folder.begin(), in_folder.end());
+  EXPECT_EQ(in_folder,
+            (Names{"model.layers.0.mlp.down_proj.weight_scale", "model.layers.0.post_feedforward_layernorm.weight",
+                   "model.layers.1.self_attn.o_proj.bias"}));
+  EXPECT_EQ(of_gguf(sample).names,
+            (Names{"blk.1.attn_output.bias", "blk.0.ffn_down.scale", "blk.0.post_ffw_norm.weight"}));
+}
+
+TEST_P(Unread, AreTheLayersBeyondTheirNumber) {
+  const SampleCheckpoint sample(model_);
+  const std::string path = sample.write_folder(folder_, "two", DType::bf16);
+  auto config = nlohmann::json::parse(sample.config_json());
+  config["num_hidden_layers"] = 1;
+  std::ofstream(path + "/config.json") << config;
+  EXPECT_GE(of(path).names.size(), 9U);
+  EXPECT_TRUE(of(path).names[0].starts_with("model.layers.1."));
+  config["num_nextn_predict_layers"] = 1;
+  std::ofstream(path + "/config.json") << config;
+  EXPECT_EQ(of(path).names, Names());
+  EXPECT_EQ(of(path).harmless.size(), 1U);
+}
+
+TEST_P(Unread, AreNotThoseThatAreKnownToTakeNoPart) {
+  SampleCheckpoint sample(model_, {{"tie_word_embeddings", true}});
+  sample.add("model.layers.0.self_attn.rotary_emb.inv_freq", "x", {8});
+  sample.add("model.layers.1.self_attn.rotary_emb.inv_freq", "y", {8});
+  sample.add("lm_head.weight", "z", {257, 64});
+  sample.add("vision_tower.embeddings.weight", "v", {8, 8});
+  const UnreadTensors unread = of_folder(sample);
+  EXPECT_EQ(unread.names, Names());
+  ASSERT_EQ(unread.harmless.size(), 3U);
+  EXPECT_NE(unread.harmless[0].find("inv_freq is not read (2 such in all)"), std::string::npos) << unread.harmless[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Unread, ::testing::ValuesIn(make_model_registry().architectures()),
+                         [](const auto& info) { return info.param; });
+
+TEST(CheckUnreadTensors, NamesTheFirstAndTheirNumberOrWarns) {
+  const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
+  const std::string message = message_of([&] { check_unread_tensors(names, "m.gguf", false); });
+  EXPECT_NE(message.find("[m.gguf] no weight of the model reads a, b, c, d, ... (5 in all)"), std::string::npos);
+  EXPECT_NE(message.find("--ignore-unread-tensors"), std::string::npos);
+  EXPECT_NE(check_unread_tensors(names, "m.gguf", true).find("(5 in all)"), std::string::npos);
+  EXPECT_EQ(check_unread_tensors({}, "m.gguf", false), "");
+}
+
+}  // namespace weft::unread_tensors_test
