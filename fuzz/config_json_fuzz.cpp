@@ -25,8 +25,10 @@ void read_model(std::string_view text) {
 
 void read_generation(std::string_view text) {
   try {
-    for (const auto id : generation_config_from_json(text, 100, "fuzz").eos_token_ids)
-      if (id < 0 || id >= 100) std::abort();
+    const GenerationConfig config = generation_config_from_json(text, "fuzz");
+    if (config.temperature.value_or(0) < 0 || config.top_p.value_or(1) > 1 || config.min_p.value_or(0) > 1 ||
+        config.repetition_penalty.value_or(1) <= 0)
+      std::abort();
   } catch (const UserError&) {
   }
 }
