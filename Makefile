@@ -1,7 +1,7 @@
 # make build      the release program, at build/weft
 # make run        builds, fetches the default model and answers a prompt: make run PROMPT="Once upon a time"
 # make test       the suite; the slow checks of CUDA kernels only where their files have changed since make check
-# make check      format, layers, instruction sets, sources alone, dumps of DESIGN.md, sizes, the checks of CUDA kernels
+# make check      format, layers, instruction sets, sources alone, dumps of the docs, sizes, the checks of CUDA kernels
 # make sanitize   the suite under AddressSanitizer and UndefinedBehaviorSanitizer, threaded tests under ThreadSanitizer
 # make fuzz       every fuzz target for FUZZ_SECONDS (60)
 # make install    to PREFIX (/usr/local)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fails when a dump in DESIGN.md is not what the program shows.
+"""Fails when a dump in DESIGN.md or docs/ (PAGES) is not what the program shows.
 
     tools/check_design.py [BUILD]
 
-Every fenced block of DESIGN.md without a language, or of C++, is held against the dumps of SmolLM2-135M on AVX2: its
+Every fenced block of these pages without a language, or of C++, is compared with the dumps of SmolLM2-135M on AVX2: its
 passes, `weft dump` and the machine code of its functions. Some one of them must have all of the block's lines in their
 order. `...` stands for anything, as a line for any lines; `# v8` and the like behind machine code are the page's own.
 Blocks of `console` are commands. Wants the model (`make model`) and objdump.
@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = ("DESIGN.md", "docs/codegen.md", "docs/generated-piece.md")
 MODEL = "smollm2-135m"
 
 
@@ -113,17 +114,18 @@ def first_missing(lines, dump):
 def main():
     build = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build").resolve()
     found, wrong = dumps(build / "weft"), 0
-    shown = blocks((ROOT / "DESIGN.md").read_text())
-    for begin, lines in shown:
+    shown = [(page, *block) for page in PAGES for block in blocks((ROOT / page).read_text())]
+    for page, begin, lines in shown:
         missing = {name: first_missing(lines, dump) for name, dump in found.items()}
         if None in missing.values():
             continue
         nearest = max(missing, key=missing.get)
-        print(f"DESIGN.md:{begin + missing[nearest]}: no dump shows this; {nearest} has what stands before it:\n"
+        print(f"{page}:{begin + missing[nearest]}: no dump shows this; {nearest} has what comes before it:\n"
               f"  {lines[missing[nearest]]}")
         wrong += 1
     print(f"{len(shown) - wrong} of {len(shown)} blocks are what the program shows")
-    return 1 if wrong or not shown else 0
+    every_page = {page for page, _, _ in shown} == set(PAGES)
+    return 1 if wrong or not every_page else 0
 
 
 if __name__ == "__main__":
