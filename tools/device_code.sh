@@ -1,5 +1,5 @@
 #!/bin/sh
-# CUDA kernels as device code inside the program, for the build (cmake/device_code.cmake) and build_device_check.sh.
+# CUDA kernels as device code inside the program, for the build (cmake/device_code.cmake) and tools/gpu_check.
 #
 #   tools/device_code.sh compile NVCC SOURCE.cu FATBIN [DEPENDENCIES]
 #       machine code for every architecture and PTX of the last; what was read in the form of make

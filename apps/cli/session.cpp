@@ -188,8 +188,12 @@ void print_notes(const ModelRunner& runner, std::ostream& err) {
   for (const std::string& note : runner.notes()) err << "weft: " << note << "\n";
 }
 
-void print_warnings(const Vocabulary& vocabulary, std::ostream& err) {
-  for (const std::string& warning : vocabulary.warnings) err << "weft: " << warning << "\n";
+void print_warnings(const Vocabulary& vocabulary, std::ostream& err, const std::vector<std::string>& notes) {
+  for (const std::string& warning : vocabulary.warnings) {
+    const std::string sentence = warning.substr(warning.find("] ") + 1);  // without the file
+    const auto says_it = [&](const std::string& note) { return note.ends_with(sentence); };
+    if (std::none_of(notes.begin(), notes.end(), says_it)) err << "weft: " << warning << "\n";
+  }
 }
 
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model) {
@@ -197,7 +201,7 @@ std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& m
   OpenedModel opened = open_model(call, model, nullptr, &watch);
   auto engine = std::make_unique<Engine>(opened.context, std::move(opened.checkpoint), make_model_registry(), &watch);
   print_notes(engine->runner(), call.err);
-  if (engine->has_tokenizer()) print_warnings(engine->tokenizer().vocabulary(), call.err);
+  if (engine->has_tokenizer()) print_warnings(engine->tokenizer().vocabulary(), call.err, engine->runner().notes());
   return engine;
 }
 

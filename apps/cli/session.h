@@ -65,8 +65,8 @@ OpenedModel open_model(const VerbCall& call, const ModelArgument& model,
                        std::vector<OptionDifference>* differences = nullptr, Stopwatch* watch = nullptr);
 // What options cost the model that was opened.
 void print_notes(const ModelRunner& runner, std::ostream& err);
-// What is left out of the tokenizer's files.
-void print_warnings(const Vocabulary& vocabulary, std::ostream& err);
+// What is left out of the tokenizer's files, except what one of the notes says as well.
+void print_warnings(const Vocabulary& vocabulary, std::ostream& err, const std::vector<std::string>& notes = {});
 // Whose times are measured, where a fake device's are not a device's.
 void print_emulated(const Context& context, std::ostream& err);
 std::unique_ptr<Engine> open_engine(const VerbCall& call, const ModelArgument& model);

@@ -66,11 +66,12 @@ void check_context_fits(const ModelFacts& facts, const Context& context) {
   const bool is_host = context.stream_device == nullptr;
   const std::int64_t bytes = is_host ? std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)
                                      : context.stream_device->facts().memory_bytes;
-  USER_CHECK(facts.config.context_length <= bytes / per_token,
-             "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but {} has {} bytes of memory; "
-             "it must be at most {} here",
-             facts.config.context_length, per_token, is_host ? "this machine" : device_text(context.device.id), bytes,
-             bytes / per_token);
+  USER_CHECK(
+      facts.config.context_length <= bytes / per_token,
+      "[--max-model-len] a sequence of {} tokens needs {} bytes for each of them, but {} has {} bytes of memory; "
+      "it must be at most {} here",
+      facts.config.context_length, per_token, is_host ? "this machine" : device_text(context.device.id), bytes,
+      bytes / per_token);
 }
 
 }  // namespace

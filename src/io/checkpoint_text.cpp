@@ -81,9 +81,7 @@ std::vector<int> end_ids(const std::optional<Json>& json, const std::string& whe
     if (id >= 0 && id < static_cast<std::int64_t>(vocabulary.tokens.size())) {
       result.push_back(static_cast<int>(id));
     } else {
-      vocabulary.warnings.push_back(
-          fmt::format("[{}] eos_token_id {} is left out: the tokenizer has the tokens 0 to {}", where, id,
-                      vocabulary.tokens.size() - 1));
+      vocabulary.warnings.push_back(no_such_token(where, "eos_token_id", id));
     }
   }
   return result;

@@ -95,8 +95,7 @@ std::optional<int> parse_id(std::optional<int64_t> id, std::string_view key, siz
 std::optional<int> parse_end(std::optional<int64_t> id, std::string_view key, Vocabulary& vocabulary) {
   const size_t count = vocabulary.tokens.size();
   if (!id || (*id >= 0 && static_cast<uint64_t>(*id) < count)) return parse_id(id, key, count);
-  vocabulary.warnings.push_back(
-      fmt::format("[tokenizer] tokenizer.ggml.{} {} is left out: there are {} tokens", key, *id, count));
+  vocabulary.warnings.push_back(no_such_token("tokenizer", fmt::format("tokenizer.ggml.{}", key), *id));
   return std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 #include "io/config_fields.h"
 #include "io/known_keys.h"
 #include "io/rope_config.h"
+#include "io/vocabulary.h"
 
 namespace weft {
 namespace {
@@ -58,8 +59,7 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
     if (id >= 0 && id < count) {
       result.push_back(id);
     } else {
-      warnings.push_back(
-          fmt::format("[{}] {} {} is left out: the model has the tokens 0 to {}", where, key, id, count - 1));
+      warnings.push_back(no_such_token(where, key, id));
     }
   }
   return result;

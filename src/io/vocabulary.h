@@ -6,11 +6,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <fmt/core.h>
 
 #include "io/pre_tokenizer.h"
 
 namespace weft {
+
+// The sentence on an id of a file's key that is no token: it ends nothing.
+inline std::string no_such_token(const std::string& where, std::string_view key, std::int64_t id) {
+  return fmt::format("[{}] {} {} is left out: there is no such token", where, key, id);
+}
 
 // The numbers are those of GGUF's tokenizer.ggml.token_type.
 enum class TokenKind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5 };

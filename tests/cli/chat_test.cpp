@@ -18,9 +18,9 @@ class ChatVerb : public ::testing::Test {
     std::ofstream(model_ + "/tokenizer_config.json")
         << R"({"chat_template": "{% for m in messages %}[{{ m.content }}]{% endfor %}>"})";
   }
-  std::vector<nlohmann::json> lines_of(const std::string& input, std::string* err = nullptr) const {
+  std::vector<nlohmann::json> lines_of(const std::string& input, int status = 0, std::string* err = nullptr) const {
     const ProgramRun run = run_weft({"chat", model_, "-n", "2", "--temp", "0", "--json"}, input);
-    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(run.status, status) << run.err;
     if (err != nullptr) *err = run.err;
     std::vector<nlohmann::json> lines;
     std::istringstream out(run.out);
@@ -38,7 +38,7 @@ TEST_F(ChatVerb, AnswersTheLineAfterABadOne) {
   ASSERT_EQ(alone.size(), 1U);
   for (const std::string& bad : {std::string(200, 'x'), std::string("a\xff") + "b"}) {
     std::string err;
-    const auto lines = lines_of(bad + "\nhi\n", &err);
+    const auto lines = lines_of(bad + "\nhi\n", 2, &err);
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_TRUE(lines[0].contains("error"));
     EXPECT_TRUE(err.starts_with("weft: [")) << err;

@@ -278,7 +278,7 @@ TEST_F(PlanKeyFields, NoTwoFormsOfAModelAreOneGraph) {
                                          {{"num_key_value_heads", 4}},
                                          {{"head_dim", 64}}})
       add({form.architecture, change.dump(), write_config_only(folder_, form.architecture, change), form.options});
-    for (const char* pages : {"bf16", "f32"}) {
+    for (const char* pages : {"bf16", "f16"}) {  // its own are of f32
       ModelForm other = form;
       other.form += std::string(" with pages of ") + pages;
       other.options.kv_cache_dtype = pages;

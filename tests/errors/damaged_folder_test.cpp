@@ -150,8 +150,21 @@ TEST_F(DamagedFolder, IsRefusedWithFactsOutOfBounds) {
   for (const json& value : {json(-1), json(1e300), json("x"), json::array()})
     for (const char* name : {"rms_norm_eps", "rope_theta"})
       expect_refused("config.json", json::json_pointer(std::string("/") + name), value, name);
-  for (const json& value : {json(-1), json(9), json("x"), json(2.5)})
+  for (const json& value : {json("x"), json(2.5)})
     expect_refused("config.json", json::json_pointer("/eos_token_id"), value, "eos_token_id");
+}
+
+TEST_F(DamagedFolder, SaysOnceThatAnEndIsNoTokenAndRuns) {
+  for (const int id : {-1, 9}) {
+    json config = json::parse(read_bytes(file("config.json")));
+    config["eos_token_id"] = id;
+    const ProgramRun run = run_with("config.json", config.dump());
+    EXPECT_EQ(run.status, 0) << run.err;
+    const std::string said = "config.json] eos_token_id " + std::to_string(id) + " is left out";
+    const std::size_t at = run.err.find(said);
+    EXPECT_NE(at, std::string::npos) << run.err;
+    EXPECT_EQ(run.err.find("is left out", at + said.size()), std::string::npos) << run.err;
+  }
 }
 
 TEST_F(DamagedFolder, IsRefusedWithWhatIsUnknown) {

@@ -116,8 +116,7 @@ TEST_F(DamagedGguf, IsRefusedWithAbsurdFacts) {
   const std::pair<const char*, std::uint32_t> facts[] = {
       {"llama.block_count", 1},           {"llama.context_length", 32},       {"llama.embedding_length", 32},
       {"llama.feed_forward_length", 32},  {"llama.attention.head_count", 2},  {"llama.attention.head_count_kv", 1},
-      {"llama.rope.dimension_count", 16}, {"llama.attention.key_length", 16}, {"llama.vocab_size", 9},
-      {"tokenizer.ggml.eos_token_id", 8}};
+      {"llama.rope.dimension_count", 16}, {"llama.attention.key_length", 16}, {"llama.vocab_size", 9}};
   for (const auto& [name, value] : facts)
     for (const std::uint32_t wrong : {~std::uint32_t{0}, std::uint32_t{1} << 31})
       expect_refused(key(name) + raw(value), key(name) + raw(wrong), name);
@@ -134,6 +133,19 @@ TEST_F(DamagedGguf, IsRefusedWithWhatIsUnknown) {
   GgufBytes valued = file_;
   valued.entry("x", 99, raw<std::uint32_t>(1));
   expect_refused(valued.bytes(), "99");
+}
+
+TEST_F(DamagedGguf, SaysOnceThatAnEndIsNoTokenAndRuns) {
+  const std::string key = raw_text("tokenizer.ggml.eos_token_id") + raw<std::uint32_t>(testing::kU32);
+  const std::size_t at = good_.find(key + raw(std::uint32_t{8}));
+  ASSERT_NE(at, std::string::npos);
+  std::string changed = good_;
+  changed.replace(at, key.size() + 4, key + raw(~std::uint32_t{0}));
+  const ProgramRun done = run(changed);
+  EXPECT_EQ(done.status, 0) << done.err;
+  const std::size_t said = done.err.find("eos_token_id 4294967295 is left out");
+  EXPECT_NE(said, std::string::npos) << done.err;
+  EXPECT_EQ(done.err.find("is left out", said + 40), std::string::npos) << done.err;
 }
 
 TEST_F(DamagedGguf, IsRefusedWithATemplateThatIsNotUnderstood) {

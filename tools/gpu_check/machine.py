@@ -100,7 +100,7 @@ def _sanitized(session, tool):
 
 
 def memcheck(session):
-    """And that it sees the fault which one of the program's own checks provokes."""
+    """compute-sanitizer's memcheck of every kernel once, and that it sees a fault that is provoked on purpose."""
     words = [_tool(session, "compute-sanitizer"), "--tool", "memcheck", session.programs / "weft_device_check", "--only",
              "kernel_fault", "--json", session.out / "fault.json", "--table", session.out / "fault.md"]
     printed = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=session.seconds)
@@ -110,10 +110,12 @@ def memcheck(session):
 
 
 def racecheck(session):
+    """compute-sanitizer's racecheck of every kernel once."""
     return _sanitized(session, "racecheck")
 
 
 def synccheck(session):
+    """compute-sanitizer's synccheck of every kernel once."""
     return _sanitized(session, "synccheck")
 
 

@@ -20,21 +20,21 @@ class Step:
 
 
 STEPS = [
-    Step("device", 30, machine.device, 3, is_needed=True),
+    Step("device", 30, machine.device, 1, is_needed=True),
     Step("kernels", 120, machine.kernels, 26),
-    Step("models", 60, correctness.models, 16),
-    Step("modes", 60, correctness.modes, 12),
-    Step("verify", 30, correctness.verify, 4),
-    Step("engines", 60, correctness.engines, 6),
-    Step("decode", 90, speed.decode, 35),
-    Step("torch_rows", 100, speed.torch_rows, 60),
-    Step("torch_decode", 150, speed.torch_decode, 120),
-    Step("start", 40, speed.start, 20),
-    Step("step_kernels", 40, machine.step_kernels, 25),
-    Step("counters", 40, machine.counters, 25),
-    Step("memcheck", 60, machine.memcheck, 30),
-    Step("racecheck", 60, machine.racecheck, 30),
-    Step("synccheck", 60, machine.synccheck, 30),
+    Step("models", 60, correctness.models, 22),
+    Step("modes", 60, correctness.modes, 21),
+    Step("verify", 30, correctness.verify, 2),
+    Step("engines", 60, correctness.engines, 2),
+    Step("decode", 90, speed.decode, 60),
+    Step("torch_rows", 100, speed.torch_rows, 50),
+    Step("torch_decode", 150, speed.torch_decode, 150),
+    Step("start", 40, speed.start, 15),
+    Step("step_kernels", 40, machine.step_kernels, 22),
+    Step("counters", 40, machine.counters, 8),
+    Step("memcheck", 60, machine.memcheck, 3),
+    Step("racecheck", 60, machine.racecheck, 3),
+    Step("synccheck", 60, machine.synccheck, 2),
 ]
 
 

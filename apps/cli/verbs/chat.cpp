@@ -81,6 +81,7 @@ class Chat {
 int chat(const ChatArguments& arguments, VerbCall& call) {
   Chat conversation(arguments, call);
   const bool at_terminal = &call.in == &std::cin && isatty(STDIN_FILENO) != 0;
+  int status = 0;
   for (;;) {
     if (at_terminal) call.err << "> " << std::flush;
     std::string line;
@@ -92,10 +93,11 @@ int chat(const ChatArguments& arguments, VerbCall& call) {
       // The line is at fault, and the next one may be answered.
       if (arguments.json) call.out << json_text(Json{{"error", error.what()}}) << std::endl;
       call.err << "weft: " << error.what() << std::endl;
+      status = error.exit_code();
     }
   }
   if (at_terminal) call.err << "\n";
-  return 0;
+  return at_terminal ? 0 : status;  // a script learns that a line of it was not answered
 }
 
 }  // namespace
