@@ -35,7 +35,9 @@ TEST(KnownKeys, OnlyThoseThatChangeResultsAreRefusedAndOnlyWithAnEffect) {
       EXPECT_FALSE(key.why.empty()) << name;
       EXPECT_NE(message.find("[file] in." + name + " asks for "), std::string::npos) << message;
       for (const std::string& value : split_text(std::string(key.without_effect), '|'))
-        if (!value.empty()) EXPECT_EQ(refusal(table, name, parse_json(value)), "") << name << " " << value;
+        if (!value.empty()) {
+          EXPECT_EQ(refusal(table, name, parse_json(value)), "") << name << " " << value;
+        }
     }
 }
 
