@@ -1,7 +1,7 @@
 #pragma once
 
-// Which values share memory. The result of a view aliases its operand. Every other result has its own storage, until
-// lowering lets a kernel write over an argument (see home_of).
+// Finds which values share memory. The result of a view aliases its operand. Every other result has its own storage,
+// until lowering lets a kernel write over an argument (see home_of).
 
 #include "ir/graph.h"
 #include "tensor/footprint.h"

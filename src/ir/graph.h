@@ -1,6 +1,6 @@
 #pragma once
 
-// A graph: inputs, a list of nodes in topological order, and results. One Node type for every op.
+// A graph: inputs, a list of nodes in topological order, and results. All ops have the same Node type.
 //
 // Passes change a graph in place, and the graph is verified after each pass. No pass keeps a node for a later pass.
 // Every function here keeps the use lists correct. The text form is ir/print.h and ir/parse.h.
@@ -126,7 +126,7 @@ class Graph {
 
 bool is_result(const GraphValue& value);  // whether the graph returns it
 
-// Position of every node in order, from 0; the result node comes last.
+// The index of each node in the order of the list, from 0; the result node is last.
 std::map<const Node*, int> node_positions(const Graph& graph);
 
 }  // namespace weft

@@ -80,7 +80,7 @@ struct Op {
   Tolerance tolerance(DType dtype) const;
 };
 
-// Builds one Op. Every mistake is an InternalError that names the op.
+// Builds one Op. Each mistake is an InternalError that names the op.
 class OpDefinition {
  public:
   OpDefinition& schema(const char* text);

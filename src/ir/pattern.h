@@ -133,8 +133,9 @@ struct PatternBreach {
   const PatternNode* node = nullptr;  // the node that broke it; there may be neither
 };
 
-// The first rule that the finished pattern breaks: `before` binds every wildcard; it returns results of its own nodes,
-// each once, and at least one; `after` returns as many; each node of both has a result that is used or returned.
+// The first rule that the finished pattern breaks: `before` binds each wildcard; it returns one or more results of its
+// own nodes, each once; `after` returns the same number of results; each node of both has a result that is used or
+// returned.
 std::optional<PatternBreach> broken_rule(const Pattern& pattern);
 
 // As find_breach in verify.h: reports what broken_rule finds, or an op that the program does not know.
