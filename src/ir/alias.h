@@ -1,23 +1,23 @@
 #pragma once
 
-// Which values share memory. A view's result looks into its operand; every other result has storage of its own, until
-// lowering lets a kernel write over an argument (see home_of).
+// Finds which values share memory. The result of a view aliases its operand. Every other result has its own storage,
+// until lowering lets a kernel write over an argument (see home_of).
 
 #include "ir/graph.h"
 #include "tensor/footprint.h"
 
 namespace weft {
 
-// Where a value lies: in the storage of its root, through views.
+// The part of its root's storage that a value occupies. Views are followed to the root.
 struct Place {
   const GraphValue* root = nullptr;
   Footprint part;
 };
 
-// The value whose storage this one looks into, through views: itself when no view made it.
+// The value whose storage this one aliases. Views are followed; a value that no view made is its own root.
 const GraphValue* storage_root(const GraphValue* value);
 GraphValue* storage_root(GraphValue* value);
-// Elements from the start of the root's storage.
+// The value's offset in the root's storage, in elements.
 Dim storage_offset(const GraphValue* value);
 Place place_of(const GraphValue* value);
 
@@ -27,8 +27,8 @@ bool may_overlap(const Place& a, const Place& b);
 // The root and all values that are views of it, in order of definition.
 std::vector<GraphValue*> aliases(GraphValue* root);
 
-// At stage lowered: the value in whose storage this one lives, through views and kernels that write over arguments. An
-// input, or the result of a node that made fresh storage.
+// At stage lowered: the value whose storage holds this one. Views, and kernels that write over an argument, are
+// followed. It is an input, or the result of a node that allocates its storage.
 const GraphValue* home_of(const GraphValue* value);
 
 }  // namespace weft

@@ -1,9 +1,9 @@
 #pragma once
 
-// A graph: inputs, a list of nodes in topological order, and results. One Node type for every op.
+// A graph: inputs, a list of nodes in topological order, and results. All ops have the same Node type.
 //
-// Graphs are changed in place, by passes, and verified after each; no pass holds a node across passes. Use lists are
-// kept right by every function here. The text form is ir/print.h and ir/parse.h.
+// Passes change a graph in place, and the graph is verified after each pass. No pass keeps a node for a later pass.
+// Every function here keeps the use lists correct. The text form is ir/print.h and ir/parse.h.
 
 #include <functional>
 #include <list>
@@ -31,38 +31,38 @@ struct Use {
 
 struct GraphValue {
   Node* producer = nullptr;  // null for an input of the graph
-  int index = 0;             // result number, or input number
+  int index = 0;             // index of the result, or of the input
   Meta meta;
-  std::string name;       // without `%`; "" until printing gives one
+  std::string name;       // without `%`; "" until printing assigns a name
   std::vector<Use> uses;  // in no particular order
 
   // Inputs only.
-  bool donated = false;     // the caller gives its storage away
-  bool param = false;       // bound once, at load: a weight or a table
+  bool donated = false;     // the caller donates its storage
+  bool param = false;       // bound once, when the model is loaded: a weight or a table
   std::string key;          // the checkpoint key of a param, "" when it has none
-  bool overwrites = false;  // pieces: the piece writes over this input
+  bool overwrites = false;  // in pieces: the piece writes over this input
 };
 
 enum class NodeKind : std::uint8_t { op, call, result };
 
-// Origins say where a node comes from, for people: `layer=3`. Ignored by equality.
+// An origin says for readers where a node comes from, e.g. `layer=3`. Equality ignores it.
 using Origin = std::vector<std::pair<std::string, std::string>>;
 
 struct Node {
   NodeKind kind = NodeKind::op;
-  std::string name;                   // the op's name, or for a call the callee's
-  const Op* op = nullptr;             // null for a call, the result node, and an op this process does not know
+  std::string name;        // the op's name, or for a call the callee's
+  const Op* op = nullptr;  // null for a call, for the result node, and for an op that this process does not know
   std::vector<GraphValue*> operands;  // schema order; null for an absent optional tensor
   Attributes attributes;              // complete and in schema order when `op` is known
   std::vector<std::unique_ptr<GraphValue>> results;
   Origin origin;
   bool maybe_inplace = false;   // stage traced
-  std::string provider;         // stage lowered: who computes it, "" before
-  std::vector<int> writes;      // stage lowered: operands the kernel writes over
-  std::vector<int> results_in;  // result node of a piece: the input each result lives in, or -1
+  std::string provider;         // the provider that computes the node; "" before stage lowered
+  std::vector<int> writes;      // stage lowered: the operands that the kernel writes over
+  std::vector<int> results_in;  // result node of a piece: for each result the input whose storage holds it, or -1
   NodeList::iterator position;  // in its graph's list; the result node has none
   int line = 0;                 // in the text it was parsed from; 0 when not parsed
-  CallSite site = {};           // of the typed op function that made it; line 0 when none did. For people
+  CallSite site = {};  // where the typed op function that made it was called; line 0 when none did. For readers
 
   GraphValue* result(std::size_t i = 0) const { return results[i].get(); }
   bool is(std::string_view op_name) const { return kind == NodeKind::op && name == op_name; }
@@ -84,16 +84,16 @@ class Graph {
   DefinitionKind kind = DefinitionKind::graph;
   Stage stage;
   DeviceId device;
-  Bounds bounds;                               // what is known of each symbol
-  std::vector<std::shared_ptr<Graph>> pieces;  // stage split: the definitions `call` nodes refer to
+  Bounds bounds;                               // the known bounds of each symbol
+  std::vector<std::shared_ptr<Graph>> pieces;  // stage split: the definitions that `call` nodes refer to
 
   GraphValue* add_input(Meta meta, std::string name = "");
   const std::vector<std::unique_ptr<GraphValue>>& inputs() const { return inputs_; }
-  // Removes an input without uses.
+  // Removes an input that has no uses.
   void erase_input(GraphValue* input);
 
   const NodeList& nodes() const { return nodes_; }
-  // Appends a node (or inserts it before `before`) and gives it results of these types.
+  // Appends a node, or inserts it before `before`, and creates its results with these types.
   Node* add_node(std::unique_ptr<Node> node, std::vector<Meta> result_metas, const Node* before = nullptr);
   Node* add_op(const Op& op, std::vector<GraphValue*> operands, Attributes attributes, std::vector<Meta> result_metas,
                const Node* before = nullptr);
@@ -102,7 +102,7 @@ class Graph {
   // InternalError when a result still has uses.
   void erase(Node* node);
 
-  // What the graph returns, as operands of one node that stands after all others.
+  // The node after all others. Its operands are the values that the graph returns.
   Node* result_node() const { return result_.get(); }
   const std::vector<GraphValue*>& results() const { return result_->operands; }
   void set_results(std::vector<GraphValue*> results);
@@ -111,11 +111,11 @@ class Graph {
   void replace_all_uses(GraphValue* from, GraphValue* to);
 
   std::shared_ptr<Graph> clone() const;
-  // Takes over the inputs, nodes and results of `other`, which is left empty, and its stage.
+  // Moves the inputs, nodes, results and stage of `other` into this graph; `other` is left empty.
   void take_body(Graph& other);
   const Graph* find_piece(std::string_view piece_name) const;
-  // The one symbol that may stand in dim 0 of the values: that of the first result that has one, else of the first
-  // input that has one; "" when none.
+  // The only symbol that dim 0 of a value may be. It is taken from the first result that has one, else from the first
+  // input that has one; "" when none has.
   std::string governing_symbol() const;
 
  private:
@@ -126,7 +126,7 @@ class Graph {
 
 bool is_result(const GraphValue& value);  // whether the graph returns it
 
-// Position of every node in order, from 0; the result node comes last.
+// The index of each node in the order of the list, from 0; the result node is last.
 std::map<const Node*, int> node_positions(const Graph& graph);
 
 }  // namespace weft

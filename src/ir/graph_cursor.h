@@ -1,6 +1,6 @@
 #pragma once
 
-// A position in text that is being parsed: skips blanks and comments, knows line and column, and fails with them.
+// A position in text that is being parsed. It skips blanks and comments, and its errors contain the line and column.
 
 #include <string>
 #include <string_view>
@@ -11,16 +11,17 @@ class GraphCursor {
  public:
   GraphCursor(std::string_view text, std::string_view source) : text_(text), source_(source) {}
 
-  // Blanks and comments; newlines too when `newlines`. A comment that begins with `#@` is kept for take_origin.
+  // Skips blanks and comments, and newlines too when `newlines`. A comment that begins with `#@` is kept for
+  // take_origin.
   void skip(bool newlines);
   bool at_end() const { return position_ >= text_.size(); }
   char peek(std::size_t ahead = 0) const { return position_ + ahead < text_.size() ? text_[position_ + ahead] : '\0'; }
-  // Takes the text if it comes next, after blanks.
+  // Skips blanks, and takes `expected` if it is next.
   bool take(std::string_view expected, bool newlines = false);
   void expect(std::string_view expected, bool newlines = false);
   // Takes a whole word [A-Za-z0-9_.]* if it equals `word`.
   bool take_word(std::string_view word, bool newlines = false);
-  // The next word [A-Za-z_][A-Za-z0-9_]*; fails naming `what` when there is none.
+  // The next word [A-Za-z_][A-Za-z0-9_]*; fails with `what` in the message when there is none.
   std::string word(std::string_view what, bool newlines = false);
   std::string peek_word() const;
   // The rest of a `#@ ...` comment at this position, "" when there is none.

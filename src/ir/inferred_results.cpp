@@ -5,7 +5,8 @@
 namespace weft {
 namespace {
 
-// A model makes a few dozen; only a graph whose calls never repeat reaches this, and starts anew.
+// A model has a few dozen different calls. Only a graph whose calls never repeat reaches this limit; the cache is then
+// cleared.
 constexpr std::size_t kMostCalls = 4096;
 
 std::size_t hash_of(const Op& op, std::span<const Meta* const> operands) {

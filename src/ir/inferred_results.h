@@ -1,7 +1,7 @@
 #pragma once
 
-// The result types that were inferred so far. They follow from an op, its operands' types and its attributes alone,
-// and those repeat from layer to layer and from pass to pass. For one thread, and one table of ops that outlives it.
+// A cache of inferred result types. They depend only on an op, its operands' types and its attributes, which repeat
+// from layer to layer and from pass to pass. One thread uses it, with one table of ops that outlives it.
 
 #include <span>
 #include <unordered_map>
@@ -13,11 +13,11 @@ namespace weft {
 
 class InferredResults {
  public:
-  // Of a call; null for operands that are absent. UserError as infer_results says; nothing is remembered then. Valid
-  // until the next call.
+  // The result types of a call; an absent operand is null. UserError as in infer_results; an error is not cached. The
+  // reference is valid until the next call.
   const std::vector<Meta>& of(const Op& op, std::span<const Meta* const> operands, const Attributes& attributes,
                               const OpTable& ops);
-  // Of a node that is an op.
+  // The result types of a node that is an op.
   const std::vector<Meta>& of(const Node& node, const OpTable& ops);
 
  private:
@@ -29,7 +29,7 @@ class InferredResults {
     bool is_of(const Op& called, std::span<const Meta* const> given, const Attributes& complete) const;
   };
   std::unordered_multimap<std::size_t, Call> calls_;
-  std::vector<const Meta*> metas_;  // of the node that is asked about
+  std::vector<const Meta*> metas_;  // operands of the node that is looked up
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// Infers the types of an op's meaning: Values that are metas and nothing else.
+// Infers the result types of an op's meaning. Its Values have a meta and no data.
 
 #include "ir/op.h"
 

@@ -207,7 +207,7 @@ Attributes complete_attributes(const Schema& schema, const NamedAttributes& give
 std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<const std::optional<Meta>> operands,
                                 const Attributes& attributes) {
   const OpRequest request{operands, attributes};
-  // Lists of ints, such as shapes, may hold symbols; a single one is a number everywhere.
+  // Lists of ints, such as shapes, may hold symbols; a single int must be a number.
   for (const Parameter& parameter : op.schema.parameters)
     if (parameter.type == ParameterType::integer)
       if (const Attribute* given = attributes.find(parameter.name); given != nullptr && !given->is_none())
@@ -225,7 +225,7 @@ std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<cons
 
 namespace {
 
-// The home of a call's Values; `home` where there is none among the operands.
+// Returns the evaluator that the call's Values belong to, or `home` when the call has no operands.
 Evaluator& home_of(const char* name, const Values& operands, Evaluator* home) {
   for (const Value& operand : operands) {
     if (!operand.present()) continue;

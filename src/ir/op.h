@@ -1,7 +1,7 @@
 #pragma once
 
-// An op: what it means, separate from who computes it. One definition is fallback, shape truth, oracle and
-// documentation.
+// An op: its meaning, separate from the kernels that compute it. One definition is the fallback, the shape rule, the
+// oracle of tests and the documentation.
 //
 //   OP(rms_norm) {
 //     op.schema("rms_norm(Tensor x, Tensor? weight, float epsilon, int? variance_size=None) -> Tensor");
@@ -9,7 +9,7 @@
 //     op.sample({{"x", {3, 64}}, {"weight", {64}}}, {{"epsilon", 1e-6}});
 //   }
 //
-// An op has either a meaning in smaller ops or, being one of the few dozen primitives, a shape rule and a reference
+// An op has a meaning in smaller ops, or it is one of the few dozen primitives and has a shape rule and a reference
 // kernel.
 
 #include <functional>
@@ -29,7 +29,7 @@
 
 namespace weft {
 
-// A call by its types alone: metas in schema order, nullopt for an absent optional tensor.
+// The types and attributes of a call: metas in schema order, nullopt for an absent optional tensor.
 struct OpRequest {
   std::span<const std::optional<Meta>> operands;
   const Attributes& attributes;
@@ -39,7 +39,7 @@ struct OpRequest {
   bool has(std::size_t index) const { return index < operands.size() && operands[index].has_value(); }
 };
 
-// `result` may live in the storage of `argument`.
+// `result` may reuse the storage of `argument`. Both are indices.
 struct Donation {
   int argument = 0;
   int result = 0;
@@ -62,36 +62,37 @@ struct Op {
   bool allow_inplace = false;  // may be called with `maybe_inplace`
   std::vector<Donation> donates;
   int rows_of = 0;              // the operand whose dim 0 is the row count; -1 when the op has no rows
-  bool is_view = false;         // result 0 looks into operand 0; costs nothing
+  bool is_view = false;         // result 0 aliases operand 0; the op costs nothing
   bool is_commutative = false;  // in its first two operands
-  bool is_allocation = false;   // gives fresh memory with undefined contents
+  bool is_allocation = false;   // returns new memory with undefined contents
   int cost = 1;                 // of a primitive: instructions for a vector of elements (tensor/arithmetic_cost.h)
-  std::string splits_as = {};   // the op that this one holds: what cuts the graph there cuts it here
+  std::string splits_as = {};   // an op that this one contains: where that op splits the graph, so does this one
   std::function<std::vector<Meta>(const OpRequest&)> infer;
   std::function<Values(Evaluator&, const Values&, const Attributes&)> meaning;
-  std::function<Dim(const Meta& operand, const Attributes&)> view_offset;  // elements; for views
+  std::function<Dim(const Meta& operand, const Attributes&)> view_offset;  // of views; in elements
   std::vector<Sample> samples;
   std::map<DType, Tolerance> tolerances;
-  // Of an op that gives codes, and scales unless they are static, of its first operand.
+  // The schemes of an op that quantizes its first operand. It returns codes, and also scales unless they are static.
   std::vector<QuantScheme> schemes;
 
   bool is_primitive() const { return !meaning; }
-  // The op's own tolerance for results of a dtype, else the table of spec A.13; exact for a dtype in neither.
+  // The op's own tolerance for results of a dtype, else that of the table in spec A.13, else exact.
   Tolerance tolerance(DType dtype) const;
 };
 
-// Builds one Op. Every mistake is an InternalError that names the op.
+// Builds one Op. Each mistake is an InternalError that names the op.
 class OpDefinition {
  public:
   OpDefinition& schema(const char* text);
-  // The typed C++ function people call; its parameters must agree with the schema.
+  // The typed C++ function that users call; its parameters must agree with the schema.
   template <class Function>
   OpDefinition& function(Function* function);
   void check_function(const std::vector<ParameterType>& types) const;
-  // Primitives: the types of the results, with checks of the arguments (UserError, `[op] x must be .., but is ..`).
+  // For primitives: `infer` checks the arguments (UserError, `[op] x must be .., but is ..`) and returns the result
+  // types.
   OpDefinition& gives(std::function<std::vector<Meta>(const OpRequest&)> infer);
   OpDefinition& gives_like(const char* parameter);
-  // Composites: the meaning. Result types follow from it; `checks` may refuse arguments first.
+  // For composites: the meaning, from which result types are inferred. `checks` may refuse arguments before that.
   OpDefinition& means(std::function<Values(Evaluator&, const Values&, const Attributes&)> meaning);
   OpDefinition& checks(std::function<void(const OpRequest&)> checks);
   OpDefinition& donates(const char* parameter, int result);
@@ -100,7 +101,7 @@ class OpDefinition {
   OpDefinition& view(std::function<Dim(const Meta&, const Attributes&)> offset);
   OpDefinition& commutative();
   OpDefinition& allocation();
-  OpDefinition& costs(int instructions);  // Op::cost, where it is not that of an addition
+  OpDefinition& costs(int instructions);  // Op::cost, when it differs from the cost of an addition
   OpDefinition& splits_as(std::string op);
   OpDefinition& sample(std::vector<SampleTensor> tensors, NamedAttributes attributes = {});
   OpDefinition& tolerance(DType dtype, Tolerance tolerance);
@@ -131,32 +132,33 @@ class OpTable {
 
  private:
   std::map<std::string, Op, std::less<>> ops_;
-  // The same, found without a comparison at each branch; the names are those in ops_, which moves leave in place.
+  // The same ops in a hash table. The keys view names in ops_, whose nodes keep their address when the table is moved.
   std::unordered_map<std::string_view, const Op*> by_name_;
 };
 
 // The attributes of a call in schema order: `given` by name, defaults for the rest. UserError on an unknown name, a
-// missing one without default, or a value of another type than the schema's.
+// missing one without a default, or a value of a type other than the schema's.
 Attributes complete_attributes(const Schema& schema, const NamedAttributes& given);
 
 // Result types of a call; UserError when the arguments do not fit.
 std::vector<Meta> infer_results(const Op& op, const OpTable& ops, std::span<const std::optional<Meta>> operands,
                                 const Attributes& attributes);
 
-// Calls an op on Values: finds their home, completes the attributes, checks the operands, and hands over to the home.
-// Mixing Values of different homes is a UserError. `home` is needed only when no operand is a tensor.
+// Calls an op on Values: finds their home, completes the attributes, checks the operands, and lets the home evaluate
+// the call. Mixing Values of different homes is a UserError. `home` is needed only when no operand is a tensor.
 Values call(const char* op, const Values& operands, const NamedAttributes& attributes, bool maybe_inplace = false,
             Evaluator* home = nullptr);
-// What a call of a typed op function gives, to be taken at once: where its home knew it, it is still the home's.
+// The results of a call of a typed op function, to be used at once. Results that the home already had stored still
+// belong to the home.
 class Results {
  public:
   explicit Results(const Values& known) : known_(&known) {}
   explicit Results(Values&& made) : made_(std::move(made)) {}
 
   Value operator[](std::size_t index) && { return known_ != nullptr ? (*known_)[index] : std::move(made_[index]); }
-  operator Values() && { return known_ != nullptr ? *known_ : std::move(made_); }  // NOLINT: they are Values
-  operator std::pair<Value, Value>() && { return {std::move(*this)[0], std::move(*this)[1]}; }  // NOLINT: of two
-  operator std::tuple<Value, Value, Value>() && {                                               // NOLINT: of three
+  operator Values() && { return known_ != nullptr ? *known_ : std::move(made_); }               // NOLINT: implicit
+  operator std::pair<Value, Value>() && { return {std::move(*this)[0], std::move(*this)[1]}; }  // NOLINT: implicit
+  operator std::tuple<Value, Value, Value>() && {                                               // NOLINT: implicit
     return {std::move(*this)[0], std::move(*this)[1], std::move(*this)[2]};
   }
 
@@ -164,18 +166,18 @@ class Results {
   const Values* known_ = nullptr;
   Values made_;
 };
-// The same for somebody who stands there: a UserError gets that place, in the stead of any within an op's meaning.
+// The same for a caller at `site`: a UserError names `site` instead of a line inside an op's meaning.
 Results call(CallSite site, Literal op, const Operands& operands, const GivenAttributes& attributes,
              bool maybe_inplace = false, Evaluator* home = nullptr);
 
-// One row per file of src/ops/, made by the build.
+// One row for each file of src/ops/, generated by the build.
 struct OpEntry {
   const char* name;
   void (*define)(OpDefinition&);
 };
 std::span<const OpEntry> op_table();
 
-// All of op_table(), finished.
+// The finished ops of op_table().
 OpTable make_op_table();
 
 // --- implementation of OpDefinition::function ---

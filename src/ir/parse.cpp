@@ -316,7 +316,7 @@ class Parser {
   GraphCursor cursor_;
   const OpTable& ops_;
   std::map<std::string, GraphValue*> values_;
-  std::set<std::string> symbols_;  // those of the inputs: as attributes they are dims, other words are enum words
+  std::set<std::string> symbols_;  // of the inputs; in attributes these are dims, other words are enum words
   bool inplace_ = false;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the parsers of graphs and of patterns share about calls.
+// The parsing of calls that the parsers of graphs and of patterns share.
 
 #include <algorithm>
 #include <string>
@@ -13,21 +13,21 @@
 
 namespace weft {
 
-// The name behind `%`: letters, digits, `_` and `.`, not `.` first.
+// Parses the name after `%`: letters, digits, `_` and `.`; it does not begin with `.`.
 std::string parse_value_name(GraphCursor& cursor);
 
-// A decimal integer with an optional sign.
+// Parses a decimal integer with an optional sign.
 std::int64_t parse_number(GraphCursor& cursor);
 
 // Fails unless a node may end here: at the end of a line, before `}`, or at the end of the text.
 void expect_end_of_node(GraphCursor& cursor);
 
-// Fails when an attribute of this name cannot be given, or is in `given` already.
+// Fails when the op has no attribute of this name, or when it is in `given` already.
 void check_attribute_name(const GraphCursor& cursor, const Op* op, const std::string& op_name, const std::string& key,
                           const NamedAttributes& given);
 
-// Appends trailing optional tensors that the text leaves out; fails when the operands do not fit the op's signature.
-// An absent operand is one that equals `absent`.
+// Appends `absent` for each trailing optional tensor that is not in the text; fails when the operands do not fit the
+// op's signature. An absent operand is one that equals `absent`.
 template <class Operand>
 void complete_operands(const GraphCursor& cursor, const Op& op, std::vector<Operand>& operands, const Operand& absent) {
   const std::vector<Parameter>& parameters = op.schema.parameters;
@@ -47,7 +47,7 @@ void complete_operands(const GraphCursor& cursor, const Op& op, std::vector<Oper
   }
 }
 
-// Runs `body` and puts the cursor's place before the message of a UserError that does not know it.
+// Runs `body`. When it throws a UserError without a line and column, puts those of the cursor before the message.
 template <class Body>
 void located(const GraphCursor& cursor, Body&& body) {
   try {

@@ -54,7 +54,7 @@ void check_extent(const Pattern& pattern, const Dim& dim) {
   }
 }
 
-// Fits the attributes of one call; see complete_attributes.
+// Converts the attributes of one call to the types of its parameters; see complete_attributes.
 class Fitting {
  public:
   Fitting(const Pattern& pattern, const Op* op) : pattern_(pattern), op_(op) {}
@@ -73,7 +73,7 @@ class Fitting {
     return fitted;
   }
 
-  // Of an op whose schema is not known.
+  // For an op whose schema is not known.
   void check_wildcards(const Attribute& value) const {
     if (const auto* list = std::get_if<AttributeList>(&value.storage()))
       for (const Attribute& element : *list) check_wildcards(element);
@@ -115,7 +115,7 @@ void collect_lone_symbols(const Attribute& value, std::set<std::string>& into) {
     if (const std::string symbol = dim->symbol_name(); !symbol.empty()) into.insert(without_mark(symbol));
 }
 
-// Names of the wildcards that matching `before` gives a value.
+// Names of the wildcards that are bound when `before` matches.
 std::set<std::string> bound_by_before(const Pattern& pattern) {
   std::set<std::string> bound;
   auto read_off = [&](const std::optional<PatternType>& type) {

@@ -60,9 +60,9 @@ class PatternDefinition::Trace : public Evaluator {
   Scalar real(std::string name) { return Scalar(reals.emplace_back(wildcard(std::move(name), WildcardKind::real))); }
 
   Pattern pattern;
-  PatternBody* body = nullptr;         // that is being traced
-  std::vector<PatternOperand> places;  // by Value::pattern_number
-  std::deque<Attribute> reals;         // that Scalars look into
+  PatternBody* body = nullptr;         // the body being traced
+  std::vector<PatternOperand> places;  // indexed by Value::pattern_number
+  std::deque<Attribute> reals;         // Scalars refer to these
 };
 
 PatternDefinition::PatternDefinition(std::string name, const OpTable& ops)

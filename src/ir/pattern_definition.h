@@ -11,8 +11,8 @@
 //   });
 //   pattern.after([&] { ... });
 //
-// The functions run once, at once, and see Values without a type: one that asks for it is an InternalError. Where a
-// typed op function takes a plain number, `call` of ir/op.h takes the wildcard.
+// Each function runs once, immediately. Its Values have no type, so a function that asks for one gets an InternalError.
+// When a typed op function takes a plain number, a wildcard can be passed only with `call` of ir/op.h.
 
 #include <functional>
 #include <memory>
@@ -27,17 +27,18 @@ class PatternDefinition {
   PatternDefinition(PatternDefinition&&) noexcept;
   ~PatternDefinition();
 
-  // Wildcards; names without `?`. Each stands for none as well.
+  // Wildcards; names are without `?`. A value without a type also matches an absent operand, and an attribute without
+  // conditions matches `none`.
   Value value(std::string name);
-  // Of this type alone. Its dims and dtype that are `?name` are wildcards, which attributes may hold.
+  // A value that must have this type. Each dim or dtype `?name` in it is a wildcard, which attributes may use.
   Value value(std::string name, PatternType type);
-  Scalar real(std::string name);  // it looks into this definition and lives no longer
+  Scalar real(std::string name);  // it points into this definition and must not outlive it
   Attribute integer(std::string name);
   Attribute word(std::string name);  // a string or enum word
   Attribute dtype(std::string name);
   // For an attribute of this type; InternalError for a list.
   Attribute attribute(std::string name, ParameterType type);
-  // Only these values of it match.
+  // The wildcard matches only these values.
   void one_of(const std::string& wildcard, std::vector<Attribute> values);
   void at_least(const std::string& wildcard, Attribute value);
 

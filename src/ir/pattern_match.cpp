@@ -16,7 +16,7 @@ std::string shown(const GraphValue& value) {
 
 std::string shown(const Node& node) { return node.results.empty() ? node.name : shown(*node.result()); }
 
-// A view that gives what it is given.
+// Skips views whose result has the same type as their operand.
 const GraphValue* behind_noops(const GraphValue* value) {
   while (value->producer != nullptr && value->producer->op != nullptr && value->producer->op->is_view &&
          value->producer->operands[0] != nullptr && value->producer->operands[0]->meta == value->meta)
@@ -24,15 +24,15 @@ const GraphValue* behind_noops(const GraphValue* value) {
   return value;
 }
 
-// Each commutative node doubles the ways; a pattern whose ways run out is not found.
+// Each commutative node doubles the number of ways to match. After this many steps the match fails.
 constexpr int kMostSteps = 20'000;
 
-// One attempt, with everything bound so far; cheap to copy, since patterns are small.
+// The bindings of one attempt. It is cheap to copy, since patterns are small.
 struct State {
   PatternMatch match;
   std::vector<bool> value_bound;  // by wildcard
   int matched = 0;                // nodes whose op fitted
-  // Wanted and given, with wildcards inside; looked at when all are bound.
+  // Pairs of wanted and given attributes; the wanted ones contain wildcards and are compared after all are bound.
   std::vector<std::pair<Attribute, Attribute>> expressions;
 };
 
@@ -67,7 +67,7 @@ class Attempt {
     return false;
   }
 
-  // The node and all that it reads.
+  // Matches the node and its producers in the pattern.
   bool fits(int index, Node* node) {
     ++visits_;
     if (++steps_ > kMostSteps)
@@ -106,7 +106,7 @@ class Attempt {
     return true;
   }
 
-  // Nothing when it fits (expressions are looked at later), else what was wanted.
+  // Returns nothing when the attribute fits (expressions are compared later), else the text of what was wanted.
   std::optional<std::string> bind(const Attribute& wanted, const Attribute& given) {
     if (const Dim* symbol = lone_wildcard(wanted)) return bind_wildcard(symbol->symbol_name().substr(1), given);
     if (const auto* list = std::get_if<AttributeList>(&wanted.storage()); list != nullptr && holds_wildcard(wanted)) {
@@ -228,7 +228,7 @@ class Attempt {
     return true;
   }
 
-  // Nodes of `before` that the anchor does not read: each is looked for among the users of what is matched already.
+  // Matches the nodes of `before` that the anchor does not read: each is searched among the users of matched values.
   bool complete() {
     const auto missing = std::find(state_.match.nodes.begin(), state_.match.nodes.end(), nullptr);
     if (missing == state_.match.nodes.end()) return true;
@@ -253,7 +253,8 @@ class Attempt {
     std::vector<Node*> users;
   };
 
-  // What may stand for the node, in a fixed order; nothing when none of its operands is bound.
+  // Returns the graph nodes that may match the pattern node, in a fixed order; nothing when none of its operands is
+  // bound.
   std::optional<Candidates> candidates_for(std::size_t index) const {
     for (const PatternOperand& operand : pattern_.before.nodes[index].operands) {
       const GraphValue* value = nullptr;
@@ -267,7 +268,7 @@ class Attempt {
         if (use.node->name == pattern_.before.nodes[index].name &&
             std::find(users.begin(), users.end(), use.node) == users.end())
           users.push_back(use.node);
-      // Use lists are in no particular order, and a name is given once.
+      // Use lists have no fixed order, so sort by name; names are unique.
       std::sort(users.begin(), users.end(), [](const Node* a, const Node* b) { return shown(*a) < shown(*b); });
       return Candidates{value, std::move(users)};
     }
@@ -292,7 +293,7 @@ class Attempt {
            pattern_.before.results.end();
   }
 
-  // Nobody else reads what will be gone.
+  // No node outside the match reads a value that the rewrite removes.
   bool is_private() {
     const std::vector<Node*>& nodes = state_.match.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -308,7 +309,7 @@ class Attempt {
     return true;
   }
 
-  // A user that is no part of the match; views that change nothing are no users, what reads them is.
+  // Returns a user outside the match. A view that changes nothing does not count as a user; its own users do.
   const Node* outside_user(const GraphValue& value) const {
     const Node* found = nullptr;
     for (const Use& use : value.uses) {

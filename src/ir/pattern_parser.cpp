@@ -11,10 +11,10 @@
 namespace weft {
 namespace {
 
-// Kinds that the header declares by a word; values have a type instead.
+// Kinds that the pattern's header declares by a word. Values are declared by a type instead.
 constexpr std::array kDeclaredKinds = {WildcardKind::integer, WildcardKind::real,  WildcardKind::boolean,
                                        WildcardKind::string,  WildcardKind::dtype, WildcardKind::dim};
-// Longer spellings first.
+// Longer spellings come first, as the parser takes the first that fits.
 constexpr std::array kComparisons = {Relation::at_least, Relation::at_most, Relation::above, Relation::below};
 
 class PatternParser {
@@ -69,7 +69,7 @@ class PatternParser {
     places_.resize(pattern_->wildcards.size(), place);
   }
 
-  // `value` when a type stands here. `bool` alone is a flag, `bool[` a type.
+  // Returns `value` when the text here is a type. `bool` alone is a flag, `bool[` begins a type.
   WildcardKind declared_kind() {
     cursor_.skip(true);
     const std::string word = cursor_.peek_word();
@@ -258,7 +258,7 @@ class PatternParser {
     return type;
   }
 
-  // Up to the `]`, which stays.
+  // Parses up to the `]`, which is not consumed.
   Shape dims(bool at_least_one) {
     Shape shape;
     cursor_.skip(true);
@@ -273,7 +273,8 @@ class PatternParser {
 
   Shape strides() { return parse_shape(cursor_.text(), cursor_.position(), '{', '}', kMaxRank); }
 
-  // What Meta refuses of a dtype that is stated; of a wildcard, what no dtype could have.
+  // Meta refuses shapes that a stated dtype cannot have. A wildcard dtype is checked as f32, so only shapes that are
+  // illegal for each dtype are refused.
   static void check_shape(const PatternType& type) {
     const DType dtype = type.dtype_wildcard.empty() ? type.dtype : DType::f32;
     Meta::tensor(dtype, type.shape);
@@ -301,9 +302,9 @@ class PatternParser {
   const OpTable& ops_;
   std::shared_ptr<Pattern> pattern_ = std::make_shared<Pattern>();
   std::map<std::string, PatternOperand> locals_;  // of the body being read
-  std::vector<std::size_t> places_;               // where each wildcard was declared
-  std::vector<std::size_t> node_places_;          // of the nodes of before, then of after
-  const std::set<std::string> no_symbols_;        // words in attributes are enum words: symbols have a `?`
+  std::vector<std::size_t> places_;               // text position of each wildcard's declaration
+  std::vector<std::size_t> node_places_;          // text positions of the nodes of `before`, then of `after`
+  const std::set<std::string> no_symbols_;        // empty: symbols have a `?`, other words in attributes are enum words
 };
 
 }  // namespace

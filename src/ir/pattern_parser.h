@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// From behind the word `pattern` to behind its last `}`. UserError with line and column when the text is no pattern,
-// and when the pattern breaks a rule of broken_rule. An op that the table does not hold is kept, as in graphs.
+// Reads from after the word `pattern` to after its last `}`. UserError with line and column when the text is not a
+// pattern, or when the pattern breaks a rule of broken_rule. An op that is not in the table is kept, as in graphs.
 std::shared_ptr<Pattern> parse_pattern(GraphCursor& cursor, const OpTable& ops);
 
 }  // namespace weft

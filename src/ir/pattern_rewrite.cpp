@@ -15,7 +15,7 @@ namespace {
 
 using Plan = std::vector<PlannedCall>;
 
-// Calls whose results are known: to infer them runs the op's whole meaning, and in a model one match is like the next.
+// A cache of inferred results. Inference runs the op's whole meaning, and most matches in a model are alike.
 class KnownCalls {
  public:
   const std::vector<Meta>& results_of(const PlannedCall& call, const OpTable& ops) {
@@ -33,10 +33,10 @@ class KnownCalls {
 
  private:
   static constexpr std::size_t kMost = 8;
-  std::vector<PlannedCall> calls_;  // the oldest first
+  std::vector<PlannedCall> calls_;  // oldest first
 };
 
-// The calls of `after`, or why they cannot be made.
+// Returns the calls of `after`, or the reason why they are not possible.
 std::variant<Plan, std::string> plan_calls(const Pattern& pattern, const PatternMatch& match, const OpTable& ops,
                                            KnownCalls& known) {
   Plan plan;
@@ -69,9 +69,9 @@ std::variant<Plan, std::string> plan_calls(const Pattern& pattern, const Pattern
 
 std::string result_of(const Node& node) { return "%" + node.result()->name; }
 
-// Where a rewrite goes, and which nodes that read what it gives have to move behind it.
+// The position of a rewrite, and the nodes that read its results and must move after it.
 struct Placement {
-  Node* last = nullptr;  // of the matched nodes
+  Node* last = nullptr;  // the last matched node in graph order
   std::vector<Node*> moved = {};
   std::string refusal = {};
 };
@@ -151,7 +151,7 @@ class Rewriting {
     return mismatch.in_place ? matched == nodes : nodes >= 3 && matched + 1 >= nodes;
   }
 
-  // Why the match stays as it is; nothing when it was replaced.
+  // Replaces the match. Returns the reason when the match is refused.
   std::optional<std::string> replace(const Pattern& pattern, const PatternMatch& match) {
     auto planned = plan_calls(pattern, match, ops_, known_);
     if (const auto* reason = std::get_if<std::string>(&planned)) return *reason;
@@ -228,7 +228,7 @@ class Rewriting {
       node->origin = placement.last->origin;
       added.push_back(node);
     }
-    // Between `last` and what stands before it there is room for a whole body.
+    // number_nodes() leaves room for a whole body between `last` and the node before it.
     for (std::size_t i = 0; i < added.size(); ++i)
       number_[added[i]] = number_.at(placement.last) - static_cast<std::int64_t>(added.size() - i);
     for (std::size_t i = 0; i < pattern.before.results.size(); ++i) {
@@ -260,8 +260,8 @@ class Rewriting {
   const RewriteFilter& refuses_;
   KnownCalls known_;
   std::vector<Target> targets_;
-  std::map<std::string, std::vector<std::size_t>> by_op_;  // targets by the op of their anchor
-  std::unordered_map<const Node*, std::int64_t> number_;   // grows with the place in the graph
+  std::map<std::string, std::vector<std::size_t>> by_op_;  // indices of targets, by the op of their anchor
+  std::unordered_map<const Node*, std::int64_t> number_;   // increases in graph order
   std::set<const Node*> erased_;
 };
 

@@ -1,4 +1,4 @@
-// The two prints of a pattern.
+// Prints a pattern: display() with the author's names, canonical() with fixed ones.
 
 #include "base/error.h"
 #include "ir/pattern.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// What an attribute of a pattern says of an attribute of a graph.
+// Compares an attribute of a pattern with an attribute of a graph.
 
 #include <string>
 
@@ -8,13 +8,13 @@
 
 namespace weft {
 
-// The symbol `?name` when the attribute is a wildcard alone; null otherwise.
+// Returns the symbol `?name` when the whole attribute is one wildcard; null otherwise.
 const Dim* lone_wildcard(const Attribute& attribute);
-// Whether a wildcard stands anywhere in it.
+// Whether the attribute contains a wildcard.
 bool holds_wildcard(const Attribute& attribute);
-// A schema's `str` may be a string or a word.
+// Whether the values are equal. A string equals a word of the same text, because a schema's `str` may be either.
 bool same_value(const Attribute& a, const Attribute& b);
-// The number that the attribute is, whole or not; nothing for a symbol and for what is no number.
+// The attribute as a number, integer or real; nothing for a symbol and for anything that is not a number.
 std::optional<double> number_of(const Attribute& attribute);
 bool holds(const Condition& condition, const Attribute& value);
 // "64 or 128", "> 0.0"

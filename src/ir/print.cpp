@@ -16,7 +16,7 @@ using Names = std::unordered_map<const GraphValue*, std::string>;
 Names display_names(const Graph& graph) {
   const std::size_t most = graph.inputs().size() + 2 * graph.nodes().size();
   Names names(most);
-  std::unordered_set<std::string_view> taken(most);  // of what stands in `names`, which stays there, or in the graph
+  std::unordered_set<std::string_view> taken(most);  // views of strings in `names` or the graph, which do not move
   auto keep = [&](const GraphValue& value) {
     if (!value.name.empty() && taken.insert(value.name).second) names.emplace(&value, value.name);
   };
@@ -214,7 +214,7 @@ bool structurally_equal(const Graph& a, const Graph& b) { return canonical(a) ==
 
 namespace {
 
-// Values by their position: inputs, then results of nodes in order.
+// The position of each value: inputs first, then the results of the nodes in order.
 std::unordered_map<const GraphValue*, std::size_t> positions_of(const Graph& graph) {
   std::unordered_map<const GraphValue*, std::size_t> positions{{nullptr, SIZE_MAX}};
   for (const auto& input : graph.inputs()) positions.emplace(input.get(), positions.size());
@@ -227,7 +227,7 @@ using AttributesEqual = bool (*)(const Node& a, const Node& b);
 
 bool attributes_are_equal(const Node& a, const Node& b) { return a.attributes == b.attributes; }
 
-// Of nodes of one op, whose attributes stand in the order of its parameters.
+// Both nodes have the same op, so their attributes are in the same order, that of its parameters.
 bool attributes_are_equal_but_for_scalars(const Node& a, const Node& b) {
   const auto is_number = [](const Attribute& value) { return std::holds_alternative<double>(value.storage()); };
   const auto is_liftable = [&](const std::string& name) {

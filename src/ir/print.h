@@ -19,14 +19,14 @@ std::string canonical(const Graph& graph);
 std::string display_node(const Node& node);
 
 bool structurally_equal(const Graph& a, const Graph& b);
-// The same for graphs of one table of ops that hold no calls, found without printing them; NaNs of other bits count as
-// different.
+// The same without printing the graphs. They must use the same table of ops and contain no calls. NaNs with different
+// bits are different.
 bool has_equal_nodes(const Graph& a, const Graph& b);
-// Likewise, whatever the numbers are that schemas mark as liftable.
+// The same, except that numbers which the schemas mark as liftable may differ.
 bool has_equal_nodes_but_for_scalars(const Graph& a, const Graph& b);
 ContentHash structural_hash(const Graph& graph);
 
-// Gives every unnamed value the name display prints: `op_N`, skipping taken ones.
+// Gives each unnamed value the name that display prints: `op_N`, skipping names that are taken.
 void assign_names(Graph& graph);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// How calls and their inputs print, the same in graphs and patterns.
+// Prints calls and their inputs, for graphs and for patterns.
 
 #include <string>
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace weft {
 
-// `epsilon=1e-05`, for each attribute that is not its default; `op` may be null.
+// One text such as `epsilon=1e-05` for each attribute that differs from its default. `op` may be null.
 std::vector<std::string> attribute_texts(const Op* op, const Attributes& attributes);
 
-// Trailing absent optional tensors whose default is none are not printed: how many operands are, of those that
-// `present` tells there or absent.
+// The number of operands to print: trailing absent optional tensors whose default is none are omitted. `present` has
+// one entry for each operand.
 std::size_t shown_operands(const Op* op, const std::vector<bool>& present);
 
-// `(a, b)`, or a line each when that is longer than 120 characters.
+// `(a, b)`, or one line for each part when that is longer than 120 characters.
 std::string bracketed(const std::vector<std::string>& parts);
 
 // `a, b`

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which groups of ranks a graph needs. An op is over ranks when its schema has world_size and group_name.
+// The groups of ranks that a graph needs. An op runs over ranks when its schema has world_size and group_name.
 
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@ namespace weft {
 
 bool is_over_ranks(const Op& op);
 
-// By name, how many ranks each group of the graph has; those of one rank, which is a process alone, are left out.
+// Returns the number of ranks of each group of the graph, by the group's name. Groups of one rank are left out.
 // UserError when nodes disagree on a group.
 std::map<std::string, std::int64_t> rank_groups(const Graph& graph);
 

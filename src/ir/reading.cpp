@@ -16,7 +16,7 @@ double element(const Tensor& tensor, std::int64_t index) {
                             : static_cast<double>(load_integer(dtype, tensor.data(), index));
 }
 
-// What the value holds, row-major.
+// Returns the value's contents, row-major.
 Tensor plain_tensor(const Value& value, const Reading& reading) {
   const Meta& meta = value.meta();
   USER_CHECK(meta.is_tensor() && !is_block(meta.dtype) && meta.packed.empty(), "[{}] wanted a plain tensor, but is {}",

@@ -1,9 +1,9 @@
 #pragma once
 
-// What code over Values may ask of a run: the numbers that a value holds, and whether a condition on sizes holds. On
-// concrete Values each is answered at once. While a function is captured (capture/compile.h) to read a value ends a
-// graph, and to branch on a size becomes a guard. In models, patterns and meanings of ops, which are traced for all
-// runs at once, it is a UserError that names the line.
+// Functions that let code over Values read facts of a run: the numbers in a value, and whether a condition on sizes
+// holds. On concrete Values each returns at once. While a user function is traced (capture/compile.h), reading a value
+// ends the current graph, and a branch on a size becomes a guard. In models, patterns and meanings of ops, which are
+// traced for all runs at once, it is a UserError that names the line.
 
 #include <cstdint>
 #include <string>
@@ -18,13 +18,13 @@ double item(const Value& value, std::source_location where = std::source_locatio
 bool is_true(const Value& value, std::source_location where = std::source_location::current());
 // All elements, row-major. UserError for block types.
 std::vector<double> numbers(const Value& value, std::source_location where = std::source_location::current());
-// For people: the type and the first elements, f32[2, 3] (0.5, 1, -2, ...).
+// Text for messages: the type and the first elements, e.g. f32[2, 3] (0.5, 1, -2, ...).
 std::string to_text(const Value& value, std::source_location where = std::source_location::current());
 
-// Whether a condition on sizes of `value`, or of other values of its home, holds.
+// Whether a condition on sizes holds. The sizes are those of `value`, or of other values of its home.
 bool guard(const Value& value, const DimCondition& condition,
            std::source_location where = std::source_location::current());
-// A size as a plain number, so that what follows holds for this size alone. A negative axis counts from the end.
+// A size as a plain number. Code that uses it holds for this size only. A negative axis counts from the end.
 std::int64_t extent(const Value& value, int axis, std::source_location where = std::source_location::current());
 
 }  // namespace weft

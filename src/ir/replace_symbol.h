@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// The number in place of the symbol, everywhere: in the types of values and in attributes. The symbol's bounds go.
+// Replaces the symbol by the number in the types of all values and in all attributes, and removes the symbol's bounds.
 void replace_symbol(Graph& graph, const std::string& symbol, std::int64_t number);
 
 }  // namespace weft

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// A counter-based generator (splitmix64), so that element i of a tensor does not depend on the library's distributions.
+// A counter-based generator (splitmix64): element i of a tensor does not depend on the distributions of the standard
+// library.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9E3779B97F4A7C15ull;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -24,7 +25,7 @@ double uniform(std::uint64_t seed, std::uint64_t index) {
   return static_cast<double>(mixed(seed * 0x2545F4914F6CDD1Dull + index) >> 11) * 0x1p-53;
 }
 
-// Sum of twelve uniforms: close enough to a normal, and only additions.
+// The sum of twelve uniforms is close enough to a normal distribution and needs additions only.
 double normal(std::uint64_t seed, std::uint64_t index) {
   double sum = -6;
   for (std::uint64_t i = 0; i < 12; ++i) sum += uniform(seed, index * 12 + i);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Samples: arguments an op can be tried with. Generic tests, benchmarks and the oracle run every op and kernel on them.
+// Samples: example arguments for an op. Generic tests, benchmarks and the oracle run each op and kernel on them.
 
 #include <cstdint>
 #include <optional>
@@ -28,14 +28,14 @@ struct SampleTensor {
   std::vector<std::int64_t> shape;
   std::optional<DType> dtype;
   Fill fill = Fill::normal;
-  std::int64_t limit = 0;  // Fill::indices: exclusive; 0 = as many distinct ones as there are (a permutation)
+  std::int64_t limit = 0;  // Fill::indices: exclusive; 0 makes a permutation of all indices
 
   SampleTensor(std::string name, std::vector<std::int64_t> shape, std::optional<DType> dtype = std::nullopt,
                Fill fill = Fill::normal, std::int64_t limit = 0)
       : name(std::move(name)), shape(std::move(shape)), dtype(dtype), fill(fill), limit(limit) {}
   // KV pages of a layout, random where `filled`.
   static SampleTensor pages(std::string name, KvLayout layout, std::int64_t count);
-  // A batch: for each sequence the rows of this step and the tokens in the cache (these rows included).
+  // A batch: for each sequence, the number of rows in this step and of tokens in the cache, which includes these rows.
   static SampleTensor batch(std::string name, std::vector<std::pair<int, int>> rows_and_length, int block);
 
   KvLayout kv;
@@ -51,9 +51,9 @@ struct Sample {
   bool is_generic() const;
 };
 
-// What make_sample_tensor() makes, without its values.
+// The meta of the tensor that make_sample_tensor() makes.
 Meta sample_meta(const SampleTensor& sample, DType dtype_under_test);
-// The tensor a SampleTensor describes, from a seeded generator: the same on every machine.
+// The tensor that a SampleTensor describes. A seeded generator fills it, with the same values on every machine.
 Tensor make_sample_tensor(const SampleTensor& sample, DType dtype_under_test, std::uint64_t seed);
 
 }  // namespace weft

@@ -49,7 +49,7 @@ std::optional<Shape> view_strides(const Meta& from, const Shape& to) {
   Shape strides(to.size(), Dim(1));
   std::size_t i = 0, j = 0;
   while (i < from.shape.size() || j < to.size()) {
-    // The smallest groups of dims on both sides that hold equally many elements.
+    // The smallest groups of dims on both sides with equal element counts.
     const std::size_t old_begin = i, new_begin = j;
     Dim old_count = i < from.shape.size() ? from.shape[i++] : Dim(1);
     Dim new_count = j < to.size() ? to[j++] : Dim(1);

@@ -44,7 +44,7 @@ Values Trace::evaluate(const Op& op, const Values& operands, const Attributes& a
     values.push_back(operand.graph_value());
     given.push_back(operand.present() ? &operand.meta() : nullptr);
   }
-  // Equal calls, as those of layers, are inferred once.
+  // Equal calls, such as those of equal layers, are inferred once.
   Node* node = graph_.add_op(op, std::move(values), attributes, inferred_.of(op, given, attributes, ops()), before_);
   node->maybe_inplace = inplace;
   node->origin = origin_;

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Thrown inside this file only, so that a rule reads as one line.
+// An exception that does not leave this file; with it each rule is one line.
 struct Breach {
   std::string message;
 };
@@ -77,7 +77,7 @@ class Verifier {
     require(inferred.size() == node.results.size(), node, "{} results instead of {}", node.results.size(),
             inferred.size());
     for (std::size_t i = 0; i < inferred.size(); ++i)
-      if (!(inferred[i] == node.results[i]->meta))  // the text of each type would cost more than the comparison
+      if (!(inferred[i] == node.results[i]->meta))  // formatting each type would cost more than the comparison
         require(false, node, "%{} must be {}", node.results[i]->name, inferred[i].text());
   }
 
@@ -126,7 +126,7 @@ class Verifier {
                        [&](const Place& dead) { return may_overlap(dead, place); });
   }
 
-  // An overwritten value is dead, with every view that meets it; the result that lives there takes its place.
+  // An overwritten value is dead, and so is each view that overlaps it; the result in the same storage replaces it.
   void check_overwritten(const Node& node) {
     for (const GraphValue* operand : node.operands)
       if (operand != nullptr)
@@ -188,7 +188,7 @@ class Verifier {
   const OpTable& ops_;
   InferredResults& inferred_;
   std::string governing_;
-  Dim rows_;  // the governing symbol, if an input shows it
+  Dim rows_;  // the governing symbol, if an input has it
   std::unordered_set<const GraphValue*> defined_;
   std::set<std::string> symbols_;
   std::map<const GraphValue*, std::vector<Place>> dead_;  // by root

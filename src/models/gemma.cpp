@@ -1,5 +1,5 @@
-// Gemma 1: Llama's layers, but that embeddings are scaled by the root of their width, that norms multiply by 1 + w in
-// f32, that the feed-forward is gated by GELU, and that heads have a width of their own.
+// Gemma 1. It has Llama's layers with these differences: embeddings are scaled by the square root of their width, norms
+// multiply by 1 + w in f32, GELU gates the feed-forward, and the width of heads is configured separately.
 
 #include <cmath>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kTanh = "gelu_pytorch_tanh";
 constexpr const char* kExact = "gelu";
 
-// The root of the width in the dtype of the residual stream, since the model was trained with it rounded.
+// The square root of the width, rounded to the dtype of the residual stream, because training used the rounded value.
 double embedding_scale(const ModelFacts& facts) {
   std::byte rounded[sizeof(float)];
   store_float(facts.dtype, rounded, 0, static_cast<float>(std::sqrt(static_cast<double>(facts.config.hidden_size))));
@@ -37,8 +37,9 @@ Values gemma_forward(Builder& b) {
   return nn::pre_norm_layers(b, step, x, attention, feed_forward);
 }
 
-// The first files said hidden_act "gelu" of models that were trained with the approximation by tanh. So that key's word
-// is taken for it, as vLLM and transformers do, and only hidden_activation can ask for the exact function.
+// The first checkpoints have hidden_act "gelu", but the models were trained with the tanh approximation. So "gelu" in
+// hidden_act means the approximation, as in vLLM and transformers; only hidden_activation can select the exact
+// function.
 void check_gemma(const ModelConfig& c) {
   nn::check_decoder(c);
   const auto check = [](const char* key, const std::string& word) {

@@ -1,5 +1,5 @@
-// Llama: Llama 2 and 3, SmolLM2, TinyLlama; and Mistral, whose layers are Llama's with a sliding window. Pre-norm
-// decoder layers of grouped-query attention with rotary positions and a SiLU-gated feed-forward.
+// Llama: Llama 2 and 3, SmolLM2 and TinyLlama; also Mistral, which adds a sliding window. The layers are pre-norm
+// decoder layers with grouped-query attention, rotary positions and a SiLU-gated feed-forward.
 
 #include <utility>
 

@@ -22,7 +22,7 @@ void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const
   const Shape shape(wanted.begin(), wanted.end());
   USER_CHECK(meta.shape == shape, "[{}] tensor {} must have the shape {} that the config gives it, but is {}",
              checkpoint.path(), key, shape_text(shape), meta.text());
-  // Codes of one byte mean nothing without scales, and only a quantization_config says where those are.
+  // One-byte codes have no meaning without scales, and only a quantization_config defines which tensors are the scales.
   const bool is_number = is_floating(meta.dtype) && bytes_of(meta.dtype, 1) > 1;
   USER_CHECK(is_number || (is_block(meta.dtype) && shape.size() > 1),
              "[{}] tensor {} must hold floating point numbers{}, but is {}", checkpoint.path(), key,

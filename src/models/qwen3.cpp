@@ -1,5 +1,5 @@
-// Qwen 3, dense: Llama's layers, but that each head of query and key is normalized before it is rotated, and that heads
-// have a width of their own.
+// Qwen 3, dense. It has Llama's layers with two differences: each head of query and key is normalized before its
+// rotation, and the width of heads is configured separately.
 
 #include "base/error.h"
 #include "models/model.h"
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// Heads side by side, each by its own root mean square: x [s0, heads * head_dim] -> the same.
+// Normalizes each head by its own root mean square: x [s0, heads * head_dim] -> the same shape.
 Value normalized_heads(Builder& b, const Value& x, const std::string& weight, int layer) {
   const ModelConfig& c = b.facts.config;
   const Dim rows = x.dim(0);

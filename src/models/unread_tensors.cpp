@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-// The number after `prefix`, where the name is prefix, number, dot and more.
+// Returns the number after `prefix` when the name is `prefix`, a number, a dot and more; else nothing.
 std::optional<std::int64_t> layer_after(std::string_view prefix, std::string_view name) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());

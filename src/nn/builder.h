@@ -1,7 +1,7 @@
 #pragma once
 
-// What model code is written over: where inputs and weights come from. Tracing makes inputs and params of a graph;
-// eager execution hands out tensors. The model's own function is the same for both.
+// The interface from which model code gets its inputs and weights. When the model is traced they are inputs and params
+// of a graph; in eager execution they are tensors. The model's function is the same for both.
 
 #include <string>
 #include <vector>
@@ -11,24 +11,25 @@
 
 namespace weft {
 
-// What a weight is used for; it settles how it may be laid out, and in which dtype it is wanted.
-//   linear      rows of a linear layer's weight, in the layout that its kernels want
+// The use of a weight. It decides the weight's layout and dtype.
+//   linear      rows of a linear layer's weight, in the layout that its kernels need
 //   vector      in the dtype of the residual stream
-//   one_plus    1 + w in f32, whether the file holds w or the sum
+//   one_plus    1 + w in f32; the file may store w or the sum
 //   codes       rows as stored: codes of a quantized linear's weight, and NVFP4's scales of blocks
 //   scale       rows of scales of blocks, in f32
 //   row_scale   scales of rows, f32[1] or f32[N, 1]
-//   number      one number, the same under all names, f32[1]
-//   reciprocal  1 / that
+//   number      one number, which must be equal under all names, f32[1]
+//   reciprocal  the reciprocal of such a number, f32[1]
 enum class WeightRole : std::uint8_t { linear, vector, one_plus, codes, scale, row_scale, number, reciprocal };
 
 // The facts of one model in one configuration.
 struct ModelFacts {
   ModelConfig config;
   DType dtype = DType::f32;  // of the residual stream
-  bool fast = true;          // quantized activations before quantized weights
+  bool fast = true;          // activations are quantized for products with quantized weights
   KvLayout kv;
-  // Scales of groups of activations lie as a GPU's products read them: those of one group of all rows side by side.
+  // Scales of activation groups have the layout that matrix products on a GPU read: for each group, the scales of all
+  // rows are contiguous.
   bool scales_by_group = false;
 };
 
@@ -39,26 +40,27 @@ class Builder {
 
   const ModelFacts& facts;
 
-  // An input given with every step. `tokens` and `rows` are the two symbols a graph may be governed by.
+  // An input that each step supplies. Dim 0 may be one of two governing symbols: tokens_symbol() or rows_symbol().
   virtual Value input(const std::string& name, const Meta& meta) = 0;
   virtual Value donated_input(const std::string& name, const Meta& meta) = 0;
-  // A weight by its names in the checkpoint; the rows of several are one after another.
+  // A weight by its names in the checkpoint. With several names, their rows are concatenated.
   virtual Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) = 0;
-  // Whether the rows of these weights may be merged: all are of one type, and their inputs are quantized alike.
+  // Whether the rows of these weights may be merged: all have the same type, and their inputs are quantized in the same
+  // way.
   virtual bool can_merge(const std::vector<std::string>& keys) const = 0;
-  // How a linear layer with these weights computes over codes; null where it computes over numbers: because the weights
-  // are plain, or in exact mode.
+  // How a linear layer with these weights computes with quantized codes. Null when it computes with plain numbers,
+  // because the weights are plain or the mode is exact.
   virtual const QuantizationConfig* quantization(const std::vector<std::string>& keys) const = 0;
-  // Told of every linear layer: its weights and what it is given.
+  // Called for each linear layer, with the names of its weights and its input.
   virtual void linear_input(const std::vector<std::string>&, const Value&) {}
   // The rotary table, f32[positions, rotary_dim].
   virtual Value rotary_table() = 0;
-  // What follows belongs to this layer; -1 for none.
+  // The nodes made after this call belong to this layer; -1 for none.
   virtual void enter_layer(int layer) = 0;
 
   // The checkpoint's name of a weight, for this checkpoint's kind (GGUF or Hugging Face).
   virtual std::string key(const std::string& weight_name, int layer = -1) const = 0;
-  // What the model's table says a vector is: vector or one_plus.
+  // The role of a vector in the model's table: vector or one_plus.
   virtual WeightRole vector_role(const std::string& weight_name) const = 0;
   bool has_separate_head = true;  // false: the head uses the embedding's weight
 };

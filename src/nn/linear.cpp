@@ -69,7 +69,7 @@ Value linear_over_codes(const Value& x, const std::vector<std::string>& keys, co
                             {config.block_rows, config.block_columns}, x.dtype());
   }
   if (config.scheme == QuantizationScheme::nvfp4) {
-    constexpr bool kSwizzled = false;  // a checkpoint's scales lie in plain rows
+    constexpr bool kSwizzled = false;  // a checkpoint stores scales in plain rows
     const Value global_scale = params.input_scale();
     const auto [codes, scale] = scaled_fp4_quant(x, global_scale, kSwizzled);
     return linear_nvfp4(codes, scale, global_scale, params.codes(), params.scale(WeightRole::codes),

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a model says of one of its weights: the names that checkpoints have for it, its shape, and how files differ in
-// what they store.
+// A model's description of one of its weights: its names in checkpoints, its shape, and how the stored data differs
+// between file formats.
 
 #include <cstdint>
 #include <string>
@@ -11,16 +11,17 @@
 
 namespace weft {
 
-// A weight: its own name, its names in checkpoints with `{}` for the layer, and the shape that a config gives it. A
-// shape without dims says that models of this config have no such weight.
+// A weight: its name in the model, its names in checkpoints with `{}` for the layer, and its shape for a config. A
+// shape without dims means that models of this config do not have the weight.
 struct ModelWeight {
   std::string name;
   std::string gguf;
   std::string hugging_face;
   std::vector<std::int64_t> (*shape)(const ModelConfig& config);
-  // Of rows of heads that rotary positions turn: how many heads they are. Files differ in the order of a head's rows.
+  // For a weight whose rows belong to heads with rotary positions: the number of heads. The order of the rows in a head
+  // differs between file formats.
   std::int64_t (*rotated_heads)(const ModelConfig& config) = nullptr;
-  // Of a vector: a Hugging Face folder holds w where the model wants 1 + w in f32; a GGUF file holds the sum.
+  // For a vector that the model uses as 1 + w in f32: a Hugging Face folder stores w, a GGUF file stores the sum.
   bool is_one_plus = false;
 
   bool is_per_layer() const { return gguf.find("{}") != std::string::npos; }

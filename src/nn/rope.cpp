@@ -19,8 +19,8 @@ std::vector<float> plain_frequencies(double theta, std::int64_t rotary_dim) {
   return frequencies;
 }
 
-// Llama 3: wavelengths above the low-frequency limit are stretched, those below the high-frequency limit kept, those
-// between blended.
+// Llama 3: wavelengths above the low-frequency limit are stretched, wavelengths below the high-frequency limit are
+// kept, and wavelengths between the limits are blended.
 void scale_llama3(std::vector<float>& frequencies, const RopeScaling& scaling) {
   const double original = static_cast<double>(scaling.original_context_length);
   const double low_wavelength = original / scaling.low_freq_factor,
@@ -38,7 +38,7 @@ void scale_llama3(std::vector<float>& frequencies, const RopeScaling& scaling) {
   }
 }
 
-// YaRN (Peng et al., 2023): the dimension at which a wave turns `rotations` times over the trained context.
+// YaRN (Peng et al., 2023): the dimension whose angle makes `rotations` full rotations over the trained context.
 double yarn_dimension(double rotations, const RopeConfig& rope) {
   const double context = static_cast<double>(rope.scaling.original_context_length);
   return static_cast<double>(rope.rotary_dim) * std::log(context / (rotations * kTwoPi)) / (2 * std::log(rope.theta));
@@ -52,7 +52,7 @@ void scale_yarn(std::vector<float>& frequencies, const RopeConfig& rope) {
   }
   low = std::max(low, 0.0);
   high = std::min(high, static_cast<double>(rope.rotary_dim - 1));
-  if (low == high) high += 0.001;  // as the paper's code: no division by zero
+  if (low == high) high += 0.001;  // avoids a division by zero, as in the paper's code
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     const double extrapolated = frequencies[i], interpolated = frequencies[i] / rope.scaling.factor;
@@ -60,7 +60,7 @@ void scale_yarn(std::vector<float>& frequencies, const RopeConfig& rope) {
   }
 }
 
-// NTK-aware scaling: a larger base. By a fixed alpha, or for `factor` times the trained context.
+// NTK-aware scaling: returns a larger base, from a fixed alpha or for `factor` times the trained context.
 double dynamic_theta(const RopeConfig& rope, std::int64_t max_position) {
   const double dim = static_cast<double>(rope.rotary_dim);
   double growth = 0;

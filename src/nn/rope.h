@@ -9,15 +9,16 @@
 
 namespace weft::nn {
 
-// 1 / theta^(2 i / rotary_dim) with the scaling applied, [rotary_dim / 2]. `factors` divides them one by one (GGUF's
-// rope_freqs tensor), empty for none. `max_position` is the trained context where the scaling states none.
+// 1 / theta^(2 i / rotary_dim) with the scaling applied, [rotary_dim / 2]. Each frequency is divided by its element of
+// `factors` (GGUF's rope_freqs tensor); empty for none. `max_position` is used as the trained context when the scaling
+// does not state it.
 std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t max_position,
                                        std::span<const float> factors = {});
 
-// By what cosines and sines are multiplied: 1 but for yarn.
+// The factor of all cosines and sines: 1 except for yarn.
 float rotary_magnitude(const RopeConfig& rope);
 
-// Positions [begin, end) of the table, each rotary_dim / 2 cosines, then as many sines, into `rows`.
+// Writes positions [begin, end) of the table to `rows`. Each row has rotary_dim / 2 cosines, then rotary_dim / 2 sines.
 void fill_rotary_rows(std::span<const float> inverse_frequencies, float magnitude, std::int64_t begin, std::int64_t end,
                       float* rows);
 

@@ -13,7 +13,7 @@ Value all_gather(const Value& x, std::int64_t dim, std::int64_t world_size, std:
 
 OP(all_gather) {
   op.schema("all_gather(Tensor x, int dim, int world_size, str group_name) -> Tensor").function(&weft::all_gather);
-  op.rows_of(nullptr);  // whose rows stand where depends on the rank
+  op.rows_of(nullptr);  // the position of a row depends on its rank
   op.gives([](const OpRequest& request) {
     const std::int64_t ranks = checked_world_size(request, "all_gather");
     const std::size_t axis = checked_rank_axis(request, "all_gather");

@@ -45,13 +45,13 @@ OP(attention) {
                  SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, block)},
                 {{"scale", 0.25}});
     }
-  // Windows of the own token alone, of part of a page, of a page, of several, and of more than there is.
+  // Windows of one token (itself), part of a page, one page, several pages, and more than the whole context.
   for (const int window : {1, 5, 16, 40, 1000})
     op.sample({{"query", {9, 4, 16}},
                SampleTensor::pages("kv", {.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 16}, 15),
                SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, 16)},
               {{"scale", 0.25}, {"window", window}});
-  // Heads and rows that matrix units of GPUs take.
+  // Head sizes and row counts that the matrix units of GPUs support.
   op.sample({{"query", {28, 4, 64}},
              SampleTensor::pages("kv", {.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 64}, 9),
              SampleTensor::batch("batch", {{26, 40}, {1, 20}, {1, 7}}, 16)},

@@ -15,7 +15,7 @@ Value attention_static_scaled_fp8_quant(const Value& query, const Value& kv, con
 
 OP(attention_static_scaled_fp8_quant) {
   weft::QuantTail tail = weft::static_fp8_tail();
-  // `scale` is what attention multiplies its scores by.
+  // The name `scale` is already the factor of attention's scores.
   tail.tensors = ", Tensor output_scale";
   for (weft::Sample& sample : tail.samples) sample.tensors[0].name = "output_scale";
   weft::define_attention_quant(op, "attention_static_scaled_fp8_quant", tail);

@@ -28,7 +28,7 @@ OP(dynamic_scaled_fp8_quant) {
     const Value x = cast(v[0], DType::f32);
     Value magnitude = abs(x);
     for (int dim = x.rank(); dim-- > 0;) magnitude = amax(magnitude, dim);
-    // From 0 up: that of no rows is -infinity.
+    // At least 0: the maximum over no rows is -infinity.
     magnitude = clamp(reshape(magnitude, {1}), 0.0, std::nullopt);
     const Value scale = clamp(fp8_scale(magnitude, dtype, "division"), a.at("minimum_scale").real(), std::nullopt);
     return Values{fp8_codes(divided_by_scale(x, scale, "reciprocal"), dtype), scale};

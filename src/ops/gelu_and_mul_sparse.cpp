@@ -36,7 +36,7 @@ OP(gelu_and_mul_sparse) {
   op.means([](Evaluator&, const Values& v, const Attributes& a) {
     const std::int64_t half = v[0].dim(-1).number() / 2;
     const Value gate = slice(v[0], -1, 0, half), up = slice(v[0], -1, half, 2 * half);
-    const Value wide = cast(gate, DType::f64);  // as torch sums deviations
+    const Value wide = cast(gate, DType::f64);  // torch sums deviations in f64
     const Value average = mean(wide);
     const Value centred = sub(wide, average);
     const Value deviation = cast(sqrt(mean(mul(centred, centred))), v[0].dtype());

@@ -19,8 +19,9 @@ Value gelu_tanh(const Value& x, CallSite site) { return call(site, "gelu_tanh", 
 OP(gelu_tanh) {
   op.schema("gelu_tanh(Tensor x) -> Tensor").function(&weft::gelu_tanh);
   op.means([](Evaluator&, const Values& v, const Attributes&) {
-    // The constants of the published approximation, in torch's order of operations. Torch's sum with the cube is a
-    // fused one, rounded once: in the tails, where 1 + tanh cancels, a last bit of it is many of the result.
+    // The constants of the published approximation, in torch's order of operations. Torch adds the cube with a fused
+    // multiply-add, rounded once. The rounding matters in the tails: 1 + tanh cancels there, so one last bit of the sum
+    // becomes many bits of the result.
     constexpr double kBeta = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
     constexpr float kKappa = 0.044715f;
     const Value wide = cast(v[0], DType::f32);

@@ -6,8 +6,8 @@
 namespace weft {
 namespace {
 
-// Whether elements might share a place: sorted by stride, each dim must step over what the ones before it cover. Says
-// nothing of dims with symbols.
+// Whether two elements may have the same offset. In the order of strides, the stride of each dim must be at least the
+// span of the dims before it. Returns false when a dim or a stride has symbols.
 bool overlaps(const Meta& meta) {
   const Shape strides = meta.full_strides();
   std::vector<std::pair<std::int64_t, std::int64_t>> dims;  // stride, extent

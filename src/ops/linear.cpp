@@ -37,6 +37,6 @@ OP(linear) {
   op.sample({{"x", {3, 96}}, {"weight", {64, 96}, DType::q8_0}});
   op.sample({{"x", {3, 40}}, {"weight", {64, 40}, DType::bf16}});
   op.sample({{"x", {3, 40}}, {"weight", {64, 40}, DType::f16}});
-  // Sums of 96 products of magnitude about 1: the order of the sum is free.
+  // The results sum 96 products of magnitude about 1, in any order.
   op.tolerance(DType::f32, {.absolute = 1e-4, .relative = 1e-4});
 }

@@ -20,7 +20,8 @@ OP(mxfp4_quantize) {
   op.means([](Evaluator&, const Values& v, const Attributes&) {
     const Value x = blocks_of(cast(v[0], DType::f32), kMicroscalingGroup);
     const Value magnitude = amax(abs(x));
-    // A quarter of its power of two more carries from 1.75 up into the next: the midpoint of 6 and 8.
+    // Adding a quarter of the magnitude's power of two rounds magnitudes from 1.75 times that power to the next power.
+    // After scaling, 1.75 is 7, the midpoint of 6 (the largest FP4 value) and 8.
     const Value power = round_to_power_of_two(magnitude, "down");
     const Value rounded = round_to_power_of_two(add(magnitude, mul_scalar(power, 0.25)), "down");
     const Value scale = clamp(mul_scalar(rounded, 0.25), kSmallestE8m0, kLargestE8m0);

@@ -21,7 +21,7 @@ constexpr const char* kAttributes[] = {
     "minimum_scale", "ue8m0_minimum", "scale_by",  "scale_ub_of",         "short_last_group",
     "dtype"};
 
-// Whole groups of rows in f32: codes like x, scales [..., groups].
+// Quantizes rows of whole groups in f32. The codes have the shape of x, the scales [..., groups].
 std::pair<Value, Value> quantized_groups(const Value& x, const Value& scale_ub, std::int64_t group,
                                          const Attributes& a) {
   const DType dtype = a.at("dtype").dtype();
@@ -41,7 +41,7 @@ std::pair<Value, Value> quantized_groups(const Value& x, const Value& scale_ub, 
   return {reshape(fp8_codes(div(values, scale), dtype), x.meta().shape), reshape(scale, scales)};
 }
 
-// The same where the last group is short: whole groups and the rest, one behind the other.
+// The same for rows whose last group is short: concatenates the results of the whole groups and of the rest.
 std::pair<Value, Value> quantized_with_rest(const Value& x, const Value& scale_ub, std::int64_t group,
                                             const Attributes& a) {
   const std::int64_t columns = x.dim(-1).number(), whole = columns / group * group;
@@ -51,7 +51,7 @@ std::pair<Value, Value> quantized_with_rest(const Value& x, const Value& scale_u
   return {concat({codes, rest}, -1), concat({scale, rest_scale}, -1)};
 }
 
-// Where column-major scales lie (spec D.8).
+// The strides of column-major scales (spec D.8).
 Shape column_major_strides(const Shape& scales, bool tma_aligned) {
   const std::size_t last = scales.size() - 1;
   const Dim rows = tma_aligned ? align(scales[last - 1], 4) : scales[last - 1];

@@ -14,7 +14,7 @@ Value reduce_scatter(const Value& x, std::int64_t dim, std::int64_t world_size, 
 OP(reduce_scatter) {
   op.schema("reduce_scatter(Tensor x, int dim, int world_size, str group_name) -> Tensor")
       .function(&weft::reduce_scatter);
-  op.rows_of(nullptr);  // whose rows go where depends on the rank
+  op.rows_of(nullptr);  // which rows a rank gets depends on the rank
   op.gives([](const OpRequest& request) {
     require_summable(request, "reduce_scatter");
     return part_of_ranks(request, "reduce_scatter");

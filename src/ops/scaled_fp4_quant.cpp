@@ -38,7 +38,7 @@ OP(scaled_fp4_quant) {
     const Value magnitude = mul_scalar(amax(abs(x)), 1 / kLargestFp4);
     const Value scale = cast(clamp(mul(magnitude, global_scale), -kLargestFp8, kLargestFp8), DType::f8e4m3);
     const Value width = mul(cast(scale, DType::f32), reciprocal(global_scale, 0.0));
-    // Zero more: a zero has no sign in vLLM's definition.
+    // Adding 0 turns -0 into +0: a zero has no sign in vLLM's definition.
     const Value codes = fp4_codes(add_scalar(mul(x, reciprocal(width, 0.0)), 0.0), v[0].meta().shape);
     const Value scales = reshape(scale, block_counts(v[0].meta().shape, kNvfp4Group));
     return Values{codes, a.at("swizzled_scales").boolean() ? swizzle_scale(scales) : scales};

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// [M / rows, rows, N / columns, columns]; UserError where the blocks do not fill x.
+// Returns [M / rows, rows, N / columns, columns]; throws UserError when the blocks do not fill x.
 Shape blocked_shape(const Meta& x, const Shape& group_shape) {
   require_floating(x, "scaled_quantize", "x");
   USER_CHECK(x.rank() == 2 && group_shape.size() == 2,

@@ -18,7 +18,7 @@ Value softplus(const Value& x, CallSite site) { return call(site, "softplus", {x
 OP(softplus) {
   op.schema("softplus(Tensor x) -> Tensor").function(&weft::softplus);
   op.means([](Evaluator&, const Values& v, const Attributes&) {
-    // max(x, 0) + log(1 + exp(-|x|)): nothing overflows.
+    // max(x, 0) + log(1 + exp(-|x|)) does not overflow.
     const Value wide = cast(v[0], DType::f64);
     const Value rest = log1p(exp(neg(abs(wide))));
     return Values{cast(add(clamp(wide, 0.0, std::nullopt), rest), v[0].dtype())};

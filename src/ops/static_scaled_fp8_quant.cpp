@@ -9,10 +9,10 @@
 namespace weft {
 namespace {
 
-// The extent of a group along one dim, -1 being all of it.
+// The extent of a group along one dim; a stated -1 means the whole dim.
 Dim group_extent(const Dim& stated, const Dim& dim) { return stated == Dim(-1) ? dim : stated; }
 
-// How many groups lie along a dim; nothing where they do not fill it or that cannot be known.
+// Returns the number of groups along a dim; nothing when the groups do not fill it, or when this is unknown.
 std::optional<Dim> group_count(const Dim& dim, const Dim& extent) {
   if (dim == extent) return Dim(1);
   if (extent == Dim(1)) return dim;
@@ -22,8 +22,8 @@ std::optional<Dim> group_count(const Dim& dim, const Dim& extent) {
 }
 
 struct Groups {
-  Shape extent;  // of a group: rows, columns
-  Shape count;   // of groups: along the rows, along the columns
+  Shape extent;  // of one group: rows, columns
+  Shape count;   // number of groups: along the rows, along the columns
 };
 
 std::optional<Groups> groups_of(const Shape& x, const Shape& stated) {
@@ -37,7 +37,7 @@ std::optional<Groups> groups_of(const Shape& x, const Shape& stated) {
   return groups;
 }
 
-// The extent of a group of which `count` fill `dim`; 0 where none does.
+// Returns the extent of a group so that `count` groups fill `dim`; 0 when no extent does.
 Dim extent_of(const Dim& dim, const Dim& count) {
   if (count == Dim(1)) return dim;
   if (count == dim) return 1;
@@ -45,7 +45,7 @@ Dim extent_of(const Dim& dim, const Dim& count) {
   return divides ? dim.number() / count.number() : 0;
 }
 
-// The groups that a scale of rank 1 or 2 is for.
+// Returns the groups that a scale of rank 1 or 2 applies to; throws UserError when they do not fit x.
 Groups checked_groups(const Shape& x, const Meta& scale, const Attribute& group_shape, const char* op) {
   USER_CHECK(x.size() == 2 && scale.rank() <= 2, "[{}] scale must be one number, or x a matrix, but they are {} and {}",
              op, scale.text(), shape_text(x));
@@ -69,7 +69,7 @@ Groups checked_groups(const Shape& x, const Meta& scale, const Attribute& group_
   return *groups;
 }
 
-// The scale in a shape that spreads over x.
+// Returns the scale in a shape that broadcasts over x.
 Value spread_scale(const Value& scale, const Shape& x, const Attribute& group_shape) {
   if (is_one_scale(scale.meta())) return reshape(scale, {1});
   const Groups groups = checked_groups(x, scale.meta(), group_shape, "static_scaled_fp8_quant");
@@ -78,7 +78,7 @@ Value spread_scale(const Value& scale, const Shape& x, const Attribute& group_sh
   if (spreads(0) && spreads(1)) return matrix;
   Shape shape = x, block = groups.extent;
   for (std::size_t i = 0; i < 2; ++i)
-    if (groups.count[i] == Dim(1)) shape[i] = block[i] = 1;  // spreads of itself, also where it is a symbol
+    if (groups.count[i] == Dim(1)) shape[i] = block[i] = 1;  // one group broadcasts, even when the dim is a symbol
   return spread_blocks(matrix, shape, block);
 }
 

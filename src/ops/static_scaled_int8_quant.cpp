@@ -20,7 +20,7 @@ Value int8_codes(const Value& x, const Value& scale, const Value& zero_point) {
   const Value inverse = reciprocal(scale);
   Value scaled = mul(x, inverse);
   if (zero_point.present()) {
-    // vLLM's kernel multiplies and adds with one rounding; in f64 the product of two f32 is exact.
+    // vLLM's kernel multiplies and adds with one rounding. In f64 the product of two f32 is exact.
     const Value product = mul(cast(x, DType::f64), cast(inverse, DType::f64));
     scaled = cast(add(product, cast(zero_point, DType::f64)), DType::f32);
   }

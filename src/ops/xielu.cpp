@@ -52,7 +52,7 @@ OP(xielu) {
     const Value wide = cast(v[0], common);
     const Value line = cast(mul(v[0], cast(beta, own)), common);
     const Value square = mul(mul(wide, cast(softplus(v[1]), common)), wide);
-    // In f64, where exp(x) - 1 loses nothing that a narrower dtype holds.
+    // In f64, exp(x) - 1 loses no digit that a narrower dtype holds.
     const Value low = cast(minimum(v[0], cast(eps, own)), DType::f64);
     const Value bend = sub(cast(add_scalar(exp(low), -1.0), own), v[0]);
     const Value scale = cast(add(softplus(v[2]), beta), common);

@@ -1,9 +1,9 @@
 // clone_elimination: %c = clone(%x)  %y = f@cpu.inplace(&%c)   ->   %y = f@cpu.inplace(&%x)
 //
-// A copy stays only if the old value may still be read (by name, through a view that meets it, or by the caller), if
-// the graph does not own the storage (an input that was not donated), if it changes the layout, or if a launched kernel
-// reads it that could not read the view it is of (passes/vector_places.h). A copy of KV pages that must stay is an
-// error: it would double the cache.
+// The pass keeps a copy only in these cases: the old value may still be read (by name, through an overlapping view, or
+// by the caller); the graph does not own the storage (an input that was not donated); the copy has another layout; or
+// the copy aligns a view for a kernel that reads whole vectors (passes/vector_places.h). A copy of KV pages that must
+// stay is an error, because it would double the cache.
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ bool writes_operand(const Use& use) {
   return std::find(use.node->writes.begin(), use.node->writes.end(), use.operand) != use.node->writes.end();
 }
 
-// The first write to a value or to a view of it; null when it is only read.
+// Returns the first node that writes to the value or a view of it; null when all uses are reads.
 const Node* first_writer(GraphValue* value, const Positions& positions) {
   const Node* writer = nullptr;
   for (const GraphValue* alias : aliases(value))
@@ -55,8 +55,8 @@ bool is_returned(GraphValue* value) {
   return std::any_of(all.begin(), all.end(), [](const GraphValue* alias) { return is_result(*alias); });
 }
 
-// "the vectors of 16 bytes that <kernel> reads": of the kernel that reads the copy of a view, or what a kernel wrote
-// over it, and could not read the view itself; "" for none.
+// Finds a kernel that reads the copy of a view, or a value written in place over the copy, and cannot read the
+// misaligned view itself. Returns "the vectors of 16 bytes that <kernel> reads", or "" when there is none.
 std::string vectors_around(Node* clone, const KernelRegistry& kernels) {
   std::vector<GraphValue*> there{clone->result()};
   for (std::size_t i = 0; i < there.size(); ++i)
@@ -74,7 +74,7 @@ std::string vectors_around(Node* clone, const KernelRegistry& kernels) {
   return "";
 }
 
-// Why the copy must stay; "" when it may go.
+// Returns why the copy must stay; "" when it may be removed.
 std::string reason_to_keep(Node* clone, const Positions& positions, const KernelRegistry& kernels) {
   GraphValue* original = clone->operands[0];
   GraphValue* copy = clone->result();
@@ -83,7 +83,7 @@ std::string reason_to_keep(Node* clone, const Positions& positions, const Kernel
     return fmt::format("%{} begins between {}", original->name, vectors);
   GraphValue* root = storage_root(original);
   const bool foreign = home_of(original)->producer == nullptr && !home_of(original)->donated;
-  // Another copy of the same value may have gone already, and its writer now writes over the original.
+  // If another copy of the same value was removed, its writer now overwrites the original.
   const Node* overwriter = first_writer(root, positions);
   if (overwriter != nullptr && last_use(copy, positions) >= positions.at(overwriter))
     return "%" + root->name + " is written over while it is needed";

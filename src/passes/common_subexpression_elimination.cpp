@@ -2,7 +2,8 @@
 //
 //   %a = silu(%x)  %b = silu(%x)  use(%a, %b)   ->   %a = silu(%x)  use(%a, %a)
 //
-// So q, k and v share one quantization of their input. Fresh memory (`empty`) and copies (`clone`) stay apart.
+// For example, q, k and v then share one quantization of their input. Allocations (`empty`) and copies (`clone`) are
+// never merged.
 
 #include <algorithm>
 #include <tuple>
@@ -12,7 +13,7 @@
 namespace weft {
 
 PassResult common_subexpression_elimination(Graph& graph, PassContext&) {
-  // Values are told apart by their number in order of definition, so that the outcome does not depend on addresses.
+  // Values are numbered in order of definition, so that the result does not depend on addresses.
   std::map<const GraphValue*, int> number{{nullptr, -1}};
   for (const auto& input : graph.inputs()) number.emplace(input.get(), static_cast<int>(number.size()));
   std::map<std::tuple<std::string, std::vector<int>, std::string>, Node*> seen;

@@ -1,4 +1,4 @@
-// dead_code_elimination: drops nodes whose results nobody uses. Ops are pure, so nothing else can be seen of them.
+// dead_code_elimination: removes nodes whose results have no use. Ops are pure, so they have no other effect.
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // functionalize: %o, %r = fused_add_rms_norm.maybe_inplace(%x, %residual, ...)  ->  fused_add_rms_norm(...)
 //
-// Every op makes new values; what the author gave away is recorded as donated inputs. Reading a donated value again is
-// the author's mistake and is refused: by name, through a view, in whatever later piece, or given twice to one call.
+// After this pass every op makes new values, and inputs that the author donated are recorded as such. A later use of a
+// donated value is a user error: by name, through a view, in any later piece, or as a second argument of the same call.
 
 #include <algorithm>
 
@@ -26,8 +26,8 @@ std::string shown(const Node& node) {
 
 bool is_unread_view(const Node& node) { return node.op != nullptr && node.op->is_view && node.result()->uses.empty(); }
 
-// The first use, at the node itself or behind it, of memory that its `argument` gives away; null when there is none.
-// `used` is set to the value that it reads.
+// Returns the first other use, at the node or after it, of the memory that the node donates with `argument`; null when
+// there is none. Sets `used` to the value that this use reads.
 const Use* first_use_again(const Node& node, int argument, const Positions& positions, const GraphValue*& used) {
   GraphValue* donated = node.operands[static_cast<std::size_t>(argument)];
   const Place given = place_of(donated);

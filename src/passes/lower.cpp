@@ -2,14 +2,17 @@
 //
 //   %y = rms_norm(%x, %w, epsilon=1e-05)   ->   %y = rms_norm@cpu(%x, %w, epsilon=1e-05)
 //
-// The choice is the first provider of the op's priority list that supports the call on this token range and does not
-// leave it to generated code. `native` puts
-// the meaning in the node's place, whose ops are lowered in turn; where generated code computes all of it the node
-// stays until pieces are compiled, and so does a primitive. `reference` does the same with reference kernels alone. A
-// primitive of a meaning that `native` put there is native itself where a function can be generated for it, unless the
-// user named who computes it: so the meaning becomes one function. A kernel that writes over arguments gets clones of
-// them; clone_elimination removes those that nobody needs. A kernel that reads vectors gets clones of what may lie
-// between them (passes/vector_places.h).
+// The pass chooses the first provider of the op's priority list that supports the call on this token range and does not
+// leave it to generated code:
+//
+// - `native` replaces the node by its meaning, and the pass lowers the ops of the meaning. A node that generated code
+//   computes as a whole stays until pieces are compiled, and so does a primitive. A primitive from such a meaning is
+//   native too if a function can be generated for it and the user did not set its providers: the meaning then becomes
+//   one function.
+// - `reference` replaces the node by its meaning too, and all parts use reference kernels.
+//
+// The pass clones the arguments that a kernel overwrites; clone_elimination removes the clones that are not needed. It
+// also clones the arguments that may be misaligned for a kernel that reads whole vectors (passes/vector_places.h).
 
 #include "passes/lower.h"
 
@@ -25,7 +28,7 @@
 namespace weft {
 namespace {
 
-// A node as kernels see it.
+// The request that kernels receive for a node.
 struct RequestOf {
   std::vector<std::optional<Meta>> operands;
   std::vector<Meta> results;
@@ -51,7 +54,7 @@ class Lowering {
     for (const auto& node : graph_.nodes()) nodes.push_back(node.get());
     for (Node* node : nodes) lower(node);
     assign_names(graph_);
-    // Clones and the parts of meanings have no name before.
+    // Clones and the parts of meanings get their names only now.
     for (std::size_t i = 0; i < result_.choices.size(); ++i)
       if (chosen_[i] != nullptr) result_.choices[i].node = chosen_[i]->name;
     graph_.stage = Stage::lowered;
@@ -69,7 +72,7 @@ class Lowering {
   }
 
  private:
-  // `meant_by`: the provider whose choice put the node there, as a part of a meaning; "" for a node of the graph.
+  // `meant_by`: if the node is a part of an inlined meaning, the provider chosen for the whole op; else "".
   void lower(Node* node, const std::string& meant_by = "") {
     CHECK(node->op != nullptr, "{} is not an op of this program", node->name);
     if (node->op->is_view) {
@@ -88,7 +91,7 @@ class Lowering {
     }
     ++kernels_;
     node->provider = choice.provider;
-    // A primitive that is native, and that no function computes, is computed by its reference kernel.
+    // If no generated function computes a native primitive, its reference kernel does.
     if (kernel == nullptr && node->op->is_primitive()) kernel = context_.kernels.find(node->name, "reference");
     if (kernel == nullptr) return;
     node->writes = kernel->writes;
@@ -97,7 +100,8 @@ class Lowering {
       if (is_odd(node->operands[i], *kernel)) insert_clone(node, i);
   }
 
-  // Such a meaning need not be written out before pieces are compiled: equal ones then do it once.
+  // Whether generated code computes the node's whole meaning. The meaning is then inlined when pieces are compiled,
+  // once for all equal pieces.
   bool is_whole(const Node& node, const Choice& choice) {
     if (writes_out_ || choice.provider != "native" || !context_.generated_extent) return false;
     const RequestOf request(node);
@@ -142,12 +146,12 @@ class Lowering {
   Graph& graph_;
   PassContext& context_;
   bool writes_out_;
-  // What is written out was looked at, and measured, as a whole.
+  // Measurements compare whole ops. They do not apply to the parts of a meaning that is written out.
   std::optional<PriorityLists> untuned_;
   KernelSelector selector_{context_.kernels, untuned_ ? *untuned_ : context_.priorities, context_.batch_invariant,
                            context_.generated_extent};
   PassResult result_;
-  std::vector<const GraphValue*> chosen_;  // by choice: what the node gives; null where its meaning took its place
+  std::vector<const GraphValue*> chosen_;  // for each choice, the node's result; null if the meaning replaced the node
   int kernels_ = 0, meanings_ = 0, clones_ = 0;
 };
 

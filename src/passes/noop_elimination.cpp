@@ -1,4 +1,4 @@
-// noop_elimination: drops views, casts and clones that change nothing.
+// noop_elimination: removes views, casts and clones that change nothing.
 //
 //   reshape(reshape(%x))            ->  reshape(%x)
 //   reshape, slice of equal type    ->  %x
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// A replacement for the node's result, or null.
+// Returns a replacement for the node's result, or null.
 GraphValue* replacement(Graph& graph, Node* node) {
   GraphValue* x = node->operands[0];
   if (node->is("reshape") && x->producer != nullptr && x->producer->is("reshape") &&

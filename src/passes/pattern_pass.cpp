@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Says why a rewrite is not wanted; see pattern_pass.
+// Returns why a rewrite is refused; see pattern_pass.
 class KernelFilter {
  public:
   KernelFilter(const PassContext& context, const std::string& fusion)
@@ -26,14 +26,15 @@ class KernelFilter {
     if (auto reason = hides_a_cut(pattern, calls)) return reason;
     Profit profit;
     if (auto reason = has_no_kernel(pattern, calls, profit)) return reason;
-    // What ranks hand each other does not go through memory alone, and part of it may go away later.
+    // The work model does not cover ops over ranks: their data does not go through memory alone, and later rewrites may
+    // remove part of the exchange.
     const bool goes_over_ranks =
         std::any_of(calls.begin(), calls.end(), [](const PlannedCall& call) { return is_over_ranks(*call.op); });
     if (!goes_over_ranks) {
       profit.before = model_.of(match.nodes);
       profit.after = model_.of(calls);
     }
-    // What a user brings is wanted, whatever it takes.
+    // A custom fusion of the user is applied whatever it costs.
     if (profit.measured.empty() && !is_custom_ && profit.after.cycles > profit.before.cycles)
       return fmt::format(
           "it would take {} bytes and {:.0f} instructions at {} rows, where its parts take {} and {:.0f}",
@@ -49,16 +50,17 @@ class KernelFilter {
     return std::nullopt;
   }
 
-  // What the rewrites that were not refused buy, by pattern.
+  // The profit of the accepted rewrites, by pattern.
   const std::map<std::string, Profit>& profits() const { return profits_; }
 
  private:
-  // Or measurements say that the parts are faster; where they say that the whole is, `profit` is told.
+  // Returns the reason when no kernel computes the fused op or when measurements show that its parts are faster. Sets
+  // `profit.measured` when measurements show that the fused op is faster.
   std::optional<std::string> has_no_kernel(const Pattern& pattern, std::span<const PlannedCall> calls, Profit& profit) {
     for (const PlannedCall& call : calls) {
       const auto is_there = [&](const PatternNode& node) { return node.name == call.op->name; };
       const std::vector<PatternNode>& nodes = pattern.before.nodes;
-      // Who computes a part that stays is no matter of the rewrite.
+      // The rewrite does not change who computes a part that stays.
       if (call.op->is_primitive() || std::any_of(nodes.begin(), nodes.end(), is_there)) continue;
       const Choice choice =
           selector_.select(call.op->name, {call.operands, call.results, call.attributes, context_.range});
@@ -74,7 +76,7 @@ class KernelFilter {
     return std::nullopt;
   }
 
-  // A list that the user gave for a part would be lost, unless there is one for the whole too.
+  // The rewrite would drop a priority list that the user set for a part, unless the fused op has one too.
   std::optional<std::string> named_by_user(const Pattern& pattern, std::span<const PlannedCall> calls) const {
     const auto& user = context_.priorities.user();
     for (const PlannedCall& call : calls)
@@ -84,7 +86,7 @@ class KernelFilter {
     return std::nullopt;
   }
 
-  // At an op that is among the parts and that the whole does not stand for.
+  // Refuses a rewrite whose parts contain a splitting op, unless the new ops split the graph there too.
   std::optional<std::string> hides_a_cut(const Pattern& pattern, std::span<const PlannedCall> calls) const {
     for (const std::string& cut : context_.splitting_ops) {
       const auto is_cut = [&](const Op& op) { return op.name == cut || op.splits_as == cut; };

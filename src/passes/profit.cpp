@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Every symbol is as large as there are rows.
+// Evaluates a size with every symbol equal to the number of rows.
 std::int64_t at_rows(const Dim& size, std::int64_t rows) {
   if (size.is_number()) return size.number();
   std::set<std::string> symbols;
@@ -28,7 +28,7 @@ std::int64_t elements_at(const Meta& meta, std::int64_t rows) {
 
 bool moves(const Op& op) { return !op.is_view && !op.is_allocation; }
 
-// Adds up what the primitives of a meaning cost.
+// Sums the costs of the primitives of a meaning.
 class CostEvaluator : public MetaEvaluator {
  public:
   CostEvaluator(const OpTable& ops, std::int64_t rows) : MetaEvaluator(ops), rows_(rows) {}
@@ -39,11 +39,11 @@ class CostEvaluator : public MetaEvaluator {
     if (moves(op)) elements_ += op.cost * elements_of(operands, results);
     return results;
   }
-  // Of each the elements times the cost.
+  // The sum over primitives of elements times cost.
   std::int64_t elements() const { return elements_; }
 
  private:
-  // What it gives, or of reductions what it takes.
+  // The number of elements of the result, or of the operand if the op is a reduction.
   std::int64_t elements_of(const Values& operands, const Values& results) const {
     std::int64_t most = 0;
     for (const Value& result : results) {
@@ -69,8 +69,8 @@ WorkModel::WorkModel(const OpTable& ops, const DeviceDescription& device, std::i
     : ops_(ops), rates_(rates_of(device)), rows_(rows) {}
 
 WorkModel::Rates WorkModel::rates_of(const DeviceDescription& device) {
-  // A server's core of some 3 GHz copies 17 GB/s and begins two vectors a cycle. A multiprocessor of an H200 begins
-  // four warps' instructions a cycle, and has 4.3 TB/s / 132 at 1.8 GHz.
+  // A server core at about 3 GHz copies 17 GB/s and issues two vector instructions per cycle. A multiprocessor of an
+  // H200 issues four warp instructions per cycle, and its share of the bandwidth is 4.3 TB/s / 132 at 1.8 GHz.
   if (device.id.type == DeviceType::cpu) return {.lanes = vector_lanes(device.features), .bytes = 6, .instructions = 2};
   return {.lanes = 32, .bytes = 18, .instructions = 4};
 }
@@ -92,7 +92,7 @@ Work WorkModel::of_call(Call call) {
   evaluator.evaluate(*call.op, values, call.attributes, false);
   work.instructions = static_cast<double>(evaluator.elements()) / rates_.lanes;
   work.cycles = std::max(static_cast<double>(work.bytes) / rates_.bytes, work.instructions / rates_.instructions);
-  constexpr std::size_t kMost = 32;  // calls of a layer, and some
+  constexpr std::size_t kMost = 32;  // somewhat more than the calls of a layer
   if (known_.size() == kMost) known_.erase(known_.begin());
   known_.push_back({std::move(call), work});
   return work;

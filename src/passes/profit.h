@@ -1,15 +1,15 @@
 #pragma once
 
-// Whether a fusion pays, without measurements: what it moves and computes beside what its parts do. A kernel is taken
-// to do what its op means at the machine's rates; where one does worse, measurements say so (compiler/tune.h), and they
-// go first.
+// Estimates whether a fusion pays, without measurements: it compares the memory traffic and the instructions of the
+// fused op with those of its parts. The model assumes that a kernel computes its op's meaning at the machine's rates.
+// Measurements (compiler/tune.h) show where a kernel is slower, and they take precedence.
 //
-//   bytes         each operand and result of each call once, at the given rows; views move nothing
-//   instructions  the elements of each primitive of the op's meaning times its cost (Op::cost), by vectors
-//   cycles        of each call the longer of bytes / bytes a cycle and instructions / instructions a cycle
+//   bytes         for each call: each operand and result once, at the given rows; views move nothing
+//   instructions  for each primitive of the op's meaning: elements times cost (Op::cost), divided by a vector's lanes
+//   cycles        for each call: the larger of bytes / (bytes per cycle) and instructions / (instructions per cycle)
 //
-// KV pages and batches, and what attention and products compute over them, go through both sides alike and are left
-// out: such an op counts as one instruction for each vector of its result.
+// KV pages and batches, and the work of attention and matrix products, are the same on both sides and are left out.
+// Such an op counts as one instruction for each vector of its result.
 
 #include <span>
 #include <vector>
@@ -28,7 +28,7 @@ class WorkModel {
 
  private:
   struct Rates {
-    int lanes;  // elements of a vector
+    int lanes;  // elements in a vector
     double bytes;
     double instructions;
   };
@@ -46,9 +46,9 @@ class WorkModel {
   Work of_call(Call call);
 
   const OpTable& ops_;
-  const Rates rates_;  // a cycle of one core or multiprocessor
+  const Rates rates_;  // per cycle of one core or multiprocessor
   const std::int64_t rows_;
-  std::vector<Known> known_;  // in a model one match is like the next
+  std::vector<Known> known_;  // cached, because the matches in a model are alike
 };
 
 }  // namespace weft

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// A quantizing op, what its schemes want of its attributes, and the op that is the front and it in one.
+// A quantizing op, the attribute values that its schemes accept, and the op that fuses the front op with it.
 struct Quantizer {
   const Op* op = nullptr;
   const Op* fused = nullptr;
@@ -30,7 +30,7 @@ class QuantPattern {
 
   PatternDefinition make() && {
     const Op& tail = *quantizer_.op;
-    // In the order of the fused op, as a reader of the pattern expects them.
+    // Wildcards follow the parameter order of the fused op, as a reader of the pattern expects.
     for (const Parameter& parameter : fused_.schema.parameters)
       if (is_of(front_, parameter) || is_of(tail, parameter)) stand_for(parameter);
     pattern_.before([&] {
@@ -60,7 +60,7 @@ class QuantPattern {
     if (wanted != quantizer_.wanted.end()) pattern_.one_of(parameter.name, wanted->second);
   }
 
-  // What the op takes; the tensor that is quantized stands first.
+  // The op's operands; the tensor to quantize, if given, is the first.
   Values values_of(const Op& op, const Value& quantized) const {
     Values values;
     if (quantized.present()) values.push_back(quantized);
@@ -69,7 +69,7 @@ class QuantPattern {
     return values;
   }
 
-  // Those of the fused op that neither part has keep their default, which is what the two ops give.
+  // Attributes that only the fused op has keep their default, which gives the same results as the two ops.
   NamedAttributes attributes_of(const Op& op) const {
     NamedAttributes own;
     for (const auto& attribute : attributes_)

@@ -1,9 +1,9 @@
-// raise: what somebody wrote out becomes the op whose meaning it is.
+// raise: nodes that spell out an op's meaning become that op.
 //
 //   %g = slice(%x, ..)  %u = slice(%x, ..)  %s = silu(%g)  %y = mul(%s, %u)   ->   %y = silu_and_mul(%x)
 //
-// So that fusion and the choice of kernels see the op, whoever wrote the graph. Again and again until nothing changes,
-// as meanings are written in ops that have meanings. The ops that fusions give are left to fusions.
+// Fusions and the choice of kernels then see the op, however the graph was written. The pass repeats until nothing
+// changes, because meanings contain ops that have meanings. Ops that fusions produce are left to fusions.
 
 #include <algorithm>
 #include <set>
@@ -17,12 +17,12 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostValues = 16;  // to try for one attribute
+constexpr std::size_t kMostValues = 16;  // that are tried for one attribute
 
 using Operands = std::vector<std::optional<Meta>>;
 
-// An op's meaning for these types, as it stands in a graph that was cleaned up. Nothing where the meaning is less than
-// two nodes or gives an operand back.
+// Returns a pattern of an op's meaning for these types, after the same clean-up passes as the graph. Returns nothing
+// when the meaning has fewer than two nodes or returns an operand.
 std::optional<Pattern> written_out(const Op& op, const Operands& operands, const Attributes& attributes,
                                    PassContext& context) {
   Graph graph(op.name, Stage::pure);
@@ -73,15 +73,15 @@ Meta meta_of(const SampleTensor& tensor, DType dtype) {
   return Meta::tensor(tensor.dtype.value_or(dtype), Shape(tensor.shape.begin(), tensor.shape.end()));
 }
 
-// A written-out meaning for any types and attributes: its ops and how they hang together.
+// Reduces a written-out meaning to its ops and their connections, for any types and attributes.
 Pattern outline_of(Pattern pattern) {
   for (Wildcard& wildcard : pattern.wildcards) wildcard.type.reset();
   for (PatternNode& node : pattern.before.nodes) node.attributes = {};
   return pattern;
 }
 
-// Runs a meaning on types as far as its ops are there. Those that the clean-up may take out do not count: casts and
-// views to what the operand is already, and constants that nothing uses.
+// Runs a meaning on types until it calls an op that the graph does not contain. Casts, views and constants are not
+// checked, because the clean-up may remove them: a cast or a view may change nothing, a constant may have no use.
 class Probe : public MetaEvaluator {
  public:
   struct NotThere {};
@@ -127,21 +127,21 @@ class Raising {
           const int more = rewrite_all(graph_, patterns, context_.ops)[0].matched;
           raised += more;
           again = more > 0;
-          if (again) break;  // the list of nodes is another one
+          if (again) break;  // the rewrite changed the list of nodes
         }
       }
     return raised;
   }
 
-  // Of all ops whose meaning is made of ops that are there, each form that a sample has; the largest first, as
-  // a small one may stand in it.
+  // The outlines of all ops whose meaning uses only ops that are in the graph, one for each form among the op's
+  // samples. The largest is first, because a large meaning may contain a small one.
   std::vector<Pattern> outlines(const std::set<std::string>& there) const {
     std::vector<Pattern> all;
     std::set<std::string> seen;
     for (const auto& [name, op] : context_.ops.all()) {
-      if (op.is_primitive() || !op.splits_as.empty()) continue;  // what holds attention is left to fusions
+      if (op.is_primitive() || !op.splits_as.empty()) continue;  // ops that contain attention are left to fusions
       for (const Sample& sample : op.samples) {
-        // In other dtypes a meaning is made of the same ops and casts.
+        // A check in f32 is enough: in other dtypes the meaning differs by casts only.
         if (!may_stand(op, metas_of(op, sample, DType::f32), sample, there)) continue;
         for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
           const std::optional<Pattern> pattern = written_out(op, sample, dtype);
@@ -156,7 +156,7 @@ class Raising {
     return all;
   }
 
-  // A look at the first ops of the meaning, since most graphs have not even those.
+  // A cheap check: most graphs do not contain even the first ops of the meaning.
   bool may_stand(const Op& op, const Operands& operands, const Sample& sample,
                  const std::set<std::string>& there) const {
     Probe probe(context_.ops, there);
@@ -176,7 +176,7 @@ class Raising {
                        [&](const PatternNode& node) { return there.contains(node.name); });
   }
 
-  // Ops with meanings one after another are what a fusion gives.
+  // A meaning without primitives is a chain of ops with meanings; fusions produce such ops.
   static bool is_left_to_fusions(const Pattern& pattern) {
     const std::vector<PatternNode>& nodes = pattern.before.nodes;
     return std::none_of(nodes.begin(), nodes.end(),
@@ -199,15 +199,15 @@ class Raising {
     return metas;
   }
 
-  // An op with these attributes, written out, and how many nodes of that are as they were found.
+  // The written-out meaning of an op with some attributes, and how many of its nodes equal the matched ones.
   struct Trial {
     Pattern exact;
     std::size_t equal = 0;
   };
 
-  // The attributes with which the op's meaning is what was found, as the pattern of just that. From those of the
-  // sample, whose meaning hangs together in the same way, one attribute after the other as long as more nodes become
-  // equal.
+  // Finds attributes with which the op's meaning equals the matched nodes, and returns that exact pattern. The search
+  // starts from the attributes of the sample, whose meaning has the same outline. It changes one attribute at a time,
+  // as long as more nodes become equal.
   std::optional<Pattern> solve(const Pattern& outline, const PatternMatch& match, Node* anchor) {
     const Op& op = *outline.after.nodes[0].op;
     Attributes best = outline.after.nodes[0].attributes;
@@ -231,7 +231,7 @@ class Raising {
     return std::move(trial->exact);
   }
 
-  // Nothing where the op does not take the attributes, or its meaning then hangs together otherwise.
+  // Returns nothing when the op refuses the attributes or its meaning then has another outline.
   std::optional<Trial> try_with(const Op& op, const Attributes& attributes, const PatternMatch& match) {
     Operands operands;
     for (const GraphValue* value : match.values)
@@ -253,7 +253,7 @@ class Raising {
     return trial;
   }
 
-  // What an attribute may be: what the matched nodes hold, its default, what samples have.
+  // The candidates for an attribute: its default, the values in samples, and the values in the matched nodes.
   std::vector<Attribute> values_for(const Op& op, const Parameter& parameter, const PatternMatch& match) const {
     std::vector<Attribute> values;
     const auto add = [&](const Attribute& value) {
@@ -262,7 +262,7 @@ class Raising {
         const Attribute fitted = conform(value, parameter, op.name);
         if (std::find(values.begin(), values.end(), fitted) == values.end()) values.push_back(fitted);
       } catch (const UserError&) {
-        // Of another kind.
+        // The value has another kind.
       }
     };
     if (parameter.default_value) add(*parameter.default_value);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the ops say of schemes of quantization: which op quantizes by one, and with which ops it is joined in one.
+// The quantization schemes that ops declare: which op quantizes by a scheme, and which op fuses it with another op.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// An op that quantizes by a scheme, and the attributes with which it does.
+// An op that quantizes by a scheme, and the attributes that select the scheme.
 struct SchemeRow {
   QuantKey key;
   const Op* quantizer = nullptr;
@@ -20,9 +20,9 @@ class SchemeTable {
  public:
   explicit SchemeTable(const OpTable& ops);
   const std::vector<SchemeRow>& rows() const { return rows_; }
-  // The first op that quantizes so; null when none does.
+  // The first op that quantizes by this scheme; null when none does.
   const SchemeRow* find(const QuantKey& key) const;
-  // The op that does what `front` and then the quantizer do, which is named after both; null when there is none.
+  // The op that computes `front` and then the quantizer. Its name is both names joined by `_`; null when there is none.
   const Op* fused(const std::string& front, const SchemeRow& row) const;
 
  private:

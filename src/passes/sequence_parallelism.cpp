@@ -1,13 +1,13 @@
-// sequence_parallelism: what follows an all-reduce row by row is computed by each rank for its share of the rows.
+// sequence_parallelism: each rank computes the row-wise ops after an all-reduce for its own share of the rows.
 //
 //   norm(all_reduce(%x))  ->  all_gather(norm(reduce_scatter(%x)))
 //
-// Each rewrite gathers what it must give whole and takes its share of what it reads whole. Between the norms of a model
-// the two meet, and a rank's share of what was just gathered is what it had: the residual stream stays with the ranks.
+// Each rewrite gathers its results and slices the whole tensors that it reads. Between two norms of a model a gather is
+// followed by a slice, and the two cancel (noop_elimination): the residual stream stays distributed over the ranks.
 //
-// A norm's weight and residual must be the same on every rank, as they are in tensor parallelism: the pass takes it for
-// granted. It applies where the rows are known to divide by the ranks, so to exact sizes; their number stands in the
-// graph from here on.
+// The pass assumes that a norm's weight and residual are the same on every rank, as they are in tensor parallelism. The
+// number of ranks must divide the number of rows, so the pass applies to exact sizes only. It replaces the symbol of
+// the rows by their number.
 
 #include "ir/rank_groups.h"
 #include "ir/replace_symbol.h"

@@ -4,9 +4,9 @@
 //   ->  piece p0(%x) {...}  splitting p1(%q, %kv, %batch) {...}  piece p2(%o) {...}
 //       %q = call p0(%x)  %o = call p1(%q, %kv, %batch)  %y = call p2(%o)
 //
-// Directly adjacent splitting ops share a piece. A piece that only allocates moves into the last ordinary piece before
-// it. Weights are arguments like any other, so equal pieces are defined once and called with different weights. Dims
-// are read off a piece's inputs; no shape crosses a cut as a value.
+// Adjacent splitting ops share a piece. A piece that only allocates moves into the last ordinary piece before it.
+// Weights are ordinary arguments, so equal pieces are defined once and called with different weights. A piece reads its
+// dims from its inputs; no shape crosses a cut as a value.
 
 #include <algorithm>
 #include <set>
@@ -40,8 +40,7 @@ std::vector<Partition> partition(const Graph& graph, const std::vector<std::stri
   return parts;
 }
 
-// Moves each piece that is one allocation into the last ordinary piece before it, when all its inputs are defined
-// there.
+// Moves each piece that is one allocation into the last ordinary piece before it, if its inputs are defined by then.
 void merge_allocations(std::vector<Partition>& parts) {
   std::map<const Node*, std::size_t> part_of;
   for (std::size_t i = 0; i < parts.size(); ++i)
@@ -79,7 +78,7 @@ class Splitter {
       for (const Node* node : parts[i].nodes) part_of_[node] = i;
     part_of_[graph_.result_node()] = parts.size();
 
-    // The new graph is built beside the old one, then takes its place.
+    // The new graph is built next to the old one and then replaces it.
     Graph stitched(graph_.name, Stage::split);
     for (const auto& input : graph_.inputs()) {
       GraphValue* twin = stitched.add_input(input->meta, input->name);
@@ -103,7 +102,7 @@ class Splitter {
   }
 
  private:
-  // What the piece takes, in order of first use, and what others use of it, in order of definition.
+  // The arguments of the piece, in order of first use, and its results that others use, in order of definition.
   struct Border {
     std::vector<GraphValue*> arguments;
     std::vector<GraphValue*> results;
@@ -128,7 +127,7 @@ class Splitter {
     return border;
   }
 
-  // A symbol that no argument shows is read off one more argument: the first input of the graph that shows it.
+  // If no argument has a symbol that the piece needs, adds the first graph input that has it as one more argument.
   void add_symbol_carriers(const Partition& part, Border& border) const {
     std::set<std::string> used, shown;
     for (const Node* node : part.nodes)

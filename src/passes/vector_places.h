@@ -1,7 +1,8 @@
 #pragma once
 
-// Kernels that read vectors say of how many bytes (Kernel::vector_bytes). All memory that the runtime hands out begins
-// at a multiple of those; a view of it may not, and is then copied for such a kernel.
+// Alignment for kernels that read whole vectors. Such a kernel states the vector size in bytes (Kernel::vector_bytes).
+// All memory that the runtime allocates begins at a multiple of it. A view may begin elsewhere; it is then copied for
+// such a kernel.
 
 #include "ir/alias.h"
 #include "kernels/kernel.h"
@@ -9,12 +10,13 @@
 
 namespace weft {
 
-// Whether views of such a tensor may begin anywhere; pages, packed weights and blocks lie as their kernels want them.
+// Whether views of such a tensor may begin at any element. Pages, packed weights and blocks have the layout that their
+// kernels need.
 inline bool may_begin_anywhere(const Meta& meta) {
   return meta.is_tensor() && meta.packed.empty() && !is_block(meta.dtype);
 }
 
-// Whether a tensor may begin where the kernel cannot read it, for some values of the symbols.
+// Whether a tensor may be misaligned for the kernel, for some values of the symbols.
 inline bool may_begin_between_vectors(const GraphValue& value, const Kernel& kernel) {
   if (!may_begin_anywhere(value.meta)) return false;
   const DTypeInfo& dtype = dtype_info(value.meta.dtype);
@@ -24,7 +26,7 @@ inline bool may_begin_between_vectors(const GraphValue& value, const Kernel& ker
   return !(align(offset, elements) == offset);
 }
 
-// Whether this one does.
+// Whether this tensor is misaligned for the kernel.
 inline bool begins_between_vectors(const Tensor& tensor, const Kernel& kernel) {
   return may_begin_anywhere(tensor.meta) &&
          reinterpret_cast<std::uintptr_t>(tensor.data()) % static_cast<std::uintptr_t>(kernel.vector_bytes) != 0;

@@ -1,5 +1,5 @@
-// A gated activation and the quantization of what it gives become one op: `silu_and_mul` and
-// `per_token_group_quant_fp8` are `silu_and_mul_per_token_group_quant_fp8`.
+// Fuses a gated activation and the quantization of its result: for example, `silu_and_mul` and
+// `per_token_group_quant_fp8` become `silu_and_mul_per_token_group_quant_fp8`.
 
 #include "passes/quant_patterns.h"
 

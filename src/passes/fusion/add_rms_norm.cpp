@@ -1,4 +1,4 @@
-// A residual sum and the normalization of it become one op; the sum lives on as the residual stream.
+// Fuses a residual sum and its normalization; the sum is also a result, the residual stream.
 
 #include "ops/add.h"
 #include "ops/fused_add_rms_norm.h"

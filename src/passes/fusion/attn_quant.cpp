@@ -1,5 +1,5 @@
-// Attention and the quantization of its rows become one op, whose results leave the kernel as codes. Only schemes whose
-// groups lie within a head: a row is never whole where one head of it is done.
+// Fuses attention and the quantization of its rows, so that the kernel writes codes. A scheme qualifies only if its
+// groups are within one head: a kernel that computes one head never has the whole row.
 
 #include "base/error.h"
 #include "ops/reshape.h"

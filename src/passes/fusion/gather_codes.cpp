@@ -1,5 +1,5 @@
-// Rows that are gathered from all ranks and then quantized, row by row, are quantized first: what the ranks hand each
-// other is codes and scales, a quarter of the bytes or less. One pattern for each op that quantizes so.
+// Moves a row-wise quantization from after an all-gather of rows to before it. The ranks then exchange codes and
+// scales, a quarter of the bytes or less. Each op that quantizes row by row has one pattern.
 
 #include <algorithm>
 #include <map>
@@ -10,13 +10,13 @@
 namespace weft {
 namespace {
 
-// Whether the codes of a row depend on that row alone, and on what is known before.
+// Whether the codes of a row depend only on that row and on scales that are known before.
 bool is_by_row(const QuantKey& key) { return key.scale.is_static || key.scale.group.rows == 1; }
 
-// What the schemes of one op want of it.
+// What the schemes of one op require of a call.
 struct Wanted {
   std::map<std::string, std::vector<Attribute>> attributes;
-  bool has_one_scale = false;  // for all rows, given; scales of its own for each of them would be cut
+  bool has_one_scale = false;  // one given scale for all rows; given scales per row would have to be sliced
 };
 
 void add_gather_pattern(PatternList& patterns, const Op& quantizer, const Wanted& wanted) {
@@ -67,7 +67,7 @@ PATTERNS(gather_codes) {
       std::vector<Attribute>& values = wanted.attributes[name];
       if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
     }
-    // Swizzled scales of different rows lie among each other.
+    // Swizzling interleaves the scales of different rows, so a rank's share is not contiguous.
     if (row.quantizer->schema.parameter_index("swizzled_scales") >= 0)
       wanted.attributes["swizzled_scales"] = {Attribute(false)};
   }

@@ -1,4 +1,4 @@
-// The heads of query and key, normalized and rotated, leave one op.
+// Fuses the normalization and the rotation of the heads of query and key.
 
 #include "passes/rope_patterns.h"
 

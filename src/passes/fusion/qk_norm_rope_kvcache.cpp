@@ -1,4 +1,4 @@
-// The heads of query and key are normalized and rotated by the op that puts the key into its pages.
+// Fuses the normalization and the rotation of the heads of query and key with the op that writes the key to its pages.
 
 #include "passes/rope_patterns.h"
 

@@ -1,4 +1,4 @@
-// A normalization, with or without the residual sum before it, and the quantization of what it gives become one op.
+// Fuses a normalization, with or without the residual sum before it, and the quantization of its result.
 
 #include "passes/quant_patterns.h"
 

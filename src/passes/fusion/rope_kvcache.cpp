@@ -1,4 +1,4 @@
-// Query and key are rotated by the op that puts the key into its pages: nobody else reads it.
+// Fuses the rotation of query and key with the op that writes the key to its pages. No other op reads the rotated key.
 
 #include "passes/rope_patterns.h"
 

@@ -1,5 +1,5 @@
-// A norm of an all-reduced sum becomes a norm of each rank's share of the rows. What it gives is gathered; a residual
-// that it reads is cut, which is nothing where it was gathered before.
+// A norm of an all-reduced sum becomes a norm of each rank's share of the rows. Its results are gathered. A residual
+// that it reads is sliced, and this slice cancels with the gather of the norm before.
 
 #include <algorithm>
 
@@ -27,9 +27,9 @@ class RankedNorm {
     rows_.emplace_back("dim", 0);
   }
 
-  // Operands with these names have the rows, and `summed` of them is the sum.
+  // `with_rows` names the operands that have the rows; `summed` is the one of them that is all-reduced.
   PatternDefinition make(const std::vector<std::string>& with_rows, const std::string& summed) && {
-    const bool sum_goes_on = with_rows.size() == 1;  // as the residual stream
+    const bool sum_goes_on = with_rows.size() == 1;  // the sum is also returned, as the residual stream
     pattern_.before([&] {
       Values operands = values_;
       Value& x = operands[index_of(summed)];
@@ -71,7 +71,7 @@ PATTERNS(sequence_parallelism) {
   using namespace weft;
   const Op &norm = patterns.ops().at("rms_norm"), &added = patterns.ops().at("fused_add_rms_norm");
   patterns.add(RankedNorm(patterns, norm, "sequence_parallel_rms_norm").make({"x"}, "x"));
-  // A sum is the same in either order, but its operands have their places.
+  // Addition is commutative but operands have fixed positions, so each order has a pattern.
   const std::vector<std::string> rows = {"x", "x_residual"};
   patterns.add(RankedNorm(patterns, added, "sequence_parallel_fused_add_rms_norm").make(rows, "x"));
   patterns.add(RankedNorm(patterns, added, "sequence_parallel_fused_add_rms_norm_swapped").make(rows, "x_residual"));
