@@ -87,7 +87,7 @@ class GeneratedKernels {
   std::string host_problem() const;
   // Returns "", or why the device does not take the image: its driver is older than the compiler.
   std::string load_image(const GeneratedFunction& function, std::span<const std::byte> image, const Context& context);
-  // `code` is null where the object has a loaded image.
+  // Uses the image if the object has one (it must be loaded), else `code`.
   void add(GeneratedObject object, std::shared_ptr<const LoadedCode> code, const Context& context);
 
   mutable std::mutex lock_;
