@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-// Ops that compute nothing: memory is filled or copied.
+// Ops that only fill or copy memory.
 constexpr std::string_view kMovements[] = {"clone", "concat", "constant", "index_select", "lay_out"};
 
 std::shared_ptr<const Graph> written_out(const Graph& piece, PassContext& passes) {
@@ -38,7 +38,8 @@ PieceSchedules schedule_as_written(const Graph& split, PassContext& passes) {
   return schedules;
 }
 
-// Of each piece the first that is the same but for scalars, as a layer is with an epsilon of its own.
+// For each piece, the index of the first piece that is equal except for scalars. Layers with different epsilons are
+// such pieces.
 std::vector<std::size_t> first_alike(std::span<const PieceCode* const> codes) {
   std::map<std::size_t, std::vector<std::size_t>> firsts;  // by the count of nodes
   std::vector<std::size_t> found;
