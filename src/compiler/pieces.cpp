@@ -41,7 +41,7 @@ PieceSchedules schedule_as_written(const Graph& split, PassContext& passes) {
 // For each piece, the index of the first piece that is equal except for scalars. Layers with different epsilons are
 // such pieces.
 std::vector<std::size_t> first_alike(std::span<const PieceCode* const> codes) {
-  std::map<std::size_t, std::vector<std::size_t>> firsts;  // by the count of nodes
+  std::map<std::size_t, std::vector<std::size_t>> firsts;  // by the number of nodes
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     std::vector<std::size_t>& known = firsts[codes[i]->graph->nodes().size()];

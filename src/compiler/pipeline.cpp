@@ -21,14 +21,11 @@ namespace {
 //
 // Reasons for the order:
 // - The two eliminations come before CSE, so that equal values look equal. CSE comes before DCE, which removes the
-// nodes
-//   that CSE leaves unused.
+//   nodes that CSE leaves unused.
 // - Patterns of the user come before built-in ones. Sums join norms before norms join quantizations. Larger fusions
-// come
-//   first: norms, rotation and cache update in one; then rotation and update; then norms and rotation.
+//   come first: norms, rotation and cache update in one; then rotation and update; then norms and rotation.
 // - The passes for ranks (sequence_parallelism, gather_codes) come before a norm and its quantization are fused,
-// because
-//   they share the rows of the norm and quantize before they gather.
+//   because they share the rows of the norm and quantize before they gather.
 // - Passes over op patterns come before `lower`, where ops become kernels. Clones exist only after `lower`.
 const PassRow kPasses[] = {
     {"functionalize", functionalize, Stage::traced, Stage::pure},

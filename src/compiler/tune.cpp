@@ -18,7 +18,7 @@ using Operands = std::vector<std::optional<Meta>>;
 // A call of the model that may be measured.
 struct Candidacy {
   const Op* op = nullptr;
-  Operands operands;  // as compiled; the count of rows is s0
+  Operands operands;  // as compiled; the row count is s0
   TuningEntry entry;  // without times
 
   bool has_weight() const { return entry.weight >= 0; }
