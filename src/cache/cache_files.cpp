@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kEntryEnd = ".weft";
 
-// "" for the name of something else.
+// Returns "" if the name is not that of an entry.
 std::string hash_in_name(std::string_view name) {
   constexpr std::size_t kHashDigits = 32;
   if (name.size() != kHashDigits + kEntryEnd.size() || !name.ends_with(kEntryEnd)) return "";
@@ -61,7 +61,7 @@ bool is_usable_folder(const std::string& path, const FileSystem& file_system) {
 void make_usable_folder(const std::string& path, const FileSystem& file_system) {
   if (is_usable_folder(path, file_system)) return;
   make_private_folder(path, file_system);
-  // Another process may have made it first.
+  // Another process may have created it first.
   USER_CHECK(is_usable_folder(path, file_system), "[{}] was removed as soon as it was made", quote(path, 1000));
 }
 
@@ -77,7 +77,7 @@ std::vector<CacheFile> cache_files(const std::string& root, const FileSystem& fi
       if (hash.empty() && !temporary) continue;
       const std::string path = folder + "/" + name;
       const FileStatus status = file_status(path, file_system);
-      // Others may remove files at the same time.
+      // Other processes may remove files at the same time.
       if (status.kind != FileKind::regular) continue;
       files.push_back({temporary ? CacheFile::temporary : CacheFile::entry, kind, hash, path, status});
     }

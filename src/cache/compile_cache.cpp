@@ -15,7 +15,7 @@ std::string entry_path(const std::string& root, const CacheKey& key) {
   return entry_folder(root, key.kind()) + "/" + entry_name(key.hash());
 }
 
-// Of an entry that lies there and is left there by a look-up.
+// Reports an entry that cannot be trusted. A look-up does not remove such an entry.
 class UntrustedEntry : public UserError {
  public:
   UntrustedEntry(const std::string& reason, bool is_own) : UserError(reason), is_own_(is_own) {}
@@ -31,12 +31,12 @@ void check_trusted(const FileStatus& status, const std::string& path) {
     throw UntrustedEntry(fmt::format("[{}] is not used: {}", quote(path, 1000), reason), is_of_this_user(status));
 }
 
-// Of the status that the path had.
+// `status` is what the path had before the file is opened.
 MappedFile map_trusted(const std::string& path, const FileStatus& status, const FileSystem& file_system) {
   check_trusted(status, path);
-  if (status.bytes == 0) parse_entry({}, path);  // which says what is wrong; nothing can be mapped of it
+  if (status.bytes == 0) parse_entry({}, path);  // reports what is wrong: an empty file cannot be mapped
   MappedFile file(path, file_system);
-  // Once more, of what was really opened.
+  // The path may have changed meanwhile: check the file that was opened.
   check_trusted(file.status(), path);
   return file;
 }
@@ -65,7 +65,7 @@ std::optional<CacheEntry> CompileCache::find(const CacheKey& key) {
 }
 
 std::optional<CacheEntry> CompileCache::open(const CacheKey& key) {
-  // The folders are looked at each time: somebody may have put others in their place.
+  // Each look-up checks the folders again, because another user may have replaced them.
   if (!is_usable_folder(root(), *file_system_)) return std::nullopt;
   if (!is_usable_folder(entry_folder(root(), key.kind()), *file_system_)) return std::nullopt;
   const std::string path = entry_path(root(), key);
@@ -109,7 +109,7 @@ std::optional<CacheNeighbour> CompileCache::explain(const CacheKey& key) const {
   try {
     return nearest_entry(key, list());
   } catch (const Error&) {
-    return std::nullopt;  // find() warns of it
+    return std::nullopt;  // find() warns about it
   }
 }
 
@@ -123,7 +123,8 @@ CacheCounters CompileCache::counters() const {
   return counters_;
 }
 
-// An entry that is used now is not among the first to go. Once for each is enough, and none where that is not allowed.
+// A used entry must not be among the first that are removed. One touch of each entry is enough. Where touching is not
+// permitted, the entry keeps its time.
 void CompileCache::refresh(const CacheKey& key, const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
@@ -132,8 +133,8 @@ void CompileCache::refresh(const CacheKey& key, const std::string& path) {
   file_system_->touch(path);
 }
 
-// Counting the entries takes a system call for each of them, so not after every store: a sixteenth of the limit may be
-// passed over by what other processes store meanwhile.
+// Counting the entries takes a system call for each of them, so it does not follow every store. A process counts again
+// after it has stored at most a sixteenth of the limit; meanwhile, stores of other processes may exceed the limit.
 void CompileCache::make_room(std::int64_t stored_bytes, const std::string& path) {
   constexpr std::int64_t kPart = 16;
   {
@@ -217,7 +218,7 @@ void CompileCache::note_failure(const std::string& reason) {
   warn(reason);
 }
 
-// What cannot be stored next most likely fails for the same reason, at another path.
+// Only the first loss is reported: later stores most likely fail for the same reason, with another path.
 void CompileCache::note_loss(const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);

@@ -37,7 +37,7 @@ std::vector<std::byte> header_of(const CacheKey& key, std::uint64_t payload_byte
   return writer.take();
 }
 
-// The kind and the factors; UserError for what is no key.
+// Reads the kind and the factors. Throws UserError if the bytes are not a key.
 CacheKey read_key(ByteReader reader, std::uint32_t factor_count) {
   const std::string kind(reader.text());
   USER_CHECK(CacheKey::is_kind(kind), "{} is no kind", quote(kind));
@@ -51,7 +51,7 @@ CacheKey read_key(ByteReader reader, std::uint32_t factor_count) {
   return CacheKey(kind, std::move(factors));
 }
 
-// UserError with the reason alone.
+// Throws UserError with the reason only; the caller adds the source.
 EntryFile read_entry(std::span<const std::byte> bytes) {
   USER_CHECK(bytes.size() >= kCacheAlignment, "it is cut short");
   ByteReader reader(bytes);

@@ -38,7 +38,8 @@ CacheRoom remove_entries(const std::string& root, std::int64_t most_bytes, const
       room.removed.bytes += file.status.bytes;
     }
   }
-  // Clocks of machines that share a folder differ a little.
+  // Clocks of machines that share a folder differ a little. A time more than an hour ahead is wrong: that entry is
+  // removed first.
   const auto last_use = [&](const CacheFile& file) {
     return file.status.modified > time + kHour ? std::numeric_limits<std::int64_t>::min() : file.status.modified;
   };
@@ -49,7 +50,7 @@ CacheRoom remove_entries(const std::string& root, std::int64_t most_bytes, const
     if (room.bytes_left <= most_bytes) break;
     if (entry.path == kept) continue;
     const bool removed = file_system.remove(entry.path) == 0;
-    if (!removed && errno != ENOENT) continue;  // else another process was faster
+    if (!removed && errno != ENOENT) continue;  // otherwise another process has removed it
     room.bytes_left -= entry.status.bytes;
     if (!removed) continue;
     ++room.removed.entries;

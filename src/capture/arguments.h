@@ -1,8 +1,8 @@
 #pragma once
 
-// What functions take and give, seen as a row of leaves: Values, numbers and texts, in order. Vectors, arrays, maps,
-// pairs, tuples and optionals are walked through, their sizes being leaves too. A struct is walked where its author
-// says what it holds, beside it:
+// The arguments and results of a function as a flat list of leaves: Values, numbers and texts, in order. walk() visits
+// the parts of vectors, arrays, maps, pairs, tuples and optionals; a size that can vary is a leaf too. It visits a
+// struct where the author lists its members next to it:
 //
 //   struct Layer { Value up, down; double epsilon; };
 //   void visit_members(auto&& visit, Layer& layer) { visit(layer.up, layer.down, layer.epsilon); }
@@ -30,9 +30,9 @@ struct Leaf {
   std::string_view text = {};
 };
 
-// Calls `visitor` with each leaf: value(Value&), count(int64) before the parts of what may have more or fewer,
-// integer(int64), real(double), text(string_view). Around what stands at a place of its own in something larger:
-// enter(index) and leave().
+// Calls `visitor` with each leaf: value(Value&), integer(int64), real(double), text(string_view), and count(int64)
+// before the parts of a container whose size can vary. Calls enter(index) before and leave() after each part of a
+// container, tuple or struct.
 template <class Visitor, class T>
 void walk(Visitor& visitor, T& part);
 
@@ -40,7 +40,7 @@ namespace walking {
 
 template <class T>
 concept Text = std::convertible_to<T, std::string_view>;
-// A part that is copied without what it looks at: to replace its Values would write into the caller's.
+// A view: a copy of it refers to the caller's data, so replacing its Values would write into the caller's.
 template <class T>
 concept View = std::ranges::view<T> && !Text<T>;
 template <class T>
@@ -103,7 +103,7 @@ void walk(Visitor& visitor, T& part) {
   } else if constexpr (std::floating_point<Plain>) {
     visitor.real(static_cast<double>(part));
   } else if constexpr (walking::Text<Plain>) {
-    // A result is kept for later calls, when what a view looks into may be gone.
+    // A result is kept for later calls, when the data of a view may no longer exist.
     static_assert(
         !requires { Visitor::kKeepsTexts; } || std::same_as<Plain, std::string>, "give a std::string");
     visitor.text(std::string_view(part));
@@ -117,12 +117,12 @@ void walk(Visitor& visitor, T& part) {
     std::apply([&](auto&... parts) { walking::walk_each(visitor, parts...); }, part);
   } else {
     static_assert(walking::HasMembers<Plain>, "say what the struct holds: visit_members(auto&& visit, Struct&)");
-    // Authors describe what can be written to; those who read do not write.
+    // visit_members takes a mutable struct; visitors that only read do not write to it.
     visit_members([&](auto&... members) { walking::walk_each(visitor, members...); }, const_cast<Plain&>(part));
   }
 }
 
-// Lists leaves. They look into what was walked.
+// Lists the leaves. They refer to the walked arguments.
 class LeafReader {
  public:
   explicit LeafReader(std::vector<Leaf>& leaves) : leaves_(leaves) {}
@@ -142,7 +142,7 @@ class LeafReader {
   std::vector<Leaf>& leaves_;
 };
 
-// Says where each leaf stands: "2" for the third argument, "2.0" for the first part of it.
+// Names the position of each leaf: "2" for the third argument, "2.0" for its first part.
 class LeafNamer {
  public:
   std::vector<std::string> names;
@@ -165,7 +165,7 @@ class LeafNamer {
   std::vector<std::size_t> ends_;
 };
 
-// Lists the Values of a result, present ones alone.
+// Lists the Values of a result that are present.
 class ValueReader {
  public:
   static constexpr bool kKeepsTexts = true;
@@ -181,7 +181,7 @@ class ValueReader {
   void leave() {}
 };
 
-// Puts others in the place of the Values that are present, in order.
+// Replaces the Values that are present, in order.
 class ValueReplacer {
  public:
   explicit ValueReplacer(std::span<const Value> values) : values_(values) {}

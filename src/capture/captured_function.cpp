@@ -16,7 +16,7 @@ std::string function_name(const CompileOptions& options, const std::source_locat
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), where.line());
 }
 
-// The name as graphs may have it.
+// The name with only the characters that a graph name may have.
 std::string graph_name(const CompileOptions& options) {
   std::string name = options.name.empty() ? "captured" : options.name;
   for (char& c : name)
@@ -36,7 +36,8 @@ DynamicShapes dynamic_shapes(const Options& options) {
 
 Tensor tensor_of(const Leaf& leaf) { return leaf.value->tensor(); }
 
-// Its own code may have taken a symbol for a number, which with fewer symbols it is.
+// Thrown if a trace fails and the function's own code may have used a symbol as a number. An attempt with fewer symbols
+// may succeed.
 struct TookSymbolForNumber {
   std::string why;
   bool has_written_over = false;
@@ -114,7 +115,7 @@ void CapturedFunction::check(std::span<const Leaf> leaves, FunctionRun& run) con
     if (first == nullptr) first = &leaf;
     if (&leaf.value->home() != &first->value->home()) refuse_homes(*first, leaf, leaves, run);
   }
-  // Where something is compiled, its guards or miss() ask.
+  // If functions are compiled, the guards or miss() make this check.
   if (!compiles_ && dynamic_dims_.has_marks()) dynamic_dims_.check(leaves, run.names(), name_);
 }
 
@@ -185,7 +186,7 @@ CapturedFunction::Outcome CapturedFunction::miss(std::span<const Leaf> leaves, F
       first_choice_ = i + 1;
       return outcome;
     } catch (const UserError& error) {
-      // What it did once it has read something would be noticed twice.
+      // After the function has read a value it may have had side effects, so it must not run again.
       if (recorder_.has_read()) throw;
       log_fewer_symbols(choices[i], choices[i + 1], error.what());
     } catch (const TookSymbolForNumber& failure) {
@@ -239,7 +240,7 @@ CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<Symbolic
                                                       std::span<const Leaf> leaves, FunctionRun& run,
                                                       bool wants_results) {
   const bool is_attempt = least != nullptr;
-  has_read_ = has_read_ || recorder_.has_read();  // in the run before this one
+  has_read_ = has_read_ || recorder_.has_read();  // in the previous run
   std::unique_ptr<Entry> entry = begin_entry(dims, leaves, run.names());
   entry->tree.has_choice = is_attempt;
   if (is_attempt) {
@@ -264,8 +265,8 @@ CapturedFunction::Outcome CapturedFunction::add_entry(const std::vector<Symbolic
     recorder_.keep();
   } else {
     entry->guards = make_guards(entry->tree.bounds, dims, leaves, false);
-    // Another way may branch on them. It runs in every call, so the call's sizes may answer where nobody asked for
-    // proof.
+    // A later call may take another path and branch on these symbols. The function's code runs in every call, so the
+    // call's own sizes may decide, unless the user marked the dim as unbacked and thus asked for a proof.
     for (const SymbolicDim& dim : dims)
       if (!dim.is_marked) entry->tree.unbacked.erase(dim.symbol);
   }
@@ -321,7 +322,7 @@ void CapturedFunction::compile_other_sides(const std::vector<SymbolicDim>& dims,
                                            FunctionRun& run, std::size_t first) {
   Bounds all;
   for (const SymbolicDim& dim : dims) {
-    if (!dim.is_marked) return;  // nobody said that other sizes will come
+    if (!dim.is_marked) return;  // the user announced no other sizes for this dim
     all[dim.symbol] = dim.bounds;
   }
   if (entries_[first]->is_settled) return;
@@ -342,7 +343,7 @@ void CapturedFunction::compile_other_sides(const std::vector<SymbolicDim>& dims,
     } catch (const InternalError&) {
       throw;
     } catch (...) {
-      continue;  // that side asks what values hold, or fails: it is compiled, or says so, when it is called
+      continue;  // this side reads values or fails: it is compiled, or its error reported, when it is called
     }
     if (!entry->is_settled)
       for (Bounds& side : other_sides(bounds, entry->tree.bounds)) open.push_back(std::move(side));
@@ -367,7 +368,7 @@ Values CapturedFunction::whole_results(Entry& entry, std::span<const Leaf> leave
   std::vector<Tensor> made;
   if (segment.program != nullptr) {
     const std::vector<int>& inputs = segment.program->inputs();
-    entry.taken.resize(inputs.size());  // what it held before has the room for what comes
+    entry.taken.resize(inputs.size());  // reuses the vector of the previous call, so nothing is allocated
     for (std::size_t i = 0; i < inputs.size(); ++i) entry.taken[i] = given(inputs[i]);
     made = segment.program->run(entry.taken);
   }

@@ -1,10 +1,10 @@
 #pragma once
 
-// A function of Values, compiled for the calls it gets: what compile() in capture/compile.h gives, without the types of
-// its arguments.
+// A function of Values that is compiled for its calls: the part of compile() (capture/compile.h) that does not depend
+// on the types of the arguments.
 //
-// An entry is what was compiled under one list of guards. Where no entry's guards let a call in, the function is traced
-// and compiled once more, up to a limit; from then on such calls run op by op.
+// An entry is the code compiled under one list of guards. Where a call passes the guards of no entry, the function is
+// traced and compiled once more, up to a limit; beyond it such calls run op by op.
 
 #include <atomic>
 #include <mutex>
@@ -17,59 +17,60 @@
 namespace weft {
 
 struct CompileOptions {
-  std::string name = {};  // of the function in messages; empty for the place where it was compiled
-  // Other options than the Context's, for this function alone: cc.mode and cc.backend, and below any by its name as on
-  // the command line. Of weft::Compiler (include/weft/compile.h), which makes a Context for them; UserError elsewhere.
+  std::string name = {};  // the function's name in messages; empty for its source location
+  // Options for this function that replace the Context's: cc.mode and cc.backend here, and any option by its
+  // command-line name in `options` below. They need weft::Compiler (include/weft/compile.h), which makes a Context for
+  // them; UserError otherwise.
   std::string mode = {}, backend = {};
-  // Whether to ask what a value holds is an error, in the place of ending a graph.
+  // Whether reading a value's contents is an error; otherwise it is a graph break.
   bool fullgraph = false;
   Dynamic dynamic = Dynamic::automatic;
-  // How rows that `dynamic` makes symbols may be branched on; the option cc.dynamic_shapes_config.type where nothing
-  // is said.
+  // How branches on rows that `dynamic` makes symbols are decided; by default the option cc.dynamic_shapes_config.type.
   std::optional<DynamicShapes> dynamic_shapes = {};
-  // How often it is compiled, and how many ways to go on there may be at one place; what else comes runs op by op.
+  // The largest number of entries, and of continuations at one point of the function; beyond it, calls run op by op.
   std::size_t recompile_limit = 8;
-  // Every so many calls of a function without graph breaks its C++ code runs again, and must do to Values what it did
-  // when it was traced; 0 for never. The option check-retrace where nothing is said.
+  // The period, in calls, of a check for functions without graph breaks: the C++ code runs again and must do the same
+  // to Values as when it was traced. 0 for never; by default the option check-retrace.
   std::optional<std::int64_t> check_retrace = {};
   std::map<std::string, std::string> options = {};  // {{"cc.pass_config.fuse_act_quant", "false"}}
 
   bool wants_own_context() const { return !mode.empty() || !backend.empty() || !options.empty(); }
 };
 
-// The function with the arguments of one call, as CapturedFunction sees it.
+// The function with the arguments of one call, as CapturedFunction uses it.
 class FunctionRun {
  public:
-  // The function, called with these in the place of the arguments' Values; gives the Values that it returned.
+  // Calls the function with these instead of the arguments' Values, and returns its Values.
   virtual Values run(std::span<const Value> values) = 0;
-  // What `run` gave last is what this entry gives, but for the tensors.
+  // Keeps the last result of `run` as the result of this entry; a later call replaces its Values.
   virtual void keep(std::size_t entry) = 0;
-  // Where each leaf stands (LeafNamer).
+  // The position of each leaf (LeafNamer).
   virtual std::vector<std::string> names() const = 0;
 
  protected:
   ~FunctionRun() = default;
 };
 
-// How often something happened.
+// Counts of events.
 struct CaptureCounts {
   std::int64_t calls = 0;
   std::int64_t compiled = 0;    // entries
-  std::int64_t op_by_op = 0;    // calls that ran without anything compiled, or went on in a way that is not
+  std::int64_t op_by_op = 0;    // calls that ran fully op by op, or from a graph break on
   std::int64_t retraces = 0;    // runs for check_retrace
-  std::int64_t proved = 0;      // branches on sizes that need no guard, as they go the same way in the whole range
-  std::int64_t boundaries = 0;  // branches on sizes that became ends of ranges
-  std::int64_t checks = 0;      // branches on sizes that are looked at in each call
+  std::int64_t proved = 0;      // branches on sizes that need no guard, as the whole range decides them alike
+  std::int64_t boundaries = 0;  // branches on sizes that became bounds of ranges
+  std::int64_t checks = 0;      // branches on sizes that are checked in each call
 };
 
-// UserError for a Context of another device: functions are compiled for the CPU, and its ops run there.
+// UserError for a Context with a device: functions are compiled for the CPU, and their ops run there.
 void check_is_for_cpu(const Context& context);
 
 class CapturedFunction {
  public:
   CapturedFunction(std::shared_ptr<const Context> context, CompileOptions options, std::source_location where);
 
-  // Taken for a call, by one thread at a time. UserError where the thread has it already: a function that calls itself.
+  // Lock for one call; one thread at a time has it. UserError where this thread already has it: the function calls
+  // itself.
   class Turn {
    public:
     explicit Turn(CapturedFunction& function);
@@ -83,20 +84,20 @@ class CapturedFunction {
 
   void mark_dynamic(const std::string& argument, int dim, const DynamicDim& range, DynamicShapes shapes);
 
-  // What a call gives: the entry whose kept result it is, nothing for what FunctionRun::run gave last; and what to put
-  // in the place of its Values, nothing where they are right as they are.
+  // The result of a call. `entry`: the entry whose kept result it is, nullopt for the last result of FunctionRun::run.
+  // `values`: the replacements for its Values, nullopt where its own are correct.
   struct Outcome {
     std::optional<std::size_t> entry;
     std::optional<Values> values;
   };
   Outcome call(std::span<const Leaf> leaves, FunctionRun& run);
-  // As a call, but without results: where nothing lets these arguments in, it is compiled now.
+  // As call(), but without results: if these arguments pass the guards of no entry, one is compiled.
   void prepare(std::span<const Leaf> leaves, FunctionRun& run);
 
   const std::string& name() const { return name_; }
   const CaptureCounts& counts() const { return counts_; }
   std::size_t entry_count() const { return entries_.size(); }
-  // The guards of an entry, as texts; for people.
+  // The guards of an entry as text, for reports.
   std::vector<std::string> guard_texts(std::size_t entry) const;
 
  private:
@@ -104,12 +105,12 @@ class CapturedFunction {
     GuardList guards;
     std::vector<std::string> names;  // of the leaves
     RecordedTree tree;
-    bool is_settled = false;           // the function wanted a size as a number
-    std::vector<std::size_t> tensors;  // which leaves are tree.inputs
-    std::vector<Tensor> taken;         // by the program in its last run
+    bool is_settled = false;           // the function asked for a size as a number
+    std::vector<std::size_t> tensors;  // the leaves that are tree.inputs
+    std::vector<Tensor> taken;         // the inputs of the program's last run
     std::int64_t calls = 0;
   };
-  // UserError for arguments that no call may have, whatever it runs.
+  // UserError for arguments that are not allowed in any call.
   void check(std::span<const Leaf> leaves, FunctionRun& run) const;
   [[noreturn]] void refuse_homes(const Leaf& first, const Leaf& other, std::span<const Leaf> leaves,
                                  const FunctionRun& run) const;
@@ -117,11 +118,11 @@ class CapturedFunction {
   Outcome use(std::size_t entry, std::span<const Leaf> leaves, FunctionRun& run);
   Outcome miss(std::span<const Leaf> leaves, FunctionRun& run, bool wants_results);
   Outcome run_op_by_op(std::span<const Leaf> leaves, FunctionRun& run);
-  // `least`: what is tried where this fails; null where nothing is.
+  // `least`: the symbols of the last attempt, if this one fails; null where this is the last.
   Outcome add_entry(const std::vector<SymbolicDim>& dims, const std::vector<SymbolicDim>* least,
                     std::span<const Leaf> leaves, FunctionRun& run, bool wants_results);
   Values traced(FunctionRun& run, const Entry& entry, bool is_attempt);
-  // That `next` is tried in the place of `choice`.
+  // Logs that `next` is tried after `choice`.
   void log_fewer_symbols(const std::vector<SymbolicDim>& choice, const std::vector<SymbolicDim>& next,
                          std::string_view why) const;
   std::unique_ptr<Entry> begin_entry(const std::vector<SymbolicDim>& dims, std::span<const Leaf> leaves,
@@ -140,22 +141,23 @@ class CapturedFunction {
 
   std::shared_ptr<const Context> context_;
   CompileOptions options_;
-  bool compiles_;               // or runs op by op, by the Context's options
-  std::int64_t check_retrace_;  // of CompileOptions or the Context
+  bool compiles_;               // false: runs op by op, by the Context's options
+  std::int64_t check_retrace_;  // from CompileOptions or the Context
   std::string name_;
   DynamicDims dynamic_dims_;
   Recorder recorder_;
   StoragePool pool_;  // of results
   std::vector<std::unique_ptr<Entry>> entries_;
-  std::map<std::string, std::int64_t> failures_;  // by what the guards that failed ask about
+  std::map<std::string, std::int64_t> failures_;  // by the subject of the failed guards
   std::string last_failure_;
   bool has_warned_ = false, has_warned_of_ways_ = false;
-  bool has_read_ = false;         // in some run so far: its side effects count
-  std::size_t first_choice_ = 0;  // of DynamicDims::choices: those before it failed where they could not be tried twice
+  bool has_read_ = false;  // whether a run has read a value: a rerun repeats side effects
+  // The first of DynamicDims::choices to try: those before it failed in functions that cannot be run twice.
+  std::size_t first_choice_ = 0;
   CaptureCounts counts_;
 
   std::mutex mutex_;
-  std::atomic<std::thread::id> owner_;  // relaxed: only the thread that set it ever finds itself here
+  std::atomic<std::thread::id> owner_;  // relaxed is enough: only the thread that stored its id can read that id
 };
 
 }  // namespace weft

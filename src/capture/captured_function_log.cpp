@@ -1,4 +1,4 @@
-// What a CapturedFunction says of what it does: to its log, and once on stderr of what will stay slow.
+// The messages of a CapturedFunction: in its log, and once on stderr about what will stay slow.
 
 #include <algorithm>
 #include <iostream>

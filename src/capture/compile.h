@@ -1,6 +1,6 @@
 #pragma once
 
-// compile(): a function of Values that gives what the function gives, compiled.
+// compile() returns a compiled version of a function of Values; its results are the same.
 //
 //   Value mlp(Value x, Value up, Value down) { return linear(silu(linear(x, up)), down); }
 //
@@ -8,17 +8,17 @@
 //   fast.mark_dynamic(0, 0, {"tokens", 1, 512});
 //   Value y = fast(x, up, down);
 //
-// The function may take and give Values, numbers, texts, and what arguments.h walks through; what it gives can be made
-// empty and copied. It is traced at the first call. As long as it never asks what a Value holds (ir/reading.h) it has
-// to be a pure function of its arguments: later calls whose arguments pass the guards do not run its C++ code again.
-// Where it does ask, its code runs in every call, side effects included, and what it does to Values between the
-// questions is compiled.
+// Arguments and results may be Values, numbers, texts, and everything that arguments.h walks through; a result type
+// must be default-constructible and copyable. The function is traced at the first call. If it never reads what a Value
+// holds (ir/reading.h), it must be a pure function of its arguments: later calls whose arguments pass the guards do not
+// run its C++ code again. If it does read, its C++ code runs in each call, side effects included, and the ops between
+// the reads are compiled.
 //
-// One Context computes in one thread at a time. Calls of one compiled function take turns by themselves; those of
-// several, and plain calls of ops beside them, are for their callers to order.
+// A Context may compute in one thread at a time. Calls of one compiled function lock it by themselves; the caller must
+// serialize calls of several functions, and plain calls of ops.
 //
-// The function may be run more than once when it is compiled. What it brings with it besides its arguments enters
-// through home().value(tensor); such a tensor is the one that the first trace saw, unless there are graph breaks.
+// The function may run more than once while it is compiled. Tensors other than its arguments enter through
+// home().value(tensor); later calls use the tensor of the first trace, unless there are graph breaks.
 
 #include <functional>
 #include <type_traits>
@@ -28,7 +28,7 @@
 
 namespace weft {
 
-// Called by several threads they take turns. What it returns is owned by the caller, or looks into the arguments.
+// Thread-safe: calls wait for each other. The caller owns the result, or the result aliases the arguments.
 template <class Result, class... Arguments>
 class CompiledFunction {
  public:
@@ -36,17 +36,16 @@ class CompiledFunction {
                    CompileOptions options, std::source_location where)
       : function_(std::move(function)), captured_(std::move(context), std::move(options), where) {}
 
-  // The arguments' Values are concrete and of one home, which is that of the result; or they are being traced, and then
-  // the function is called as it is. UserError for a size out of the range it was marked with, a call from within the
-  // function, and for what the function does with Values that cannot be compiled; nothing is kept of that. It names the
-  // line of the op or question it is about, else `site`; through a std::function that is a line of the library's.
-  // Errors of the function itself come through, a UserError without a line with `site`.
+  // The arguments' Values must be concrete and of one home, which is also the home of the result; or they are being
+  // traced, and then the function is called directly. UserError for a size outside its marked range, for a call from
+  // within the function, and where the function does something with Values that cannot be compiled; nothing of such a
+  // call is kept. The error names the line of the op or the read, or else `site`; through a std::function that is a
+  // line of the library. Errors of the function itself are passed on; a UserError without a line gets `site`.
   Result operator()(const std::decay_t<Arguments>&... arguments, CallSite site = CallSite::current()) {
     return placed_at(site, [&]() -> Result { return call(arguments...); });
   }
 
-  // Traces and compiles for arguments like these, so that a call finds it done. A function that asks what Values hold
-  // is run by it.
+  // Traces and compiles for arguments like these in advance. A function that reads what Values hold is run in full.
   void prepare(const std::decay_t<Arguments>&... examples, CallSite site = CallSite::current()) {
     placed_at(site, [&] {
       const CapturedFunction::Turn turn(captured_);
@@ -55,8 +54,8 @@ class CompiledFunction {
     });
   }
 
-  // Before the first call. `argument`: the number of the argument, from 0; within a larger one "2.0" is the first part
-  // of the third. UserError as DynamicDims::mark.
+  // Call this before the first call. `argument` is the index of the argument, from 0; within a larger one, "2.0" is the
+  // first part of the third. UserError as DynamicDims::mark.
   void mark_dynamic(int argument, int dim, const DynamicDim& range, CallSite site = CallSite::current()) {
     mark_dynamic(std::to_string(argument), dim, range, site);
   }
@@ -64,7 +63,7 @@ class CompiledFunction {
                     CallSite site = CallSite::current()) {
     placed_at(site, [&] { captured_.mark_dynamic(argument, dim, range, DynamicShapes::backed); });
   }
-  // The same for a size that no branch depends on, but where its range decides alone (DynamicShapes::unbacked).
+  // The same for an unbacked size: a branch may depend on it only where its range decides (DynamicShapes::unbacked).
   void mark_unbacked(int argument, int dim, const DynamicDim& range, CallSite site = CallSite::current()) {
     mark_unbacked(std::to_string(argument), dim, range, site);
   }
@@ -145,8 +144,8 @@ class CompiledFunction {
 
   std::function<Result(Arguments...)> function_;
   CapturedFunction captured_;
-  std::vector<Leaf> leaves_;  // of the call that has its turn
-  std::vector<Kept> kept_;    // by entry: what the function returned when it was traced
+  std::vector<Leaf> leaves_;  // of the current call
+  std::vector<Kept> kept_;    // by entry: the function's result when it was traced
 };
 
 template <class Function>
@@ -156,7 +155,8 @@ struct CompiledOf<std::function<Result(Arguments...)>> {
   using type = CompiledFunction<Result, Arguments...>;
 };
 
-// Typed op functions take their caller's place behind their arguments, which is no argument of what is compiled.
+// Typed op functions have the caller's CallSite as their last parameter; it is not an argument of the compiled
+// function.
 template <class Result, class... Parameters>
 requires(std::is_same_v<std::tuple_element_t<sizeof...(Parameters) - 1, std::tuple<Parameters...>>,
                         CallSite>) auto without_site(Result (*op)(Parameters...)) {
@@ -174,7 +174,7 @@ auto without_site(Function function) {
   return std::function(std::move(function));
 }
 
-// `function` is anything with one call operator, or a function. Nothing is traced before the first call or prepare().
+// `function` is a function, or an object with one call operator. Nothing is traced before the first call or prepare().
 template <class Function>
 auto compile(std::shared_ptr<const Context> context, Function function, CompileOptions options = {},
              CallSite where = CallSite::current()) {

@@ -18,7 +18,7 @@ bool is_within(const std::vector<SymbolicDim>& dims, std::size_t leaf, std::size
                      [&](const SymbolicDim& known) { return known.leaf == leaf && known.dim == dim; });
 }
 
-// The symbols of one choice, as they are handed out.
+// Hands out the symbols of one choice.
 class Symbols {
  public:
   Symbols(std::vector<SymbolicDim> marked, std::span<const Leaf> leaves, std::int64_t usual_max, DynamicShapes shapes)
@@ -59,8 +59,9 @@ class Symbols {
   std::map<std::int64_t, SymbolicDim> by_size_;
 };
 
-// Of what was marked with several names one governs the rows, as graphs have one symbol for them; the others may have
-// to be numbers. What is unbacked stays, as nothing else was asked of it.
+// Dims may be marked with several names, but a graph has one symbol for its rows. The first choice keeps all names. The
+// next one keeps only the first name, and the other dims become numbers; it is left out if any dim is unbacked. The
+// last one keeps only unbacked dims, which may never become numbers.
 std::vector<std::vector<SymbolicDim>> with_fewer_names(const std::vector<SymbolicDim>& marked) {
   const auto is_unbacked = [](const SymbolicDim& dim) { return dim.shapes == DynamicShapes::unbacked; };
   std::vector<std::vector<SymbolicDim>> choices{marked};
@@ -80,7 +81,7 @@ std::vector<std::vector<SymbolicDim>> with_fewer_names(const std::vector<Symboli
 }  // namespace
 
 void DynamicDims::mark(const std::string& argument, int dim, const DynamicDim& range, DynamicShapes shapes) {
-  Dim::symbol(range.name);  // refuses what is no name
+  Dim::symbol(range.name);  // throws if this is not a name
   USER_CHECK(range.min >= 0 && range.min <= range.max, "[mark_dynamic] {} must have 0 <= min <= max, but is [{}, {}]",
              range.name, range.min, range.max);
   for (const Mark& mark : marks_)
@@ -165,7 +166,8 @@ std::vector<std::vector<SymbolicDim>> DynamicDims::choices(std::span<const Leaf>
   }
   if (symbols.dims.size() == always.size()) return with_fewer_names(always);
   std::vector<std::vector<SymbolicDim>> choices{symbols.dims};
-  // Where weights are as large as the rows are many, the rows are those of the first tensor.
+  // If a dim of a weight equals the number of rows, both have one symbol. The choice below then keeps only the rows of
+  // the first tensor.
   const SymbolicDim& first = symbols.dims[always.size()];
   const auto add_choice = [&](const auto& belongs) {
     std::vector<SymbolicDim> choice;

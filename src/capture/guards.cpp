@@ -10,7 +10,7 @@ namespace {
 
 const Meta& meta_of(const Leaf& leaf) { return leaf.value->meta(); }
 
-// Kind, dtype, rank, whether it is contiguous and plain, device: all that fits one number.
+// Kind, dtype, rank, device, and whether the tensor is strided or packed: everything that fits in one number.
 std::int64_t type_word(const Meta& meta) {
   const auto word =
       static_cast<std::uint64_t>(meta.kind) | static_cast<std::uint64_t>(meta.dtype) << 8 |
@@ -100,7 +100,7 @@ bool GuardList::condition_holds(const Condition& condition, std::span<const Leaf
       .holds({});
 }
 
-// Small, so that the loop over the guards has the kinds that every tensor has in it.
+// Kept small, so that the loop over the guards inlines the kinds that every tensor has.
 inline bool GuardList::holds(const Guard& guard, std::span<const Leaf> leaves, const Leaf& leaf,
                              const Meta* meta) const {
   switch (guard.kind) {
@@ -144,7 +144,7 @@ bool GuardList::holds_rarer(const Guard& guard, std::span<const Leaf> leaves, co
 }
 
 std::size_t GuardList::first_that_fails(std::span<const Leaf> leaves) const {
-  // Those of a leaf stand together, its type first: what asks about its dims finds a tensor.
+  // The guards of a leaf are adjacent, its type first. Guards of its dims therefore know that it is a tensor.
   const Leaf* leaf = nullptr;
   const Meta* meta = nullptr;
   for (std::size_t i = 0; i < guards_.size(); ++i) {

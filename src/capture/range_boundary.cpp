@@ -3,7 +3,8 @@
 namespace weft {
 namespace {
 
-// The farthest number from `near` toward `far` up to which `is_proved` says yes; it does for `near`.
+// Returns the number that is farthest from `near` toward `far` and up to which `is_proved` is true. It must be true at
+// `near`.
 template <class IsProved>
 std::int64_t farthest(std::int64_t near, std::int64_t far, const IsProved& is_proved) {
   if (is_proved(far)) return far;

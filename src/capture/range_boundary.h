@@ -1,6 +1,6 @@
 #pragma once
 
-// Branches on sizes as boundaries of ranges.
+// Turns branches on sizes into bounds of ranges.
 
 #include <optional>
 #include <string>
@@ -15,12 +15,12 @@ struct RangeBoundary {
   Interval range;
 };
 
-// The range around `size` where `condition`, which holds there, is proved to hold, if it is proved to fail everywhere
-// else within the bounds: then the range says all that the condition says. Nothing where it asks about several symbols,
-// or where the answer changes to and fro.
+// Returns the range around the symbol's size in `sizes` where `condition` is proved to hold, if it is also proved to
+// fail everywhere else within the bounds: then the range replaces the condition. `condition` must hold for `sizes`.
+// nullopt where it depends on several symbols, or where the sizes that satisfy it are not one range.
 std::optional<RangeBoundary> range_boundary(const DimCondition& condition, const Bounds& bounds, const Bindings& sizes);
 
-// The parts of `all` that `part` leaves, where they differ in one symbol; nothing where they differ in several.
+// The parts of `all` outside `part`, where they differ in one symbol; empty where they differ in several.
 std::vector<Bounds> other_sides(const Bounds& all, const Bounds& part);
 
 }  // namespace weft

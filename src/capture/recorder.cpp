@@ -35,8 +35,9 @@ std::uint64_t default_attributes(const Op& op, const Attributes& complete) {
   return bits;
 }
 
-// A value that is kept for a multiple of this many runs, and used in none of them, is not told from one of the run. A
-// prime, as nobody counts runs by it.
+// Runs use this many homes in rotation. If the caller keeps a value for an exact multiple of this many runs and uses it
+// in none of them, it is mistaken for a value of the current run. The number is prime, so that a program is unlikely to
+// repeat anything after this many runs.
 constexpr std::size_t kRunsToldApart = 4093;
 
 }  // namespace
@@ -49,7 +50,7 @@ Recorder::Recorder(const Context& context, std::string function, std::string gra
       fullgraph_(fullgraph),
       most_ways_(most_ways),
       eager_(context, {1, context.options.max_num_batched_tokens}) {
-  homes_.emplace_back(*this);  // of inputs, before a run begins
+  homes_.emplace_back(*this);  // the home of inputs before a run begins
 }
 
 Recorder::Running Recorder::begin(RecordedTree& tree, std::vector<Tensor> tensors, Bindings sizes, Purpose purpose) {
@@ -156,7 +157,8 @@ const Values& Recorder::accept(RecordedStep& step) {
 inline bool Recorder::are_operands_of(const RecordedStep& step, const Operands& operands) const {
   if (step.operands.size() != operands.size()) return false;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    // Numbers begin anew under other guards, and runs give out the same again: value and home together tell.
+    // The graph value alone does not identify an operand: numbers start at 0 again under other guards, and every run
+    // reuses the same graph values. The value and its home together do.
     const int number = step.operands[i];
     const GraphValue* wanted = number < 0 ? nullptr : values_[static_cast<std::size_t>(number)];
     if (operands[i].graph_value() != wanted || operands[i].present() != (number >= 0)) return false;
@@ -192,7 +194,8 @@ std::vector<Meta> Recorder::infer(const Op& op, const Values& operands, const At
   return infer_results(op, context_.ops, metas, with_numbers(attributes, numbers_));
 }
 
-// An op without a meaning all of whose kernels may never be captured: a plugin's that says nothing of captures.
+// Whether the op has no meaning and none of its kernels may be captured, as for a plugin's op that does not mention
+// captures.
 bool Recorder::ends_a_graph(const Op& op) const {
   if (!op.is_primitive()) return false;
   const std::vector<std::string> providers = context_.kernels.providers(op.name);
@@ -338,7 +341,7 @@ void Recorder::keep_path() {
   }
   if (!why_not_kept_.empty()) check();
   for (Segment* segment : path_)
-    for (RecordedStep& step : segment->steps) step.tensor = {};  // every run brings its own
+    for (RecordedStep& step : segment->steps) step.tensor = {};  // every run brings its own tensors
 }
 
 void Recorder::finish(const Values& results) {

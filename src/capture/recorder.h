@@ -1,11 +1,11 @@
 #pragma once
 
-// What a captured function does while it runs. Each op that is called is held against what earlier runs did; as long as
-// it is the same, nothing is computed or built. Where the function wants to know what a value holds, the segment up to
-// there runs: compiled if it was seen before, else op by op, to be compiled once it is known what is used of it.
+// Follows a captured function while it runs. Each op call is compared with the steps of earlier runs; while they are
+// equal, nothing is computed or built. Where the function reads a value, the segment up to that point runs: as a
+// compiled program if it was seen before, else op by op, and it is compiled once its used values are known.
 //
-// What earlier runs did is handed out again, but at the home of this run, so that a Value that was kept from an earlier
-// one is told from it: it is refused.
+// The recorded Values are returned again, but with the home of this run. A Value that the function kept from an earlier
+// run has another home and is refused.
 
 #include <deque>
 #include <functional>
@@ -17,49 +17,53 @@
 
 namespace weft {
 
-// All that is known of what a function does under one set of guards.
+// All recorded runs of a function under one set of guards.
 struct RecordedTree {
-  Values inputs;                    // the arguments' tensors, in order
-  Bounds bounds;                    // of the symbols in their sizes
-  std::set<std::string> unbacked;   // symbols that nothing may be decided by but their bounds
-  std::set<std::string> droppable;  // symbols that nobody insists on: where they do not fit, a call's numbers take over
+  Values inputs;  // the arguments' tensors, in order
+  Bounds bounds;  // of the symbols in the inputs' sizes
+  // Symbols for which a branch must be decided by their bounds.
+  std::set<std::string> unbacked;
+  // Symbols that the author did not ask for: where they do not fit, a call's numbers replace them.
+  std::set<std::string> droppable;
   std::vector<std::unique_ptr<Segment>> starts;
-  bool has_choice = false;  // fewer symbols may be tried
-  bool has_reads = false;   // whether what it does depends on what values hold
+  bool has_choice = false;  // whether fewer symbols may be tried
+  bool has_reads = false;   // whether the function reads what values hold
 };
 
 // A branch on sizes.
 struct Decision {
-  DimCondition condition;   // as it held
-  bool is_proved = false;   // by the bounds of the sizes
-  bool is_settled = false;  // the function wanted the number itself
+  DimCondition condition;   // the condition, in the form that was true
+  bool is_proved = false;   // proved by the bounds of the sizes
+  bool is_settled = false;  // the function asked for the number itself
 };
 
 class Recorder {
  public:
-  // `function` names it in messages. `most_ways`: how many segments a place may have to go on with; where another one
-  // comes, it runs op by op.
+  // `function` is the name in messages. `most_ways`: the largest number of segments that may follow one point of the
+  // tree; further ones run op by op.
   Recorder(const Context& context, std::string function, std::string graph_name, bool fullgraph, std::size_t most_ways);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
   enum class Purpose : std::uint8_t {
     run,
-    attempt,  // as run once something was read; before, what does not fit a symbol is an error, and another try follows
-    trace,    // there are no tensors: where they would be wanted, Stopped is thrown
-    check,    // nothing new may happen: UserError where the function does not do the same again
+    // Like `run` once a value was read. Before that, an op that does not accept a symbol is an error, and another
+    // attempt follows.
+    attempt,
+    trace,  // there are no tensors: a read throws Stopped
+    check,  // UserError where the function does not repeat its recorded steps
   };
-  struct Stopped {};  // no error: what is tried goes no further
+  struct Stopped {};  // not an error: ends a trace
 
   // The home of one run's Values.
   class Home final : public Evaluator {
    public:
     explicit Home(Recorder& recorder) : Evaluator(recorder.context_.ops), recorder_(recorder) {}
     Recorder& recorder() const { return recorder_; }
-    std::size_t run = 0;  // the last one that had it
+    std::size_t run = 0;  // the last run that used this home
 
     void called_from(const CallSite& site) override { recorder_.site_ = site; }
-    // Where the call is the step that comes next: it was checked and completed when it was recorded.
+    // Fast path for a call that equals the next recorded step, which was checked and completed when it was recorded.
     const Values* repeated(Literal op, const Operands& operands, const GivenAttributes& given,
                            bool maybe_inplace) override {
       return recorder_.repeated(*this, op, operands, given, maybe_inplace);
@@ -74,10 +78,11 @@ class Recorder {
     Recorder& recorder_;
   };
 
-  // Values for arguments of these types; a tree begins with them. begin() gives them the home of its run.
+  // Makes Values for arguments of these types, the inputs of a new tree. begin() sets their home to that of its run.
   Values inputs(const std::vector<Meta>& metas, const std::vector<std::string>& names);
-  // A run begins, with tensors for tree.inputs and sizes for the symbols, and lasts as long as what is given back; the
-  // tree must live as long. What an earlier one left half done is gone. Outside of runs Values are refused.
+  // Begins a run, with tensors for tree.inputs and sizes for the symbols; it ends when the returned object is
+  // destroyed. The tree must outlive the run. State of an earlier unfinished run is dropped. Values are refused outside
+  // runs.
   class Running {
    public:
     explicit Running(Recorder& recorder) : recorder_(recorder) {}
@@ -89,22 +94,21 @@ class Recorder {
     Recorder& recorder_;
   };
   [[nodiscard]] Running begin(RecordedTree& tree, std::vector<Tensor> tensors, Bindings sizes, Purpose purpose);
-  // The function returned these. What is new becomes part of the tree. UserError for a value of another run.
+  // Ends the run: the function returned these. New steps become part of the tree. UserError for a value of another run.
   void finish(const Values& results);
-  // The Values of the last run belong to its tree, which stays; of trees with reads finish() does that.
+  // Keeps the Values of the last run for its tree, which the caller keeps; for trees with reads, finish() does this.
   void keep() { kept_values_ = used_values_; }
 
-  // Of a run that is finished, of a tree with reads: what the results hold. They own their memory, or look into
-  // arguments.
+  // The tensors of the results, after finish() of a tree with reads. They own their memory, or alias arguments.
   std::vector<Tensor> results(const Values& results);
   const std::vector<Decision>& decisions() const { return decisions_; }
-  // All values of the run, by number.
+  // All values of the run, by index.
   std::span<GraphValue* const> values() const { return values_; }
-  // Whether the function of the last run has seen what a value holds, so that to run it again would be noticed.
+  // Whether the function has read a value in the last run, so that running it again would repeat visible effects.
   bool has_read() const { return !read_.empty(); }
-  // Whether memory of arguments, or that was brought, may have been written over in the last run.
+  // Whether the last run may have written over memory of arguments or of tensors that the function supplied.
   bool has_written_over();
-  // Not empty: what was new in the last run ran op by op, and nothing is kept of it.
+  // If not empty, the new steps of the last run ran op by op, and none are kept, for this reason.
   const std::string& why_not_kept() const { return why_not_kept_; }
 
   // run_eagerly() of capture/run_eagerly.h.
@@ -112,7 +116,7 @@ class Recorder {
                      const Reading& reading);
 
  private:
-  // What Home's functions of these names do.
+  // These implement the functions of Home with the same names.
   const Values* repeated(const Home& home, Literal op, const Operands& operands, const GivenAttributes& given,
                          bool maybe_inplace);
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace);
@@ -122,20 +126,20 @@ class Recorder {
   std::int64_t settle(const Dim& size, const Reading& reading);
 
   void end_run();
-  // A tensor of the function's own, as a value of this type.
+  // Makes a value of this type from a tensor that the function supplied.
   Value bring(Tensor tensor, Meta meta);
   Value fresh_value(Meta meta, std::string name, int number, const Op* op = nullptr, const CallSite& site = {});
-  // Of `home`'s run, which the function goes by.
+  // Refuses a `home` that is not that of the current run.
   void check_running(const Home& home, std::string_view user) const;
   int checked_number(const Value& value, std::string_view user) const;
   [[noreturn]] void refuse(const Value& value, std::string_view user) const;
   void check_one_run(std::string_view op, const Operands& operands) const;
   void check_one_device(const Op& op, const Values& operands) const;
   bool are_operands_of(const RecordedStep& step, const Operands& operands) const;
-  // As infer_results, which runs again with numbers where symbols do not fit.
+  // Like infer_results; where symbols do not fit, it runs again with numbers.
   std::vector<Meta> infer(const Op& op, const Values& operands, const Attributes& attributes);
   SegmentGraph graph_for(const Segment& segment, const std::vector<int>& results);
-  // Whether symbols that do not fit may become this call's numbers from here on; then `go_on_by_numbers` makes them so.
+  // Whether symbols that do not fit may be replaced by this call's numbers from here on; go_on_by_numbers does that.
   bool may_go_on_by_numbers() const;
   void go_on_by_numbers(const std::string& why);
   template <class Fits>
@@ -156,52 +160,52 @@ class Recorder {
   const Tensor& tensor_of(int number);
   std::span<const Tensor> arguments() const { return {tensors_.data(), tree_->inputs.size()}; }
   void set_tensor(int number, Tensor tensor);
-  // What is new on the way is compiled.
+  // Compiles the new segments of the path.
   void keep_path();
   void note_wanted();
   void compile_path();
   void log_break(const Segment& segment) const;
-  // The ranges of the symbols in them that are unbacked; empty when none is.
+  // The ranges of the unbacked symbols in the sizes; empty when there are none.
   std::string unbacked_text(std::initializer_list<Dim> sizes) const;
 
   const Context& context_;
   std::string function_, graph_name_;
   bool fullgraph_;
   std::size_t most_ways_;
-  // What Values that were handed out look into: the first `kept_values_` belong to trees, those up to `used_values_` to
-  // the run; of what others there are the next run takes some.
+  // The storage of the Values that were returned: the first `kept_values_` belong to trees, those up to `used_values_`
+  // to the current run; later runs reuse the rest.
   std::deque<RecordedValue> graph_values_;
   std::size_t kept_values_ = 0, used_values_ = 0;
-  std::deque<Home> homes_;  // that of inputs, then of the last runs; the next takes a new one, or that of longest ago
-  std::size_t runs_ = 0;    // that began
+  std::deque<Home> homes_;  // that of inputs, then of the last runs; the oldest is reused
+  std::size_t runs_ = 0;    // number of runs that began
   StoragePool pool_;        // of results
-  EagerEvaluator eager_;    // the home of Values that functions to be run eagerly see
+  EagerEvaluator eager_;    // the home of Values in functions that run eagerly
 
-  // Of one run.
-  RecordedTree* tree_ = nullptr;  // null outside of runs, as is its home
+  // State of one run.
+  RecordedTree* tree_ = nullptr;  // null outside runs, as is home_
   Home* home_ = nullptr;
   Purpose purpose_ = Purpose::run;
   Bindings sizes_;
-  Numbers numbers_;                  // in the place of the symbols, once one does not fit; else empty
+  Numbers numbers_;                  // replace the symbols, once one does not fit; else empty
   std::vector<GraphValue*> values_;  // by number
-  std::vector<Tensor> tensors_;      // by number; undefined where it is not known
+  std::vector<Tensor> tensors_;      // by index; undefined where unknown
   std::vector<Decision> decisions_;
-  std::vector<int> read_;  // numbers, whatever segment they are of
-  CallSite site_;          // of the call that comes
+  std::vector<int> read_;  // indices of values that were read, in any segment
+  CallSite site_;          // of the next call
   struct Gone {
     int number;
-    int before;  // values of smaller numbers were there already
+    int before;  // values below this index existed before
     Tensor tensor;
   };
-  std::vector<Gone> gone_;                                 // what segments that ran may have written over
-  std::vector<Segment*> path_;                             // that ended
-  std::vector<std::unique_ptr<Segment>>* ways_ = nullptr;  // where the segment stands that is gone along
-  Segment* segment_ = nullptr;                             // known so far; null while drafting
-  std::size_t position_ = 0;                               // of the next step in it
-  Segment* draft_ = nullptr;                               // new; null while going along a known one
-  std::unique_ptr<Segment> fresh_;                         // the first that is new, with those that follow it
+  std::vector<Gone> gone_;                                 // tensors that segments may have written over
+  std::vector<Segment*> path_;                             // segments that ended
+  std::vector<std::unique_ptr<Segment>>* ways_ = nullptr;  // the list that contains the current segment
+  Segment* segment_ = nullptr;                             // recorded, and equal so far; null while drafting
+  std::size_t position_ = 0;                               // index of the next step in it
+  Segment* draft_ = nullptr;                               // new; null while following a recorded segment
+  std::unique_ptr<Segment> fresh_;                         // the first new segment, with its followers
   std::vector<std::unique_ptr<Segment>>* fresh_belongs_to_ = nullptr;
-  std::string why_not_kept_;  // not empty: what is new is run op by op
+  std::string why_not_kept_;  // if not empty: new steps run op by op
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// How a Recorder runs segments: compiled, or op by op where there is nothing compiled yet.
+// How a Recorder runs segments: compiled, or op by op if no program exists yet.
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ bool is_brought(const Segment& segment, int number) {
   });
 }
 
-// What steps gave away, as the numbers of the values whose memory it is.
+// The numbers of all values whose memory the steps donate, views included.
 std::set<int> given_away(const Segment& segment) {
   std::map<int, int> roots;
   const auto root_of = [&](int number) {
@@ -40,7 +40,7 @@ std::set<int> given_away(const Segment& segment) {
   return given;
 }
 
-// What can be had of a segment when it has run: what its steps made and did not give away.
+// The values that are available after a segment has run: its steps made them and did not donate them.
 std::vector<int> lasting_values(const Segment& segment) {
   const std::set<int> given = given_away(segment);
   std::vector<int> numbers;
@@ -85,7 +85,7 @@ void Recorder::set_tensor(int number, Tensor tensor) {
 const Tensor& Recorder::tensor_of(int number) {
   const auto index = static_cast<std::size_t>(number);
   if (index >= tensors_.size() || !tensors_[index].defined()) {
-    // Nobody wanted it of this segment so far, so it was not given when that ran.
+    // Nothing needed this value when the segment ran, so its program did not return it.
     const auto owner = std::find_if(path_.begin(), path_.end(), [&](const Segment* segment) {
       return number >= segment->first && number < segment->last;
     });
@@ -114,10 +114,10 @@ void Recorder::prepare_to_give_away(const Segment& segment) {
     const bool is_complete = std::all_of(earlier->lasting.begin(), earlier->lasting.end(), [&](int number) {
       return static_cast<std::size_t>(number) < tensors_.size() && tensors_[static_cast<std::size_t>(number)].defined();
     });
-    // Nobody wanted the rest so far; somebody may, when what it is made of is written over.
+    // The other values may be needed after their inputs are written over, so they are computed now.
     if (!is_complete) run_op_by_op(*earlier);
   }
-  // Values that are equal may lie in one place, where the compiler found that out.
+  // If the compiler found two values to be equal, they may share memory.
   for (const int number : segment.given_away)
     for (const Segment* earlier : path_)
       for (const int other : earlier->lasting)
@@ -190,7 +190,7 @@ Values Recorder::run_eagerly(const Values& values, const std::function<Values(co
   std::vector<Tensor> tensors;
   for (const Value& given : values) {
     const Tensor tensor = given.present() ? read(given, reading) : Tensor();
-    // What comes of it may be kept, and what a segment gave is there until it runs again.
+    // The function may keep or return this memory, but the results of a segment are valid only until it runs again.
     tensors.push_back(tensor.defined() ? owned(tensor, arguments(), pool_) : tensor);
   }
   Dim rows = 0;  // the first size that is a symbol
@@ -220,7 +220,8 @@ void Recorder::note_wanted() {
       for (const int number : segment->ends_in) note(number, nullptr);
   }
   for (const int number : read_) note(number, nullptr);
-  // What such a segment makes, and what those before it make, cannot be made later, when another way wants it.
+  // A segment that donates a buffer must return all its live values, and so must the segments before it: none of them
+  // can run again if a later call takes another branch.
   bool is_given_away_later = false;
   for (auto segment = path_.rbegin(); segment != path_.rend(); ++segment) {
     is_given_away_later = is_given_away_later || !(*segment)->given_away.empty();

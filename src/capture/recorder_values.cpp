@@ -1,4 +1,4 @@
-// The Values of a Recorder's runs: whose they are, and what is said of those that are not this run's.
+// The Values of a Recorder's runs: which run they belong to, and the errors about values of other runs.
 
 #include "base/error.h"
 #include "capture/recorder.h"
@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// The recorder's that gave it; null where none did.
+// The recorder that made the value; null if no recorder did.
 const Recorder* recorder_of(const Value& value) {
   const auto* home = value.present() ? dynamic_cast<const Recorder::Home*>(&value.home()) : nullptr;
   return home == nullptr ? nullptr : &home->recorder();
@@ -17,7 +17,7 @@ std::string described(const Value& value) {
   const std::string type = value.meta().text();
   if (recorder_of(value) == nullptr) return type;
   const auto& recorded = static_cast<const RecordedValue&>(*value.graph_value());
-  // Nothing was kept of its run, and its place was taken by another.
+  // A later run has reused this RecordedValue, because nothing of its own run was kept.
   if (recorded.run > static_cast<const Recorder::Home&>(value.home()).run) return "one";
   if (!recorded.name.empty()) return fmt::format("%{} ({})", recorded.name, type);
   if (recorded.op == nullptr) return fmt::format("%{} ({}, which it brought)", recorded.index, type);
@@ -69,7 +69,8 @@ int Recorder::checked_number(const Value& value, std::string_view user) const {
   return number_of(value);
 }
 
-// A value of another run beside one of this run: what calls ops would say that their homes differ, and no more.
+// Refuses an op that takes a value of another run together with one of this run. The general check of op calls would
+// only report that their homes differ.
 void Recorder::check_one_run(std::string_view op, const Operands& operands) const {
   bool has_own = false;
   const Value* other = nullptr;

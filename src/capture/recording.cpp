@@ -23,7 +23,7 @@ class GraphOfSteps {
 
   void add(const Segment& segment) {
     for (const RecordedStep& step : segment.steps) {
-      if (step.op == nullptr) continue;  // it becomes an input where it is used
+      if (step.op == nullptr) continue;  // it becomes an input at its first use
       std::vector<GraphValue*> operands;
       for (const int operand : step.operands) operands.push_back(operand < 0 ? nullptr : of(operand));
       Attributes attributes = with_numbers(step.attributes, numbers_);
@@ -40,7 +40,7 @@ class GraphOfSteps {
     if (known == nullptr) {
       const GraphValue& value = *values_[static_cast<std::size_t>(number)];
       known = built.graph->add_input(with_numbers(value.meta, numbers_), value.name);
-      known->donated = value.meta.kind == MetaKind::kv;  // their owner goes on with the pages that come back
+      known->donated = value.meta.kind == MetaKind::kv;  // the owner continues with the pages that the graph returns
       built.inputs.push_back(number);
     }
     return known;
@@ -76,8 +76,8 @@ class GraphOfSteps {
   std::map<int, GraphValue*> known_;
 };
 
-// Kernels are chosen by widths, and other ones give other bits; so a width has to be a number, as when ops run one by
-// one.
+// Kernels are chosen by widths, and another kernel may give other bits. A width must therefore be a number, as it is
+// when ops run one by one.
 void check_widths(const Graph& graph) {
   const auto check = [&](const GraphValue& value) {
     for (std::size_t dim = 1; dim < value.meta.shape.size(); ++dim)
@@ -102,7 +102,8 @@ bool RecordedStep::is_call(const Op& called, const Values& given, bool inplace) 
   return true;
 }
 
-// Whether each is an attribute, and all others are what the schema gives; then `spelling` says what they are.
+// Returns whether each given name is an attribute and all other attributes have the defaults of the schema; if so, sets
+// `spelling`.
 bool RecordedStep::spell(Literal called, const GivenAttributes& given) {
   const NamedAttributes& all = attributes.entries();
   std::vector<GivenAttribute> known;
@@ -148,7 +149,7 @@ Meta with_numbers(const Meta& meta, const Numbers& numbers) {
   if (numbers.empty()) return changed;
   for (Dim& dim : changed.shape) dim = dim.substitute(numbers);
   for (Dim& dim : changed.strides) dim = dim.substitute(numbers);
-  // Strides are spelled otherwise where a size is 1.
+  // Meta::strided() normalizes the strides of dims whose size has become 1.
   if (!changed.strides.empty()) changed.strides = Meta::strided(meta.dtype, changed.shape, changed.strides).strides;
   return changed;
 }

@@ -6,10 +6,11 @@
 
 namespace weft {
 
-// Part of a function that is not to be compiled: `function` runs on concrete Values, op by op, in every call, and gives
-// concrete Values. While a function is captured this ends a graph; anywhere else it is a plain call. Both take and give
-// Values of one home each; of absent ones nothing is asked. Where the rows of the arguments are a symbol, results with
-// as many rows are taken to have that many in every call; where one has not, it is compiled as another way to go on.
+// Runs part of a captured function without compiling it: `function` runs on concrete Values, op by op, in each call,
+// and returns concrete Values. In a captured function this is a graph break; elsewhere it is a plain call. The
+// arguments must have one home, and so must the results; absent Values are ignored. Where the rows of the arguments are
+// a symbol, results with the same row count are assumed to have it in each call; a call where that fails is compiled as
+// another continuation.
 Values run_eagerly(const Values& values, const std::function<Values(const Values&)>& function,
                    std::source_location where = std::source_location::current());
 

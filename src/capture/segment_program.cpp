@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// What functionalize will find to be given away.
+// The inputs that functionalize will find to be donated.
 std::vector<std::size_t> donated_inputs(const Graph& traced) {
   std::set<const GraphValue*> roots;
   for (const auto& node : traced.nodes())

@@ -1,6 +1,6 @@
 #pragma once
 
-// One segment, compiled: which values it takes and gives, by number, and the program between.
+// One compiled segment: the indices of its inputs and results, and the program.
 
 #include "capture/recording.h"
 #include "compiler/graph_program.h"
@@ -14,8 +14,8 @@ class SegmentProgram {
 
   const std::vector<int>& inputs() const { return inputs_; }
   const std::vector<int>& results() const { return results_; }
-  // In the order of inputs() and results(). What is given looks into what was taken, or is valid until the next run.
-  // UserError where a tensor that is given away meets another one.
+  // Takes and returns tensors in the order of inputs() and results(). A result aliases an input or is valid until the
+  // next run. UserError where a donated tensor overlaps another one.
   std::vector<Tensor> run(std::span<const Tensor> tensors);
 
  private:
@@ -25,7 +25,7 @@ class SegmentProgram {
   GraphProgram program_;
 };
 
-// The tensor with memory of its own, from the pool, laid out the same; itself where it looks into one of `given`.
+// A copy with its own memory from the pool, in the same layout; the tensor itself where it aliases one of `given`.
 Tensor owned(const Tensor& tensor, std::span<const Tensor> given, StoragePool& pool);
 
 }  // namespace weft

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// A rewrite that was held back: graph, pattern, node.
+// Rewrites that the limit held back, each as graph, pattern and node.
 using Held = std::set<std::tuple<std::string, std::string, std::string>>;
 
 class Bisection {
@@ -57,7 +57,7 @@ class Bisection {
           for (const PatternReport& report : pass.result.patterns) body(record, report);
   }
 
-  // The most that the pass makes in one graph.
+  // The largest number of rewrites that the pass makes in one graph.
   int count_rewrites(const BisectRun& run) const {
     std::map<const CompileRecord*, int> counts;
     for_each_report(
@@ -77,7 +77,7 @@ class Bisection {
     result_.rewrites = count_rewrites(all);
     if (result_.rewrites == 0) return;
     const std::string fusion = fusion_of(all);
-    int right = 0, wrong = result_.rewrites;  // with so many rewrites the output is
+    int right = 0, wrong = result_.rewrites;  // numbers of rewrites with a right and a wrong output
     while (right + 1 < wrong) {
       const int middle = right + (wrong - right) / 2;
       (is_as_wanted(run_limited(fusion, middle)) ? right : wrong) = middle;

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// One run with some options: everything it computed, and what the compiler did for it.
+// One run with some options: all values that it computed, and the record of what the compiler did.
 struct BisectRun {
   std::vector<float> values;
   std::vector<CompileRecord> records;
@@ -19,17 +19,20 @@ struct BisectRun {
 
 struct BisectResult {
   bool differs = false;
-  std::string pass;     // the first whose switching off makes both equal; "" when no single one does
-  std::string pattern;  // of the one rewrite that makes the difference, where the pass applies patterns
-  std::string graph;    // in which it is made
-  std::string node;     // at which it is made
-  int rewrite = 0;      // its number among those of the pass, from 1
-  int rewrites = 0;     // that the pass makes
+  std::string pass;  // the first pass whose skipping makes both equal; "" when no single one does
+  // The pattern, graph and node of the rewrite that makes the difference; `pattern` is "" where the pass applies no
+  // patterns.
+  std::string pattern;
+  std::string graph;
+  std::string node;
+  int rewrite = 0;   // the index of that rewrite among those of the pass, from 1
+  int rewrites = 0;  // how many rewrites the pass makes
   int runs = 0;
 };
 
-// `run` is called with --enforce-eager, then with --skip-pass for each pass that may be skipped, then with
-// --limit-rewrites. Values are compared bit for bit. Where several rewrites are wrong the first that is made is found.
+// Calls `run` with --enforce-eager, then with --skip-pass for each pass that may be skipped, then with
+// --limit-rewrites. Values are compared bit for bit. Where several rewrites are wrong, it finds the first one that the
+// pass makes.
 BisectResult bisect(const Options& options, const Context& context,
                     const std::function<BisectRun(const Options&)>& run);
 

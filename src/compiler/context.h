@@ -1,7 +1,8 @@
 #pragma once
 
-// Everything that is made once and passed down: ops, kernels, priorities, options, device, threads. No global state;
-// several Contexts may live in one process. builtin/context.h makes one with all that the program brings.
+// Everything that is created once and passed down: ops, kernels, priorities, options, device, threads. There is no
+// global state; several Contexts may exist in one process. builtin/context.h makes one with everything that the program
+// includes.
 
 #include <memory>
 #include <string>
@@ -31,30 +32,30 @@ struct Context {
   OpTable ops;
   KernelRegistry kernels;
   PriorityLists priorities{{}};
-  std::vector<FusionPattern> patterns;  // of the tree, then those brought from outside it, as kCustomFusion
-  std::vector<PassRow> passes;          // brought from outside the tree; passes_of in pipeline.h says where they run
+  std::vector<FusionPattern> patterns;  // built-in ones, then those from plugins and callers, as kCustomFusion
+  std::vector<PassRow> passes;          // from plugins and callers; passes_of in pipeline.h says where they run
   std::unique_ptr<ThreadPool> threads;
   std::shared_ptr<cuda::StreamDevice> stream_device;                       // null where Plans run on the host
   std::unique_ptr<CompileCache> cache = std::make_unique<CompileCache>();  // on disk; disabled unless opened
-  std::unique_ptr<GeneratedKernels> generated = std::make_unique<GeneratedKernels>();  // what Plans call of it is here
-  std::unique_ptr<FirstTimeWork> first_time_work = std::make_unique<FirstTimeWork>();  // of all that is made in it
-  std::shared_ptr<const PlanSource> stored_plans;  // where there are any, nothing is compiled (compiler/plan_store.h)
-  SizeTuning size_tuning;                          // what was measured at exact sizes; tune_sizes fills it
-  std::shared_ptr<TuningTimer> tuning_timer;       // by which tune_sizes measures; null for the machine's clock
-  RankGroups groups;  // that this process, or thread of it, is in: set by what runs several ranks
+  std::unique_ptr<GeneratedKernels> generated = std::make_unique<GeneratedKernels>();  // functions that Plans call
+  std::unique_ptr<FirstTimeWork> first_time_work = std::make_unique<FirstTimeWork>();  // shared by the whole Context
+  std::shared_ptr<const PlanSource> stored_plans;  // if set, nothing is compiled (compiler/plan_store.h)
+  SizeTuning size_tuning;                          // measurements at exact sizes; tune_sizes fills it
+  std::shared_ptr<TuningTimer> tuning_timer;       // the clock of tune_sizes; null for the machine's clock
+  RankGroups groups;  // the groups of this rank (a process or a thread); set by the code that runs several ranks
   Log log;
-  std::shared_ptr<Timeline> timeline;  // of all that is done with it; null where nobody asked for one
+  std::shared_ptr<Timeline> timeline;  // records work done with this Context; null where not asked for
 
-  // The kernel that runs an op chosen as `provider`; for native, the reference kernel of a primitive. InternalError
+  // The kernel that runs an op with this provider; for `native`, the reference kernel of a primitive. InternalError
   // when there is none.
   const Kernel& kernel_for(const std::string& op, const std::string& provider) const;
-  // UserError, with the nearest known name, for an op or a provider of it that there is not.
+  // UserError, with the nearest known name, if the op or one of its providers does not exist.
   void check_priority(const std::string& op, const std::vector<std::string>& providers) const;
 };
 
-// While it lives, the op's list begins with `providers`; after it, with what it began with before. UserError for a name
-// that is not known, the list as it was. What is compiled or run eagerly in between sees it; nobody else may use the
-// Context at that time.
+// While the scope is alive, the op's list begins with `providers`; afterwards the list is as it was before. UserError
+// for an unknown name; the list is then unchanged. Code that is compiled or run eagerly in the meantime uses the
+// changed list; no other thread may use the Context during that time.
 class PriorityScope {
  public:
   PriorityScope(Context& context, const std::string& op, std::vector<std::string> providers);

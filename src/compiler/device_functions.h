@@ -1,6 +1,6 @@
 #pragma once
 
-// Who runs what of the generated functions of a Context that is for a device, for reports.
+// Which generated functions run on the device and which on the host, for reports on a Context with a device.
 
 #include <cstddef>
 #include <string>
@@ -10,12 +10,12 @@
 namespace weft {
 
 struct DeviceFunctions {
-  std::size_t functions = 0;  // that were generated
-  std::size_t launched = 0;   // of these, as code of the device; the host runs the others in the order of the stream
-  std::string code;           // "PTX for sm_90", as the device takes it; "" where it takes none
+  std::size_t functions = 0;  // the number of generated functions
+  std::size_t launched = 0;   // those that run as device code; the host runs the others in the order of the stream
+  std::string code;           // the form of code that the device takes, "PTX for sm_90"; "" where it takes none
   std::string compiler;       // "NVRTC 13.0"; "" where there is none
-  std::string reason;         // why nothing can be compiled for the device; "" where it can
-  std::vector<std::pair<std::string, std::string>> on_host = {};  // functions with a reason of their own, and that
+  std::string reason;         // why nothing can be compiled for the device; "" if it can
+  std::vector<std::pair<std::string, std::string>> on_host = {};  // functions that only the host runs, with the reason
   std::string host_problem = {};  // why nothing can be compiled for the host; "" where it can
 };
 

@@ -40,7 +40,7 @@ DeviceRows::DeviceRows(const std::vector<std::string>& places, int architecture,
       unfit = fmt::format("the device is sm_{}, but NVRTC {} ({}) compiles for sm_{}", architecture,
                           cuda::nvrtc_version_text(compiler->version()), compiler->library(), fmt::join(known, ", "));
   }
-  if (unfit.empty()) cuda::Nvrtc::open(places, unfit);  // which tells of all places
+  if (unfit.empty()) cuda::Nvrtc::open(places, unfit);  // sets `unfit` to a message that lists all locations
   problem_ = unfit;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Row programs as code of a device: the CUDA C++ of codegen/cuda_row_text.h, compiled by NVRTC while the program runs.
-// Images that were made before need no NVRTC.
+// Row programs as device code: the CUDA C++ of codegen/cuda_row_text.h, compiled by NVRTC at run time. Images that were
+// compiled earlier need no NVRTC.
 
 #include <cstddef>
 #include <memory>
@@ -16,8 +16,8 @@ namespace weft {
 
 class DeviceRows {
  public:
-  // For devices that take such code of this architecture, 90 for sm_90. It is compiled by the first NVRTC of `places`
-  // (nvrtc_places) that knows the architecture; where there is none, `problem` says why.
+  // For devices of this architecture, 90 for sm_90. The code is compiled by the first NVRTC of `places` (nvrtc_places)
+  // that knows the architecture; where there is none, `problem` gives the reason.
   DeviceRows(const std::vector<std::string>& places, int architecture, cuda::NvrtcCode code);
 
   // Why nothing can be compiled; "" where it can.
@@ -25,15 +25,15 @@ class DeviceRows {
   std::string code_text() const;      // PTX for sm_90
   std::string compiler_text() const;  // NVRTC 13.0; "" where there is none
 
-  // The source of the program's kernel. UserError where the device has no room for it.
+  // The source of the program's kernel. UserError where the kernel does not fit the device.
   cuda::NvrtcSource source(const RowProgram& program) const;
-  // Whose images may be used: its own compiler's, or, where it has none, those of every compiler that left such code
-  // for the architecture in the cache.
+  // The compilers whose images may be used: this object's own compiler or, without one, all compilers whose images for
+  // this architecture are in the cache.
   std::vector<std::string> compilers(const CompileCache& cache) const;
-  // What an image of the source is made of, and by which of these.
+  // The cache key of an image of this source, made by this compiler.
   CacheKey key(const cuda::NvrtcSource& source, const std::string& compiler) const;
-  // The image (Driver::load_module). UserError with the compiler's log where the source does not compile, DeviceError
-  // where the compiler fails, or with the problem where there is none. For several threads.
+  // Compiles to an image (for Driver::load_module). UserError with the compiler's log where the source does not
+  // compile; DeviceError where the compiler fails, or where there is none, with `problem`. Thread-safe.
   std::vector<std::byte> compile(const cuda::NvrtcSource& source) const;
 
  private:

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// A model makes a few dozen; only a caller whose sizes never repeat reaches this, and starts anew.
+// A model makes a few dozen different calls. Only a caller whose sizes never repeat reaches this limit, which clears
+// the table.
 constexpr std::size_t kMostKnownCalls = 4096;
 
 std::size_t hash_of(const Op& op, const Values& operands) {

@@ -1,11 +1,11 @@
 #pragma once
 
-// Runs each op at once, on concrete Values, through the same choice of kernels as a compiled graph. `native` of a
-// composite is its meaning, run the same way. With `--enforce-eager` this is the engine's whole forward pass; results
-// are bit-identical to the compiled ones.
+// Runs each op at once, on concrete Values, and chooses kernels as for a compiled graph. For `native`, a composite op
+// runs its meaning in the same way. With `--enforce-eager` this is the engine's whole forward pass; results are
+// bit-identical to the compiled ones.
 //
-// Result types and the choice of a kernel follow from the types of a call alone, and are remembered for the next call
-// of equal types. An evaluator is for one thread at a time; what it gives may go to others, and may outlive it.
+// Result types and the choice of a kernel depend on the types of a call only, and are cached for later calls of equal
+// types. Only one thread at a time may use an evaluator; its results may be used on other threads and may outlive it.
 
 #include <memory>
 #include <unordered_map>
@@ -16,11 +16,11 @@ namespace weft {
 
 class EagerEvaluator : public Evaluator {
  public:
-  // `range` is the token range the choice of kernels is made for, as in compiled mode.
+  // Kernels are chosen for this token range, as in compiled mode.
   EagerEvaluator(const Context& context, TokenRange range) : EagerEvaluator(context, range, false) {}
 
-  // From now on kernels that launch run on the Context's device, as in compiled mode, and not in the emulator or a
-  // library's stand-in, whose sums may be in another order (run_call).
+  // From now on, kernels that launch run on the Context's device, as in compiled mode. Otherwise they run in the
+  // emulator or in a library's stand-in, which may sum in another order (run_call).
   void launch_on_device() { is_on_device_ = true; }
 
   Value value(Tensor tensor) override { return Value::concrete(*this, std::move(tensor)); }
@@ -30,12 +30,12 @@ class EagerEvaluator : public Evaluator {
   EagerEvaluator(const Context& context, TokenRange range, bool by_reference)
       : Evaluator(context.ops), context_(context), range_(range), by_reference_(by_reference) {}
 
-  // A call as far as its types tell: the key, and what follows from it.
+  // What follows from the types of a call, and those types as the key.
   struct KnownCall {
     std::vector<std::optional<Meta>> operands;
     Attributes attributes;
-    PreparedCall prepared;      // of views: only the results. The kernel is null where the op's meaning is run
-    bool by_reference = false;  // the meaning, with reference kernels alone
+    PreparedCall prepared;      // of a view, only the results; the kernel is null where the op's meaning runs
+    bool by_reference = false;  // the op runs as its meaning, with reference kernels only
   };
 
   const KnownCall& prepare(const Op& op, const Values& operands, const Attributes& attributes);
@@ -44,13 +44,13 @@ class EagerEvaluator : public Evaluator {
   Values evaluate_by_reference(const Op& op, const Values& operands, const Attributes& attributes);
 
   const Context& context_;
-  // By op, made when it is first called; the Context's priorities must not change from then on.
+  // By op, computed at its first call; from then on the Context's priorities must not change.
   std::unordered_map<const Op*, std::vector<Candidate>> candidates_;
   std::unordered_multimap<std::size_t, KnownCall> known_calls_;
   StoragePool pool_;
   TokenRange range_;
   bool is_on_device_ = false;
-  bool by_reference_;                          // whether this one runs reference kernels alone
+  bool by_reference_;                          // whether this evaluator runs reference kernels only
   std::unique_ptr<EagerEvaluator> reference_;  // made when first needed
 };
 

@@ -15,7 +15,7 @@ ExpectedFusions parse_expected_fusions(const std::string& text, const Context& c
   ExpectedFusions expected;
   for (const std::string& part : split_text(text, ',')) {
     const auto [name, count] = parse_fusion_count(part, "--expect-fusions", " or all");
-    patterns_named(context.patterns, name);  // which refuses what there is not
+    patterns_named(context.patterns, name);  // throws if there is no such pattern
     USER_CHECK(expected.emplace(name, static_cast<int>(count)).second, "[--expect-fusions] {} is named twice", name);
   }
   return expected;
@@ -29,7 +29,7 @@ void check_expected_fusions(const ExpectedFusions& expected, const Context& cont
       return std::any_of(patterns.begin(), patterns.end(),
                          [&](const Pattern* pattern) { return pattern->name == report.pattern; });
     };
-    std::map<std::string, std::map<std::int64_t, int>> matched;  // by graph, and where its range begins
+    std::map<std::string, std::map<std::int64_t, int>> matched;  // by graph and first row count of the range
     std::vector<std::string> reasons;
     for (const CompileRecord& record : records)
       for (const PassRecord& pass : record.passes)

@@ -1,6 +1,6 @@
 #pragma once
 
-// --expect-fusions: a fusion that does not happen as often as it should is an error, not a slow model.
+// --expect-fusions: if a fusion happens less often than expected, that is an error instead of a slow model.
 
 #include <map>
 #include <span>
@@ -10,14 +10,15 @@
 
 namespace weft {
 
-// By fusion or pattern: how often at least, over all graphs of a model, in every token range.
+// The smallest allowed count of each fusion or pattern, over all graphs of a model, in every token range.
 using ExpectedFusions = std::map<std::string, int>;
 
-// "act_quant=30,rms_quant=60", or "all" for `declared`. UserError for what is neither, with the nearest known name.
+// Parses "act_quant=30,rms_quant=60"; "all" returns `declared`. UserError for an unknown name, with the nearest known
+// name, and for any other text.
 ExpectedFusions parse_expected_fusions(const std::string& text, const Context& context,
                                        const ExpectedFusions& declared);
 
-// UserError that says how often the fusion was found, with the first near misses.
+// UserError where a fusion was found too rarely; it states the count and the first near misses.
 void check_expected_fusions(const ExpectedFusions& expected, const Context& context,
                             std::span<const CompileRecord> records);
 

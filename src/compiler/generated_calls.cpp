@@ -40,8 +40,8 @@ GeneratedExtent GeneratedCalls::look(const std::string& op, const KernelRequest&
     graph.bounds[symbol] = {request.range.lo, request.range.hi};
   Node& node = *graph.nodes().front();
   if (node.op->is_primitive()) return is_row_node(node) ? GeneratedExtent::whole : GeneratedExtent::nothing;
-  // The op itself is written out; its parts are chosen as they will be.
-  // Measurements are of calls that stand by themselves.
+  // The op itself is replaced by its meaning, whose parts get the kernels that they will have in a model. Tuned
+  // priorities do not apply, because they were measured on calls that stand alone.
   PriorityLists priorities = context_.priorities.untuned();
   priorities.set(op, {"native"});
   PassContext passes = pass_context(context_, request.range, priorities);

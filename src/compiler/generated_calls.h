@@ -1,7 +1,7 @@
 #pragma once
 
-// How much of an op's call generated code computes, for choices: asked where a kernel yields (Kernel::yields), and
-// where `native` was chosen.
+// How much of an op's call can be computed by generated code. The choice of providers asks this where a kernel yields
+// (Kernel::yields) and where `native` was chosen.
 
 #include <map>
 #include <memory>
@@ -15,13 +15,13 @@ namespace weft {
 
 class GeneratedCalls {
  public:
-  // The Context must outlive it, its priorities unchanged.
+  // The Context must outlive this object, and its priorities must not change.
   explicit GeneratedCalls(const Context& context) : context_(context) {}
 
-  // Whole: the call's meaning comes out as generated functions, and kernels that write nothing but their results.
-  // Parts: kernels among them write over arguments. What only moves data may be left to reference kernels; nothing is
-  // generated where anything else is. Remembers its answers; calls whose meanings differ in scalars alone have one.
-  // Thread-safe.
+  // Whole: the call's meaning lowers to generated functions and to kernels that write nothing but their results. Parts:
+  // some of those kernels also write over arguments. Nodes that only move data may use reference kernels; if any other
+  // node cannot be generated, the answer is nothing. Answers are cached; calls whose meanings differ only in scalars
+  // share one. Thread-safe.
   GeneratedExtent extent(const std::string& op, const KernelRequest& request);
 
  private:

@@ -19,7 +19,7 @@
 namespace weft {
 namespace {
 
-// What is displayed of a graph, made once by the first function that has to be compiled: all those of a piece have one.
+// The displayed text of a graph. The first function that must be compiled makes it once for all functions of the piece.
 class GraphText {
  public:
   const std::string& of(const Graph& graph) {
@@ -32,17 +32,17 @@ class GraphText {
   std::string text_;
 };
 
-// A function on its way.
+// A function that is being compiled.
 struct Made {
   const RowProgram* program;
-  const Graph* graph = nullptr;  // that it was made from, where that is known
+  const Graph* graph = nullptr;  // the graph it was made from; null if unknown
   GraphText* graph_text = nullptr;
   std::vector<std::byte> object = {};
   std::shared_ptr<const LoadedCode> code = nullptr;
   std::string problem = {};
   std::vector<std::byte> image = {};
   std::string image_problem = {};
-  bool may_come = false;  // an image, another time: what it lacks is none of the program's
+  bool may_come = false;  // a later attempt may yield an image: the program is not the cause
 
   void refuse_image(std::string reason, bool may_come_later) {
     image.clear();
@@ -72,7 +72,7 @@ GeneratedFunction function_of(const RowProgram& program) {
   return function;
 }
 
-// Code of the host; `host_problem` is why it cannot be compiled.
+// Makes the code for the host. `host_problem` is why the host cannot compile; "" if it can.
 void make_object(Made& made, const std::string& host_problem, const Context& context) {
   const CacheKey key = key_of(*made.program, context.device);
   const std::string name = made.program->name();
@@ -93,7 +93,7 @@ void make_object(Made& made, const std::string& host_problem, const Context& con
   }
   try {
     made.code = LoadedCode::load(made.object);
-  } catch (const DeviceError& error) {  // a system that lets nobody make code of memory
+  } catch (const DeviceError& error) {  // the system forbids making memory executable
     made.problem = error.what();
   }
   if (!entry) context.cache->store(key, made.object);
@@ -114,7 +114,7 @@ void make_image(Made& made, const DeviceRows& rows, std::span<const std::string>
     context.cache->store(rows.key(source, compilers.front()), made.image);
   } catch (const UserError& error) {
     made.refuse_image(error.what(), false);
-  } catch (const DeviceError& error) {  // of the compiler: no device is asked here
+  } catch (const DeviceError& error) {  // an error of the compiler: no device is used here
     made.refuse_image(error.what(), true);
   }
 }
@@ -153,7 +153,7 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
   for (const Made& one : made)
     if (!one.problem.empty()) return one.problem;
   for (Made& one : made) {
-    // The reason that all functions share is the device's.
+    // If the device has a problem, all functions share that reason, so it is not recorded for each.
     if (!one.image_problem.empty() && one.image_problem != device_rows_->problem())
       without_image_[one.program->kernel_name()] = one.image_problem;
     lacks_images_ = lacks_images_ || one.may_come;
@@ -184,7 +184,7 @@ void GeneratedKernels::load(const GeneratedFunction& function, std::span<const s
 std::string GeneratedKernels::load_image(const GeneratedFunction& function, std::span<const std::byte> image,
                                          const Context& context) {
   CHECK(context.stream_device != nullptr, "{} has code for a device, and there is none", function.name);
-  const std::string symbol = symbol_of(function);  // functions that are cut into other chunks have one image
+  const std::string symbol = symbol_of(function);  // functions that differ only in their chunks share an image
   if (loaded_symbols_.contains(symbol)) return "";
   try {
     context.stream_device->load(image, symbol);

@@ -60,7 +60,7 @@ GraphProgram::GraphProgram(const Context& context, std::shared_ptr<Graph> graph)
   if (replay_ != nullptr && captures_before_ready(context_.options)) replay_->capture(mode_);
 }
 
-// In the place that it had in the last run, where it fits there.
+// Copies the input to the memory that it had in the last run, if it fits there.
 const Tensor& GraphProgram::on_device(std::size_t index, const Tensor& input) {
   cuda::StreamDevice& device = *context_.stream_device;
   const bool is_batch = input.meta.kind == MetaKind::batch, is_kv = input.meta.kind == MetaKind::kv;
@@ -69,7 +69,7 @@ const Tensor& GraphProgram::on_device(std::size_t index, const Tensor& input) {
   if (!is_batch && !is_kv) bytes = whole_cache_lines(bytes);
   places_.resize(graph_->inputs().size());
   Tensor& place = places_[index];
-  // KV pages are as many as their storage has room for.
+  // The size of the storage says how many KV pages there are, so it must match exactly.
   const std::int64_t room = place.defined() ? place.storage->bytes() : 0;
   if (is_kv ? room != bytes : room < bytes)
     place.storage = is_batch ? device.allocate_host(bytes) : device.allocate(bytes);
@@ -93,7 +93,7 @@ std::vector<Tensor> GraphProgram::replay(std::span<const Tensor> inputs) {
       results.push_back(device == nullptr ? replay_->result(i) : device->download(replay_->result(i)));
     if (device != nullptr) device->synchronize();
   } catch (...) {
-    if (device != nullptr) device->settle();  // what was queued looks into the inputs
+    if (device != nullptr) device->settle();  // queued work still reads the inputs
     throw;
   }
   return results;

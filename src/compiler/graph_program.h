@@ -1,7 +1,7 @@
 #pragma once
 
-// A graph that somebody wrote, ready to run on tensors: compiled for the rows its text allows, or run op by op, as the
-// Context's options say.
+// A hand-written graph, ready to run on tensors: compiled for the row counts that its text allows, or run op by op, as
+// the Context's options say.
 
 #include <memory>
 #include <span>
@@ -12,27 +12,29 @@
 
 namespace weft {
 
-// The rows that kernels are chosen for: the bounds of the governing symbol, or one step of the engine.
+// Kernels are chosen for these row counts: the bounds of the governing symbol, or those of one step of the engine.
 TokenRange token_range(const Graph& graph, const Options& options);
 
-// Gives every symbol of the inputs bounds, as graphs from stage lowered on need them: those of one step of the engine
-// where the text says nothing.
+// Sets bounds for every symbol of the inputs; graphs from stage lowered on need them. Where the text has none, the
+// bounds are those of one step of the engine.
 void complete_bounds(Graph& graph, const Options& options);
 
-// UserError, `[graph run] input x must be .., but is ..`, unless the tensor is of the input's type. Dims that are
-// symbols take the tensor's extent, within their bounds and the same everywhere: `symbols` is what is known so far.
+// UserError, `[graph run] input x must be .., but is ..`, unless the tensor has the input's type. A dim that is a
+// symbol takes the tensor's extent, which must be within its bounds and the same at each use. `symbols` has the sizes
+// that are known so far; this call adds to it.
 void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbols, const Bounds& bounds);
 
-// Compiled for a Context with a device it runs there: inputs are copied to the device and results back, on each run.
-// For one thread at a time. The Context must outlive it, its priorities unchanged with --enforce-eager.
+// For a Context with a device, a compiled graph runs on the device: each run copies inputs to the device and results
+// back. Only one thread at a time may use it. The Context must outlive it; with --enforce-eager its priorities must not
+// change.
 class GraphProgram {
  public:
-  // The graph is at any stage and legal; it is changed. With --enforce-eager it is run as it is, op by op; with
-  // --compile-to as that left it: UserError on a device whose memory the host cannot read.
+  // The graph may be at any stage and must be legal; it is changed. With --enforce-eager the unchanged graph runs op by
+  // op, with --compile-to the graph of that stage does: UserError on a device whose memory the host cannot read.
   GraphProgram(const Context& context, std::shared_ptr<Graph> graph);
 
-  // `inputs` in the order of the graph's inputs, checked by check_input. Inputs that the graph says are donated may be
-  // written over. The results are valid until the next run; they may look into inputs.
+  // `inputs` are in the order of the graph's inputs and were checked by check_input. A run may write over inputs that
+  // the graph donates. The results are valid until the next run; they may alias inputs.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
   // What the compiler did; null with --enforce-eager.
@@ -45,7 +47,7 @@ class GraphProgram {
   const Context& context_;
   std::shared_ptr<Graph> graph_;
   TokenRange range_;
-  std::vector<Tensor> places_;  // of inputs in a device's memory, so that captures find them where they were
+  std::vector<Tensor> places_;  // copies of inputs in device memory, at fixed addresses for the recorded launches
   bool is_compiled_ = false;
   Compiled compiled_;
   std::unique_ptr<Replay> replay_;  // none where there is no Plan

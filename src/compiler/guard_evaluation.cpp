@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// The first line that both graphs do not share, as "`wanted`, but is `came`".
+// The first line in which the graphs differ, as "`wanted`, but is `came`".
 std::string first_difference(const Graph& wanted, const Graph& came) {
   auto a = wanted.nodes().begin(), b = came.nodes().begin();
   for (; a != wanted.nodes().end() && b != came.nodes().end(); ++a, ++b)

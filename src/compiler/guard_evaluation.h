@@ -1,12 +1,12 @@
 #pragma once
 
-// --evaluate-guards: that a graph which was traced once, for all sizes and without guards, is what its code gives for
-// each of them.
+// --evaluate-guards checks that a graph which was traced once, for all sizes and without guards, is the graph that its
+// code produces for each size.
 //
-// Two things could make it wrong. Code may branch on a size through guard(); a trace answers that by proof alone and
-// lists it (Trace::branches), and it is proved again here for the declared range. Or code tells sizes apart without
-// asking, such as by comparing Dims as expressions; so it is traced again with numbers in the place of the symbols,
-// which has to give the same graph, with those numbers.
+// Two things could make it wrong. First, code may branch on a size through guard(): the trace answers by proof alone
+// and lists the branch (Trace::branches), and each is proved again here for the declared range. Second, code may
+// distinguish sizes without asking, for example by comparing Dims as expressions: so the code is traced again with
+// numbers for the symbols, which must give the same graph with those numbers.
 
 #include <functional>
 #include <memory>
@@ -22,21 +22,21 @@ struct GuardReport {
   std::string graph;
   Bounds bounds;                           // the declared ranges
   std::size_t branches = 0;                // on sizes
-  std::vector<std::string> unproved = {};  // those that are not proved for the whole range, with their lines
-  std::size_t sizes = 0;                   // for which it was traced again
+  std::vector<std::string> unproved = {};  // branches that are not proved for the whole range, with their source lines
+  std::size_t sizes = 0;                   // how many sizes were traced again
 };
 
 class GuardEvaluation {
  public:
-  // Traces the same code with these numbers in the place of the symbols.
+  // Traces the same code with these numbers instead of the symbols.
   using Retrace = std::function<std::shared_ptr<const Graph>(const Bindings& sizes)>;
 
-  // `traced` with the bounds of its symbols, at stage traced. Proves what it branched on, and checks the ends of the
-  // ranges and what lies next to them.
+  // `traced` has the bounds of its symbols and is at stage traced. The constructor proves each branch, and checks the
+  // ends of the ranges and the sizes next to them.
   GuardEvaluation(std::shared_ptr<const Graph> traced, const std::vector<SizeBranch>& branches, Retrace retrace);
 
-  // Traces again for these sizes of all symbols, once for each. InternalError, naming the first node, where it is
-  // another graph; UserError for a size that is missing or out of its range.
+  // Traces again for these sizes of all symbols, once for each set of sizes. InternalError, with the first node that
+  // differs, where the graph is another; UserError for a size that is missing or out of its range.
   void check(const Bindings& sizes);
 
   const GuardReport& report() const { return report_; }

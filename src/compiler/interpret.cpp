@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Symbols read off the inputs, so that dims in attributes (`shape=[s0, 9, 64]`) become numbers.
+// Reads the symbols' values from the inputs, so that dims in attributes (`shape=[s0, 9, 64]`) become numbers.
 std::map<std::string, Dim> bind_symbols(const Graph& graph, const Values& inputs) {
   std::map<std::string, Dim> symbols;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -24,7 +24,7 @@ std::map<std::string, Dim> bind_symbols(const Graph& graph, const Values& inputs
 
 using UsesLeft = std::map<const GraphValue*, std::size_t>;
 
-// Whether what the node's op donates are KV pages that belong to the graph and that nobody reads afterwards.
+// Whether everything that the node's op donates is KV pages that the graph owns and that no later node reads.
 bool may_take_pages(const Node& node, const UsesLeft& uses_left) {
   const std::vector<Donation>& donates = node.op->donates;
   return !donates.empty() && std::all_of(donates.begin(), donates.end(), [&](const Donation& donation) {

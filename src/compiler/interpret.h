@@ -1,6 +1,7 @@
 #pragma once
 
-// The oracle: every op is its meaning, op by op down to primitive reference kernels, whatever was chosen for it.
+// The oracle: it runs every op as its meaning, down to the reference kernels of primitives, whatever provider was
+// chosen.
 
 #include "compiler/context.h"
 #include "ir/graph.h"
@@ -10,7 +11,7 @@ namespace weft {
 class Interpreter : public Evaluator {
  public:
   explicit Interpreter(const Context& context) : Interpreter(context, *context.threads, context.groups) {}
-  // One of several ranks that share a Context, with threads of its own.
+  // For one of several ranks that share a Context but have threads of their own.
   Interpreter(const Context& context, ThreadPool& threads, const RankGroups& groups)
       : Evaluator(context.ops), context_(context), threads_(threads), groups_(groups) {}
 
@@ -23,9 +24,9 @@ class Interpreter : public Evaluator {
   const RankGroups& groups_;
 };
 
-// Runs a graph of any stage through an evaluator, op by op; at stage lowered an op's chosen provider is ignored here
-// and decided by the evaluator. `inputs` in the order of the graph's inputs. Values die after their last use; KV pages
-// that the graph owns are then given away, as copying a cache for every layer would take its size times the layers.
+// Runs a graph of any stage through an evaluator, op by op; at stage lowered it ignores the chosen providers, and the
+// evaluator decides. `inputs` are in the order of the graph's inputs. A value is freed after its last use. KV pages
+// that the graph owns are donated at their last use, as each layer would otherwise copy the whole cache.
 Values run_graph(const Graph& graph, Evaluator& evaluator, const Values& inputs);
 
 }  // namespace weft

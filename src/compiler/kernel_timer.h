@@ -1,7 +1,7 @@
 #pragma once
 
-// Times one kernel on one call. Operands, results and scratch lie ready and stay: in a compiled model, too, results lie
-// where memory has been before, and the system's work for fresh memory would be most of what is measured.
+// Times one kernel on one call. Operands, results and scratch are allocated once and reused: results of a compiled
+// model also use memory that was used before, and page faults of fresh memory would be most of the measured time.
 
 #include <functional>
 #include <memory>
@@ -11,26 +11,26 @@
 
 namespace weft {
 
-// A measurement lasts about this long: a call that is shorter is repeated.
+// A measurement lasts about this long: a shorter call is repeated.
 inline constexpr double kTimingBatchSeconds = 0.002;
 
 class KernelTimer {
  public:
-  // Operands in schema order, undefined where absent; the kernel may write over those that it declares to, so they are
-  // nobody else's. One that does not lie as the result in its place is copied at each run, as a model has to. The
-  // Context and the kernel outlive the timer.
+  // Operands are in schema order, undefined where absent. The kernel may write over those that it declares as written,
+  // so the caller must not share them. An operand that is not laid out like the result in its storage is copied at each
+  // run, as a model must do. The Context and the kernel must outlive the timer.
   KernelTimer(const Context& context, const Op& op, const Kernel& kernel, std::vector<Tensor> operands,
               Attributes attributes);
   KernelTimer(KernelTimer&&) = default;
 
-  // Each run takes the next of these tensors, all of the operand's type, for an operand that is only read; the first
-  // run takes number `first`.
+  // For an operand that is only read: each run uses the next of these tensors, all of the operand's type, in a cycle;
+  // the first run uses index `first`.
   void take_turns(std::size_t operand, std::vector<Tensor> tensors, std::size_t first = 0);
 
-  // Seconds of one run, the mean of `repeats` by a clock that gives seconds from any start.
+  // Seconds of one run, the mean of `repeats`. `clock` returns seconds from any origin.
   double seconds(const std::function<double()>& clock, int repeats = 1);
 
-  // As the last run left them.
+  // The results of the last run.
   const std::vector<Tensor>& results() const { return results_; }
 
  private:
@@ -47,17 +47,17 @@ class KernelTimer {
   std::vector<Copied> copied_;
   std::shared_ptr<Storage> scratch_;
   std::vector<TensorView> operand_views_, result_views_;
-  std::size_t turning_ = 0;  // the operand whose views take turns
+  std::size_t turning_ = 0;  // the operand that cycles through turns_
   std::vector<Tensor> turns_;
   std::vector<TensorView> turn_views_;
   std::size_t turn_ = 0;
 };
 
-// The tensor and copies of it that together exceed the caches, so that in turn they come from memory, as the weights of
-// a model's layers do.
+// The tensor and enough copies that together they exceed the caches. A cycle through them reads from memory, as a model
+// reads the weights of its layers.
 std::vector<Tensor> copies_beyond_caches(const Tensor& tensor);
 
-// Another tensor with the same contents; of a batch the same, as nobody writes to it.
+// A tensor with the same contents in memory of its own; a batch is not copied, as nothing writes to it.
 Tensor duplicate(const Tensor& tensor);
 
 }  // namespace weft

@@ -18,7 +18,7 @@ struct Topic {
   bool has_lines;
 };
 
-// In the order of the flow.
+// In the order in which compilation reaches the topics.
 constexpr Topic kTopics[] = {
     {"config", true},       {"guards", true}, {"recompiles", true}, {"graph_breaks", true},
     {"passes", true},       {"fusion", true}, {"lowering", true},   {"schedule", false},

@@ -1,7 +1,6 @@
 #pragma once
 
-// What the compiler says while it works, as WEFT_LOGS asks for: a list of topics, `+topic` for more and `-topic` for
-// less.
+// The compiler's log, as WEFT_LOGS asks for it: a list of topics, `+topic` for more detail and `-topic` for less.
 //
 //   WEFT_LOGS=passes,+lowering
 //   [passes] forward 1-512: lower 6.093 ms, 632 to 782 nodes, 572 kernels, 150 clones
@@ -25,23 +24,23 @@ struct CompileRecord;
 class Log {
  public:
   Log() = default;  // silent
-  // `to` must outlive it. Says at once which of the topics nothing is said about yet. UserError, with the nearest known
+  // `to` must outlive it. Reports at once which of the topics have no messages yet. UserError, with the nearest known
   // name, for a topic that does not exist.
   Log(const std::string& topics, std::ostream& to);
 
   enum class Detail { none, some, more };
   Detail detail(const std::string& topic) const;
-  // Nothing happens where the topic was not asked for in this detail.
+  // Does nothing where the topic was not requested in this detail.
   void say(const std::string& topic, Detail detail, const std::string& line) const;
 
  private:
   std::map<std::string, std::shared_ptr<spdlog::logger>> loggers_;
 };
 
-// +config: one line on the keys of a model's files of which nothing is known; nothing where there are none.
+// Topic +config: one line on the unknown keys in a model's files; nothing where there are none.
 void log_unknown_keys(const Log& log, const std::string& path, const std::vector<std::string>& keys);
 
-// What happened to one graph and token range.
+// What the compiler did with one graph and token range.
 //   passes    each with its time and what it did; +passes those that did nothing, too
 //   lowering  the choice of each node; +lowering the reason, and the refusals before it
 void log_record(const Log& log, const CompileRecord& record);

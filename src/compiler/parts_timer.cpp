@@ -23,15 +23,15 @@ std::set<std::string> fused_ops(const Context& context) {
 
 namespace {
 
-// The pattern that would put `before` where `after` stands. Nothing where `after` does not say all that `before` needs.
+// The pattern that replaces `after` by `before`; nullopt if `after` does not state everything that `before` needs.
 std::optional<Pattern> reversed(const Pattern& pattern) {
   Pattern reversed = pattern;
   std::swap(reversed.before, reversed.after);
   return broken_rule(reversed) ? std::nullopt : std::optional(std::move(reversed));
 }
 
-// Puts what stood there before fusions into the place of each fused op: what its pattern began with, or else what it
-// means.
+// Replaces each fused op by the ops before the fusion: its pattern's `before` if there is such a pattern, otherwise its
+// meaning.
 void take_apart(Graph& graph, const Context& context) {
   const std::set<std::string> fused = fused_ops(context);
   std::vector<Pattern> patterns;
@@ -41,7 +41,7 @@ void take_apart(Graph& graph, const Context& context) {
       if (auto pattern = reversed(entry.pattern)) patterns.push_back(std::move(*pattern));
   std::vector<const Pattern*> all;
   for (const Pattern& pattern : patterns) all.push_back(&pattern);
-  constexpr int kMostSteps = 100;  // patterns that a user brings may lead back to where they began
+  constexpr int kMostSteps = 100;  // patterns from the user may form a cycle
   bool changed = true;
   for (int step = 0; changed && step < kMostSteps; ++step) {
     changed = false;
@@ -62,7 +62,7 @@ std::shared_ptr<const Plan> plan_of_call(const Context& context, const Op& op,
   Graph graph(op.name, Stage::traced);
   Trace trace(context.ops, graph);
   Values values;
-  // In a model, what goes into a fusion is seldom used again, and a part may write over it.
+  // In a model, the operands of a fusion are seldom used again, so a part may write over them.
   for (std::size_t i = 0; i < operands.size(); ++i)
     values.push_back(operands[i] ? trace.donated_input("v" + std::to_string(i), *operands[i]) : Value());
   trace.finish(form == TimedForm::parts ? op.meaning(trace, values, attributes)

@@ -1,7 +1,8 @@
 #pragma once
 
-// Times what a fused op stands for: its parts, each by the kernel that would run it in a model, one after another.
-// KernelTimer times the fused kernel beside it. Or an op as a model computes it: by whoever is chosen for it.
+// Times the parts of a fused op, each by the kernel that would run it in a model, one after another, for comparison
+// with the fused kernel, which KernelTimer times. It can also time an op as a model computes it: by the provider that
+// is chosen for it.
 
 #include <cstdint>
 #include <functional>
@@ -15,28 +16,29 @@
 
 namespace weft {
 
-// The ops that only fusions put into graphs: of each pattern what `after` has and `before` has not.
+// The ops that only fusions put into graphs: for each pattern, the ops of `after` that `before` does not have.
 std::set<std::string> fused_ops(const Context& context);
 
-// How a call is run: as what the op means, whose parts may be fused ops, too; as the op; or as what stands in a graph
-// before any fusion.
+// How a call runs. parts: as the op's meaning, whose parts may be fused ops. op: as the op itself. unfused: as the
+// nodes of a graph before any fusion.
 enum class TimedForm : std::uint8_t { parts, op, unfused };
 
-// One call as a model would run it, its inputs the operands that are there, all of which may be written over. Kernels
-// are chosen for `range`.
+// One call as a model would run it. The Plan's inputs are the operands that are present; a run may write over all of
+// them. Kernels are chosen for `range`.
 std::shared_ptr<const Plan> plan_of_call(const Context& context, const Op& op,
                                          const std::vector<std::optional<Meta>>& operands, const Attributes& attributes,
                                          TokenRange range, TimedForm form);
 
 class PartsTimer {
  public:
-  // Operands in schema order, undefined where absent; all may be written over. The Context outlives the timer.
+  // Operands are in schema order, undefined where absent; a run may write over all of them. The Context must outlive
+  // the timer.
   PartsTimer(const Context& context, const Op& op, const std::vector<Tensor>& operands, const Attributes& attributes,
              TokenRange range, TimedForm form = TimedForm::parts);
-  // Runs what plan_of_call gave for operands of these types.
+  // Runs a Plan that plan_of_call returned for operands of these types.
   PartsTimer(const Context& context, std::shared_ptr<const Plan> plan, const std::vector<Tensor>& operands);
 
-  // Seconds of one run, by a clock that gives seconds from any start.
+  // Seconds of one run. `clock` returns seconds from any origin.
   double seconds(const std::function<double()>& clock);
 
  private:

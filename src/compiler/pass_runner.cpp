@@ -33,7 +33,7 @@ std::vector<PassRecord> run_passes(Graph& graph, PassContext& context, std::span
   dump(graph, context, options, 0, "trace");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const PassRow& row = rows[i];
-    if (graph.stage > row.needs) continue;  // a text that begins at a later stage
+    if (graph.stage > row.needs) continue;  // the graph was parsed from a text of a later stage
     if (options.stop_after && (row.needs > *options.stop_after || row.leaves > *options.stop_after)) break;
     PassRecord record;
     record.name = row.name;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostSamples = 12;
 constexpr int kMostTrials = 20'000;
 
-// Goes through the nodes of `before` and gives each wildcard a value where it is first met.
+// Visits the nodes of `before` and gives each wildcard a value at its first use.
 class InstanceSearch {
  public:
   InstanceSearch(const Pattern& pattern, const OpTable& ops) : pattern_(pattern), ops_(ops) {
@@ -32,7 +32,7 @@ class InstanceSearch {
   }
 
  private:
-  // What `after` is one op of can be tried as that op's samples have it; the rest is looked for.
+  // If `after` is one op, takes the values of the wildcards from a sample of that op and searches only for the rest.
   void begin_with(const SampleCall& call) {
     const PatternNode& whole = pattern_.after.nodes[0];
     const PatternInstance nothing = instance_;
@@ -89,7 +89,8 @@ class InstanceSearch {
     instance_.given[slot] = false;
   }
 
-  // What ops of the pattern bring for this operand, then for any other.
+  // Candidates for this operand: first from the samples of the node's own op, then from those of all ops of the
+  // pattern.
   std::vector<Tensor> tensors_for(const PatternNode& node, std::size_t at) const {
     std::vector<Tensor> tensors;
     const auto add = [&](const Tensor& tensor) {
@@ -107,7 +108,7 @@ class InstanceSearch {
     return tensors;
   }
 
-  // Pages and a batch are nothing without the other operands of their sample.
+  // KV pages and a batch only have a meaning with the other operands of their sample.
   bool belongs(const SampleCall& call, const PatternNode& node, std::size_t at) const {
     if (call.operands[at].meta.is_tensor()) return true;
     for (std::size_t i = 0; i < at; ++i) {
@@ -118,8 +119,8 @@ class InstanceSearch {
     return true;
   }
 
-  // Whether the tensor has the dtype and dims that the type states. Those it reads off are bound; whether they agree is
-  // for the match to say.
+  // Whether the tensor has the dtype and dims that the type states. Binds the wildcards of the type; the match checks
+  // later whether all uses of a wildcard agree.
   bool read_type(const Wildcard& wildcard, const Tensor& tensor) {
     if (!wildcard.type) return true;
     if (!tensor.defined() || tensor.meta.kind != wildcard.type->kind) return false;
@@ -156,7 +157,7 @@ class InstanceSearch {
     infer(index);
   }
 
-  // A wildcard of the attribute that has no value yet; -1 when there is none.
+  // The first wildcard of the attribute that has no value yet; -1 if all have one.
   int open_wildcard(const Attribute& value) const {
     if (const auto* list = std::get_if<AttributeList>(&value.storage())) {
       for (const Attribute& element : *list)
@@ -182,7 +183,7 @@ class InstanceSearch {
       if (condition.relation == Relation::one_of)
         for (const Attribute& operand : condition.operands) add(operand);
     const PatternNode& node = pattern_.before.nodes[index];
-    // Samples are over one rank, where every op over ranks is a copy.
+    // Samples use one rank, where every op over ranks is a copy, so other world sizes are added.
     if (is_over_ranks(*node.op) && key == "world_size")
       for (const int ranks : {2, 4}) add(ranks);
     if (std::get_if<AttributeList>(&node.attributes.at(key).storage()) == nullptr)
@@ -220,7 +221,7 @@ class InstanceSearch {
         attributes.set(key, instance_.bound.substitute(pattern_, value));
       instance_.results.push_back(infer_results(*node.op, ops_, metas, attributes));
     } catch (const UserError&) {
-      return;  // these do not go together
+      return;  // the op does not accept these operands and attributes together
     }
     this->node(index + 1);
     instance_.results.pop_back();

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a pattern can be tried on: choices of everything that its `before` leaves open.
+// Instances to try a pattern on: each chooses everything that `before` leaves open.
 
 #include <memory>
 #include <optional>
@@ -12,16 +12,16 @@ namespace weft {
 
 struct PatternInstance {
   std::vector<Tensor> values;              // by wildcard; undefined for an absent operand and for other kinds
-  std::vector<bool> given;                 // by wildcard: whether `values` says what it is
+  std::vector<bool> given;                 // by wildcard: whether `values` has a choice for it
   PatternMatch bound;                      // its `attributes`
-  std::vector<std::vector<Meta>> results;  // of the nodes so far
+  std::vector<std::vector<Meta>> results;  // of the nodes that were built so far
 };
 
-// Values are tried with the sample tensors of the ops that take them, attributes with those of the samples, with
-// defaults, and with what conditions name. Not all that is found matches.
+// Values are the sample tensors of the ops that use them; attributes are those of the samples, the defaults, and the
+// values that conditions name. Some instances do not match the pattern.
 std::vector<PatternInstance> pattern_instances(const Pattern& pattern, const OpTable& ops);
 
-// `before` as a graph whose inputs are the values that are there, in the order of the wildcards.
+// `before` as a graph whose inputs are the values that are present, in the order of the wildcards.
 std::shared_ptr<Graph> graph_of(const Pattern& pattern, const PatternInstance& instance, const OpTable& ops);
 
 }  // namespace weft

@@ -31,21 +31,22 @@ std::string where(const Pattern& pattern, const PatternInstance& instance) {
 
 using Groups = std::map<std::string, std::int64_t>;
 
-// The groups that the two graphs need, by name. Nothing when they differ in size: here all ranks are in all groups.
+// The groups that the two graphs need, by name. Returns nullopt if they differ in size, because here all ranks are in
+// all groups, or if they have too many ranks.
 std::optional<Groups> groups_of(const Graph& before, const Graph& after) {
   Groups groups;
   try {
     groups = rank_groups(before);
     groups.merge(rank_groups(after));
   } catch (const UserError&) {
-    return std::nullopt;  // one group of two sizes
+    return std::nullopt;  // one group has two sizes
   }
   for (const auto& [name, size] : groups)
     if (size != groups.begin()->second || size > kMostRanksTried) return std::nullopt;
   return groups;
 }
 
-// By wildcard: whether an op over ranks of `before` takes it.
+// By wildcard: whether an op over ranks in `before` takes it, so that its value must differ between ranks.
 std::vector<bool> differing_values(const Pattern& pattern) {
   std::vector<bool> differs(pattern.wildcards.size());
   for (const PatternNode& node : pattern.before.nodes)
@@ -54,25 +55,25 @@ std::vector<bool> differing_values(const Pattern& pattern) {
   return differs;
 }
 
-// What a rank has instead of the tensor: its elements, further on by some for each rank.
+// The tensor of one rank: the same elements, rotated by a different distance for each rank.
 Tensor of_rank(const Tensor& tensor, int rank) {
   Tensor own = contiguous(tensor);
   const std::int64_t bytes = own.meta.bytes().number();
   const std::int64_t count = std::max<std::int64_t>(element_count(own.meta.shape).number(), 1);
-  constexpr std::int64_t kStep = 37;  // no width of a sample is a multiple of it
+  constexpr std::int64_t kStep = 37;  // no sample's width is a multiple of it
   const std::int64_t shift = rank * kStep % count * bytes_of(own.meta.dtype, 2) / 2 % std::max<std::int64_t>(bytes, 1);
   Tensor shifted = Tensor::empty(own.meta);
   std::rotate_copy(own.data(), own.data() + shift, own.data() + bytes, shifted.data());
   return shifted;
 }
 
-// Both sides of one sample.
+// The two graphs of one sample.
 struct Sides {
   const Pattern& pattern;
   std::shared_ptr<Graph> before, after;
   bool exact = false;
 
-  // How their results differ on these inputs, "" when they do not.
+  // Describes how the results differ on these inputs; "" if they are equal.
   std::string difference_on(Interpreter& interpreter, const std::vector<Tensor>& inputs) const {
     const Values wanted = run_graph(*before, interpreter, values_of(interpreter, inputs));
     const Values came = run_graph(*after, interpreter, values_of(interpreter, inputs));
@@ -86,7 +87,7 @@ struct Sides {
   }
 };
 
-// The same on every rank; of several differences that of the lowest.
+// Compares the graphs on every rank. If several ranks differ, returns the difference on the lowest one.
 std::string difference_on_ranks(const Sides& sides, const PatternInstance& instance, const Context& context,
                                 const Groups& groups) {
   const std::vector<bool> differs = differing_values(sides.pattern);
@@ -108,7 +109,8 @@ std::string difference_on_ranks(const Sides& sides, const PatternInstance& insta
   return "";
 }
 
-// "" when the sample shows what it should, nothing when it does not stand for the pattern at all.
+// Returns "" if the rewrite is right on the sample, the reason if it is not, and nullopt if the sample cannot test the
+// pattern.
 std::optional<std::string> failure_on(const Pattern& pattern, const PatternInstance& instance, const Context& context,
                                       bool exact) {
   const std::shared_ptr<Graph> before = graph_of(pattern, instance, context.ops);
@@ -121,7 +123,7 @@ std::optional<std::string> failure_on(const Pattern& pattern, const PatternInsta
   const auto groups = groups_of(*before, *after);
   if (!groups) return std::nullopt;
   if (report.matched != 1) {
-    // Ranks may not be able to share these rows, and then everything stays as it is.
+    // If the ranks cannot share these rows, the rewrite does not apply.
     if (!groups->empty()) return std::nullopt;
     return report.near_misses.at(0).reason;
   }

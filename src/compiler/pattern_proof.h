@@ -1,7 +1,7 @@
 #pragma once
 
-// What a pattern has to show before it is believed: on samples that its ops bring, `before` is found exactly once where
-// it stands, and `after` computes the same.
+// Tests a pattern on samples from its ops: `before` must be found exactly once, at its own location, and `after` must
+// compute the same.
 
 #include <string>
 
@@ -11,18 +11,18 @@ namespace weft {
 
 struct PatternProof {
   int samples = 0;      // tried
-  std::string failure;  // "" when all went well
+  std::string failure;  // "" when all samples passed
 };
 
-// Values are tried with the sample tensors of the ops that take them, attributes with those of the samples, with
-// defaults, and with what conditions name. To have found no sample at all is a failure. With `exact` every bit of the
-// results counts, else they may differ within the tolerance of the op that gave them. Ops run as their meanings.
+// Values are the sample tensors of the ops that use them; attributes are those of the samples, the defaults, and the
+// values that conditions name. It is a failure if no sample is found. With `exact` all bits of the results must be
+// equal; otherwise they may differ within the tolerance of the op that computed them. Ops run as their meanings.
 //
-// A pattern over ranks is tried on as many ranks, which are threads: what an op over ranks of `before` takes differs
-// from rank to rank, everything else is the same on all of them.
+// A pattern over ranks is tried on that number of ranks, which are threads: operands of ops over ranks in `before`
+// differ from rank to rank, and all other values are the same on each rank.
 PatternProof prove_pattern(const Pattern& pattern, const Context& context, bool exact);
 
-// The samples: `before` as graphs, with everything chosen that it leaves open.
+// The samples: `before` as graphs, each with everything chosen that the pattern leaves open.
 std::vector<std::shared_ptr<Graph>> sample_graphs(const Pattern& pattern, const Context& context);
 
 }  // namespace weft

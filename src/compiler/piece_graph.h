@@ -1,6 +1,6 @@
 #pragma once
 
-// The pieces of split graphs by name, and each as a graph of its own.
+// Finds the pieces of split graphs by name, and makes a graph of one piece.
 
 #include <memory>
 #include <span>
@@ -10,20 +10,20 @@
 
 namespace weft {
 
-// Whether the word is how people name the piece: p2 or 2, in every graph, or forward.p2.
+// Whether the word names the piece: p2 or 2, in every graph, or forward.p2.
 bool names_piece(const std::string& word, const std::string& graph, const std::string& piece);
 
 // Whether --eager-piece names it.
 bool is_eager_piece(const CodeOptions& options, const std::string& graph, const std::string& piece);
 
-// UserError, `[option] ...`, for a word that names no piece of the records, with what there is.
+// UserError, `[option] ...`, for a word that names no piece of the records; the message lists the pieces.
 void check_piece_names(const std::string& option, const Words& words, std::span<const CompileRecord> records);
 
-// What one call of a piece runs, as a graph at stage lowered that can be printed, read back and run: params keep the
-// keys of that call, and what the piece writes over is donated. `call` is a node of `split`.
+// The graph that one call of a piece runs, at stage lowered, which can be printed, read back and run: params keep the
+// keys of that call, and inputs that the piece writes over are donated. `call` is a node of `split`.
 std::shared_ptr<Graph> standalone_piece(const Graph& split, const Node& call);
 
-// Its first call; null when there is none.
+// The first call of the piece; null when there is none.
 const Node* first_call(const Graph& split, const std::string& piece);
 
 }  // namespace weft

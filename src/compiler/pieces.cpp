@@ -20,7 +20,7 @@
 namespace weft {
 namespace {
 
-// Ops that compute nothing: memory is filled or copied.
+// Ops that only fill or copy memory.
 constexpr std::string_view kMovements[] = {"clone", "concat", "constant", "index_select", "lay_out"};
 
 std::shared_ptr<const Graph> written_out(const Graph& piece, PassContext& passes) {
@@ -38,9 +38,10 @@ PieceSchedules schedule_as_written(const Graph& split, PassContext& passes) {
   return schedules;
 }
 
-// Of each piece the first that is the same but for scalars, as a layer is with an epsilon of its own.
+// For each piece, the index of the first piece that is equal except for scalars. Layers with different epsilons are
+// such pieces.
 std::vector<std::size_t> first_alike(std::span<const PieceCode* const> codes) {
-  std::map<std::size_t, std::vector<std::size_t>> firsts;  // by the count of nodes
+  std::map<std::size_t, std::vector<std::size_t>> firsts;  // by the number of nodes
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     std::vector<std::size_t>& known = firsts[codes[i]->graph->nodes().size()];

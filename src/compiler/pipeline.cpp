@@ -17,14 +17,16 @@
 namespace weft {
 namespace {
 
-// The flow. Each row: the pass, the stage it needs, the stage it leaves.
+// The passes in order. Each row: the pass, the stage it needs, the stage it leaves.
 //
-// The two eliminations come before CSE so that equal values look equal; CSE before DCE so that what it leaves behind
-// goes. Patterns that a user brings come before those of the tree; sums join norms before norms join quantizations;
-// what joins more comes first: norms, rotation and cache update in one, rotation and update, norms and rotation. Ranks
-// share the rows of a norm, and quantize before they gather, while norm and quantization are still two.
-// Lowering is the point where ops become kernels: what looks for op patterns stands above it. Clones exist only
-// below it.
+// Reasons for the order:
+// - The two eliminations come before CSE, so that equal values look equal. CSE comes before DCE, which removes the
+//   nodes that CSE leaves unused.
+// - Patterns of the user come before built-in ones. Sums join norms before norms join quantizations. Larger fusions
+//   come first: norms, rotation and cache update in one; then rotation and update; then norms and rotation.
+// - The passes for ranks (sequence_parallelism, gather_codes) come before a norm and its quantization are fused,
+//   because they share the rows of the norm and quantize before they gather.
+// - Passes over op patterns come before `lower`, where ops become kernels. Clones exist only after `lower`.
 const PassRow kPasses[] = {
     {"functionalize", functionalize, Stage::traced, Stage::pure},
     {"noop_elimination", noop_elimination, Stage::pure, Stage::pure},
@@ -134,7 +136,7 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
   const bool generates = generates_code(context);
   CompiledRanges compiled{.ranges = std::move(ranges)};
   std::vector<std::shared_ptr<Graph>> graphs;
-  std::vector<std::size_t> first_equal;  // by range: the first whose graph is equal
+  std::vector<std::size_t> first_equal;  // by range: the index of the first equal graph
   for (const TokenRange& range : compiled.ranges) {
     Stopwatch watch;
     graphs.push_back(traced.clone());
@@ -151,7 +153,7 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
     std::size_t same = 0;
     while (same + 1 < graphs.size() && !has_equal_code(same)) ++same;
     first_equal.push_back(record.plan = same);
-    // A Plan that serves several ranges is bounded by all of them.
+    // A Plan that serves several ranges has the bounds of all of them.
     for (auto& [symbol, bounds] : graphs[same]->bounds) {
       const Interval more = graphs.back()->bounds.at(symbol);
       bounds = {std::min(bounds.lo, more.lo), std::max(bounds.hi, more.hi)};
@@ -161,7 +163,7 @@ CompiledRanges compile_ranges(const Graph& traced, const Context& context, std::
   for (std::size_t i = 0; i < graphs.size() && !options.stop_after; ++i)
     compiled.plans.push_back(first_equal[i] < i ? compiled.plans[first_equal[i]]
                                                 : make_plan(*graphs[i], context, compiled.records[i]));
-  // Kernels yielded to code that cannot be generated after all: they are chosen anew.
+  // Some kernels were passed over for generated code, which turned out to be unavailable: choose again without it.
   if (generates && !generates_code(context))
     return compile_ranges(traced, context, std::move(compiled.ranges), options);
   return compiled;
@@ -195,7 +197,7 @@ PassRunnerOptions pass_runner_options(const Options& options) {
   runner.skip = options.skip_pass;
   runner.dump_folder = options.debug_dump_path;
   runner.print_after = options.print_ir_after;
-  runner.stop_after = stage_from_text(options.compile_to);  // nothing for `plan`
+  runner.stop_after = stage_from_text(options.compile_to);  // nullopt for `plan`
   runner.print = [](const std::string& pass, const Graph& graph) {
     std::cerr << "# after " << pass << "\n" << display(graph);
   };

@@ -12,11 +12,11 @@ namespace {
 struct FunctionRecord {
   GeneratedFunction function;
   ContentHash code;
-  ContentHash image;  // that of no bytes where the device has none
+  ContentHash image;  // the hash of zero bytes if the device has no image
 };
 
-// A Plan is told by names what is bound to it, and in messages. Those are the graph's, of which there may be several
-// with one Plan: it is kept without, and given those of the graph that it is found for.
+// Names serve to bind inputs and to write messages. They belong to the graph, and several graphs may share one Plan.
+// The Plan is therefore stored without names and gets those of the graph that it is loaded for.
 Plan without_names(const Plan& plan) {
   Plan nameless = plan;
   nameless.name.clear();
@@ -28,7 +28,7 @@ Plan without_names(const Plan& plan) {
   return nameless;
 }
 
-// UserError where the graph has not as many inputs.
+// Throws UserError if the graph has another number of inputs.
 void give_names(Plan& plan, const Graph& traced) {
   USER_CHECK(plan.inputs.size() == traced.inputs().size(), "a plan has {} inputs, but the graph {} has {}",
              plan.inputs.size(), traced.name, traced.inputs().size());
@@ -103,7 +103,7 @@ std::set<std::string> functions_of(std::span<const Plan* const> plans, const Gen
   return functions;
 }
 
-// The functions, the numbers of the Plans by range, the Plans.
+// Writes the functions, then the index of each range's Plan, then the Plans.
 PlanBytes bytes_of_plans(std::span<const Plan* const> by_range, const GeneratedKernels& generated) {
   PlanBytes made;
   ByteWriter writer;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The Plans of a graph as bytes, and the functions that they call. Code is not among the bytes: a function names its
-// object by the hash of its content, and where the objects lie is for those to say who keep them.
+// Serializes the Plans of a graph and the functions that they call. The bytes contain no machine code: a function names
+// its object by the hash of its content, and the caller decides where objects are stored.
 
 #include <cstddef>
 #include <map>
@@ -18,30 +18,31 @@
 
 namespace weft {
 
-// Object files of the host and images of a device, each once, by the hash of its content.
+// Object files for the host and images for a device, each once, by the hash of its content.
 using CodeObjects = std::map<ContentHash, std::vector<std::byte>>;
 
 struct PlanBytes {
   std::vector<std::byte> bytes;
-  CodeObjects objects;  // that the functions name
+  CodeObjects objects;  // the objects that the functions name
 };
 
 // Names of the generated functions that the Plans call.
 std::set<std::string> functions_of(std::span<const Plan* const> plans, const GeneratedKernels& generated);
 
-// `by_range` may have a Plan several times, which is kept once. No name of the graph, its values or its weights is in
-// the bytes.
+// `by_range` may have the same Plan several times; it is stored once. The bytes contain no name of the graph, its
+// values or its weights.
 PlanBytes bytes_of_plans(std::span<const Plan* const> by_range, const GeneratedKernels& generated);
 
-// By range, with the names of `traced`; their functions are the Context's from then on. An Error of any kind where the
-// bytes are not what bytes_of_plans gave of a graph that is this one but for its names, or an object is not there.
+// The Plans by range, with the names of `traced`; their functions are added to the Context. Throws an Error of any kind
+// where bytes_of_plans did not make the bytes from this graph (names aside), or where an object is missing.
 std::vector<std::shared_ptr<const Plan>> plans_of_bytes(std::span<const std::byte> bytes, const CodeObjects& objects,
                                                         const Graph& traced, const Context& context);
 
-// The objects that the functions name; nothing is loaded. UserError where the bytes hold no functions.
+// The hashes of the objects that the functions name; nothing is loaded. UserError where the bytes have no functions.
 std::set<ContentHash> objects_named(std::span<const std::byte> bytes);
 
-// Bytes and objects in one, and apart again. UserError for what joined() did not give.
+// Joins bytes and objects into one byte string, and separates them again. UserError for bytes that joined() did not
+// make.
 std::vector<std::byte> joined(const PlanBytes& plans);
 PlanBytes parted(std::span<const std::byte> bytes);
 

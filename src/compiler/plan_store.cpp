@@ -31,8 +31,9 @@ std::string priorities_text(const PriorityLists& priorities) {
   return text;
 }
 
-// Each field is named, so that none is forgotten. What a processor is called and what more the host could do change no
-// Plan, nor does how much of a GPU there is, which launches ask when they are made; which GPU it is, is an option.
+// The binding names every field, so that a new field cannot be forgotten. Some are left out because they change no
+// Plan: the name of the processor, the other features of the host, and the number of multiprocessors, which a launch
+// queries. An option records which GPU is used.
 std::string device_text(const DeviceDescription& device) {
   const auto& [id, name, host, features, threads, fp8, compute_capability, multiprocessors, cublaslt] = device;
   std::string text = fmt::format("{} {} threads {}", cpu_features_text(features), threads, dtype_text(fp8));
@@ -46,8 +47,8 @@ std::string ranges_text(std::span<const TokenRange> ranges) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-// What the compiler reads of a graph: no name of a value, of a graph or of a weight. Layers, which canonical leaves out
-// too, stand in Plans.
+// The part of a graph that the compiler reads, without the names of values, graphs and weights. canonical() leaves out
+// the layers too, but Plans contain them, so they are added.
 std::string read_text(const Graph& graph) {
   std::string text = canonical(graph);
   for (const auto& [symbol, interval] : graph.bounds)
@@ -58,7 +59,7 @@ std::string read_text(const Graph& graph) {
 
 using Counted = std::map<std::string, int>;
 
-// "2 x a; b", of very many kinds the first and a hash of all.
+// "2 x a; b". A long text is cut and ends with a hash of all of it.
 std::string counted_text(const Counted& counted) {
   constexpr std::size_t kLongest = 1000;
   std::vector<std::string> parts;
@@ -67,8 +68,8 @@ std::string counted_text(const Counted& counted) {
   return text.size() <= kLongest ? text : fmt::format("{} ... {}", text.substr(0, kLongest), hash_bytes(text).hex());
 }
 
-// What people know of a graph, so that a miss is told by what they changed: the types of what goes in, and for each op
-// with which attributes it stands there how often.
+// Factors that a user recognizes, so that a miss is reported by what changed: the types of the inputs, and for each op
+// how often it occurs with which attributes.
 std::vector<CacheFactor> told_factors(const Graph& graph) {
   Counted inputs;
   std::map<std::string, Counted> calls;  // by op
@@ -80,7 +81,7 @@ std::vector<CacheFactor> told_factors(const Graph& graph) {
   return factors;
 }
 
-// What the graph and the words of the user about it make of the Plans. `graph` is all of the graph.
+// The factors that come from the graph and the user's choices for it. The factor `graph` covers all of the graph.
 std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& context,
                                        std::span<const TokenRange> ranges) {
   std::vector<CacheFactor> factors{{"ranges", ranges_text(ranges)},
@@ -90,7 +91,7 @@ std::vector<CacheFactor> graph_factors(const Graph& traced, const Context& conte
   return factors;
 }
 
-// Kernels of other providers are of libraries, whose versions are in no key, or from outside.
+// Kernels of other providers come from libraries, whose versions are in no key, or from plugins.
 bool is_of_this_program(std::span<const Plan* const> plans) {
   const std::span<const ProviderEntry> providers = provider_table();
   const auto is_own = [&](const PlanStep& step) {
@@ -109,14 +110,14 @@ std::vector<const Plan*> plans_by_range(const CompiledRanges& compiled) {
   return plans;
 }
 
-// Whether everything that changes Plans has content that could be stated.
+// Whether everything that changes Plans can be described in a key.
 bool has_known_content(const Context& context) {
   const Options& all = context.options;
   return context.passes.empty() && all.plugin.empty() && all.patterns.empty() && all.limit_rewrites.empty() &&
          all.eager_piece.empty() && all.skip_pass.empty() && !build_id().empty();
 }
 
-// Whether somebody wants to look at the way to a Plan, or stops on it.
+// Whether the user inspects the passes or stops after one of them.
 bool looks_on_the_way(const Context& context, const PassRunnerOptions& options) {
   return !context.options.expect_fusions.empty() || !options.dump_folder.empty() || !options.print_after.empty() ||
          options.stop_after;
@@ -127,18 +128,19 @@ std::vector<CacheFactor> content_factors(const Graph& traced, const Context& con
   std::vector<CacheFactor> factors{{"build", build_id()},
                                    {"rows", generates_code(context) ? std::string(row_emitter_hash()) : "none"},
                                    {"device", device_text(context.device)}};
-  // One by one, so that a miss is told by the option that differs.
+  // One factor for each option, so that a miss reports which option differs.
   for (auto& [name, value] : code_options(options_of_content(context.options)))
     factors.push_back({"--" + name, std::move(value)});
   if (const DeviceRows* rows = context.generated->device_rows())
     factors.push_back({"device_rows", fmt::format("{} by {}", rows->code_text(), rows->compiler_text())});
-  // Behind the ranges, of which each graph of a model has others: the nearest entry is to be one of the same.
+  // These follow the ranges. Each graph of a model has other ranges, and the nearest entry should be one with the same
+  // ranges.
   std::vector<CacheFactor> all = graph_factors(traced, context, ranges);
   all.insert(all.begin() + 1, std::move_iterator(factors.begin()), std::move_iterator(factors.end()));
   return all;
 }
 
-// Stored Plans begin with what they were tuned by.
+// Stored Plans begin with the measurements that they were tuned by.
 std::vector<std::byte> behind_tuning(const SizeTuning& tuning, std::span<const std::byte> plans) {
   const std::vector<std::byte> measured = tuning.measured.entries.empty() ? std::vector<std::byte>() : tuning.bytes();
   ByteWriter writer;
@@ -230,7 +232,7 @@ std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, s
 std::optional<CacheKey> tuning_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges) {
   if (!context.cache->enabled() || !has_known_content(context)) return std::nullopt;
   std::vector<CacheFactor> factors = content_factors(traced, context, ranges);
-  // Not the versions of libraries: to know them they would have to be opened.
+  // Versions of libraries are left out, because each library would have to be opened to know its version.
   factors.push_back({"machine", fmt::format("{}, {}", context.device.name, cpu_features_text(context.device.host))});
   return CacheKey("tuning", std::move(factors));
 }
@@ -241,11 +243,11 @@ CacheUse cache_use(const Context& context, const std::optional<CacheKey>& key, b
   CacheUse use{.enabled = true, .hit = hit, .key = key->hash().hex(), .entry = path};
   if (hit) return use;
   try {
-    // What was compiled has been stored since, and other graphs of the model beside it.
+    // Leave out what this process has stored: this graph's new entry and the entries of the model's other graphs.
     std::vector<CacheListing> entries = context.cache->list();
     std::erase_if(entries, [&](const CacheListing& entry) { return context.cache->has_stored(entry.hash); });
     if (const auto nearest = nearest_entry(*key, entries)) use.first_difference = nearest->first_difference;
-  } catch (const Error&) {  // a folder that cannot be read has nothing to compare with
+  } catch (const Error&) {  // the folder cannot be read, so there is nothing to compare with
   }
   return use;
 }
@@ -271,7 +273,7 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
   const bool generates = generates_code(context);
   CompiledRanges compiled = compile_ranges(traced, context, std::move(ranges), options);
   const std::vector<const Plan*> plans = plans_by_range(compiled);
-  // Plans without the code that their key has are nobody's.
+  // No one can use Plans without the code that their key promises.
   if (generates == generates_code(context) && !context.generated->lacks_images() && is_of_this_program(plans))
     context.cache->store(*key, joined(bytes_of_plans(plans, *context.generated)));
   return compiled;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the options of a Context say of its replays.
+// The settings of replays that follow from a Context's options.
 
 #include "compiler/context.h"
 #include "runtime/capture_dispatcher.h"
@@ -8,23 +8,24 @@
 
 namespace weft {
 
-// On the Context's device, where it has one.
+// Replays run on the Context's device, where it has one.
 ReplaySettings replay_settings(const Context& context);
 
-// UserError, `[who] runs ops one by one on the host, .. : remedy`, where that cannot read the memory of the Context's
-// device: kernels of the device would then run in the emulator, and nobody would know.
+// UserError, `[who] runs ops one by one on the host, .. : remedy`, where the host cannot read the memory of the
+// Context's device: kernels of the device would run in the emulator without notice.
 void check_host_reads(const Context& context, const std::string& who,
                       const std::string& remedy = "leave it out, or take --device cpu");
 
-// Which captures a model of at most `max_tokens` rows a step has. A launch list serves every token count, so where no
-// sizes were asked for, steps up to max_tokens are captured; but `is_padded`, where each size has a capture of its own
-// and a step between two takes the next: then a size that is compiled exactly must be one (UserError).
+// The captures of a model with at most `max_tokens` rows a step. A launch list works for every token count, so where no
+// sizes were given, steps up to max_tokens are captured. With `is_padded` each size has its own capture, and a step of
+// a size between two is padded to the larger one; a size that is compiled exactly must then be a captured size
+// (UserError).
 CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens, bool is_padded = false);
 
-// The mode of a run that knows no requests, such as one of a graph that somebody wrote: that of mixed batches.
+// The mode of a run that has no requests, such as that of a hand-written graph: the mode of mixed batches.
 ReplayMode replay_mode(const Options& options);
 
-// Whether captures are made before ready.
+// Whether captures are made before the server is ready.
 inline bool captures_before_ready(const Options& options) { return options.capture == "ready"; }
 
 }  // namespace weft

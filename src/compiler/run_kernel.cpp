@@ -47,10 +47,10 @@ void set_address(TensorView& view, const Tensor& tensor) {
   view.meta = &tensor.meta;
 }
 
-// The tensors of a call in a device's memory. What the kernel reads is copied there when this is made.
+// The tensors of a call in a device's memory. The constructor copies what the kernel reads to the device.
 class CallOnDevice {
  public:
-  // `results` that take an operand's storage have its content.
+  // A result that takes an operand's storage already has the content of that operand.
   CallOnDevice(const PreparedCall& call, std::span<const Tensor> operands, std::span<const Tensor> results,
                cuda::StreamDevice& device)
       : call_(call), device_(device) {
@@ -83,7 +83,7 @@ class CallOnDevice {
         device_.copy(results[i].data(), results_[i].data(), static_cast<std::size_t>(stored_bytes(results[i])));
       device_.synchronize();
     } catch (...) {
-      device_.settle();  // what was queued uses these tensors
+      device_.settle();  // queued work still uses these tensors
       throw;
     }
   }
@@ -115,7 +115,7 @@ PreparedCall prepare_call(const Op& op, const Kernel& kernel, std::span<const st
   for (const Donation& donation : op.donates)
     if (writes(kernel, donation.argument) && operands[static_cast<std::size_t>(donation.argument)])
       call.written[static_cast<std::size_t>(donation.argument)] = donation.result;
-  // What is written over lies as the result does.
+  // An operand that is written over has the layout of the result.
   std::vector<std::optional<Meta>> metas(operands.begin(), operands.end());
   for (std::size_t i = 0; i < metas.size(); ++i) {
     if (call.written[i] >= 0) metas[i] = call.results[static_cast<std::size_t>(call.written[i])];
@@ -165,7 +165,7 @@ std::vector<Tensor> run_call(const PreparedCall& call, std::span<const Value> op
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].present()) continue;
     const Tensor& given = operands[i].tensor();
-    const bool is_read = !begins_between_vectors(given, *call.kernel);  // lower copies others likewise
+    const bool is_read = !begins_between_vectors(given, *call.kernel);  // others are copied first, as in lower
     if (call.written[i] < 0) {
       places[i] = is_read ? given : moved(given, pool);  // the kernel was chosen for the layout
       set_address(inputs[i], places[i]);

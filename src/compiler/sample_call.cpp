@@ -95,7 +95,7 @@ std::set<std::size_t> tensors_with_rows(const Op& op, const OpTable& ops, const 
   std::set<std::size_t> all, one = {static_cast<std::size_t>(first - sample.tensors.begin())};
   for (std::size_t i = 0; i < sample.tensors.size(); ++i)
     if (has_rows(sample.tensors[i]) && sample.tensors[i].shape[0] == rows) all.insert(i);
-  // Tiles of another operand may have room for one row more, but not for many.
+  // If another operand has tiles, they may have room for one more row but not for many.
   const auto takes = [&](const std::set<std::size_t>& tensors, std::int64_t more) {
     return is_legal(op, ops, with_row_count(sample, tensors, rows + more));
   };

@@ -19,8 +19,8 @@
 namespace weft {
 namespace {
 
-// Calls may take the first part of the time that is left, functions what remains of it; then again, as there may be
-// calls that were not reached.
+// In the first round, calls may take half of the time that is left, and functions take the rest. The second round is
+// for calls that the first one did not reach.
 constexpr double kSharesOfCalls[] = {0.5, 1};
 
 std::vector<TokenRange> exact_sizes(std::span<const TokenRange> ranges) {
@@ -30,7 +30,7 @@ std::vector<TokenRange> exact_sizes(std::span<const TokenRange> ranges) {
   return sizes;
 }
 
-// Tells choices and functions what was measured, besides what was before, for another graph.
+// Applies the measurements to the choices and functions, in addition to earlier measurements for another graph.
 void apply(const SizeTuning& tuning, Context& context) {
   SizeTuning all = context.size_tuning;
   all.measured.fingerprint = tuning.measured.fingerprint;
@@ -49,16 +49,16 @@ void apply(const SizeTuning& tuning, Context& context) {
   context.size_tuning = std::move(all);
 }
 
-// The origin of a node that says which op of the piece it is a part of.
+// The origin that names the op of the piece of which a node is a part.
 constexpr const char* kPartOf = "part_of";
 
-// Before the ops are written out.
+// Must be called before the ops are replaced by their meanings.
 void note_ops(const Graph& split) {
   for (const auto& piece : split.pieces)
     for (const auto& node : piece->nodes()) node->origin.emplace_back(kPartOf, node->name);
 }
 
-// The ops that a function stands for, in their order.
+// The ops that a function computes, in their order.
 std::string computed_by(const RowRegion& region) {
   std::vector<std::string> ops;
   for (const Node* node : region.nodes)
@@ -101,14 +101,14 @@ class SizeTuner {
         .records;
   }
 
-  // How many were not reached; likewise below.
+  // Returns how many calls were not reached; the function below likewise.
   int tune_calls(double share) {
     const std::vector<CompileRecord> records = lowered();
     return tune(context_, records, tuning_.measured, options(share * left())).left;
   }
 
   int tune_all_functions() {
-    // By the calls' new choices, which the Context is given back as it was.
+    // The functions are those of the calls' new choices. The Context gets its old priorities back afterwards.
     const PriorityLists before = context_.priorities;
     apply_tuning(tuning_.measured, context_.ops, context_.priorities);
     std::vector<PieceSchedules> schedules;

@@ -6,7 +6,7 @@
 namespace weft {
 namespace {
 
-// vLLM's names (its default list and the cache-update ops it adds) and the ops they stand for here.
+// vLLM's names (its default list and the cache-update ops that it adds) and the ops of the same function here.
 const std::map<std::string, std::string, std::less<>> kAliases = {
     {"vllm::unified_attention_with_output", "attention"},     {"vllm::unified_attention", "attention"},
     {"vllm::unified_mla_attention_with_output", "attention"}, {"vllm::unified_kv_cache_update", "kv_cache_update"},

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which ops force a cut. The default is `attention`; names that vLLM's users paste are read as Weft's.
+// The ops at which a graph is split. The default is `attention`; vLLM's names of ops are accepted as aliases.
 
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// The names of -cc.splitting_ops, aliases resolved, in order and without repetition. Names that this program does not
-// know are kept: an op of that name may come from elsewhere, and one that never occurs cuts nothing.
+// The names of -cc.splitting_ops in order, with aliases resolved and duplicates removed. Unknown names are kept: the op
+// may be in a plugin, and a name that never occurs splits nothing.
 std::vector<std::string> resolve_splitting_ops(const CodeOptions& options);
 
 }  // namespace weft

@@ -33,7 +33,7 @@ class Stitcher {
     return std::move(plan_);
   }
 
-  // Where calls are noted; null where nobody wants them.
+  // The calls are appended here unless it is null.
   std::vector<StitchedCall>* calls = nullptr;
 
  private:
@@ -128,13 +128,13 @@ class Stitcher {
     return {.slot = slot->second, .meta = std::move(meta)};
   }
 
-  // A slot of its own.
+  // A view of a new slot.
   PlanView fresh_view(const GraphValue& value) {
     const Meta& meta = value.meta;
     return {.slot = add_slot({.kind = SlotKind::arena, .meta = meta, .bytes = meta.bytes()}), .meta = meta};
   }
 
-  // Where result `index` goes: over the argument it was donated, or into a slot of its own.
+  // The view of result `index`: the donated argument if it is written over, otherwise a new slot.
   PlanView result_view(const Node& node, std::size_t index, const PlanStep& step) {
     for (const Donation& donation : node.op->donates) {
       const bool written = std::find(node.writes.begin(), node.writes.end(), donation.argument) != node.writes.end();
@@ -153,9 +153,9 @@ class Stitcher {
   const PieceSchedules& schedules_;
   const Context& context_;
   Plan plan_;
-  std::vector<int> versions_;             // by slot: how often it was written over
+  std::vector<int> versions_;             // by slot: the number of writes over it
   std::map<std::uint32_t, int> scalars_;  // slots, by bits
-  // Of regions, which all layers share: a name is a hash of the program's text.
+  // By region, as all layers share a region and a name is a hash of the whole program text.
   std::map<const RowRegion*, const Kernel*> kernels_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Flattens a split graph into a Plan: the calls one after another, views resolved to offsets, results that live in an
-// argument's storage given its slot, generated functions in the place of the nodes they compute.
+// Flattens a split graph into a Plan: calls are steps in order, views become offsets, a result in an argument's storage
+// gets that argument's slot, and generated functions replace the nodes that they compute.
 
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// One call of a piece: which steps it became, and where what it takes and gives lies.
+// One call of a piece: the steps that it became, and the locations of its operands and results.
 struct StitchedCall {
   const Node* node = nullptr;    // of the split graph
   const Graph* piece = nullptr;  // likewise
@@ -20,7 +20,7 @@ struct StitchedCall {
   std::vector<PlanView> results = {};
 };
 
-// The calls of the Plan that stitch makes of the same, in order.
+// The calls, in order, of the Plan that stitch makes from the same arguments.
 std::vector<StitchedCall> stitched_calls(const Graph& split, const PieceSchedules& schedules, const Context& context);
 
 Plan stitch(const Graph& split, const PieceSchedules& schedules, const Context& context);

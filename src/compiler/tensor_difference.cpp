@@ -14,7 +14,8 @@
 namespace weft {
 namespace {
 
-// The place of a floating number among all of its dtype in ascending order; the two zeros lie next to each other.
+// The index of a floating-point number among all numbers of its dtype in ascending order. The two zeros have adjacent
+// indices.
 double ordinal(const std::byte* element, std::int64_t bytes) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, element, static_cast<std::size_t>(bytes));
@@ -41,7 +42,7 @@ struct Bytes {
   std::int64_t begin = 0, count = 0;
 };
 
-// Where what is meant of the tensor lies in its memory.
+// The byte ranges of the tensor that are compared: for KV with known pages only those pages, otherwise everything.
 std::vector<Bytes> bytes_meant(const Tensor& tensor, const KvPages& pages) {
   const std::int64_t all = stored_bytes(tensor);
   if (tensor.meta.kind != MetaKind::kv || !pages) return {{0, all}};

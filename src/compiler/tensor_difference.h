@@ -1,6 +1,6 @@
 #pragma once
 
-// How far two tensors of one type are apart.
+// Measures the difference between two tensors of one type.
 
 #include <cstdint>
 #include <optional>
@@ -10,23 +10,23 @@
 
 namespace weft {
 
-// Which KV pages are meant; nothing: all. Of other tensors it says nothing.
+// The KV pages to compare or copy; nullopt means all. It has no effect on other tensors.
 using KvPages = std::optional<std::set<std::int32_t>>;
 
 struct TensorDifference {
   bool equal_bits = true;
-  // Over all elements: the largest difference, infinite where a NaN or infinity meets something else, and how many
-  // numbers of the dtype lie between (of integers: the difference itself).
+  // The largest difference over all elements, infinite where a NaN or infinity differs from the other value; and the
+  // largest number of steps of the dtype between two elements (for integers, the difference itself).
   double largest = 0;
   double largest_ulps = 0;
 };
 
-// Of plain tensors, whatever their strides, and KV pages; other types are held against each other as bytes, which count
-// as integers. InternalError when the types differ in more than strides.
+// Compares plain tensors of any strides, and KV pages; tensors of other types are compared as bytes, each as an
+// integer. InternalError when the types differ in more than strides.
 TensorDifference difference_between(const Tensor& a, const Tensor& b, const KvPages& pages = std::nullopt);
 
-// A copy in memory of its own that lies as the tensor does; what is in other pages is open, and takes no memory where
-// they are many.
+// A copy in its own memory, with the tensor's layout. The contents of other pages are undefined; if they are many, they
+// use no physical memory.
 Tensor copy_of(const Tensor& tensor, const KvPages& pages = std::nullopt);
 
 }  // namespace weft

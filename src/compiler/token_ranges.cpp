@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-// Last rows of ranges, as the kernels that `op` may choose ask for them: a kernel for rows [a, b] ends ranges at a - 1
-// and at b.
+// Collects the last rows of ranges that the kernels for `op` need: a kernel for rows [a, b] ends ranges at a - 1 and at
+// b.
 void collect_boundaries(const std::string& op, const Context& context, std::set<std::int64_t>& boundaries) {
   for (const std::string& provider : context.priorities.list(op)) {
     const Kernel* kernel = context.kernels.find(op, provider);
@@ -76,7 +76,7 @@ RangeTable::RangeTable(std::vector<TokenRange> ranges) : ranges_(std::move(range
   std::int64_t most = 0;
   for (const TokenRange& range : ranges_) most = std::max(most, range.hi);
   by_rows_.resize(static_cast<std::size_t>(most) + 1);
-  for (std::size_t i = ranges_.size(); i-- > 0;)  // the first that holds a count is written last
+  for (std::size_t i = ranges_.size(); i-- > 0;)  // in reverse, so that the first range with a count wins
     for (std::int64_t rows = ranges_[i].lo; rows <= ranges_[i].hi; ++rows)
       by_rows_[static_cast<std::size_t>(rows)] = static_cast<std::uint32_t>(i + 1);
 }

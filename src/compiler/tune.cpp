@@ -18,7 +18,7 @@ using Operands = std::vector<std::optional<Meta>>;
 // A call of the model that may be measured.
 struct Candidacy {
   const Op* op = nullptr;
-  Operands operands;  // as compiled; the count of rows is s0
+  Operands operands;  // as compiled; the row count is s0
   TuningEntry entry;  // without times
 
   bool has_weight() const { return entry.weight >= 0; }
@@ -32,7 +32,8 @@ Meta changed(Meta meta, Change&& change) {
   return meta;
 }
 
-// Without packing, as Meta::strided gives it: what is strided for many rows may be contiguous for one.
+// The type at this row count, without packing and with normalized strides: a type that is strided for many rows may be
+// contiguous for one.
 Meta plain_at_rows(Meta meta, std::int64_t rows) {
   if (!meta.is_tensor()) return meta;
   meta = changed(std::move(meta), [&](const Dim& dim) { return dim.substitute({{kRowsSymbol, Dim(rows)}}); });
@@ -40,7 +41,8 @@ Meta plain_at_rows(Meta meta, std::int64_t rows) {
   return meta.is_contiguous() ? meta : Meta::strided(meta.dtype, meta.shape, meta.strides);
 }
 
-// The operands of a node with its symbol as s0; nothing where there are several symbols, or none stands for itself.
+// The operands of a node with its symbol renamed to s0. Returns nullopt if there are several symbols, or if the symbol
+// is no dim by itself.
 std::optional<Operands> canonical_operands(const Node& node) {
   std::set<std::string> symbols;
   bool stands_alone = false;
@@ -102,14 +104,14 @@ std::map<std::string, Candidacy> collect_calls(std::span<const CompileRecord> re
   return calls;
 }
 
-// A provider and the layout it would be given.
+// A provider and the layout that the weight would have for it.
 struct Rival {
   std::string provider;
-  const Kernel* kernel = nullptr;  // null for kParts: the meaning, generated where it is so in a model
+  const Kernel* kernel = nullptr;  // null for kParts: the meaning, as a model would run it
   std::string packing;
 };
 
-// Whether the user, or measurements, say already who computes it.
+// Whether the user or earlier measurements already decide who computes the call.
 bool is_settled(const Candidacy& call, const Context& context) {
   if (context.priorities.user().count(call.entry.op) != 0) return true;
   const auto tuned = context.priorities.tuned().find(call.entry.op);
@@ -129,7 +131,7 @@ class Tuner {
   // The standard provider first, the others by name.
   std::vector<Rival> rivals(const Candidacy& call) const {
     const std::string& standard = call.entry.standard;
-    // A primitive in generated code is one with its neighbours: by itself it tells nothing.
+    // Generated code joins a primitive with its neighbours, so timing it alone is not useful.
     if (standard == kParts && call.op->is_primitive() && generates_code(context_)) return {};
     const bool is_meaning = standard == kParts && !call.op->is_primitive();
     std::vector<Rival> all{{standard, is_meaning ? nullptr : &context_.kernel_for(call.entry.op, standard),
@@ -148,7 +150,7 @@ class Tuner {
     return all;
   }
 
-  // `share`: the seconds that all of it may take.
+  // `share` is the number of seconds that all measurements of this call may take.
   void measure(Candidacy& call, const std::vector<Rival>& rivals, double share) const {
     TuningEntry& entry = call.entry;
     const double end = options_.timer->now() + share;
@@ -178,7 +180,8 @@ class Tuner {
     return GeneratedCalls(context_).extent(call.entry.op, request) == GeneratedExtent::whole;
   }
 
-  // Of a fusion that a kernel computes its parts, as they were; else the op as `native` has it in a model.
+  // If a kernel computes a fusion, times the parts before fusion. Otherwise times the op as `native` computes it in a
+  // model.
   std::shared_ptr<PartsTimer> meaning_timer(const Candidacy& call, const std::vector<Tensor>& operands) const {
     const auto timer = [&](TimedForm form) {
       return std::make_shared<PartsTimer>(context_, *call.op, operands, call.entry.call.attributes,
@@ -189,7 +192,8 @@ class Tuner {
     return timer(TimedForm::op);
   }
 
-  // In the order in which a weight is laid out at load: the provider's own packing, plain, as it is for the standard.
+  // The layouts in the order in which loading tries them: the provider's own packing, plain, the packing of the
+  // standard.
   std::vector<std::string> layouts(const Candidacy& call, const std::string& provider) const {
     if (!call.has_weight()) return {""};
     if (!options_.may_repack) return {call.operands[call.weight()]->packed};
@@ -217,14 +221,14 @@ class Tuner {
     return pack_weight(*found, {&plain, 1}, *context_.threads);
   }
 
-  // What takes turns; nothing for an op without a weight.
+  // Copies of the weight, which successive runs use in rotation. Empty for an op without a weight.
   std::vector<Tensor> weight_copies(const Candidacy& call, const std::string& packing) const {
     if (!call.has_weight()) return {};
     const Tensor plain = tune_inputs({call.entry.call.operands[call.weight()]}, 1)[0];
     return copies_beyond_caches(in_layout(plain, packing));
   }
 
-  // The operands at this count of rows, all but the weight.
+  // The operands at this row count, without the weight.
   std::vector<Tensor> inputs(const Candidacy& call, std::int64_t rows) const {
     Operands plain = call.operands;
     if (call.has_weight()) plain[call.weight()].reset();
@@ -255,7 +259,8 @@ class Tuner {
       }
       const std::vector<Tensor>& copies = weights.at(rival.packing);
       if (!copies.empty()) operands[call.weight()] = copies[0];
-      // Those of one layout share the copies, and none may find what another has just brought into the caches.
+      // Contenders with the same layout share the copies. Each starts at another copy, so that none finds data in the
+      // caches that another has just loaded.
       const std::size_t first = contenders.size() * copies.size() / rivals.size();
       const auto kernel =
           std::make_shared<KernelTimer>(context_, *call.op, *rival.kernel, std::move(operands), attributes);

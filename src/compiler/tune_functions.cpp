@@ -13,23 +13,24 @@
 namespace weft {
 namespace {
 
-// A function shorter than this is run so often at a time, for the clock's sake.
+// A function shorter than this runs several times per measurement, because the clock is too coarse for one run.
 constexpr double kShortestSeconds = 20e-6;
 constexpr double kMostRunsAtATime = 256;
-// Of a function's share of the budget. A screening finds the best of few; what it finds is measured again.
+// The part of a function's budget for the screening, which selects the best of a few variants. The selected variant is
+// measured again.
 constexpr double kScreeningShare = 0.2;
 
-// Elements from the first that a function touches in a buffer to behind the last.
+// The number of elements from the first that a function touches in a buffer to the last, inclusive.
 std::int64_t extent_of(const RowProgram& program, const RowBuffer& buffer, std::int64_t rows) {
   const RowPlacement& placement = buffer.placement;
   const std::int64_t runs = placement.run == 0 ? 0 : program.columns / placement.run * placement.run_stride;
-  // Outputs lie side by side in their row, whatever the order.
+  // The elements of an output row are adjacent, whatever the order.
   const std::int64_t row = buffer.is_output ? buffer.row_stride : runs + program.columns * placement.stride;
   if (buffer.numbers >= 0) rows = buffer.taken_from;
   return (rows - 1) * buffer.row_stride + buffer.begin + std::max(row, buffer.row_stride);
 }
 
-// How many rows there are to take by the numbers in this buffer; 0 where it holds none.
+// The number of rows that row indices in this buffer may select; 0 if it has no row indices.
 std::int64_t row_limit(const RowProgram& program, std::size_t buffer) {
   std::int64_t limit = 0;
   for (const RowBuffer& taken : program.buffers)
@@ -60,7 +61,7 @@ bool has_variants(const FunctionAtSize& function, const Context& context) {
          !shared_variants(*function.program, 1, function.rows, threads).empty();
 }
 
-// Operands and results of a function at a count of rows, for all its variants.
+// The operands and results of a function at one row count. All variants share them.
 class FunctionMemory {
  public:
   FunctionMemory(const RowProgram& program, std::int64_t rows) {
@@ -70,7 +71,7 @@ class FunctionMemory {
       if (const std::int64_t limit = row_limit(program, tensors_.size() - 1); limit > 0)
         for (std::int64_t i = 0; i < rows; ++i) store_integer(buffer.dtype, tensors_.back().data(), i, i % limit);
       TensorView view = tensors_.back().view();
-      view.size[0] = rows;  // the kernel looks at the rows of results alone
+      view.size[0] = rows;  // the kernel reads the row count only from results
       (buffer.is_output ? results_ : operands_).push_back(view);
     }
   }
@@ -120,7 +121,7 @@ class FunctionTuner {
  public:
   FunctionTuner(const Context& context, const TuneOptions& options) : context_(context), options_(options) {}
 
-  // Whether it could: not where no code can be generated.
+  // Returns false if no code can be generated.
   bool measure(const FunctionAtSize& function, TuningEntry& entry, double share) {
     const double end = options_.timer->now() + share;
     const auto memory = std::make_shared<FunctionMemory>(*function.program, function.rows);
@@ -131,7 +132,7 @@ class FunctionTuner {
     for (const RowTuning& shared :
          shared_variants(*function.program, best.unroll, function.rows, context_.threads->threads()))
       tunings.push_back(shared);
-    // What lost in the screening shows that there was a choice.
+    // If no other variant is left, keep those that lost the screening, to record that there was a choice.
     if (tunings.size() < 2) tunings.insert(tunings.end(), unrolled.begin(), unrolled.end());
     const std::vector<Contender> contenders = make_contenders(function, memory, tunings);
     if (contenders.empty()) return false;
@@ -143,7 +144,7 @@ class FunctionTuner {
   }
 
  private:
-  // The fastest of the default and these, as far as a short look tells.
+  // The fastest of the default and these variants in a short measurement.
   RowTuning screen(const FunctionAtSize& function, const std::shared_ptr<FunctionMemory>& memory,
                    std::vector<RowTuning> tunings, double share) {
     tunings.insert(tunings.begin(), RowTuning());
@@ -157,7 +158,7 @@ class FunctionTuner {
     return tunings[best];
   }
 
-  // None where no code can be generated.
+  // Returns none if no code can be generated.
   std::vector<Contender> make_contenders(const FunctionAtSize& function, const std::shared_ptr<FunctionMemory>& memory,
                                          const std::vector<RowTuning>& tunings) {
     std::vector<RowProgram> programs;
@@ -182,7 +183,7 @@ class FunctionTuner {
 
   const Context& context_;
   const TuneOptions& options_;
-  GeneratedKernels generated_;  // of variants that nobody may want in the end
+  GeneratedKernels generated_;  // for variants that may never be chosen
 };
 
 }  // namespace

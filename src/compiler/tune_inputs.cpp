@@ -13,7 +13,7 @@ namespace {
 
 bool is_index(DType dtype) { return dtype == DType::i64 || dtype == DType::i32; }
 
-// Every table has at least so many rows.
+// A number of rows that every table has: the limit for row indices.
 std::int64_t index_limit(const std::vector<std::optional<Meta>>& operands) {
   std::int64_t limit = std::int64_t{1} << 20;
   for (const std::optional<Meta>& operand : operands)
@@ -21,7 +21,7 @@ std::int64_t index_limit(const std::vector<std::optional<Meta>>& operands) {
   return std::max<std::int64_t>(1, limit);
 }
 
-// `count` elements that repeat from a few thousand on; whole blocks where the dtype has them.
+// `count` elements, repeated after a few thousand; whole blocks if the dtype has blocks.
 Tensor filled(DType dtype, std::int64_t count, std::int64_t limit) {
   constexpr std::int64_t kPeriod = 4096;
   Tensor tensor = Tensor::empty(Meta::tensor(dtype, {count}));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Tensors to time a call on: of its types, with contents that no kernel is slow or fails on.
+// Makes tensors to time a call on: of its types, with contents on which no kernel is slow or fails.
 
 #include <optional>
 #include <vector>
@@ -9,8 +9,9 @@
 
 namespace weft {
 
-// Operands of these types (dims are numbers; strided where the types are), nullopt undefined. Integers are row numbers
-// that all tables of the call have; rows of matrices repeat. KV pages and batches are of one sequence of `rows` tokens.
+// Operands of these types (dims must be numbers; strides are those of the types); nullopt gives an undefined tensor.
+// Integers are valid row indices for all tables of the call; rows of matrices repeat. KV pages and batches contain one
+// sequence of `rows` tokens.
 std::vector<Tensor> tune_inputs(const std::vector<std::optional<Meta>>& operands, std::int64_t rows);
 
 }  // namespace weft

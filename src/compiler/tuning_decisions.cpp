@@ -1,4 +1,4 @@
-// What becomes of measurements: tuned_order, decide and apply_tuning of compiler/tuning_database.h.
+// Makes decisions from measurements: tuned_order, decide and apply_tuning of compiler/tuning_database.h.
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ double speedup_of(const TunedTime& time, const TunedTime& standard) {
   return least;
 }
 
-// The fastest that beats the standard, of those that `may_win`; null for none.
+// The fastest of those that `may_win` and beat the standard; null if there is none.
 template <class MayWin>
 const TunedTime* winner_of(const std::vector<TunedTime>& times, MayWin&& may_win) {
   const TunedTime* best = nullptr;
@@ -40,12 +40,12 @@ const TunedTime* winner_of(const std::vector<TunedTime>& times, MayWin&& may_win
   return best;
 }
 
-using Group = std::vector<const TuningEntry*>;  // entries whose weights are one weight, as far as a type tells
+using Group = std::vector<const TuningEntry*>;  // entries whose weights have one type, so may be one weight
 
-// The layout with which all of a group gains most; the standard one where no other serves all.
+// The layout that gains most for all entries of a group; the standard one if no other layout serves all.
 std::string layout_of(const Group& group) {
   const std::string& standard = group[0]->times[0].packing;
-  std::map<std::string, double> gains;  // by layout: the least of its entries
+  std::map<std::string, double> gains;  // by layout: the smallest gain of any entry
   for (const TuningEntry* entry : group)
     for (const TunedTime& time : entry->times) gains[time.packing] = 1e9;
   for (auto& [packing, gain] : gains)
@@ -136,7 +136,7 @@ void apply_tuning(const TuningDatabase& database, const OpTable& ops, PriorityLi
   for (const auto& [key, decision] : decide(database)) {
     const TuningEntry& entry = database.entries.at(key);
     const Op* op = ops.find(entry.op);
-    // A fusion that pays is told, too: its reason shows what it buys.
+    // A fusion that pays is passed on too, because its reason shows what it gains.
     const bool is_told = decision.provider != entry.standard || (entry.standard != kParts && entry.find(kParts));
     if (op == nullptr || !is_told) continue;
     TunedCall call = entry.call;

@@ -18,7 +18,7 @@ double TuningTimer::now() {
 double TuningTimer::seconds(const TimedRun&, const std::function<double()>& measure) { return measure(); }
 
 std::vector<std::vector<std::int64_t>> time_rounds(std::span<const Contender> contenders, double share) {
-  double once = 0;  // the first runs also wake what sleeps; they are not kept
+  double once = 0;  // the first runs are a warm-up and are not recorded
   for (const Contender& contender : contenders) once += contender();
   const double fitting = once > 0 ? share / (static_cast<double>(kTuningRounds) * once) : kMostRepeats;
   const int repeats = static_cast<int>(std::clamp(fitting, 1.0, kMostRepeats));

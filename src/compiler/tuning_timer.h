@@ -1,6 +1,6 @@
 #pragma once
 
-// How long things take: by the clock of the machine, or by a table in a test.
+// Measures times: by the machine's clock, or from a table in a test.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,19 +21,20 @@ struct TimedRun {
 class TuningTimer {
  public:
   virtual ~TuningTimer() = default;
-  // Seconds, from any start; budgets are measured by it.
+  // Seconds from any origin; budgets use this clock.
   virtual double now();
-  // Seconds of the run. `measure` runs it and takes its time by now().
+  // Seconds of the run. `measure` performs the run and measures its time by now().
   virtual double seconds(const TimedRun& run, const std::function<double()>& measure);
 };
 
-// What takes turns with others, to be timed beside them; gives the seconds of one run.
+// One of several alternatives that are timed in turn; a call runs it and returns its seconds.
 using Contender = std::function<double()>;
 
 inline constexpr std::size_t kTuningRounds = 3;
 
-// Nanoseconds by contender and round, kTuningRounds of them: the best run of a round. All contenders run in turn, so
-// that what disturbs the machine disturbs all alike, and as often as fits into `share` seconds, once a round at least.
+// Nanoseconds by contender and round: the best run of each of the kTuningRounds rounds. The contenders run alternately,
+// so that a disturbance of the machine affects all alike. They run as often as fits into `share` seconds, at least once
+// in each round.
 std::vector<std::vector<std::int64_t>> time_rounds(std::span<const Contender> contenders, double share);
 
 }  // namespace weft

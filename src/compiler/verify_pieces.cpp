@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// One Replay and its calls, of which one at a time is under way.
+// One Replay and its calls. One call at a time is active.
 class PieceVerification::Watched {
  public:
   Watched(const PieceVerification& owner, Replay& replay, const CompileRecord& record)
@@ -58,7 +58,7 @@ class PieceVerification::Watched {
 
   void after(std::size_t step) { finish_until(step + 1); }
 
-  // Every call that ends before `step`; the next one begins. A piece of views alone has no step.
+  // Finishes every call that ends before `step` and begins the next one. A piece of views only has no step.
   void finish_until(std::size_t step) {
     while (current_ < calls_.size() && calls_[current_].last_step <= step) {
       finish();
@@ -87,7 +87,7 @@ class PieceVerification::Watched {
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const GraphValue* value = call.node->operands[i];
       const auto made = made_.find(value);
-      if (made == made_.end()) {  // a weight or a batch, which nothing writes over
+      if (made == made_.end()) {  // a weight or a batch, which no step writes over
         operands_.push_back(unchanged(*value, call.operands[i]));
         continue;
       }
@@ -98,7 +98,7 @@ class PieceVerification::Watched {
     }
   }
 
-  // Weights are copied from a device once.
+  // Copies each weight from the device only once.
   Tensor unchanged(const GraphValue& value, const PlanView& view) {
     if (!value.param) return replay_.tensor_on_host(view);
     Tensor& weight = weights_[&value];
@@ -137,7 +137,7 @@ class PieceVerification::Watched {
                       .differs = differs || spoiled_ != nullptr});
   }
 
-  // What the graph may write over is its own.
+  // Operands that the graph may write over are copied.
   Values eager_inputs(const StitchedCall& call) {
     Values inputs;
     for (std::size_t i = 0; i < operands_.size(); ++i)
@@ -159,13 +159,13 @@ class PieceVerification::Watched {
   EagerEvaluator evaluator_;
   std::vector<PieceVerdict> verdicts_;
   std::int64_t run_ = 0;
-  std::map<const GraphValue*, Tensor> weights_;  // as the host reads them
+  std::map<const GraphValue*, Tensor> weights_;  // the copies on the host
 
-  KvPages pages_;                             // of this run's batch
-  std::map<const GraphValue*, Tensor> made_;  // of this run: what goes between calls, as it was made
-  std::size_t current_ = 0;                   // the call under way
-  std::vector<Tensor> operands_;              // what it took
-  const GraphValue* spoiled_ = nullptr;       // of what it took: the first that is not what was made
+  KvPages pages_;                             // the pages of this run's batch
+  std::map<const GraphValue*, Tensor> made_;  // copies of the values that calls of this run pass on
+  std::size_t current_ = 0;                   // the active call
+  std::vector<Tensor> operands_;              // the operands of the active call
+  const GraphValue* spoiled_ = nullptr;       // the first operand that changed since it was made
 };
 
 PieceVerification::PieceVerification(const Context& context) : context_(context) {}

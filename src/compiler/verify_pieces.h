@@ -1,15 +1,15 @@
 #pragma once
 
-// Holds compiled pieces against their graphs while a model runs. For every call of every piece: what it takes is copied
-// before it runs, the piece's graph is run op by op on the copies, and what the compiled piece gave is compared with
-// what came out, bit for bit: on a device its own kernels are launched op by op as well, one at a time, since the
-// host's sums may be in another order. What generated functions compute is the same on every machine, and run there by
-// kernels of the host. What it writes over (KV pages, a residual) is copied for the run that is not compiled, so
-// neither sees what the other does.
+// Compares compiled pieces with their graphs while a model runs. For each call of each piece, its operands are copied
+// first, the piece's graph runs op by op on the copies, and its results are compared bit for bit with those of the
+// compiled piece. On a device the op-by-op run also launches the device's kernels, one at a time, since the host may
+// sum in another order. Ops of generated functions run on kernels of the host there, as they compute the same bits on
+// each machine. Operands that the piece writes over (KV pages, a residual) are copied for the op-by-op run, so that
+// neither run sees the other's writes.
 //
-// Each value that goes from piece to piece is also kept as it was made and held against what the next piece finds: a
-// Plan that lets one value be written over while it is still wanted is found as well. Of KV pages, those of the
-// sequences in the batch are copied and compared; the others nobody reads.
+// Each value that one piece passes to another is also copied when it is made, and compared with what the next piece
+// reads. This finds a Plan that overwrites a value before its last use. Of KV pages, only those of the sequences in the
+// batch are copied and compared; nothing reads the others.
 
 #include <functional>
 #include <memory>
@@ -22,18 +22,19 @@
 
 namespace weft {
 
-// What one piece did in all its calls.
+// The results of one piece over all its calls.
 struct PieceVerdict {
   std::string graph;
   std::string piece;
-  TokenRange range;  // of all that the Plan serves
+  TokenRange range;  // all ranges that the Plan serves
   bool is_splitting = false;
   std::int64_t calls = 0;
-  std::int64_t differing_calls = 0;  // whose results are other bits
-  std::int64_t spoiled_calls = 0;    // that found a value other than it was made
-  double largest = 0;                // difference of a result from that of the graph
+  std::int64_t differing_calls = 0;  // calls whose results differ in some bit
+  std::int64_t spoiled_calls = 0;    // calls with an operand that differs from what was made
+  double largest = 0;                // difference of a result from the graph's result
   double largest_ulps = 0;
-  // The value and the call of the largest difference, or else of the first spoiled value. Runs count from 1.
+  // The value and the call of the largest difference or, if there is none, of the first overwritten value. Runs count
+  // from 1.
   std::string value = {};
   std::string layer = {};
   std::int64_t run = 0;
@@ -41,7 +42,7 @@ struct PieceVerdict {
   bool is_right() const { return differing_calls == 0 && spoiled_calls == 0; }
 };
 
-// One call that was compared, with what it took as it was before.
+// One call that was compared, with its operands from before the call.
 struct VerifiedCall {
   const PieceVerdict& verdict;
   const CompileRecord& record;
@@ -52,24 +53,24 @@ struct VerifiedCall {
 
 class PieceVerification {
  public:
-  // The Context must outlive it, its priorities unchanged.
+  // The Context must outlive this object, and its priorities must not change.
   explicit PieceVerification(const Context& context);
   ~PieceVerification();
   PieceVerification(const PieceVerification&) = delete;
   PieceVerification& operator=(const PieceVerification&) = delete;
 
-  // Verifies every run of the Replay from now on, in the place of its observer. `record` is what its Plan was compiled
-  // from. Both must stay where they are, and the Replay not run once this is gone. InternalError when the Plan is not
-  // what the record's graph comes to.
+  // Verifies each later run of the Replay; this replaces the Replay's observer. `record` is the record of its Plan.
+  // Both must stay at their addresses, and the Replay must not run after this object is destroyed. InternalError when
+  // the Plan is not the one that the record's graph gives.
   void watch(Replay& replay, const CompileRecord& record);
 
-  // Who runs what of the graphs, for reports: "kernels of NVIDIA H100, and of the host where it has none".
+  // Which kernels run the graphs, for reports: "kernels of NVIDIA H100, and of the host where it has none".
   std::string op_by_op_text() const;
 
-  // By graph, range and piece, in the order of the graphs.
+  // One verdict for each graph, range and piece, in the order of the graphs.
   std::vector<PieceVerdict> verdicts() const;
 
-  // Called after each call was compared; null for none.
+  // Called after each comparison; may be null.
   std::function<void(const VerifiedCall&)> on_call;
 
  private:
