@@ -14,7 +14,7 @@ namespace weft::device_check {
 //   bits         none, except that a NaN may have other bits than the recorded NaN
 //   last_places  the effect of the device's own functions and order of sums (tests/cuda holds the emulator to the same
 //                bound): one step between codes, two roundings of `input` for values, and for f32 8 units in the last
-//                place of exp and reciprocal
+//                place for each of exp and reciprocal
 //   of_largest   the same, relative to the largest value of the buffer, for sums whose terms may cancel
 enum class Bound : std::uint8_t { bits, last_places, of_largest };
 
