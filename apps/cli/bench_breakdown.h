@@ -1,16 +1,17 @@
 #pragma once
 
-// Where the time of a model's steps goes: `weft bench model --breakdown`. The time of a step is the sum of three.
+// `weft bench model --breakdown` measures where the time of a model's steps goes. The time of a step is the sum of
+// three parts.
 //
-//   kernels   the calls of kernels, without their barriers. What a kernel does on one thread, because it is too little
-//             to share or cannot be shared, is of it.
-//   barriers  of every run that n threads share, its time less the n-th part of what all threads were in chunks. So
-//             handing chunks out, waking a thread, waiting for the last one and unequal shares are barriers; what
-//             chunks take longer because two threads want the same memory is kernels.
-//   rest      what lies outside kernels' calls: tokens and batch made, inputs bound, launches chosen, the walk over
-//             them.
+//   kernels   the calls of kernels, without their barriers. This includes work that a kernel does on one thread because
+//             the work is too small to share or cannot be shared.
+//   barriers  for each run that n threads share: the time of the run minus 1/n of the time that all threads spent in
+//             chunks. This covers handing out chunks, waking threads, waiting for the last thread, and unequal shares.
+//             If chunks are slower because threads compete for memory, that time counts as kernels.
+//   rest      all time outside kernel calls: making tokens and the batch, binding inputs, choosing launches, and
+//             iterating over them.
 //
-// Repetitions that are measured alternate with plain ones, which say what measuring costs.
+// Measured repetitions alternate with plain ones, which show the cost of measuring.
 
 #include <cstdint>
 #include <functional>
@@ -23,18 +24,18 @@
 
 namespace weft {
 
-// Of one step, on average over a repetition. Times in nanoseconds.
+// All numbers are for one step, averaged over a repetition. Times are in nanoseconds.
 struct KernelTime {
-  std::string kernel;  // as linear_int8@cpu
+  std::string kernel;  // such as linear_int8@cpu
   double calls = 0;
   double kernels = 0, barriers = 0;
 };
 struct StepBreakdown {
   double wall = 0, kernels = 0, barriers = 0;  // of the fastest measured repetition
-  double alone = 0;                            // of kernels: outside shared runs
+  double alone = 0;                            // part of kernels: outside shared runs
   double plain = 0;                            // of the fastest repetition that was not measured
   double launches = 0, runs = 0;
-  std::vector<KernelTime> by_kernel;  // the longest first; of repetitions of their own, as clocks take time
+  std::vector<KernelTime> by_kernel;  // longest first; from separate repetitions, because clocks cost time
 
   double rest() const { return wall - kernels - barriers; }
   double cost_of_measuring() const { return wall / plain - 1; }
@@ -42,20 +43,20 @@ struct StepBreakdown {
 
 class StepMeter {
  public:
-  // The runner has Plans. It and its threads outlive the meter and are used by nobody else.
+  // The runner must have Plans. The runner and the threads must outlive the meter, and nothing else may use them.
   StepMeter(ModelRunner& runner, ThreadPool& threads);
   ~StepMeter();
   StepMeter(const StepMeter&) = delete;
   StepMeter& operator=(const StepMeter&) = delete;
 
-  // `repetition` took `plain` nanoseconds for its `steps`; it is run twice more, measured.
+  // `repetition` took `plain` nanoseconds for its `steps`. This runs it twice more and measures it.
   void measure(const std::function<void()>& repetition, std::int64_t steps, double plain);
   StepBreakdown breakdown() const { return best_; }
 
  private:
   void measure_parts(const std::function<void()>& repetition, double steps);
   void measure_kernels(const std::function<void()>& repetition, double steps);
-  // What a run took in which threads did not compute.
+  // Returns the part of a run's time in which threads did not compute.
   double barriers(const RunTimes& times) const;
 
   ModelRunner& runner_;
@@ -65,9 +66,9 @@ class StepMeter {
   StepBreakdown best_;
 };
 
-// Keys that begin with `step_`, all of one step and in nanoseconds but for the percentages, and `kernels`.
+// Adds the keys `step_*` (for one step, in nanoseconds or percent) and `kernels`.
 void add_breakdown(Json& row, const StepBreakdown& breakdown);
-// Two tables: the three parts, and each kernel's.
+// Returns two tables: the three parts of a step, and the times of each kernel.
 std::string breakdown_markdown(const std::string& test, const StepBreakdown& breakdown);
 
 }  // namespace weft

@@ -1,8 +1,8 @@
 #pragma once
 
-// A plain copy that a computation is held against: it reads, writes over and writes elsewhere as many bytes, in shares
-// of the same proportion, with ordinary stores of the widest vectors that the C library has for the machine (narrow
-// ones fill a core's store buffer: the copy then takes a fifth longer).
+// A plain copy as a baseline for a computation. It reads, overwrites and writes as many bytes as the computation, in
+// shares of the same proportion, with ordinary stores. It uses the widest vectors that the C library supports on the
+// machine: narrow stores fill a core's store buffer, and the copy then takes a fifth longer.
 
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ namespace weft {
 
 class PlainCopy {
  public:
-  // Bytes that are only read, that are read and written over, and that are only written.
+  // The numbers of bytes to only read, to read and overwrite, and to only write.
   PlainCopy(ThreadPool& threads, std::int64_t read, std::int64_t over, std::int64_t written);
 
   void run();
@@ -24,7 +24,7 @@ class PlainCopy {
     std::shared_ptr<Storage> storage;
     std::int64_t bytes;
     explicit Memory(std::int64_t bytes);
-    // Share `part` of `parts` equal ones.
+    // Returns share `part` of `parts` equal shares.
     std::span<std::byte> share(std::int64_t part, std::int64_t parts) const;
   };
   void run_part(std::int64_t part);

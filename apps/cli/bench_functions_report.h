@@ -1,6 +1,6 @@
 #pragma once
 
-// Prints what `bench functions` measured.
+// Prints the results of `bench functions`.
 
 #include <iosfwd>
 #include <string>
@@ -13,19 +13,19 @@ namespace weft {
 
 class FunctionBenchReport {
  public:
-  // `clock_rate`: cycles a second.
+  // `clock_rate` is in cycles per second.
   FunctionBenchReport(BenchFormat format, const Context& context, double clock_rate, std::int64_t bytes,
                       std::ostream& out);
-  // `source`: the graph, or the op and its dtype.
+  // `source` is the graph, or the op and its dtype.
   void row(const std::string& source, const FunctionBenchRow& row);
-  // An op of which there is no function, in JSON alone.
+  // Reports an op that has no generated function. Only JSON shows it.
   void refusal(const std::string& source, const std::string& reason);
   void end();
 
  private:
   BenchRows rows_;
   double clock_rate_;
-  std::string head_;  // of the table, printed when there is a row
+  std::string head_;  // head of the table, printed before the first row
   Json refused_ = Json::array();
 };
 

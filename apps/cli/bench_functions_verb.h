@@ -1,6 +1,6 @@
 #pragma once
 
-// `weft bench functions`: the functions generated for a model, or for the ops one by one, against plain copies.
+// `weft bench functions` times the functions generated for a model, or for each op, against plain copies.
 
 #include <string>
 #include <vector>
@@ -10,13 +10,13 @@
 namespace weft {
 
 struct FunctionArguments {
-  ModelArgument model;  // none: the ops
+  ModelArgument model;  // empty: the ops are measured
   std::vector<std::string> ops;
   std::int64_t columns = 4096;
   std::string bytes = "0";
   std::int64_t rounds = 5;
-  std::string threads;  // "" for the option's own value
-  std::string objects;  // a folder for the functions' object files; "" for none
+  std::string threads;  // "": the value of the option
+  std::string objects;  // folder for the functions' object files; "": none are written
   std::string format = "md";
   bool json = false;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Prints what `bench ops --fusions` measured.
+// Prints the results of `bench ops --fusions`.
 
 #include <iosfwd>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Prints what `bench ops` measured. Refusals stand in JSON alone.
+// Prints the results of `bench ops`. Only JSON shows refusals.
 
 #include <iosfwd>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the machine can do at most, so that times can be held against it.
+// The peak rates of the machine, as a reference for measured times.
 
 #include <functional>
 
@@ -10,22 +10,24 @@
 namespace weft {
 
 struct MachineRoof {
-  double read_bytes = 0;     // a second: a plain read of 96 MiB
-  double multiply_adds = 0;  // f32 operations a second, two for each fused multiply-add, from registers
+  double read_bytes = 0;     // per second, in a plain read of 96 MiB
+  double multiply_adds = 0;  // f32 operations per second on registers; a fused multiply-add counts as two
 
-  // The part of the time that the machine itself needs, in percent: that of the bytes or that of the operations,
-  // whichever is longer. Above 100 for bytes that lie in caches, and for int8 operations.
+  // Returns the time that the machine needs at its peak rates, in percent of `seconds`: the time for the bytes or for
+  // the operations, whichever is longer. It can exceed 100 for bytes in caches and for int8 operations.
   double percent(double bytes, double operations, double seconds) const;
 };
 
-// Cycles a second of a core that computes: the length of a chain of additions, the best of several tries.
+// Returns the clock rate of a busy core in cycles per second. It times a dependency chain of additions and returns the
+// best of several tries.
 double measure_clock_rate(const std::function<double()>& clock);
 
-// What the cores share at most, in bytes, as the system says; 0 where it does not.
+// Returns the size of the largest cache that cores share, in bytes, as the system reports it; 0 if the system does not
+// report it.
 std::int64_t shared_cache_bytes();
 
-// The best of several tries, on all threads, with the instruction set in use. `clock` gives seconds from any start.
-// Takes about 100 ms.
+// Returns the best of several tries, on all threads, with the instruction set in use. `clock` returns seconds from any
+// start. It takes about 100 ms.
 MachineRoof measure_roof(ThreadPool& threads, CpuFeatures features, const std::function<double()>& clock);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
 
-// Prints rows of measurements in the four formats of the bench verbs: markdown, CSV and JSON lines as rows come, JSON
-// as one object when whoever measures ends. The machine stands in every row of CSV and JSON lines.
+// Prints rows of measurements in the four formats of the bench verbs. Markdown, CSV and JSON lines are printed row by
+// row; JSON is printed as one object at the end. Each row of CSV and JSON lines contains the facts about the machine.
 
 #include <iosfwd>
 #include <string_view>
@@ -12,28 +12,28 @@
 
 namespace weft {
 
-// What every row says of it: processor, instruction sets, threads.
+// Returns the facts about the machine for each row: processor, instruction sets, threads.
 Json machine_fields(const Context& context);
 
-// Samples in seconds, as a list of microseconds.
+// Converts samples in seconds to a list of microseconds.
 Json microseconds(const std::vector<double>& seconds);
 
 class BenchRows {
  public:
   BenchRows(BenchFormat format, Json machine, std::ostream& out);
 
-  // Only in markdown: what stands before the rows and after them.
+  // Prints text before or after the rows, only in markdown.
   void text(std::string_view markdown);
-  // The line in markdown; its fields in the others.
+  // Prints the line in markdown, and the fields in the other formats.
   void row(std::string_view markdown, const Json& fields);
-  // Only in JSON: the machine, the rows, and what else is to be said.
+  // Prints, only in JSON, the machine, the rows and the fields of `more`.
   void end(const Json& more = Json::object());
 
  private:
   BenchFormat format_;
   Json machine_;
   std::ostream& out_;
-  Json rows_ = Json::array();  // of JSON
+  Json rows_ = Json::array();  // only for JSON
   bool first_ = true;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// `weft bench startup`: the time from the start of a process until it could compute, as `vllm bench startup` measures
-// it: cold with an empty cache, warm with a filled one, each iteration a process of its own.
+// `weft bench startup` measures the time from the start of a process until it can compute, as `vllm bench startup`
+// does: cold with an empty cache, and warm with a filled one. Each iteration is a separate process.
 
 #include "apps/cli/session.h"
 
@@ -12,18 +12,18 @@ struct StartupArguments {
   std::int64_t cold = 3;
   std::int64_t warm = 3;
   std::int64_t warm_up = 1;
-  std::string threads;  // "" for the option's own value
-  std::string output;   // a file for the JSON; "" for none
+  std::string threads;  // "": the value of the option
+  std::string output;   // file for the JSON; "": none is written
   bool json = false;
-  bool once = false;  // be one iteration: become ready, print the phases, end
+  bool once = false;  // run as one iteration: become ready, print the phases, exit
 
   void declare(Flags& flags);
 };
 
 // The JSON has vLLM's keys, in seconds: avg_cold_startup_time, cold_startup_times, cold_startup_percentiles, the same
-// with compilation and with warm; without those of a kind that had no iteration. Besides: `model`, and cold_phases_ms
-// and warm_phases_ms, the mean of each phase. Their phase `outside` is what the process itself cannot see: making it,
-// what it waited for before main(), and passing on that it is ready.
+// for compilation, and the same for warm. A kind without iterations has no keys. Additional keys are `model`,
+// cold_phases_ms and warm_phases_ms (the mean of each phase). The phase `outside` is the time that the process itself
+// cannot measure: its creation, the time before main(), and reporting that it is ready.
 int bench_startup(const StartupArguments& arguments, VerbCall& call);
 
 }  // namespace weft

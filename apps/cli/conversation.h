@@ -1,6 +1,6 @@
 #pragma once
 
-// What a chat template is rendered over: the variables that transformers gives to it.
+// The variables for rendering a chat template; they are those that transformers passes to it.
 
 #include <string>
 
@@ -10,16 +10,17 @@
 
 namespace weft {
 
-// messages, tools and documents (none), add_generation_prompt, and bos_token, eos_token, pad_token, unk_token where the
-// vocabulary has them. An object instead of a list of messages brings its own variables, which win.
+// Returns messages, tools and documents (none), add_generation_prompt, and bos_token, eos_token, pad_token, unk_token
+// if the vocabulary has them. `messages` may be an object instead of a list; its keys are then variables that override
+// the others.
 Json chat_variables(const Vocabulary& vocabulary, const Json& messages, bool add_generation_prompt);
 
-// --chat-template NAME|FILE.
+// Declares --chat-template NAME|FILE.
 void declare_chat_template(Flags& flags, std::string& given);
 
-// The source of the template to render over the variables: `given`, the name of one of the checkpoint's or a file, if
-// it is not ""; else the one named tool_use where there are tools and the checkpoint has it, else its default.
-// UserError when there is none. `checkpoint` may be null where a file is given.
+// Returns the source of the template to render. If `given` is not "", it is the name of one of the checkpoint's
+// templates or a file. Otherwise it is the checkpoint's template tool_use if there are tools and that template exists,
+// else the checkpoint's default. Throws UserError if there is none. `checkpoint` may be null if a file is given.
 std::string chosen_chat_template(const Checkpoint* checkpoint, const std::string& given, const Json& variables);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// Rows of reports as comma-separated lines, every field quoted, as llama-bench writes them.
+// Formats rows of reports as comma-separated lines with each field quoted, as in llama-bench.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// The values of an object in its order, or with `names` its keys. Lists are left out; null is an empty field.
+// Returns the values of an object in its order, or with `names` its keys. Lists are omitted; null is an empty field.
 std::string csv_line(const Json& row, bool names);
 
 }  // namespace weft

@@ -1,8 +1,8 @@
 #pragma once
 
-// What may stand on the command line behind a verb, and where the words go. Names are written as CLI11 takes them:
-// "-n,--max-tokens", or "model,-m,--model" for a word that may also stand without a flag. CLI11 itself is known to
-// flags.cpp alone: its header takes longer to compile than any verb.
+// Declares the flags and words that may follow a verb on the command line, and the variables that receive them. Names
+// have CLI11's syntax: "-n,--max-tokens", or "model,-m,--model" for a word that may also be given without a flag. Only
+// flags.cpp includes CLI11, because its header takes longer to compile than any verb.
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ namespace weft {
 struct FlagRules {
   bool required = false;
   bool shows_default = false;  // in the help
-  std::string excludes = {};   // a flag declared before, which may not be given together with this one
+  std::string excludes = {};   // a flag declared earlier that may not be given together with this one
 };
 
 class Flags {
@@ -33,35 +33,37 @@ class Flags {
   Flags(const Flags&) = delete;
   Flags& operator=(const Flags&) = delete;
 
-  // `target` must outlive parse() and holds the default until then.
+  // `target` must outlive parse(). Before parse() it holds the default.
   void option(const std::string& names, std::string& target, const std::string& sentence, const FlagRules& rules = {});
   void option(const std::string& names, double& target, const std::string& sentence, const FlagRules& rules = {});
   void option(const std::string& names, std::int64_t& target, const std::string& sentence, const FlagRules& rules = {});
   void option(const std::string& names, std::uint64_t& target, const std::string& sentence,
               const FlagRules& rules = {});
-  // May be given several times, one value each.
+  // The flag may be given several times, with one value each.
   void option(const std::string& names, std::vector<std::string>& target, const std::string& sentence,
               const FlagRules& rules = {});
-  // What is given goes to `take`, which may refuse it with a UserError.
+  // parse() calls `take` with the value; `take` may reject it with a UserError.
   void option(const std::string& names, std::function<void(const std::string&)> take, const std::string& sentence,
               const FlagRules& rules = {});
   void flag(const std::string& names, bool& target, const std::string& sentence, const FlagRules& rules = {});
 
-  // A verb below this one, as in `weft bench model`; one of them must be given. `chosen` runs when it is.
+  // Declares a sub-verb, as in `weft bench model`; one of the sub-verbs must be given. parse() calls `chosen` if this
+  // one is given.
   Flags& verb(const std::string& name, const std::string& summary, std::function<void()> chosen = {});
 
-  // What WEFT_ARG_ and a flag's long name in capitals say (WEFT_ARG_TEMP) counts where the words that are parsed next
-  // give neither the flag nor one that excludes it. Empty variables count as unset. After all flags are declared.
+  // A flag that the next parsed words do not give takes its value from the environment variable WEFT_ARG_ plus its long
+  // name in capitals (WEFT_ARG_TEMP), unless the words give a flag that excludes it. Empty variables count as unset.
+  // Call this after all flags are declared.
   void take_environment(const EnvironmentLookup& environment);
 
-  // Whether the last parse met the flag.
+  // Returns whether the words of the last parse had the flag.
   bool given(const std::string& name) const;
 
-  // The text of --help when that was asked for, else "". UserError, with the nearest known name, for what does not fit;
-  // `other_names` are flags that were taken off before, without dashes.
+  // Returns the text of --help if the words ask for it, else "". Throws UserError, with the nearest known name, for
+  // words that do not fit. `other_names` are flags that were already removed from the words, without dashes.
   std::string parse(const std::vector<std::string>& words, const std::vector<std::string>& other_names = {});
 
-  // Every flag with its dashes.
+  // Returns all flags with their dashes.
   std::vector<std::string> names() const;
   // In the order of their declaration.
   const std::vector<std::pair<std::string, std::unique_ptr<Flags>>>& verbs() const { return verbs_; }
@@ -77,7 +79,7 @@ class Flags {
   [[noreturn]] void refuse(const std::vector<std::string>& words, const std::vector<std::string>& other_names,
                            const std::string& problem) const;
 
-  std::unique_ptr<CLI::App> owned_;  // none in a verb below another
+  std::unique_ptr<CLI::App> owned_;  // null in a sub-verb
   CLI::App* app_ = nullptr;
   std::vector<std::pair<std::string, std::unique_ptr<Flags>>> verbs_;
   struct Mirrored {
@@ -85,7 +87,7 @@ class Flags {
     std::string variable;
     std::string value;
   };
-  std::vector<Mirrored> mirrored_;  // by the environment
+  std::vector<Mirrored> mirrored_;  // flags that the environment sets
 };
 
 }  // namespace weft

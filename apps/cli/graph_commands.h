@@ -1,6 +1,6 @@
 #pragma once
 
-// What is done with graph text: reading, running passes over it, running it on tensors.
+// Commands on graph text: read it, run passes on it, and run it on tensors.
 
 #include <memory>
 #include <string>
@@ -13,28 +13,32 @@
 
 namespace weft {
 
-// All definitions of a file; `-` is not read. UserError as parse.h says, and when there is none.
+// Returns all definitions of a file; `-` does not mean standard input. Throws UserError as parse.h describes, and if
+// there is no definition.
 std::vector<Definition> read_definitions(const std::string& path, const OpTable& ops);
 
-// The graphs among them. UserError when there is none.
+// Returns only the graphs of a file. Throws UserError if there is none.
 std::vector<std::shared_ptr<Graph>> read_graphs(const std::string& path, const OpTable& ops);
 
-// Every pass up to the end of a stage, or of that of --compile-to if it is earlier; the graph begins at its own.
-// UserError when it is beyond the stage already.
+// Runs all passes from the graph's stage to the end of `stage`, or of the stage of --compile-to if that is earlier.
+// Throws UserError if the graph is already past the stage.
 std::vector<PassRecord> run_passes_to(Graph& graph, const Context& context, Stage stage);
 
-// Only these, in this order. UserError for an unknown name and for a stage that does not fit.
+// Runs only these passes, in this order. Throws UserError for an unknown name and for a stage that does not fit.
 std::vector<PassRecord> run_named_passes(Graph& graph, const Context& context, const std::vector<std::string>& names);
 
-// The Plan of a graph, for the bounds of its governing symbol; null, and the graph at its stage, with --compile-to.
+// Returns the Plan of a graph, for the bounds of its governing symbol. With --compile-to it returns null and leaves the
+// graph at that stage.
 std::shared_ptr<const Plan> compile_graph(Graph& graph, const Context& context);
 
-// The name of each result: that of its value, or its number where two results are one value or a value has no name.
+// Returns the name of each result: the name of its value, or its index if two results are the same value or the value
+// has no name.
 std::vector<std::string> result_names(const Graph& graph);
 
-// Compiles the graph and runs it, or runs it op by op: as it is with --enforce-eager, else as --compile-to left it. KV
-// pages that the file lacks are zeroed, as many as the batch names; params that the file lacks come from the checkpoint
-// by their keys, packed as their type says. UserError when an input is missing or of another type.
+// Compiles and runs the graph, or runs it op by op: unchanged with --enforce-eager, or as --compile-to left it. KV
+// pages that the file does not have are zeroed, as many as the batch refers to. Params that the file does not have are
+// loaded from the checkpoint by their keys, with the packing of their types. Throws UserError if an input is missing or
+// has another type.
 std::vector<Tensor> run_graph_text(const std::shared_ptr<Graph>& graph, const Context& context,
                                    const TensorFile& inputs, const std::optional<Checkpoint>& checkpoint);
 

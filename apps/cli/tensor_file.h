@@ -1,8 +1,8 @@
 #pragma once
 
-// Safetensors files as arguments of an op or a graph, and as their results. What such files have no dtype for stands in
-// them as bytes (u8), with its type in the file's metadata: block-quantized weights {"w": "q4_1[1536, 576]"}, KV pages
-// {"kv": "kv[f16, block=16, heads=3, head_dim=64]"}. A batch `b` is three i32 tensors: b.query_starts, b.lengths,
+// Safetensors files hold the arguments of an op or a graph, and the results. A type that the format does not have is
+// stored as bytes (u8), with the type in the file's metadata: block-quantized weights {"w": "q4_1[1536, 576]"}, KV
+// pages {"kv": "kv[f16, block=16, heads=3, head_dim=64]"}. A batch `b` is three i32 tensors: b.query_starts, b.lengths,
 // b.block_table.
 
 #include <map>
@@ -19,11 +19,11 @@ namespace weft {
 
 class TensorFile {
  public:
-  // UserError when it is no such file.
+  // Throws UserError if the file is not a safetensors file.
   explicit TensorFile(const std::string& path);
 
-  // The tensor, KV pages or batch of a name; nothing when there is none. UserError when bytes and type disagree. The
-  // memory is the tensor's own: kernels may write over it.
+  // Returns the tensor, KV pages or batch of a name, or nothing if there is none. Throws UserError if bytes and type
+  // disagree. The tensor has its own memory, which kernels may overwrite.
   std::optional<Tensor> find(const std::string& name) const;
   std::vector<std::string> names() const;
 
@@ -37,10 +37,10 @@ class TensorFile {
   Safetensors header_;
 };
 
-// UserError unless the batch has `rows` rows and names pages that `kv` has.
+// Throws UserError unless the batch has `rows` rows and refers only to pages of `kv`.
 void check_batch(const Tensor& batch, const Tensor& kv, std::int64_t rows);
 
-// Writes results under their names; a type that the format lacks goes into the metadata.
+// Writes results under their names. A type that the format does not have goes into the metadata.
 void write_results(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& results);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
 
-// One file of apps/cli/verbs for each verb of the program. A verb declares its own flags; every flag of the options
-// table (base/options.def) is taken off the command line before and stands in `options`.
+// Each verb of the program has one file in apps/cli/verbs. A verb declares its own flags. Flags of the options table
+// (base/options.def) are removed from the command line first and stored in `options`.
 
 #include <functional>
 #include <iosfwd>
@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// What a verb may use of the world.
+// The inputs and outputs of a verb.
 struct VerbCall {
   Options options;
   EnvironmentLookup environment;
@@ -27,17 +27,18 @@ struct VerbCall {
   Stopwatch watch;    // began with the process
 };
 
-// Runs after the flags were read; gives the exit status.
+// Runs after the flags are parsed and returns the exit status.
 using VerbBody = std::function<int()>;
 
 struct Verb {
   std::string summary;
-  // Declares the flags and gives the body, which owns what the flags were read into.
+  // Declares the flags and returns the body. The body owns the variables that receive the flags.
   std::function<VerbBody(Flags& flags, VerbCall& call)> setup;
-  bool takes_options = true;  // whether flags of the options table mean something to it
-  // Flags of the options table that the verb declares itself, as it reads more from them: {"-t", "--threads"}.
+  bool takes_options = true;  // whether flags of the options table have an effect
+  // Flags of the options table that the verb declares itself, because it accepts more values for them: {"-t",
+  // "--threads"}.
   std::vector<std::string> own_options = {};
-  // Flags of one dash and several letters, as Flags spells them: {"-pg", "--pg"}.
+  // Flags with one dash and several letters, and the spelling that Flags accepts: {"-pg", "--pg"}.
   std::vector<std::pair<std::string, std::string>> respelled = {};
 };
 
@@ -50,7 +51,7 @@ class VerbTable {
   std::map<std::string, Verb> verbs_;
 };
 
-// One row per file, made by the build.
+// The build makes one row for each file.
 struct VerbEntry {
   const char* name;
   void (*define)(VerbTable&);
@@ -60,15 +61,15 @@ VerbTable make_verb_table();
 
 struct ProgramEnvironment {
   EnvironmentLookup lookup;
-  std::vector<std::string> names;  // of its variables; those of WEFT_ARG_ are enough
+  std::vector<std::string> names;  // names of its variables; those with WEFT_ARG_ suffice
 };
 
-// The whole program but for the translation of exceptions: runs the verb that the words name. `watch` began with the
-// process.
+// Runs the verb that the words name. This is the whole program except the translation of exceptions. `watch` began with
+// the process.
 int run_program(const std::vector<std::string>& words, const ProgramEnvironment& environment, std::istream& in,
                 std::ostream& out, std::ostream& err, Stopwatch watch = {});
 
-// Runs `body` and turns an exception into a message on `err` and its exit status.
+// Runs `body`. An exception becomes a message on `err` and an exit status.
 int guarded(std::ostream& err, const std::function<int()>& body);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// What `weft verify` says.
+// Prints the results of `weft verify`.
 
 #include <iosfwd>
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// A table or JSON on `out`, a sentence for each piece that is wrong on `err`. The exit status: 3, as a promise of ours
-// is broken, when there is one, else 0. `op_by_op` is PieceVerification::op_by_op_text.
+// Writes a table or JSON to `out`, and a sentence for each wrong piece to `err`. Returns exit status 3 (a promise of
+// weft is broken) if a piece is wrong, else 0. `op_by_op` is PieceVerification::op_by_op_text.
 int report_verdicts(std::span<const PieceVerdict> verdicts, const std::string& model, const std::string& op_by_op,
                     bool as_json, std::ostream& out, std::ostream& err);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Both designs of silu_and_mul_per_block_quant on one input, with house mathematics: they have the same bits. On a GPU
-// at sizes that no emulator reaches, beyond 65,535 groups and 2^31 elements.
+// Checks both designs of silu_and_mul_per_block_quant on the same input with the reference math: their bits must be
+// equal. On a GPU the sizes are too large for the emulator: more than 65,535 groups and 2^31 elements.
 
 #include <vector>
 

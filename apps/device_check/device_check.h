@@ -1,6 +1,6 @@
 #pragma once
 
-// All checks of a device, one after the other.
+// Runs all checks of a device in sequence.
 
 #include <span>
 #include <string>
@@ -13,22 +13,21 @@
 
 namespace weft::device_check {
 
-// The parts of the check, in their order. After one of the last two a driver refuses the device to the process.
+// The parts of the check, in order. After each of the last two a driver may refuse the device to the process.
 inline constexpr std::string_view kParts[] = {"launches", "designs",      "once",       "timings",
                                               "faults",   "kernel_fault", "graph_fault"};
 
-// What is checked: everything by default. Tools that slow each launch down or change what a fault does
-// (compute-sanitizer, ncu) want little of it.
+// Selects what is checked; the default is everything. Tools that slow each launch down or change the effect of a fault
+// (compute-sanitizer, ncu) need a small selection.
 struct Selection {
-  std::vector<std::string> parts = {};  // of kParts; empty for all
-  std::string name = {};                // launches whose kernel contains this, timings whose label (timing_label) does
-  bool one_each = false;                // of each kernel its first recorded launch
+  std::vector<std::string> parts = {};  // from kParts; empty: all parts
+  std::string name = {};  // only launches whose kernel, and timings whose label (timing_label), contains this
+  bool one_each = false;  // only the first recorded launch of each kernel
 
   bool wants(std::string_view part) const;
 };
 
-// `launches_problem`: why there are no recorded launches, if there are none. Times of kernels are measured on a GPU
-// alone.
+// `launches_problem` is the reason if there are no recorded launches. Only a GPU's kernels are timed.
 Report check_device(Target& target, std::span<const RecordedLaunch> launches, const std::string& launches_problem,
                     const Selection& selection = {});
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Memory of the device that is checked, given back when this ends.
+// Memory of the checked device. The destructor frees it.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +18,9 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Contents undefined. DeviceError when there is none.
+  // Returns memory with undefined contents. Throws DeviceError if there is not enough.
   void* add(std::size_t bytes);
-  // So many numbers of bf16 from -4 to 4; behind a million they repeat.
+  // Returns `count` bf16 numbers from -4 to 4; they repeat after a million.
   void* add_numbers(std::size_t count);
   void* add_number(float number);
   template <class Word>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Bad input, and what goes wrong on a device: each must be an error that names what was wanted and what came.
+// Checks bad input and failures of a device. Each must be an error that names the expected and the actual value.
 
 #include <string>
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace weft::device_check {
 
-// After each of these the device must still compute.
+// After each of these faults the device must still compute.
 std::vector<CheckedCase> check_faults(Target& target);
 
-// A kernel that fails, launched or in a captured graph. After it the device must either be reset and compute, or say
-// that the process must be started again; such a target is of no more use, and where it is given one the case is not
-// run.
+// Checks a kernel that fails, launched directly or in a captured graph. Afterwards, either the device can be reset and
+// computes again, or it reports that the process must be restarted. In the second case the target is unusable. If the
+// target is already unusable, the case is not run.
 enum class KernelFault : std::uint8_t { launched, captured };
 CheckedCase check_kernel_fault(Target& target, KernelFault fault);
 

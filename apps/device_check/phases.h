@@ -1,6 +1,6 @@
 #pragma once
 
-// How long the parts of the check took.
+// Measures the time of the parts of the check.
 
 #include <chrono>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace weft::device_check {
 
-// What `work` gives. Its time stands in `phases` also where it throws.
+// Returns the result of `work`. Its time is added to `phases` even if it throws.
 template <class Work>
 auto run_phase(std::vector<Phase>& phases, std::string name, Work work) {
   class Timed {

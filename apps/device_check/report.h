@@ -1,6 +1,6 @@
 #pragma once
 
-// What was found on a device, as JSON and as tables. A number is there only where it was measured.
+// The results of the checks of a device, as JSON and as tables. A number is present only if it was measured.
 
 #include <optional>
 #include <string>
@@ -15,34 +15,34 @@ enum class Outcome : std::uint8_t { passed, failed, not_run };
 struct CheckedCase {
   std::string name;
   Outcome outcome = Outcome::not_run;
-  std::string text;  // what the device said, what differs, or why it was not run
+  std::string text;  // the device's message, the difference, or why it was not run
 };
 
-// Launches of one kernel.
+// The results of the launches of one kernel.
 struct KernelChecks {
   std::string kernel;
   int passed = 0;
   std::vector<CheckedCase> failed;
-  int absent = 0;  // the code has no such kernel
+  int absent = 0;  // launches whose kernel the code does not have
 };
 
-// A part of the check, and how long it took.
+// A part of the check, and its time.
 struct Phase {
   std::string name;
   double seconds = 0;
 };
-// For all of them on a machine with a GPU.
+// The time limit for all phases together, on a machine with a GPU.
 inline constexpr double kSecondsAllowed = 480;
 
 struct Timing {
   std::string what;
   std::int64_t rows = 0, columns = 0;
-  double bytes = 0;                    // that it must move
-  double target_share = 0;             // of the copy rate, that it is to reach; 0: none is set
-  std::optional<double> microseconds;  // median; nothing where it was not measured
+  double bytes = 0;                    // bytes that it must move
+  double target_share = 0;             // target as a share of the copy rate; 0: no target
+  std::optional<double> microseconds;  // median; nothing if not measured
 };
 
-// "rms_norm, 128 x 4096".
+// Returns a label such as "rms_norm, 128 x 4096".
 std::string timing_label(const Timing& timing);
 
 struct Report {
@@ -50,27 +50,27 @@ struct Report {
   std::string device;
   bool is_fake = false;
   cuda::DeviceFacts facts;
-  std::string code;              // architectures
-  std::string launches_problem;  // why no recorded launch ran
+  std::string code;              // its architectures
+  std::string launches_problem;  // why no recorded launch ran, if none did
   std::vector<KernelChecks> kernels;
   std::vector<CheckedCase> designs;
   std::vector<CheckedCase> timed_launches;
   std::vector<CheckedCase> faults;
-  std::string timings_problem;  // why nothing was measured
-  // Of a copy within the device, what is read and what is written both counted.
+  std::string timings_problem;  // why nothing was measured, if nothing was
+  // The rate of a copy within the device; bytes that are read and bytes that are written both count.
   std::optional<double> copied_bytes_per_second;
   std::vector<Timing> timings;
-  std::vector<Phase> phases;          // in their order
-  std::vector<std::string> left_out;  // phases that were not asked for, or could not run any more
-  std::string lost;  // the phase in which a kernel failed whose device did not come back, and what it says; "" for none
+  std::vector<Phase> phases;          // in the order of their runs
+  std::vector<std::string> left_out;  // phases that were not selected, or could no longer run
+  std::string lost;  // if a failed kernel made the device unusable: the phase and the device's message; else ""
 };
 
-// Whether all that was asked for and could be checked was, and passed, on a GPU in the seconds allowed. A target that
-// is missed fails nothing: it was set for one GPU.
+// Returns whether everything that was selected and could be checked was checked and passed, on a GPU, within the time
+// limit. A missed timing target is not a failure, because the targets were set for one GPU.
 bool is_good(const Report& report);
 
 std::string json_text(const Report& report);
-// Markdown.
+// Returns the report as Markdown.
 std::string table_text(const Report& report);
 
 }  // namespace weft::device_check

@@ -1,6 +1,6 @@
 #pragma once
 
-// A recorded launch on the device that is checked.
+// Runs a recorded launch on the checked device.
 
 #include <optional>
 #include <string>
@@ -12,15 +12,16 @@
 
 namespace weft::device_check {
 
-// Whose exp, reciprocal and order of sums.
+// Selects whose exp, reciprocal and order of sums a kernel uses.
 using cuda::Mathematics;
 
-// Of the kernel as it was recorded, with house mathematics, or of the one with the device's own; kernels without either
-// have one name.
+// Returns the name of the kernel as it was recorded, with the reference math, or of its variant with the device's own
+// math. Kernels that use neither have one name.
 std::string kernel_name(const RecordedLaunch& launch, Mathematics mathematics);
 
-// Runs it in memory of its own and says what differs from the record, or what was written where nothing was to be; ""
-// for nothing. Nothing at all where the code has no such kernel. CudaError where the device fails.
+// Runs the launch in separate memory. Returns the difference from the record, or a write to memory that must not be
+// written; "" if there is none. Returns nothing if the code does not have the kernel. Throws CudaError if the device
+// fails.
 std::optional<std::string> run_launch(Target& target, const RecordedLaunch& launch, Mathematics mathematics);
 
 }  // namespace weft::device_check

@@ -1,6 +1,6 @@
 #pragma once
 
-// The device that is checked: a GPU with the code that the program carries, or a fake device whose kernels run in the
+// The checked device: a GPU with the code that the program contains, or a fake device whose kernels run in the
 // emulator.
 
 #include <filesystem>
@@ -15,29 +15,31 @@
 
 namespace weft::device_check {
 
-// The folder that the program lies in; what belongs to it lies there, too.
+// Returns the folder of the program. The program's files are in the same folder.
 std::filesystem::path program_folder();
 
 class Target {
  public:
-  // The GPU of that number. DeviceError where there is no driver, no such device, or no code for it.
+  // Opens the GPU with that index. Throws DeviceError if there is no driver, no such device, or no code for it.
   static Target gpu(int device);
-  // `seed`: of the order of its work. `device`: the one that is checked, the last of all.
+  // `seed` determines the order of the device's work. `device` is the index of the checked device, which is the last
+  // one.
   static Target fake(std::uint64_t seed, int device = 0, bool resets_mend_faults = true);
 
   bool is_fake() const { return is_fake_; }
   int device() const { return device_; }
   cuda::Driver& driver() { return *driver_; }
-  // A stream of the device, made current; another one after the device was reset.
+  // Returns a stream of the device and makes it current. After a reset of the device it returns a new stream.
   cuda::Stream stream();
-  // Nothing where the code has no kernel of that name.
+  // Returns nothing if the code has no kernel of that name.
   std::optional<cuda::Function> find(const std::string& kernel, std::size_t argument_bytes);
-  // Code for another architecture alone: what a program has that was not built for this device. Nothing where it is not
-  // there, and `wanted` says what is missing.
+  // Returns code for another architecture only, as in a program that was not built for this device. If there is none,
+  // returns nothing and sets `wanted` to the missing item.
   std::optional<std::vector<std::byte>> foreign_code(std::string& wanted) const;
-  // Makes the device usable where a kernel has failed; nothing to do otherwise. "" or why it is lost to this process.
+  // Makes the device usable after a failed kernel; otherwise does nothing. Returns "", or the reason if this process
+  // can no longer use the device.
   std::string mend();
-  // Why the device is lost to this process; "" where it is not.
+  // Returns the reason if this process can no longer use the device, else "".
   std::string lost() { return driver_->last_error(device_); }
 
  private:

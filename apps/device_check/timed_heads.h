@@ -1,6 +1,6 @@
 #pragma once
 
-// Launches of kernels that work on heads, to be timed: attention and rotation.
+// Launches, to be timed, of kernels that work on heads: attention and rotation.
 
 #include "apps/device_check/timed_launches.h"
 #include "kernels/cuda/lib/attention_plan.h"
@@ -10,11 +10,10 @@ namespace weft::device_check {
 // `decode_tokens` as in TimedSubject.
 TimedLaunch timed_attention(cuda::AttentionDesign design, std::uint32_t decode_tokens);
 
-// Heads of queries and keys as they come of one product, [rows, 1.5 * columns] with the values behind them, are
-// rotated.
+// Rotates heads of queries and keys that are stored as one product: [rows, 1.5 * columns], with the values after them.
 struct TimedRotation {
-  bool normalizes = false;   // before
-  bool fills_pages = false;  // keys and values go there; else keys are written and values left out
+  bool normalizes = false;   // before the rotation
+  bool fills_pages = false;  // writes keys and values to the pages; else writes keys to a buffer, without values
 };
 TimedLaunch timed_rotation(TimedRotation rotation);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// How long kernels take on a GPU, each in a graph of several launches that take turns in buffers larger than the
-// device's caches; medians of several graphs. The copy rate is measured in the same run.
+// Times kernels on a GPU. Each runs in a graph of several launches that cycle through buffers larger than the device's
+// caches; the result is the median of several graphs. The copy rate is measured in the same run.
 
 #include <string>
 #include <vector>
@@ -11,13 +11,13 @@
 
 namespace weft::device_check {
 
-// What would be measured, with no number: of a device that has no clock.
+// Returns the timings without numbers, for a device that has no clock.
 std::vector<Timing> planned_timings();
 
-// Each of the launches once, at a small size: on a fake device in the emulator, which finds what it must not do.
+// Runs each of the launches once, at a small size. On a fake device the emulator then detects invalid operations.
 std::vector<CheckedCase> check_timed_launches(Target& target);
 
-// Fills in the copy rate, and the timings whose label contains `name`.
+// Measures the copy rate and the timings whose label contains `name`.
 void measure(Target& target, const std::string& name, Report& report);
 
 }  // namespace weft::device_check

@@ -1,15 +1,15 @@
 #pragma once
 
-// Functions of one's own over Weft's ops, compiled. docs/capture.md walks through it. In a program outside this tree it
-// comes with CMake's find_package(weft) and the target weft::compile.
+// This header compiles a user's functions over Weft's ops. docs/capture.md explains it step by step. A program outside
+// this tree uses CMake's find_package(weft) and links the target weft::compile.
 //
 //   weft::Compiler compiler;
 //   auto fast = compiler.compile(mlp);
 //   weft::Value y = fast(x, up, down);
 //
-// Values and their ops: ir/value.h, ops/*.h. What a function may ask of them: ir/reading.h. What it may take and give:
-// capture/arguments.h. Errors are weft::UserError where the caller is wrong, DeviceError where memory or a device is,
-// InternalError where Weft is (base/error.h).
+// Values and their ops are in ir/value.h and ops/*.h. A function reads Values with ir/reading.h. capture/arguments.h
+// lists the argument and result types of a function. Errors are weft::UserError for a caller's mistake, DeviceError for
+// a failure of memory or a device, and InternalError for a mistake in Weft (base/error.h).
 
 #include <string>
 #include <utility>
@@ -26,19 +26,19 @@
 
 namespace weft {
 
-// What the environment says, such as WEFT_LOGS; UserError where that is no option.
+// Returns the options that the environment sets, such as WEFT_LOGS. Throws UserError for an invalid value.
 inline Options environment_options() {
   Options options;
   apply_environment(options, process_environment());
   return options;
 }
 
-// A home for concrete Values, on which ops run at once, and what compiles functions of them. For one thread at a time;
-// it must outlive its Values and the functions that it compiled.
+// Creates concrete Values, on which ops run eagerly, and compiles functions of Values. Only one thread may use it at a
+// time. It must outlive its Values and the functions that it compiled.
 class Compiler {
  public:
-  // The options of the command line, by their fields: mode and backend are cc.mode and cc.backend. UserError as
-  // open_context, and for another device than the CPU.
+  // The options are those of the command line: mode and backend are cc.mode and cc.backend. Throws UserError as
+  // open_context does, and for any device but the CPU.
   explicit Compiler(Options options = environment_options())
       : requested_(std::move(options)),
         opened_(open_context(requested_)),
@@ -47,11 +47,11 @@ class Compiler {
   }
 
   const std::shared_ptr<Context>& context() const { return opened_.context; }
-  // Sentences about the options, for whoever gave them, those of single functions included.
+  // Messages to the user about the options, including the options of single functions.
   const std::vector<std::string>& notes() const { return opened_.notes; }
 
   Value value(Tensor tensor) { return home_.value(std::move(tensor)); }
-  // An f32 tensor, row-major. UserError where the shape holds another count of numbers.
+  // Returns a row-major f32 tensor. Throws UserError if the shape does not have as many elements as `numbers`.
   Value value(const Shape& shape, const std::vector<float>& numbers) {
     const auto count = static_cast<std::int64_t>(numbers.size());
     USER_CHECK(element_count(shape) == Dim(count), "[value] wanted {} numbers for {}, but came {}",
@@ -59,8 +59,8 @@ class Compiler {
     return value(Tensor::from_bytes(Meta::tensor(DType::f32, shape), numbers.data()));
   }
 
-  // capture/compile.h says what it gives. UserError for an option that there is not. A function's own options hold for
-  // what is compiled; calls that run op by op, as with mode none, are computed as the Compiler's.
+  // Compiles a function; capture/compile.h describes the result. Throws UserError for an unknown option. The options
+  // given here apply to compiled code only: calls that run op by op, as with mode none, use the Compiler's options.
   template <class Function>
   auto compile(Function function, CompileOptions options = {}, CallSite where = CallSite::current()) {
     const std::shared_ptr<Context> context = placed_at(where, [&] { return context_for(options); });
@@ -88,7 +88,7 @@ class Compiler {
   Options requested_;
   OpenedContext opened_;
   EagerEvaluator home_;
-  std::vector<std::pair<Options, std::shared_ptr<Context>>> others_;  // of functions with options of their own
+  std::vector<std::pair<Options, std::shared_ptr<Context>>> others_;  // for functions that have their own options
 };
 
 }  // namespace weft

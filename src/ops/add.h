@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// x + y, element by element in f32 (f64 for f64), rounded to the dtype once. Dims that are the literal 1 spread.
+// Returns x + y, computed per element in f32 (f64 for f64) and rounded to the dtype once. Dims that are the literal 1
+// are broadcast.
 Value add(const Value& x, const Value& y, CallSite site = CallSite::current());
 
 }  // namespace weft

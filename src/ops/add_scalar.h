@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// x + value, the value as f32 (f64 for f64 tensors).
+// Returns x + value. The value is converted to f32 (f64 for f64 tensors).
 Value add_scalar(const Value& x, Scalar value, CallSite site = CallSite::current());
 
 }  // namespace weft

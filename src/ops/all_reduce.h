@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// The sum of what the ranks of a group have, on each of them. See over_ranks.h. Unlike vLLM's it says how many ranks
-// there are, as its companions do, so that a graph tells by itself what it is over.
+// Returns on each rank the sum of the x of all ranks of the group. See over_ranks.h. Unlike vLLM's op it has a
+// world_size attribute, as the other ops over ranks have, so that the graph alone shows how many ranks take part.
 Value all_reduce(const Value& x, std::int64_t world_size, std::string_view group_name,
                  CallSite site = CallSite::current());
 

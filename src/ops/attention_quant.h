@@ -1,6 +1,7 @@
 #pragma once
 
-// attention_<tail>: the tail of what attention gives, rounded to the dtype of query, one row a token.
+// attention_<tail>: quantizes the result of attention with the tail, one row for each token. The result of attention is
+// first rounded to the dtype of query.
 
 #include "ops/attention.h"
 #include "ops/fused_quant.h"
@@ -38,7 +39,7 @@ inline void define_attention_quant(OpDefinition& op, const char* name, const Qua
                       SampleTensor::batch("batch", {{1, 70}, {7, 7}, {1, 33}}, block)},
                      attributes);
   }
-  // The order of attention's sums is free: a value at the edge of a code may get the one beside it.
+  // Attention may add in any order, so a value near the boundary of two codes may get either code.
   op.tolerance(DType::f8e4m3, {.absolute = 0x1p-9, .relative = 0.125});
   op.tolerance(DType::f8e4m3fnuz, {.absolute = 0x1p-10, .relative = 0.125});
   op.tolerance(DType::f4e2m1, {.absolute = 0.5, .relative = 0.5});

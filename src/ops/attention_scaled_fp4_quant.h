@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// scaled_fp4_quant of attention, whose heads lie side by side: codes and scales.
+// Applies scaled_fp4_quant to the result of attention, with the heads of a token concatenated. Returns codes and
+// scales.
 //   query [s0, heads, head_dim], global_scale f32 [1] -> f4e2m1 [s0, heads * head_dim], f8e4m3 scales of blocks of 16
 std::pair<Value, Value> attention_scaled_fp4_quant(const Value& query, const Value& kv, const Value& batch,
                                                    const Value& global_scale, Scalar scale,

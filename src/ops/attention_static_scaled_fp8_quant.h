@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// static_scaled_fp8_quant of attention, whose heads lie side by side.
+// Applies static_scaled_fp8_quant to the result of attention, with the heads of a token concatenated.
 //   query [s0, heads, head_dim], output_scale f32 as static_scaled_fp8_quant takes one -> codes [s0, heads * head_dim]
 Value attention_static_scaled_fp8_quant(const Value& query, const Value& kv, const Value& batch,
                                         const Value& output_scale, Scalar scale,

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// A copy with storage of its own, contiguous.
+// Returns a contiguous copy with its own storage.
 Value clone(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

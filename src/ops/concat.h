@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// Tensors one after another along a dim.
+// Concatenates tensors along a dim.
 Value concat(const Values& tensors, std::int64_t dim, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// Up to 64 literal elements, row-major; the shape defaults to one dim that holds them all.
+// Returns a tensor of up to 64 literal elements, in row-major order. The default shape has one dim that holds all of
+// them.
 Value constant(Evaluator& evaluator, std::vector<double> values, std::optional<Shape> shape = std::nullopt,
                DType dtype = DType::f32, CallSite site = CallSite::current());
 

@@ -4,9 +4,10 @@
 
 namespace weft {
 
-// Codes and scales of rows: scale = the largest magnitude of the row, but at most scale_ub, / 448, at least
-// minimum_scale (none: 1 / (448 * 512)). scale_by and codes_by are division, as in vLLM's CUDA kernel, or reciprocal
-// (fp8_quant.h): its native form multiplies x by 1 / scale, its Helion kernel the magnitude by 1 / 448.
+// Returns codes and scales of rows. scale = (the largest magnitude of the row, limited to scale_ub) / 448, and at least
+// minimum_scale (by default 1 / (448 * 512)). scale_by and codes_by are `division`, as in vLLM's CUDA kernel, or
+// `reciprocal` (fp8_quant.h): vLLM's native form multiplies x by 1 / scale, and its Helion kernel multiplies the
+// magnitude by 1 / 448.
 //   x [..., d], scale_ub f32 [] or [1] -> dtype like x, f32 [..., 1]
 std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(const Value& x, const Value& scale_ub = {},
                                                            std::optional<double> minimum_scale = std::nullopt,
@@ -15,8 +16,8 @@ std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(const Value& x, const
                                                            DType dtype = DType::f8e4m3,
                                                            CallSite site = CallSite::current());
 
-// What ops share that end in this one: its attributes, how a typed call states them, what they and scale_ub (an
-// operand's number) must be (UserError otherwise), and the last step.
+// Ops that end with this quantization share these: its attributes, the attributes of a typed call, the check of the
+// attributes and of scale_ub (an operand index; throws UserError), and the quantization itself.
 inline constexpr const char* kTokenFp8Attributes =
     "float? minimum_scale=None, str scale_by=division, str codes_by=division, ScalarType dtype=f8e4m3";
 std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, std::string_view scale_by,

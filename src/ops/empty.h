@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// Fresh memory whose contents are undefined.
+// Returns newly allocated memory with undefined contents.
 Value empty(Evaluator& evaluator, Shape shape, DType dtype, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -1,16 +1,16 @@
 #pragma once
 
-// What the quantizing fp8 ops share: the range they use, the attributes that choose between vLLM's definitions, and
-// the steps from magnitudes to scales and from scaled values to codes. All of it in f32; NaN stays NaN.
+// The quantizing fp8 ops share these: the range of codes, the attributes that choose between vLLM's definitions, and
+// the steps from magnitudes to scales and from scaled values to codes. All steps are computed in f32; NaN stays NaN.
 //
 //   scale_by   division    scale = magnitude / limit
 //              reciprocal  scale = magnitude * (1 / limit)
 //   codes_by   division    code of x / scale
 //              reciprocal  code of x * (1 / scale)
 //
-// scale_ub, one f32 that a call may give, holds a magnitude before the scale is made of it, or the scale (scale_ub_of
-// in per_token_group_quant_fp8.h). Values beyond what is held so get the code of the limit. An infinite one holds
-// nothing; a NaN makes all scales NaN.
+// scale_ub is an optional operand of one f32. It limits the magnitude before the scale is computed, or the scale itself
+// (scale_ub_of in per_token_group_quant_fp8.h). Values beyond the bound then get the code of the limit. An infinite
+// bound limits nothing; a NaN bound makes all scales NaN.
 
 #include <algorithm>
 #include <iterator>
@@ -29,11 +29,11 @@
 
 namespace weft {
 
-// The largest magnitude that is given a code of its own: 448; for f8e4m3fnuz 224 of the 240 it could hold, as in vLLM
+// The largest magnitude with its own code: 448, or for f8e4m3fnuz 224 of the 240 that the type can hold, as in vLLM
 // (spec D.2).
 inline double fp8_limit(DType dtype) { return dtype == DType::f8e4m3fnuz ? 224 : 448; }
 
-// vLLM's least scale, 1 / (limit * 512).
+// vLLM's smallest scale, 1 / (limit * 512).
 inline double fp8_minimum_scale(DType dtype) { return 1 / (fp8_limit(dtype) * 512); }
 
 inline void check_fp8_dtype(DType dtype, const char* op, const char* what) {
@@ -41,7 +41,7 @@ inline void check_fp8_dtype(DType dtype, const char* op, const char* what) {
              op, what, dtype_text(dtype));
 }
 
-// UserError unless the attribute is one of the words.
+// Throws UserError unless the attribute is one of the words.
 inline void check_word(const OpRequest& request, const char* op, const char* attribute,
                        std::initializer_list<const char*> words) {
   const std::string& word = request.attributes.at(attribute).word();
@@ -50,7 +50,7 @@ inline void check_word(const OpRequest& request, const char* op, const char* att
              word);
 }
 
-// UserError where there is such an operand and it is not one f32.
+// Throws UserError if the operand is present and is not one f32.
 inline void check_scale_ub(const OpRequest& request, const char* op, std::size_t scale_ub) {
   if (!request.has(scale_ub)) return;
   const Meta& bound = request.operand(scale_ub);
@@ -67,7 +67,7 @@ inline Value fp8_scale(const Value& magnitude, DType dtype, std::string_view sca
   return mul_scalar(magnitude, 1 / fp8_limit(dtype));
 }
 
-// Codes of values that are divided by their scale already.
+// Returns the codes of values that are already divided by their scale.
 inline Value fp8_codes(const Value& scaled, DType dtype) {
   return cast(clamp(scaled, -fp8_limit(dtype), fp8_limit(dtype)), dtype);
 }

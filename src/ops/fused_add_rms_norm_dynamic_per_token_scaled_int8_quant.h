@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// dynamic_per_token_scaled_int8_quant of fused_add_rms_norm's first result, and its second: codes, scales, x +
-// x_residual. The maybe_inplace form gives x_residual away; the last result may live in it.
+// Applies dynamic_per_token_scaled_int8_quant to the first result of fused_add_rms_norm. Returns codes, scales and x +
+// x_residual. The maybe_inplace form donates x_residual; the last result may use its memory.
 //   x, x_residual [..., d], weight [d] or none -> i8 [..., d], f32 [..., 1], like x
 std::tuple<Value, Value, Value> fused_add_rms_norm_dynamic_per_token_scaled_int8_quant(
     const Value& x, const Value& x_residual, const Value& weight, Scalar epsilon,

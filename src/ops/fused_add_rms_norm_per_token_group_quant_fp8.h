@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// per_token_group_quant_fp8 of fused_add_rms_norm's first result, and its second: codes, scales, x + x_residual. The
-// maybe_inplace form gives x_residual away; the last result may live in it.
+// Applies per_token_group_quant_fp8 to the first result of fused_add_rms_norm. Returns codes, scales and x +
+// x_residual. The maybe_inplace form donates x_residual; the last result may use its memory.
 //   x, x_residual [..., d], weight [d] or none, scale_ub f32 [] or [1] or none -> dtype [..., d], f32 [..., d /
 //   group_size], like x
 std::tuple<Value, Value, Value> fused_add_rms_norm_per_token_group_quant_fp8(

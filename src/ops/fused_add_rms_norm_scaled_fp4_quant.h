@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// scaled_fp4_quant of fused_add_rms_norm's first result, and its second: codes, scales, x + x_residual. The
-// maybe_inplace form gives x_residual away; the last result may live in it.
+// Applies scaled_fp4_quant to the first result of fused_add_rms_norm. Returns codes, scales and x + x_residual. The
+// maybe_inplace form donates x_residual; the last result may use its memory.
 //   x, x_residual [..., d], weight [d] or none, global_scale f32 [1] -> f4e2m1 [m, d], f8e4m3 scales of blocks of 16,
 //   like x
 std::tuple<Value, Value, Value> fused_add_rms_norm_scaled_fp4_quant(

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// static_scaled_fp8_quant of fused_add_rms_norm's first result, and its second: codes, x + x_residual. The
-// maybe_inplace form gives x_residual away; the last result may live in it.
+// Applies static_scaled_fp8_quant to the first result of fused_add_rms_norm. Returns codes and x + x_residual. The
+// maybe_inplace form donates x_residual; the last result may use its memory.
 //   x, x_residual [..., d], weight [d] or none, scale f32 [1] or groups of it -> dtype [..., d], like x
 std::pair<Value, Value> fused_add_rms_norm_static_scaled_fp8_quant(
     const Value& x, const Value& x_residual, const Value& weight, const Value& scale, Scalar epsilon,

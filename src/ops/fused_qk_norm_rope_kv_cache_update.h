@@ -4,10 +4,10 @@
 
 namespace weft {
 
-// Each head of query and key normalized (rms_norm), then rotated by its token's position; the rotated key and the value
-// go into their slots of the KV pages.
+// Normalizes each head of query and key (rms_norm), then rotates it by the position of its token. The rotated key and
+// the value are written to their slots in the KV pages.
 //   weights [head_size] or none, the rest as of fused_rope_kv_cache_update -> the rotated query, the pages
-// The maybe_inplace form gives the pages away; the second result lives in them.
+// The maybe_inplace form donates the pages; the second result uses their memory.
 std::pair<Value, Value> fused_qk_norm_rope_kv_cache_update(
     const Value& positions, const Value& query, const Value& key, const Value& value, const Value& query_weight,
     const Value& key_weight, const Value& cos_sin_cache, const Value& kv, const Value& slots, Scalar epsilon,

@@ -1,8 +1,9 @@
 #pragma once
 
-// Ops that end in a quantization: what <front>_<quantization> is for each pair. A front is a gated activation, rms_norm
-// or fused_add_rms_norm; a tail is a quantizing op of what the front gives. Schemas list the tensors of both, then what
-// must be given of both, then the rest; results are the codes, the scales where the tail gives any, and the residual.
+// This file defines the ops <front>_<quantization>. The front is a gated activation, rms_norm or fused_add_rms_norm;
+// the tail is an op that quantizes the front's result. A schema lists the tensors of front and tail, then the required
+// attributes of both, then the optional ones. The results are the codes, the scales if the tail has any, and the
+// residual.
 
 #include <fmt/core.h>
 
@@ -22,19 +23,20 @@
 namespace weft {
 
 struct QuantTail {
-  std::string tensors;     // of its schema, behind x: ", Tensor scale"
-  std::string required;    // attributes without default: ", int group_size"
-  std::string attributes;  // attributes with one
+  std::string tensors;     // of its schema, after x: ", Tensor scale"
+  std::string required;    // attributes without a default: ", int group_size"
+  std::string attributes;  // attributes with a default
   std::size_t results = 2;
-  // UserError unless values of this shape can be quantized so; its tensor is this operand, if it has one.
+  // Throws UserError unless the tail can quantize values of this shape. `operand` is the index of the tail's tensor, if
+  // the tail has one.
   void (*check)(const OpRequest&, const char* op, const Shape&, std::size_t operand);
   Values (*apply)(const Value& values, const Value& tensor, const Attributes&);
-  std::vector<Sample> samples;  // for rows of 192 and more, whole groups of 32 and of 64
+  std::vector<Sample> samples;  // for rows of at least 192 elements that are whole groups of 32 and of 64
 
   bool has_tensor() const { return !tensors.empty(); }
 };
 
-// A bound of magnitudes of about 1, and one of the scales that these get.
+// Returns an upper bound for magnitudes of about 1, or for the scales that such magnitudes have.
 inline SampleTensor sample_scale_ub(bool of_scales) {
   return {"scale_ub", {1}, DType::f32, of_scales ? Fill::codes : Fill::positive};
 }
@@ -103,7 +105,7 @@ inline QuantTail nvfp4_tail() {
           .samples = {{{global_scale}, {{"swizzled_scales", false}}}, {{global_scale}, {}}}};
 }
 
-// What several ops' typed functions hand on; it looks at the arguments where they stand.
+// Several ops' typed functions pass these attributes on. They refer to the arguments without copying them.
 inline std::array<GivenAttribute, 2> norm_attributes(Scalar epsilon, std::optional<std::int64_t> variance_size) {
   return {{{"epsilon", epsilon.value}, {"variance_size", variance_size}}};
 }
@@ -117,7 +119,7 @@ inline std::array<GivenAttribute, 1> fp4_attributes(bool swizzled_scales) {
   return {{{"swizzled_scales", swizzled_scales}}};
 }
 
-// The tail's part of an op: its samples (the front's tensors and attributes given) and tolerances, which are none.
+// Adds the tail's samples, combined with the front's tensors and attributes, and sets all tolerances to zero.
 inline void add_tail_samples(OpDefinition& op, const QuantTail& tail, const std::vector<SampleTensor>& tensors,
                              const NamedAttributes& attributes) {
   for (const Sample& own : tail.samples) {
@@ -137,8 +139,9 @@ inline std::string result_list(std::size_t count) {
   return list + ")";
 }
 
-// <gate>_<tail>: the tail of the gate's result, which is rounded to the dtype of x (intermediate=input_dtype, exactly
-// the gate and the tail one after the other) or kept in f32 (intermediate=f32, as vLLM's fused kernels do).
+// <gate>_<tail>: quantizes the gate's result with the tail. The gate's result is rounded to the dtype of x
+// (intermediate=input_dtype: exactly the gate followed by the tail) or stays in f32 (intermediate=f32, as in vLLM's
+// fused kernels).
 inline void define_gated_quant(OpDefinition& op, const char* name, UnaryFunction gate, const QuantTail& tail) {
   const std::string required = tail.required.empty() ? "" : tail.required;
   const std::string schema = fmt::format("{}(Tensor x{}{}, str intermediate=input_dtype{}) -> {}", name, tail.tensors,
@@ -160,7 +163,7 @@ inline void define_gated_quant(OpDefinition& op, const char* name, UnaryFunction
   add_tail_samples(op, tail, {{"x", {1, 1152}}}, {{"intermediate", EnumWord{"f32"}}});
 }
 
-// rms_norm_<tail>: the tail of rms_norm's result.
+// rms_norm_<tail>: quantizes the result of rms_norm with the tail.
 inline void define_rms_norm_quant(OpDefinition& op, const char* name, const QuantTail& tail) {
   const std::string schema =
       fmt::format("{}(Tensor x, Tensor? weight{}, float epsilon{}, int? variance_size=None{}) -> {}", name,
@@ -181,8 +184,8 @@ inline void define_rms_norm_quant(OpDefinition& op, const char* name, const Quan
                    {{"epsilon", 1e-5}, {"variance_size", 64}});
 }
 
-// fused_add_rms_norm_<tail>: the tail of fused_add_rms_norm's first result, and its second. x_residual may be given
-// away; the last result may live in it. `intermediate` is that of fused_add_rms_norm.
+// fused_add_rms_norm_<tail>: quantizes the first result of fused_add_rms_norm with the tail and also returns its second
+// result. x_residual may be donated; the last result may use its memory. `intermediate` is that of fused_add_rms_norm.
 inline void define_fused_add_rms_norm_quant(OpDefinition& op, const char* name, const QuantTail& tail) {
   const std::string schema = fmt::format(
       "{}(Tensor x, Tensor x_residual, Tensor? weight{}, float epsilon{}, int? variance_size=None, str "

@@ -4,11 +4,12 @@
 
 namespace weft {
 
-// Query and key rotated by their tokens' positions; the rotated key and the value go into their slots of the KV pages.
+// Rotates query and key by the positions of their tokens. The rotated key and the value are written to their slots in
+// the KV pages.
 //   positions i64[s0], query [s0, heads * head_size], key [s0, kv_heads * head_size],
 //   value [s0, kv_heads, head_size], cos_sin_cache [max_position, rotary_dim],
-//   slots i64[s0] as kv_cache_update has them -> the rotated query, the pages
-// The maybe_inplace form gives the pages away; the second result lives in them.
+//   slots i64[s0] as in kv_cache_update -> the rotated query, the pages
+// The maybe_inplace form donates the pages; the second result uses their memory.
 std::pair<Value, Value> fused_rope_kv_cache_update(const Value& positions, const Value& query, const Value& key,
                                                    const Value& value, const Value& cos_sin_cache, const Value& kv,
                                                    const Value& slots, std::int64_t head_size, std::int64_t rotary_dim,

@@ -1,6 +1,6 @@
 #pragma once
 
-// What <gate>_per_token_group_quant_int8 is for every gate: per_token_group_quant_int8 of the gate's result.
+// Defines <gate>_per_token_group_quant_int8 for each gate: per_token_group_quant_int8 of the gate's result.
 
 #include <fmt/core.h>
 

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// per_token_group_quant_int8 of gelu_and_mul: codes and scales.
+// Applies per_token_group_quant_int8 to the result of gelu_and_mul. Returns codes and scales.
 //   x [..., 2 d] -> i8 [..., d], f32 [..., d / group_size]
 std::pair<Value, Value> gelu_and_mul_per_token_group_quant_int8(const Value& x, std::int64_t group_size,
                                                                 Scalar eps = 1e-10,

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// gelu_tanh of the first half of each row, rounded to the dtype, times the second half.
+// Returns gelu_tanh of the first half of each row, rounded to the dtype, times the second half.
 //   x [..., 2 d] -> [..., d]
 Value gelu_tanh_and_mul(const Value& x, CallSite site = CallSite::current());
 

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// static_scaled_fp8_quant of gelu_tanh_and_mul: codes. What is quantized is rounded to the dtype of x
-// (intermediate=input_dtype) or kept in f32 (intermediate=f32).
+// Applies static_scaled_fp8_quant to the result of gelu_tanh_and_mul. Returns codes. The value to quantize is first
+// rounded to the dtype of x (intermediate=input_dtype) or stays in f32 (intermediate=f32).
 //   x [..., 2 d], scale f32 [1] or groups of it -> dtype [..., d]
 Value gelu_tanh_and_mul_static_scaled_fp8_quant(const Value& x, const Value& scale,
                                                 std::string_view intermediate = "input_dtype",

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// Rows (or slices of another dim) of x by number. Of a block-quantized x whole rows are copied, dim 0 only.
+// Gathers rows of x (or slices along another dim) by index. If x is block-quantized, dim must be 0, and whole rows are
+// copied.
 Value index_select(const Value& x, const Value& index, std::int64_t dim = 0, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// A copy of x in fresh memory with these strides, in elements. What lies between its elements is undefined.
+// Copies x to newly allocated memory with these strides, in elements. The gaps between its elements have undefined
+// contents.
 Value lay_out(const Value& x, Shape strides, CallSite site = CallSite::current());
 
 }  // namespace weft

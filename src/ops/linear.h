@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// x times the transpose of weight, in f32, plus bias, rounded to the dtype of x. A block-quantized weight is
-// dequantized.
+// Returns x times the transpose of weight, plus bias, computed in f32 and rounded to the dtype of x. A block-quantized
+// weight is dequantized.
 //   x [..., K], weight [N, K], bias [N] -> [..., N]
 Value linear(const Value& x, const Value& weight, const Value& bias = {}, CallSite site = CallSite::current());
 

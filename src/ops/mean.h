@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// The mean over the last dim, kept as 1.
+// Returns the mean over the last dim; the dim is kept with size 1.
 Value mean(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

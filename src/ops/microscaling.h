@@ -1,7 +1,7 @@
 #pragma once
 
-// What the ops of the formats with a small scale for each block of a row share: NVFP4 (blocks of 16, scales f8e4m3),
-// MXFP4 and MXFP8 (blocks of 32, scales f8e8m0; OCP Microscaling specification).
+// Ops of the formats that have a scale for each block of a row share these: NVFP4 (blocks of 16, scales f8e4m3), MXFP4
+// and MXFP8 (blocks of 32, scales f8e8m0; OCP Microscaling specification).
 
 #include "base/error.h"
 #include "ir/op.h"
@@ -15,11 +15,11 @@ namespace weft {
 
 inline constexpr double kLargestFp4 = 6;
 inline constexpr double kLargestFp8 = 448;
-// The powers of two that f8e8m0 holds.
+// The smallest and the largest power of two in f8e8m0.
 inline constexpr double kSmallestE8m0 = 0x1p-127;
 inline constexpr double kLargestE8m0 = 0x1p127;
 
-// UserError unless x is a floating matrix whose rows are whole blocks.
+// Throws UserError unless x is a floating matrix whose rows are whole blocks.
 inline void check_blocks(const Meta& x, const char* op, std::int64_t block) {
   require_floating(x, op, "x");
   USER_CHECK(x.rank() == 2 && x.shape[1].is_number() && x.shape[1].number() > 0 && x.shape[1].number() % block == 0,
@@ -36,10 +36,11 @@ inline void check_dtype(const Meta& x, DType wanted, const char* op, const char*
              x.text());
 }
 
-// [m, K / block] of [m, K].
+// Returns [m, K / block] for [m, K].
 inline Shape block_counts(const Shape& x, std::int64_t block) { return {x[0], x[1].number() / block}; }
 
-// UserError unless the scale is what swizzle_scale makes of [m, K / block], or is that itself.
+// Throws UserError unless the scale has the shape [m, K / block], or the shape that swizzle_scale makes of it if
+// `swizzled`.
 inline void check_block_scales(const Meta& scale, const Shape& x, std::int64_t block, bool swizzled, const char* op,
                                const char* parameter) {
   const Shape plain = block_counts(x, block);
@@ -48,19 +49,19 @@ inline void check_block_scales(const Meta& scale, const Shape& x, std::int64_t b
              shape_text(x), scale.text());
 }
 
-// [m, K / block, block].
+// Returns x as [m, K / block, block].
 inline Value blocks_of(const Value& x, std::int64_t block) {
   Shape shape = block_counts(x.meta().shape, block);
   shape.push_back(block);
   return reshape(x, shape);
 }
 
-// Values that are divided by their scale already, as codes of this shape.
+// Converts values that are already divided by their scale to codes of this shape.
 inline Value fp4_codes(const Value& scaled, const Shape& shape) {
   return cast(reshape(clamp(scaled, -kLargestFp4, kLargestFp4), shape), DType::f4e2m1);
 }
 
-// Codes times the scale (f32 [m, K / block]) of their block, in f32.
+// Returns codes times the scale (f32 [m, K / block]) of their block, in f32.
 inline Value scaled_blocks(const Value& codes, const Value& scale, std::int64_t block) {
   Shape spread = scale.meta().shape;
   spread.push_back(1);

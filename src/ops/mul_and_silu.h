@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// The first half of each row times silu of the second half, which is rounded to the dtype.
+// Returns the first half of each row times silu of the second half; silu is rounded to the dtype.
 //   x [..., 2 d] -> [..., d]
 Value mul_and_silu(const Value& x, CallSite site = CallSite::current());
 

@@ -1,11 +1,10 @@
 #pragma once
 
-// Ops over ranks: what the threads or processes that run one graph together hand each other. Every rank of the group
-// `group_name` runs the same ops over it in the same order; `world_size` is how many they are. A group of one is a
-// process alone, for which each of these ops is a copy.
+// Ops over ranks exchange data between the threads or processes that run one graph together. Each rank of the group
+// `group_name` runs the same ops over the group in the same order; `world_size` is the number of ranks. A group of one
+// rank is a single process, and each of these ops is then a copy.
 //
-// The sum of a reduction is taken in f32 in the order of the ranks and rounded once: the same bits on every rank and in
-// every run.
+// A reduction adds in f32 in rank order and rounds once, so the bits are the same on each rank and in each run.
 
 #include "base/error.h"
 #include "ir/shape_rules.h"
@@ -14,7 +13,7 @@ namespace weft {
 
 inline constexpr std::int64_t kMostRanks = 65'536;
 
-// How many ranks the call is over; UserError unless it names a group and how many they are.
+// Returns the number of ranks. Throws UserError unless the call names a group and a valid number of ranks.
 inline std::int64_t checked_world_size(const OpRequest& request, const char* op) {
   const Dim& size = request.attributes.at("world_size").dim();
   USER_CHECK(size.is_number() && size.number() >= 1 && size.number() <= kMostRanks,
@@ -23,7 +22,8 @@ inline std::int64_t checked_world_size(const OpRequest& request, const char* op)
   return size.number();
 }
 
-// The axis `dim` of x, whose elements can be told apart in memory.
+// Returns the axis `dim` of x. Throws UserError if x is of a block type or packed, or if slices along that axis would
+// split bytes.
 inline std::size_t checked_rank_axis(const OpRequest& request, const char* op) {
   const Meta& x = request.operand(0);
   const Dim& dim = request.attributes.at("dim").dim();
@@ -36,14 +36,15 @@ inline std::size_t checked_rank_axis(const OpRequest& request, const char* op) {
   return axis;
 }
 
-// Reductions take the plain dtypes of activations.
+// Throws UserError unless x has a dtype that reductions support: f32, bf16 or f16.
 inline void require_summable(const OpRequest& request, const char* op) {
   const Meta& x = request.operand(0);
   USER_CHECK(x.is_tensor() && (x.dtype == DType::f32 || x.dtype == DType::bf16 || x.dtype == DType::f16),
              "[{}] x must be of f32, bf16 or f16, but is {}", op, x.text());
 }
 
-// x with a rank's part of its axis `dim`; UserError unless every rank gets as much whatever the symbols are.
+// Returns the type of one rank's part of x along `dim`. Throws UserError unless all parts have the same size for all
+// values of the symbols.
 inline std::vector<Meta> part_of_ranks(const OpRequest& request, const char* op) {
   const std::int64_t ranks = checked_world_size(request, op);
   const std::size_t axis = checked_rank_axis(request, op);

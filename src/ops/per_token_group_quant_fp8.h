@@ -4,21 +4,22 @@
 
 namespace weft {
 
-// Codes and scales of groups along each row: scale = max(largest magnitude, eps) / 448 (or by scale_by=reciprocal times
-// 1 / 448), with use_ue8m0 raised to ue8m0_minimum and rounded up to a power of two, at least minimum_scale; code of
-// x / scale. With short_last_group the last group of a row may have fewer elements, else d must be whole groups.
-// The defaults are vLLM's CUDA kernel. Its Triton kernel: scale_by=reciprocal, ue8m0_minimum=0; its native form: eps=0,
-// ue8m0_minimum=0, minimum_scale=1/(448*512), short_last_group.
+// Returns codes and scales of groups along each row. scale = max(largest magnitude, eps) / 448, or with
+// scale_by=reciprocal times 1 / 448. With use_ue8m0 the scale is raised to ue8m0_minimum and rounded up to a power of
+// two. The scale is at least minimum_scale. A code is that of x / scale. With short_last_group the last group of a row
+// may have fewer elements; otherwise d must be a multiple of group_size.
+// The defaults are those of vLLM's CUDA kernel. Its Triton kernel has scale_by=reciprocal, ue8m0_minimum=0; its native
+// form has eps=0, ue8m0_minimum=0, minimum_scale=1/(448*512), short_last_group.
 //
-// scale_ub is an upper bound, scale_ub_of says of what, where vLLM's ops differ:
+// scale_ub is an upper bound. vLLM's ops differ in the quantity that it bounds, which scale_ub_of selects:
 //
 //   magnitude  of max(largest magnitude, eps)         rms_norm_per_block_quant, with and without a residual
 //   scale      of the scale before it is rounded up   silu_and_mul_per_block_quant
 //              and raised to minimum_scale
 //
-// Scales lie row-major; with column_major_scales those of one group number lie side by side, strides (1, M) of
-// [M, d / group_size]; with tma_aligned_scales, too, each such column starts at a multiple of 16 bytes: (1, align(M,
-// 4)).
+// Scales are row-major. With column_major_scales the scales with the same group index are adjacent: [M, d / group_size]
+// with strides (1, M). With tma_aligned_scales as well, each such column begins at a multiple of 16 bytes: strides (1,
+// align(M, 4)).
 //   x [..., d], scale_ub f32 [] or [1] or none -> dtype like x, f32 [..., d / group_size]
 std::pair<Value, Value> per_token_group_quant_fp8(
     const Value& x, const Value& scale_ub, std::int64_t group_size, Scalar eps = 1e-10, bool use_ue8m0 = false,
@@ -26,9 +27,9 @@ std::pair<Value, Value> per_token_group_quant_fp8(
     Scalar ue8m0_minimum = 1e-10, std::string_view scale_by = "division", std::string_view scale_ub_of = "magnitude",
     bool short_last_group = false, DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
-// What ops share that end in this one: its attributes behind group_size, how a typed call states them, what they and
-// scale_ub (an operand's number) must be where `op` quantizes rows of this shape (UserError otherwise), and the last
-// step.
+// Ops that end with this quantization share these: its attributes after group_size, the attributes of a typed call, the
+// check of the attributes and of scale_ub (an operand index) for an op that quantizes rows of this shape (throws
+// UserError), and the quantization itself.
 inline constexpr const char* kGroupFp8Attributes =
     "float eps=1e-10, bool use_ue8m0=False, bool column_major_scales=False, bool tma_aligned_scales=False, float "
     "minimum_scale=0.0, float ue8m0_minimum=1e-10, str scale_by=division, str scale_ub_of=magnitude, bool "

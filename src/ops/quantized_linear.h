@@ -1,6 +1,6 @@
 #pragma once
 
-// What the linears over codes share: their checks, and their last step.
+// Linear ops over codes share these checks and the last step.
 
 #include "base/error.h"
 #include "ir/op.h"
@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// UserError unless x is [M, K] and weight [N, K] of one dtype, dtype floating, and bias, where there is one, [N].
+// Throws UserError unless x is [M, K] and weight is [N, K] of the same dtype, the attribute dtype is floating, and
+// bias, if present, is [N].
 inline void check_quantized_linear(const OpRequest& request, const char* op, std::size_t weight_number,
                                    std::size_t bias_number) {
   const Meta& x = request.operand(0);
@@ -30,12 +31,12 @@ inline void check_quantized_linear(const OpRequest& request, const char* op, std
              bias.text());
 }
 
-// A product in f32, with the bias, in the dtype of the result.
+// Adds the bias to an f32 product and casts it to the dtype of the result.
 inline Value finished_linear(const Value& product, const Value& bias, DType dtype) {
   return cast(bias.present() ? add(product, cast(bias, DType::f32)) : product, dtype);
 }
 
-// Sums of products of codes: the order of the sum is free. The larger of these is one step of a 16-bit dtype.
+// A kernel may add the products of codes in any order. The larger tolerance is one step of a 16-bit dtype.
 inline void tolerate_free_order(OpDefinition& op) {
   op.tolerance(DType::f32, {.absolute = 1e-4, .relative = 1e-4});
   op.tolerance(DType::bf16, {.absolute = 1e-3, .relative = 1.6e-2});

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// x * sigmoid(1.702 * x), every step rounded to x's dtype.
+// Returns x * sigmoid(1.702 * x), with each step rounded to x's dtype.
 Value quick_gelu(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// The square of x where it is positive, 0 where it is not. NaN stays NaN.
+// Returns the square of x where x is positive and 0 elsewhere. NaN stays NaN.
 Value relu2(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

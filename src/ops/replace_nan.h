@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// x with `value` in place of every NaN.
+// Replaces each NaN of x with `value`.
 Value replace_nan(const Value& x, Scalar value, CallSite site = CallSite::current());
 
 }  // namespace weft

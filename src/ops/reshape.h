@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// The same elements under another shape, without moving them: a view. A strided tensor can be reshaped as long as no
-// dim of the result would span a gap.
+// Returns a view of the same elements with another shape. A strided tensor can be reshaped if no dim of the result
+// would span a gap.
 Value reshape(const Value& x, Shape shape, CallSite site = CallSite::current());
 
 }  // namespace weft

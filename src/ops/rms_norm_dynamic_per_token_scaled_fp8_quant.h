@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// dynamic_per_token_scaled_fp8_quant of rms_norm: codes and scales.
+// Applies dynamic_per_token_scaled_fp8_quant to the result of rms_norm. Returns codes and scales.
 //   x [..., d], weight [d] or none, scale_ub f32 [1] or none -> dtype [..., d], f32 [..., 1]
 std::pair<Value, Value> rms_norm_dynamic_per_token_scaled_fp8_quant(
     const Value& x, const Value& weight, const Value& scale_ub, Scalar epsilon,

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// per_token_group_quant_fp8 of rms_norm: codes and scales.
+// Applies per_token_group_quant_fp8 to the result of rms_norm. Returns codes and scales.
 //   x [..., d], weight [d] or none, scale_ub f32 [] or [1] or none -> dtype [..., d], f32 [..., d / group_size]
 std::pair<Value, Value> rms_norm_per_token_group_quant_fp8(
     const Value& x, const Value& weight, const Value& scale_ub, Scalar epsilon, std::int64_t group_size,

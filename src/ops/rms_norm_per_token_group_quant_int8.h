@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// per_token_group_quant_int8 of rms_norm: codes and scales.
+// Applies per_token_group_quant_int8 to the result of rms_norm. Returns codes and scales.
 //   x [..., d], weight [d] or none -> i8 like x, f32 [..., d / group_size]
 std::pair<Value, Value> rms_norm_per_token_group_quant_int8(const Value& x, const Value& weight, Scalar epsilon,
                                                             std::int64_t group_size,

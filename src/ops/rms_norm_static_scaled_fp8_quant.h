@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// static_scaled_fp8_quant of rms_norm: codes.
+// Applies static_scaled_fp8_quant to the result of rms_norm. Returns codes.
 //   x [..., d], weight [d] or none, scale f32 [1] or groups of it -> dtype [..., d]
 Value rms_norm_static_scaled_fp8_quant(const Value& x, const Value& weight, const Value& scale, Scalar epsilon,
                                        std::optional<std::int64_t> variance_size = std::nullopt,

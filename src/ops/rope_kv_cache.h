@@ -1,6 +1,6 @@
 #pragma once
 
-// What the ops share that rotate query and key and put the key, with the value, into the KV pages.
+// Ops that rotate query and key and write the key and the value to the KV pages share these.
 
 #include "ir/sample.h"
 #include "ops/kv_cache_update.h"
@@ -15,7 +15,7 @@ inline Value pages_with(const Value& key, const Value& value, const Value& kv, c
   return kv_cache_update(reshape(key, heads), value, kv, slots);
 }
 
-// Each kind of pages, with all of a head rotated or half of it.
+// Samples for each kind of pages; the rotation covers the whole head or half of it.
 struct RopeUpdateSample {
   KvLayout pages;
   std::int64_t rotary_dim;
@@ -30,7 +30,7 @@ inline std::vector<RopeUpdateSample> rope_update_samples() {
   return samples;
 }
 
-// Five tokens of four query heads.
+// The sample has five tokens and four query heads.
 inline std::vector<SampleTensor> tensors_of(const RopeUpdateSample& sample) {
   return {{"positions", {5}, DType::i64, Fill::indices, 20},
           {"query", {5, 64}},

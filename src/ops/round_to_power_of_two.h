@@ -4,9 +4,9 @@
 
 namespace weft {
 
-// Each element as a power of two of its sign: the nearest one away from zero (rounding=up: exp2(ceil(log2 |x|)) without
-// its rounding errors, the UE8M0 of scales) or towards it (rounding=down). Powers of two, zeros, infinities and NaN
-// stay what they are.
+// Rounds each element to a power of two with the same sign: away from zero (rounding=up: exp2(ceil(log2 |x|)) without
+// its rounding errors, the UE8M0 form of scales) or towards zero (rounding=down). Powers of two, zeros, infinities and
+// NaN do not change.
 Value round_to_power_of_two(const Value& x, std::string_view rounding = "up", CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// 1 / sqrt(x), each step rounded; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
+// Returns 1 / sqrt(x), each step rounded, computed with the reference math (tensor/house_math.h) and rounded to the
+// dtype once.
 Value rsqrt(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

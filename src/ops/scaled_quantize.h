@@ -4,8 +4,9 @@
 
 namespace weft {
 
-// Codes and scales of blocks of a matrix, group_shape = [rows, columns], -1 for all of them; whole blocks only. With
-// m = max(largest magnitude of the block, 1e-12) in f32, the code of x * (1 / m * 448) and the scale 1 / (1 / m * 448).
+// Returns codes and scales of blocks of a matrix. group_shape = [rows, columns] is the block; -1 means the whole dim.
+// The matrix must consist of whole blocks. With m = max(largest magnitude of the block, 1e-12) in f32, a code is that
+// of x * (1 / m * 448), and the scale is 1 / (1 / m * 448).
 //   x [M, N] -> dtype [M, N], f32 [M / rows, N / columns]
 std::pair<Value, Value> scaled_quantize(const Value& x, Shape group_shape, DType dtype = DType::f8e4m3,
                                         CallSite site = CallSite::current());

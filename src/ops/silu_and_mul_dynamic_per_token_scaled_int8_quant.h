@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// dynamic_per_token_scaled_int8_quant of silu_and_mul: codes and scales. What is quantized is rounded to the dtype of x
-// (intermediate=input_dtype) or kept in f32 (intermediate=f32).
+// Applies dynamic_per_token_scaled_int8_quant to the result of silu_and_mul. Returns codes and scales. The value to
+// quantize is first rounded to the dtype of x (intermediate=input_dtype) or stays in f32 (intermediate=f32).
 //   x [..., 2 d] -> i8 [..., d], f32 [..., 1]
 std::pair<Value, Value> silu_and_mul_dynamic_per_token_scaled_int8_quant(const Value& x,
                                                                          std::string_view intermediate = "input_dtype",

@@ -4,8 +4,8 @@
 
 namespace weft {
 
-// per_token_group_quant_fp8 of silu_and_mul: codes and scales. What is quantized is rounded to the dtype of x
-// (intermediate=input_dtype) or kept in f32 (intermediate=f32).
+// Applies per_token_group_quant_fp8 to the result of silu_and_mul. Returns codes and scales. The value to quantize is
+// first rounded to the dtype of x (intermediate=input_dtype) or stays in f32 (intermediate=f32).
 //   x [..., 2 d], scale_ub f32 [] or [1] or none -> dtype [..., d], f32 [..., d / group_size]
 std::pair<Value, Value> silu_and_mul_per_token_group_quant_fp8(
     const Value& x, const Value& scale_ub, std::int64_t group_size, std::string_view intermediate = "input_dtype",

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// log(1 + exp(x)), in f64, rounded to the dtype once; x itself where exp(x) has no room.
+// Returns log(1 + exp(x)), computed in f64 and rounded to the dtype once. It does not overflow: for large x the result
+// is x.
 Value softplus(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// The square root of x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
+// Returns the square root of x, computed with the reference math (tensor/house_math.h) and rounded to the dtype once.
 Value sqrt(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

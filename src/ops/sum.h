@@ -4,11 +4,12 @@
 
 namespace weft {
 
-// The sum over a dim, kept as 1: 64 strided partial sums and a fixed tree (tensor/house_math.h).
+// Returns the sum over a dim; the dim is kept with size 1. It adds 64 strided partial sums in a fixed tree
+// (tensor/house_math.h).
 Value sum(const Value& x, std::int64_t dim = -1, CallSite site = CallSite::current());
 
-// The type of what is left of x where the dim of the attribute `dim` is reduced to 1; amax shares it. UserError unless
-// x is floating and has that dim.
+// Returns the type of x with size 1 in the dim that the attribute `dim` names; amax uses it, too. Throws UserError
+// unless x is floating and has that dim.
 std::vector<Meta> reduction_rule(const OpRequest& request, const char* op);
 
 }  // namespace weft

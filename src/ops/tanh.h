@@ -4,7 +4,8 @@
 
 namespace weft {
 
-// The hyperbolic tangent of x; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
+// Returns the hyperbolic tangent of x, computed with the reference math (tensor/house_math.h) and rounded to the dtype
+// once.
 Value tanh(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -8,10 +8,10 @@
 
 namespace weft {
 
-// 0.5 * x * (1 + tanh(inner)), every step rounded to x's dtype.
+// Returns 0.5 * x * (1 + tanh(inner)), with each step rounded to x's dtype.
 //
-// tanh in f64, as the sum with 1 cancels where it is near -1: from -8.664 on the house's tanh is -1 in f32, torch's,
-// the nearest float, only from -9.01 on.
+// tanh is computed in f64, because its sum with 1 cancels where tanh is near -1: in f32 the reference math returns -1
+// from -8.664 on, but torch, which rounds to the nearest float, only from -9.01 on.
 inline Value tanh_gelu(const Value& x, const Value& inner) {
   const Value nearest = cast(tanh(cast(inner, DType::f64)), x.dtype());
   return mul(mul_scalar(x, 0.5), add_scalar(nearest, 1.0));

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// x rounded towards zero; by the house mathematics (tensor/house_math.h), rounded to the dtype once.
+// Returns x rounded towards zero, computed with the reference math (tensor/house_math.h) and rounded to the dtype once.
 Value trunc(const Value& x, CallSite site = CallSite::current());
 
 }  // namespace weft

@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// What swizzle_scale was given, of `shape` [m, c].
+// Restores the operand of swizzle_scale, of `shape` [m, c].
 //   x [1, align(m, 128), align(c, 4)] -> [m, c]
 Value unswizzle_scale(const Value& x, Shape shape, CallSite site = CallSite::current());
 

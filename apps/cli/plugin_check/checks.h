@@ -1,6 +1,6 @@
 #pragma once
 
-// The generic tests, on what one plugin brings.
+// The generic tests for everything that one plugin adds.
 
 #include <functional>
 #include <memory>
@@ -23,13 +23,13 @@ using ReportCheck = std::function<void(const CheckRow&)>;
 
 class PluginChecks {
  public:
-  // Loads the plugin into a Context of its own. UserError when it does not load or does not fit.
+  // Loads the plugin into a separate Context. Throws UserError if the plugin does not load or does not fit.
   PluginChecks(const std::string& path, Options options, FaultRecord& record);
 
   const Plugin& plugin() const { return plugin_; }
-  // In a fixed order: ops, kernels, passes.
+  // The order is fixed: ops, kernels, passes.
   const std::vector<std::string>& subjects() const { return subjects_; }
-  // Reports a row for each check of the subject. An Error of a check is a row that failed.
+  // Reports a row for each check of the subject. A check that throws an Error is a failed row.
   void run(std::size_t subject, const ReportCheck& report);
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
 
-// Memory for one call of a kernel that is not trusted. Each buffer ends at the end of a page, up to its alignment; what
-// is left of its pages holds a known byte, and the pages around them may not be touched at all. So a byte that is
-// written beside a buffer is seen afterwards, and a touch further out, reads included, is a fault that is recorded.
+// Memory for one call of a kernel that is not trusted. Each buffer ends at the end of a page, apart from alignment. The
+// rest of its pages holds a known byte, and the neighbouring pages are inaccessible. So a byte written next to a buffer
+// is detected after the call, and a read or write further away is a fault that is recorded.
 
 #include <cstdint>
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace weft::plugin_check {
 
-// Where the buffers of the current call lie, and the address of a fault, in memory that survives the process.
+// The addresses of the current call's buffers and of a fault, in memory that outlives the process.
 struct FaultRecord {
   static constexpr int kMostZones = 64;
   struct Zone {
@@ -24,35 +24,36 @@ struct FaultRecord {
   int signal = 0;
   std::uintptr_t address = 0;
 
-  // Zeroed, and shared with the children of this process; never freed.
+  // Returns a zeroed record that is shared with the children of this process and never freed.
   static FaultRecord* shared();
-  // "touched the byte 64 behind operand x", or "" when the address lies near no buffer.
+  // Returns a text such as "touched the byte 64 behind operand x", or "" if the address is not near a buffer.
   std::string text() const;
 };
 
-// From here on a fault of this process goes into the record before it ends the process.
+// Installs a crash handler that writes a fault of this process to the record before the process ends.
 void record_faults(FaultRecord& record);
 
 class GuardedMemory {
  public:
-  // All memory of one call; the zones of the record are those of the latest one.
+  // Holds all memory of one call. The zones of the record are those of the latest object.
   explicit GuardedMemory(FaultRecord& record);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-  // A tensor in a buffer of its own, every byte of it `fill`.
+  // Returns a tensor in a separate buffer with each byte set to `fill`.
   Tensor tensor(const std::string& name, const Meta& meta, std::int64_t bytes, std::byte fill);
   std::byte* buffer(const std::string& name, std::int64_t bytes, std::byte fill);
 
-  // "" when nothing beside a buffer was written, else which.
+  // Returns "" if nothing was written outside the buffers, else the buffer next to which it was written.
   std::string breach() const;
 
  private:
   struct Buffer {
     std::string name;
     std::byte* mapping;
-    std::int64_t mapped, before, bytes, behind;  // bytes of the mapping; of the readable part: before, the data, behind
+    // Sizes in bytes: of the mapping; in its readable part before the data, of the data, and after the data.
+    std::int64_t mapped, before, bytes, behind;
   };
   FaultRecord& record_;
   std::deque<Buffer> buffers_;

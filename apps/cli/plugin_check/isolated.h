@@ -1,6 +1,6 @@
 #pragma once
 
-// The checks in child processes: what crashes or hangs takes only its own check with it.
+// Runs the checks in child processes, so that a crash or a hang ends only its own check.
 
 #include <string>
 #include <vector>
@@ -10,14 +10,14 @@
 namespace weft::plugin_check {
 
 struct PluginReport {
-  std::string name, version;  // "" when the plugin did not load
+  std::string name, version;  // "" if the plugin did not load
   std::vector<std::string> subjects;
-  std::vector<std::string> patterns;  // texts that were read
+  std::vector<std::string> patterns;  // the texts of its patterns
   std::vector<CheckRow> rows;
   bool passed() const;
 };
 
-// `seconds`: how long loading, and then each check, may take.
+// `seconds` is the time limit for loading, and then for each check.
 PluginReport check_plugin(const std::string& path, const Options& options, double seconds);
 
 }  // namespace weft::plugin_check

@@ -1,6 +1,6 @@
 #pragma once
 
-// Runs of one kernel in guarded memory, on calls made from its op's samples.
+// Runs one kernel in guarded memory, on calls made from its op's samples.
 
 #include <optional>
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace weft::plugin_check {
 
-// The call with `rows` rows alone, from row `first` on, of every operand that has as many rows as the op's own; nothing
-// when it has none, or its rows are not for themselves (attention, a reduction over dim 0).
+// Returns the call with only the rows [first, first + rows) of each operand that has as many rows as the op. Returns
+// nothing if no operand does, or if the rows depend on each other (attention, a reduction over dim 0).
 std::optional<SampleCall> with_rows(const Op& op, const SampleCall& call, std::int64_t first, std::int64_t rows);
 
 struct TrialRun {
-  std::optional<std::string> refusal;  // the kernel does not support the call; then nothing else is set
-  std::vector<Tensor> results;         // in memory of their own
-  std::string breach;                  // what it did beside its buffers, or to operands that are not its own
+  std::optional<std::string> refusal;  // why the kernel does not support the call; if set, all else is empty
+  std::vector<Tensor> results;         // copied from guarded memory
+  std::string breach;                  // writes outside its buffers, or to operands that it must not write
 };
 
-// `fill` stands in every result before the kernel runs.
+// Each byte of the results is `fill` before the kernel runs.
 TrialRun run_guarded(const Op& op, const Kernel& kernel, const OpTable& ops, const SampleCall& call, std::byte fill,
                      FaultRecord& record, ThreadPool& threads);
 
