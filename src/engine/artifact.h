@@ -2,9 +2,9 @@
 
 // A model compiled ahead of time, in one file: a zip archive of
 //
-//   weights/NAME      the model's own files, where they were asked for, to be mapped from here
-//   manifest.json     what it was made of and for, and the size and hash of each other member
-//   graphs/NN-STAGE.GRAPH.LO-HI.graph   each graph at the end of each stage, for each range, to be read by people
+//   weights/NAME      the model's own files, if requested; they are mapped from here
+//   manifest.json     its sources and its target, and the size and hash of each other member
+//   graphs/NN-STAGE.GRAPH.LO-HI.graph   each graph after each stage, for each range, for human readers
 //   objects/HASH.o    the code of generated functions, each object once: for a device also HASH.cubin or HASH.ptx
 //   plans/GRAPH.bin   the Plans of each graph and the functions that they call, which name their objects by their
 //                     hash (compiler/plan_store.h)

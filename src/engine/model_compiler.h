@@ -50,8 +50,8 @@ class ModelCompiler {
 
   // Sentences about parts of the checkpoint that are ignored.
   const std::vector<std::string>& notes() const { return notes_; }
-  // What the compiler did, one record for each graph and range; empty in eager mode. Where the Plans came from the
-  // compile cache, the first call runs the passes.
+  // The compiler's records, one for each graph and range; empty in eager mode. Where the Plans came from the compile
+  // cache, the first call runs the passes.
   const std::vector<CompileRecord>& records();
   // Whether the Plans of the forward graph were found in the compile cache.
   CacheUse cache_use() const;

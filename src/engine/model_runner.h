@@ -79,7 +79,7 @@ class ModelRunner {
   std::string describe_nan(const StepInput& input, std::int64_t row, std::span<const std::int32_t> blocks,
                            std::int64_t tokens);
 
-  // Its graphs and what the compiler did with them.
+  // The model's graphs and the compiler's records of them.
   ModelCompiler& model() { return *model_; }
   const ModelCompiler& model() const { return *model_; }
   const std::vector<CompileRecord>& records() { return model_->records(); }
@@ -88,7 +88,7 @@ class ModelRunner {
   const Plan* head_plan() const;
   std::int64_t kv_bytes_per_page() const;
   MemoryUse memory_use() const;
-  // What was captured, and what was done for the first time.
+  // The captures, and the counts of first-time work.
   ReplayReport replay_report() const;
   // Declares that everything that steps need is ready: with --forbid-lazy, all first-time work after this is an error.
   // Releases the memory that only compiling needed.
@@ -131,7 +131,7 @@ class ModelRunner {
   DeviceWeights device_weights_;
   std::vector<Tensor> pages_;  // one of meta kv for each layer
   std::int64_t page_count_ = 0;
-  int opening_ = 0;                             // StreamDevice::openings when what is here was uploaded
+  int opening_ = 0;                             // StreamDevice::openings at the last upload
   bool is_whole_ = true;                        // false while the device is reopened, and after that failed
   StepBuffer padding_;                          // for steps that are padded to a captured size
   const ModelProgram* last_forward_ = nullptr;  // of the last step; has its hidden state; null in eager mode

@@ -13,7 +13,7 @@ struct TracedGraph {
   std::vector<SizeBranch> branches;
 };
 
-// What a graph is traced from. Everything that it refers to must outlive the functions that trace with it.
+// The inputs of tracing. Everything that they refer to must outlive the functions that trace with them.
 struct TracedModel {
   const OpTable& ops;
   const ModelFacts& facts;

@@ -18,7 +18,7 @@ struct RowNumbers {
   std::int64_t limit = 0;
 };
 
-// What the runtime must know about a function over rows: f(buffers, row_begin, row_end, row_count). `buffers` are the
+// The runtime's description of a function over rows: f(buffers, row_begin, row_end, row_count). `buffers` are the
 // operands, the results, and this thread's scratch.
 struct GeneratedFunction {
   std::string name;                // the symbol; a suffix after a dot may distinguish kernels that share it

@@ -1,6 +1,6 @@
 #pragma once
 
-// Statistics of one model's replays: what was captured, and what was done for the first time.
+// Statistics of one model's replays: captures, runs, and first-time work.
 
 #include <array>
 #include <string>

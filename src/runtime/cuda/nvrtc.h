@@ -47,7 +47,7 @@ class Nvrtc {
   // missing part of the compiler. Thread-safe.
   std::string compile(const NvrtcSource& source, int architecture, NvrtcCode code,
                       const std::vector<std::string>& options = {}) const;
-  // What a compilation depends on besides source, headers and version; for cache keys.
+  // A text of everything else that a compilation depends on, apart from source, headers and version; for cache keys.
   static std::string recipe(int architecture, NvrtcCode code, const std::vector<std::string>& options);
 
  private:

@@ -77,7 +77,7 @@ class StreamDevice {
   void settle() noexcept;
 
  private:
-  // What storages need to release their memory.
+  // The state that storages need to release their memory.
   struct Parts {
     std::shared_ptr<Driver> driver;
     Stream stream;
