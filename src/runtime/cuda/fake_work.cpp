@@ -78,7 +78,7 @@ void FakeQueue::run_some() {
 }
 
 void FakeQueue::run_until(const WorkPointer& work) {
-  // Half the time all else stays as late as it can.
+  // In half of the calls, work that is not needed stays queued as long as possible.
   const bool only_needed = below(2) == 0;
   const std::set<const FakeWork*> needed = only_needed ? needed_for(work) : std::set<const FakeWork*>();
   while (!work->is_done)
