@@ -99,7 +99,7 @@ class MemberReader {
 
   const std::string& where() const { return where_; }
 
-  // Checks that it lists as many members as the archive has.
+  // Reads the manifest, and checks that it lists as many members as the archive has.
   ArtifactManifest manifest() const {
     const std::vector<std::byte> text = read(kManifest);
     ArtifactManifest manifest =
@@ -185,7 +185,7 @@ std::string gpu_of(const Context& context) {
 
 std::string gpu_text(const std::string& gpu) { return gpu.empty() ? "no GPU" : "a GPU of " + quote(gpu); }
 
-// How the files of two checkpoints differ; "" where they do not.
+// The first difference between the files of two checkpoints, or "" if there is none.
 std::string difference_of(const std::vector<CheckpointFile>& wanted, const std::vector<CheckpointFile>& found) {
   if (wanted.size() != found.size()) return fmt::format("{} files, but there are {}", wanted.size(), found.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -298,7 +298,7 @@ void Artifact::take_options(Options& options) const {
   if (options.threads == 0 && manifest_.threads <= describe_cpu("", 0).threads) options.threads = manifest_.threads;
   for (const auto& [name, value] : manifest_.options) {
     const OptionRow* row = find_option(name);
-    // The artifact sets no options that name files or come from files: the user must give them.
+    // Repeatable options, which may name files, and tuning results are not taken: the user must give them.
     const bool is_open = row != nullptr && row->effect == OptionEffect::code && name != "tuned" &&
                          row->limits.check != OptionCheck::repeatable && value_text(options, *row) != value;
     if (is_open) take(name, value);

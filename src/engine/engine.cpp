@@ -213,7 +213,7 @@ std::span<const RequestEvent> Engine::step() {
   for (const Chunk& chunk : chunks_) {
     end += chunk.rows;
     const bool is_whole = chunk.request->computed + chunk.rows == chunk.request->token_count();
-    if (is_whole) logit_rows_.push_back(end - 1);  // else more of the prompt follows
+    if (is_whole) logit_rows_.push_back(end - 1);  // otherwise more of the prompt follows
   }
   const Tensor* ran = nullptr;
   try {

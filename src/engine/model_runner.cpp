@@ -86,7 +86,7 @@ void ModelRunner::load_programs() {
 std::unique_ptr<CompiledModel> ModelRunner::load(const ModelGraph& graph) {
   auto model = std::make_unique<CompiledModel>();
   model->ranges = RangeTable(graph.ranges);
-  std::map<const void*, ModelProgram*> known;  // by Plan, or by graph where there are no Plans
+  std::map<const void*, ModelProgram*> known;  // by Plan, or by graph if there are no Plans
   const bool has_plans = !graph.plans.empty();
   if (device_ != nullptr && has_plans) model->arena = make_arena(graph);
   for (std::size_t i = 0; i < graph.ranges.size(); ++i) {

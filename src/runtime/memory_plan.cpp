@@ -198,7 +198,7 @@ constexpr Order kOrders[] = {
     },
 };
 
-// Gives each block its offset, in their order, and returns where the last one ends. `looked_at` counts the placed
+// Gives each block its offset, in their order, and returns the highest end of a block. `looked_at` counts the placed
 // blocks that were compared with a new one.
 std::int64_t place(std::vector<Block>& blocks, Gap gap, int steps, std::int64_t wanted_end, std::size_t& looked_at) {
   Placed placed(steps);

@@ -256,7 +256,7 @@ class PlanReader {
 
   ByteReader in_;
   const KernelLookup& find_kernel_;
-  std::size_t memory_left_;  // that may still be taken
+  std::size_t memory_left_;  // bytes that the Plan may still take
   std::vector<std::string> strings_;
   std::vector<Dim> dims_;
   std::vector<Meta> types_;

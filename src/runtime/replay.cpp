@@ -129,7 +129,7 @@ void Replay::bind(std::size_t index, const Tensor& tensor) {
 
 void Replay::capture(ReplayMode mode) {
   if (mode == ReplayMode::none || captured_[index_of(mode)]) return;
-  const bool is_whole = settings_.device == nullptr;  // not size by size
+  const bool is_whole = settings_.device == nullptr;  // one capture serves all sizes
   if (settings_.first_time_work != nullptr && is_whole)
     settings_.first_time_work->begin(FirstTime::capture,
                                      fmt::format("plan {}, {}", bound_.plan->name, replay_mode_text(mode)));

@@ -111,7 +111,7 @@ std::optional<ProductScales> scales_of(const MatmulDescObject& desc) {
 // Whether the library takes this FP8 product. Each column of its matrices must begin at a multiple of 16 bytes, weights
 // must have whole tiles, a bias must be of 16 bits, and block scales need a multiple of kScaleStep rows.
 bool takes_codes(const LibraryProduct& product, int capability, std::size_t version) {
-  constexpr std::int64_t kTile = 16;  // of a weight's rows and columns
+  constexpr std::int64_t kTile = 16;  // a weight's rows and columns are multiples of it
   return refusal_of_scales(product.scales, capability, version).empty() && product.depth % kTile == 0 &&
          product.columns % kTile == 0 && is_whole(product.x_stride, product.dtype) &&
          is_whole(product.weight_stride, product.dtype) && is_whole(product.columns, product.result_dtype) &&
@@ -174,7 +174,7 @@ class StandIn {
   ~StandIn() {
     try {
       driver_.destroy(module_);
-    } catch (const DeviceError&) {  // gone with a broken device
+    } catch (const DeviceError&) {  // the module is gone with the broken device
     }
   }
   StandIn(const StandIn&) = delete;

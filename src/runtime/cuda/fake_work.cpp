@@ -59,7 +59,7 @@ bool FakeQueue::run_one(const std::function<bool(const FakeWork&)>& is_wanted) {
 }
 
 std::size_t FakeQueue::choose(const std::vector<std::size_t>& ready) {
-  constexpr std::size_t kStepsInFavour = 8;  // on average
+  constexpr std::size_t kStepsInFavour = 8;  // the average number of steps that a stream is preferred
   std::size_t chosen = ready.front();
   std::uint64_t highest = 0;
   for (const std::size_t index : ready) {

@@ -40,7 +40,7 @@ struct StreamDevice::Memory {
         const CurrentGuard guard(*parts->driver, parts->stream);
         parts->driver->release(parts->stream, address);
       }
-    } catch (const DeviceError&) {  // gone with a broken device
+    } catch (const DeviceError&) {  // the memory is gone with the broken device
     }
   }
 
