@@ -1,9 +1,9 @@
 #pragma once
 
-// A compile cache in one file, to take to another machine: a zip archive with a member for each entry.
+// A compile cache in one file, for use on another machine: a zip archive with a member for each entry.
 //
-// What is imported is run like what this machine compiled, so an archive is as good as the one it came from. That it is
-// whole and fits together is checked; where it came from is not.
+// Imported entries are run like entries of this machine, so an archive must come from a trusted source. The reader
+// checks that it is complete and consistent, and does not check its origin.
 
 #include <cstddef>
 #include <string>
@@ -27,8 +27,8 @@ struct CacheImport {
   std::vector<std::string> problems;  // of the members that were left out
 };
 
-// Stores every entry of the archive that is sound, under the name that its own factors give; what the archive calls it
-// does not count. UserError when the file is no such archive, or the cache is disabled.
+// Stores every sound entry of the archive under the name that its own factors give; its member name is ignored.
+// UserError when the file is no such archive, or when the cache is disabled.
 CacheImport import_cache(CompileCache& cache, const std::string& path);
 
 }  // namespace weft

@@ -1,10 +1,10 @@
 #pragma once
 
-// Where the files of a compile cache lie, and which may be trusted. An entry of key k is ROOT/<kind>/<hash>.weft. What
-// has another name is never touched.
+// The files of a compile cache: their paths, and which of them may be trusted. The entry of key k is
+// ROOT/<kind>/<hash>.weft. Files with other names are never touched.
 //
-// An entry may be machine code, so a folder or file is used only if it belongs to the user who runs the process, root
-// too, and nobody else can write to it.
+// An entry may be machine code, so a folder or file is used only if it belongs to the user who runs the process (root
+// too) and no one else can write to it.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,8 @@
 
 namespace weft {
 
-// `given`/compile, or compile in this user's cache folder where nothing is given. UserError if there is none.
+// `given`/compile, or the folder compile in this user's cache folder where `given` is empty. UserError if the user has
+// no cache folder.
 std::string default_cache_root(const EnvironmentLookup& environment, const std::string& given = "");
 
 std::string entry_folder(const std::string& root, std::string_view kind);
@@ -26,24 +27,26 @@ std::string entry_name(const ContentHash& hash);
 
 bool is_of_this_user(const FileStatus& status);
 
-// Why it may not be trusted, with what to do about it; "" if it may.
+// Why a file or folder may not be trusted, and how to fix that; "" if it may be trusted.
 std::string distrust(const FileStatus& status);
 
-// False if nothing is there. UserError for what is no folder or may not be trusted, DeviceError when the system fails.
+// False if the path does not exist. UserError if it is no folder or may not be trusted; DeviceError when the system
+// fails.
 bool is_usable_folder(const std::string& path, const FileSystem& file_system);
-// Makes it where it is not there. The same errors.
+// Creates the folder if it does not exist. Throws the same errors.
 void make_usable_folder(const std::string& path, const FileSystem& file_system);
 
 struct CacheFile {
-  enum Use : bool { entry, temporary };  // temporary: of a write that goes on, or of a killed process
+  enum Use : bool { entry, temporary };  // temporary: of a running write, or of a killed process
   Use use;
   std::string kind;
-  std::string hash;  // as its name says; of an entry only
+  std::string hash;  // from the file's name; for entries only
   std::string path;
   FileStatus status;
 };
 
-// All files of the cache, by kind and name; none where there is no root. The errors of is_usable_folder.
+// All files of the cache, sorted by kind and name; empty where the root does not exist. Throws the errors of
+// is_usable_folder.
 std::vector<CacheFile> cache_files(const std::string& root, const FileSystem& file_system);
 
 }  // namespace weft

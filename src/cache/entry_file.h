@@ -12,7 +12,7 @@
 //       -16  16   XXH3-128 of the header up to here
 //   payload, to the end of the file
 //
-// A key and a payload have one file: the reader takes nothing that the writer does not write.
+// A key and a payload have exactly one valid file: the reader rejects what the writer would not write.
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@ namespace weft {
 inline constexpr std::size_t kCacheAlignment = 64;                          // of the payload, in bytes
 inline constexpr std::size_t kMostCacheHeaderBytes = std::size_t{1} << 20;  // factors are short or hashes
 
-// The bytes are no entry: cut short, damaged, of another version.
+// The bytes are not a valid entry: truncated, damaged, or of another version.
 class BadEntry : public UserError {
  public:
   using UserError::UserError;
@@ -45,13 +45,15 @@ struct EntryFile {
 // The bytes before the payload. InternalError when the factors do not fit into kMostCacheHeaderBytes.
 std::vector<std::byte> entry_header(const CacheKey& key, std::span<const std::byte> payload);
 
-// `bytes` are a whole file; the content of the payload is not looked at. BadEntry naming `source` and the reason.
+// `bytes` are a whole file; the content of the payload is not checked. Throws BadEntry, which names `source` and the
+// reason.
 EntryFile parse_entry(std::span<const std::byte> bytes, const std::string& source);
 
-// BadEntry unless the payload is what the header says.
+// Throws BadEntry unless the payload has the header's hash.
 void check_payload(const EntryFile& entry, const std::string& source);
 
-// BadEntry, which says whose it is, unless the factors of the entry give this kind and hash, under which it lies.
+// Throws BadEntry, which names the entry's own key, unless its factors give this kind and hash, under which it is
+// stored.
 void check_name(const EntryFile& entry, std::string_view kind, std::string_view hash, const std::string& source);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// Keeps a compile cache within its limit: the entries that were not used for longest go.
+// Keeps a compile cache within its limit by removing the least recently used entries.
 
 #include <cstdint>
 #include <string>
@@ -15,11 +15,11 @@ struct CacheRoom {
   std::int64_t bytes_left = 0;  // of all entries
 };
 
-// Removes entries until the others have at most `most_bytes` together; `kept`, the path of one, is not removed. When an
-// entry was used is the time of its file; one that claims to be of the future goes first, as its clock was wrong, and
-// equal ones go in the order of their names. Files that a killed process left go when nothing was written to them for
-// an hour, and all of them when nothing may be left. What cannot be removed is counted as left. The errors of
-// cache_files.
+// Removes entries until the rest has at most `most_bytes` together; `kept`, the path of an entry, is not removed. The
+// time of an entry's file is the time of its last use. Entries with a time in the future are removed first, because
+// their clock was wrong; entries with equal times are removed in the order of their names. Temporary files of killed
+// processes are removed when they were not written to for an hour, and all of them when `most_bytes` is 0. A file that
+// cannot be removed counts as left. Throws the errors of cache_files.
 CacheRoom remove_entries(const std::string& root, std::int64_t most_bytes, const std::string& kept,
                          const FileSystem& file_system);
 

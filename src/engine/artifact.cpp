@@ -42,7 +42,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 
 std::string plans_name(const std::string& graph) { return "plans/" + graph + ".bin"; }
 
-// By what it holds: an object file of the host, or a device's machine code or text.
+// The name has the content's hash, and an extension for its kind: the host's object file, a device's binary, or PTX.
 std::string object_name(std::span<const std::byte> object) {
   Elf64_Ehdr header{};
   if (object.size() >= sizeof header) std::memcpy(&header, object.data(), sizeof header);
@@ -53,7 +53,7 @@ std::string object_name(std::span<const std::byte> object) {
 
 std::vector<std::pair<std::string, std::string>> stated_options(const Options& effective) {
   auto options = code_options(options_of_content(effective));
-  // What a device is comes from the host, and is stated as what it came to.
+  // The manifest states the CPU features that this option resolved to (`features`), not the option itself.
   std::erase_if(options, [](const auto& option) { return option.first == "cpu-features"; });
   return options;
 }
@@ -76,8 +76,8 @@ Member graph_member(const Graph& graph, TokenRange range) {
   return {file, bytes_of(display(graph))};
 }
 
-// Graphs are of passes that run for them alone: Plans that were found in the compile cache have none, and every
-// artifact is to have the same.
+// The passes run here only to get the graphs: Plans that were found in the compile cache have none, and each artifact
+// must have the same members.
 std::vector<Member> members_of(const ModelCompiler& model, std::vector<StoredPlans>& graphs) {
   std::vector<Member> members;
   for (const ModelGraph* graph : {&model.forward(), &model.head()})
@@ -99,7 +99,7 @@ class MemberReader {
 
   const std::string& where() const { return where_; }
 
-  // With as many members as there are.
+  // Reads the manifest, and checks that it lists as many members as the archive has.
   ArtifactManifest manifest() const {
     const std::vector<std::byte> text = read(kManifest);
     ArtifactManifest manifest =
@@ -109,7 +109,7 @@ class MemberReader {
     return manifest;
   }
 
-  // What the manifest says that it is.
+  // Checks the member's size and hash against the manifest.
   std::vector<std::byte> read(const ArtifactMember& member) const {
     std::vector<std::byte> bytes = read(member.name);
     USER_CHECK(static_cast<std::int64_t>(bytes.size()) == member.bytes && hash_bytes(bytes) == member.hash,
@@ -117,7 +117,7 @@ class MemberReader {
     return bytes;
   }
 
-  // Of the model's files, by their names: the first members.
+  // The places of the model's files, by their names. These must be the first members.
   std::map<std::string, FilePart> places_of_weights(std::span<const ArtifactMember> members) const {
     const auto is_weight = [](const ArtifactMember& member) { return member.name.starts_with(kWeights); };
     const auto count = static_cast<std::size_t>(std::count_if(members.begin(), members.end(), is_weight));
@@ -155,8 +155,8 @@ bool is_in_files(const ArtifactMember& member, const std::vector<CheckpointFile>
                      [&](const CheckpointFile& file) { return member.name == kWeights + file.name; });
 }
 
-// UserError, which begins with [where], unless each of the objects is named by some Plans, and those that they name are
-// there.
+// Gives each graph the objects that its Plans name. Throws UserError, which begins with [where], if one is missing, or
+// if no Plans name an object.
 void give_objects(std::vector<StoredPlans>& graphs, const CodeObjects& objects, const std::string& where) {
   std::set<ContentHash> named;
   for (StoredPlans& graph : graphs) {
@@ -178,14 +178,14 @@ void give_objects(std::vector<StoredPlans>& graphs, const CodeObjects& objects, 
     USER_CHECK(named.contains(hash), "[{}] no plans want the object {}, but it is there", where, hash.hex());
 }
 
-// What code of the device in the Plans is made for.
+// The GPU for which the device code in the Plans is made, or "" without a GPU.
 std::string gpu_of(const Context& context) {
   return context.stream_device == nullptr ? "" : fmt::format("sm_{}", context.device.compute_capability);
 }
 
 std::string gpu_text(const std::string& gpu) { return gpu.empty() ? "no GPU" : "a GPU of " + quote(gpu); }
 
-// How the files of two checkpoints differ; "" where they do not.
+// The first difference between the files of two checkpoints, or "" if there is none.
 std::string difference_of(const std::vector<CheckpointFile>& wanted, const std::vector<CheckpointFile>& found) {
   if (wanted.size() != found.size()) return fmt::format("{} files, but there are {}", wanted.size(), found.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -236,7 +236,7 @@ ArtifactManifest write_artifact(const ArtifactSettings& settings, ModelCompiler&
                             .members = {}};
   const std::vector<Member> members = members_of(model, manifest.graphs);
   const std::vector<ModelFile> weights = settings.with_weights ? checkpoint.all_files() : std::vector<ModelFile>();
-  for (std::size_t i = 0; i < weights.size(); ++i) {  // the first are those of the manifest, in its order
+  for (std::size_t i = 0; i < weights.size(); ++i) {  // the first files are the manifest's, in its order
     const ContentHash hash = i < manifest.files.size() ? manifest.files[i].hash : hash_bytes(weights[i].bytes);
     manifest.members.push_back({kWeights + weights[i].name, static_cast<std::int64_t>(weights[i].bytes.size()), hash});
   }
@@ -262,7 +262,7 @@ Artifact Artifact::open(const std::string& path) {
   std::map<std::string, std::vector<std::byte>> contents;
   CodeObjects objects;
   for (const ArtifactMember& member : manifest.members) {
-    if (is_in_files(member, manifest.files)) continue;  // check() holds what is loaded against the manifest
+    if (is_in_files(member, manifest.files)) continue;  // check() compares the loaded checkpoint with the manifest
     std::vector<std::byte> bytes = archive.read(member);
     if (!member.name.starts_with(kObjects)) {
       contents[member.name] = std::move(bytes);
@@ -298,7 +298,7 @@ void Artifact::take_options(Options& options) const {
   if (options.threads == 0 && manifest_.threads <= describe_cpu("", 0).threads) options.threads = manifest_.threads;
   for (const auto& [name, value] : manifest_.options) {
     const OptionRow* row = find_option(name);
-    // Files and what was made with them are for their user to name.
+    // Repeatable options, which may name files, and tuning results are not taken: the user must give them.
     const bool is_open = row != nullptr && row->effect == OptionEffect::code && name != "tuned" &&
                          row->limits.check != OptionCheck::repeatable && value_text(options, *row) != value;
     if (is_open) take(name, value);
@@ -328,7 +328,7 @@ void Artifact::check(const Context& context, const Checkpoint& checkpoint) const
   USER_CHECK(manifest_.features == cpu_features_text(device.features),
              "[{}] was compiled for the features {}, but this device has {}", where, quote(manifest_.features),
              cpu_features_text(device.features));
-  // Scratch was planned for so many.
+  // Scratch was planned for this number of threads.
   USER_CHECK(device.threads <= manifest_.threads, "[{}] was compiled for up to {} threads, but here are {}", where,
              manifest_.threads, device.threads);
   USER_CHECK(manifest_.fp8 == dtype_text(device.fp8), "[{}] was compiled for {}, but this device has {}", where,

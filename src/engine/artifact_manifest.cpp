@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 constexpr int kDeepest = 8;
 
-// A value of the manifest and where it stands, for messages.
+// A value of the manifest, and its location for messages.
 class Place {
  public:
   Place(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
@@ -44,7 +44,7 @@ class Place {
     USER_CHECK(json_.is_array(), "[{}] must be a list, but is {}", where_, quote(json_text(json_)));
     for (const Json& item : json_) visit(Place(item, where_));
   }
-  // Of an object whose values are texts.
+  // Visits the pairs of an object whose values are texts.
   template <class Visit>
   void each_pair(const Visit& visit) const {
     USER_CHECK(json_.is_object(), "[{}] must be an object, but is {}", where_, quote(json_text(json_)));

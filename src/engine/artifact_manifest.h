@@ -12,7 +12,7 @@ namespace weft {
 
 Json manifest_json(const ArtifactManifest& manifest);
 
-// UserError, which begins with [where], unless the text is what manifest_json gave.
+// Parses the text of manifest_json. UserError, which begins with [where], for any other text.
 ArtifactManifest parse_manifest(std::string_view text, const std::string& where);
 
 }  // namespace weft

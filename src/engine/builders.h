@@ -1,6 +1,6 @@
 #pragma once
 
-// The two homes of model code: a graph under construction, and eager execution over tensors.
+// The two builders that model code runs against: one adds ops to a graph, the other executes them eagerly over tensors.
 
 #include <functional>
 #include <map>
@@ -43,7 +43,7 @@ struct TracedParam {
 
 class TraceBuilder : public ModelBuilder {
  public:
-  // `sizes`: numbers to take in the place of symbols.
+  // `sizes`: numbers that replace symbols.
   TraceBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf, Trace& trace,
                const Bindings& sizes = {});
 
@@ -62,7 +62,7 @@ class TraceBuilder : public ModelBuilder {
   std::vector<TracedParam> params_;
 };
 
-// Sees the input of every linear layer, by the names of its weights.
+// Receives the input of every linear layer and the names of the layer's weights.
 using LinearObserver = std::function<void(const std::vector<std::string>& keys, const Tensor& x)>;
 
 class EagerBuilder : public ModelBuilder {
@@ -71,7 +71,7 @@ class EagerBuilder : public ModelBuilder {
                EagerEvaluator& evaluator, std::map<std::string, Tensor> inputs)
       : ModelBuilder(facts, model, weights, is_gguf), evaluator_(evaluator), inputs_(std::move(inputs)) {}
 
-  LinearObserver observer;  // none unless set
+  LinearObserver observer;  // may be empty
 
   Value input(const std::string& name, const Meta& meta) override;
   Value donated_input(const std::string& name, const Meta& meta) override { return input(name, meta); }

@@ -15,7 +15,7 @@ float magnitude_of(const Tensor& x) {
   float most = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const float magnitude = std::fabs(load_float(plain.meta.dtype, plain.data(), i));
-    if (!(magnitude <= most)) most = magnitude;  // NaN stays
+    if (!(magnitude <= most)) most = magnitude;  // also takes a NaN
     if (std::isnan(most)) break;
   }
   return most;

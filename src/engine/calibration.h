@@ -1,6 +1,6 @@
 #pragma once
 
-// Which values the linear layers of a model are given while it reads a text.
+// Measures the inputs of a model's linear layers while the model reads a text.
 
 #include <string>
 #include <vector>
@@ -10,12 +10,13 @@
 
 namespace weft {
 
-// The text that is read when the user has none: a page of prose, numbers, code and dialogue.
+// The default text: a page of prose, numbers, code and dialogue.
 extern const char* const kCalibrationText;
 
-// Reads at most `most_tokens` of the text, in sequences as long as the model's context allows, and gives every linear
+// Reads at most `most_tokens` of the text, in sequences as long as the model's context allows. Returns every linear
 // layer of the forward pass with the largest magnitude of its input, in the order of the model. The engine's context
-// must be of eager mode. UserError: a text without a token; an input that is not finite, naming the weight.
+// must be in eager mode. UserError for a text without a token, and for an input that is not finite; it names the
+// weight.
 std::vector<LinearInput> calibrate(Engine& engine, const std::string& text, std::int64_t most_tokens = 4096);
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// Types alone; keeps those of the call that came last.
+// Evaluates only types, and keeps those of the last call.
 class LastCall : public MetaEvaluator {
  public:
   using MetaEvaluator::MetaEvaluator;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Linear layers over codes on a GPU: the product that each of them ends in, whether the device has a kernel for it, and
-// which options take that away.
+// Linear layers over quantized codes on a GPU: the product that computes each layer, whether the device has a kernel
+// for it, and which options exclude that kernel.
 
 #include <functional>
 #include <string>
@@ -21,18 +21,17 @@ struct CodeProduct {
   Attributes attributes;
 };
 
-// The last call of nn::linear_over_codes with these weights, whose types `meta` gives, and as many rows of `depth`
-// columns as there are tokens.
+// The last call of nn::linear_over_codes for these weights, whose types `meta` gives. Its input has one row of `depth`
+// columns for each token.
 using WeightMeta = std::function<Meta(const std::vector<std::string>& keys, WeightRole role)>;
 CodeProduct code_product(const OpTable& ops, const ModelFacts& facts, const std::vector<std::string>& keys,
                          const Dim& depth, const WeightMeta& meta);
 
-// Whether some kernel of the device takes it, whatever the count of its rows. What the host would compute in its place
-// does not count.
+// Whether some kernel of the device supports the product for any number of rows. A fallback on the host does not count.
 bool is_multiplied(const CodeProduct& product, const Context& context);
 
-// Of a product that is not multiplied: what was given without which it would be, "--batch-invariant" or
-// "--ir-op-priority.linear_scaled=native" or both; "" where it would not be either.
+// For a product without a kernel: the options without which it would have one, "--batch-invariant" or
+// "--ir-op-priority.linear_scaled=native" or both; "" where no option is the cause.
 std::string options_against(const CodeProduct& product, const Context& context);
 
 }  // namespace weft

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// KV pages are made for so many. The host's memory is taken when touched, a device's at once.
+// KV pages are allocated for this number of sequences. The host's memory is committed when it is touched, a device's at
+// once.
 constexpr std::int64_t kSequencesWithFullContext = 8, kSequencesOnDevice = 1;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -27,7 +28,7 @@ Engine::Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const Mo
     : context_(std::move(context)) {
   Stopwatch unread;
   Stopwatch& laps = watch == nullptr ? unread : *watch;
-  models.find(checkpoint.architecture(), checkpoint.path());  // before its tokenizer is judged
+  models.find(checkpoint.architecture(), checkpoint.path());  // reports an unknown model before its tokenizer's errors
   if (!checkpoint.is_dummy() || checkpoint.has_vocabulary())
     tokenizer_ = std::make_unique<Tokenizer>(checkpoint.vocabulary());
   laps.lap("tokenizer");
@@ -72,7 +73,7 @@ int Engine::add(std::vector<int> prompt, SamplingParameters parameters) {
                runner_->vocabulary_size(), id);
   auto request = std::make_unique<Request>();
   request->id = next_request_++;
-  // As long as it may become.
+  // Reserves the greatest length that the output can reach.
   const std::int64_t most = std::min(parameters.max_tokens, max_model_len() - std::ssize(prompt));
   request->output.reserve(static_cast<std::size_t>(most));
   request->pages.reserve(static_cast<std::size_t>(runner_->step_limits().blocks));
@@ -90,7 +91,7 @@ bool Engine::reserve_pages(Request& request, std::int64_t tokens) {
     std::optional<std::int32_t> page = pool_.take();
     if (!page) {
       if (requests_.empty()) return false;
-      // The youngest gives its pages back, unless it is the one that asks.
+      // The youngest request frees its pages, unless it is the one that needs them.
       Request& youngest = *requests_.back();
       if (&youngest == &request || youngest.pages.empty()) return false;
       pool_.give_back(youngest.pages);
@@ -119,7 +120,7 @@ void Engine::schedule() {
   };
   add_all(true);
   add_all(false);
-  // A sequence that gave its pages back after it was chosen waits for a later step.
+  // A sequence that lost its pages after it was chosen waits for a later step.
   std::erase_if(chunks_, [](const Chunk& chunk) { return chunk.request->pages.empty(); });
 }
 
@@ -183,7 +184,7 @@ RequestEvent Engine::advance(Request& request, std::span<const float> logits) {
   return event;
 }
 
-// Keys and values went with the device.
+// The keys and values are lost with the device, so they are computed again.
 void Engine::reopen_device() {
   if (!runner_->is_broken()) return;
   for (auto& request : requests_) {
@@ -212,7 +213,7 @@ std::span<const RequestEvent> Engine::step() {
   for (const Chunk& chunk : chunks_) {
     end += chunk.rows;
     const bool is_whole = chunk.request->computed + chunk.rows == chunk.request->token_count();
-    if (is_whole) logit_rows_.push_back(end - 1);  // else more of the prompt follows
+    if (is_whole) logit_rows_.push_back(end - 1);  // otherwise more of the prompt follows
   }
   const Tensor* ran = nullptr;
   try {
@@ -254,7 +255,7 @@ Engine::Generation Engine::generate(const std::vector<int>& prompt, const Sampli
   struct Added {
     Engine& engine;
     int id;
-    ~Added() { engine.cancel(id); }  // nothing, once it is finished
+    ~Added() { engine.cancel(id); }  // does nothing if the request is finished
   } const added{*this, add(prompt, parameters)};
   auto start = std::chrono::steady_clock::now();
   while (!is_idle()) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// Requests over one loaded model. Several sequences share a step: those that generate go first, then prompts in the
-// order they came, cut into chunks to fit --max-num-batched-tokens. KV pages are handed out as sequences grow; when
-// none are left the youngest sequence gives its own back and starts over later.
+// Runs requests on one loaded model. Several sequences share a step: sequences that generate are first, then prompts in
+// order of arrival, cut into chunks that fit --max-num-batched-tokens. Sequences take KV pages as they grow. When no
+// page is free, the youngest sequence releases its pages and starts over later.
 
 #include <deque>
 #include <functional>
@@ -24,46 +24,47 @@ namespace weft {
 
 enum class FinishReason : std::uint8_t { none, stop, length, failed };
 
-// Something that happened to a request in a step.
+// An event of a request in a step.
 struct RequestEvent {
   int request = 0;
   int token = -1;    // the new token
-  std::string text;  // what became whole with it; never half a character, never part of a stop text
+  std::string text;  // text completed by it: whole characters, no part of a stop text
   FinishReason finished = FinishReason::none;
-  std::string error = {};     // with failed; there is no token then
-  bool is_of_device = false;  // the error: of the device, and not of the model
+  std::string error = {};     // set with `failed`; there is no token then
+  bool is_of_device = false;  // whether the device, and not the model, caused the error
 };
 
-// Throws the error of an event that failed: DeviceError or UserError.
+// Throws the error of a failed event: DeviceError or UserError.
 [[noreturn]] void fail_by(const RequestEvent& event);
 
 class Engine {
  public:
-  // UserError for whatever is wrong with the checkpoint or the options. `watch` gets the laps tokenizer, those of
+  // UserError for any problem with the checkpoint or the options. `watch` receives the laps tokenizer, those of
   // ModelRunner, and pages.
   Engine(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models,
          Stopwatch* watch = nullptr);
 
   ModelRunner& runner() { return *runner_; }
-  // UserError where a dummy checkpoint has none: its requests are of token ids, and their text is empty.
+  // UserError for a dummy checkpoint without a tokenizer: its requests consist of token ids, and their text is empty.
   const Tokenizer& tokenizer() const;
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
   const Context& context() const { return *context_; }
   std::int64_t max_model_len() const { return runner_->facts().config.context_length; }
 
-  // Leaves `pages` KV pages for all sequences together; at least one sequence's worth must fit. Only while idle.
+  // Limits all sequences together to `pages` KV pages, which must suffice for one sequence of full length. Only while
+  // idle.
   void limit_pages(std::int64_t pages);
 
   // Queues a request. UserError when the prompt is empty, longer than the context, or holds an id outside the
   // vocabulary.
   int add(std::vector<int> prompt, SamplingParameters parameters);
-  // One step for as many requests as fit; nothing to do gives no events. They are valid until the next step. Where it
-  // throws, all requests are as they were. It takes no memory, but for text that a std::string has no room for.
-  // What breaks the device ends the requests of its step, as failed. The next step opens the device anew, and what the
-  // other requests had computed is computed again. DeviceError where it does not come back.
+  // Runs one step for as many requests as fit, and returns its events, which are valid until the next step; none while
+  // idle. When it throws, all requests are unchanged. It allocates nothing, except for text that exceeds the capacity
+  // of a std::string. A step that breaks the device ends its own requests as failed. The next step opens the device
+  // again and recomputes the other requests. DeviceError where the device cannot be opened.
   std::span<const RequestEvent> step();
   bool is_idle() const { return requests_.empty(); }
-  // Ends a request before its end and takes its pages back; nothing happens to one that is over. Not within a step.
+  // Cancels a request and releases its pages; does nothing for a finished request. Not within a step.
   void cancel(int request);
 
   // One request from start to end.
@@ -71,14 +72,14 @@ class Engine {
     std::vector<int> tokens;
     std::string text;
     FinishReason finished = FinishReason::none;
-    double prompt_seconds = 0;      // to the first token
+    double prompt_seconds = 0;      // until the first token
     double generation_seconds = 0;  // for the others
   };
   Generation generate(const std::vector<int>& prompt, const SamplingParameters& parameters,
                       const std::function<void(const std::string&)>& on_text = {});
 
-  // Logits of every row of `rows` (positions in ids, ascending) when the ids are fed in one sequence: calls
-  // `visit(row, logits)` in order.
+  // Runs `ids` as one sequence and calls `visit(row, logits)` in order for every row of `rows` (positions in `ids`,
+  // ascending).
   void score(const std::vector<int>& ids, const std::vector<int>& rows,
              const std::function<void(int row, std::span<const float> logits)>& visit);
 
@@ -90,7 +91,7 @@ class Engine {
     SamplingParameters parameters;
     std::vector<std::int32_t> pages;
     std::int64_t computed = 0;                        // tokens whose keys and values are in the pages
-    std::optional<StreamingDetokenizer> detokenizer;  // none without a tokenizer
+    std::optional<StreamingDetokenizer> detokenizer;  // nullopt without a tokenizer
     StopTexts stops;
 
     std::string text_of(int token) { return detokenizer ? detokenizer->push(token) : ""; }
@@ -111,7 +112,7 @@ class Engine {
   void schedule();
   bool reserve_pages(Request& request, std::int64_t tokens);
   const Tensor& run(std::span<const Chunk> chunks, std::span<const std::int64_t> logit_rows);
-  // Row `row` of the logits of the step that ran, in logits_; "", or the error where one is not a number.
+  // Copies row `row` of the step's logits into logits_. Returns "", or the error where a logit is not a number.
   std::string take_logits(const Request& request, const Tensor& logits, std::int64_t row);
   RequestEvent advance(Request& request, std::span<const float> logits);
   bool is_special(int token) const;
@@ -119,12 +120,12 @@ class Engine {
 
   std::shared_ptr<Context> context_;
   std::unique_ptr<ModelRunner> runner_;
-  std::unique_ptr<Tokenizer> tokenizer_;  // null of a dummy checkpoint without one
+  std::unique_ptr<Tokenizer> tokenizer_;  // null for a dummy checkpoint without one
   KvPagePool pool_;
   std::deque<std::unique_ptr<Request>> requests_;  // oldest first
   int next_request_ = 0;
 
-  // Of the step that runs, in memory that stays for the next one.
+  // State of the current step. The memory is reused by the next step.
   std::vector<Chunk> chunks_;
   std::vector<std::int64_t> logit_rows_;
   StepBuffer step_;

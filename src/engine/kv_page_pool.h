@@ -1,7 +1,7 @@
 #pragma once
 
-// The KV pages that no sequence holds. The lowest free page is always given first, so that which pages a sequence gets
-// does not depend on anything but the order of requests.
+// The KV pages that no sequence holds. take() returns the lowest free page, so that the pages of a sequence depend on
+// nothing but the order of requests.
 
 #include <cstdint>
 #include <optional>

@@ -26,8 +26,8 @@ DType default_dtype(const Checkpoint& checkpoint, const ModelConfig& config, Dev
   return checkpoint.is_gguf() && device != DeviceType::cpu ? DType::bf16 : config.dtype;
 }
 
-// The model's own. A GGUF file has it in what its weights are stored as: of those in blocks, which hold fewer than 16
-// bits for a number, f16 is enough.
+// The dtype of KV pages is the model's dtype. A GGUF file shows it by how its weights are stored: f16 is enough for
+// block formats, which have fewer than 16 bits for a number.
 DType default_pages(const Checkpoint& checkpoint, const ModelDefinition& model, DType dtype) {
   if (!checkpoint.is_gguf()) return dtype;
   const TensorEntry* keys = checkpoint.find(model.key("attn_k", true, 0));
@@ -132,7 +132,7 @@ void ModelCompiler::compile(Stopwatch* watch) {
                            records_);
 }
 
-// Whether the Plans were found.
+// Returns whether the Plans were found in the compile cache.
 bool ModelCompiler::compile(ModelGraph& graph, std::optional<CacheKey>* key) {
   CompiledRanges compiled =
       find_or_compile(*graph.traced, *context_, graph.ranges, pass_runner_options(context_->options), key);
@@ -149,7 +149,7 @@ ExpectedFusions ModelCompiler::declared_fusions() const {
   ExpectedFusions declared;
   for (const auto& [fusion, count] : definition_.fusions_per_layer) {
     const std::vector<const Pattern*> patterns = patterns_named(context_->patterns, fusion);
-    // What a pattern ends in: without it the model does not quantize its activations so.
+    // The last node of a pattern: a model without it does not quantize its activations in this way.
     const auto is_end = [&](const auto& node) {
       return std::any_of(patterns.begin(), patterns.end(),
                          [&](const Pattern* pattern) { return node->name == pattern->before.nodes.back().name; });

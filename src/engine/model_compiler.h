@@ -1,7 +1,7 @@
 #pragma once
 
-// A checkpoint's model up to its Plans: opened, checked, traced and compiled. None of its weights is loaded, and unless
-// sizes are to be tuned nothing of what was compiled is run: it may be for another processor than this one.
+// Opens, checks, traces and compiles the model of a checkpoint, up to its Plans. It loads no weights. Unless sizes are
+// tuned it runs nothing of the compiled code, which may be for another processor than this one.
 
 #include <memory>
 #include <optional>
@@ -20,20 +20,20 @@ namespace weft {
 struct ModelGraph {
   std::shared_ptr<const Graph> traced;
   std::vector<TracedParam> params;
-  std::vector<TokenRange> ranges;                  // in eager mode, where choices are made for them, too
+  std::vector<TokenRange> ranges;                  // in eager mode too: choices are made for each range
   std::vector<std::shared_ptr<const Plan>> plans;  // by range; none in eager mode and with --compile-to
-  std::size_t first_record = 0;                    // of its ranges among the compiler's
+  std::size_t first_record = 0;                    // index of its first range's record in records()
   std::optional<GuardEvaluation> guards;           // with --evaluate-guards
 };
 
 class ModelCompiler {
  public:
-  // Opens, checks and traces. UserError for whatever is wrong with the checkpoint or the options.
+  // Opens, checks and traces. UserError for any problem with the checkpoint or the options.
   ModelCompiler(std::shared_ptr<Context> context, Checkpoint checkpoint, const ModelRegistry& models);
   ~ModelCompiler();
 
-  // Makes the Plans; not in eager mode. `watch`, if there is one, gets the laps tune and compile. UserError where there
-  // are no such pieces as --eager-piece names, or other fusions than --expect-fusions wants.
+  // Makes the Plans; not in eager mode. `watch`, if not null, receives the laps tune and compile. UserError where no
+  // piece has a name of --eager-piece, or where the fusions are not those of --expect-fusions.
   void compile(Stopwatch* watch = nullptr);
 
   Context& context() const { return *context_; }
@@ -43,30 +43,31 @@ class ModelCompiler {
   Weights& weights() const { return *weights_; }
   const ModelGraph& forward() const { return forward_; }
   const ModelGraph& head() const { return head_; }
-  // The most rows of a step, and the most of those whose logits it gives: a row of logits is as large as many rows of
-  // the hidden state.
+  // The maximum number of rows of a step, and how many of them may have logits: a row of logits is as large as many
+  // rows of the hidden state.
   std::int64_t max_tokens() const { return max_tokens_; }
   std::int64_t max_logit_rows() const;
 
-  // Sentences on what the checkpoint holds and is left out.
+  // Sentences about parts of the checkpoint that are ignored.
   const std::vector<std::string>& notes() const { return notes_; }
-  // What the compiler did, one record for each graph and range; empty in eager mode. Where Plans were found in the
-  // compile cache the passes run now, at the first call.
+  // The compiler's records, one for each graph and range; empty in eager mode. Where the Plans came from the compile
+  // cache, the first call runs the passes.
   const std::vector<CompileRecord>& records();
   // Whether the Plans of the forward graph were found in the compile cache.
   CacheUse cache_use() const;
-  // The Plans of both graphs, for keeping them elsewhere. UserError where there are none, or they cannot be kept.
+  // The Plans of both graphs in a form that can be stored. UserError where there are none, or where they cannot be
+  // stored.
   std::vector<StoredPlans> store_plans() const;
-  // With --evaluate-guards, those of a step of so many rows, `logit_rows` of which want logits.
+  // With --evaluate-guards, checks the guards of a step of `rows` rows, of which `logit_rows` need logits.
   void check_guards(std::int64_t rows, std::int64_t logit_rows);
-  // Of the forward and the head, up to now; empty without --evaluate-guards.
+  // The reports of the forward graph and the head so far; empty without --evaluate-guards.
   std::vector<GuardReport> guard_reports() const;
 
  private:
   void check_checkpoint();
   ModelGraph trace(const char* name, const std::function<Values(Builder&)>& function) const;
   bool compile(ModelGraph& graph, std::optional<CacheKey>* key = nullptr);
-  // What --expect-fusions=all stands for.
+  // The meaning of --expect-fusions=all.
   ExpectedFusions declared_fusions() const;
 
   std::shared_ptr<Context> context_;
@@ -78,8 +79,8 @@ class ModelCompiler {
   std::int64_t max_tokens_ = 0;
   ModelGraph forward_, head_;
   std::vector<CompileRecord> records_;
-  std::size_t range_count_ = 0;          // of both graphs, which have a record each
-  std::optional<CacheKey> forward_key_;  // none where Plans are not kept
+  std::size_t range_count_ = 0;          // ranges of both graphs; each range has a record
+  std::optional<CacheKey> forward_key_;  // nullopt where Plans are not stored
   bool forward_was_found_ = false;
 };
 

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// By StepTensor.
+// Indexed by StepTensor.
 constexpr std::array<const char*, kStepTensors> kStepTensorNames{"ids",   "positions", "slots",
                                                                  "batch", "hidden",    "rows"};
 
@@ -33,7 +33,7 @@ ModelProgram::ModelProgram(const CompileRecord& record, const Context& context)
   find_step_tensors();
 }
 
-// Once, so that no step looks for them by name.
+// Looks up the inputs by name once, so that steps need not.
 void ModelProgram::find_step_tensors() {
   for (std::size_t i = 0; i < kStepTensors; ++i) {
     const auto found = inputs.find(kStepTensorNames[i]);
@@ -68,7 +68,7 @@ void ModelProgram::run(ReplayMode mode) {
   }
 }
 
-// The next step reads what this one wrote over the pages that are bound.
+// The next step reads the bound pages, so this step must have written its keys and values into them.
 void ModelProgram::check_pages_stay(const Value& result) const {
   const auto is_bound = [&](const Value& input) {
     return input.present() && input.tensor().storage == result.tensor().storage;

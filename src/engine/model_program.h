@@ -1,7 +1,8 @@
 #pragma once
 
-// What runs one graph of a model for a token range: its Plan, bound to the model's weights. On a device the weights are
-// there, and what changes from step to step is copied to places that both the device and the host can use.
+// A program runs one graph of a model for a token range: its Plan, bound to the model's weights. On a device the
+// weights are in device memory, and the inputs that change with each step are copied to memory that both the device and
+// the host can use.
 
 #include <array>
 #include <limits>
@@ -18,30 +19,31 @@
 
 namespace weft {
 
-// What is bound anew in each step, as the graphs of models name it: "ids", "positions", ...
+// The inputs that are bound in each step. The graphs of models name them "ids", "positions", ...
 enum class StepTensor : std::uint8_t { ids, positions, slots, batch, hidden, rows };
 inline constexpr std::size_t kStepTensors = 6;
 
 struct ModelProgram {
-  std::map<std::string, std::size_t> inputs = {};  // by name: position among the graph's inputs
+  std::map<std::string, std::size_t> inputs = {};  // name to position among the graph's inputs
   std::unique_ptr<Replay> replay = {};
   std::unique_ptr<StableInputs> stable = {};  // with cc.cudagraph_copy_inputs, and on a device
-  std::size_t record = 0;                     // of what it was compiled, among the runner's
+  std::size_t record = 0;                     // index of its CompileRecord among the runner's records
 
-  // Instead of a Plan where --compile-to stopped before there was one: the graph, run op by op.
+  // Used instead of a Plan where --compile-to stopped before there was one: the graph, which runs op by op.
   std::shared_ptr<const Graph> graph = {};
   std::unique_ptr<EagerEvaluator> evaluator = {};
   Values bound = {};
   std::vector<Tensor> results = {};
 
-  // `arena`: ReplaySettings'.
+  // `arena` is that of ReplaySettings.
   ModelProgram(std::shared_ptr<const Plan> plan, const Context& context, std::shared_ptr<Storage> arena = nullptr);
   ModelProgram(const CompileRecord& record, const Context& context);
 
-  // The tensor, or a copy of it where inputs have places of their own.
+  // Binds the tensor, or a copy of it where `stable` is set.
   void bind(const std::string& name, const Tensor& tensor) { bind(inputs.at(name), tensor); }
   void bind(StepTensor which, const Tensor& tensor) { bind(place_of(which), tensor); }
-  // A tensor that lies where the Plan's memory does and stays as it is until the run is over.
+  // Binds a tensor without a copy. It must be in the same memory as the Plan's arena and must not change until the run
+  // ends.
   void bind_in_place(StepTensor which, const Tensor& tensor) { bind_in_place(place_of(which), tensor); }
   void run(ReplayMode mode);
   const Plan* plan() const { return replay == nullptr ? nullptr : &replay->plan(); }
@@ -57,7 +59,8 @@ struct ModelProgram {
   void bind_in_place(std::size_t index, const Tensor& tensor);
   void check_pages_stay(const Value& result) const;
 
-  std::array<std::size_t, kStepTensors> step_tensors_ = {};  // their places; kNoInput where the graph has none
+  // their positions among the inputs; kNoInput where the graph has none
+  std::array<std::size_t, kStepTensors> step_tensors_ = {};
 };
 
 // The programs of one graph for all its ranges.
@@ -65,19 +68,19 @@ struct CompiledModel {
   RangeTable ranges = {};
   std::vector<ModelProgram*> by_range = {};  // ranges that share a Plan share a program
   std::vector<std::unique_ptr<ModelProgram>> programs = {};
-  // On a device all of them share one, as large as the largest wants: a step runs one program of a graph, and what it
-  // leaves for another graph, as the hidden state for the head, is read before the next step.
+  // On a device all programs share one arena, as large as the largest needs. A step runs one program of a graph, and
+  // what it leaves for another graph, such as the hidden state for the head, is read before the next step.
   std::shared_ptr<Storage> arena = nullptr;
 
   ModelProgram& program_for(std::int64_t rows) { return *by_range[ranges.of(rows)]; }
-  // What runs of 1 to `rows` rows need.
+  // Makes the captures for runs of 1 to `rows` rows.
   void capture(ReplayMode mode, std::int64_t rows);
 };
 
-// Copies of a model's weights in a device's memory, each made once; the host's are given back.
+// Copies of a model's weights in device memory. Each is made once, and the host's copy is then released.
 class DeviceWeights {
  public:
-  // The weight itself where there is no device.
+  // Returns the weight itself where `device` is null.
   Tensor tensor(cuda::StreamDevice* device, Weights& weights, const TracedParam& param);
   std::int64_t bytes() const;
 

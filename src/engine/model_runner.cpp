@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// Steps that run op by op choose their kernels when they come to them, and a choice may open a library.
+// Opens libraries early: steps that run op by op choose a kernel when they reach it, and a choice may open a library.
 void open_libraries(const Context& context) {
   std::set<std::string> listed;
   for (const auto& [name, op] : context.ops.all())
@@ -86,7 +86,7 @@ void ModelRunner::load_programs() {
 std::unique_ptr<CompiledModel> ModelRunner::load(const ModelGraph& graph) {
   auto model = std::make_unique<CompiledModel>();
   model->ranges = RangeTable(graph.ranges);
-  std::map<const void*, ModelProgram*> known;  // by Plan, or by graph where there are no Plans
+  std::map<const void*, ModelProgram*> known;  // by Plan, or by graph if there are no Plans
   const bool has_plans = !graph.plans.empty();
   if (device_ != nullptr && has_plans) model->arena = make_arena(graph);
   for (std::size_t i = 0; i < graph.ranges.size(); ++i) {
@@ -121,10 +121,10 @@ StepLimits ModelRunner::step_limits() const {
           .blocks = (facts().config.context_length + block - 1) / block};
 }
 
-// On the host a list serves steps of every size, and they run as they are unless somebody wants otherwise.
+// On the host one launch list serves steps of every size, so they are padded only if the option asks for it.
 bool ModelRunner::pads_steps() const { return device_ != nullptr || context_->options.pad_steps; }
 
-// One more sequence makes up a captured size of steps that do not decode.
+// Steps that are not pure decode are padded to a captured size with one dummy sequence.
 StepLimits ModelRunner::padded_limits() const {
   StepLimits most = step_limits();
   most.sequences += pads_steps() ? 1 : 0;
@@ -144,7 +144,7 @@ void ModelRunner::capture_programs() {
   }
 }
 
-// On a device each size is captured with the addresses of its inputs, KV pages among them.
+// A device captures each size with the addresses of its inputs, including the KV pages, so the inputs are bound first.
 void ModelRunner::capture_sizes() {
   StepBuffer nothing(StepLimits{});
   nothing.begin(0);
@@ -218,7 +218,7 @@ void ModelRunner::reopen() {
   pages_.clear();
   logits_ = {};
   device_weights_ = {};
-  if (device_->is_broken()) device_->reopen();  // else somebody else did
+  if (device_->is_broken()) device_->reopen();  // otherwise it is open again already
   opening_ = device_->openings();
   context_->first_time_work->set_loading();
   load_programs();
@@ -262,7 +262,7 @@ const StepInput& ModelRunner::padded(const StepInput& input, const CaptureDispat
 }
 
 const Tensor& ModelRunner::run_step(const StepInput& input) {
-  // Without Plans ops make their tensors as they come.
+  // Without Plans each op allocates its tensors in each step, so that work is not counted.
   const FirstTimeScope counts(forward_plan() == nullptr ? nullptr : context_->first_time_work.get());
   const CaptureDispatcher::Dispatch found =
       dispatcher_.dispatch({.num_tokens = input.rows(), .uniform_decode = is_decode_step(input)});
@@ -276,8 +276,8 @@ const Tensor& ModelRunner::run_step(const StepInput& input) {
   if (input.logit_row_count() == 0) return no_logits_;
   ModelProgram& head = head_->program_for(step.logit_row_count());
   bind_head(head, forward, step);
-  // Two counts decide what it launches, of tokens and of rows that want logits: a device has captures of it where one
-  // says the other.
+  // The head's launches depend on two counts: of tokens, and of rows that need logits. A device has captures of the
+  // head only if one count determines the other.
   head.run(device_ == nullptr || found.descriptor.uniform ? found.mode : ReplayMode::none);
   const bool is_here = device_ == nullptr || head.replay == nullptr;
   if (is_here && &step == &input) return head.result(0);
@@ -300,11 +300,11 @@ void ModelRunner::bind_head(ModelProgram& head, const ModelProgram& forward, con
   if (device_ == nullptr) {
     head.bind(StepTensor::hidden, forward.result(0));
   } else {
-    head.bind_in_place(StepTensor::hidden, forward.result(0));  // where the device computed it
+    head.bind_in_place(StepTensor::hidden, forward.result(0));  // not copied: the device computed it there
   }
 }
 
-// The places of a step's inputs are the next one's: nothing of it may still run then.
+// The next step reuses the memory of this step's inputs, so this step must end before it returns.
 const Tensor& ModelRunner::step_compiled(const StepInput& input) {
   if (device_ == nullptr) return run_step(input);
   try {
@@ -351,7 +351,7 @@ void ModelRunner::verify_pieces(PieceVerification& verification) {
     for (auto& program : model->programs) verification.watch(*program->replay, records()[program->record]);
 }
 
-// What capture made of a Plan, Replay checks; here is what the compiler made of the graph.
+// Replay compares a capture with its Plan. This compares the Plan with the graph that was compiled.
 void ModelRunner::check_against_graphs() {
   verification_ = std::make_unique<PieceVerification>(*context_);
   verification_->on_call = [](const VerifiedCall& call) {

@@ -1,4 +1,4 @@
-// Of ModelRunner: where NaN among logits came from.
+// The part of ModelRunner that finds where NaNs in logits came from.
 
 #include <cmath>
 
@@ -18,7 +18,7 @@ bool row_has_nan(const Tensor& rows, std::int64_t row) {
 
 }  // namespace
 
-// The step again, op by op: what it writes to KV pages is what is there, but for kernels that round otherwise.
+// Runs the step again, op by op. It writes the values that the KV pages already have, unless kernels round differently.
 std::string ModelRunner::find_nan_by_op(const StepInput& input) {
   std::map<std::string, Tensor> inputs{
       {"ids", input.ids}, {"positions", input.positions}, {"slots", input.slots}, {"batch", input.batch}};

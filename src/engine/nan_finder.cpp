@@ -24,7 +24,7 @@ std::optional<BadPages> find_in_layer(const Tensor& pages, std::span<const std::
                                              : kv_value_offset(kv, page, head) + place * kv.head_dim + i;
           if (!bad(offset)) continue;
           const bool is_infinite = std::isinf(load_float(kv.dtype, pages.data(), offset));
-          // Of one position an overflow explains the rest.
+          // Within one position an infinity is preferred: an overflow explains the NaNs.
           if (!found || (is_infinite && !found->is_infinite))
             found = BadPages{.position = position, .is_key = is_key, .is_infinite = is_infinite};
         }

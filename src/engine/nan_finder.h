@@ -1,6 +1,6 @@
 #pragma once
 
-// Where a number that is not one came from: by what a step left in memory, and, asked for by WEFT_LOGS=+nan, op by op.
+// Finds the source of a NaN: in what a step left in memory and, with WEFT_LOGS=+nan, op by op.
 
 #include <cstdint>
 #include <optional>
@@ -12,39 +12,39 @@
 
 namespace weft {
 
-// The first layer whose keys or values of a sequence are not finite.
+// The first layer in which a sequence has keys or values that are not finite.
 struct BadPages {
   std::int64_t layer = 0;
   std::int64_t position = 0;
   bool is_key = false;
-  bool is_infinite = false;  // beyond what the pages' type holds; else not a number
+  bool is_infinite = false;  // outside the range of the pages' type; else NaN
 };
 
-// `pages`: those of each layer. The sequence has `tokens` tokens in the pages `blocks`.
+// `pages` are the KV pages of each layer. The sequence has `tokens` tokens in the pages `blocks`.
 std::optional<BadPages> find_bad_pages(std::span<const Tensor> pages, std::span<const std::int32_t> blocks,
                                        std::int64_t tokens);
 
-// Whether a tensor of floating point numbers has one that is not a number; false of codes and KV pages.
+// Whether a floating-point tensor contains a NaN; false for codes and KV pages.
 bool has_nan(const Tensor& tensor);
 
-// Runs ops as EagerEvaluator does, and remembers the first with NaN among its results.
+// Runs ops as EagerEvaluator does, and records the first op with a NaN among its results.
 class NanFinder : public EagerEvaluator {
  public:
   using EagerEvaluator::EagerEvaluator;
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
 
-  // What runs now: "in layer 3".
+  // Sets the location of the following ops: "in layer 3".
   void enter(std::string where) { where_ = std::move(where); }
-  // "matmul in layer 3"; "" where there was none.
+  // "matmul in layer 3"; "" if no op had a NaN.
   const std::string& first() const { return first_; }
 
  private:
   std::string where_ = "outside the layers";
-  int depth_ = 0;  // of composites, whose meanings call evaluate again
+  int depth_ = 0;  // of composites, whose definitions call evaluate() again
   std::string first_;
 };
 
-// Model code over a NanFinder, which learns the layers.
+// Runs model code over a NanFinder and reports the current layer to it.
 class NanFindingBuilder : public EagerBuilder {
  public:
   NanFindingBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf,

@@ -1,6 +1,6 @@
 #pragma once
 
-// The checkpoint that an engine loads, as --load-format asks for it.
+// Opens the checkpoint that an engine loads, as --load-format requests.
 
 #include <string>
 
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// UserErrors as those of Checkpoint::open; of a dummy one also for an architecture that is not among `models`.
+// Throws the UserErrors of Checkpoint::open; for a dummy checkpoint also when its architecture is not among `models`.
 Checkpoint open_checkpoint(const std::string& path, const Options& options, const ModelRegistry& models);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// From what a user names to what an engine takes.
+// Opens the model that a user names, in the form that an engine takes.
 
 #include <functional>
 #include <memory>
@@ -17,10 +17,10 @@ struct OpenedModel {
   Checkpoint checkpoint;
 };
 
-// `name` is a GGUF file, a folder with config.json, a built-in name, or an artifact of `weft compile`: of that the
-// Context has the Plans, and the options that were not asked for become those that it was compiled with. `checkpoint`
-// is the model of an artifact, where it is not found by itself; else "". UserError where there is no such model, or the
-// artifact does not fit.
+// `name` is a GGUF file, a folder with config.json, a built-in name, or an artifact of `weft compile`. For an artifact
+// the Context has its Plans, and options that the user did not set take the values it was compiled with. `checkpoint`
+// is the model of an artifact whose checkpoint cannot be found otherwise; else "". UserError where there is no such
+// model, or where the artifact does not fit.
 OpenedModel open_model(const std::string& name, const std::string& checkpoint, Options options,
                        const EnvironmentLookup& environment,
                        const std::function<std::shared_ptr<Context>(Options)>& open_context);

@@ -9,7 +9,7 @@ namespace {
 
 std::int64_t blocks_of(std::int64_t rows, std::int64_t block) { return (rows + block - 1) / block; }
 
-// A sequence of `rows` rows that are written nowhere, all of whose pages are the first one.
+// Adds a sequence of `rows` rows that are written nowhere. All its pages are the first page.
 void add_padding(StepBuffer& into, std::int64_t rows) {
   for (std::int64_t row = 0; row < rows; ++row) into.add_row(0, 0, -1);
   into.add_sequence(rows, {});

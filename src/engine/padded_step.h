@@ -1,18 +1,19 @@
 #pragma once
 
-// A step with rows behind its own, up to the size that it was captured for. They are of sequences that have no pages to
-// write and read the first page of all, and nobody reads what becomes of them.
+// Pads a step with dummy rows to a captured size. The dummy rows belong to sequences that write no pages and whose
+// pages are all the first page; nothing uses their results.
 
 #include "engine/step_buffer.h"
 
 namespace weft {
 
-// The step with as many rows more as `rows` takes, all of one sequence, written into `into`, which has room for a
-// sequence more than the step has; the step itself where none is missing. `block`: tokens of a page.
+// The step padded to `rows` rows with one dummy sequence, written into `into`, which must have room for one sequence
+// more than the step has. Returns `step` itself where no row is missing. `block`: tokens of a page.
 const StepInput& padded_step(const StepInput& step, std::int64_t rows, std::int64_t block, StepBuffer& into);
 
-// A decode step, which has one row of each sequence, in numbers that `rows` alone says: each missing row is a sequence
-// of its own, every sequence has room for `blocks` pages, and as many rows want logits, those of the step first.
+// A decode step, which has one row for each sequence, padded so that all its sizes depend only on `rows` and `blocks`:
+// each missing row is a dummy sequence, each sequence has room for `blocks` pages, and `rows` rows have logits, those
+// of the step first.
 const StepInput& padded_decode_step(const StepInput& step, std::int64_t rows, std::int64_t blocks, StepBuffer& into);
 
 inline bool is_decode_step(const StepInput& step) { return step.rows() == batch_of(step.batch).sequences; }

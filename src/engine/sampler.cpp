@@ -15,7 +15,7 @@ bool ranks_lower(const TokenCandidate& a, const TokenCandidate& b) {
   return a.logit != b.logit ? a.logit < b.logit : a.id < b.id;
 }
 
-// Calls `visit(id, count)` for each token of the list, of which equals lie together, that the vocabulary has.
+// Calls `visit(id, count)` for each different token of the sorted list that is in the vocabulary.
 template <class Visit>
 void for_each_token(const std::vector<int>& sorted, std::size_t vocabulary, const Visit& visit) {
   for (std::size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
@@ -80,7 +80,7 @@ Sampler::Sampler(std::size_t vocabulary, std::size_t context) {
   choices_.probabilities.reserve(vocabulary);
 }
 
-// The logits themselves where there are no penalties.
+// Returns the logits themselves if there are no penalties.
 std::span<const float> Sampler::penalised(std::span<const float> logits, const SamplingParameters& parameters,
                                           std::span<const int> prompt, std::span<const int> output) {
   const bool active =
@@ -106,7 +106,7 @@ std::span<const float> Sampler::penalised(std::span<const float> logits, const S
   return values;
 }
 
-// Those that tie with the k-th stay.
+// Tokens that tie with the k-th one stay.
 void Sampler::keep_top_k(std::int64_t top_k) {
   if (top_k <= 0 || static_cast<std::size_t>(top_k) >= candidates_.size()) return;
   others_ = candidates_;
@@ -116,7 +116,7 @@ void Sampler::keep_top_k(std::int64_t top_k) {
   std::erase_if(candidates_, [&](const TokenCandidate& c) { return c.logit < least; });
 }
 
-// Taken from the most likely on until those above hold top_p; a heap, since few are taken.
+// Takes tokens, the most likely first, until the taken ones hold top_p. It uses a heap because it takes only a few.
 void Sampler::keep_top_p(double top_p, float largest) {
   if (top_p >= 1) return;
   double total = 0;
@@ -145,7 +145,7 @@ const Distribution& Sampler::distribution(std::span<const float> logits, const S
     largest = std::max(largest, value);
   }
   USER_CHECK(!candidates_.empty(), "[sampler] no logit is a number");
-  if (std::isinf(largest)) {  // they share all of the probability
+  if (std::isinf(largest)) {  // the infinite logits share all of the probability
     std::erase_if(candidates_, [](const TokenCandidate& c) { return !std::isinf(c.logit); });
     for (TokenCandidate& c : candidates_) c.logit = 0;
     largest = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// From logits to the next token, by vLLM's rules and in its order: penalties (repetition over prompt and output, then
-// frequency and presence over the output), temperature, min-p, top-k, top-p.
+// Chooses the next token from logits by vLLM's rules and in its order: penalties (repetition over prompt and output,
+// then frequency and presence over the output), temperature, min-p, top-k, top-p.
 
 #include <cstdint>
 #include <optional>
@@ -23,17 +23,17 @@ struct SamplingParameters {
   double presence_penalty = 0;
   std::uint64_t seed = 0;
   std::int64_t max_tokens = 128;
-  bool ignore_end = false;        // end-of-text tokens do not end it
-  std::vector<std::string> stop;  // text that ends it; not part of the answer
+  bool ignore_end = false;        // end-of-text tokens do not end the answer
+  std::vector<std::string> stop;  // texts that end the answer and are no part of it
 
-  // UserError naming the parameter, what it may be and what it is.
+  // UserError that names the parameter, its allowed values and its value.
   void check() const;
 };
 
-// What the makers of a model ask for, where its files say so and do not ask for greedy; else as above.
+// The parameters that the model's files recommend, unless they recommend greedy sampling; else the defaults above.
 SamplingParameters sampling_of(const GenerationConfig& config);
 
-// What may come next: ids ascending, probabilities that sum to 1.
+// The candidates for the next token: ids in ascending order, and probabilities that sum to 1.
 struct Distribution {
   std::vector<int> ids;
   std::vector<double> probabilities;
@@ -45,24 +45,24 @@ struct TokenCandidate {
   float logit;
 };
 
-// Chooses tokens in memory of its own, so that one that has chosen before takes none. `prompt` and `output` are for the
-// penalties. UserError when no logit is a number.
+// Chooses tokens in memory of its own, which it reuses: after the first call it allocates nothing. `prompt` and
+// `output` are for the penalties. UserError when no logit is a number.
 class Sampler {
  public:
   Sampler() = default;
-  // With memory for logits of `vocabulary` tokens and sequences of `context` tokens.
+  // Allocates the memory for logits of `vocabulary` tokens and sequences of `context` tokens.
   Sampler(std::size_t vocabulary, std::size_t context);
 
-  // What may come next; valid until the next call.
+  // The candidates for the next token; valid until the next call.
   const Distribution& distribution(std::span<const float> logits, const SamplingParameters& parameters,
                                    std::span<const int> prompt, std::span<const int> output);
 
-  // The most likely token after penalties; the lowest id of equals.
+  // The most likely token after penalties; of equally likely ones, the lowest id.
   int greedy_token(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
                    std::span<const int> output);
 
-  // The next token: greedy at temperature 0, else drawn with a generator that depends on the seed and on how many
-  // tokens the output has, and on nothing else.
+  // The next token: greedy at temperature 0, else drawn with a generator that depends only on the seed and on the
+  // number of tokens in the output.
   int sample(std::span<const float> logits, const SamplingParameters& parameters, std::span<const int> prompt,
              std::span<const int> output);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Where a step is written down: memory that is taken once, for the largest step, and filled anew for each.
+// Memory for the description of a step. It is allocated once, for the largest step, and refilled for each step.
 
 #include <span>
 
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// The most that a step has.
+// The maximum size of a step.
 struct StepLimits {
   std::int64_t rows = 0;
   std::int64_t sequences = 0;
@@ -18,20 +18,21 @@ struct StepLimits {
 
 class StepBuffer {
  public:
-  StepBuffer() = default;  // of nothing
+  StepBuffer() = default;  // no capacity
   explicit StepBuffer(StepLimits most);
 
-  // Forgets the step that was there. The sequences of the next one have `blocks` pages at most. This and what follows
-  // is an InternalError for more than there is memory for.
+  // Discards the previous step. The sequences of the new step have at most `blocks` pages. begin() and the functions
+  // below throw InternalError when the step exceeds the memory.
   void begin(std::int64_t blocks);
-  // One more row of the sequence that comes next.
+  // Adds a row to the sequence that the next add_sequence() ends.
   void add_row(std::int64_t id, std::int64_t position, std::int64_t slot);
-  // The sequence of the rows since the last one: `length` tokens, these among them, whose KV pages are `pages`.
+  // Ends the sequence of the rows since the last call: it has `length` tokens, these rows included, and its KV pages
+  // are `pages`.
   void add_sequence(std::int64_t length, std::span<const std::int32_t> pages);
-  // Row `row` of the step wants logits.
+  // Requests logits for row `row` of the step.
   void want_logits(std::int64_t row);
 
-  // What was added; valid until begin.
+  // The step; valid until begin().
   const StepInput& input();
 
  private:

@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// How much of the end of `text` may begin a stop text.
+// The length of the longest end of `text` that may be the beginning of a stop text.
 std::size_t possible_stop_prefix(const std::string& text, const std::vector<std::string>& stops) {
   std::size_t longest = 0;
   for (const std::string& stop : stops)
@@ -44,7 +44,7 @@ std::string StopTexts::take_shown(std::size_t end) {
 
 std::string StopTexts::advance() {
   std::string visible;
-  std::vector<std::size_t> places;  // of its bytes, and of its end, in held_
+  std::vector<std::size_t> places;  // the offsets in held_ of visible's bytes and of its end
   for (std::size_t i = 0; i < held_.size(); ++i)
     if (kinds_[i] == shown) {
       visible += held_[i];
@@ -52,7 +52,7 @@ std::string StopTexts::advance() {
     }
   places.push_back(held_.size());
   std::size_t first = std::string::npos;
-  // A stop text that is a part of a special token's text is not that token.
+  // A stop text must not match only a part of a special token's text.
   const auto is_cut = [&](std::size_t at) { return at < kinds_.size() && kinds_[at] == special_rest; };
   for (const std::string& stop : stops_) {
     if (const std::size_t at = visible.find(stop); at != std::string::npos) first = std::min(first, places[at]);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Ends an answer at the first of several texts. A stop text is looked for in the text that is shown, and also in that
-// text with special tokens written out, so that a special token's own text stops there although it is never shown.
+// Ends an answer at the first of several texts. Stop texts are searched for in the shown text, and also in that text
+// with special tokens written out. So the text of a special token can be a stop text although it is never shown.
 
 #include <string>
 #include <string_view>
@@ -15,12 +15,12 @@ class StopTexts {
   // No text may be empty.
   explicit StopTexts(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  // Adds what a token is, and gives the text that may be shown now. What may begin a stop text is held back; once one
-  // is complete, everything from it on is dropped.
+  // Adds the text of a token and returns the text that may be shown now. Text that may begin a stop text is held back.
+  // Once a stop text is complete, everything from its beginning on is dropped.
   std::string push(std::string_view text);
   std::string push_special(std::string_view text);
   bool has_stopped() const { return has_stopped_; }
-  // What is still held back, once it is known that nothing follows.
+  // Returns the text that is still held back, when no more text follows.
   std::string finish();
 
  private:
@@ -31,7 +31,7 @@ class StopTexts {
 
   std::vector<std::string> stops_;
   std::string held_;   // with special tokens written out
-  std::string kinds_;  // a Kind for each byte of it
+  std::string kinds_;  // a Kind for each byte of held_
   bool has_stopped_ = false;
 };
 

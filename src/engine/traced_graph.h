@@ -1,6 +1,6 @@
 #pragma once
 
-// One of a model's two graphs, as the model's code gives it.
+// One of a model's two graphs, traced from the model's code.
 
 #include "compiler/guard_evaluation.h"
 #include "engine/builders.h"
@@ -13,21 +13,21 @@ struct TracedGraph {
   std::vector<SizeBranch> branches;
 };
 
-// What a graph is traced from. All that it refers to must outlive what traces with it.
+// The inputs of tracing. Everything that they refer to must outlive the functions that trace with them.
 struct TracedModel {
   const OpTable& ops;
   const ModelFacts& facts;
   const ModelDefinition& definition;
   Weights& weights;
   bool is_gguf = false;
-  std::int64_t max_tokens = 0;  // the end of the symbols' ranges
+  std::int64_t max_tokens = 0;  // the upper bound of the symbols
 };
 
-// `function` is the definition's forward or head; `sizes` are numbers to take in the place of symbols.
+// `function` is the definition's forward or head; `sizes` are numbers that replace symbols.
 TracedGraph trace_graph(const TracedModel& model, const char* name, const std::function<Values(Builder&)>& function,
                         const Bindings& sizes = {});
 
-// Of what trace_graph gave without `sizes`.
+// Evaluates the guards of a graph that trace_graph made without `sizes`.
 GuardEvaluation evaluate_guards(const TracedModel& model, const TracedGraph& traced,
                                 const std::function<Values(Builder&)>& function);
 

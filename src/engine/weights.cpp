@@ -70,7 +70,7 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
     const bool is_made_numbers = role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]);
     if (!is_made_numbers || quantization(keys) != nullptr) continue;
     std::string option = options_against(product_over_codes(keys), context_);
-    // Of merged ones the GPU may have no product, where it has one of each by itself.
+    // The GPU may have no product for merged weights, but one for each weight by itself.
     if (option.empty()) option = options_against(product_over_codes({keys[0]}), context_);
     if (option.empty()) continue;
     Cost& cost = costs[option];
@@ -95,7 +95,8 @@ bool Weights::can_merge(const std::vector<std::string>& keys) const {
   const QuantizationConfig* config = quantization(keys);
   const auto fits = [&](const std::string& key) {
     if (is_quantized(key) != is_quantized(keys[0])) return false;
-    // One scale of x goes with one of a weight, which merged weights have not: each by itself has a product of codes.
+    // A product with one scale of x needs one scale of the weight. Merged weights have several, so such weights are not
+    // merged: each by itself has a product of codes.
     if ((quantization({key}) == nullptr) != (config == nullptr)) return false;
     if (config == nullptr)
       return plain_meta({key}, WeightRole::linear).dtype == plain_meta({keys[0]}, WeightRole::linear).dtype;
@@ -108,8 +109,8 @@ bool Weights::can_merge(const std::vector<std::string>& keys) const {
   return std::all_of(keys.begin(), keys.end(), fits);
 }
 
-// As it is read from the checkpoint: the numbers of a quantized weight where it is asked for by its own name, and pairs
-// of codes as such.
+// The type that is read from the checkpoint: numbers for a quantized weight that is asked for by its own name. Pairs of
+// codes stay pairs.
 Meta Weights::stored_meta(const std::string& key, WeightRole role) const {
   if (role == WeightRole::linear && is_quantized(key))
     return Meta::tensor(DType::f32, quantized_codes(checkpoint_, *facts_.config.quantization, key).meta.shape);
@@ -156,7 +157,7 @@ void Weights::check_whole_blocks(const std::vector<std::string>& keys) const {
   }
 }
 
-// In whole steps a row on a GPU, as its products read them.
+// On a GPU each row is padded to a multiple of kScaleStep, because the GPU's products read whole steps.
 Meta Weights::block_scale_meta(const std::vector<std::string>& keys) const {
   const Meta meta = plain_meta(keys, WeightRole::scale);
   return is_on_gpu() ? Meta::strided(DType::f32, meta.shape, {align(meta.shape[1], kScaleStep), 1})
@@ -178,8 +179,8 @@ Tensor Weights::block_scales(const std::vector<std::string>& keys) {
   return scales;
 }
 
-// "X.weight_scale" holds one scale of all rows of X.weight, or one for each. Beside one for each row of x a GPU's
-// products want one for each row of the weight, too.
+// "X.weight_scale" holds one scale for all rows of X.weight, or one for each row. A GPU's products that have one scale
+// for each row of x need one for each row of the weight, too.
 Meta Weights::row_scale_meta(const std::vector<std::string>& keys) const {
   const bool is_spread = is_on_gpu() && !facts_.config.quantization->static_input;
   const bool is_one = keys.size() == 1 && element_count(checkpoint_.tensor(keys[0]).meta.shape) == Dim(1) && !is_spread;
@@ -266,12 +267,12 @@ void Weights::forget(const std::vector<std::string>& keys) {
   }
 }
 
-// Whatever zeros are read, merged, converted or packed as, they are zeros.
+// Zeros stay zeros when they are read, merged, converted or packed, so all dummy weights share one buffer.
 Tensor Weights::dummy(const std::vector<std::string>& keys, WeightRole role) {
   Tensor tensor{.meta = meta(keys, role)};
   std::int64_t bytes = 0;
   if (tensor.meta.packed.empty()) {
-    bytes = whole_cache_lines(tensor.meta.bytes().number());  // rows of scales of blocks may be made up
+    bytes = whole_cache_lines(tensor.meta.bytes().number());  // rows of block scales may be padded
   } else {
     const Meta plain = plain_meta(keys, role);
     bytes = packing_for(plain, role)->bytes(plain);
@@ -299,16 +300,16 @@ Tensor Weights::load(const std::vector<std::string>& keys, WeightRole role) {
     return converted(checkpoint_.tensor(keys[0]), facts_.dtype);
   }
   if (const Packing* packing = packing_for(plain, role)) return pack(*packing, keys, role);
-  // A small one is copied, too: the system maps far more of the file around it than it holds.
+  // A small weight is copied, too: the system maps far more of the file around it than the weight's bytes.
   constexpr std::int64_t kSmallBytes = 1 << 20;
   const bool stays_mapped =
       keys.size() == 1 && plain.bytes().number() > kSmallBytes && stored_meta(keys[0], role).dtype == plain.dtype;
   return stays_mapped ? stored(keys[0], role) : merge(plain, keys, role);
 }
 
-// Small ones lie one after another in mappings that are large enough for huge pages: a page of 4 KB costs as much to
-// come by as packing it does, and reading weights at that size looks up twenty times as many addresses. What goes to a
-// GPU is forgotten one by one.
+// Small weights are stored one after another in mappings that are large enough for huge pages. Getting a page of 4 KB
+// costs as much as packing it, and reading weights from such pages needs twenty times as many address look-ups. For a
+// GPU each weight has its own memory, because the weights are forgotten one by one.
 std::shared_ptr<Storage> Weights::room(std::int64_t bytes) {
   constexpr std::int64_t kBlockBytes = 32 << 20, kLine = 64;
   if (bytes > kBlockBytes / 4 || is_on_gpu()) return Storage::allocate(bytes);
@@ -350,7 +351,7 @@ Tensor Weights::merge(const Meta& plain, const std::vector<std::string>& keys, W
   return merged;
 }
 
-// Contiguous elements of one dtype as another, on all threads.
+// Converts contiguous elements to another dtype, on all threads.
 void Weights::convert(const Tensor& part, DType dtype, std::byte* to) const {
   constexpr std::int64_t kChunk = std::int64_t{1} << 18;  // elements; whole blocks
   const DType from = part.meta.dtype;
@@ -377,7 +378,7 @@ const Tensor& Weights::rotary_table() {
   const std::vector<float> frequencies = nn::inverse_frequencies(rope, positions, factors);
   const float magnitude = nn::rotary_magnitude(rope);
   rotary_table_ = Tensor::empty(Meta::tensor(DType::f32, {positions, rope.rotary_dim}));
-  constexpr std::int64_t kRows = 256;  // positions a chunk
+  constexpr std::int64_t kRows = 256;  // positions per chunk
   context_.threads->run((positions + kRows - 1) / kRows, [&](std::int64_t chunk, int) {
     const std::int64_t begin = chunk * kRows, end = std::min(positions, begin + kRows);
     nn::fill_rotary_rows(frequencies, magnitude, begin, end, rotary_table_.as<float>() + begin * rope.rotary_dim);

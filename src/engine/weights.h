@@ -1,10 +1,11 @@
 #pragma once
 
-// The weights of a model as its kernels read them: rows of merged weights one after another, packed as the device's
-// kernels want, in one mapping in the order of execution. Each is loaded once, unless it was forgotten; pages of the
-// file that were packed are dropped. Those of a dummy checkpoint are zeros, packed or not, and take no memory. For a
-// GPU, whose libraries multiply matrices of one dtype, weights of linear layers become numbers of the model's dtype,
-// blocks among them, and codes where the GPU has no product for them and their scales.
+// The weights of a model in the form that its kernels read: the rows of merged weights are concatenated, weights are
+// packed for the device's kernels, and all are in one mapping in the order of execution. Each weight is loaded once,
+// unless forget() released it; pages of the file that were packed are dropped. The weights of a dummy checkpoint are
+// zeros, packed or not, and take no memory. The libraries of a GPU multiply matrices of one dtype. There all weights of
+// linear layers are converted to the model's dtype, blocks too; codes are kept only where the GPU has a product for
+// them and their scales.
 
 #include <map>
 #include <memory>
@@ -21,25 +22,25 @@ class Weights {
  public:
   Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts);
 
-  // The type a weight has once loaded, as its role says (nn/builder.h). UserError when a tensor is missing or of
-  // another width than the others, and where rows of blocks that are to be merged are not whole blocks.
+  // The type of a loaded weight, by its role (nn/builder.h). UserError when a tensor is missing or has another width
+  // than the others, and where rows of blocks that are to be merged are not whole blocks.
   Meta meta(const std::vector<std::string>& keys, WeightRole role) const;
-  // Loads (at the first call) and gives the tensor.
+  // Loads the tensor at the first call and returns it.
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
-  // The copy in the host's memory is of no use any more, of no names that of the rotary table. It is loaded again where
-  // it is asked for again.
+  // Releases the copy in host memory; with no keys, that of the rotary table. The next use loads it again.
   void forget(const std::vector<std::string>& keys);
-  // As Builder has them. On a GPU linear layers are over codes only where it has a kernel for their product.
+  // As in Builder. On a GPU a linear layer uses codes only where the GPU has a kernel for its product.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
   bool can_merge(const std::vector<std::string>& keys) const;
-  // One sentence for each option that leaves a GPU no kernel for codes of these params, which are numbers for that:
-  // which they are and how many bytes they take. Empty where the device, and not an option, decides.
+  // One sentence for each option that leaves the GPU without a kernel for the codes of these params, so that they are
+  // stored as numbers. It names the params and the bytes that they take. Empty where the device, and not an option, is
+  // the cause.
   std::vector<std::string> costs_of_options(const std::vector<TracedParam>& params) const;
   bool has(const std::string& key) const { return checkpoint_.find(key) != nullptr; }
   // f32[positions, rotary_dim].
   const Tensor& rotary_table();
 
-  // Of everything that is loaded now, mapped parts of the file included.
+  // Bytes of everything that is loaded now, mapped parts of the file included.
   std::int64_t loaded_bytes() const;
 
  private:
@@ -71,9 +72,9 @@ class Weights {
   const ModelFacts& facts_;
   std::map<std::string, Tensor> loaded_;
   Tensor rotary_table_;
-  std::shared_ptr<Storage> zeros_;  // what all weights of a dummy checkpoint look into
-  std::shared_ptr<Storage> block_;  // what the next small weights lie in
-  std::int64_t block_used_ = 0;     // bytes of its beginning
+  std::shared_ptr<Storage> zeros_;  // shared by all weights of a dummy checkpoint
+  std::shared_ptr<Storage> block_;  // holds the next small weights
+  std::int64_t block_used_ = 0;     // used bytes at the beginning of block_
 };
 
 }  // namespace weft

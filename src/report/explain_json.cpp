@@ -76,7 +76,7 @@ Json passes_section(const std::vector<CompileRecord>& records) {
   return list;
 }
 
-// What is done around the passes.
+// The steps before and after the passes.
 Json steps_section(const std::vector<CompileRecord>& records) {
   Json list = Json::array();
   for (const CompileRecord& record : records)
@@ -86,8 +86,8 @@ Json steps_section(const std::vector<CompileRecord>& records) {
   return list;
 }
 
-// One entry per node, its choices by range: the nodes of one graph have the same names in every range as long as the
-// same ops were lowered.
+// One entry per node, with its choices by range. The nodes of one graph have the same names in each range if the same
+// ops were lowered.
 Json nodes_section(const std::vector<CompileRecord>& records) {
   Json list = Json::array();
   std::map<std::pair<std::string, std::string>, std::size_t> known;  // graph and node to its entry

@@ -47,8 +47,8 @@ std::string without_names(const std::string& reason) {
   return text;
 }
 
-// What a fusion bought, and who says so: ", tuned: 1.31x as fast as its parts, moves 9.4 MB less of 21.2 at 512 rows";
-// where it computes more or less than its parts, ", and 0.2 M instructions less of 1.4".
+// A fusion's gain, and its source: ", tuned: 1.31x as fast as its parts, moves 9.4 MB less of 21.2 at 512 rows". If the
+// fusion computes more or less than its parts, the text ends with ", and 0.2 M instructions less of 1.4".
 std::string profit_text(const std::optional<Profit>& profit, TokenRange range) {
   if (!profit) return "";
   const auto millions = [](auto count) { return static_cast<double>(count) / 1e6; };
@@ -63,7 +63,7 @@ std::string profit_text(const std::optional<Profit>& profit, TokenRange range) {
   return text;
 }
 
-// What came of each pattern; near misses for one reason are told once, with the first of them.
+// The result of each pattern. Near misses for the same reason are printed once, with the text of the first.
 std::string fusions_text(const CompileRecord& record) {
   std::string text;
   for (const PassRecord& pass : record.passes)
@@ -81,7 +81,7 @@ std::string fusions_text(const CompileRecord& record) {
   return text;
 }
 
-// One line for all nodes of an op whose choice came out alike.
+// One line for all nodes of an op that have the same choice.
 std::string choices_text(const CompileRecord& record) {
   std::map<std::string, int> counts;
   for (const PassRecord& pass : record.passes)
@@ -118,7 +118,7 @@ std::string times_text(const StartTimes::Parts& parts) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-// What each size of a device's captures took.
+// The cost of each captured size on a device.
 std::string size_captures_text(const ReplayReport::Capture& capture) {
   std::size_t width = 14;
   for (const SizeCapture& size : capture.sizes) width = std::max(width, size.text.size());
@@ -132,7 +132,7 @@ std::string size_captures_text(const ReplayReport::Capture& capture) {
 }
 
 // "replay: FULL up to 512 tokens; forward FULL: 393 of 393 steps in 1 list; captured in 0.20 ms; in 2 runs 0 look-ups
-// and 0 allocations", and what was done before and after ready.
+// and 0 allocations", and the first-time work before and after the model was ready.
 std::string replay_text(const ReplayReport& report) {
   std::string text = fmt::format("replay: {}", replay_mode_text(report.mode));
   if (!report.sizes.empty()) text += fmt::format(" up to {} tokens", report.sizes.back());

@@ -11,13 +11,13 @@
 namespace weft {
 namespace {
 
-// By op: its providers, each with the count of its nodes, and a reason for the op.
+// For each op: its providers, each with the count of its nodes, and the reason for a tuned choice.
 struct Choices {
   std::map<std::string, std::map<std::string, int>> counts;
   std::map<std::string, std::string> tuned;
 };
 
-// As the passes left them.
+// The choices after all passes.
 Choices choices_of(const CompileRecord& record) {
   Choices choices;
   for (const auto& call : record.split->nodes())
@@ -61,7 +61,7 @@ class Reporter {
   }
 
  private:
-  // Of an op that tuning took out of the graph.
+  // The reason for an op that tuning removed from the graph.
   std::string reason_of(const std::string& op, TokenRange range) const {
     for (const auto& [key, decision] : decisions_) {
       const TuningEntry& entry = tuning_.measured.entries.at(key);
@@ -107,7 +107,7 @@ std::vector<SizeReport> size_reports(const std::vector<CompileRecord>& records, 
   const Reporter reporter(tuning);
   std::vector<SizeReport> reports;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    std::vector<TokenRange> ranges;  // of the graph, from this one on
+    std::vector<TokenRange> ranges;  // of the same graph, from this record on
     for (std::size_t j = i; j < records.size() && records[j].graph == records[i].graph; ++j)
       ranges.push_back(records[j].range);
     const TokenRange* around = range_around(ranges, 0);

@@ -1,7 +1,7 @@
 #pragma once
 
-// How a stretch of a launch list becomes something that is replayed as one. On the CPU that is the stretch itself,
-// walked; a device with graphs of its own makes one of its launches.
+// Captures a stretch of a launch list so that it is replayed as one unit. On the CPU a captured stretch is the stretch
+// itself, which replay walks. A device with graphs makes one graph of the stretch's launches.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,30 +13,31 @@
 
 namespace weft {
 
-// What it took to make a stretch ready for one run.
+// The cost of making a stretch ready for one run.
 struct CaptureCost {
-  std::int64_t nodes = 0;         // launches and host functions in a graph
-  std::int64_t device_bytes = 0;  // that the device has less of
+  std::int64_t nodes = 0;         // launches and host functions in the graph
+  std::int64_t device_bytes = 0;  // device memory that the graph takes
 };
 
-// A captured stretch. It replays what stands in its list when it is replayed: sizes and addresses may have changed, and
-// the numbers of a batch.
+// A captured stretch. It replays the current content of its list: sizes, addresses and the values of a batch may have
+// changed since the capture.
 class CapturedLaunches {
  public:
   virtual ~CapturedLaunches() = default;
   virtual void replay() = 0;
-  // Whether replay() needs to capture nothing for the numbers in the list. One that is walked never does.
+  // Whether a capture exists for the values in the list, so that replay() need not make one. Always true for a stretch
+  // that replay walks.
   virtual bool has_capture() const { return true; }
-  // Does what replay() needs, and launches nothing.
+  // Makes what replay() needs, and launches nothing.
   virtual CaptureCost prepare() { return {}; }
-  // Drops what prepare() made for the numbers in the list, which are not to be replayed.
+  // Drops what prepare() made for the values in the list. They are not replayed again.
   virtual void forget() {}
 };
 
 class Capturer {
  public:
   virtual ~Capturer() = default;
-  // Captures the launches [first, last) of a list, which outlives what is given back and stays where it is.
+  // Captures the launches [first, last) of a list. The list must outlive the result and must not move.
   virtual std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) = 0;
 };
 
@@ -45,19 +46,19 @@ class HostCapturer : public Capturer {
   std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) override;
 };
 
-// A stretch of a Plan's steps that runs as one, or step by step.
+// A stretch of a Plan's steps that runs either as one unit or step by step.
 struct Stretch {
   std::size_t first = 0;
-  std::size_t last = 0;  // behind its last step
+  std::size_t last = 0;  // one past its last step
   bool is_captured = false;
 };
 
-// What a kernel's class, and what a step reads, allow.
+// How the step may be captured, by its kernel's class and by what the step reads.
 CaptureClass capture_class(const PlanStep& step);
 
-// The Plan's steps cut into stretches. `mode` is simple. Full: as few as possible. Piecewise: one for each call of a
-// piece, those that the graph was split at uncaptured, and so is what needs its metadata in place. None: all
-// uncaptured.
+// Cuts the Plan's steps into stretches. `mode` is simple. Full: as few stretches as possible. Piecewise: one captured
+// stretch for each call of a piece; the steps that the graph was split at and the steps that need their metadata in
+// place are not captured. None: nothing is captured.
 std::vector<Stretch> cut_for_capture(const Plan& plan, ReplayMode mode);
 
 }  // namespace weft

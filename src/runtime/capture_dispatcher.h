@@ -1,8 +1,8 @@
 #pragma once
 
-// Which capture a batch runs with. Captures are made for some token counts; a batch takes the one of its own count, or
-// of the next larger one. Keys and fall-back are those of vLLM's dispatcher: a full capture before a piecewise one
-// before none.
+// Selects the capture that a batch runs with. Captures are made for some token counts; a batch takes the capture of its
+// own count or of the next larger one. The keys and the fallback order are those of vLLM's dispatcher: a full capture,
+// else a piecewise one, else none.
 
 #include <cstdint>
 #include <optional>
@@ -15,11 +15,11 @@
 
 namespace weft {
 
-// What a capture depends on of a batch.
+// The properties of a batch that a capture depends on.
 struct BatchDescriptor {
   std::int64_t num_tokens = 0;
-  std::optional<std::int64_t> num_reqs = {};  // nothing: any number of requests
-  bool uniform = false;                       // every request has as many tokens as a decode step gives it
+  std::optional<std::int64_t> num_reqs = {};  // nullopt: any number of requests
+  bool uniform = false;                       // each request has decode_query_len tokens
   bool has_lora = false;
   std::int64_t num_active_loras = 0;
   auto operator<=>(const BatchDescriptor&) const = default;
@@ -30,9 +30,9 @@ struct CaptureSettings {
   Counts sizes = {};  // token counts to capture
   std::int64_t max_num_seqs = 1;
   std::int64_t decode_query_len = 1;  // tokens of a request in a decode step
-  Counts compile_sizes = {};          // where batches are padded: these counts must stay what they are
+  Counts compile_sizes = {};          // counts that padding must not change
   std::int64_t max_loras = 0;
-  bool specialize_lora = true;         // batches without adapters are captured, too
+  bool specialize_lora = true;         // batches without adapters get their own captures
   bool specialize_lora_count = false;  // separate captures for 1, 2, 4, ... adapters
 };
 
@@ -41,7 +41,7 @@ class CaptureDispatcher {
   // Captures nothing.
   CaptureDispatcher() = default;
   // UserError for a compile size that padding would change, and for a size that is no multiple of decode_query_len
-  // where decode batches are captured apart.
+  // where decode batches have their own captures.
   explicit CaptureDispatcher(CaptureSettings settings);
 
   struct Batch {
@@ -51,23 +51,23 @@ class CaptureDispatcher {
   };
   struct Dispatch {
     ReplayMode mode = ReplayMode::none;
-    // Padded to the capture's size; without a capture, the token count as it is and nothing else.
+    // Padded to the capture's size. Without a capture only the token count is set, and it is not padded.
     BatchDescriptor descriptor = {};
     bool operator==(const Dispatch&) const = default;
   };
   static constexpr ReplayMode kSimpleModes[] = {ReplayMode::none, ReplayMode::piecewise, ReplayMode::full};
-  // `allowed` are simple modes. InternalError when there are none, or when no capture fits and none is not allowed.
+  // `allowed` are simple modes. InternalError when it is empty, or when no capture fits and `none` is not allowed.
   Dispatch dispatch(const Batch& batch, std::span<const ReplayMode> allowed = kSimpleModes) const;
 
-  // What to capture, in this order: full before piecewise, as decode steps are most of all steps; of each first the
-  // smallest, which a request by itself runs with, then the largest first, as in vLLM.
+  // The captures to make, in order. Full captures precede piecewise ones, because most steps are decode steps. Within
+  // each mode the smallest is first, because a single request runs with it; then the largest first, as in vLLM.
   std::vector<Dispatch> captures() const;
 
   ReplayMode mode() const { return settings_.mode; }
   const Counts& sizes() const { return settings_.sizes; }  // ascending
-  // The largest count that is captured; 0 when nothing is.
+  // The largest captured count; 0 when nothing is captured.
   std::int64_t max_size() const { return settings_.sizes.empty() ? 0 : settings_.sizes.back(); }
-  // The size whose capture `num_tokens` runs with, for 0 <= num_tokens <= max_size(); 0 for 0.
+  // The captured size that `num_tokens` runs with, for 0 <= num_tokens <= max_size(); 0 for 0.
   std::int64_t padded(std::int64_t num_tokens) const;
 
  private:
@@ -78,7 +78,7 @@ class CaptureDispatcher {
   bool has_key(const Keys& keys, const BatchDescriptor& key) const;
 
   CaptureSettings settings_;
-  Counts lora_counts_;  // numbers of adapters that are captured, besides none
+  Counts lora_counts_;  // captured counts of adapters, without 0
   Counts padded_;       // by token count
   Keys piecewise_, full_;
 };

@@ -22,7 +22,7 @@ struct Row {
 using Rows = std::vector<Row>;
 using Bytes = std::vector<std::byte>;
 
-// One with the last where it follows it, so that a device has few copies to do.
+// Joins a row with the last one if it follows it in memory, so that a device has fewer copies to do.
 void add_row(const Row& row, Rows& rows) {
   if (!rows.empty() && rows.back().dtype == row.dtype && rows.back().data + rows.back().bytes() == row.data) {
     const Row both{rows.back().data, row.dtype, rows.back().elements + row.elements};
@@ -110,7 +110,7 @@ class ReplayCheck {
         add_row({view.data + bytes_of(view.dtype, page * elements), view.dtype, elements}, rows);
   }
 
-  // What steps write over that is not of the arena.
+  // The memory outside the arena that steps overwrite.
   Rows written_inputs() const {
     Rows rows;
     for (const PlanStep& step : plan_.steps)

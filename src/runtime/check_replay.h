@@ -1,6 +1,6 @@
 #pragma once
 
-// Holds a replay against the same run step by step: every bit it leaves must be the same.
+// Compares a replay with the same run step by step: every bit of the results must be the same.
 
 #include <functional>
 
@@ -11,21 +11,23 @@ namespace weft {
 // Called after every step with its index.
 using StepObserver = std::function<void(std::size_t step)>;
 
-// Both run the whole Plan over what is bound, for the same values of the symbols; each calls a given observer.
+// Both functions run the whole Plan over the bound tensors with the same values of the symbols, and call the observer
+// if there is one.
 struct CheckedRuns {
   std::function<void(const StepObserver&)> replay;
   std::function<void(const StepObserver&)> step_by_step;
   // A view of the Plan, in these runs' sizes.
   std::function<TensorView(const PlanView&)> view;
-  // Queues a copy between what is bound and the host's memory, and waits for those that were queued; both null where
-  // the host reads what is bound.
+  // `copy` queues a copy between bound memory and host memory; `wait` waits for the queued copies. Both are null where
+  // the host can read bound memory.
   std::function<void(void* to, const void* from, std::size_t bytes)> copy = {};
   std::function<void()> wait = {};
 };
 
-// Runs both and compares the results and what was written over inputs (of KV pages, those of the sequences in the
-// batch), which is put back before the second run. InternalError when a bit differs, with the first step whose result
-// does, its op, piece and the largest difference. Afterwards all memory is as the run step by step left it.
+// Runs both and compares the results and the inputs that were written over (of KV pages, those of the sequences in the
+// batch). These inputs are restored before the second run. InternalError when a bit differs; it names the first step
+// whose result differs, its op, its piece and the largest difference. Afterwards all memory holds what the run step by
+// step wrote.
 void check_replay(const BoundPlan& bound, const CheckedRuns& runs);
 
 }  // namespace weft

@@ -23,7 +23,7 @@ struct BufferList {
   void add(void* buffer) { data[count++] = buffer; }
 };
 
-// The function itself looks at no bounds.
+// Checks the row indices, because the generated function itself checks no bounds.
 void check(const RowNumbers& numbers, const KernelCall& call) {
   const auto operand = static_cast<std::size_t>(numbers.operand);
   CHECK(operand < call.operands.size(), "operand {} numbers rows, but there are {}", operand, call.operands.size());

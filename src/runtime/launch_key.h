@@ -1,7 +1,7 @@
 #pragma once
 
-// What a graph of some launches of a list holds of the run that it was captured in: numbers, such as a token count, and
-// addresses. It serves another run exactly when these are the same.
+// The values that a captured graph took from its run: numbers, such as a token count, and addresses. The graph serves
+// another run exactly when these are the same.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,20 +14,22 @@ namespace weft {
 
 class LaunchKey {
  public:
-  // Of no launches of a list, which must outlive it.
+  // A key that covers no launches yet. The list must outlive it.
   explicit LaunchKey(const LaunchList& list) : list_(&list) {}
-  // Of the launches [first, last), too.
+  // Adds the launches [first, last) to the key.
   void add(std::size_t first, std::size_t last);
 
-  // The numbers that they are made with now: the values of the list's symbols and, of each batch that one of them
-  // takes, how many sequences it has and how many pages there is room for in each. What a host function is made of is
-  // not among them: it reads the batch when it runs. Takes no memory once `into` had room for as many.
+  // The numbers that the launches use now: the values of the list's symbols and, for each batch that a launch takes,
+  // its number of sequences and the number of pages that each sequence has room for. The arguments of host functions
+  // are not among them, because a host function reads the batch when it runs. Allocates nothing once `into` has the
+  // capacity.
   void numbers(std::vector<std::int64_t>& into) const;
   std::size_t number_count() const { return list_->values().size() + 2 * batches_.size(); }
-  // Where all that is bound and that they look into lies now, in the order of the slots; as above.
+  // The current addresses of all bound tensors that the launches use, in the order of the slots. Allocates nothing once
+  // `into` has the capacity.
   struct Place {
     const std::byte* base = nullptr;
-    std::int64_t pages = 0;  // of KV
+    std::int64_t pages = 0;  // of a KV cache
     bool operator==(const Place&) const = default;
   };
   void places(std::vector<Place>& into) const;

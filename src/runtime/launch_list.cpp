@@ -19,7 +19,7 @@ std::size_t view_count(const Plan& plan) {
 LaunchList::LaunchList(const BoundPlan& bound, std::span<const std::string> symbols)
     : bound_(bound), symbols_(symbols.begin(), symbols.end()) {
   const Plan& plan = *bound.plan;
-  // Sizes, addresses and calls point into the views, which do not move from here on; so do sizes into the offsets.
+  // Sizes, addresses and calls point into the views, and sizes also into the offsets, so neither may reallocate later.
   views_.reserve(view_count(plan));
   offsets_.reserve(views_.capacity() + 1);
   offsets_.push_back(0);
@@ -102,7 +102,7 @@ void LaunchList::resolve_addresses(std::size_t slot) {
   for (std::size_t i = first_address_[slot]; i < first_address_[slot + 1]; ++i) {
     TensorView& view = *addresses_[i].view;
     view.data = base == nullptr ? nullptr : base + offsets_[addresses_[i].offset];
-    // How many pages there are stands with the bound tensor alone.
+    // Only the bound tensor has the number of pages.
     if (has_pages) view.size[0] = pages;
   }
 }

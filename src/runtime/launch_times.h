@@ -1,6 +1,6 @@
 #pragma once
 
-// What the calls of kernels took, for whoever wants to know: nothing is measured where nobody asked.
+// The time that kernel calls take. It is measured only where the caller asks for it.
 
 #include <chrono>
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace weft {
 
 struct LaunchTimes {
   std::int64_t launches = 0;
-  std::chrono::nanoseconds wall{0};  // from each call to its return, other threads' work and waiting for them in it
+  std::chrono::nanoseconds wall{0};  // from each call to its return, waits for other threads included
 };
 
-// Calls a kernel and adds to `times` unless that is null. With a queue it is the giving that takes the time.
+// Calls a kernel and adds its time to `times` unless that is null. With a queue, only queueing is measured.
 inline void timed_launch(const Kernel& kernel, const KernelCall& call, LaunchTimes* times) {
   if (times == nullptr) return run_in_order(kernel, call);
   const auto start = std::chrono::steady_clock::now();

@@ -23,7 +23,7 @@ struct LoadedCode::State {
 
 namespace {
 
-// A view of the object with every access held to its bounds.
+// Reads the object and checks the bounds of each access.
 class ObjectReader {
  public:
   explicit ObjectReader(std::span<const std::byte> object) : object_(object) {
@@ -64,12 +64,12 @@ class ObjectReader {
   std::vector<Elf64_Shdr> sections_;
 };
 
-// What is in memory when the code runs. Nothing unwinds through it.
+// Whether the section is needed when the code runs. Unwind tables are not: nothing unwinds through the code.
 bool is_loaded(const Elf64_Shdr& section) {
   return (section.sh_flags & SHF_ALLOC) != 0 && section.sh_type == SHT_PROGBITS && section.sh_size > 0;
 }
 
-// Sections in order, each at its alignment; gives the size of all.
+// Places the sections in order, each at its alignment. Returns the total size.
 std::size_t place_sections(const ObjectReader& object, std::vector<std::size_t>& offsets) {
   std::size_t size = 0;
   for (const Elf64_Shdr& section : object.sections()) {

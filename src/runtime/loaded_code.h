@@ -1,7 +1,8 @@
 #pragma once
 
-// Machine code in memory: a relocatable ELF object (x86-64) laid out in pages that can be executed and not written.
-// Enough of the format for what libweft_llvm.so makes: code and constants that call nothing outside.
+// Machine code in memory: a relocatable ELF object (x86-64), loaded into pages that are executable and not writable. It
+// supports only the part of the format that libweft_llvm.so emits: code and constants that call nothing outside the
+// object.
 
 #include <cstddef>
 #include <memory>
@@ -12,14 +13,14 @@ namespace weft {
 
 class LoadedCode {
  public:
-  // InternalError when the bytes are no such object, or want a symbol that it does not define; DeviceError when the
-  // system gives no pages.
+  // InternalError when the bytes are no such object, or need a symbol that the object does not define; DeviceError when
+  // the system provides no pages.
   static std::shared_ptr<const LoadedCode> load(std::span<const std::byte> object);
   ~LoadedCode();
   LoadedCode(const LoadedCode&) = delete;
   LoadedCode& operator=(const LoadedCode&) = delete;
 
-  // InternalError when the object does not define it. Valid as long as this lives.
+  // The function `name`, valid for the lifetime of this object. InternalError when the object does not define it.
   template <class Function>
   Function* find(const std::string& name) const {
     return reinterpret_cast<Function*>(address_of(name));

@@ -1,12 +1,12 @@
 #pragma once
 
-// A Plan: what is left of a graph once everything is decided. Flat steps over numbered slots, run in order. It knows no
-// graph and no op meanings; it can be replayed without the compiler.
+// A Plan is a fully compiled graph: flat steps over numbered slots, run in order. It knows no graph and no op meanings,
+// and can be replayed without the compiler.
 //
-// A slot is one piece of storage: an input given with every run, a param bound once, a number that a generated function
-// takes instead of having it in its code, or a part of the arena. Operands are views of a slot: an offset and a type
-// whose dims may hold symbols. Whatever writes into a slot makes its next version; a step reads (slot, version), which
-// holds what it wants as long as no later version wrote to that part.
+// A slot is one piece of storage: an input that is bound for every run, a param that is bound once, a scalar that a
+// generated function reads from memory instead of as a constant, or a part of the arena. Operands are views of a slot:
+// an offset and a type whose dims may hold symbols. Each write into a slot makes its next version. A step reads (slot,
+// version), which is valid until a later version writes over that part.
 
 #include <map>
 #include <memory>
@@ -25,10 +25,10 @@ struct PlanSlot {
   std::string key = {};     // params: the checkpoint key
   Meta meta = {};           // inputs and params: what must be bound
   bool donated = false;     // inputs: steps may write over it
-  float scalar = 0;         // scalars, which are f32[]: what stands there
+  float scalar = 0;         // scalars: the value, of type f32[]
   Dim bytes = 0;            // arena
   std::int64_t offset = 0;  // arena: set by plan_memory
-  // Arena: first and last step that touch it; set by plan_memory.
+  // Arena: the first and the last step that use it; set by plan_memory.
   int first_step = -1;
   int last_step = -1;
 };
@@ -70,13 +70,14 @@ struct Plan {
 //   3 rms_norm@cpu(%4:0 f32[s0, 576], %7:0 f32[576], epsilon=1e-05) -> %12:0 f32[s0, 576]
 std::string plan_text(const Plan& plan);
 
-// InternalError for a Plan whose steps would read what is not there: a slot never written, a version that does not
-// exist yet, a part that a later version wrote over; that writes over an input that was not donated, or a param; or
-// that returns KV pages in another slot than the donated input they came in.
+// InternalError for a Plan with a step that reads a slot that was never written, a version that does not exist yet, or
+// a part that a later version wrote over; for a Plan that writes over a param or over an input that is not donated; and
+// for a Plan that returns KV pages in another slot than the donated input that held them.
 void verify_plan(const Plan& plan);
 
-// Assigns every arena slot its offset, and the scratch of every step, so that what lives at the same time does not
-// meet: sizes at the upper bounds of the symbols, in the smallest arena that several orders come to. Sets arena_bytes.
+// Assigns an offset to every arena slot and to the scratch of every step, so that memory with overlapping lifetimes
+// does not overlap. Sizes are taken at the upper bounds of the symbols. It tries several orders and keeps the smallest
+// arena. Sets arena_bytes.
 void plan_memory(Plan& plan);
 
 }  // namespace weft

@@ -1,8 +1,8 @@
 #pragma once
 
-// The form of a Plan in bytes, as far as both its writer and its reader must know it: the mark and the version; four
-// tables of what is said often (strings, dims, types, kernels), in order of their first use; then the Plan, which means
-// their entries by number. Dims and types are kept as their texts, so that the parsers' checks hold for them.
+// The byte format of a Plan that the writer and the reader share: the mark and the version; four tables of repeated
+// values (strings, dims, types, kernels), in order of their first use; then the Plan, which refers to table entries by
+// index. Dims and types are stored as text, so that the parsers check them.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,15 +19,15 @@ namespace weft {
 
 inline constexpr std::string_view kPlanFileMark = "weftplan";
 
-// As deep as the parser of attributes lets lists nest, and more attributes than any op has.
+// The nesting depth of lists that the parser of attributes allows, and more attributes than any op has.
 inline constexpr int kMostListDepth = 32;
 inline constexpr std::size_t kMostAttributes = 256;
 
 enum class AttributeTag : std::uint8_t { none, boolean, dim, real, string, dtype, word, list };
 static_assert(std::variant_size_v<Attribute::Storage> == 8);
 
-// What an entry of a table of texts says. UserError when nothing, or when it is spelled otherwise than text() does:
-// then it could stand for much more than its length.
+// The dim of a table entry. UserError when the text does not parse, or differs from what text() writes: another
+// spelling could stand for a value much larger than its length.
 inline Dim dim_of_entry(const std::string& text) {
   Dim dim = parse_dim(text);
   USER_CHECK(dim.text() == text, "the dim {} is spelled '{}'", dim.text(), text);

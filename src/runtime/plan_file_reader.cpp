@@ -11,7 +11,8 @@
 namespace weft {
 namespace {
 
-// Memory for a byte of the file, and for one so short that a long name counts. Of real Plans it is about 8.
+// The memory that a file may take: bytes per byte of the file (real Plans take about 8), and bytes for any file, since
+// one long name counts in a short file.
 constexpr std::size_t kMostExpansion = 64, kLeastMemory = 1 << 20;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -212,7 +213,7 @@ class PlanReader {
     return list<Attribute>([&] { return attribute(depth + 1); });
   }
 
-  // Of the many NaNs the one that an Attribute holds.
+  // Of all NaN bit patterns, only the one that an Attribute holds is accepted.
   double real() {
     const double value = in_.real();
     USER_CHECK(value == value || std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(kNan),
@@ -227,7 +228,7 @@ class PlanReader {
     return *dtype;
   }
 
-  // What holds between its parts.
+  // Checks what must hold between the Plan's parts.
   static void check(const Plan& plan) {
     for (const PlanStep& step : plan.steps)
       USER_CHECK(step.scratch_offset <= plan.arena_bytes &&
@@ -246,7 +247,7 @@ class PlanReader {
                  "a scalar is {}", slot.meta.text());
       USER_CHECK(slot.offset <= plan.arena_bytes, "a slot begins at {} in an arena of {} bytes", slot.offset,
                  plan.arena_bytes);
-      // The results are read behind the last step.
+      // The results are read after the last step, so a slot may live until then.
       USER_CHECK(static_cast<std::size_t>(std::max(slot.last_step, 0)) <= plan.steps.size() &&
                      slot.first_step <= slot.last_step,
                  "a slot lives from step {} to {} of {}", slot.first_step, slot.last_step, plan.steps.size());
@@ -255,7 +256,7 @@ class PlanReader {
 
   ByteReader in_;
   const KernelLookup& find_kernel_;
-  std::size_t memory_left_;  // that may still be taken
+  std::size_t memory_left_;  // bytes that the Plan may still take
   std::vector<std::string> strings_;
   std::vector<Dim> dims_;
   std::vector<Meta> types_;

@@ -29,7 +29,7 @@ class Numbering {
 
 using StringPair = std::pair<std::uint32_t, std::uint32_t>;
 
-// Every structure is taken apart whole, so that a new field does not compile until it is written and read.
+// Each structure is decomposed into all its fields, so a new field does not compile until it is written and read.
 class PlanWriter {
  public:
   std::vector<std::byte> run(const Plan& plan) {

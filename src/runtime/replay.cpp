@@ -48,7 +48,7 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const Rank
         planned.name, planned.arena_bytes, bound_.arena->bytes());
   if (settings_.device != nullptr) bound_.queue = &settings_.device->queue();
   bound_.tensors.resize(planned.slots.size());
-  for (const int input : planned.inputs) {  // memory for the types of what is bound
+  for (const int input : planned.inputs) {  // allocates memory for the inputs' types, which bind() reuses
     const auto slot = static_cast<std::size_t>(input);
     bound_.tensors[slot].meta = planned.slots[slot].meta;
   }
@@ -59,12 +59,12 @@ Replay::Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const Rank
   steps_.emplace(bound_, symbols_);
 }
 
-// What is queued looks into the Plan and what is bound.
+// Queued work reads the Plan and the bound tensors, so it must end first.
 Replay::~Replay() {
   if (settings_.device != nullptr) settings_.device->settle();
 }
 
-// Where kernels read them, bound once and for all.
+// Binds all scalars once, in memory where kernels read them.
 void Replay::place_scalars() {
   const Plan& plan = *bound_.plan;
   const auto is_scalar = [](const PlanSlot& slot) { return slot.kind == SlotKind::scalar; };
@@ -122,14 +122,14 @@ void Replay::bind(std::size_t index, const Tensor& tensor) {
   const bool has_moved = is_first || bound.data() != tensor.data();
   if (has_moved && settings_.device != nullptr)
     settings_.device->check_is_here(tensor.storage->data(), fmt::format("[{}] input {}", plan.name, planned.name));
-  bound = tensor;  // into the memory of the type that was there
+  bound = tensor;  // reuses the memory of the old type
   if (is_first) --unbound_;
   if (has_moved && list_ != nullptr) list_->rebind(slot);
 }
 
 void Replay::capture(ReplayMode mode) {
   if (mode == ReplayMode::none || captured_[index_of(mode)]) return;
-  const bool is_whole = settings_.device == nullptr;  // not size by size
+  const bool is_whole = settings_.device == nullptr;  // one capture serves all sizes
   if (settings_.first_time_work != nullptr && is_whole)
     settings_.first_time_work->begin(FirstTime::capture,
                                      fmt::format("plan {}, {}", bound_.plan->name, replay_mode_text(mode)));
@@ -169,7 +169,7 @@ void Replay::capture_bound(ReplayMode mode) {
   capture_sizes(mode);
 }
 
-// Whether the sizes of now can be replayed.
+// Captures the current sizes if that is not done yet. Returns whether they can be replayed.
 bool Replay::capture_sizes(ReplayMode mode) {
   if (settings_.device == nullptr) return true;
   const Captured& captured = *captured_[index_of(mode)];
@@ -185,7 +185,7 @@ bool Replay::capture_sizes(ReplayMode mode) {
   if (settings_.first_time_work != nullptr)
     settings_.first_time_work->begin(FirstTime::capture, fmt::format("plan {}, {}, {}", bound_.plan->name,
                                                                      replay_mode_text(mode), captured.key.text()));
-  std::erase_if(size_captures_, is_of_now);  // once more where a tensor has moved
+  std::erase_if(size_captures_, is_of_now);  // captured again if a tensor has moved
   const SizeCapture& made = size_captures_.emplace_back(capture_stretches(mode));
   count_capture(made.milliseconds);
   const std::string what =
@@ -264,10 +264,10 @@ void Replay::run(ReplayMode mode) {
   read_symbols();
   const bool has_rows = std::find(values_.begin(), values_.end(), 0) == values_.end();
   if (!has_rows && gives_rows_alone()) return;
-  if (!has_rows) mode = ReplayMode::none;  // what is captured has rows
+  if (!has_rows) mode = ReplayMode::none;  // captures have at least one row
   capture(mode);
   ++counts_.runs;
-  if (on_start) {  // it reads what is bound
+  if (on_start) {  // it reads the bound tensors
     if (settings_.device != nullptr) settings_.device->synchronize();
     const FirstTimeScope not_of_the_run(nullptr);
     on_start();
@@ -280,7 +280,7 @@ void Replay::run(ReplayMode mode) {
   run_captured(captured, observer);
 }
 
-// Whether no result is left to be computed where a symbol is 0; pages stay as they are.
+// Whether all tensor results are empty, so that nothing must be computed when a symbol is 0. KV pages stay as they are.
 bool Replay::gives_rows_alone() const {
   for (std::size_t i = 0; i < result_views_.size(); ++i)
     if (plan().results[i].meta.kind == MetaKind::tensor && !result_views_[i].is_empty(values_)) return false;
@@ -310,7 +310,7 @@ void Replay::run_checked(const Captured& captured) {
   check_replay(bound_, runs);
 }
 
-// An observer reads what the step left.
+// An observer reads the step's results, so a device must have finished the step.
 template <class Run>
 void Replay::launch(std::size_t step, const StepObserver& observe, Run run) {
   {
@@ -323,7 +323,7 @@ void Replay::launch(std::size_t step, const StepObserver& observe, Run run) {
   observe(step);
 }
 
-// What a device captured is one launch of all of it.
+// A device replays its captured graph as one launch, so it has no single launches to show.
 bool Replay::shows_launches() const { return settings_.timeline != nullptr && settings_.device == nullptr; }
 
 void Replay::run_captured(const Captured& captured, const StepObserver& observe) {
@@ -356,7 +356,7 @@ const Tensor& Replay::result(std::size_t index) const {
   return result;
 }
 
-// For whoever wants to look at it: steps have theirs already.
+// Looks up the view's symbols, for callers that inspect a view. Steps have their views already.
 SymbolicView Replay::numbered(const PlanView& view) const {
   ++counts_.look_ups;
   ++counts_.allocations;
@@ -373,7 +373,7 @@ bool Replay::hides_memory() const {
   return settings_.device != nullptr && !settings_.device->facts().host_reads_memory;
 }
 
-// A batch lies in memory of both.
+// A batch is in memory that both the host and the device read.
 Tensor Replay::tensor_on_host(const PlanView& view) const {
   const Tensor there = tensor(view);
   return hides_memory() && view.meta.kind != MetaKind::batch ? settings_.device->download(there) : there;

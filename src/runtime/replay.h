@@ -1,12 +1,13 @@
 #pragma once
 
-// Runs a Plan over bound tensors. What may be captured is captured as launch lists (runtime/launch_list.h) and
-// replayed; a run with another token count only changes the sizes in them, and a bound tensor only the addresses that
-// look into it. What is not captured is resolved step by step (runtime/step_by_step.h). Either way a run looks nothing
-// up by name and allocates nothing, but to capture what it is the first to need.
+// Runs a Plan over bound tensors. Steps that may be captured are captured as launch lists (runtime/launch_list.h) and
+// replayed: another token count only changes the sizes in the lists, and a bound tensor only changes the addresses into
+// it. The other steps are resolved when they run (runtime/step_by_step.h). A run looks up no names and allocates
+// nothing, except to make a capture that it is the first to need.
 //
-// On a device (ReplaySettings::device) all bound tensors are the device's, or of memory that it shares with the host. A
-// run then only queues: results are there once the device was synchronized. Captures are graphs of one size each.
+// On a device (ReplaySettings::device) all bound tensors are in the device's memory, or in memory that it shares with
+// the host. A run then only queues work: results are ready once the device was synchronized. Each captured graph serves
+// one size.
 
 #include <functional>
 #include <memory>
@@ -30,43 +31,42 @@ class StreamDevice;
 }
 
 struct ReplaySettings {
-  // Runs everything that is captured a second time step by step, and compares every bit (runtime/check_replay.h).
+  // Runs captured stretches a second time step by step, and compares every bit (runtime/check_replay.h).
   bool check = false;
-  FirstTimeWork* first_time_work = nullptr;  // counts captures and memory; null: nobody counts
+  FirstTimeWork* first_time_work = nullptr;  // counts captures and memory; may be null
   Capturer* capturer = nullptr;              // null: the device's
   cuda::StreamDevice* device = nullptr;      // null: the CPU
   Timeline* timeline = nullptr;              // of captures and launches; null for none
-  // The Plan's memory, large enough for it, in the place of its own: of Replays of which one at a time runs. A run then
-  // writes over the results of the others' last.
+  // Memory to use as the Plan's arena, at least as large as the Plan needs; null: the Replay allocates its own. Replays
+  // that run one at a time may share one arena. A run then overwrites the results of the other Replays' last runs.
   std::shared_ptr<Storage> arena = nullptr;
-  std::function<void(const std::string&)> on_capture = {};  // told what was captured and how long that took
+  std::function<void(const std::string&)> on_capture = {};  // receives what was captured and the time it took
 };
 
-// A capture that serves the runs of one size alone.
+// A capture that serves only the runs of one size.
 struct SizeCapture {
   ReplayMode mode = ReplayMode::none;  // simple
-  std::vector<std::int64_t> numbers;   // LaunchKey's, of all that is captured
+  std::vector<std::int64_t> numbers;   // LaunchKey's numbers, over all captured launches
   std::string text;                    // "s0 = 8, 8 sequences of 32 pages"
   double milliseconds = 0;
-  CaptureCost cost;     // of all stretches
-  std::string failure;  // of the device, for which it is not captured; runs of this size then go step by step
+  CaptureCost cost;     // over all stretches
+  std::string failure;  // the device's error; without a capture, runs of this size go step by step
 };
 
-// Since the Replay was made.
+// Counts since the Replay was constructed.
 struct ReplayCounts {
   std::int64_t runs = 0;
   std::int64_t captures = 0;  // stretches of steps
   double capture_milliseconds = 0;
-  std::int64_t resolved = 0;  // changes of the symbols that went over a launch list
-  // Views whose symbols were looked up by name, and arrays that were made or had to grow, once the Replay was there and
-  // not to capture: none by runs, those of whoever asks for a view (tensor, a check).
+  std::int64_t resolved = 0;  // changes of the symbols that updated a launch list
+  // Counts name look-ups and allocations after construction, outside capture. run() does none; tensor() and checks may.
   std::int64_t look_ups = 0;
   std::int64_t allocations = 0;
 };
 
 class Replay {
  public:
-  // `groups`: those of the rank that runs it, null for a process that is alone.
+  // `groups` are those of the rank that runs the Plan; null for a process without ranks.
   Replay(std::shared_ptr<const Plan> plan, ThreadPool& threads, const RankGroups* groups = nullptr,
          ReplaySettings settings = {});
   ~Replay();
@@ -75,58 +75,59 @@ class Replay {
 
   const Plan& plan() const { return *bound_.plan; }
   std::int64_t arena_bytes() const { return bound_.arena->bytes(); }
-  // What the runs so far took of it, in whole pages of the system: the most that one of them did, as nothing is given
-  // back. By 2 MiB where pages are huge, and all of an arena below 1 MiB, which is cleared when it is made. Nothing
-  // before the first run, and of a device's memory.
+  // Bytes of the arena that the runs so far touched, in whole pages of the system. This is the largest of all runs,
+  // because the arena is never shrunk. Huge pages count by 2 MiB. An arena below 1 MiB counts as a whole, because it is
+  // cleared when it is made. nullopt before the first run, and for device memory.
   std::optional<std::int64_t> arena_bytes_taken() const;
 
-  // Gives input `index` (position among the graph's inputs) its tensor. It stays until bound again. UserError when the
-  // type does not fit: `[forward] input kv_3 must be kv[..], but is ..`; DeviceError when it does not lie in the
-  // memory of the Replay's device, to whose stream all launches go.
+  // Binds a tensor to input `index` (its position among the graph's inputs) until another one is bound. UserError when
+  // the type does not fit: `[forward] input kv_3 must be kv[..], but is ..`. DeviceError when the tensor is not in the
+  // memory of the Replay's device; all launches go to that device's stream.
   void bind(std::size_t index, const Tensor& tensor);
 
-  // Captures what `mode`, which is simple, captures; nothing when that was done. One capture serves every token count.
+  // Makes the captures of `mode`, which is simple; does nothing when they exist. One capture serves every token count.
   void capture(ReplayMode mode);
-  // The same for a run over what is bound, whose sizes a device captures apart.
+  // The same, and captures the sizes of the bound tensors where a device captures each size separately.
   void capture_bound(ReplayMode mode);
-  // Those that were captured apart, in the order in which they were.
+  // The captures of single sizes, in the order in which they were made.
   const std::vector<SizeCapture>& size_captures() const { return size_captures_; }
-  // The stretches that `mode` runs in; none before it was captured.
+  // The stretches that `mode` runs in; empty before it was captured.
   const std::vector<Stretch>& stretches(ReplayMode mode) const;
 
-  // Runs every step over what is bound, captured first where that was not done. InternalError when an input is missing.
-  // The symbols are read off the bound tensors; a value outside the plan's bounds is an InternalError. Where a symbol
-  // is 0 nothing runs, or where there are results without rows, such as a sum over them all, every step by itself.
+  // Runs every step over the bound tensors; captures first where that was not done. InternalError when an input is not
+  // bound. The values of the symbols are read from the bound tensors; a value outside the Plan's bounds is an
+  // InternalError. Where a symbol is 0 and no result has elements, nothing runs; where a result has elements, such as a
+  // sum over all rows, the steps run uncaptured.
   void run(ReplayMode mode = ReplayMode::full);
 
-  // Result `index` of the last run; a view of the arena or of a bound tensor. It and what it refers to are valid until
-  // the next run. A device's is there once that was synchronized.
+  // Result `index` of the last run: a view of the arena or of a bound tensor. It is valid until the next run. On a
+  // device the data is ready once the device was synchronized.
   const Tensor& result(std::size_t index) const;
-  // What a view of the Plan looks into, valid until a step writes over it: in the last run's sizes, for an observer in
-  // this run's.
+  // The tensor that a view of the Plan refers to, valid until a step writes over it. Its sizes are those of the last
+  // run; for an observer, those of the current run.
   Tensor tensor(const PlanView& view) const;
-  // The same where the host reads it: of a device whose memory it does not, a copy as it is now, which waits.
+  // The same in memory that the host can read. Where the host cannot read the device's memory, this waits and copies.
   Tensor tensor_on_host(const PlanView& view) const;
 
   const ReplayCounts& counts() const { return counts_; }
 
-  // Called after every step with its index, for profiles; null for none.
+  // Called after every step with its index, for profiles; may be null.
   StepObserver observer;
-  // Called before the first step of each run; null for none.
+  // Called before the first step of each run; may be null.
   std::function<void()> on_start;
-  // Every kernel's call adds to it; null for none.
+  // Every kernel call adds its time to it; may be null.
   LaunchTimes* launch_times = nullptr;
 
  private:
-  struct SymbolSource {  // an extent that says what a symbol is
+  struct SymbolSource {  // an extent that gives the value of a symbol
     std::size_t slot;
     std::size_t dim;
     std::size_t symbol;
   };
   struct Captured {
     std::vector<Stretch> stretches;
-    std::vector<std::unique_ptr<CapturedLaunches>> launches;  // by stretch; null for those that are not captured
-    LaunchKey key;                                            // of all of it
+    std::vector<std::unique_ptr<CapturedLaunches>> launches;  // by stretch; null where it is not captured
+    LaunchKey key;                                            // of all captured launches
   };
 
   void place_scalars();
@@ -156,14 +157,14 @@ class Replay {
   std::vector<std::string> symbols_;
   std::vector<Interval> symbol_bounds_;
   std::vector<SymbolSource> symbol_sources_;
-  std::vector<std::int64_t> values_, read_;  // of the symbols, in the last run and as they are read
-  std::vector<std::int64_t> numbers_;        // of a run whose sizes are captured apart; capture() takes its memory
-  bool is_resolved_ = false;                 // whether the list's sizes are those of values_
+  std::vector<std::int64_t> values_, read_;  // of the symbols: in the last run, and while they are read
+  std::vector<std::int64_t> numbers_;        // of a run whose size has its own capture; capture() reserves its memory
+  bool is_resolved_ = false;                 // whether the list is resolved for values_
 
   std::vector<SymbolicView> result_views_;
-  mutable std::vector<Tensor> results_;  // filled anew whenever somebody asks
+  mutable std::vector<Tensor> results_;  // filled at each call of result()
 
-  std::optional<StepByStep> steps_;      // made with all else
+  std::optional<StepByStep> steps_;      // set by the constructor
   std::unique_ptr<LaunchList> list_;     // once something was captured
   std::optional<Captured> captured_[3];  // by simple mode
   std::vector<SizeCapture> size_captures_;

@@ -1,8 +1,8 @@
 #pragma once
 
-// How a forward is captured and replayed, in vLLM's words (its cudagraph_mode). A mode says it for two kinds of
-// batches: decode, where every sequence has as many rows as the next, and mixed. Two of the modes are pairs that treat
-// them differently; the other three are what a single run can be in.
+// How a forward pass is captured and replayed, in vLLM's terms (cudagraph_mode). A mode covers two kinds of batches:
+// decode, where all sequences have the same number of rows, and mixed. Two of the modes are pairs, which treat the two
+// kinds differently. The other three are simple: a single run is in one of them.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace weft {
 
 enum class ReplayMode : std::uint8_t {
   none,                // nothing is captured: every step is resolved when it runs
-  piecewise,           // one list for each call of a piece; what the graph was cut at runs uncaptured
+  piecewise,           // one list for each call of a piece; the ops that the graph was cut at run uncaptured
   full,                // one list for the whole forward
   full_decode_only,    // full, none
   full_and_piecewise,  // full, piecewise
@@ -23,22 +23,22 @@ enum class ReplayMode : std::uint8_t {
 ReplayMode parse_replay_mode(std::string_view text);
 std::string_view replay_mode_text(ReplayMode mode);
 
-// What runs can be in: none, piecewise, full.
+// Whether a single run can be in it: none, piecewise, full.
 constexpr bool is_simple(ReplayMode mode) { return mode <= ReplayMode::full; }
 // Whether decode batches are treated differently from mixed ones.
 constexpr bool is_pair(ReplayMode mode) { return !is_simple(mode); }
 
-// Simple modes.
+// The simple mode of one kind of batch.
 ReplayMode decode_mode(ReplayMode mode);
 ReplayMode mixed_mode(ReplayMode mode);
 
-// Whether either kind of batch is in `simple`; InternalError when that is a pair.
+// Whether at least one kind of batch is in `simple`; InternalError when `simple` is a pair.
 bool has_mode(ReplayMode mode, ReplayMode simple);
 bool has_full(ReplayMode mode);
 bool requires_piecewise(ReplayMode mode);
-// The most that either kind of batch is captured: full over piecewise over none.
+// The larger of the two kinds' modes: full over piecewise over none.
 ReplayMode max_mode(ReplayMode mode);
-// The mode for a graph that is in one piece.
+// The mode to use for a graph that is not split.
 ReplayMode without_piecewise(ReplayMode mode);
 
 }  // namespace weft

@@ -37,7 +37,7 @@ const Tensor& StableInputs::place(std::size_t index, const Tensor& tensor) {
   } else if (bytes > 0) {
     std::memcpy(place.tensor.data(), tensor.data(), static_cast<std::size_t>(bytes));
   }
-  place.tensor.meta = tensor.meta;  // into the memory of the type that was there
+  place.tensor.meta = tensor.meta;  // reuses the memory of the old type
   return place.tensor;
 }
 

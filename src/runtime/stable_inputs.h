@@ -1,7 +1,7 @@
 #pragma once
 
-// Places that the inputs of a Plan are copied to before a run, so that they always lie where they lay when something
-// was captured. A layer before replay, which copies nothing itself.
+// Buffers that the inputs of a Plan are copied into before a run, so that their addresses are those of the capture.
+// This layer is in front of Replay, which copies nothing itself.
 
 #include <memory>
 #include <vector>
@@ -17,22 +17,22 @@ class StreamDevice;
 
 class StableInputs {
  public:
-  // Takes memory for every input at the upper bounds of its symbols; for a batch, of `max_sequences` with `max_blocks`
-  // pages each. For a device it is memory that the host shares with it, and nothing may be queued there that reads what
-  // is put in another's place.
+  // Allocates memory for every input at the upper bounds of its symbols; for a batch, for `max_sequences` with
+  // `max_blocks` pages each. With `device` the memory is shared by host and device; place() may then be called only
+  // when no queued work reads the input's buffer.
   StableInputs(const Plan& plan, std::int64_t max_sequences, std::int64_t max_blocks,
                cuda::StreamDevice* device = nullptr);
 
-  // The same value in input `index`'s place, valid until the next one is put there. What is written over where it is
-  // (donated inputs, KV pages) and params, which are bound once, come back themselves. InternalError for more than
-  // there is memory for.
+  // A copy of the tensor in the buffer of input `index`, valid until the next call for that input. Donated inputs and
+  // KV pages, which are written in place, and params, which are bound once, are returned uncopied. InternalError for a
+  // value larger than the buffer.
   const Tensor& place(std::size_t index, const Tensor& tensor);
 
   std::int64_t bytes() const;  // in all
 
  private:
   struct Place {
-    Tensor tensor = {};  // undefined: it stays where it is
+    Tensor tensor = {};  // undefined: the input is not copied
     bool is_batch = false;
   };
   std::vector<Place> places_;  // by input

@@ -1,9 +1,9 @@
 #pragma once
 
-// Runs single steps of a Plan with nothing captured: what a step looks into is resolved when it runs, from the Plan and
-// what is bound at that time, into memory that was taken when this was made. What replay must agree with: of a launch
-// list it shares how a size is a sum of products (SymbolicSize::value, which lists take for few of their sizes), where
-// slots begin, and the numbers of the symbols.
+// Runs single steps of a Plan without captures. Each step is resolved when it runs, from the Plan and the tensors bound
+// at that time, in memory that the constructor allocates. Replay must give the same results. The two share only three
+// things: how a size is evaluated (SymbolicSize::value, which launch lists use for few of their sizes), the base
+// addresses of slots, and the indices of the symbols.
 
 #include <span>
 #include <string>
@@ -16,22 +16,22 @@ namespace weft {
 
 class StepByStep {
  public:
-  // Symbol i of the Plan's sizes is symbols[i]; InternalError for one that is not among them. `bound` must outlive it
-  // and stay where it is.
+  // Symbol i of the Plan's sizes is symbols[i]; InternalError for a symbol that is not among them. `bound` must outlive
+  // this object and must not move.
   StepByStep(const BoundPlan& bound, std::span<const std::string> symbols);
   StepByStep(const StepByStep&) = delete;
   StepByStep& operator=(const StepByStep&) = delete;
 
-  // Runs a step where symbol i is values[i], or gives it to the queue of what is bound. Only the kernel's call adds to
-  // `times`, unless that is null.
+  // Runs a step with values[i] for symbol i, or queues it where the bound memory has a queue. Only the kernel's call
+  // adds to `times`, unless that is null.
   void run(std::size_t step, std::span<const std::int64_t> values, LaunchTimes* times = nullptr);
 
  private:
   const BoundPlan& bound_;
-  std::vector<SymbolicView> views_;            // operands, then results, of each step in turn
+  std::vector<SymbolicView> views_;            // for each step its operands, then its results
   std::vector<std::size_t> first_view_;        // by step
   std::vector<std::span<std::byte>> scratch_;  // by step
-  std::vector<TensorView> room_;               // for the views of the step that has most
+  std::vector<TensorView> room_;               // as large as the step with the most views needs
 };
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// As DimAtom means it: toward minus infinity.
+// Rounds toward minus infinity, as DimAtom does.
 std::int64_t floor_divide(std::int64_t a, std::int64_t divisor) {
   const std::int64_t quotient = a / divisor;
   return a % divisor < 0 ? quotient - 1 : quotient;

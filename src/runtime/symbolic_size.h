@@ -1,7 +1,7 @@
 #pragma once
 
-// A Dim whose symbols are numbered, so that it is evaluated from an array of their values: without names, without
-// memory.
+// A Dim whose symbols are replaced by indices, so that it is evaluated from an array of values without names and
+// without allocation.
 
 #include <cstdint>
 #include <memory>
@@ -15,10 +15,10 @@ namespace weft {
 
 class SymbolicSize {
  public:
-  // Symbol i is symbols[i]. InternalError for one that is not among them.
+  // Symbol i is symbols[i]. InternalError for a symbol that is not among them.
   SymbolicSize(const Dim& dim, std::span<const std::string> symbols);
 
-  // The value where symbol i is values[i]; InternalError when it leaves 64 bits.
+  // The value with values[i] for symbol i; InternalError when it does not fit in 64 bits.
   std::int64_t value(std::span<const std::int64_t> values) const;
 
   // Whether it is factor * values[symbol] + constant.

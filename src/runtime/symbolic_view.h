@@ -1,7 +1,7 @@
 #pragma once
 
-// A view of a Plan whose symbols are numbered, so that it is resolved over what is bound from an array of their values:
-// without names, without memory. Nothing of it is kept from one time to the next.
+// A view of a Plan whose symbols are replaced by indices, so that it is resolved over the bound tensors from an array
+// of values without names and without allocation. It keeps no state between calls.
 
 #include <cstdint>
 #include <span>
@@ -15,19 +15,20 @@ namespace weft {
 
 class SymbolicView {
  public:
-  // Looks names up: symbol i is symbols[i]. InternalError for one that is not among them. `view` must outlive it.
+  // Looks up names: symbol i is symbols[i]. InternalError for a symbol that is not among them. `view` must outlive this
+  // object.
   SymbolicView(const PlanView& view, std::span<const std::string> symbols);
 
-  // As a kernel sees it, where symbol i is values[i].
+  // The view as a kernel sees it, with values[i] for symbol i.
   TensorView resolve(const BoundPlan& bound, std::span<const std::int64_t> values) const;
-  // The same into a tensor of the view's type, whose sizes, storage and offset are set. The view is not absent.
+  // The same into a tensor of the view's type: sets its sizes, storage and offset. The view must not be absent.
   void resolve(const BoundPlan& bound, std::span<const std::int64_t> values, Tensor& into) const;
   // Whether one of its dims is 0.
   bool is_empty(std::span<const std::int64_t> values) const;
 
  private:
   const PlanView* view_;
-  std::vector<SymbolicSize> sizes_;  // its offset, then the size and, of a tensor, the stride of each dim
+  std::vector<SymbolicSize> sizes_;  // the offset, then for each dim its size and, for a tensor, its stride
 };
 
 }  // namespace weft

@@ -35,15 +35,15 @@ std::int32_t type_of(DType dtype) {
   return kRealE4m3;
 }
 
-// Of a driver: 12040 is CUDA 12.4.
+// The major version of a driver's CUDA: 12040 is CUDA 12.4.
 int major_of(int driver_version) { return driver_version / 1000; }
 
-// Of blocks, the library takes whole steps of rows alone.
+// Whether the product must be padded: with block scales the library takes only multiples of kScaleStep rows.
 bool is_made_up(const LibraryProduct& product) {
   return product.scales == ProductScales::blocks && product.rows % kScaleStep != 0;
 }
 
-// What is asked of the library in the product's place, with matrices in its scratch.
+// The padded product that the library computes instead, with x and the result in the product's scratch.
 LibraryProduct made_up(LibraryProduct product) {
   CHECK(product.scratch != nullptr && product.x_stride == product.depth && product.result_stride == product.columns,
         "[{}] {} wants scratch, and rows one after another", kLibraryProduct, product_text(product));
@@ -68,7 +68,7 @@ std::optional<CublasltLibrary> open_cublaslt(const FindSymbol& find, const std::
 #define WEFT_CUBLASLT_FIND(symbol, ...) find_function(find, #symbol, place, problem, all.symbol);
   WEFT_CUBLASLT_FUNCTIONS(WEFT_CUBLASLT_FIND)
 #undef WEFT_CUBLASLT_FIND
-  // Another version may lack functions: its number says more than their names.
+  // Another version may lack functions. Its number is a better error message than their names.
   if (all.cublasLtGetVersion) library.version = all.cublasLtGetVersion();
   if (all.cublasLtGetVersion && (library.version < kLeastCublasltVersion || library.version >= kCublasltVersionsEnd))
     problem = fmt::format("{} is version {}", place, version_of(library.version));
@@ -147,7 +147,7 @@ CublasltProducts::~CublasltProducts() {
     const CurrentGuard guard(driver_, stream_);
     destroy();
     driver_.release(stream_, workspace_);
-  } catch (const DeviceError&) {  // the device is broken, or its stream was destroyed before: memory went with it
+  } catch (const DeviceError&) {  // the device is broken or its stream is destroyed: the memory is already gone
     destroy();
   }
 }
@@ -205,7 +205,7 @@ void CublasltProducts::set_addresses(const Plan& plan, const LibraryProduct& pro
   set(plan, kDescScaleB, static_cast<const void*>(product.x_scale), product);
 }
 
-// One scale for all is what the library takes for granted, and what those before 12.8 know.
+// One scale per matrix is the library's default, and versions before 12.8 support nothing else.
 void CublasltProducts::set_modes(const Plan& plan, const LibraryProduct& product) const {
   if (product.scales != ProductScales::rows && product.scales != ProductScales::blocks) return;
   const bool is_blocks = product.scales == ProductScales::blocks;
@@ -243,11 +243,11 @@ void CublasltProducts::find_algorithm(Plan& plan, const LibraryProduct& product)
           "cublasLtMatmulPreferenceSetAttribute", product);
   };
   prefer(kPreferenceWorkspaceBytes, std::uint64_t{workspace_bytes_});
-  prefer(kPreferenceReductions, kReduceInComputeType);  // sums of parts would be rounded to 16 bits otherwise
+  prefer(kPreferenceReductions, kReduceInComputeType);  // otherwise partial sums would be rounded to 16 bits
   for (const int attribute :
        {kPreferenceAlignmentA, kPreferenceAlignmentB, kPreferenceAlignmentC, kPreferenceAlignmentD})
     prefer(attribute, static_cast<std::uint32_t>(kAlignment));
-  set_addresses(plan, product);  // their alignment counts, and that they are there
+  set_addresses(plan, product);  // the heuristic needs them: their alignment, and whether they are set
   int count = 0;
   check(all.cublasLtMatmulAlgoGetHeuristic(object_, plan.desc, plan.a, plan.b, plan.d, plan.d, plan.preference, 1,
                                            &plan.found, &count),
@@ -265,7 +265,7 @@ void CublasltProducts::allocate_workspace() {
   }
 }
 
-// Of those that no call waits for; false where there is none.
+// Forgets the oldest plan that no call waits for. Returns false if there is none.
 bool CublasltProducts::forget_oldest_plan() {
   auto oldest = plans_.end();
   for (auto plan = plans_.begin(); plan != plans_.end(); ++plan)
@@ -288,7 +288,7 @@ void CublasltProducts::prepare(Stream stream, std::span<const std::byte> argumen
     found = plans_.emplace(form_of(product), std::move(plan)).first;
   }
   found->second->last_use = ++uses_;
-  allocate_workspace();  // the library was asked first: it refuses what comes in a capture
+  allocate_workspace();  // after make_plan(), in which the library refuses a product during a capture
   found->second->is_awaited = true;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Products by cuBLASLt. The library is opened while the program runs: no header and no library of a toolkit is needed
-// to build, and a machine without it has a reason for that. On a fake device the host stands in behind the same
-// functions (runtime/cuda/cublaslt_host.h), so that descriptions, plans and error texts are the same code there.
+// Matrix products by cuBLASLt. The library is opened at run time: building needs no header and no library of a toolkit,
+// and on a machine without the library the open functions return the reason. On a fake device the host implements the
+// same functions (runtime/cuda/cublaslt_host.h), so that descriptions, plans and error texts use the same code there.
 
 #include <compare>
 #include <map>
@@ -19,42 +19,43 @@
 
 namespace weft::cuda {
 
-// 10000 * major + 100 * minor + patch: of CUDA 12 and 13.
+// 10000 * major + 100 * minor + patch. The range covers CUDA 12 and 13.
 inline constexpr std::size_t kLeastCublasltVersion = 120000, kCublasltVersionsEnd = 140000;
 
 struct CublasltLibrary {
   CublasltFunctions functions;
-  std::string place;  // in messages
+  std::string place;  // for messages
   std::size_t version = 0;
 };
 
-// From the first place that has it; nothing, and in `problem` what was wanted, what was found and where it was looked
-// for, where none has one of these versions. Places are paths or names that the loader looks up. The driver's version
-// (DeviceFacts::driver_version; 0 where there is none to ask) bounds the library's: a driver runs libraries of its own
-// major version and of older ones.
+// Opens the library at the first of `places` that has a supported version. Places are paths, or names that the loader
+// looks up. Where none has one, returns nullopt and sets `problem` to what was wanted, what was found and where it was
+// looked for. The driver's version (DeviceFacts::driver_version; 0 without a driver) bounds the library's: a driver
+// runs libraries of its own major version and of older ones.
 std::optional<CublasltLibrary> open_cublaslt(const std::vector<std::string>& places, int driver_version,
                                              std::string& problem);
-// The same for one library that is opened already; `place` stands in messages.
+// The same for a library that is already open; `place` is for messages.
 std::optional<CublasltLibrary> open_cublaslt(const FindSymbol& find, const std::string& place, int driver_version,
                                              std::string& problem);
 
-// Where it may lie, best first: the toolkit of CUDA_HOME, what the loader knows, /usr/local/cuda, and the package
-// nvidia-cublas in the Python of VIRTUAL_ENV.
+// Where the library may be, best first: the toolkit of CUDA_HOME, what the loader knows, /usr/local/cuda, and the
+// package nvidia-cublas in the Python of VIRTUAL_ENV.
 std::vector<std::string> cublaslt_places(const EnvironmentLookup& environment);
 
-// "12.9.3 of PATH"; or "none: " and why. The driver's version as above.
+// "12.9.3 of PATH"; or "none: " and the reason. The driver's version is as above.
 std::string cublaslt_text(int driver_version);
 
-// What the library is given of a stream's memory for sums of parts: as much as its vendor advises for the largest GPUs.
+// The workspace of a stream for partial sums: NVIDIA's recommendation for the largest GPUs.
 inline constexpr std::size_t kCublasltWorkspaceBytes = std::size_t{32} << 20;
 
-// How many products are kept described. The counts of rows of steps that are not captured may be any.
+// The number of products whose plans are kept. Steps that are not captured may have any number of rows, so the number
+// of different products has no bound.
 inline constexpr std::size_t kCublasltPlans = 1024;
 
-// kLibraryProduct of the queue of one stream. How a product is done is asked of the library once for its sizes, and
-// again after those of `most_plans` others; every address must be a multiple of 16. DeviceError naming device, call,
-// product and the library's reason. For one thread at a time; the driver must outlive it, and nothing queued may be
-// left when it ends.
+// Implements kLibraryProduct for the queue of one stream. The library is asked for an algorithm once for each size; at
+// most `most_plans` sizes are kept, and the least recently used one is replaced. Every address must be a multiple of
+// 16. Throws DeviceError with the device, the call, the product and the library's reason. Only one thread may use it at
+// a time. The driver must outlive it, and no queued work may be left when it is destroyed.
 class CublasltProducts : public DeviceLibrary {
  public:
   CublasltProducts(Driver& driver, Stream stream, CublasltLibrary library,
@@ -66,7 +67,7 @@ class CublasltProducts : public DeviceLibrary {
   void call(Stream stream, std::span<const std::byte> arguments) override;
 
  private:
-  // All of a product but its addresses.
+  // A product without its addresses.
   struct Form {
     std::int64_t rows, columns, depth, x_stride, weight_stride, result_stride;
     DType dtype, result_dtype;
@@ -94,8 +95,8 @@ class CublasltProducts : public DeviceLibrary {
   const Stream stream_;
   const CublasltLibrary library_;
   const std::size_t workspace_bytes_, most_plans_;
-  CublasltObject* object_ = nullptr;  // from the first product on
-  void* workspace_ = nullptr;         // the same
+  CublasltObject* object_ = nullptr;  // set at the first product
+  void* workspace_ = nullptr;         // set at the first product
   std::map<Form, std::unique_ptr<Plan>> plans_;
   std::uint64_t uses_ = 0;  // of plans
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// The entry points and numbers of libcublasLt that Weft uses, as its public interface declares them since CUDA 12.0,
-// or as said. Matrices of the library lie column by column.
+// The entry points and constants of libcublasLt that Weft uses, as its public interface declares them since CUDA 12.0,
+// unless a comment gives another version. The library's matrices are column-major.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class CublasStatus : int {
   not_supported = 15,
 };
 
-// Numbers of its enumerations, by their names there.
+// Values of the library's enumerations; the comments give their names there.
 constexpr std::int32_t kReal32 = 0, kReal16 = 2, kRealBfloat16 = 14, kRealE4m3 = 28;       // cudaDataType_t
 constexpr std::int32_t kCompute32 = 68;                                                    // cublasComputeType_t
 constexpr std::int32_t kNotTransposed = 0, kTransposed = 1;                                // cublasOperation_t
@@ -29,10 +29,11 @@ constexpr std::uint32_t kEpilogueDefault = 1, kEpilogueBias = 4;                
 constexpr int kDescTransposeA = 3, kDescTransposeB = 4, kDescEpilogue = 7, kDescBias = 8;  // 4, 4, 4, 8 bytes
 constexpr int kDescScaleA = 17, kDescScaleB = 18;                                          // 8 bytes
 constexpr int kDescScaleModeA = 31, kDescScaleModeB = 32;                                  // 4 bytes, since 12.8
-// cublasLtMatmulMatrixScale_t. Of a matrix transposed, [depth, count], all in f32: one scale; since 12.9, and on
-// compute capability 9.0 alone, one for each of its `count`; [groups][count] for groups of 128 along the depth, `count`
-// being a multiple of 4; or [ceil(count / 128)][groups, made up to a multiple of 4] for blocks of 128 x 128. Blocks of
-// one matrix go with groups of the other. The last two begin at multiples of 16 bytes.
+// cublasLtMatmulMatrixScale_t: the layout of the f32 scales of a transposed matrix [depth, count]. kScaleWhole: one
+// scale. The others exist since 12.9, and only on compute capability 9.0. kScaleOuter: one scale for each of the
+// `count`. kScaleGroups128: [groups][count], for groups of 128 along the depth; `count` is a multiple of 4.
+// kScaleBlocks128: [ceil(count / 128)][groups, padded to a multiple of 4], for blocks of 128 x 128. Blocks of one
+// matrix are used with groups of the other. The scales of the last two begin at multiples of 16 bytes.
 constexpr std::int32_t kScaleWhole = 0, kScaleOuter = 3, kScaleGroups128 = 4, kScaleBlocks128 = 5;
 constexpr int kPreferenceWorkspaceBytes = 1;  // 8 bytes
 constexpr int kPreferenceReductions = 3;      // 4 bytes
@@ -40,7 +41,7 @@ constexpr int kPreferenceAlignmentA = 5, kPreferenceAlignmentB = 6, kPreferenceA
               kPreferenceAlignmentD = 8;           // 4 bytes
 constexpr std::uint32_t kReduceInComputeType = 2;  // cublasLtReductionScheme_t
 
-// Each backend has its own.
+// Each backend defines its own.
 struct CublasltObject;
 struct MatmulDescObject;
 struct MatrixLayoutObject;

@@ -40,7 +40,7 @@ namespace {
 constexpr const char* kKernel = "cublaslt_host_product";
 constexpr std::size_t kVectorBytes = 16;
 constexpr std::size_t kWorkspaceAlignment = 256;
-constexpr std::size_t kModesVersion = 120800;  // of the first library that has attributes of scales
+constexpr std::size_t kModesVersion = 120800;  // the first library that has attributes for scale modes
 
 struct HostProductArguments {
   LibraryProduct product;
@@ -61,7 +61,7 @@ std::int64_t weight_scale_count(const LibraryProduct& product) {
 
 void run_product(const FakeLaunch& launch) {
   const auto& [product, workspace, workspace_bytes] = launch.arguments<HostProductArguments>();
-  // Looked at for whether it is the device's, rows of distance `stride` as a whole.
+  // Checks that a matrix is memory of the device: one range for all its rows, which are `stride` apart.
   const auto look = [&](const std::byte* first, DType dtype, std::int64_t rows, std::int64_t columns,
                         std::int64_t stride) {
     if (first != nullptr && rows > 0)
@@ -96,22 +96,22 @@ bool is_whole(std::int64_t elements, DType dtype) {
   return bytes_of(dtype, elements) % static_cast<std::int64_t>(kVectorBytes) == 0;
 }
 
-// What is set of scales; nothing where the library has no such pair of modes.
+// The scales that the description sets, or nullopt if the library has no such pair of modes.
 std::optional<ProductScales> scales_of(const MatmulDescObject& desc) {
   const bool has_a = desc.get<const float*>(kDescScaleA, nullptr) != nullptr;
   const bool has_b = desc.get<const float*>(kDescScaleB, nullptr) != nullptr;
   const std::pair modes(desc.get(kDescScaleModeA, kScaleWhole), desc.get(kDescScaleModeB, kScaleWhole));
-  if (has_a != has_b) return std::nullopt;  // never asked for
+  if (has_a != has_b) return std::nullopt;  // no caller asks for this
   if (modes == std::pair(kScaleWhole, kScaleWhole)) return has_a ? ProductScales::whole : ProductScales::none;
   if (has_a && modes == std::pair(kScaleOuter, kScaleOuter)) return ProductScales::rows;
   if (has_a && modes == std::pair(kScaleBlocks128, kScaleGroups128)) return ProductScales::blocks;
   return std::nullopt;
 }
 
-// 16 bytes wherever a column of the library's matrices begins, weights in whole tiles, a bias of 16 bits; with scales
-// of blocks rows in whole steps.
+// Whether the library takes this FP8 product. Each column of its matrices must begin at a multiple of 16 bytes, weights
+// must have whole tiles, a bias must be of 16 bits, and block scales need a multiple of kScaleStep rows.
 bool takes_codes(const LibraryProduct& product, int capability, std::size_t version) {
-  constexpr std::int64_t kTile = 16;  // of a weight's rows and columns
+  constexpr std::int64_t kTile = 16;  // a weight's rows and columns are multiples of it
   return refusal_of_scales(product.scales, capability, version).empty() && product.depth % kTile == 0 &&
          product.columns % kTile == 0 && is_whole(product.x_stride, product.dtype) &&
          is_whole(product.weight_stride, product.dtype) && is_whole(product.columns, product.result_dtype) &&
@@ -120,13 +120,13 @@ bool takes_codes(const LibraryProduct& product, int capability, std::size_t vers
          (product.scales != ProductScales::blocks || product.rows % kScaleStep == 0);
 }
 
-// The library that stands in: what it knows, and on which GPU.
+// The emulated library: its version and its GPU.
 struct Standing {
   int capability;
   std::size_t version;
 };
 
-// All of a product but its addresses; nothing, and the status, where the library would refuse it.
+// The product without the addresses of its matrices. Returns nullopt, with the status, if the library would refuse it.
 std::optional<LibraryProduct> read_product(const MatmulDescObject& desc, const MatrixLayoutObject& a,
                                            const MatrixLayoutObject& b, const MatrixLayoutObject& d,
                                            const Standing& standing, CublasStatus& status) {
@@ -174,14 +174,15 @@ class StandIn {
   ~StandIn() {
     try {
       driver_.destroy(module_);
-    } catch (const DeviceError&) {  // gone with a broken device
+    } catch (const DeviceError&) {  // the module is gone with the broken device
     }
   }
   StandIn(const StandIn&) = delete;
   StandIn& operator=(const StandIn&) = delete;
 
-  // Not in a capture: cuBLASLt of CUDA 13.3 then asks the driver what no capture allows, and says internal_error.
-  // The algorithm is how many rows are widened at a time, and the alignment that was promised of each matrix.
+  // Fails during a capture: cuBLASLt of CUDA 13.3 then makes a driver call that no capture allows, and returns
+  // internal_error. The algorithm holds the bytes of the rows that are widened at a time, and the smallest alignment
+  // that was promised for a matrix.
   CublasStatus find_algorithm(const MatmulDescObject& desc, const MatrixLayoutObject& a, const MatrixLayoutObject& b,
                               const MatrixLayoutObject& d, const MatmulPreferenceObject& preference,
                               MatmulHeuristic& found, int& count) const {
@@ -194,7 +195,7 @@ class StandIn {
     const std::size_t rows = std::min(static_cast<std::size_t>(product->rows), preference.workspace_bytes / row_bytes);
     std::uint32_t alignment = kWorkspaceAlignment;
     for (const auto& [attribute, bytes] : preference.alignments) alignment = std::min(alignment, bytes);
-    // Its sums are of parts in f32, and of no other kind.
+    // The stand-in adds partial sums in f32 and supports no other reduction.
     const bool fits = rows > 0 && alignment >= kVectorBytes && (preference.reductions & kReduceInComputeType) != 0;
     if (!fits) return CublasStatus::not_supported;
     found = {.algorithm = {{rows * row_bytes, alignment}}, .workspace_bytes = rows * row_bytes};
@@ -267,7 +268,7 @@ CublasStatus destroy(Object* object) {
   return CublasStatus::success;
 }
 
-// Attributes of a description that the stand-in knows, and how large they are.
+// Whether the stand-in knows this attribute of a description, with this size.
 bool is_attribute(int attribute, std::size_t bytes, std::size_t version) {
   switch (attribute) {
     case kDescTransposeA:

@@ -1,7 +1,7 @@
 #pragma once
 
-// Makes a device and a stream current on this thread, for as long as it lives; those that were current before are so
-// again afterwards, also when something throws. Libraries that are called under it find the device that they are for.
+// Makes a device and a stream current on this thread for the guard's lifetime, and restores the previous ones
+// afterwards, also after an exception. Libraries that are called under the guard use this device.
 
 #include <span>
 
@@ -12,8 +12,9 @@ namespace weft::cuda {
 class CurrentGuard {
  public:
   CurrentGuard(Driver& driver, Stream stream);
-  // The device whose memory the addresses are of, and the stream that is current there. Null addresses, of optional
-  // arguments, are passed over. DeviceError when there are none, when one is the host's, or they are of two devices.
+  // Uses the device that owns the memory at the addresses, and the current stream of that device. Null addresses, of
+  // optional arguments, are skipped. DeviceError when there are no addresses, when one is host memory, or when they
+  // belong to two devices.
   CurrentGuard(Driver& driver, std::span<const void* const> arguments);
   ~CurrentGuard();
   CurrentGuard(const CurrentGuard&) = delete;
@@ -25,10 +26,10 @@ class CurrentGuard {
   Driver& driver_;
   const Stream stream_;
   const int device_before_;
-  const Stream stream_before_;  // of stream_'s device
+  const Stream stream_before_;  // the current stream of stream_'s device before
 };
 
-// A capture on a stream that is current. What is thrown inside ends it, so that the stream goes on.
+// A capture on a stream that is current. An exception inside ends the capture, so that the stream stays usable.
 class CaptureScope {
  public:
   CaptureScope(Driver& driver, Stream stream) : driver_(driver), stream_(stream) { driver.begin_capture(stream); }
@@ -40,7 +41,7 @@ class CaptureScope {
 
   Owner<GraphObject> end() {
     const CapturedGraph graph = driver_.end_capture(stream_);
-    is_open_ = false;  // not before: it may throw with the capture still open
+    is_open_ = false;  // only now: end_capture may throw with the capture still open
     return {driver_, graph};
   }
 

@@ -10,7 +10,7 @@
 namespace weft::cuda {
 
 bool breaks_device(Status status) {
-  // Besides the two that Status names: time-out, assertion, and the hardware's stack, instruction, alignment, address
+  // The faults without a name in Status: time-out, assertion, and the hardware's stack, instruction, alignment, address
   // space and program counter.
   constexpr int kFaults[] = {702, 710, 714, 715, 716, 717, 718};
   if (status == Status::illegal_address || status == Status::launch_failed) return true;
@@ -120,7 +120,7 @@ void Driver::reset(int device) {
 
 // -- what is current
 
-// The backend is told when a thread first asks, and again after a reset, which takes the context from every thread.
+// Sets the backend's device when a thread first asks, and again after a reset, which takes the context of every thread.
 int Driver::current_device() {
   Current& now = *current_;
   std::uint64_t resets = 0;

@@ -1,16 +1,15 @@
 #pragma once
 
-// CUDA devices: streams, events, memory in the order of streams, kernels, captured graphs. All host code for a GPU goes
-// through here, on a machine with one (runtime/cuda/driver_library.h) and in tests without
-// (runtime/cuda/fake_device.h).
+// CUDA devices: streams, events, stream-ordered memory, kernels, captured graphs. All host code for a GPU uses this
+// class, on a machine with a GPU (runtime/cuda/driver_library.h) and in tests without one (runtime/cuda/fake_device.h).
 //
-// What is queued on a stream runs after what was queued there before, and after the events that the stream was told to
-// wait for; nothing else orders it. Errors are DeviceErrors and name the call, the device, and for memory what was
-// asked and what is free. Handles are numbers: one of something that was destroyed is an error, never undefined. Any
-// thread may call; what one destroys no other may be using then.
+// Work that is queued on a stream runs after the work queued there before, and after the events that the stream waits
+// for; there is no other order. Errors are DeviceErrors that name the call, the device and, for memory, the requested
+// and the free bytes. Handles are numbers: the use of a destroyed object is an error, never undefined. Any thread may
+// call; a thread must not destroy an object that another thread is using.
 //
-// A device and a stream of each device are current on a thread, device 0 and the default streams at first
-// (runtime/cuda/current_guard.h). What is queued on a stream needs the stream's device to be current.
+// A device and a stream of each device are current on a thread; initially device 0 and the default streams
+// (runtime/cuda/current_guard.h). Queueing work on a stream needs the stream's device to be current.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +31,7 @@
 
 namespace weft::cuda {
 
-// A call that a driver did not do.
+// A call that the driver refused.
 class CudaError : public DeviceError {
  public:
   CudaError(Status status, const std::string& message) : DeviceError(message), status_(status) {}
@@ -51,11 +50,11 @@ struct Handle {
 using Stream = Handle<StreamObject>;
 using Event = Handle<EventObject>;
 using Module = Handle<ModuleObject>;
-using Function = Handle<FunctionObject>;  // of device code; lives as long as its module
+using Function = Handle<FunctionObject>;  // device code; its lifetime is that of its module
 using CapturedGraph = Handle<GraphObject>;
 using ExecutableGraph = Handle<ExecutableObject>;
 
-// A plain struct, not bytes that hold one.
+// A plain struct, and not a span of bytes.
 template <class T>
 concept KernelArguments =
     std::is_trivially_copyable_v<T> && !std::is_convertible_v<const T&, std::span<const std::byte>>;
@@ -65,9 +64,9 @@ std::string cuda_version_text(int version);
 
 class Driver {
  public:
-  // `type`: cuda or fake_cuda, for messages. DeviceError when its devices cannot be asked about.
+  // `type`: cuda or fake_cuda, for messages. DeviceError when the devices cannot be queried.
   Driver(DeviceType type, std::unique_ptr<DriverCalls> calls);
-  // Nothing that was made is destroyed by this: its makers do that before.
+  // Destroys no stream, event, module or graph: their owners must do that before.
   ~Driver();
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -77,73 +76,76 @@ class Driver {
   const DeviceFacts& facts(int device) const;
   std::string device_name(int device) const;  // cuda:0
   MemoryCounts memory(int device);
-  // Waits for everything that was queued there.
+  // Waits for all work that is queued on the device.
   void synchronize_device(int device);
-  // A kernel that fails takes its device with it: every call there answers the same error from then on. This is that
-  // error's message, "" for a device that works.
+  // A kernel that fails breaks its device: every later call there returns the same error. This is that error's message,
+  // "" for a device that works.
   std::string last_error(int device) const;
-  // Makes a device usable again. All that was made on it is gone, and its handles are those of destroyed things.
-  // DeviceError where the driver refuses: after a kernel failed, driver 580 (CUDA 13, seen on an H100) answers every
-  // later call of the process with that failure, also in a new context.
+  // Makes a broken device usable again. All objects on it are destroyed, and their handles become invalid. DeviceError
+  // where the driver refuses: after a kernel failed, driver 580 (CUDA 13, observed on an H100) returns that failure for
+  // every later call of the process, even in a new context.
   void reset(int device);
 
   // -- what is current on the calling thread
   int current_device();
-  // The default stream again once the one made current was destroyed.
+  // After the current stream was destroyed, this is the default stream.
   Stream current_stream(int device);
-  // Its device becomes current, and it the current stream there.
+  // Makes the stream's device current, and the stream current on that device.
   void make_current(Stream stream);
 
   // -- streams
-  // Waits for all that was queued before on streams made with joins_default, which wait for what was queued on it.
+  // The default stream's work waits for work queued before on streams with joins_default, and their later work waits
+  // for it.
   Stream default_stream(int device) const;
   Stream create_stream(int device, bool joins_default = false);
-  // Not while it captures. What was queued on it still runs.
+  // Not while the stream captures. Work that is queued on it still runs.
   void destroy(Stream stream);
   void synchronize(Stream stream);
-  // What the driver itself calls the stream, for a library that queues work there; `call` stands in messages.
+  // The driver's own object of the stream, for a library that queues work there; `call` is for messages.
   StreamObject* object_of(Stream stream, const char* call) { return find_current(stream, call); }
 
   // -- events
   Event create_event(int device, bool is_timed = false);
   void destroy(Event event);
-  // The event stands for what the stream was given so far. Both are of one device.
+  // The event marks the work that is queued on the stream so far. Both must be of one device.
   void record(Event event, Stream stream);
-  // What `stream` is given from now on runs after what the event stands for now; after nothing for one never recorded.
-  // The event may be of another device.
+  // Work that is queued on `stream` from now on runs after the work that the event marks now; an event that was never
+  // recorded marks nothing. The event may be of another device.
   void wait(Stream stream, Event event);
   bool is_done(Event event);
   void synchronize(Event event);
-  // Between two timed events, which were recorded and are reached. A fake device has no clock and counts a microsecond
-  // for each piece of work that it did.
+  // The time between two timed events, which must be recorded and reached. A fake device has no clock and counts a
+  // microsecond for each operation that it did.
   float milliseconds_between(Event from, Event to);
 
   // -- memory
-  // 256-byte aligned, contents undefined; null for 0 bytes. May be used by what is queued on the stream from now on, or
-  // ordered behind it. In a capture: at each launch of the graph, until it is released in the same capture.
+  // Memory with 256-byte alignment and undefined contents; null for 0 bytes. Work that is queued on the stream after
+  // this call may use it, and so may other work that is ordered after the allocation. In a capture each launch of the
+  // graph allocates the memory, until it is released in the same capture.
   void* allocate(Stream stream, std::size_t bytes);
-  // What is queued on the stream from now on may not use it. Null is ignored.
+  // Work that is queued on the stream from now on must not use the memory. Null is ignored.
   void release(Stream stream, void* address);
-  // Memory of the host that every device uses, too; contents undefined, null for 0 bytes. Not in a capture.
+  // Host memory that every device can use; contents undefined, null for 0 bytes. Not in a capture.
   void* allocate_host(int device, std::size_t bytes);
-  // Nothing queued may use it any more. Null is ignored.
+  // No queued work may still use the memory. Null is ignored.
   void release_host(int device, void* address);
-  // The device that the memory is of; nothing for the host's but for what allocate_host gave.
+  // The device that owns the memory; nullopt for host memory, except for memory of allocate_host.
   std::optional<int> device_of(const void* address);
-  // Between memory of devices and the host. The host's must stay, and stay as it is, until the copy ran.
+  // Copies between memory of devices and the host. The host memory must stay allocated and unchanged until the copy
+  // ran.
   void copy(Stream stream, void* to, const void* from, std::size_t bytes);
   void fill(Stream stream, void* to, std::uint8_t value, std::size_t bytes);
 
   // -- device code
-  // PTX, cubin or fatbin; not while the thread captures.
+  // `image` is PTX, a cubin or a fatbin. Not while the thread captures.
   Module load_module(int device, std::span<const std::byte> image);
-  // With its functions. Nothing queued may use them any more.
+  // Destroys the module and its functions. No queued work may still use them.
   void destroy(Module module);
-  // A kernel that takes one plain struct of `argument_bytes`, and at most so much shared memory beside its own; not
-  // while the thread captures.
+  // A kernel that takes one plain struct of `argument_bytes`. `shared_bytes` is the most dynamic shared memory of its
+  // launches. Not while the thread captures.
   Function find_function(Module module, const std::string& name, std::size_t argument_bytes,
                          std::uint32_t shared_bytes = 0);
-  // The same, or nothing where the module has no kernel of that name.
+  // The same, or nullopt where the module has no kernel of that name.
   std::optional<Function> look_up_function(Module module, const std::string& name, std::size_t argument_bytes,
                                            std::uint32_t shared_bytes = 0);
   // The arguments are copied.
@@ -152,44 +154,45 @@ class Driver {
   void launch(Stream stream, Function function, const LaunchSize& size, const Arguments& arguments) {
     launch(stream, function, size, std::as_bytes(std::span(&arguments, 1)));
   }
-  // What `data` points to must stay until the function ran; in a capture, as long as what is made of the graph.
+  // The target of `data` must live until the function ran; in a capture, as long as everything made from the graph.
   void launch_host(Stream stream, HostFunction function, void* data);
 
   // -- captured graphs
-  // Until end_capture what is queued on the stream, and on streams that wait for events of it, is not run but kept.
-  // Not for default streams, and nothing inside may wait for a device. After an error inside, the capture is to be
-  // abandoned: it may be invalid, and end_capture then says so. Other threads are not in its way.
+  // Until end_capture, work that is queued on the stream, and on streams that wait for its events, is recorded instead
+  // of run. Default streams cannot capture, and nothing inside a capture may wait for a device. After an error inside,
+  // the capture must be abandoned: it may be invalid, and end_capture then reports that. Other threads do not affect
+  // it.
   void begin_capture(Stream stream);
-  // On the stream and thread that began it, all other streams joined by events; whether it then gives a graph or
-  // throws, the capture has ended.
+  // To be called with the stream and on the thread that began the capture, after all other streams were joined by
+  // events. The capture has ended afterwards, also when this throws.
   CapturedGraph end_capture(Stream stream);
   bool is_capturing(Stream stream);
-  // Ends a capture, if there is one, and forgets what was kept.
+  // Ends a capture, if there is one, and discards what was recorded.
   void abandon_capture(Stream stream) noexcept;
 
   std::size_t node_count(CapturedGraph graph);
   void destroy(CapturedGraph graph);
   ExecutableGraph instantiate(CapturedGraph graph);
-  // Gives what was launched from now on the nodes' parameters of another graph of the same form; or the reason why not,
-  // and nothing is changed.
+  // Gives the executable's nodes the parameters of another graph of the same form, for later launches. If that is not
+  // possible, returns the reason and changes nothing.
   Verdict update(ExecutableGraph executable, CapturedGraph graph);
-  // Gives the device what launches of the executable need, which its first launch would else do. Not into a capture.
+  // Uploads what launches of the executable need; else its first launch does it. Not in a capture.
   void upload(Stream stream, ExecutableGraph executable);
-  // Launches of one executable run one after another, whatever their streams. Not into a capture.
+  // Launches of one executable run one after another, on whatever streams. Not in a capture.
   void launch(Stream stream, ExecutableGraph executable);
-  // What was launched still runs.
+  // Work that was launched still runs.
   void destroy(ExecutableGraph executable);
-  // Bytes that the device holds for memory allocated in captures. Graphs that do not run at once share it, so that the
-  // largest decides; nothing in it is kept from one launch to the next.
+  // Bytes that the device reserves for memory that graphs allocate. Graphs that do not run at the same time share it,
+  // so the largest graph decides; its contents do not survive from one launch to the next.
   std::size_t graph_memory_bytes(int device);
 
  private:
   template <class Object>
-  using Objects = std::map<std::uint64_t, std::pair<int, Object*>>;  // device and object, by number
+  using Objects = std::map<std::uint64_t, std::pair<int, Object*>>;  // number to device and object
   struct Current {
     int device = 0;
-    std::map<int, Stream> streams;  // where it is not the default stream
-    std::uint64_t resets = 0;       // that there had been when the backend was told
+    std::map<int, Stream> streams;  // streams that are not the default stream
+    std::uint64_t resets = 0;       // the number of resets when the backend was last called
   };
   class OnDevice;
   friend class CurrentGuard;
@@ -204,7 +207,7 @@ class Driver {
   Object* take(Handle<Object> handle, const char* call);
   StreamObject* find_current(Stream stream, const char* call);
   ExecutableObject* find_for(Stream stream, ExecutableGraph executable, const char* call);
-  // Without a question whether the stream still lives.
+  // Does not check whether the stream still exists.
   void restore(int device, Stream stream) noexcept;
   template <class Object>
   void forget(int device);
@@ -218,7 +221,7 @@ class Driver {
   std::vector<DeviceFacts> devices_;
 
   PerThread<Current> current_;
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards the members below
   std::uint64_t last_number_ = 0;
   Objects<StreamObject> streams_;
   Objects<EventObject> events_;
@@ -231,7 +234,7 @@ class Driver {
   std::map<int, std::string> last_errors_;
 };
 
-// Destroys what it holds when it ends; errors of that are dropped.
+// Destroys its object at the end of its lifetime; errors of that are ignored.
 template <class Object>
 class Owner {
  public:
@@ -246,7 +249,7 @@ class Owner {
     if (driver_ == nullptr) return;
     try {
       driver_->destroy(handle_);
-    } catch (const DeviceError&) {  // the device is broken, or was reset: it is gone already
+    } catch (const DeviceError&) {  // the device is broken or was reset, so the object is destroyed already
     }
   }
   Handle<Object> operator*() const { return handle_; }

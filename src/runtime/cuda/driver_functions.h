@@ -1,8 +1,7 @@
 #pragma once
 
-// The entry points of libcuda.so.1 that Weft calls, as the driver's public interface declares them: under the names
-// that cuda.h gives each call since CUDA 12.0, so that a newer driver does for them what it did then. All answer a
-// Status.
+// The entry points of libcuda.so.1 that Weft calls, as the driver's public interface declares them. The symbols are
+// those that cuda.h gives each call since CUDA 12.0, so that a newer driver keeps their behaviour. All return a Status.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace weft::cuda {
 
-// 1000 * major + 10 * minor, the first that has all of these.
+// 1000 * major + 10 * minor: the first version that has all of these.
 inline constexpr int kLeastDriverVersion = 12000;
 
 using DeviceNumber = int;                  // CUdevice
@@ -86,7 +85,7 @@ struct DriverFunctions {
 #define WEFT_CUDA_MEMBER(symbol, ...) Status (*symbol)(__VA_ARGS__) = nullptr;
   WEFT_CUDA_FUNCTIONS(WEFT_CUDA_MEMBER)
 #undef WEFT_CUDA_MEMBER
-  // Only in drivers since 12.4, may be null.
+  // Only in drivers since 12.4; may be null.
   Status (*cuFuncGetParamInfo)(FunctionObject* function, std::size_t parameter, std::size_t* offset,
                                std::size_t* bytes) = nullptr;
 };

@@ -23,7 +23,7 @@ constexpr unsigned kStreamJoinsDefault = 0, kStreamNonBlocking = 1, kEventDefaul
 constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 constexpr int kCaptureThreadLocal = 1;
 
-// What an executable graph's update was refused for, by its number.
+// The reasons for which a graph's update is refused, by number.
 constexpr const char* kUpdateResults[] = {
     "nothing",
     "an error that is not described",
@@ -126,7 +126,7 @@ class LibraryCalls : public DriverCalls {
   Status query_capture(StreamObject* stream, bool& is_capturing) override {
     int state = 0;
     const Status status = driver_.cuStreamIsCapturing(stream, &state);
-    is_capturing = state != 0;  // 2: and is invalid
+    is_capturing = state != 0;  // 2 is a capture that is invalid
     return status;
   }
   Status destroy_graph(GraphObject* graph) override { return driver_.cuGraphDestroy(graph); }
@@ -150,7 +150,7 @@ class LibraryCalls : public DriverCalls {
   Status keep_released_memory(DeviceNumber number);
 
   const DriverFunctions driver_;
-  std::mutex mutex_;                      // of what follows
+  std::mutex mutex_;                      // guards contexts_
   std::vector<ContextObject*> contexts_;  // by device, null until one is needed
 };
 
@@ -203,7 +203,7 @@ Status LibraryCalls::set_current(int device) {
   return status;
 }
 
-// Else every wait gives what was released back to the system, and the next allocation asks for it again.
+// Otherwise each wait returns released memory to the system, and the next allocation requests it again.
 Status LibraryCalls::keep_released_memory(DeviceNumber number) {
   int pools = 0;
   if (const Status status = driver_.cuDeviceGetAttribute(&pools, kMemoryPoolsSupported, number);
@@ -226,11 +226,11 @@ Status LibraryCalls::reset(int device) {
     contexts_[index] = nullptr;
   }
   if (const Status status = driver_.cuDevicePrimaryCtxRelease_v2(number); status != Status::success) return status;
-  return set_current(device);  // a driver that refuses the device after a fault does so here, and not at the reset
+  return set_current(device);  // a driver that refuses the device after a fault fails here, not in the reset
 }
 
 Status LibraryCalls::load_module(std::span<const std::byte> image, ModuleObject*& module) {
-  // PTX ends with a zero, which a span need not have behind it.
+  // PTX must end with a zero byte, and a span need not be followed by one.
   std::vector<std::byte> ended(image.begin(), image.end());
   ended.push_back(std::byte{0});
   return driver_.cuModuleLoadData(&module, ended.data());
@@ -275,7 +275,7 @@ Status LibraryCalls::count_graph_memory(int device, std::size_t& bytes) {
   return status;
 }
 
-// All that must be there; the first that is missing in `problem`.
+// Looks up all required functions. `problem` names the first one that is missing.
 DriverFunctions find_functions(const FindSymbol& find, std::string& problem) {
   DriverFunctions driver;
 #define WEFT_CUDA_FIND(symbol, ...)                                         \
@@ -292,7 +292,7 @@ DriverFunctions find_functions(const FindSymbol& find, std::string& problem) {
 std::unique_ptr<Driver> open_cuda(const FindSymbol& find, std::string& problem) {
   std::string missing;
   const DriverFunctions driver = find_functions(find, missing);
-  // An old driver lacks functions: its version says more than their names.
+  // An old driver lacks functions. Its version is a better error message than their names.
   int version = 0;
   if (driver.cuDriverGetVersion != nullptr && driver.cuDriverGetVersion(&version) == Status::success &&
       version < kLeastDriverVersion) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The CUDA driver of this machine, libcuda.so.1, opened while the program runs. No header and no library of a toolkit
-// is needed to build; a machine without a driver has no devices, and a reason for it.
+// The CUDA driver of this machine, libcuda.so.1, opened at run time. Building needs no header and no library of a
+// toolkit. A machine without a driver has no devices, and open_cuda returns the reason.
 
 #include <functional>
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace weft::cuda {
 
-// The address of a symbol, null where there is none.
+// The address of a symbol; null if it does not exist.
 using FindSymbol = std::function<void*(const char* symbol)>;
 
-// Nothing, and why in `problem`, when there is no driver, it is too old, or it has no device that Weft can use. Makes
-// no context on any device: that is done by the first call that needs one.
+// Returns null, and the reason in `problem`, when there is no driver, when it is too old, or when it has no device that
+// Weft can use. Creates no context on any device: the first call that needs one does.
 std::unique_ptr<Driver> open_cuda(std::string& problem, const std::string& library = "libcuda.so.1");
 
-// The same for a library that is opened already.
+// The same for a library that is already open.
 std::unique_ptr<Driver> open_cuda(const FindSymbol& find, std::string& problem);
 
 }  // namespace weft::cuda

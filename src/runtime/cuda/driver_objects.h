@@ -1,6 +1,6 @@
 #pragma once
 
-// How Driver's sources go from a handle to the backend's object, and to the device that a call is for.
+// For Driver's sources: maps a handle to the backend's object, and makes the device of a call current.
 
 #include <type_traits>
 
@@ -25,7 +25,7 @@ inline constexpr const char* kObjectName<GraphObject> = "graph";
 template <>
 inline constexpr const char* kObjectName<ExecutableObject> = "executable graph";
 
-// Makes a device current for a call that names none, and the one before it afterwards.
+// Makes a device current for a call that names none, and restores the previous device afterwards.
 class Driver::OnDevice {
  public:
   OnDevice(Driver& driver, int device, const char* call) : driver_(driver), before_(driver.current_device()) {

@@ -27,7 +27,7 @@ DriverQueue::DriverQueue(Driver& driver, Stream stream, std::vector<Module> modu
 
 DriverQueue::~DriverQueue() { wait_for_device(); }
 
-// However the stream is: host functions that were queued must not run after this.
+// Waits in any state of the stream, because queued host functions must not run after this.
 void DriverQueue::wait_for_device() noexcept {
   try {
     driver_.synchronize_device(stream_.device);
@@ -122,7 +122,7 @@ DriverQueue::Recording DriverQueue::record(const std::function<void()>& give) {
   captured_ = &given;
   give();
   Owner<GraphObject> graph = capture.end();
-  given.nodes = static_cast<std::int64_t>(driver_.node_count(*graph));  // a library's call is as many as it likes
+  given.nodes = static_cast<std::int64_t>(driver_.node_count(*graph));  // a library's call may be any number of nodes
   return {std::move(graph), std::move(given)};
 }
 

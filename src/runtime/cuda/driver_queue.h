@@ -1,7 +1,7 @@
 #pragma once
 
-// A device's stream as a queue of kernels by name and of functions of the host (kernels/launch_queue.h). Calls make the
-// stream current while they run. For one thread at a time.
+// A device's stream as a queue of named kernels and of host functions (kernels/launch_queue.h). Its functions make the
+// stream current while they run. Only one thread may use it at a time.
 
 #include <exception>
 #include <functional>
@@ -19,25 +19,27 @@ namespace weft::cuda {
 
 class DriverQueue : public LaunchQueue {
  public:
-  // `modules` define the kernels, which are looked for in each; the driver and all of it must outlive the queue.
+  // `modules` define the kernels; each module is searched. The driver, the stream and the modules must outlive the
+  // queue.
   DriverQueue(Driver& driver, Stream stream, std::vector<Module> modules);
-  // One more of them, of which it is known that it has this kernel. It is looked for there and nowhere else.
+  // Adds a module that is known to define this kernel. The kernel is looked up only there.
   void add(Module module, const std::string& kernel) { module_of_kernel_.emplace(kernel, module); }
-  // Waits; errors of what was queued are dropped.
+  // Waits for all queued work and ignores its errors.
   ~DriverQueue() override;
 
   std::string device() const override { return driver_.device_name(stream_.device); }
   void launch(const std::string& kernel, const LaunchShape& shape, std::span<const std::byte> arguments) override;
   void run_on_host(const std::string& name, std::function<void()> function) override;
   void call_library(const std::string& function, std::span<const std::byte> arguments) override;
-  // What does the calls of that function. It goes before the queue does, when nothing queued is left.
+  // Adds the library that implements the calls of that function. It is destroyed before the queue, when no queued work
+  // is left.
   void add_library(const std::string& function, std::unique_ptr<DeviceLibrary> library) {
     libraries_[function] = std::move(library);
   }
-  // Lets them go before their device is reset.
+  // Destroys the libraries. To be called before their device is reset.
   void close_libraries() { libraries_.clear(); }
 
-  // Waits for all that was queued. Throws what the first failed host function threw, or a DeviceError.
+  // Waits for all queued work. Throws the exception of the first host function that failed, or a DeviceError.
   void synchronize();
 
   struct Failure {  // of host functions
@@ -53,19 +55,19 @@ class DriverQueue : public LaunchQueue {
     std::string form;  // names of kernels and host functions, in order
     std::int64_t nodes = 0;
   };
-  // What the queue was given, captured instead of run. It must outlive what is launched of the graph.
+  // Queued work that was captured instead of run. It must outlive the launches of its graph.
   struct Recording {
     Owner<GraphObject> graph;
     Given given;
   };
-  // Captures what `give` gives to the queue. It is called twice: code is looked up, and loaded by the driver, before
-  // the capture begins. What is thrown inside ends the capture, and the queue goes on.
+  // Captures the work that `give` queues. `give` is called twice: the first call only looks up code, and lets the
+  // driver load it, before the capture begins. An exception inside ends the capture, and the queue stays usable.
   Recording record(const std::function<void()>& give);
-  // Kernels that were launched, or captured, so far.
+  // The number of kernels launched or captured so far.
   std::int64_t launches() const { return launches_; }
-  // The same of calls of libraries.
+  // The number of library calls made or captured so far.
   std::int64_t library_calls() const { return library_calls_; }
-  // Keeps what a recording's last launches still need until the queue was waited for.
+  // Keeps the data that a recording's last launches still need, until synchronize().
   void retire(Recording&& recording);
 
  private:
@@ -78,9 +80,9 @@ class DriverQueue : public LaunchQueue {
   std::map<std::string, Module> module_of_kernel_;
   std::map<std::string, Function> functions_;
   Failure failure_;
-  std::vector<std::unique_ptr<HostWork>> host_work_;  // that may still be to be done
-  bool only_looks_up_ = false;                        // what is given, before it is captured
-  Given* captured_ = nullptr;                         // while something is captured
+  std::vector<std::unique_ptr<HostWork>> host_work_;  // may not have run yet
+  bool only_looks_up_ = false;                        // in the first call of `give`
+  Given* captured_ = nullptr;                         // not null during a capture
   std::int64_t launches_ = 0, library_calls_ = 0;
   std::map<std::string, std::unique_ptr<DeviceLibrary>> libraries_;  // by function
 };

@@ -1,4 +1,4 @@
-// What is queued on streams, but for events: memory, kernels and captured graphs.
+// The work that Driver queues on streams, except events: memory, kernels and captured graphs.
 
 #include <algorithm>
 
@@ -15,9 +15,9 @@ bool is_about_image(Status status) {
          status == Status::unsupported_ptx_version;
 }
 
-// "PTX 8.5 for sm_90a", as its first directives say; "no PTX" of all else.
+// "PTX 8.5 for sm_90a", read from its first directives, or "no PTX" for any other image.
 std::string image_text(std::span<const std::byte> image) {
-  constexpr std::size_t kFront = 4096;  // of comments before them
+  constexpr std::size_t kFront = 4096;  // comments may come before the directives
   const std::string_view text(reinterpret_cast<const char*>(image.data()), std::min(image.size(), kFront));
   const auto word_after = [&](std::string_view directive) {
     const std::size_t at = text.find(directive);
@@ -90,7 +90,7 @@ Module Driver::load_module(int device, std::span<const std::byte> image) {
     check(status, "cuModuleLoadData", device, image.size());
   } catch (const CudaError& error) {
     if (!is_about_image(status)) throw;
-    // The driver itself says neither what it was given nor what it would take.
+    // The driver's own error names neither the image that it was given nor the images that it accepts.
     const DeviceFacts& of = facts(device);
     const std::string driver =
         of.driver_version == 0 ? "" : ", its driver for CUDA " + cuda_version_text(of.driver_version);

@@ -66,7 +66,7 @@ std::string FakeCalls::explain(Status status) {
   return words.empty() ? text : text + ": " + words;
 }
 
-// Host functions run under the lock.
+// Host functions run under the lock, so they must not call the driver.
 FakeCalls::Call FakeCalls::lock_calls() {
   CHECK(!thread_->is_in_host_function, "a host function called the driver");
   return Call(*this);
@@ -142,7 +142,7 @@ Status FakeCalls::set_current(int device) {
 }
 
 Status FakeCalls::count_memory(MemoryCounts& counts) {
-  const auto lock = lock_calls();  // leaves the words of the call that asks what is free
+  const auto lock = lock_calls();  // not begin_call(): keeps the error text of the call that needs the free bytes
   int device = 0;
   if (const Status status = current_device(device); status != Status::success) return status;
   counts = {.free = free_bytes(device), .total = settings_.memory_bytes};
@@ -184,7 +184,7 @@ Status FakeCalls::synchronize_device() {
   return check_memory(device);
 }
 
-// What the bytes at guarded places say once nothing of the device is running.
+// Checks the bytes that no one may write, guard bytes and released memory. No work of the device may be running.
 Status FakeCalls::check_memory(int device) {
   if (const std::string spoiled = memory_.spoiled(device); !spoiled.empty())
     break_device(device, Status::illegal_address, spoiled);
@@ -217,7 +217,7 @@ Status FakeCalls::destroy_stream(StreamObject* stream) {
   return fault_of(stream->device);
 }
 
-// What must be done before the next work of a stream.
+// The work that must be done before the next work of a stream.
 std::vector<WorkPointer> FakeCalls::order_of(const StreamObject& stream) const {
   std::vector<WorkPointer> works = stream.after;
   const auto add = [&](const StreamObject& other) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The fake device's side of the driver's calls (runtime/cuda/fake_device.h says what it is for).
+// The fake device's implementation of the driver's calls (see runtime/cuda/fake_device.h).
 
 #include <atomic>
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace weft::cuda {
 
-// Memory that a captured graph allocates: its places stay, so that each launch finds them where the last did.
+// Memory that a captured graph allocates. Its addresses are fixed, so that each launch uses the same ones.
 struct FakeGraphMemory {
   explicit FakeGraphMemory(FakeMemory& memory) : memory(memory) {}
   ~FakeGraphMemory() {
@@ -32,7 +32,7 @@ struct FakeGraphMemory {
   std::set<void*> unreleased;
   std::size_t bytes = 0;       // allocated and not released
   std::size_t most_bytes = 0;  // at once
-  int executables = 0;         // that live
+  int executables = 0;         // living executables
 };
 
 struct GraphObject {
@@ -49,18 +49,18 @@ struct ExecutableObject {
   int device = 0;
   std::vector<GraphObject::Node> nodes;
   std::shared_ptr<FakeGraphMemory> memory;
-  WorkPointer last;       // of its launches
-  std::size_t bytes = 0;  // that it takes itself
+  WorkPointer last;       // its last launch
+  std::size_t bytes = 0;  // the memory of the executable itself
   bool is_uploaded = false;
   ~ExecutableObject() { --memory->executables; }
 };
 
 struct FakeCapture {
   StreamObject* origin = nullptr;
-  std::uint64_t thread = 0;  // its number, which no other thread ever has
+  std::uint64_t thread = 0;  // a unique thread number that is never reused
   std::set<StreamObject*> members;
   GraphObject graph;
-  std::string fault;  // why it is invalid
+  std::string fault;  // the reason why it is invalid
   bool is_invalid = false;
   bool has_ended = false;
 };
@@ -69,16 +69,16 @@ struct StreamObject {
   int device = 0;
   bool is_default = false;
   bool joins_default = false;
-  std::vector<WorkPointer> after = {};             // before what is queued next
-  std::shared_ptr<FakeCapture> capture = nullptr;  // that it is in
-  std::vector<std::size_t> captured_after = {};    // the same as nodes of the capture
+  std::vector<WorkPointer> after = {};             // work that precedes what is queued next
+  std::shared_ptr<FakeCapture> capture = nullptr;  // the capture that it is part of
+  std::vector<std::size_t> captured_after = {};    // the same, as nodes of the capture
 };
 
 struct EventObject {
   int device = 0;
   bool is_timed = false;
   std::vector<WorkPointer> works;
-  std::shared_ptr<FakeCapture> capture;  // that it was recorded in
+  std::shared_ptr<FakeCapture> capture;  // the capture that it was recorded in
   std::vector<std::size_t> nodes;
 };
 
@@ -90,7 +90,7 @@ struct FunctionObject {
 
 struct ModuleObject {
   int device = 0;
-  std::vector<FakeKernel> kernels;  // of an image that was read; of a fake one none, which has those of the settings
+  std::vector<FakeKernel> kernels;  // empty for a fake image, which uses the settings' kernels
   std::vector<std::shared_ptr<FunctionObject>> functions;
 };
 
@@ -151,15 +151,15 @@ class FakeCalls : public DriverCalls {
  private:
   struct Device {
     StreamObject default_stream;
-    Status fault = Status::success;  // what every call answers, once a kernel failed
+    Status fault = Status::success;  // the result of every call after a kernel failed
     std::string fault_words;
-    std::size_t graph_bytes = 0;       // held for the memory of graphs
-    std::size_t executable_bytes = 0;  // that executables take themselves
+    std::size_t graph_bytes = 0;       // reserved for graph allocations
+    std::size_t executable_bytes = 0;  // memory of the executables themselves
     std::uint64_t resets = 0;
   };
   struct Thread {
     std::optional<int> device;
-    std::uint64_t resets = 0;  // that the device had when it became current
+    std::uint64_t resets = 0;  // the device's number of resets when it became current
     std::string words;         // of the last call
     bool is_in_host_function = false;
     std::uint64_t number = new_number();
@@ -176,7 +176,7 @@ class FakeCalls : public DriverCalls {
     WorkPointer end;
   };
 
-  // Of a call: one at a time, and memory can be reached.
+  // Held during a call: only one call runs at a time, and memory is accessible.
   class Call {
    public:
     explicit Call(FakeCalls& calls) : lock_(calls.mutex_), memory_(calls.memory_) { memory_.show(); }
@@ -188,7 +188,7 @@ class FakeCalls : public DriverCalls {
     const std::lock_guard<std::mutex> lock_;
     FakeMemory& memory_;
   };
-  // The words of the last one of its thread are forgotten.
+  // Clears the message of this thread's last call.
   Call begin_call();
   Call lock_calls();
   Status answer(Status status, std::string words);
@@ -212,7 +212,7 @@ class FakeCalls : public DriverCalls {
 
   // fake_run.cpp
   Status read_image(std::span<const std::byte> image, std::vector<FakeKernel>& kernels);
-  // Whether the device takes what was made for another architecture.
+  // Whether the device can run code that was compiled for another architecture.
   Status check_architecture(const FakeImage& image);
   Status check_ptx_version(const FakeImage& image);
   Status read_fake_image(const std::string& text);
@@ -224,7 +224,7 @@ class FakeCalls : public DriverCalls {
 
   // fake_capture.cpp
   Status invalidate(FakeCapture& capture, Status status, const std::string& words);
-  // invalid_value; in a capture, that becomes invalid.
+  // Returns invalid_value; in a capture, the capture also becomes invalid.
   Status refuse_in_capture(StreamObject* stream, const std::string& words);
   Status refuse_while_capturing(const std::string& words);
   Status check_default_stream(const StreamObject& stream);
@@ -242,11 +242,11 @@ class FakeCalls : public DriverCalls {
   FakeMemory memory_{settings_.hides_memory};
   FakeQueue queue_;
   std::vector<Device> devices_;
-  std::map<const void*, std::pair<int, std::shared_ptr<void>>> objects_;  // with their device
-  std::vector<StreamObject*> streams_;                  // also those destroyed: their work is still to be done
-  std::vector<std::shared_ptr<FakeCapture>> captures_;  // that have not ended
-  std::vector<GraphLaunch> graph_launches_;             // that may still run
-  std::set<const void*> releasing_;                     // what is released, or will be
+  std::map<const void*, std::pair<int, std::shared_ptr<void>>> objects_;  // object to its device and owner
+  std::vector<StreamObject*> streams_;                  // destroyed streams too: their work still runs
+  std::vector<std::shared_ptr<FakeCapture>> captures_;  // captures that have not ended
+  std::vector<GraphLaunch> graph_launches_;             // launches that may still run
+  std::set<const void*> releasing_;                     // memory that is released, or whose release is queued
   PerThread<Thread> thread_;
 };
 

@@ -12,7 +12,7 @@ namespace weft::cuda {
 
 namespace {
 
-// What a driver could do as well; of other faults, a call would have nothing to give.
+// Whether only a rule of captures was broken, so that the call can still be done. After other faults it has no result.
 bool is_only_forbidden(Status status) {
   constexpr Status kRules[] = {Status::capture_unsupported, Status::capture_isolation, Status::capture_implicit,
                                Status::capture_merge, Status::captured_event};
@@ -39,7 +39,7 @@ Status FakeCalls::refuse_while_capturing(const std::string& words) {
   return Status::success;
 }
 
-// A default stream waits for streams that join it; one of those that is in a capture cannot be waited for.
+// A default stream waits for the streams that join it, and it cannot wait for one that is in a capture.
 Status FakeCalls::check_default_stream(const StreamObject& stream) {
   if (!stream.is_default) return Status::success;
   for (const std::shared_ptr<FakeCapture>& capture : captures_)
@@ -288,7 +288,7 @@ Status FakeCalls::launch_graph(StreamObject* stream, ExecutableObject* executabl
   return Status::success;
 }
 
-// Graphs that may run at once, on several streams, need their memory at once.
+// Graphs on different streams may run at the same time, so their memory is added up.
 Status FakeCalls::hold_graph_memory(const StreamObject& stream, const ExecutableObject& executable) {
   const auto needed = [&] {
     std::erase_if(graph_launches_, [](const GraphLaunch& launch) { return launch.end->is_done; });

@@ -1,9 +1,9 @@
 #pragma once
 
-// Devices that are not there. What they are given they do on the host: late, in a random order that streams and events
-// allow and nothing else decides, so that a dependency that nobody stated shows as a wrong result for some seed. They
-// refuse what the driver refuses, above all in captures, and hold memory to its bounds and its time
-// (runtime/cuda/fake_memory.h). Where the driver's behaviour is not promised they are the stricter.
+// Emulated devices. They run queued work on the host: late, and in a random order that only streams and events
+// constrain, so that a missing dependency gives a wrong result for some seed. They refuse what the driver refuses,
+// above all in captures, and check the bounds and lifetimes of memory (runtime/cuda/fake_memory.h). Where the driver
+// does not specify a behaviour, they are stricter.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace weft::cuda {
 
 class FakeMemory;
 
-// A kernel's run on the host. What it throws is a fault of the kernel and breaks the device.
+// A kernel's run on the host. An exception in it is a fault of the kernel and breaks the device.
 class FakeLaunch {
  public:
   FakeLaunch(int device, const LaunchSize& size, std::span<const std::byte> arguments, const FakeMemory& memory)
@@ -30,8 +30,8 @@ class FakeLaunch {
   const Arguments& arguments() const {
     return *reinterpret_cast<const Arguments*>(arguments_.data());
   }
-  // `count` elements from `first` on, which must be memory of the device that is allocated now. A kernel that takes its
-  // pointers as they are runs too; what it reads wrongly is then garbage and no error.
+  // `count` elements from `first` on, which must be device memory that is allocated now. A kernel may also use its
+  // pointers directly; wrong reads then give garbage instead of an error.
   template <class T>
   std::span<T> elements(T* first, std::size_t count) const {
     check(first, count * sizeof(T));
@@ -52,47 +52,47 @@ class FakeLaunch {
 struct FakeKernel {
   std::string name;
   std::size_t argument_bytes = 0;
-  // Calls nothing of the driver.
+  // Must not call the driver.
   std::function<void(const FakeLaunch&)> run;
   std::uint32_t threads_per_block = 1024;  // at most
 };
 
-// What some compiler made for an architecture: PTX, which newer devices take as well, or machine code, which those of
-// the same major number take. Code for sm_100f is for those of the same major number, too, and code for sm_90a for
-// devices of 9.0 alone.
+// An image that a compiler made for an architecture: PTX, which newer devices also run, or machine code, which devices
+// of the same major number run. Code for sm_100f runs on devices of the same major number, and code for sm_90a only on
+// devices of 9.0.
 struct FakeImage {
   int architecture = 0;  // 90 for sm_90
   bool is_ptx = true;
   char suffix = 0;                       // 'a' of sm_90a, 'f' of sm_100f
-  int ptx_version = 0;                   // 85 for PTX 8.5; 0: one that every driver knows
-  std::vector<FakeKernel> kernels = {};  // none: it is no image
+  int ptx_version = 0;                   // 85 for PTX 8.5; 0: a version that every driver supports
+  std::vector<FakeKernel> kernels = {};  // empty: the bytes are no image
 };
-// What it throws says what is wrong with an image.
+// The exception's message says what is wrong with the image.
 using ReadImage = std::function<FakeImage(std::span<const std::byte> image)>;
 
 struct FakeSettings {
   int devices = 1;
-  std::uint64_t seed = 1;  // of the order
+  std::uint64_t seed = 1;  // of the random order
   int compute_capability = 90;
   int multiprocessors = 132;
-  int driver_version = 0;                           // DeviceFacts; 0: it knows all PTX
+  int driver_version = 0;                           // as in DeviceFacts; 0: supports all PTX
   std::size_t memory_bytes = std::size_t{1} << 30;  // of each device
-  std::size_t node_bytes = 0;                       // of the device, for each node of an executable graph
-  std::size_t uploaded_node_bytes = 0;              // more, once it was uploaded or launched
-  // Of every device, outside the driver's calls, as a GPU's is: what reads or writes it there, or in a host function,
-  // ends the process with SIGSEGV.
+  std::size_t node_bytes = 0;                       // device memory for each node of an executable graph
+  std::size_t uploaded_node_bytes = 0;              // additional bytes once it was uploaded or launched
+  // Makes device memory inaccessible outside the driver's calls, as a GPU's is: code that reads or writes it there, or
+  // in a host function, ends the process with SIGSEGV.
   bool hides_memory = false;
-  bool resets_mend_faults = true;  // else a device whose kernel failed stays broken, as with driver 580
-  // Tests leave these out to show what they alone see (tests/without_check.h).
-  bool is_late = true;                   // work is done late and in random order, not at once
-  bool checks_captures = true;           // what captures forbid is refused, and not passed over doing nothing
-  std::vector<FakeKernel> kernels = {};  // that modules of fake_image define
-  ReadImage read_image = {};             // what executes other images; all are refused where it is null
+  bool resets_mend_faults = true;  // false: a device whose kernel failed stays broken, as with driver 580
+  // Tests turn these checks off to show what only they detect (tests/without_check.h).
+  bool is_late = true;                   // work runs late and in random order, not at once
+  bool checks_captures = true;           // calls that captures forbid are refused, not ignored
+  std::vector<FakeKernel> kernels = {};  // defined by modules of fake_image
+  ReadImage read_image = {};             // reads other images; null: they are refused
 };
 
 std::unique_ptr<Driver> open_fake_device(FakeSettings settings);
 
-// An image with the kernels, as if compiled for these compute capabilities and no other.
+// An image with the settings' kernels, as if compiled for exactly these compute capabilities.
 std::vector<std::byte> fake_image(const std::vector<int>& compute_capabilities);
 
 }  // namespace weft::cuda

@@ -1,7 +1,7 @@
 #pragma once
 
-// The memory of fake devices: the host's, with a state that changes when allocations and releases run. What is not
-// written yet, was released, or lies behind an allocation's end holds bytes that spoil every result.
+// The memory of fake devices: host memory with a state that changes when allocations and releases run. Bytes that are
+// not written yet, were released, or are past the end of an allocation hold a pattern that spoils every result.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,39 +16,39 @@ namespace weft::cuda {
 class FakeMemory {
  public:
   enum class Kind : std::uint8_t { device, graph, host };
-  // `is_hidden`: but for the host's it can be reached while it is shown, and not otherwise.
+  // `is_hidden`: device memory is accessible only between show() and hide().
   explicit FakeMemory(bool is_hidden) : is_hidden_(is_hidden) {}
   void show() { protect(true); }
   void hide() { protect(false); }
-  // 256-byte aligned. It may be used once begin() ran; every device may use the host's. A graph's and the host's are
-  // not counted: its owner says what graphs take.
+  // Adds 256-byte aligned memory. It may be used once begin() ran; every device may use host memory. Memory of graphs
+  // and of the host is not counted in used(): the owner of a graph counts its memory.
   void* add(int device, std::size_t bytes, Kind kind = Kind::device);
-  // Contents become undefined, and may be used.
+  // The contents become undefined and may be used from now on.
   void begin(void* address);
-  // May not be used any more; the place stays for a while, so that a late use shows.
+  // The memory must not be used any more. It stays mapped for a while, so that a late use is detected.
   void end(void* address);
   void remove(void* address);
   void remove_device(int device);
 
   bool is_known(const void* address) const { return find(address) != nullptr; }
-  // The device it was allocated on; -1 for other memory of the host, and for what was released.
+  // The device that it was allocated on; -1 for other host memory, and for released memory.
   int device_of(const void* address) const;
-  // The size of the allocation that starts there; 0 for none.
+  // The size of the allocation that starts at the address; 0 for none.
   std::size_t size_of(const void* address) const;
-  // Whether add() made it as the host's.
+  // Whether add() made it as host memory.
   bool is_of_host(const void* address) const;
-  // Whether the bytes lie in no allocation, or in one and not beyond its end.
+  // False if the bytes begin in an allocation and extend past its end.
   bool is_in_bounds(const void* address, std::size_t bytes) const;
-  // Why a kernel on `device` may not use the bytes; "" when it may. They must be device memory.
+  // The reason why a kernel on `device` may not use the bytes; "" when it may. They must be device memory.
   std::string fault(const void* address, std::size_t bytes, int device) const;
   // The same for a copy, which may use the memory of every device and of the host.
   std::string copy_fault(const void* address, std::size_t bytes) const;
-  // What may be used now, in the order of addresses.
+  // The memory that may be used now, in the order of addresses.
   std::vector<std::span<std::byte>> usable(int device) const;
-  // What was written where nothing may be written; "" for nothing. Looks at all memory of the device.
+  // A message about a write where nothing may be written; "" for none. Checks all memory of the device.
   std::string spoiled(int device) const;
 
-  std::size_t used(int device) const;  // bytes of the device itself that are not released, without those of graphs
+  std::size_t used(int device) const;  // unreleased bytes of the device, without those of graphs
 
  private:
   enum class State : std::uint8_t { waiting, usable, released };

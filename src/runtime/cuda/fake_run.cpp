@@ -17,14 +17,14 @@ class IllegalAddress : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// From "Release Notes" of the PTX ISA 9.1: what came with the CUDA of a driver.
+// The PTX version of each driver's CUDA, from "Release Notes" of the PTX ISA 9.1.
 struct PtxOfDriver {
   int driver, ptx;
 };
 constexpr PtxOfDriver kPtxOfDrivers[] = {{12000, 80}, {12010, 81}, {12020, 82}, {12030, 83}, {12040, 84}, {12050, 85},
                                          {12070, 86}, {12080, 87}, {12090, 88}, {13000, 90}, {13010, 91}};
 
-// 84 for PTX 8.4, which a driver for CUDA 12.4 knows; 0 for one that is older than all of these.
+// The newest PTX that a driver knows: 84 (PTX 8.4) for CUDA 12.4, or 0 for a driver that is older than the table.
 int newest_ptx(int driver_version) {
   int newest = 0;
   for (const auto& [driver, ptx] : kPtxOfDrivers)
@@ -130,11 +130,11 @@ Status FakeCalls::allocate(StreamObject* stream, std::size_t bytes, void*& addre
   const auto lock = begin_call();
   if (stream->capture != nullptr) return allocate_captured(stream, bytes, address);
   if (const Status status = check_stream(stream); status != Status::success) return status;
-  // What was released counts once that ran.
+  // Released memory is free only after the queued release has run.
   if (bytes > free_bytes(stream->device)) queue_.run_device(stream->device);
   if (bytes > free_bytes(stream->device)) return Status::out_of_memory;
   void* const added = memory_.add(stream->device, bytes);
-  releasing_.erase(added);  // the place of something released long ago
+  releasing_.erase(added);  // an old allocation may have had the same address
   const Status status = enqueue(stream, {.kind = FakeOperation::Kind::allocate, .to = added, .bytes = bytes});
   if (status == Status::success) address = added;
   if (status != Status::success) memory_.remove(added);
@@ -238,7 +238,7 @@ Status FakeCalls::check_architecture(const FakeImage& image) {
                             image.architecture, suffix, settings_.compute_capability));
 }
 
-// "weft fake image: sm_80, sm_90,"
+// Reads a text like "weft fake image: sm_80, sm_90,".
 Status FakeCalls::read_fake_image(const std::string& text) {
   const std::string device = fmt::format(" sm_{},", settings_.compute_capability);
   if (text.find(device) != std::string::npos) return Status::success;
@@ -263,7 +263,7 @@ Status FakeCalls::load_module(std::span<const std::byte> image, ModuleObject*& m
 
 Status FakeCalls::unload_module(ModuleObject* module) {
   const auto lock = begin_call();
-  // The module's place is kept: work that still names its functions must find that they are gone.
+  // The module object is kept: queued work that still names its functions must find that they are unloaded.
   for (const std::shared_ptr<FunctionObject>& function : module->functions) function->is_loaded = false;
   return fault_of(module->device);
 }
@@ -272,7 +272,7 @@ Status FakeCalls::find_function(ModuleObject* module, const std::string& name, s
                                 std::uint32_t shared_bytes, FunctionObject*& function) {
   const auto lock = begin_call();
   if (const Status fault = fault_of(module->device); fault != Status::success) return fault;
-  // The driver may load the code only now.
+  // The driver may load code lazily, in this call.
   if (const Status status = refuse_while_capturing("a function is looked up in a capture"); status != Status::success)
     return status;
   const std::vector<FakeKernel>& kernels = module->kernels.empty() ? settings_.kernels : module->kernels;

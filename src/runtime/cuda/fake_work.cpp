@@ -59,7 +59,7 @@ bool FakeQueue::run_one(const std::function<bool(const FakeWork&)>& is_wanted) {
 }
 
 std::size_t FakeQueue::choose(const std::vector<std::size_t>& ready) {
-  constexpr std::size_t kStepsInFavour = 8;  // on average
+  constexpr std::size_t kStepsInFavour = 8;  // the average number of steps that a stream is preferred
   std::size_t chosen = ready.front();
   std::uint64_t highest = 0;
   for (const std::size_t index : ready) {
@@ -78,7 +78,7 @@ void FakeQueue::run_some() {
 }
 
 void FakeQueue::run_until(const WorkPointer& work) {
-  // Half the time all else stays as late as it can.
+  // In half of the calls, work that is not needed stays queued as long as possible.
   const bool only_needed = below(2) == 0;
   const std::set<const FakeWork*> needed = only_needed ? needed_for(work) : std::set<const FakeWork*>();
   while (!work->is_done)

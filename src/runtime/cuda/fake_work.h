@@ -1,8 +1,8 @@
 #pragma once
 
-// Work that fake devices were given and have not done. It is done late and in a random order; before it stands only
-// what streams and events put there. Streams are in turns favoured and left behind: a step that goes before another one
-// of many steps later hardly happens where each next step is drawn alone.
+// The queued work of fake devices. It runs late and in a random order that only streams and events constrain. Each
+// stream has a random priority that changes from time to time. If each next step was drawn independently, a step would
+// hardly ever run before another stream's step that was queued much earlier.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,40 +20,40 @@ struct FakeOperation {
   enum class Kind : std::uint8_t { nothing, kernel, host, copy, fill, allocate, release };
   Kind kind = Kind::nothing;
   int device = 0;
-  const StreamObject* stream = nullptr;  // that it was queued on
+  const StreamObject* stream = nullptr;  // the stream that it was queued on
   FunctionObject* function = nullptr;
   LaunchSize size = {};
   std::vector<std::byte> arguments = {};
   HostFunction host = nullptr;
   void* host_data = nullptr;
-  void* to = nullptr;  // also what is allocated and released
+  void* to = nullptr;  // also the memory that is allocated or released
   const void* from = nullptr;
   std::size_t bytes = 0;
   std::uint8_t value = 0;
-  std::shared_ptr<void> keeps = nullptr;  // what must live until it was done
+  std::shared_ptr<void> keeps = nullptr;  // must live until the operation ran
 };
 
 struct FakeWork {
   FakeOperation operation;
   std::vector<std::shared_ptr<FakeWork>> after;
   bool is_done = false;
-  std::uint64_t done_at = 0;  // how much work was done by then
+  std::uint64_t done_at = 0;  // the number of operations that were done before
 };
 using WorkPointer = std::shared_ptr<FakeWork>;
 
 class FakeQueue {
  public:
-  // `run` does an operation; it must not throw. What is not late is done as it comes.
+  // `run` does an operation and must not throw. If `is_late` is false, work runs as soon as it is added.
   FakeQueue(std::uint64_t seed, bool is_late, std::function<void(const FakeOperation&)> run)
       : random_(seed), is_late_(is_late), run_(std::move(run)), steps_between_(2 + below(14)) {}
 
   WorkPointer add(FakeOperation operation, std::vector<WorkPointer> after);
-  // Does some work or none, as a device may at any time.
+  // Does some work or none, as a device may do at any time.
   void run_some();
-  // Ends with this work done; what need not stand before it is done or not.
+  // Returns when this work is done; work that need not precede it may be done or not.
   void run_until(const WorkPointer& work);
   void run_device(int device);
-  // Takes the device's work for done.
+  // Marks all work of the device as done.
   void drop_device(int device);
 
  private:
@@ -65,9 +65,9 @@ class FakeQueue {
   std::mt19937_64 random_;
   const bool is_late_;
   std::function<void(const FakeOperation&)> run_;
-  const std::size_t steps_between_;  // calls, on average, that go by before some work is done unasked
+  const std::size_t steps_between_;  // average number of calls between unrequested work
   std::map<const StreamObject*, std::uint64_t> favours_;
-  std::vector<WorkPointer> waiting_;  // in the order they came
+  std::vector<WorkPointer> waiting_;  // in the order in which it was added
   std::uint64_t done_ = 0;
 };
 

@@ -13,7 +13,7 @@ class GraphCapturer::Launches : public CapturedLaunches {
       : capturer_(capturer), list_(list), first_(first), last_(last), launch_key_(list) {
     launch_key_.add(first, last);
   }
-  // What was launched reads host functions' data to its end.
+  // Launched graphs read the data of their host functions until they end, so recordings are retired, not freed.
   ~Launches() override {
     for (auto& [numbers, entry] : entries_) capturer_.queue_.retire(std::move(entry.graph.recording));
   }
@@ -79,7 +79,7 @@ class GraphCapturer::Launches : public CapturedLaunches {
   const std::size_t first_, last_;
   LaunchKey launch_key_;
   Entries entries_;
-  // Of the last look-up, so that none allocates.
+  // Buffers that are kept between look-ups, so that a look-up does not allocate.
   mutable std::vector<std::int64_t> key_;
   mutable std::vector<LaunchKey::Place> places_;
 };

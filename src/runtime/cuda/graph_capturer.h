@@ -1,10 +1,11 @@
 #pragma once
 
-// Stretches of a launch list as CUDA graphs. A graph holds the numbers and addresses of one run (runtime/launch_key.h),
-// so each token count has its own, with attention inside each count of sequences, too; where addresses moved it is
-// captured again. Graphs of the same form, as those of equal pieces and of other sizes, share one executable, which is
-// given the parameters of the graph that is launched next where it holds another's. It is the device's from the capture
-// on, and gone with the last of them.
+// Captures stretches of a launch list as CUDA graphs. A graph holds the numbers and addresses of one run
+// (runtime/launch_key.h), so each token count has its own graph; with attention inside, so has each count of sequences.
+// When addresses change, the graph is captured again. Graphs of the same form, such as those of equal pieces or of
+// other sizes, share one executable; before a launch the executable is updated to the graph's parameters if it holds
+// another graph's. The executable takes device memory from the capture on and is destroyed with the last of these
+// graphs.
 
 #include <cstdint>
 #include <map>
@@ -19,15 +20,15 @@ namespace weft::cuda {
 
 class GraphCapturer : public Capturer {
  public:
-  // All must outlive the capturer, and it what it captures.
+  // The arguments must outlive the capturer, and the capturer must outlive its captures.
   GraphCapturer(Driver& driver, Stream stream, DriverQueue& queue);
 
   std::unique_ptr<CapturedLaunches> capture(const LaunchList& list, std::size_t first, std::size_t last) override;
 
   struct Counts {
-    std::int64_t captures = 0;     // graphs, those captured again included
-    std::int64_t executables = 0;  // that were made
-    std::int64_t updates = 0;      // executables given another graph's parameters
+    std::int64_t captures = 0;     // graphs, repeated captures included
+    std::int64_t executables = 0;  // executables that were instantiated
+    std::int64_t updates = 0;      // updates of an executable to another graph
     std::int64_t refusals = 0;     // updates that the driver refused
     std::int64_t launches = 0;
   };
@@ -36,11 +37,11 @@ class GraphCapturer : public Capturer {
  private:
   struct Executable {
     Owner<ExecutableObject> object;
-    std::uint64_t holds;  // number of the graph whose parameters it has
+    std::uint64_t holds;  // the number of the graph whose parameters it holds
   };
-  using Executables = std::vector<Executable>;  // of one form
+  using Executables = std::vector<Executable>;  // those of one form
   struct Graph {
-    std::uint64_t number;  // no other has it
+    std::uint64_t number;  // unique
     DriverQueue::Recording recording;
     std::shared_ptr<Executables> executables;
   };

@@ -10,13 +10,13 @@
 namespace weft::cuda {
 namespace {
 
-// The files of the library in a folder, the newest version first; the folder's own pattern where there is none.
+// Adds the files of the library in a folder, newest version first, or the pattern of their names if there are none.
 void add_folder(const CudaLibrary& library, const std::filesystem::path& folder, std::vector<std::string>& places) {
   std::vector<std::string> found;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
-    // libnvrtc.so.13, and neither its builtins nor its alternative build.
+    // This accepts libnvrtc.so.13, but neither its builtins nor its alternative build.
     if (name.starts_with(library.front) && name.find('.', library.front.size()) == std::string::npos)
       found.push_back(entry.path().string());
   }
@@ -25,7 +25,7 @@ void add_folder(const CudaLibrary& library, const std::filesystem::path& folder,
   places.insert(places.end(), found.begin(), found.end());
 }
 
-// Sub-folders, in falling order of names.
+// Sub-folders whose names begin with `front`, in descending order of names.
 std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder, const std::string& front) {
   std::vector<std::filesystem::path> found;
   std::error_code ignored;
@@ -35,7 +35,7 @@ std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folde
   return found;
 }
 
-// Of a site-packages folder, under each of the names that the package has had.
+// Adds the files in a site-packages folder, under each name that the package has had.
 void add_packages(const CudaLibrary& library, const std::filesystem::path& packages, std::vector<std::string>& places) {
   for (const std::string& name : library.packages)
     if (std::filesystem::exists(packages / "nvidia" / name / "lib"))

@@ -19,7 +19,7 @@ constexpr const char* kFixedWidths =
     "using uint8_t = unsigned char; using uint16_t = unsigned short; using uint32_t = unsigned;\n"
     "using uint64_t = unsigned long; using uintptr_t = unsigned long;\n}\n";
 
-// All that must be there; the first that is missing in `problem`.
+// Looks up all required functions. `problem` names the first one that is missing.
 NvrtcFunctions find_nvrtc_functions(const FindSymbol& find, const std::string& library, std::string& problem) {
   NvrtcFunctions functions;
 #define WEFT_NVRTC_FIND(symbol, ...)                                              \
@@ -31,7 +31,8 @@ NvrtcFunctions find_nvrtc_functions(const FindSymbol& find, const std::string& l
   return functions;
 }
 
-// It asks the loader for its builtins by their name alone, which a folder that the loader does not know hides.
+// NVRTC asks the loader for its builtins by file name only. The loader may not search NVRTC's folder, so they are
+// opened here.
 void open_builtins(const std::string& library) {
   const std::filesystem::path folder = std::filesystem::path(library).parent_path();
   if (folder.empty()) return;
@@ -55,7 +56,7 @@ std::vector<std::string> all_options(int architecture, NvrtcCode code, const std
 
 std::string nvrtc_version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-// A program object, for as long as it is needed.
+// Owns an NVRTC program object.
 class Nvrtc::Program {
  public:
   Program(const Nvrtc& compiler, const NvrtcSource& source) : compiler_(compiler) {
@@ -80,7 +81,7 @@ class Nvrtc::Program {
 
   using Size = NvrtcStatus(NvrtcProgramObject*, std::size_t*);
   using Read = NvrtcStatus(NvrtcProgramObject*, char*);
-  // What a pair of calls for size and contents give.
+  // The bytes that a pair of calls, for the size and for the contents, returns.
   std::string bytes(Size* size, Read* read, const char* call) const {
     std::size_t count = 0;
     compiler_.check(size(program_, &count), call);
@@ -88,7 +89,7 @@ class Nvrtc::Program {
     compiler_.check(read(program_, contents.data()), call);
     return contents;
   }
-  // The same of a text, which ends with a zero.
+  // The same for a text, without the zero at its end.
   std::string text(Size* size, Read* read, const char* call) const {
     std::string text = bytes(size, read, call);
     text.resize(text.find_last_not_of('\0') + 1);
@@ -108,7 +109,7 @@ void Nvrtc::check(NvrtcStatus status, const char* call) const {
 std::unique_ptr<Nvrtc> Nvrtc::open(const FindSymbol& find, const std::string& library, std::string& problem) {
   problem.clear();
   const NvrtcFunctions functions = find_nvrtc_functions(find, library, problem);
-  // An old one lacks functions: its version says more than their names.
+  // An old library lacks functions. Its version is a better error message than their names.
   int major = 0, minor = 0;
   if (functions.nvrtcVersion != nullptr && functions.nvrtcVersion(&major, &minor) == NvrtcStatus::success &&
       1000 * major + 10 * minor < kLeastNvrtcVersion)

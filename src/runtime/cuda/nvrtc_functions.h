@@ -1,7 +1,7 @@
 #pragma once
 
-// The entry points of libnvrtc that Weft calls, as NVRTC's public interface declares them. All but the first answer an
-// NvrtcStatus.
+// The entry points of libnvrtc that Weft calls, as NVRTC's public interface declares them. All but nvrtcGetErrorString
+// return an NvrtcStatus.
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// A value of its own for every thread. By neither the thread's id nor the object's address, which others have after
-// them.
+// A separate value for each thread. The key is a unique number, and neither the thread's id nor the object's address,
+// because both may be reused.
 
 #include <atomic>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace weft::cuda {
 template <class Value>
 class PerThread {
  public:
-  // That of the calling thread: a fresh one at first. It stays where it is until the thread ends.
+  // The value of the calling thread, created at the first use. Its address is stable until the thread ends.
   Value& operator*() {
     thread_local std::map<std::uint64_t, Value> values;
     return values[number_];

@@ -24,7 +24,7 @@ StreamDevice::Parts::~Parts() {
   try {
     for (const Module module : modules) driver->destroy(module);
     driver->destroy(stream);
-  } catch (const DeviceError&) {  // gone with a broken device, or before
+  } catch (const DeviceError&) {  // the objects are already gone, for example with a broken device
   }
 }
 
@@ -40,7 +40,7 @@ struct StreamDevice::Memory {
         const CurrentGuard guard(*parts->driver, parts->stream);
         parts->driver->release(parts->stream, address);
       }
-    } catch (const DeviceError&) {  // gone with a broken device
+    } catch (const DeviceError&) {  // the memory is gone with the broken device
     }
   }
 
@@ -142,7 +142,7 @@ void StreamDevice::copy(void* to, const void* from, std::size_t bytes) {
 
 Tensor StreamDevice::upload(const Tensor& tensor) {
   const std::int64_t bytes = stored_bytes(tensor);
-  // Whole lines, as in the arena: the library reads scales of blocks in steps of four, of the last row, too.
+  // Whole cache lines, as in the arena: the library reads block scales four at a time, also in the last row.
   Tensor there{.meta = tensor.meta, .storage = allocate(whole_cache_lines(bytes))};
   copy(there.data(), tensor.data(), static_cast<std::size_t>(bytes));
   synchronize();

@@ -1,7 +1,7 @@
 #pragma once
 
-// A device as Replay and the engine use it: one stream of it, the code of its kernels, and memory that is taken and
-// given back in the stream's order.
+// A device as Replay and the engine use it: one stream, the code of its kernels, and memory that is allocated and
+// released in the stream's order.
 
 #include <functional>
 #include <memory>
@@ -19,15 +19,17 @@ namespace weft::cuda {
 class StreamDevice {
  public:
   using Images = std::span<const std::span<const std::byte>>;
-  // `images` have the kernels for the device (Driver::load_module). DeviceError where the device does not take one.
+  // `images` have the kernels for the device (Driver::load_module). DeviceError where the device cannot load one.
   StreamDevice(std::unique_ptr<Driver> driver, int device, Images images);
   ~StreamDevice();
   StreamDevice(const StreamDevice&) = delete;
   StreamDevice& operator=(const StreamDevice&) = delete;
 
-  // An image of one more kernel for the queue, for as long as this lives. Not in a capture; DeviceError as above.
+  // Loads an image with one more kernel for the queue, for the lifetime of this object. Not in a capture; DeviceError
+  // as above.
   void load(std::span<const std::byte> image, const std::string& kernel);
-  // What does the queue's calls of that function, made now and whenever the device is opened anew.
+  // Adds the library that implements the queue's calls of that function. `make` is called now and each time the device
+  // is opened again.
   using MakeLibrary = std::function<std::unique_ptr<DeviceLibrary>(Driver& driver, Stream stream)>;
   void add_library(const std::string& function, MakeLibrary make);
 
@@ -37,53 +39,56 @@ class StreamDevice {
   DriverQueue& queue() { return *queue_; }
   GraphCapturer& capturer() { return *capturer_; }
 
-  // 256-byte aligned memory of the device, contents undefined. The storage may outlive this; what is queued may use it
-  // for as long as the storage lives when it is queued. DeviceError, saying what was asked and is free, when there is
-  // none.
+  // Device memory with 256-byte alignment and undefined contents. The storage may outlive this object. Queued work may
+  // use the memory if the storage existed when the work was queued. DeviceError, with the requested and the free bytes,
+  // when there is not enough memory.
   std::shared_ptr<Storage> allocate(std::int64_t bytes);
-  // Memory that both the host and the device read and write, zeroed. Whoever lets it go waited for the queue before.
+  // Memory that both the host and the device read and write, zeroed. Its owner must wait for the queue before it
+  // releases the memory.
   std::shared_ptr<Storage> allocate_host(std::int64_t bytes);
 
-  // DeviceError, `[cuda:0] what must lie in its memory, but lies in ..`, unless the address is of the device's memory
-  // or of the host's that it shares.
+  // DeviceError, `[cuda:0] what must lie in its memory, but lies in ..`, unless the address is in the device's memory
+  // or in host memory that it shares.
   void check_is_here(const void* address, const std::string& what);
-  // The same tensor in the device's memory; waits until it is there.
+  // Copies a tensor to device memory and waits for the copy.
   Tensor upload(const Tensor& tensor);
-  // A tensor of the device as it lies there when all that was queued is done, in the host's memory. Waits.
+  // Copies a tensor of the device to host memory after all queued work is done. Waits.
   Tensor download(const Tensor& tensor);
-  // The same into the beginning of another tensor's memory, which then has its type. InternalError where that is less.
+  // The same into the beginning of another tensor's memory, and gives that tensor the type. InternalError where its
+  // memory is too small.
   void download(const Tensor& tensor, Tensor& into);
-  // Queues a copy between memory of the device and the host's, which must stay, and stay as it is, until it ran.
+  // Queues a copy between device memory and host memory. The host memory must stay allocated and unchanged until the
+  // copy ran.
   void copy(void* to, const void* from, std::size_t bytes);
-  // Zeroed memory of the device: contiguous tensors, or so many KV pages.
+  // Zeroed device memory: a contiguous tensor, or `pages` KV pages.
   Tensor zeros(const Meta& meta, std::int64_t pages = 0);
 
-  // Whether something that ran has broken the device, which then does nothing more.
+  // Whether work has broken the device, which then does nothing more.
   bool is_broken() const { return !is_open_ || !parts_->driver->last_error(parts_->stream.device).empty(); }
-  // Makes a broken device usable again, with its code and libraries, a new stream, queue and capturer. Its memory is
-  // gone: storages of before are to be let go, and what was captured answers with errors. So is that of whoever else in
-  // the process uses this device. DeviceError where it does not come back; it may then be tried again.
+  // Makes a broken device usable again, with its code and libraries, and a new stream, queue and capturer. Its memory
+  // is lost, also that of every other user of the device in this process: release all earlier storages. Earlier
+  // captures return errors. DeviceError where the device cannot be opened; the call may then be repeated.
   void reopen();
-  // How often it was opened: whoever has memory of an earlier time has none any more.
+  // The number of times that the device was opened. Memory from an earlier opening does not exist any more.
   int openings() const { return openings_; }
-  // DriverQueue's.
+  // As in DriverQueue.
   void synchronize() { queue_->synchronize(); }
-  // The same after a failure: what comes of what was queued is of no interest any more.
+  // The same after a failure: ignores the errors of queued work.
   void settle() noexcept;
 
  private:
-  // What storages need to give their memory back.
+  // The state that storages need to release their memory.
   struct Parts {
     std::shared_ptr<Driver> driver;
     Stream stream;
     std::vector<Module> modules;
-    bool is_gone = false;  // with a device that was reset: addresses may be others' by now
+    bool is_gone = false;  // the device was reset, so its addresses may have been reused
     ~Parts();
   };
   struct Memory;
   struct LoadedImage {
     std::vector<std::byte> image;
-    std::string kernel;  // the one that it has; "" where it has several
+    std::string kernel;  // the image's only kernel; "" where it has several
   };
 
   void open(std::shared_ptr<Driver> driver, int device);
@@ -95,7 +100,7 @@ class StreamDevice {
   std::shared_ptr<Parts> parts_;
   std::unique_ptr<DriverQueue> queue_;
   std::unique_ptr<GraphCapturer> capturer_;
-  // Of before the device was opened anew: what holds on to them gets errors from them.
+  // The queues and capturers of earlier openings: objects that still refer to them get errors from them.
   std::vector<std::pair<std::unique_ptr<DriverQueue>, std::unique_ptr<GraphCapturer>>> former_;
 };
 
