@@ -73,7 +73,7 @@ void need_integer(const JsonFields& fields, std::string_view key, std::int64_t w
   USER_CHECK(value == wanted, "[{}] {} must be {}, but is {}", fields.where(), fields.name(key), wanted, value);
 }
 
-// "dynamic" of activations: true, false, or for NVFP4 the word local.
+// Reads "dynamic" of the activations: true, false, or the word "local" for NVFP4.
 bool is_dynamic(const JsonFields& fields) {
   const auto* value = fields.value("dynamic");
   if (value != nullptr && value->is_string()) return text_among(fields, "dynamic", {"local"}) == "local";
