@@ -22,7 +22,7 @@ constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
 struct File : ModelFile {
-  std::shared_ptr<Storage> storage;  // over the bytes
+  std::shared_ptr<Storage> storage;  // a view of the bytes
 
   std::size_t offset() const { return static_cast<std::size_t>(bytes.data() - map->bytes().data()); }
 };

@@ -27,7 +27,7 @@ std::vector<std::string> texts_of(const JsonFields& fields, std::string_view key
   return texts;
 }
 
-// UserError that names the key unless the text is one of `known`.
+// Returns the text of the key. UserError unless it is one of `known`.
 std::string text_among(const JsonFields& fields, std::string_view key, std::vector<std::string_view> known) {
   const auto text = fields.find_text(key);
   USER_CHECK(text && std::find(known.begin(), known.end(), *text) != known.end(), "[{}] {} must be {}, but is {}",

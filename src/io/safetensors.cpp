@@ -50,7 +50,7 @@ std::string supported_dtypes() {
   return text;
 }
 
-// Refuses what simdjson accepts: a text that is no object, and a key twice.
+// simdjson accepts any value and duplicate keys. This rejects all but an object; the callers reject duplicate keys.
 object parse_object(simdjson::dom::parser& parser, std::string_view text, const std::string& where) {
   element root;
   const auto error = parser.parse(text.data(), text.size()).get(root);

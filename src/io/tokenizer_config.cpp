@@ -16,7 +16,7 @@ namespace {
 // (add_eos_token, default false), and ignore the post_processor of tokenizer.json (transformers 4). All other classes
 // use tokenizer.json alone.
 struct TokenizerClass {
-  std::string_view name;  // without Fast
+  std::string_view name;  // without the suffix "Fast"
   std::string_view bos;   // used if bos_token is absent
   std::string_view eos;
 };
