@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 struct Search {
-  std::uintptr_t address;  // of code of the wanted object
+  std::uintptr_t address;  // an address in the code of the object
   std::string id;
 };
 

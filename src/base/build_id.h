@@ -1,12 +1,12 @@
 #pragma once
 
-// Which build of the program or library this code is part of.
+// Identifies the build of the program or library that contains this code.
 
 #include <string>
 
 namespace weft {
 
-// The build id that the linker wrote into it, in hexadecimal: another for any other code or data. "" where there is
+// The build id that the linker wrote into it, in hexadecimal. It differs for any other code or data. "" if there is
 // none.
 std::string build_id();
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers and texts as bytes, for files that Weft writes and reads back: little-endian, nothing aligned, the same on
-// every machine. A text and a list begin with their length in 32 bits.
+// Writes and reads numbers and texts as bytes, for Weft's own files: little-endian, without alignment, the same on each
+// machine. A text or a list begins with its length in 32 bits.
 
 #include <bit>
 #include <concepts>
@@ -41,7 +41,7 @@ class ByteWriter {
     number(hash.high);
     number(hash.low);
   }
-  // As they are, without their length.
+  // Writes the bytes unchanged, without their length.
   void raw(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
 
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -51,10 +51,10 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Never reads outside of the bytes. UserError, with the place, where they are not what is wanted.
+// Never reads outside of the bytes. UserError, with the byte offset, if the content is not as expected.
 class ByteReader {
  public:
-  // The bytes must outlive the reader and the texts that it gives.
+  // The bytes must outlive the reader and the texts that it returns.
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   std::size_t position() const { return position_; }
@@ -73,7 +73,7 @@ class ByteReader {
     return value == 1;
   }
   double real() { return std::bit_cast<double>(number<std::uint64_t>()); }
-  // Of things that take a byte each at least: never more than there are bytes left.
+  // A count of items of at least one byte each, so it never exceeds the number of remaining bytes.
   std::size_t count() {
     const auto count = number<std::uint32_t>();
     USER_CHECK(count <= left(), "byte {} begins a list of {}, but only {} bytes are left", position_ - 4, count,

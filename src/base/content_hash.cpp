@@ -58,7 +58,7 @@ ContentHasher& ContentHasher::operator=(ContentHasher&&) noexcept = default;
 void ContentHasher::add_frame(char kind, std::uint64_t number) {
   std::array<unsigned char, 9> frame;
   frame[0] = static_cast<unsigned char>(kind);
-  // Byte by byte, so that the hash is the same on machines of either byte order.
+  // Writes single bytes, so that the hash does not depend on the byte order of the machine.
   for (std::size_t i = 0; i < 8; ++i) frame[i + 1] = static_cast<unsigned char>(number >> (8 * i));
   XXH3_128bits_update(state_->xxhash.get(), frame.data(), frame.size());
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// 128-bit hashes of content (XXH3-128), for cache keys, equality and names of entries. Not cryptographic: they tell
-// contents apart, they do not defend against someone who makes two contents collide on purpose.
-// The numbers depend on the content alone, so they may be stored and compared between machines.
+// 128-bit hashes of content (XXH3-128), for cache keys, equality and names of entries. They distinguish contents, but
+// are not cryptographic: someone can construct a collision on purpose. A hash depends only on the content, so it may be
+// stored and compared between machines.
 
 #include <compare>
 #include <concepts>
@@ -27,13 +27,12 @@ struct ContentHash {
   friend auto operator<=>(const ContentHash&, const ContentHash&) = default;
 };
 
-// The hash of one run of bytes, without framing: the XXH3-128 that other programs compute of a file.
+// The hash of one byte sequence, without framing: the XXH3-128 that other programs compute for a file.
 ContentHash hash_bytes(std::span<const std::byte> bytes);
 ContentHash hash_bytes(std::string_view bytes);
 
-// Builds the hash of a sequence of fields. Every field goes in with its kind and length, so ("ab", "c"), ("a", "bc")
-// and
-// ("abc") differ, and so do the number 1 and the text "1". A list is its length followed by its fields.
+// Computes the hash of a sequence of fields. Each field is hashed with its kind and length, so ("ab", "c"), ("a", "bc")
+// and ("abc") differ, and so do the number 1 and the text "1". A list is its length followed by its fields.
 class ContentHasher {
  public:
   ContentHasher();
@@ -43,7 +42,7 @@ class ContentHasher {
 
   ContentHasher& add(std::string_view text);
   ContentHasher& add(std::span<const std::byte> bytes);
-  // Equal numbers hash alike whatever their type.
+  // Equal numbers have the same hash for all integer types.
   template <std::integral Integer>
   ContentHasher& add(Integer number) {
     if constexpr (std::signed_integral<Integer>) {
@@ -51,11 +50,11 @@ class ContentHasher {
     }
     return add_number('+', static_cast<std::uint64_t>(number));
   }
-  // By its bits: 0.0 and -0.0 differ.
+  // Hashes the bits: 0.0 and -0.0 differ.
   ContentHasher& add(double number);
   ContentHasher& add(const ContentHash& hash);
 
-  // The hash of what was added so far; more may be added after it.
+  // The hash of all fields so far. The caller may add more fields after it.
   ContentHash finish() const;
 
  private:

@@ -54,8 +54,8 @@ void settle_mode(Settlement& settlement) {
                                  options.mode == "auto" ? level_text(options) : "there is one compiler");
 }
 
-// The default sizes, and those of full steps: of as many tokens as a step holds, and of a decode step of as many
-// sequences.
+// Returns the default sizes and those of full steps: the maximum number of tokens of a step, and the maximum number of
+// sequences (a full decode step).
 Counts sizes_to_capture(const Options& options) {
   if (!options.cudagraph_capture_sizes.empty())
     return up_to(options.cudagraph_capture_sizes, options.max_num_batched_tokens);
@@ -89,13 +89,14 @@ void settle_capture_sizes(Settlement& settlement) {
     settlement.settle(&Options::max_cudagraph_capture_size, kMost, largest, "the largest size that is captured");
 }
 
-// The cudagraph_mode, and why it is another than was asked for.
+// Returns the effective cudagraph_mode and the reason if it differs from the request.
 std::pair<std::string, std::string> mode_to_capture(const Options& options) {
   if (options.mode == "none") return {"NONE", "nothing is compiled"};
   const bool is_open = options.cudagraph_mode == "auto";
   const std::int64_t level = options.optimization_level;
   const std::string mode = !is_open ? options.cudagraph_mode : level >= 2 ? "FULL" : level == 1 ? "PIECEWISE" : "NONE";
-  // How attention is launched there depends on how many sequences share a step, of which one with prompts has any.
+  // On a device, the launches of attention depend on the number of sequences in a step. A step with prompts can have
+  // any number of them, so only pure decode steps are captured as a whole.
   if (mode == "FULL" && options.device != "cpu")
     return {"FULL_AND_PIECEWISE",
             is_open ? level_text(options) : "on a device, steps of one token a sequence alone are captured as a whole"};
@@ -130,13 +131,15 @@ void settle_sizes(Settlement& settlement) {
                     fmt::format("sorted, above 1 and below max-num-batched-tokens = {}", most_tokens));
 }
 
-// What measures nothing is in no key: the same code would be compiled again under another one.
+// Without measurements, the tuning budget must not be in a cache key: otherwise the same code would be compiled again
+// under another key.
 void settle_tuning(Settlement& settlement) {
   const std::string reason = reason_without_effect(settlement.options(), *find_option("tuning-budget"));
   if (!reason.empty()) settlement.settle(&Options::tuning_budget, "tuning-budget", Options().tuning_budget, reason);
 }
 
-// A check that could never fail, or would always, was meant otherwise. Of the effective options.
+// Rejects a check that could never fail or would always fail, since the user must have meant something else. `options`
+// are the effective options.
 void refuse_contradictions(const Options& options) {
   const std::string eager = eager_option(options);
   USER_CHECK(!options.require_codegen || eager.empty(), "[--require-codegen] no code is generated with {}", eager);
@@ -146,7 +149,8 @@ void refuse_contradictions(const Options& options) {
              "runs");
 }
 
-// Fusions are on from level 1. Ops that change nothing go at every level, and sequence parallelism is for who asks.
+// Fusions are on from level 1. Removal of ops without effect is on at every level. Sequence parallelism is on only by
+// request.
 void settle_passes(Settlement& settlement) {
   const Options& options = settlement.options();
   for (const OptionRow& row : option_table()) {

@@ -21,7 +21,7 @@ std::span<const std::byte> part_of(std::span<const std::byte> bytes, std::size_t
 }  // namespace
 
 std::span<const std::byte> find_note(std::span<const std::byte> notes, std::string_view owner, std::uint32_t type) {
-  // A header, a name that ends in a zero, and a content, each padded to words.
+  // A note has a header, a name that ends in a zero byte, and a content. Name and content are padded to words.
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) note;
     std::memcpy(&note, notes.data(), sizeof(note));
@@ -53,7 +53,7 @@ std::string note_of_file(const std::string& path, std::string_view owner, std::u
       const auto found = find_note(part_of(bytes, segment.p_offset, segment.p_filesz), owner, type);
       if (!found.empty()) return {reinterpret_cast<const char*>(found.data()), found.size()};
     }
-  } catch (const Error&) {  // what cannot be read has no notes
+  } catch (const Error&) {  // an unreadable file has no notes
   }
   return "";
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The process environment as a value: functions that need a variable take a lookup, so that a test can give its own and
-// nothing reads the real one behind its caller's back.
+// The process environment as a value. Functions that need a variable take a lookup, so that a test can pass its own and
+// no function reads the real environment without its caller's knowledge.
 
 #include <functional>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// The value of a variable, or nothing if it is not set.
+// The value of a variable, or nullopt if it is not set.
 using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
 // Reads the real environment at the time of each call.

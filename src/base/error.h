@@ -1,13 +1,13 @@
 #pragma once
 
-// Whose fault a failure is. Three kinds, thrown as exceptions and translated once, at the program's edge
+// The three kinds of failure, by cause. They are thrown as exceptions and translated once, at the program's boundary
 // (command line, server, C interface):
 //
 //   UserError      the request, file, model or option is wrong         exit 2   HTTP 4xx
 //   InternalError  Weft broke a promise: verifier, registry            exit 3   HTTP 500
 //   DeviceError    memory, a driver call or a system call failed       exit 4   HTTP 503
 //
-// A message names the thing in brackets, then what was wanted, what came, and where it came from:
+// A message names the object in brackets, then the expected value, the actual value, and its origin:
 //   [rms_norm] weight must be float[576] to match x: f32[s0, 576], but is f32[64] (blk.3.attn_norm.weight)
 
 #include <source_location>
@@ -26,7 +26,7 @@ class Error : public std::runtime_error {
   virtual int exit_code() const noexcept = 0;
 };
 
-// May carry the file and line of the C++ code that asked for what cannot be done, at the end of the message.
+// The end of the message may have the file and line of the C++ code that made the invalid request.
 class UserError : public Error {
  public:
   using Error::Error;
@@ -34,14 +34,14 @@ class UserError : public Error {
   const char* what() const noexcept override { return text_.empty() ? Error::what() : text_.c_str(); }
 
   bool has_place() const { return !text_.empty(); }
-  // In the stead of any place before.
+  // Replaces an earlier place.
   void set_place(const std::source_location& where);
 
  private:
   std::string text_;  // with the place
 };
 
-// Carries the file and line of the broken promise at the end of the message.
+// The end of the message has the file and line of the failed check.
 class InternalError : public Error {
  public:
   InternalError(const std::string& message, std::source_location where);
@@ -59,7 +59,7 @@ template <class... Arguments>
   throw UserError(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-// Runs `body`; a UserError that says no place yet gets this one.
+// Runs `body`. A UserError without a place gets this one.
 template <class Body>
 decltype(auto) placed_at(const std::source_location& where, Body&& body) {
   try {
@@ -75,7 +75,7 @@ template <class... Arguments>
   throw DeviceError(fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-// Text of the current `errno`, e.g. "No such file or directory".
+// The text of the current `errno`, e.g. "No such file or directory".
 std::string system_error_text();
 
 }  // namespace weft

@@ -88,7 +88,7 @@ class HostFileSystem final : public FileSystem {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
     if (!folder) return -1;
     while (true) {
-      errno = 0;  // how the end differs from a failure
+      errno = 0;  // so that the end differs from a failure
       const struct dirent* entry = ::readdir(folder.get());
       if (entry == nullptr) return errno == 0 ? 0 : -1;
       const std::string_view name = entry->d_name;

@@ -16,7 +16,7 @@ namespace {
 
 bool is_fault_of_the_path(int error) {
   switch (error) {
-    // The folder that was named has no room.
+    // The folder has no room, so the path is at fault.
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
@@ -39,7 +39,7 @@ bool is_fault_of_the_path(int error) {
   }
 }
 
-// Of the current errno, for what could not be done to the path.
+// Throws for the current errno. `what` is the operation on the path that failed.
 [[noreturn]] void fail_on(const std::string& path, std::string_view what) {
   const int error = errno;
   const std::string reason = system_error_text();
@@ -47,7 +47,7 @@ bool is_fault_of_the_path(int error) {
   fail_device("[{}] cannot {}: {}", quote(path, 1000), what, reason);
 }
 
-// A null byte would end the name early for the system and open another file.
+// The system would end a name at a null byte and open another file.
 void check_path(const std::string& path) {
   USER_CHECK(!path.empty(), "[file] wanted a path, but it is empty");
   USER_CHECK(path.find('\0') == std::string::npos, "[{}] is not a path: it holds a null byte", quote(path));
@@ -108,17 +108,17 @@ void write_all(const FileSystem& file_system, int descriptor, const std::string&
   }
 }
 
-// Of a temporary file, around what tells it from others.
+// The beginning and the end of the name of a temporary file. The process and attempt numbers are between them.
 constexpr std::string_view kTemporaryStart = ".weft-", kTemporaryEnd = ".tmp";
 
-// A new file beside the target; removed again unless renamed.
+// A new file in the target's folder. The destructor removes it unless it was renamed.
 class TemporaryFile {
  public:
-  // `folder` is empty or ends in a slash. Errors name `what`.
+  // `folder` is empty or ends in a slash. Errors name the path `what`.
   TemporaryFile(const FileSystem& file_system, const std::string& folder, mode_t mode, const std::string& what)
       : file_system_(file_system), what_(what) {
-    // In the target's folder, because a rename cannot leave its file system. The process number keeps processes apart,
-    // the attempt threads; what a killed process left is stepped over.
+    // The file is in the target's folder because a rename cannot move it to another file system. The process number
+    // separates processes, the attempt separates threads. Names that a killed process left are skipped.
     for (int attempt = 0; descriptor_ < 0 && attempt < kMostAttempts; ++attempt) {
       path_ = fmt::format("{}{}{}-{}{}", folder, kTemporaryStart, ::getpid(), attempt, kTemporaryEnd);
       descriptor_ = repeat_while_interrupted([&] { return file_system_.create(path_, mode); });
@@ -135,9 +135,10 @@ class TemporaryFile {
 
   void write(std::string_view bytes) { write_all(file_system_, descriptor_, what_, bytes); }
 
-  // Nothing can be written behind it.
+  // Closes the file, so nothing can be written after this.
   void rename_to(const std::string& target) {
-    // A rename may reach the disk before the bytes do; then a crash would leave an empty file under the name.
+    // Without the sync, a rename may reach the disk before the bytes do, and a crash would leave an empty file under
+    // the name.
     if (repeat_while_interrupted([&] { return file_system_.sync(descriptor_); }) != 0) fail_on(what_, "write");
     if (file_system_.close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail_on(what_, "write");
     if (file_system_.rename(path_, target) != 0) fail_on(what_, "write");
@@ -156,7 +157,7 @@ class TemporaryFile {
 void make_folder(const FileSystem& file_system, const std::string& path, mode_t mode) {
   if (file_system.make_folder(path, mode) == 0) return;
   const int error = errno;
-  // The system's answer for a folder that exists varies (EEXIST, EROFS, EACCES at "/"), so look.
+  // If the folder exists, the error depends on the system (EEXIST, EROFS, EACCES at "/"), so check the path itself.
   FileStatus status;
   if (file_system.inspect(path, status) == 0 && status.kind == FileKind::folder) return;
   errno = error;
@@ -173,7 +174,7 @@ void write_directly(const FileSystem& file_system, const std::string& path, std:
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path, const FileSystem& file_system) : path_(path) {
-  // Looked at before it is opened: opening a pipe would wait for its other end.
+  // The kind is checked before opening, because opening a pipe would wait for its other end.
   FileStatus before;
   check_path(path);
   if (file_system.inspect(path, before) == 0) check_regular(path, before.kind);
@@ -217,7 +218,7 @@ void MappedFile::advise(std::size_t offset, std::size_t byte_count, int advice) 
   const std::size_t end = offset + std::min(byte_count, bytes_.size() - offset);
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t first = offset / page * page;
-  // A refused hint changes nothing that the caller relies on.
+  // The hint is optional: callers do not depend on it, so its failure is ignored.
   (void)::madvise(const_cast<std::byte*>(bytes_.data()) + first, end - first, advice);
 }
 
@@ -231,7 +232,7 @@ std::string read_file(const std::string& path, std::size_t most_bytes, const Fil
   };
   check_size(static_cast<std::uint64_t>(status.bytes));
 
-  // One byte more than expected tells the end of the file without a second growth. Files in /proc say 0.
+  // One byte more than the reported size detects the end of the file without another growth. Files in /proc report 0.
   constexpr std::size_t kLeastStep = 64 * 1024;
   std::string bytes;
   std::size_t filled = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Work that is done where something is met for the first time: there should be none of it once a program says that it
-// is ready. Always counted; after ready it may be forbidden (--forbid-lazy).
+// Work that is done when something is needed for the first time. After a program reports that it is ready, there should
+// be no such work. It is always counted; after ready it may be forbidden (--forbid-lazy).
 
 #include <array>
 #include <atomic>
@@ -15,20 +15,20 @@ enum class FirstTime : std::uint8_t { compile, load, allocate, tune, capture };
 inline constexpr std::size_t kFirstTimeKinds = 5;
 std::string_view first_time_text(FirstTime kind);  // "compile", "load", ...
 
-// For several threads.
+// Several threads may use it.
 class FirstTimeWork {
  public:
-  // Something is being loaded; so it is at first.
+  // Loading begins. This is the initial state.
   void set_loading() { ready_ = Ready::no; }
-  // Everything is there from here on. `forbid`: what still comes is an error.
+  // Loading is complete. `forbid`: later work is an error.
   void set_ready(bool forbid) { ready_ = forbid ? Ready::strict : Ready::yes; }
   bool is_ready() const { return ready_ != Ready::no; }
 
-  // Counts one piece of work that is about to begin. InternalError, naming `what`, when it is forbidden.
+  // Counts one piece of work that is about to begin. InternalError, which names `what`, if it is forbidden.
   void begin(FirstTime kind, std::string_view what);
 
-  // While it lives, what begins is neither counted nor forbidden: a report makes for itself what a model that was found
-  // compiled never made.
+  // During its lifetime, new work is neither counted nor forbidden. A report uses it, because it must compute what a
+  // model that was loaded from the cache never computed.
   class Uncounted {
    public:
     explicit Uncounted(FirstTimeWork& work) : work_(work) { ++work_.uncounted_; }
@@ -40,13 +40,13 @@ class FirstTimeWork {
     FirstTimeWork& work_;
   };
 
-  // Adds how long a piece took.
+  // Adds the duration of one piece of work.
   void took(FirstTime kind, double milliseconds);
 
   struct Counts {
     std::int64_t before_ready = 0;
     std::int64_t after_ready = 0;
-    double milliseconds_after_ready = 0;  // of pieces that say so
+    double milliseconds_after_ready = 0;  // only pieces that call took()
   };
   Counts counts(FirstTime kind) const;
 
@@ -58,17 +58,18 @@ class FirstTimeWork {
   std::array<std::atomic<double>, kFirstTimeKinds> milliseconds_ = {};  // after ready
 };
 
-// Whose work this thread does, for what lies too deep to be told: the opening of a shared library, the taking of a
-// tensor's memory. Runs of Plans and choices of kernels are such scopes; threads that share a run are in none.
+// Attributes the work of this thread to a FirstTimeWork, for code that is too deep to get it as an argument: opening a
+// shared library, allocating memory for a tensor. Runs of Plans and choices of kernels open such scopes. Other threads
+// that share a run are in no scope.
 class FirstTimeScope {
  public:
-  // Until its end this thread's work counts there; null: nowhere.
+  // Until the scope ends, the work of this thread is counted in `work`; null: it is not counted.
   explicit FirstTimeScope(FirstTimeWork* work);
   ~FirstTimeScope();
   FirstTimeScope(const FirstTimeScope&) = delete;
   FirstTimeScope& operator=(const FirstTimeScope&) = delete;
 
-  // That of the innermost scope; null where there is none.
+  // The FirstTimeWork of the innermost scope; null if there is none.
   static FirstTimeWork* work();
 
  private:

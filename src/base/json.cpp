@@ -19,7 +19,7 @@ Json parse_json(std::string_view text) { return Json::parse(text, nullptr, false
 Json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits) {
   USER_CHECK(text.size() <= limits.most_bytes, "[{}] must have at most {} bytes, but has {}", where, limits.most_bytes,
              text.size());
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::vector<std::set<std::string>> keys;  // one set per open object
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
     using Event = Json::parse_event_t;
     USER_CHECK(depth <= limits.deepest, "[{}] must be nested at most {} deep, but is deeper", where, limits.deepest);
@@ -35,7 +35,7 @@ Json parse_json(std::string_view text, const std::string& where, const JsonLimit
   try {
     return Json::parse(text, check);
   } catch (const Json::exception& error) {
-    // Its messages begin with "[json.exception.parse_error.101] ".
+    // Messages of the library begin with "[json.exception.parse_error.101] ".
     const std::string message = error.what();
     const auto end = message.find("] ");
     fail_user("[{}] wanted JSON, but: {}", where,

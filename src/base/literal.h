@@ -1,6 +1,6 @@
 #pragma once
 
-// Text that stands in the program: it is there as long as the program and never changes.
+// A string literal: it exists as long as the program and never changes.
 
 #include <string_view>
 
@@ -8,12 +8,12 @@ namespace weft {
 
 class Literal {
  public:
-  // The length is read while compiling, which only text that never changes allows.
+  // The constructor reads the length at compile time, which only constant text allows.
   consteval Literal(const char* text) : text_(text) { static_cast<void>(std::string_view(text).size()); }  // NOLINT
 
   const char* text() const { return text_; }
   operator std::string_view() const { return text_; }  // NOLINT: it is one
-  // At once where both are one literal, which need not be one in two files.
+  // Compares addresses first. Equal literals in two files may have two addresses, so the text decides.
   friend bool operator==(Literal a, Literal b) {
     return a.text_ == b.text_ || std::string_view(a) == std::string_view(b);
   }

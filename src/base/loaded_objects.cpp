@@ -26,10 +26,10 @@ int note_object(dl_phdr_info* object, std::size_t, void* data) {
   if (has_relocated_code(*object, segments)) return 0;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (const ElfW(Phdr) & segment : segments) {
-    // What is written to once, by relocations, is of a segment that may be written to.
+    // Pages that relocations write to belong to a writable segment, even if they are written only once.
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-    // A page of two segments is one of the other's.
+    // A page that two segments share may contain bytes of the other segment, so only whole pages count.
     const std::uintptr_t first = (begin + page - 1) / page * page, end = (begin + segment.p_filesz) / page * page;
     if (first < end) found.emplace_back(reinterpret_cast<std::byte*>(first), end - first);
   }
@@ -45,14 +45,15 @@ std::vector<UnchangedPages> unchanged_pages() {
 }
 
 void drop_unchanged_pages(std::span<const UnchangedPages> pages) {
-  // Within the loader's walk, which nothing is closed during: what was closed before is somebody else's memory now.
+  // Runs within the loader's iteration, during which no object is closed. The memory of an object that was closed
+  // earlier may have another owner now, so only objects that are still loaded are dropped.
   const auto drop = [](dl_phdr_info* object, std::size_t size, void* data) {
     std::vector<UnchangedPages> here;
     note_object(object, size, &here);
     for (const UnchangedPages& part : here)
       for (const UnchangedPages& wanted : *static_cast<const std::span<const UnchangedPages>*>(data))
         if (wanted.data() == part.data() && wanted.size() == part.size())
-          (void)::madvise(part.data(), part.size(), MADV_DONTNEED);  // advice only: what cannot be dropped stays
+          (void)::madvise(part.data(), part.size(), MADV_DONTNEED);  // a hint only: a failure is ignored
     return 0;
   };
   dl_iterate_phdr(drop, &pages);

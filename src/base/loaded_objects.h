@@ -1,6 +1,6 @@
 #pragma once
 
-// The program and its libraries as the loader has them in memory.
+// The program and its libraries as the loader maps them.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace weft {
 
-// A part that is mapped from a file, with the file's content.
+// A part of memory that is mapped from a file and has the file's content.
 using UnchangedPages = std::span<std::byte>;
 
-// Of all that is loaded now, the parts that neither the loader nor the program writes to: code, constants and tables of
-// names, by whole pages. Objects whose code is relocated have none.
+// The parts of all loaded objects that neither the loader nor the program writes to: code, constants and tables of
+// names, in whole pages. Objects whose code is relocated have none.
 std::vector<UnchangedPages> unchanged_pages();
 
-// Those that are still an object's that is loaded no longer count as this process's memory; touched again, they come
-// back from the page cache. What somebody patched into them at run time, as debuggers do, is lost.
+// Pages that still belong to a loaded object stop counting as memory of this process; the next access loads them from
+// the page cache again. Run-time patches to them, such as a debugger's, are lost.
 void drop_unchanged_pages(std::span<const UnchangedPages> pages);
 
 }  // namespace weft

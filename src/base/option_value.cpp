@@ -68,7 +68,7 @@ std::string parse_text(std::string_view text, const OptionRow& row) {
   return std::string(text);
 }
 
-// all or none at most once, and no op both on and off.
+// `all` and `none` exclude each other, and no op may be both on and off.
 void check_custom_ops(const Words& words, std::string_view name) {
   std::string base;
   for (const std::string& word : words) {

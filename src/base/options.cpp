@@ -45,7 +45,7 @@ constexpr Alias kAliases[] = {
 
 constexpr std::string_view kPriorityPrefix = "ir-op-priority.";
 
-// What takes a JSON object: of options whose names begin with it.
+// Groups that take a JSON object: it sets the options whose names begin with the group.
 constexpr std::string_view kGroups[] = {"cc", "cc.pass_config", "cc.dynamic_shapes_config"};
 
 std::string with_dashes(std::string_view name) {
@@ -54,7 +54,7 @@ std::string with_dashes(std::string_view name) {
   return text;
 }
 
-// Without dashes in front, `cc` for compilation-config.
+// Removes one or two leading dashes.
 std::string_view strip_dashes(std::string_view name) {
   for (int i = 0; i < 2 && name.starts_with('-'); ++i) name.remove_prefix(1);
   return name;
@@ -69,7 +69,7 @@ std::string with_short_group(std::string_view name) {
   return text;
 }
 
-// One dash is for names of one letter, -tp and -cc, so that a verb may have flags of its own with one dash.
+// A single dash is for names of one letter, -tp and -cc, so that a verb may have its own flags with one dash.
 bool has_dashes_of_an_option(std::string_view name) {
   const std::string_view stripped = strip_dashes(name);
   if (name.starts_with("--")) return stripped.size() > 1;
@@ -121,7 +121,7 @@ void fail_unknown_option(std::string_view name) {
   const std::vector<std::string> names = option_names();
   const std::string stripped = with_short_group(name);
   std::string near = suggestion(stripped, names);
-  // People leave the group out, or take the wrong one.
+  // Users often omit the group or write the wrong one.
   if (near.empty()) near = suggestion("cc." + stripped, names);
   if (near.empty()) near = suggestion("cc.pass_config." + stripped.substr(stripped.rfind('.') + 1), names);
   fail_user("[option] wanted a known option, but is {}{}", quote(name), near);
@@ -224,7 +224,7 @@ std::size_t take_option(Options& options, std::span<const std::string> words) {
       set_option(options, opposite->name, "false", source);
       return 1;
     }
-    // Nobody else takes names of this group, so this is where an unknown one is told.
+    // No other parser accepts names of this group, so an unknown one is an error here.
     if (with_short_group(name).starts_with("cc.")) fail_unknown_option(name);
     return 0;
   }

@@ -3,9 +3,9 @@
 // The options table and its values. A row of options.def makes the field, the flag, the environment mirror, the line in
 // `weft dump options` and, if it changes generated code, the part of the cache key.
 //
-// Options are set by name from several places (environment first, then the command line); the last one wins, and what
-// was asked for is remembered with its place. Everything here that refuses a name or a value throws UserError; the
-// message names the option, what is allowed and where the value came from.
+// Options are set by name from several sources (the environment first, then the command line); the last one wins, and
+// each requested value is stored with its source. Functions that refuse a name or a value throw UserError; the message
+// names the option, the allowed values and the source of the value.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace weft {
 
-using OptionalFlag = std::optional<bool>;  // nothing: decided by other options
+using OptionalFlag = std::optional<bool>;  // nullopt: other options decide
 using Counts = std::vector<std::int64_t>;
 using Words = std::vector<std::string>;
 using Priorities = std::map<std::string, Words>;  // op -> providers, first choice first
@@ -31,7 +31,7 @@ struct RequestedOption {
   friend bool operator==(const RequestedOption&, const RequestedOption&) = default;
 };
 
-// A field of a row, if its effect is the one that is collected.
+// These macros keep the field of a row if its effect belongs to the struct below.
 #define WEFT_CODE_OPTION_code(...) __VA_ARGS__
 #define WEFT_CODE_OPTION_run(...)
 #define WEFT_CODE_OPTION_none(...)
@@ -39,8 +39,8 @@ struct RequestedOption {
 #define WEFT_OTHER_OPTION_run(...) __VA_ARGS__
 #define WEFT_OTHER_OPTION_none(...) __VA_ARGS__
 
-// The options that change generated code, every one of which is in the cache's keys. Whoever decides what becomes of a
-// graph is given these: an option that is in no key cannot be read there.
+// The options that change generated code. All of them are part of the cache keys. Code that transforms a graph gets
+// only these, so it cannot read an option that is in no key.
 struct CodeOptions {
 #define OPTION(member, type, default_value, name, limits, effect, ...) \
   WEFT_CODE_OPTION_##effect(type member = default_value;)
@@ -60,7 +60,7 @@ struct Options : CodeOptions {
 #undef OPTION
 #undef OPTION_ALIAS
 
-  // By the option's name (of ir-op-priority: with the op, "ir-op-priority.rms_norm").
+  // The requested options by name (for ir-op-priority with the op: "ir-op-priority.rms_norm").
   std::map<std::string, RequestedOption> requested;
 
   friend bool operator==(const Options&, const Options&) = default;
@@ -95,45 +95,47 @@ struct OptionRow {
   OptionLimits limits;
   OptionEffect effect;
   OptionActs acts;
-  std::string_view environment;  // empty: the mirror only
+  std::string_view environment;  // empty: only the mirror
   std::string_view sentence;
 };
 
 // In the order of options.def.
 std::span<const OptionRow> option_table();
 
-// The row of a name as users spell it: with or without dashes in front, `_` for `-`, `compilation-config.` for `cc.`,
-// or an alias. nullptr if there is none. A name of ir-op-priority may end in `.op`.
+// The row for a name in any user spelling: with or without leading dashes, `_` for `-`, `compilation-config.` for
+// `cc.`, or an alias. nullptr if there is none. A name of ir-op-priority may end in `.op`.
 const OptionRow* find_option(std::string_view name);
 
-// Whether the option is given without a value (`--enforce-eager`); `--no-enforce-eager` is its opposite.
+// Whether the option takes no value (`--enforce-eager`); `--no-enforce-eager` is its opposite.
 bool is_flag(const OptionRow& row);
 
 // Names and aliases of all options, for suggestions and completion.
 std::vector<std::string> option_names();
 
 // Sets one option from text: numbers with suffixes (4k), lists as `a,b` or a JSON list, flags as true/false/1/0 or
-// empty for true, groups such as `cc` and `cc.pass_config` as a JSON object. An unknown name brings the nearest known
-// one.
+// empty for true, groups such as `cc` and `cc.pass_config` as a JSON object. The error for an unknown name suggests the
+// nearest known one.
 void set_option(Options& options, std::string_view name, std::string_view text, const std::string& source);
 
 // Sets every option of a JSON object, groups as nested objects; null is the default. `group` is put before each name:
-// "cc" for --compilation-config. Unknown and repeated keys are errors, and after an error nothing was set.
+// "cc" for --compilation-config. Unknown and repeated keys are errors. After an error, no option has changed.
 void apply_json(Options& options, std::string_view json, const std::string& source, std::string_view group = "");
 
-// Sets what the environment gives: first the variables named in the table (WEFT_LOGS), then WEFT_ARG_ with the option's
-// name in capitals and `_` for `-` and `.` (WEFT_ARG_MAX_MODEL_LEN, WEFT_ARG_CC_MODE). Empty variables count as unset.
+// Sets options from the environment: first the variables named in the table (WEFT_LOGS), then WEFT_ARG_ with the
+// option's name in capitals and `_` for `-` and `.` (WEFT_ARG_MAX_MODEL_LEN, WEFT_ARG_CC_MODE). Empty variables count
+// as unset.
 void apply_environment(Options& options, const EnvironmentLookup& environment);
 
-// WEFT_ARG_MAX_MODEL_LEN of max-model-len.
+// The mirror of an option's name: WEFT_ARG_MAX_MODEL_LEN for max-model-len.
 std::string environment_mirror(std::string_view name);
 
-// Refuses names that begin with WEFT_ARG_ but mirror no option and none of `flags`, which are other words of the
-// command line, without dashes. For process_environment_names("WEFT_ARG_").
+// UserError for names that begin with WEFT_ARG_ but mirror no option and none of `flags`, which are the other flags of
+// the command line, without dashes. `names` is process_environment_names("WEFT_ARG_").
 void check_environment_names(std::span<const std::string> names, std::span<const std::string> flags);
 
-// Sets the option that the front of a command line gives and returns how many words it took; 0 if the first word is no
-// option of this table. Understands --name VALUE, --name=VALUE, -cc.name=VALUE, -cc '{json}', -O2, --flag, --no-flag.
+// Sets the option at the start of a command line and returns the number of words that it consumed; 0 if the first word
+// is not an option of this table. Accepts --name VALUE, --name=VALUE, -cc.name=VALUE, -cc '{json}', -O2, --flag,
+// --no-flag.
 std::size_t take_option(Options& options, std::span<const std::string> words);
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-// Options from JSON: set_from_json of base/option_value.h.
+// Options from JSON: implements set_from_json of base/option_value.h.
 
 #include <string>
 #include <utility>
@@ -42,7 +42,7 @@ void apply_row(Options& options, const OptionRow& row, const Json& value, const 
     USER_CHECK(!value.is_object() || takes_json, "[{}] wanted a value, but is an object", row.name);
     USER_CHECK(!is_flag_value || is_flag(row) || takes_json, "[{}] wanted a value, but is {}", row.name,
                json_text(value));
-    // Words may be numbers in JSON ("mode": 3); free text may not.
+    // A word may be a number in JSON ("mode": 3), but free text may not.
     const bool number_as_text = value.is_number() && is_text && row.limits.check == OptionCheck::any;
     USER_CHECK(!number_as_text, "[{}] wanted text, but is {}", row.name, json_text(value));
     assign_option(options, row, text_of(value));

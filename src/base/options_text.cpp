@@ -27,7 +27,7 @@ Json value_json(const Options& options, const OptionRow& row) {
                     row.member);
 }
 
-// Names whose comma or bracket would be read as part of the list's spelling.
+// Whether a word contains a comma, bracket or space that would be parsed as list syntax.
 bool needs_json(const Words& words) {
   const auto is_special = [](const std::string& word) {
     return word.find(',') != std::string::npos || word.starts_with('[') || trim(word).size() != word.size();
@@ -37,7 +37,7 @@ bool needs_json(const Words& words) {
 
 constexpr std::size_t kWidestValue = 24;
 
-// For one line of a terminal: in quotes only if it holds what would disturb it.
+// Formats a value for one line of a terminal. It is quoted only if it contains special characters.
 std::string shown(const std::string& value) {
   if (value.empty()) return std::string(1, '-');
   const std::string in_quotes = quote(value);

@@ -1,16 +1,16 @@
 #pragma once
 
-// Time since this process began.
+// Measures time from the start of the process.
 
 #include "base/stopwatch.h"
 
 namespace weft {
 
-// For the first line of main(): a Stopwatch that began when the process did. The kernel tells that moment in hundredths
-// of a second, which is too coarse for a start of a tenth of one. What it tells exactly is the processor time that the
-// process has used, and until main() that is all the process did: it was made, its program and libraries were mapped
-// and linked. So the Stopwatch began that long ago; time spent waiting before main() (for a file that is not in the
-// page cache, for a processor) is not in it.
+// Returns a Stopwatch that began when the process did; call it in the first line of main(). The kernel reports the
+// start time only in hundredths of a second, which is too coarse for a startup of a tenth of a second. It reports the
+// used processor time exactly, and until main() this time is the creation of the process and the mapping and linking of
+// its program and libraries. So the Stopwatch begins that long before now. It excludes waits before main() (for a file
+// that is not in the page cache, or for a processor).
 Stopwatch watch_from_process_start();
 
 }  // namespace weft

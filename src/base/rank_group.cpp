@@ -15,16 +15,16 @@ struct RankGroup::Shared {
   const std::string name;
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<std::span<const std::byte>> memories;  // by rank, of this meeting
+  std::vector<std::span<const std::byte>> memories;  // by rank, of this barrier
   std::vector<std::string> purposes;                 // likewise
   std::size_t arrived = 0;
   std::size_t finished = 0;
-  std::uint64_t meeting = 0;  // number of the one that ranks come to
-  bool complete = false;      // whether all have come to it
-  std::string disagreement;   // what the ranks came for, when that differs
-  std::string gone;           // why there can be no more meetings; the first reason stays
+  std::uint64_t meeting = 0;  // the index of the current barrier
+  bool complete = false;      // whether all ranks have arrived at it
+  std::string disagreement;   // the purposes of the ranks, if they differ
+  std::string gone;           // the first reason why no further barrier is possible
 
-  // The last rank to come opens the meeting.
+  // Called by the last rank that arrives.
   void open() {
     complete = true;
     for (std::size_t rank = 1; rank < purposes.size() && disagreement.empty(); ++rank)
@@ -69,7 +69,8 @@ void RankGroup::meet(const std::string& purpose, std::span<const std::byte> own,
   const std::string disagreement = shared.disagreement;
   lock.unlock();
 
-  // Others read this rank's memory until all are through, so nothing leaves before.
+  // The other ranks read this rank's memory until all have finished, so this rank must not leave earlier, even after an
+  // exception.
   std::exception_ptr failure;
   if (disagreement.empty()) {
     try {
@@ -110,7 +111,7 @@ RankGroup& RankGroups::at(const std::string& name, std::int64_t size, const std:
 
 namespace {
 
-// How the ranks of one run ended.
+// The exceptions that ended the ranks of one run.
 struct RankEnds {
   std::vector<std::exception_ptr> failures, consequences;  // by rank
 

@@ -1,10 +1,10 @@
 #pragma once
 
-// Ranks: workers that run one graph together, each on its share, and what they hand each other. Here they are threads
-// of one process, and read each other's memory where it lies.
+// Ranks are workers that run one graph together, each on its share, and exchange data. Here they are threads of one
+// process and read each other's memory directly.
 //
-// In base, because kernels call it and may include no more than base and tensor: it knows threads and bytes, and
-// nothing of what the bytes stand for.
+// This file is in base because kernels call it and may include only base and tensor. It handles threads and bytes, and
+// does not interpret the bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,19 +19,19 @@
 
 namespace weft {
 
-// Another rank of the group failed, or ended, so that the group cannot meet any more.
+// Another rank of the group failed or ended, so the group cannot complete its next barrier.
 class RankGone : public DeviceError {
  public:
   using DeviceError::DeviceError;
 };
 
-// What a rank took part in so far.
+// The barriers and bytes of one rank so far.
 struct RankTraffic {
   std::int64_t meetings = 0;
-  std::int64_t bytes = 0;  // read from others
+  std::int64_t bytes = 0;  // read from other ranks
 };
 
-// One rank's place in a group. For the thread of that rank alone.
+// The membership of one rank in a group. Only the thread of that rank may use it.
 class RankGroup {
  public:
   using Memories = std::span<const std::span<const std::byte>>;  // by rank
@@ -45,16 +45,16 @@ class RankGroup {
   int rank() const { return rank_; }
   const RankTraffic& traffic() const { return traffic_; }
 
-  // Every rank of the group comes with memory of its own, reads what all brought, and goes on when all have read.
-  // `read` returns how many bytes it took from others; what it throws is rethrown when all have read. `purpose` says
-  // what for, and must be the same on every rank: UserError on all of them when it is not. RankGone when a rank left
-  // before all were there.
+  // A barrier with data exchange. Each rank of the group passes its own memory, calls `read` with the memories of all
+  // ranks, and continues after all ranks have read. `read` returns the number of bytes that it read from others; meet()
+  // rethrows its exception after all ranks have read. `purpose` names the exchange and must be equal on all ranks:
+  // otherwise all of them get a UserError. RankGone if a rank left before all had arrived.
   void meet(const std::string& purpose, std::span<const std::byte> own,
             const std::function<std::int64_t(Memories)>& read);
-  // The others must not wait for this rank any more, because of `reason`: "rank 1 failed: ...".
+  // The other ranks stop waiting for this rank, because of `reason`: "rank 1 failed: ...".
   void leave(const std::string& reason);
 
-  // The places of a new group, by rank.
+  // Creates a group and returns its members by rank.
   static std::vector<std::shared_ptr<RankGroup>> make(const std::string& name, int size);
 
  private:
@@ -66,11 +66,11 @@ class RankGroup {
   RankTraffic traffic_;
 };
 
-// The groups that one rank is in, by name. None: a process that is alone.
+// The groups of one rank by name. A process without other ranks has none.
 class RankGroups {
  public:
   void add(std::shared_ptr<RankGroup> group);
-  // UserError, `[op] ...`, when this rank is in no group of the name, or in one of another size.
+  // UserError, `[op] ...`, if this rank is in no group with this name, or if the group has another size.
   RankGroup& at(const std::string& name, std::int64_t size, const std::string& op) const;
   const std::map<std::string, std::shared_ptr<RankGroup>>& all() const { return groups_; }
 
@@ -78,9 +78,9 @@ class RankGroups {
   std::map<std::string, std::shared_ptr<RankGroup>> groups_;
 };
 
-// Runs `body` on as many threads, each a rank of one group of each name, and returns when all have ended. What a rank
-// throws takes the others out of their meetings and is thrown here; of several the one of the lowest rank. DeviceError
-// when the system gives no more threads.
+// Runs `body` on `ranks` threads, each of which is a rank of one group per name, and returns after all have ended. If a
+// rank throws, the others leave their barriers with RankGone and the exception is rethrown here; of several, that of
+// the lowest rank. DeviceError if the system provides no more threads.
 void run_ranks(int ranks, std::span<const std::string> groups,
                const std::function<void(int rank, const RankGroups& groups)>& body);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// How much of a part of this process's memory is there.
+// Measures how much of a memory range of this process is resident.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Bytes of the pages that hold a part of `bytes`, as far as the system keeps them in memory: of pages that were never
-// touched it keeps nothing, of huge pages all of each. Nothing where the system does not say.
+// The size of the resident pages that overlap `bytes`. Pages that were never touched are not resident; huge pages count
+// as a whole. Nullopt if the system does not report it.
 std::optional<std::int64_t> resident_bytes(std::span<const std::byte> bytes);
 
 }  // namespace weft

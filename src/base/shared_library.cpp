@@ -8,7 +8,7 @@ namespace weft {
 
 std::optional<SharedLibrary> SharedLibrary::open(const std::string& name, std::string& problem) {
   if (FirstTimeWork* work = FirstTimeScope::work()) work->begin(FirstTime::load, name);
-  // Local: its symbols must not stand in for those of another library.
+  // RTLD_LOCAL: the symbols of this library must not replace those of another.
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return SharedLibrary(name, handle);
   const char* words = dlerror();

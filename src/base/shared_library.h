@@ -1,6 +1,6 @@
 #pragma once
 
-// A shared library opened while the program runs. It stays open until the program ends.
+// A shared library that the program opens at run time. It stays open until the program ends.
 
 #include <optional>
 #include <string>
@@ -10,17 +10,16 @@ namespace weft {
 
 class SharedLibrary {
  public:
-  // A path, or a name that the loader looks up. Nothing, and the loader's words in `problem`, when it cannot be opened.
-  // Counted as loading where this thread is in a FirstTimeScope.
+  // Opens a path, or a name that the loader looks up. On failure returns nullopt and stores the loader's message in
+  // `problem`. Counts as loading if this thread is in a FirstTimeScope.
   static std::optional<SharedLibrary> open(const std::string& name, std::string& problem);
 
-  // Null when there is no such symbol: library.find<int(int)>("name").
+  // The address of a symbol, as in library.find<int(int)>("name"); null if there is no such symbol.
   template <class Function>
   Function* find(const char* symbol) const {
     return reinterpret_cast<Function*>(find_address(symbol));
   }
-  // The same for one of several that are all wanted; `problem` names the first that is missing, and keeps what it
-  // holds.
+  // The same for one of several required symbols. `problem` names the first missing one; an existing message stays.
   template <class Function>
   void find(const char* symbol, Function*& function, std::string& problem) const {
     function = find<Function>(symbol);

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-// In ascending order, each once.
+// Sorts in ascending order and removes repeated values.
 template <class T>
 void sort_without_repeats(std::vector<T>& values) {
   std::sort(values.begin(), values.end());

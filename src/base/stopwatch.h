@@ -1,6 +1,6 @@
 #pragma once
 
-// Time, cut into named laps without gaps: what happened between two laps counts for the second.
+// Measures time in named laps without gaps: the time between two calls of lap() belongs to the second one.
 
 #include <chrono>
 #include <functional>
@@ -16,10 +16,10 @@ class Stopwatch {
   using LapObserver = std::function<void(const std::string& name, Clock::time_point begin, Clock::time_point end)>;
 
   Stopwatch() : Stopwatch(Clock::now()) {}
-  // As if it had been made at `begin`.
+  // Behaves as if it was constructed at `begin`.
   explicit Stopwatch(Clock::time_point begin) : begin_(begin), last_(begin) {}
 
-  // Ends a lap and gives its milliseconds. A name that was there before gets the time added.
+  // Ends a lap and returns its milliseconds. The time is added to an earlier lap with the same name.
   double lap(const std::string& name) {
     const auto now = Clock::now();
     const double milliseconds = std::chrono::duration<double, std::milli>(now - last_).count();
@@ -33,7 +33,7 @@ class Stopwatch {
     laps_.emplace_back(name, milliseconds);
     return milliseconds;
   }
-  // Calls it at the end of every lap, and now for those that were, of which no name may have come twice.
+  // Calls the observer at the end of each lap, and at once for each past lap. Names of past laps must be unique.
   void observe(LapObserver observer) {
     observer_ = std::move(observer);
     auto begin = begin_;
@@ -46,10 +46,10 @@ class Stopwatch {
   }
   // Milliseconds since the beginning.
   double total() const { return std::chrono::duration<double, std::milli>(Clock::now() - begin_).count(); }
-  // Milliseconds from the beginning to the end of the last lap, by the reading of the clock that ended it: all laps
-  // together, whenever it is asked.
+  // Milliseconds from the beginning to the end of the last lap: the sum of all laps, independent of the time of the
+  // call.
   double lapped() const { return std::chrono::duration<double, std::milli>(last_ - begin_).count(); }
-  // Milliseconds, in the order of first laps.
+  // The milliseconds of each name, in the order of first laps.
   const std::vector<std::pair<std::string, double>>& laps() const { return laps_; }
 
  private:

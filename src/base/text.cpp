@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Longer than any name we know; beyond it a word is not a misspelling, and comparing it would take long.
+// Longer than any known name. A longer word is not a misspelling, and the comparison would take long.
 constexpr std::size_t kLongestWord = 256;
 
 std::string folded(std::string_view word) {
@@ -57,7 +57,7 @@ void append_escaped(std::string& out, std::uint32_t point, std::string_view sequ
 
 struct Suffix {
   std::int64_t factor;
-  int fraction_digits;  // how many decimals stay whole; 0: no fraction
+  int fraction_digits;  // how many decimals give an integer; 0: no fraction
 };
 
 std::optional<Suffix> suffix_of(char c) {
@@ -85,7 +85,7 @@ std::optional<Suffix> suffix_of(char c) {
   }
 }
 
-// The number with its sign; nothing if the text is not a run of digits or does not fit.
+// Returns the number with its sign, or nullopt if the text is not a run of digits or is out of range.
 std::optional<std::int64_t> signed_digits(std::string_view digits, bool negative) {
   if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     return std::nullopt;
@@ -127,7 +127,7 @@ std::optional<std::int64_t> parse_human_integer(std::string_view text) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table: the one before the last is for swaps.
+  // Three rows of the table are kept: swaps need the row before the last.
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
@@ -155,7 +155,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   for (const std::string& candidate : candidates) {
     const std::string known = folded(candidate);
     const std::size_t distance = edit_distance(wanted, known);
-    // A third of the letters may differ; below that, any two short words would be near.
+    // At most a third of the letters may differ. With a fixed limit, all short words would be near each other.
     const std::size_t allowed = std::max(wanted.size(), known.size()) / 3;
     if (distance <= allowed && distance < best_distance) {
       best = &candidate;

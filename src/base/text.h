@@ -1,6 +1,6 @@
 #pragma once
 
-// Text as people type and read it: near spellings, quoting for messages, UTF-8 checks, numbers with suffixes.
+// Helpers for text that users type and read: near spellings, quoting for messages, UTF-8 checks, numbers with suffixes.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,35 +16,36 @@ namespace weft {
 // other (optimal string alignment: no part is edited twice). Time is the product of the lengths.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The candidate that someone who typed `word` most likely meant, the first of equals; nothing if none is near.
-// Case does not count, and neither does `_` against `-`.
+// The candidate nearest to `word`, and among equals the first; nullopt if none is near. It ignores case, and `_` equals
+// `-`.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
-// `, did you mean "max-model-len"?`, or nothing if no candidate is near: the end of a message about an unknown name.
+// `, did you mean "max-model-len"?`, or "" if no candidate is near. It ends a message about an unknown name.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
-// In double quotes, on one line and safe for a terminal: quotes, backslashes, control characters (C0, DEL, C1, and the
-// marks that turn the direction of text) and bytes that are not UTF-8 are written as escapes. A text of more than
-// `longest` bytes is cut there and its size told.
+// Quotes the text in double quotes, on one line and safe for a terminal: quotes, backslashes, control characters (C0,
+// DEL, C1, and marks that change the text direction) and bytes that are not UTF-8 are written as escapes. A text of
+// more than `longest` bytes is truncated, and its size is appended.
 std::string quote(std::string_view text, std::size_t longest = 120);
 
 // An integer with an optional suffix: k, m, g, t are powers of 1000 and take a decimal fraction (25.6k is 25600); K, M,
-// G, T are powers of 1024. UserError naming `[what]` for anything else, a value that is not whole or does not fit.
+// G, T are powers of 1024. UserError that names `[what]` for other text and for a value that is not whole or does not
+// fit.
 std::int64_t human_integer(std::string_view text, std::string_view what);
 
-// A finite decimal number. UserError naming `[what]` for anything else.
+// A finite decimal number. UserError that names `[what]` for other text.
 double decimal_number(std::string_view text, std::string_view what);
 
 // 0 to 9.
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Without ASCII white space at both ends.
+// The text without ASCII white space at both ends.
 std::string_view trim(std::string_view text);
 
 // The parts between separators, trimmed; one empty part for an empty text.
 std::vector<std::string> split_text(std::string_view text, char separator);
 
-// With A-Z as a-z; other bytes are kept.
+// The text with A-Z as a-z; other bytes are unchanged.
 std::string to_lower_ascii(std::string_view text);
 
 }  // namespace weft

@@ -15,21 +15,21 @@
 namespace weft {
 namespace {
 
-// Longer than the serial work between two kernels, shorter than what a sleeping core would save.
+// Longer than the serial work between two kernels, but so short that sleeping instead would save little.
 constexpr std::chrono::microseconds kSpinTime{40};
-// Of workers with a core each: longer than what the caller does alone between two steps of a model (measured: 30 to
-// 90 us), since a sleeping worker comes 20 to 50 us late.
+// For workers that have a core each. Longer than the caller's serial work between two steps of a model (measured: 30 to
+// 90 us), because a sleeping worker starts 20 to 50 us late.
 constexpr std::chrono::microseconds kLongSpinTime{100};
 
-// Of what is left of a share, the part that is claimed at once: a long one costs few claims, and at the end threads
-// wait for one chunk alone.
+// A claim takes 1 / kClaimsOfAShare of the remaining chunks of a share. The first claims are large, so there are few of
+// them; the last claims are single chunks, so at the end threads wait for only one chunk.
 constexpr std::int64_t kClaimsOfAShare = 4;
 
-// Questions asked without a pause between, at first: a pause may take as long as half a hand-over from core to core (50
-// ns on Sapphire Rapids), and is one too many where the answer is about to come.
+// The number of checks without a pause between them at the start of a spin. A pause can take half as long as passing
+// data from core to core (50 ns on Sapphire Rapids), which is too long if the condition is about to become true.
 constexpr int kHastyQuestions = 256;
 
-// Two lines, because the neighbour-line prefetcher of x86 pairs them.
+// Two cache lines, because the adjacent-line prefetcher of x86 loads lines in pairs.
 constexpr std::size_t kSeparation = 128;
 
 void pause_briefly() {
@@ -40,7 +40,7 @@ void pause_briefly() {
 #endif
 }
 
-// Asks until the answer is yes, for as long as `time`; whether it was.
+// Checks repeatedly, for at most `time`, until the condition is true. Returns whether it became true.
 template <class Question>
 bool spin_until(const Question& question, std::chrono::microseconds time) {
   for (int i = 0; i < kHastyQuestions; ++i)
@@ -55,7 +55,7 @@ bool spin_until(const Question& question, std::chrono::microseconds time) {
   return false;
 }
 
-// The pools whose chunks this thread is inside of, innermost first.
+// The pools in whose chunks this thread is running, innermost first.
 struct Inside {
   const void* pool;
   int thread;
@@ -74,7 +74,7 @@ class EnterPool {
   Inside entry_;
 };
 
-// The exception of the lowest chunk, so that what the caller sees does not depend on the threads.
+// Keeps the exception of the lowest chunk, so that the caller's result does not depend on the scheduling.
 class FirstFailure {
  public:
   void offer(std::int64_t chunk, std::exception_ptr error) {
@@ -101,7 +101,8 @@ class FirstFailure {
   std::exception_ptr error_;
 };
 
-// A count that rises evenly, read in a third of the time that the system's clock takes: chunks are short.
+// A counter with a constant rate. Reading it takes a third of the time of the system clock, which matters because
+// chunks are short.
 std::int64_t ticks() {
 #if defined(__x86_64__) || defined(__i386__)
   return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
@@ -116,17 +117,17 @@ struct alignas(kSeparation) BusyTicks {
 
 }  // namespace
 
-// How a run stays apart from the next one. A thread first claims chunks (it takes them from a share's `left`, in one
-// atomic step) and only then reads what else the share says of the run. A run ends when every claimed chunk is counted
-// off, so while a thread holds a claim that is of the claim's run. A worker that comes late finds every `left` at zero
-// or claims from the run that is current by then; there is no copy of an old run it could act on.
+// How consecutive runs are kept separate: a thread first claims chunks (by an atomic update of a share's `left`) and
+// only then reads the other fields of the share. A run ends when all claimed chunks have been counted, so while a
+// thread holds a claim, these fields belong to the run of the claim. A late worker finds each `left` at zero, or claims
+// from the current run. It has no copy of an old run that it could act on.
 //
-// What passes from core to core takes a tenth of a microsecond each time, and a decode step has a hundred runs of ten:
-// so a worker finds all it needs to begin in one place, where it spins; counts its own chunks off before it looks for
-// others; and the caller watches that count itself.
+// Passing a cache line from core to core takes about 0.1 us, and a decode step has a hundred short runs. So a worker
+// finds all the data that it needs to begin in the line on which it spins, it counts its own chunks before it searches
+// other shares, and the caller spins on that counter directly.
 struct ThreadPool::State {
-  // One thread's contiguous chunks [end - left, end). The rest is written by the caller between runs and read under a
-  // claim.
+  // The contiguous chunks [end - left, end) of one thread. The caller writes the other fields between runs; threads
+  // read them while they hold a claim.
   struct alignas(kSeparation) Share {
     std::atomic<std::int64_t> left{0};
     std::int64_t end = 0;
@@ -142,15 +143,16 @@ struct ThreadPool::State {
   std::vector<Share> shares;
   std::chrono::microseconds worker_spin;
 
-  alignas(kSeparation) std::atomic<std::int64_t> unfinished{0};  // chunks of this run not counted off
-  // What sleepers wait for a change of: how many runs there were, and how many ended in a worker's hands.
+  alignas(kSeparation) std::atomic<std::int64_t> unfinished{0};  // chunks of this run that are not counted yet
+  // Sleepers wait for a change of these counters: the number of runs, and the number of runs whose last chunk a worker
+  // finished.
   alignas(kSeparation) std::atomic<std::uint32_t> started{0};
   std::atomic<bool> stopping{false};
   alignas(kSeparation) std::atomic<std::uint32_t> finished{0};
   std::atomic<bool> busy{false};
   FirstFailure failure;
-  RunTimes* times = nullptr;          // null: nobody measures
-  std::vector<BusyTicks> busy_ticks;  // of this run, by thread; once somebody has measured
+  RunTimes* times = nullptr;          // null: no measurement
+  std::vector<BusyTicks> busy_ticks;  // of this run, by thread; empty before the first measure()
   std::vector<std::thread> workers;
 
   void begin(std::int64_t chunks, Function run_function, void* run_body);
@@ -182,7 +184,7 @@ void ThreadPool::State::begin(std::int64_t chunks, Function run_function, void* 
   started.notify_all();
 }
 
-// Runs the chunks this thread gets from the share and counts them off.
+// Claims chunks of the share until none is left, runs them and counts them.
 void ThreadPool::State::drain_share(Share& share, int thread) {
   std::int64_t done = 0;
   std::int64_t left = share.left.load(std::memory_order_relaxed);
@@ -195,7 +197,8 @@ void ThreadPool::State::drain_share(Share& share, int thread) {
     done += claim;
     left = share.left.load(std::memory_order_relaxed);
   }
-  // The next run may begin right after this; the caller itself does not sleep now.
+  // The next run may begin immediately after the subtraction. If the last chunks were the caller's own, it is not
+  // asleep.
   if (done == 0 || unfinished.fetch_sub(done, std::memory_order_acq_rel) != done || thread == 0) return;
   finished.fetch_add(1, std::memory_order_seq_cst);
   finished.notify_one();
@@ -213,7 +216,7 @@ void ThreadPool::State::run_claimed(const Share& share, std::int64_t first, std:
   if (times != nullptr) busy_ticks[static_cast<std::size_t>(thread)].count += ticks() - start;
 }
 
-// Runs chunks, own share first, until none is left to claim.
+// Runs chunks, those of its own share first, until none is left to claim.
 void ThreadPool::State::work(int thread) {
   const auto count = static_cast<int>(shares.size());
   for (int i = 0; i < count; ++i) {
@@ -222,8 +225,8 @@ void ThreadPool::State::work(int thread) {
   }
 }
 
-// Returns once there are chunks, or the pool stops: spins at its own share, then sleeps, unless there are some
-// elsewhere.
+// Returns when a share has chunks or the pool stops. Spins on its own share, then sleeps unless another share has
+// chunks.
 void ThreadPool::State::wait_for_run(const Share& own) const {
   const auto has_chunks = [](const Share& share) { return share.left.load(std::memory_order_acquire) > 0; };
   while (!spin_until([&] { return has_chunks(own); }, worker_spin)) {
@@ -327,7 +330,7 @@ void ThreadPool::run_measured(std::int64_t chunks, Function function, void* body
   const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - start;
   double busy_ticks = 0;
   for (const BusyTicks& busy : state.busy_ticks) busy_ticks += static_cast<double>(busy.count);
-  const double share = busy_ticks / static_cast<double>(wall_ticks);  // of the wall time, up to the number of threads
+  const double share = busy_ticks / static_cast<double>(wall_ticks);  // the average number of busy threads
   state.times->wall += wall;
   state.times->busy += std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(wall.count()) * share));
   ++state.times->runs;

@@ -2,10 +2,11 @@
 
 // A fixed set of worker threads that shares the chunks of a loop.
 //
-// Chunks are handed out dynamically: each thread walks its own contiguous share first (one long stream of weights) and
-// then those of others, always taking a quarter of what is left, so a core that is busy elsewhere does not hold up the
-// loop. No chunk may wait for another. The caller works too and never waits for a thread that has taken nothing. Idle
-// workers spin briefly, then sleep. Results must not depend on which thread runs a chunk; nothing here makes them.
+// Scheduling is dynamic: each thread first processes its own contiguous share (one long stream of weights) and then the
+// shares of others. Each claim takes a quarter of the remaining chunks, so a core that is busy with other work does not
+// delay the loop. A chunk must not wait for another. The caller works too and never waits for a thread that has claimed
+// nothing. Idle workers spin briefly, then sleep. Results must not depend on which thread runs a chunk; the pool gives
+// no guarantee about it.
 
 #include <chrono>
 #include <cstdint>
@@ -14,16 +15,17 @@
 
 namespace weft {
 
-// What the runs that threads shared took.
+// The times of runs that several threads shared.
 struct RunTimes {
   std::int64_t runs = 0;
-  std::chrono::nanoseconds wall{0};  // of the caller, from run's beginning to its end
-  std::chrono::nanoseconds busy{0};  // in chunks, of all threads together: at most wall * threads
+  std::chrono::nanoseconds wall{0};  // of the caller, from the beginning to the end of run()
+  std::chrono::nanoseconds busy{0};  // inside chunks, the sum over all threads: at most wall * threads
 };
 
 class ThreadPool {
  public:
-  // `threads` counts the caller; 1 means no workers. At least 1. DeviceError when the system gives no more threads.
+  // `threads` includes the caller and is at least 1; 1 means no workers. DeviceError if the system provides no more
+  // threads.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -31,18 +33,18 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // Calls body(chunk, thread) once for every chunk in [0, chunks), thread in [0, threads()), and returns when all are
-  // done. An exception from a chunk is rethrown here after the others have finished; of several, the one of the lowest
-  // chunk. One caller at a time (a second one gets an InternalError); a call from within a chunk runs its chunks in
-  // order on the calling thread, under that thread's number. The body is only borrowed.
+  // Calls body(chunk, thread) once for each chunk in [0, chunks), with thread in [0, threads()), and returns after all
+  // are done. An exception from a chunk is rethrown here after the others have finished; of several, that of the lowest
+  // chunk. Only one caller at a time (a second one gets an InternalError). A call from within a chunk runs its chunks
+  // in order on the calling thread, with that thread's index. The pool does not copy the body.
   template <class Body>
   void run(std::int64_t chunks, Body&& body) {
     run_erased(chunks, &call<std::remove_reference_t<Body>>, const_cast<void*>(static_cast<const void*>(&body)));
   }
 
-  // Every run from now on that threads share, and that no exception ends, adds to `times`; null, as at first: nobody
-  // measures, which costs two comparisons a claim. A run of one chunk, or within a chunk, is the caller's alone and
-  // adds nothing. Not while a run goes on.
+  // Later runs that threads share and that end without exception add to `times`. Null, the initial value, disables the
+  // measurement, which then costs two comparisons per claim. A run of one chunk or within a chunk is not shared and
+  // adds nothing. Do not call it during a run.
   void measure(RunTimes* times);
 
  private:

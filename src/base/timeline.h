@@ -1,12 +1,12 @@
 #pragma once
 
-// What a program did and when, as a file for chrome://tracing and Perfetto: Chrome's Trace Event Format, an array of
-// events with a beginning and a duration, by thread.
+// Writes the events of a program to a file for chrome://tracing and Perfetto. The file has Chrome's Trace Event Format:
+// an array of events with thread, start time and duration.
 //
 //   [{"name":"rms_norm","cat":"launch","ph":"X","ts":8417.201,"dur":4.110,"pid":1,"tid":0,"args":{"provider":"cpu"}},
 //
-// Times are microseconds of the steady clock. A program that is killed leaves an array without its end, which both
-// viewers read. A step of a model with 30 layers is some 60 KB.
+// Times are microseconds of the steady clock. A killed program leaves an array without its end, which both viewers
+// accept. One step of a model with 30 layers takes about 60 KB.
 
 #include <chrono>
 #include <fstream>
@@ -27,21 +27,21 @@ struct TimelineEvent {
   using Arguments = std::vector<std::pair<const char*, std::string>>;
 
   std::string name;
-  Arguments arguments = {};  // shown beside it; empty ones are not
+  Arguments arguments = {};  // shown with the event, except empty ones
 };
 
 class Timeline {
  public:
   using Clock = Stopwatch::Clock;
 
-  // What is at `path` is written over. UserError where it cannot be; `warn` is told what fails later.
+  // Overwrites the file at `path`; UserError if that fails. Later failures are reported to `warn`.
   Timeline(std::string path, std::function<void(const std::string&)> warn);
-  // Writes what is left.
+  // Writes the remaining events.
   ~Timeline();
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  // From any thread, which it is then an event of.
+  // Adds an event of the calling thread. Any thread may call it.
   void add(const char* category, const TimelineEvent& event, Clock::time_point begin, Clock::time_point end);
 
  private:
@@ -49,10 +49,11 @@ class Timeline {
   std::function<void(const std::string&)> warn_;
   std::mutex lock_;
   std::ofstream file_;
-  std::map<std::thread::id, int> threads_;  // numbered as they come
+  std::map<std::thread::id, int> threads_;  // numbered in order of their first event
 };
 
-// An event from here to the end of the scope, that `describe` gives at its end; none where there is no timeline.
+// Adds an event that lasts from construction to the end of the scope. `describe` returns the event at the end. A null
+// timeline adds none.
 template <class Describe>
 class TimelineScope {
  public:
@@ -75,7 +76,7 @@ class TimelineScope {
   Timeline::Clock::time_point begin_;
 };
 
-// Each lap of `watch`, those that were and those to come, becomes an event; nothing where there is no timeline.
+// Adds an event for each past and future lap of `watch`. A null timeline adds none.
 void show_laps(Stopwatch& watch, const std::shared_ptr<Timeline>& timeline, const char* category,
                const TimelineEvent::Arguments& arguments = {});
 

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// What may follow a lead byte: the number of continuation bytes and the range of the first of them, which is narrower
-// than 80..BF for four leads (Unicode 15, table 3-7).
+// The valid bytes after a lead byte: the number of continuation bytes, and the range of the first of them, which is
+// narrower than 80..BF for four leads (Unicode 15, table 3-7).
 struct Lead {
   int continuations = 0;
   uint8_t second_low = 0x80;

@@ -1,7 +1,7 @@
 #pragma once
 
-// UTF-8: where text is broken, where a character is still incomplete, and the replacement of
-// broken parts. Well-formed means Unicode 15, table 3-7: no surrogates, no overlong forms, nothing above U+10FFFF.
+// UTF-8: finds broken text and incomplete characters, and replaces broken parts. Well-formed means Unicode 15, table
+// 3-7: no surrogates, no overlong forms, nothing above U+10FFFF.
 
 #include <cstddef>
 #include <optional>
@@ -18,17 +18,17 @@ enum class Utf8Status {
 
 struct Utf8Step {
   Utf8Status status = Utf8Status::broken;
-  char32_t character = 0;  // of a complete one
-  size_t length = 0;       // bytes taken, 1 to 4
+  char32_t character = 0;  // only if complete
+  size_t length = 0;       // in bytes, 1 to 4
 };
 
 // The character, or the maximal broken part, that begins at `offset`, which must be inside the text.
 Utf8Step utf8_step(std::string_view text, size_t offset);
 
-// The offset of the first byte that is not part of a whole, well-formed character; nothing if all is well.
+// The offset of the first byte that is not part of a complete, well-formed character; nullopt if there is none.
 std::optional<size_t> first_invalid_utf8(std::string_view text);
 
-// How many bytes at the end begin a character that further bytes could complete: 0 to 3.
+// The number of bytes at the end that begin a character which more bytes could complete: 0 to 3.
 size_t incomplete_utf8_suffix(std::string_view text);
 
 // The text with one U+FFFD for each maximal broken part (the WHATWG rule, Python's errors='replace'); an incomplete

@@ -15,10 +15,10 @@ struct CloseMember {
   void operator()(zip_file_t* member) const { zip_fclose(member); }
 };
 
-constexpr std::size_t kLongestPath = 1000;  // in messages
+constexpr std::size_t kLongestPath = 1000;  // in an error message
 constexpr std::uint64_t kMostShortSize = 0xffffffff;
 
-// Of the header of a member: its bytes before the name, and where in them its numbers are.
+// The header of a member: the number of bytes before the name, and the offsets of its fields.
 constexpr std::size_t kHeaderBytes = 30, kFlags = 6, kNameLength = 26, kFieldsLength = 28;
 
 zip_t* open_archive(const std::string& path, int flags) {
@@ -35,7 +35,7 @@ std::size_t short_at(std::span<const std::byte> bytes, std::size_t at) {
   return std::to_integer<std::size_t>(bytes[at]) | std::to_integer<std::size_t>(bytes[at + 1]) << 8;
 }
 
-// Whether a member begins here that is not encrypted and has its sizes in front.
+// Whether an unencrypted member begins here whose header contains the sizes.
 bool begins_member(std::span<const std::byte> bytes) {
   constexpr std::byte kBeginning[] = {std::byte{'P'}, std::byte{'K'}, std::byte{3}, std::byte{4}};
   constexpr std::size_t kEncrypted = 1 << 0, kSizesBehind = 1 << 3;
@@ -59,7 +59,7 @@ std::uint64_t ZipWriter::add_member(const std::string& name, std::span<const std
     fail_device("[{}] {}: {}", quote(path_, kLongestPath), name, zip_strerror(archive_.get()));
   }
   const auto member = static_cast<zip_uint64_t>(index);
-  // 1980-01-01, the first day there is: when it was packed is no part of the content.
+  // Sets 1980-01-01, the earliest possible date, so that the archive does not depend on the time of packing.
   zip_file_set_dostime(archive_.get(), member, 0, 1 << 5 | 1, 0);
   return member;
 }
@@ -74,8 +74,8 @@ void ZipWriter::add_mappable(const std::string& name, std::span<const std::byte>
         name);
   const zip_uint64_t member = add_member(name, bytes);
   zip_set_file_compression(archive_.get(), member, ZIP_CM_STORE, 0);
-  // A field of zeros between the header and the bytes, of the kind that Android's zipalign made known. Sizes of more
-  // than 32 bits have a field of their own.
+  // The padding is an extra field of zeros between the header and the bytes, of the kind that Android's zipalign uses.
+  // Sizes of more than 32 bits need another extra field.
   constexpr std::uint64_t kPage = 4096, kFieldHeaderBytes = 4, kLongSizesBytes = 20;
   constexpr zip_uint16_t kPadding = 0xd935;
   const std::uint64_t before = mappable_end_ + kHeaderBytes + name.size() + kFieldHeaderBytes +
@@ -107,7 +107,7 @@ std::vector<std::string> ZipReader::names() const {
   return names;
 }
 
-// Piece by piece, so that a size that is claimed takes no memory.
+// Reads in pieces, so that a false size in the header cannot cause a large allocation.
 std::vector<std::byte> ZipReader::read(std::size_t index, std::size_t most_bytes) const {
   const std::unique_ptr<zip_file_t, CloseMember> member(zip_fopen_index(archive_.get(), index, 0));
   if (!member) fail_user("{}", zip_strerror(archive_.get()));
@@ -124,7 +124,7 @@ std::vector<std::byte> ZipReader::read(std::size_t index, std::size_t most_bytes
   }
 }
 
-// Each lies behind the one before, with nothing in between.
+// The members follow each other without gaps.
 std::vector<FilePart> ZipReader::places_of_first(std::size_t count) const {
   const std::string where = quote(path_, kLongestPath);
   const MappedFile file(path_);

@@ -1,8 +1,8 @@
 #pragma once
 
-// Zip archives: equal members, added in the same order, give equal files; of what is read nothing is believed.
+// Zip archives. Equal members, added in the same order, give equal files. The reader trusts no value in an archive.
 //
-// UserError, which begins with [path]: the file is no archive, or cannot be read or written there.
+// UserError, which begins with [path]: the file is not an archive, or cannot be read or written.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,15 +24,15 @@ struct DiscardArchive {
 
 class ZipWriter {
  public:
-  // Whatever is at the path is replaced by write(), and by nothing before.
+  // Only write() replaces the file at the path.
   explicit ZipWriter(std::string path);
 
-  // `bytes` must stay until write().
+  // `bytes` must stay valid until write().
   void add(const std::string& name, std::span<const std::byte> bytes);
-  // The same for the first members, as they are and each from a page boundary of the file on, so that they can be
-  // mapped there.
+  // The same for the first members, stored without compression and starting at page boundaries of the file, so that
+  // they can be mapped.
   void add_mappable(const std::string& name, std::span<const std::byte> bytes);
-  // Once, at the end.
+  // Writes the archive. Call it once, at the end.
   void write();
 
  private:
@@ -41,7 +41,7 @@ class ZipWriter {
   std::string path_;
   std::unique_ptr<zip, DiscardArchive> archive_;
   std::int64_t mappable_count_ = 0;
-  std::uint64_t mappable_end_ = 0;  // in the file
+  std::uint64_t mappable_end_ = 0;  // offset in the file
 };
 
 class ZipReader {
@@ -49,13 +49,13 @@ class ZipReader {
   explicit ZipReader(std::string path);
 
   const std::string& path() const { return path_; }
-  // In the order of the archive; one without a name has "".
+  // The names in archive order; "" for a member without a name.
   std::vector<std::string> names() const;
-  // Everything that the member holds, its checksum held against it. UserError with the reason alone where it is damaged
-  // or has more than `most_bytes`; what the archive says of its size does not count.
+  // Reads the whole member and verifies its checksum. UserError with only the reason if it is damaged or has more than
+  // `most_bytes`. The size in the archive's header is not trusted.
   std::vector<std::byte> read(std::size_t index, std::size_t most_bytes) const;
-  // Where the bytes of the first `count` members lie in the file. UserError where they are not there as they are. They
-  // are not read, so no checksum is held against them.
+  // The byte ranges of the first `count` members in the file. UserError if they are not stored without compression. The
+  // bytes are not read, so their checksums are not verified.
   std::vector<FilePart> places_of_first(std::size_t count) const;
 
  private:

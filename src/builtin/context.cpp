@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxPatternBytes = 64u << 20;
 
-// The file that defines a kernel is where it comes from.
+// The origin of a built-in kernel is the source file that defines it.
 void add_built_in_kernels(KernelRegistry& registry) {
   for (const KernelEntry& entry : kernel_table()) {
     registry.set_origin(fmt::format("src/kernels/{}/{}.cpp", entry.provider, entry.file));
@@ -45,7 +45,7 @@ void check_pass_names(const Context& context, const std::vector<std::string>& na
 
 void warn_of_file(const std::string& warning) { std::cerr << "weft: " << warning << "\n"; }
 
-// Without a folder of the user there is none.
+// If the user has no folder for the cache, the cache is disabled.
 void open_cache(Context& context) {
   if (context.options.disable_compile_cache) return;
   try {
@@ -108,7 +108,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
     USER_CHECK(proof.failure.empty(), "[pattern] {} does not hold: {} ({})", pattern.name, proof.failure, origin);
     context->patterns.push_back({kCustomFusion, std::move(pattern)});
   }
-  rewrite_limits(context->patterns, options);  // refuses what is no limit
+  rewrite_limits(context->patterns, options);  // UserError for an invalid limit
   context->options = std::move(options);
   return context;
 }
@@ -127,7 +127,7 @@ OpenedContext open_context(Options requested, std::optional<CpuFeatures> target)
   EffectiveOptions effective = effective_options(requested);
   opened.differences = std::move(effective.differences);
   for (const OptionDifference& difference : opened.differences) {
-    // Below it says so of these.
+    // options_without_effect() below reports these.
     if (!reason_without_effect(effective.options, *find_option(difference.option)).empty()) continue;
     opened.notes.push_back(fmt::format("{} is {} instead of {}: {}", difference.option, difference.effective,
                                        difference.requested, difference.reason));

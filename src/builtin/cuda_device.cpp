@@ -23,7 +23,7 @@ void add_products(cuda::StreamDevice& device,
 std::shared_ptr<cuda::StreamDevice> open_fake_cuda(DeviceId device, cuda::FakeSettings settings) {
   USER_CHECK(device == DeviceId({DeviceType::fake_cuda, 0}),
              "[--device] there is one fake device, fake-cuda:0, but is {}", device_text(device));
-  constexpr std::size_t kAtLeast = std::size_t{16} << 30;  // what there is of it is the host's
+  constexpr std::size_t kAtLeast = std::size_t{16} << 30;  // nominal only: the actual memory is the host's
   settings.memory_bytes = std::max(settings.memory_bytes, kAtLeast);
   for (cuda::FakeKernel& kernel : emulated_kernels_of_device()) settings.kernels.push_back(std::move(kernel));
   settings.kernels.push_back(cuda::host_product_kernel());

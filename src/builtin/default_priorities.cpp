@@ -10,7 +10,7 @@ std::vector<std::string> providers_of(DeviceType device) {
     case DeviceType::cuda:
       return {"cublaslt", "cuda_mma", "cuda"};
     case DeviceType::fake_cuda:
-      // The host stands in where there is no kernel: it can read its memory.
+      // CPU kernels replace missing device kernels, because the host can read the memory of the fake device.
       return {"cublaslt", "cuda_mma", "cuda_house", "cuda", "cpu"};
   }
   return {};

@@ -45,7 +45,7 @@ std::string resolve_model(const std::string& name_or_path, const std::string& mo
 
 std::string resolve_model(const std::string& name_or_path, const Options& options,
                           const EnvironmentLookup& environment) {
-  std::error_code ignored;  // opening the file says what is wrong
+  std::error_code ignored;  // opening the file will report the error
   if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
   const std::string& root = options.models_root;
   return resolve_model(name_or_path, root.empty() ? models_folder(environment) : root);

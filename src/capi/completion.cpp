@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// UserError unless the caller's struct is of the size that this version has.
+// UserError unless the caller's struct has the size that it has in this version.
 template <class Struct>
 void check_size(const Struct& given, std::string_view function, std::string_view type) {
   USER_CHECK(given.size == sizeof(Struct),
@@ -51,7 +51,7 @@ int64_t finish_for_caller(FinishReason reason) {
   return reason == FinishReason::stop ? WEFT_FINISH_STOP : WEFT_FINISH_LENGTH;
 }
 
-// Whether the callback wants more.
+// Calls the callback. Returns whether it wants more tokens.
 bool show(weft_token_function on_token, void* state, const RequestEvent& event) {
   try {
     return on_token(state, event.text.c_str(), event.text.size(), event.token) == 0;
@@ -70,7 +70,7 @@ weft_completion complete(Engine& engine, const std::string& prompt, const Sampli
                          weft_token_function on_token, void* state) {
   const std::vector<int> ids = engine.tokenizer().encode(prompt);
   weft_completion done{.size = sizeof(weft_completion), .prompt_tokens = static_cast<int64_t>(ids.size())};
-  struct Cancelled {  // however it ends, the next completion finds an idle engine
+  struct Cancelled {  // also after an exception, the next completion must find an idle engine
     Engine& engine;
     int request;
     ~Cancelled() { engine.cancel(request); }

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// One list for one op; empty, or each provider once.
+// Checks the priority list of one op, which is empty or contains each provider once, and returns it.
 std::vector<std::string> checked_priority(const Context& context, const std::string& op,
                                           std::vector<std::string> providers) {
   if (!providers.empty()) {

@@ -26,7 +26,8 @@ std::vector<Tensor> bind_inputs(const weft_graph& graph, const weft_tensor_view*
 void run(weft_graph& graph, const weft_tensor_view* input_views, const weft_tensor_view* result_views) {
   const std::vector<Tensor> inputs = bind_inputs(graph, input_views);
   std::vector<Tensor> results = graph.program->run(inputs);
-  // A result that lies in the caller's memory might be written over by another one before it is copied.
+  // A result may alias an input in the caller's memory. Copying another result there could overwrite it, so it is
+  // copied first.
   for (Tensor& result : results)
     for (const Tensor& input : inputs)
       if (result.storage == input.storage) {

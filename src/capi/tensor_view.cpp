@@ -8,11 +8,11 @@
 namespace weft {
 namespace {
 
-// What a view says of itself.
+// The layout that a view describes.
 struct Layout {
   Meta meta;
   bool is_empty = false;
-  std::int64_t bytes = 0;  // from the first element to behind the last; whole blocks
+  std::int64_t bytes = 0;  // from the first element to the end of the last; whole blocks
 };
 
 std::int64_t bytes_spanned(const Meta& meta) {
@@ -56,8 +56,8 @@ void check_memory(const weft_tensor_view& view, const Meta& meta, const std::str
              "[{}] data must be aligned to {} bytes, the size of one {}", what, info.block_bytes, info.text);
 }
 
-// Writes dims [dim, rank) of a contiguous source, from element `read` on, `offset` elements behind the target; returns
-// the next element.
+// Writes dims [dim, rank) of a contiguous source, starting at its element `read`, to the position `offset` elements
+// after `target`. Returns the index of the next source element.
 std::int64_t write_dims(const TensorView& source, int dim, std::int64_t read, const Shape& strides, std::byte* target,
                         std::int64_t offset) {
   if (dim == source.rank) {

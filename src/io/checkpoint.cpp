@@ -22,7 +22,7 @@ constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
 struct File : ModelFile {
-  std::shared_ptr<Storage> storage;  // over the bytes
+  std::shared_ptr<Storage> storage;  // a view of the bytes
 
   std::size_t offset() const { return static_cast<std::size_t>(bytes.data() - map->bytes().data()); }
 };
@@ -30,21 +30,21 @@ struct File : ModelFile {
 std::string last_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 File over(ModelFile mapped) {
-  // A Storage is writable by its type; that nobody writes to a checkpoint's tensors is part of their contract.
+  // The type Storage allows writes, but by their contract, tensors of a checkpoint are never written.
   auto* bytes = const_cast<std::byte*>(mapped.bytes.data());
   const auto size = static_cast<std::int64_t>(mapped.bytes.size());
   auto storage = Storage::view_of(bytes, size, mapped.map);
   return {std::move(mapped), std::move(storage)};
 }
 
-// A view of the file or, where the file has the tensor at an address that its elements cannot be read from, a copy.
+// Returns a view of the file, or a copy if the address in the file is not aligned for the elements.
 Tensor tensor_in(const File& file, DType dtype, const std::vector<std::int64_t>& shape, std::int64_t offset,
                  std::int64_t bytes) {
   Tensor tensor;
   tensor.meta = Meta::tensor(dtype, Shape(shape.begin(), shape.end()));
   tensor.storage = file.storage;
   tensor.byte_offset = offset;
-  // Blocks begin with half floats.
+  // A block begins with a half float, so it needs an alignment of 2.
   const std::int64_t alignment = is_block(dtype) ? 2 : dtype_info(dtype).block_bytes;
   if (bytes > 0 && offset % alignment != 0) {
     tensor.storage = Storage::allocate(bytes);
@@ -54,7 +54,8 @@ Tensor tensor_in(const File& file, DType dtype, const std::vector<std::int64_t>&
   return tensor;
 }
 
-// What a folder without usable weights has instead, for the message: "", or a sentence with a space in front.
+// Returns an addition to the error message about a folder without usable weights: a clause that names another file in
+// the folder, or "".
 std::string folder_hint(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -76,13 +77,13 @@ struct Checkpoint::Contents {
   std::string architecture;
   ModelFiles source;
   std::optional<Gguf> gguf;  // views of files[0]
-  std::string config_path;   // of a folder
+  std::string config_path;   // if the path is a folder
   std::string config_text;
   std::vector<File> files;
   bool is_dummy = false;
   std::vector<std::string> notes;
   std::vector<TensorEntry> tensors;
-  std::map<std::string_view, const TensorEntry*> by_name;  // views of `tensors`, which no longer grows
+  std::map<std::string_view, const TensorEntry*> by_name;  // views of `tensors`, which must not grow after this
 
   Contents(std::string given, ModelFiles files) : path(std::move(given)), source(std::move(files)) {}
   void open_gguf(const std::string& name);
@@ -161,7 +162,7 @@ void Checkpoint::Contents::index_names() {
   }
 }
 
-// In place of what the files hold.
+// Replaces the contents of the files by dummy tensors of the described types.
 void Checkpoint::Contents::make_dummy(std::vector<NamedMeta> described) {
   is_dummy = true;
   for (NamedMeta& one : described)
@@ -172,7 +173,7 @@ void Checkpoint::Contents::make_dummy(std::vector<NamedMeta> described) {
   for (const auto& entry : tensors) most_bytes = std::max(most_bytes, entry.tensor.meta.bytes().number());
   const auto zeros = Storage::zeros(most_bytes);
   for (auto& entry : tensors) {
-    // What divides frequencies is a part of the config that GGUF files keep among the tensors.
+    // GGUF files keep the divisors of the rope frequencies among the tensors, but they are a part of the config.
     if (entry.name == kFrequencyFactors) continue;
     const bool is_number = element_count(entry.tensor.meta.shape) == Dim(1);
     entry.tensor.storage = is_number ? Storage::allocate(entry.tensor.meta.bytes().number()) : zeros;
@@ -192,7 +193,7 @@ bool is_folder(const std::string& path) {
   return kind == FileKind::folder;
 }
 
-// Where the files of what is at the path lie: in itself, or in the folder that a GGUF file is in.
+// Returns the files of the checkpoint's folder: the path itself, or the folder that contains the GGUF file.
 ModelFiles files_at(const std::string& path) {
   return ModelFiles(is_folder(path) ? path : std::filesystem::path(path).parent_path().string());
 }

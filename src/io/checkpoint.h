@@ -1,8 +1,8 @@
 #pragma once
 
-// A model on disk, whichever way it is stored: a GGUF file, or a Hugging Face folder with config.json and safetensors
-// in one file or several. Everything is mapped, nothing copied: a Tensor looks into the file, and keeps it mapped for
-// as long as the Tensor lives. Its bytes must not be written to.
+// A model on disk: a GGUF file, or a Hugging Face folder with config.json and one or several safetensors files. All
+// files are mapped and nothing is copied. A Tensor points into its file and keeps it mapped while the Tensor lives. The
+// caller must not write to its bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ struct TensorEntry {
   std::string file;  // for messages
 };
 
-// A tensor of which only the type is known.
+// A tensor whose type is known but not its contents.
 struct NamedMeta {
   std::string name;
   Meta meta;
@@ -40,23 +40,24 @@ struct NamedMeta {
 struct CheckpointFile {
   std::string name;  // in the folder of the checkpoint
   std::int64_t bytes = 0;
-  ContentHash hash;  // as hash_bytes gives it
+  ContentHash hash;  // from hash_bytes
 
   friend bool operator==(const CheckpointFile&, const CheckpointFile&) = default;
 };
 
-// A handle; copies share what was opened. May be used from several threads.
+// A handle: copies share the open files. Several threads may use it at once.
 class Checkpoint {
  public:
-  // Reads and checks all headers. UserError when there is nothing at the path, when it is neither a GGUF file nor a
-  // folder with config.json and safetensors, and for whatever is wrong with the headers.
+  // Reads and checks all headers. UserError if nothing exists at the path, if it is neither a GGUF file nor a folder
+  // with config.json and safetensors, and for each error in the headers.
   static Checkpoint open(const std::string& path);
-  // The same of parts of the file at the path, by the names of the model's files: those of a folder, or a GGUF file's.
+  // The same, where the files of the model are parts of the file at `path`. The keys of `parts` are the names of the
+  // model's files: those of a folder, or the one of a GGUF file.
   static Checkpoint open_parts(const std::string& path, const std::map<std::string, FilePart>& parts);
 
-  // The model with zeros for weights, of which none is read and none takes memory; a tensor of a single number, which
-  // is a scale, holds 1. Of a folder only config.json is read: `describe` is given it, without tensors, and says which
-  // there are besides those that a GGUF file has.
+  // Opens the model with zeros as weights: no weight is read and none takes memory. A tensor of a single number is a
+  // scale and holds 1. For a folder, only config.json is read. `describe` gets the checkpoint without those tensors and
+  // returns the tensors to add to those that a GGUF file has.
   static Checkpoint open_dummy(const std::string& path,
                                const std::function<std::vector<NamedMeta>(const Checkpoint&)>& describe);
 
@@ -66,21 +67,24 @@ class Checkpoint {
   // Bytes of all mapped files.
   std::int64_t file_bytes() const;
 
-  // What the model is: the GGUF file, or config.json and the files of the weights. Reads all of them.
+  // The files that define the model: the GGUF file, or config.json and the weight files. Reads all their bytes for the
+  // hashes.
   std::vector<CheckpointFile> files() const;
-  // Those, in this order, and all others that are read of a folder: the index and text_names().
+  // The same files in the same order, followed by the other files of a folder that are read: the index and
+  // text_names().
   std::vector<ModelFile> all_files() const;
-  // The files of a folder, besides config.json, that say how it reads, writes and samples text: those that there are.
+  // The existing files of a folder, other than config.json, that define how it reads, writes and samples text.
   std::vector<std::string> text_names() const;
 
-  // May be one that Weft does not know; its file in src/models has the facts that config() is read by.
+  // May be unknown to Weft. The architecture's file in src/models has the facts that config() needs.
   const std::string& architecture() const;
-  // UserError as model_config.h says.
+  // UserErrors as in model_config.h.
   ModelConfig config(const ArchitectureFacts& facts) const;
-  // Of generation_config.json; all absent for a GGUF file and a folder without one. Keys of `overridden` are not read.
+  // Reads generation_config.json. All fields are absent for a GGUF file and for a folder without that file. Keys in
+  // `overridden` are not read.
   GenerationConfig generation_config(std::span<const std::string_view> overridden = {}) const;
 
-  // Sentences on files that are there and not read in favour of others.
+  // Sentences about existing files that are not read because others take precedence.
   const std::vector<std::string>& notes() const;
 
   // In the order of the files.
@@ -90,24 +94,24 @@ class Checkpoint {
   // UserError that names the tensor when there is none.
   const Tensor& tensor(std::string_view name) const;
 
-  // The tokenizer: from the metadata of a GGUF file; from tokenizer.json, with beginning, padding and end named by
-  // tokenizer_config.json, config.json and generation_config.json.
+  // The tokenizer, from the metadata of a GGUF file or from tokenizer.json. For the latter, tokenizer_config.json,
+  // config.json and generation_config.json name the beginning, padding and end tokens.
   Vocabulary vocabulary() const;
-  // Whether a folder has tokenizer.json; yes of a GGUF file.
+  // Whether a folder has tokenizer.json; always true for a GGUF file.
   bool has_vocabulary() const;
-  // The chat template of this name; nothing when there is none. A folder's is chat_template.jinja, else chat_template
-  // of tokenizer_config.json, else chat_template.json's.
+  // The chat template with this name; nullopt if there is none. A folder has it in chat_template.jinja, else in
+  // chat_template of tokenizer_config.json, else in chat_template.json.
   std::optional<std::string> chat_template(std::string_view name = "default") const;
-  // The names of all others, sorted.
+  // The names of all chat templates other than "default", sorted.
   std::vector<std::string> chat_template_names() const;
 
   // The metadata of a GGUF file; InternalError for a folder.
   const Gguf& gguf() const;
-  // The text of a file in the folder; nothing when there is none. InternalError for a GGUF file.
+  // The text of a file in the folder; nullopt if there is none. InternalError for a GGUF file.
   std::optional<std::string> folder_file(std::string_view name) const;
 
-  // Hints to the system about the pages of the files: they are read soon; they no longer count as this process's
-  // memory (once weights are packed), and come back from disk if touched again.
+  // Hints to the system about the pages of the files. will_need: the pages are read soon. drop_pages: the pages stop
+  // counting as memory of this process (once weights are packed); the next access reads them from disk again.
   void will_need() const;
   void drop_pages() const;
   void drop_pages(const TensorEntry& entry) const;

@@ -1,4 +1,4 @@
-// What a checkpoint says about text: its tokenizer and its chat templates.
+// The text parts of a checkpoint: its tokenizer and its chat templates.
 
 #include <algorithm>
 #include <filesystem>
@@ -45,7 +45,7 @@ Vocabulary vocabulary_from_gguf(const Gguf& gguf) {
   return vocabulary_from_gguf_fields(std::move(fields));
 }
 
-// A folder's small files, by name; nothing when there is none.
+// Reads the small files of a folder by name. A missing file is nullopt.
 class Folder {
  public:
   explicit Folder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
@@ -73,7 +73,7 @@ std::vector<int> token_ids(const std::optional<Json>& json, const std::string& w
   return result;
 }
 
-// Those of eos_token_id that are tokens; the others end nothing, and are said.
+// Returns the ids of eos_token_id that are tokens. Any other id ends nothing and adds a warning.
 std::vector<int> end_ids(const std::optional<Json>& json, const std::string& where, Vocabulary& vocabulary) {
   std::vector<int> result;
   if (!json) return result;
@@ -87,7 +87,7 @@ std::vector<int> end_ids(const std::optional<Json>& json, const std::string& whe
   return result;
 }
 
-// tokenizer.json says how to split text, but not which token begins or ends it.
+// tokenizer.json defines how to split text, but not which token begins or ends it, so other files are read too.
 Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   const Folder folder(checkpoint);
   const auto text = checkpoint.folder_file(kTokenizer);
@@ -108,7 +108,7 @@ Vocabulary vocabulary_from_folder(const Checkpoint& checkpoint) {
   return vocabulary;
 }
 
-// A template, or a list of objects with `name` and `template`.
+// The value of chat_template is a template, or a list of objects with `name` and `template`.
 std::optional<std::string> template_in(const JsonFields& fields, std::string_view name) {
   const auto* value = fields.value("chat_template");
   if (value == nullptr) return std::nullopt;

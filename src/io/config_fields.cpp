@@ -8,7 +8,8 @@
 namespace weft {
 namespace {
 
-constexpr JsonLimits kLimits = {.most_bytes = 16 << 20, .deepest = 64};  // printing a value recurses
+constexpr JsonLimits kLimits = {.most_bytes = 16 << 20,
+                                .deepest = 64};  // a limit of the depth, since printing a value recurses
 
 std::int64_t to_integer(const Json& value, const std::string& name, const std::string& where) {
   const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX : value.is_number_integer();

@@ -1,11 +1,11 @@
 #pragma once
 
-// Facts of a model by key, from an object of JSON or from the metadata of a GGUF file, with bounds. What has the wrong
-// kind, is missing though needed or lies out of bounds is a UserError that begins with [where] and names the key:
+// Reads facts of a model by key, with bounds, from a JSON object or from the metadata of a GGUF file. A value of the
+// wrong kind or out of bounds, or a missing required value, is a UserError that begins with [where] and names the key:
 //
 //   [config.json] num_hidden_layers must be an integer of 1 to 1024, but is "30"
 //
-// Both classes have the same members, so that one function can read either.
+// Both classes have the same members, so that one function template can read from either.
 
 #include <cstdint>
 #include <optional>
@@ -22,20 +22,20 @@ namespace weft {
 // The JSON text of a small file (at most 16 MiB), which must be an object. UserError that begins with [where].
 Json parse_config_json(std::string_view text, const std::string& where);
 
-// For messages: the value as JSON, cut where long.
+// The value as JSON for messages, truncated if long.
 std::string shown_json(const Json& value);
 
-// Over an object of JSON, which must outlive it. A key that is null counts as absent, as Hugging Face has it.
+// Fields of a JSON object, which must outlive it. A null value counts as absent, as in Hugging Face.
 class JsonFields {
  public:
-  // `prefix` stands before the keys in messages: "rope_scaling.".
+  // Messages put `prefix` before each key: "rope_scaling.".
   JsonFields(const Json& object, std::string where, std::string prefix = "");
 
   const std::string& where() const { return where_; }
   std::string name(std::string_view key) const { return prefix_ + std::string(key); }
   bool has(std::string_view key) const { return value(key) != nullptr; }
-  bool is_null(std::string_view key) const;  // there, but null
-  // The value as it stands, null when absent or null itself.
+  bool is_null(std::string_view key) const;  // present, but null
+  // The value itself; nullptr if it is absent or null.
   const Json* value(std::string_view key) const;
 
   std::optional<std::int64_t> find_integer(std::string_view key) const;
@@ -44,7 +44,7 @@ class JsonFields {
   std::optional<std::string> find_text(std::string_view key) const;
   // One integer or a list of them; empty when absent.
   std::vector<std::int64_t> find_integers(std::string_view key) const;
-  // An object within.
+  // A nested object.
   std::optional<JsonFields> find_object(std::string_view key) const;
 
  private:
@@ -53,7 +53,8 @@ class JsonFields {
   std::string prefix_;
 };
 
-// Over the metadata of a GGUF file, which must outlive it. Keys stand behind `prefix`: "llama.".
+// Fields of the metadata of a GGUF file, which must outlive it. Each key is looked up with `prefix` before it:
+// "llama.".
 class GgufFields {
  public:
   GgufFields(const Gguf& gguf, std::string prefix) : gguf_(&gguf), prefix_(std::move(prefix)) {}

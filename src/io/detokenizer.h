@@ -1,7 +1,7 @@
 #pragma once
 
-// Text of a growing list of tokens, given out as it becomes whole: what has been given out never ends inside a
-// character and is never taken back.
+// Converts a growing list of tokens to text and returns the text as soon as it is complete. The returned text never
+// ends inside a character and is never revised.
 
 #include <string>
 
@@ -14,12 +14,12 @@ class StreamingDetokenizer {
   // Keeps a reference to the tokenizer.
   explicit StreamingDetokenizer(const Tokenizer& tokenizer, DecodeOptions options = {});
 
-  // The text that became whole with this token: everything not yet given out, or "" while that ends inside a
-  // character. A byte that can no longer become a character is U+FFFD. An id beyond the vocabulary, which a model with
-  // a padded embedding can produce, adds nothing; a negative one is an InternalError.
+  // Adds a token and returns all text that was not returned yet, or "" while that text ends inside a character. A byte
+  // that can no longer become part of a character is U+FFFD. An id above the vocabulary adds nothing, because a model
+  // with a padded embedding can produce it. A negative id is an InternalError.
   std::string push(int id);
 
-  // What is still held back, its incomplete character replaced by U+FFFD. Afterwards it is as new.
+  // Returns the remaining text, with an incomplete last character replaced by U+FFFD, and resets the object.
   std::string finish();
 
  private:

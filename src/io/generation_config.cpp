@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// A whole number, which some files write with a fraction: 50.0.
+// Reads a whole number. Some files write it with a fraction: 50.0.
 std::optional<std::int64_t> whole_in(const JsonFields& fields, std::string_view key, Range<std::int64_t> range) {
   const auto value = real_in(fields, key, {static_cast<double>(range.least), static_cast<double>(range.greatest)});
   if (!value) return std::nullopt;

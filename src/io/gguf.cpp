@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-constexpr std::uint64_t kLongestName = 65535;  // of the format's description; ggml's own limit for tensors is 63
+constexpr std::uint64_t kLongestName = 65535;  // from the specification; ggml limits tensor names to 63
 constexpr std::uint64_t kLeastEntryBytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t kLeastTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 constexpr std::int64_t kGreatestAlignment = 1 << 20;
@@ -60,7 +60,7 @@ GgufValue read_value(GgufCursor& cursor, std::string_view key) {
   return value;
 }
 
-// Indices sorted by name, and a UserError when one occurs twice.
+// Returns the indices sorted by name. UserError if a name occurs twice.
 template <class Item, class Name>
 std::vector<std::uint32_t> sort_names(const std::vector<Item>& items, Name name, std::string_view kind,
                                       const std::string& where) {
@@ -84,7 +84,7 @@ const Item* find_name(const std::vector<Item>& items, const std::vector<std::uin
 std::string_view key_of(const GgufEntry& entry) { return entry.key; }
 std::string_view name_of(const GgufTensor& tensor) { return tensor.name; }
 
-// Row-major shape of the file's dims, which begin with the contiguous one; and the bytes it takes.
+// Sets the row-major shape and the byte count. In the file, the contiguous dimension is the first.
 void read_shape(GgufCursor& cursor, GgufTensor& tensor) {
   const auto rank = cursor.number<std::uint32_t>();
   USER_CHECK(rank >= 1 && rank <= 4, "[{}] tensor {} must have 1 to 4 dims, but has {}", cursor.where(), tensor.name,
@@ -115,7 +115,7 @@ void read_shape(GgufCursor& cursor, GgufTensor& tensor) {
              elements, info.text);
 }
 
-// Offsets are stored relative to the data, which begins at the first aligned byte after the header.
+// The file stores offsets relative to the data, which begins at the first aligned byte after the header.
 void place_tensors(const GgufCursor& end_of_header, std::vector<GgufTensor>& tensors, std::int64_t alignment) {
   const auto& where = end_of_header.where();
   const auto header = static_cast<std::int64_t>(end_of_header.offset());
@@ -149,7 +149,7 @@ std::int64_t to_integer(T value, std::string_view key, const std::string& where)
 template <class T>
 double to_real(T value, std::string_view key, const std::string& where) {
   USER_CHECK(std::isfinite(static_cast<double>(value)), "[{}] key {} must be finite, but is {}", where, key, value);
-  // What the writer meant: an epsilon stored as f32 is 1e-05, not 9.999999747378752e-06.
+  // Returns the decimal number that the writer meant: an f32 epsilon is 1e-05, not 9.999999747378752e-06.
   if constexpr (std::is_same_v<T, float>) {
     char text[32];
     const auto end = std::to_chars(text, text + sizeof text, value).ptr;
@@ -160,7 +160,8 @@ double to_real(T value, std::string_view key, const std::string& where) {
   return static_cast<double>(value);
 }
 
-// Calls use(number) with each number as stored. False when the value is no number, or a float where `integers` only.
+// Calls use(number) with each stored number. False if the value is not a number, or is a float although `integers` is
+// set.
 template <class Use>
 bool each_number(const GgufValue& value, bool integers, Use use) {
   const auto all = [&]<class T>(T) {
@@ -212,7 +213,7 @@ std::vector<double> to_reals(const GgufValue& value, std::string_view key, const
   return result;
 }
 
-// The strings of a value of type text; parse() walked over them before.
+// Returns the strings of a value of type text. parse() has checked their bounds.
 std::vector<std::string_view> to_texts(const GgufValue& value, const std::string& where) {
   GgufCursor cursor(value.data, where);
   std::vector<std::string_view> result(value.count);

@@ -1,12 +1,12 @@
 #pragma once
 
-// Reads a GGUF file (versions 2 and 3, little endian) that lies in memory: its key-value pairs and where its tensors
-// are. Nothing is copied but small numbers: every string and array is a view of the bytes given, which must outlive the
+// Parses a GGUF file (versions 2 and 3, little endian) that is in memory: its key-value pairs and the locations of its
+// tensors. Only small numbers are copied: each string and array is a view of the given bytes, which must outlive the
 // Gguf.
 //
-// The whole header is checked before parse() returns: every count and length against the bytes there are, keys and
-// names (printable, none twice), types, shapes, and that each tensor lies aligned inside the file and shares no byte
-// with another. Whatever is wrong is a UserError that begins with [where].
+// Before parse() returns, it checks the whole header: each count and length against the available bytes, keys and names
+// (printable and unique), types, shapes, and that each tensor is aligned, is inside the file and overlaps no other.
+// Each error is a UserError that begins with [where].
 //
 // Layout: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
@@ -47,7 +47,7 @@ struct GgufValue {
   std::uint64_t count = 1;          // elements
   std::span<const std::byte> data;  // as stored: numbers packed, each string as an 8-byte length and its bytes
 
-  // For messages: u32, array of 49152 text.
+  // For messages: "u32", "array of 49152 text".
   std::string type_name() const;
 };
 
@@ -80,8 +80,8 @@ class Gguf {
   const GgufTensor* find_tensor(std::string_view name) const;
   const GgufValue* find(std::string_view key) const;
 
-  // The value of a key, nothing when the key is absent; UserError when it is of another kind. Any integer type is an
-  // integer, and any number is real. A real that is not finite is a UserError.
+  // The value of a key; nullopt if the key is absent, UserError if the value has another kind. find_integer accepts
+  // each integer type, and find_real accepts each number type. A real that is not finite is a UserError.
   std::optional<std::int64_t> find_integer(std::string_view key) const;
   std::optional<double> find_real(std::string_view key) const;
   std::optional<bool> find_boolean(std::string_view key) const;
@@ -90,7 +90,7 @@ class Gguf {
   std::optional<std::vector<double>> find_reals(std::string_view key) const;
   std::optional<std::vector<std::string_view>> find_texts(std::string_view key) const;
 
-  // The same, where an absent key is a UserError that names it.
+  // The same, but an absent key is a UserError that names it.
   std::int64_t integer(std::string_view key) const;
   double real(std::string_view key) const;
   std::string_view text(std::string_view key) const;

@@ -75,7 +75,7 @@ std::string_view GgufCursor::name(std::uint64_t limit) {
   const auto name = text();
   USER_CHECK(!name.empty() && name.size() <= limit, "[{}] {} must have a name of 1 to {} bytes, but is of {}", where_,
              what_, limit, name.size());
-  // Names end up in messages, on terminals and in JSON.
+  // Names appear in messages, on terminals and in JSON.
   for (const char c : name)
     USER_CHECK(c > ' ' && c < '\x7f', "[{}] the name of {} must be printable ASCII, but has the byte 0x{:02x}", where_,
                what_, static_cast<unsigned char>(c));

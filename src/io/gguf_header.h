@@ -1,7 +1,6 @@
 #pragma once
 
-// The parts of reading a GGUF header that gguf.cpp is made of: a cursor that cannot leave the file, and the ids of
-// ggml's tensor types.
+// Building blocks of gguf.cpp: a cursor that cannot leave the file, and the ids of ggml's tensor types.
 
 #include <bit>
 #include <cstddef>
@@ -29,8 +28,8 @@ T gguf_number(std::span<const std::byte> data, std::uint64_t index = 0) {
   return value;
 }
 
-// Walks the file from its start. Every step is checked against the bytes left: a UserError names the file and what was
-// being read.
+// Reads the file from its start. Each read is checked against the remaining bytes; the UserError names the file and the
+// item that was being read.
 class GgufCursor {
  public:
   GgufCursor(std::span<const std::byte> file, const std::string& where) : file_(file), where_(where) {}
@@ -39,7 +38,7 @@ class GgufCursor {
   std::uint64_t left() const { return file_.size() - offset_; }
   const std::string& where() const { return where_; }
 
-  // What is being read, for messages.
+  // Sets the name of the item that is read next, for messages.
   void reading(std::string what) { what_ = std::move(what); }
 
   std::span<const std::byte> take(std::uint64_t bytes);
@@ -47,11 +46,11 @@ class GgufCursor {
   T number() {
     return gguf_number<T>(take(sizeof(T)));
   }
-  // An 8-byte length and as many bytes.
+  // A string: an 8-byte length, followed by the bytes.
   std::string_view text();
   // A key or the name of a tensor: 1 to `limit` printable ASCII characters.
   std::string_view name(std::uint64_t limit);
-  // A count of things that take at least `least_bytes` each.
+  // A count of items that take at least `least_bytes` each.
   std::uint64_t count(std::uint64_t least_bytes);
   GgufType type();
 
@@ -62,7 +61,7 @@ class GgufCursor {
   std::string what_ = "the header";
 };
 
-// The name of ggml's tensor type with this id, "" for an unknown id; and Weft's type for it, if it has one.
+// The name of ggml's tensor type with this id ("" for an unknown id), and Weft's type for it, if there is one.
 std::string_view ggml_type_name(std::uint32_t id);
 std::optional<DType> dtype_from_ggml(std::uint32_t id);
 // "f32, f16, ..." in the order of ids.

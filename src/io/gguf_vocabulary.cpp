@@ -21,7 +21,7 @@ constexpr std::string_view kQwen2Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+)"
     R"(|\s+(?!\S)|\s+)";
 
-// o200k: words by letter case.
+// The pattern of o200k, which splits words by letter case.
 constexpr std::string_view kGpt4oPattern =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
@@ -68,7 +68,7 @@ const GgufPreTokenizer& find_pre_tokenizer(std::string_view name) {
 }
 
 Merge parse_merge(std::string text, size_t rank) {
-  // The left token is never empty, so the space is looked for from the second byte on.
+  // The left token is never empty, so the search for the space starts at the second byte.
   const size_t space = text.empty() ? std::string::npos : text.find(' ', 1);
   USER_CHECK(space != std::string::npos && space + 1 < text.size(),
              "[tokenizer] tokenizer.ggml.merges[{}] must be two tokens with a space between them, but is {}", rank,
@@ -91,7 +91,7 @@ std::optional<int> parse_id(std::optional<int64_t> id, std::string_view key, siz
   return static_cast<int>(*id);
 }
 
-// An id that ends generation; one that is no token ends nothing, and is said.
+// Returns an id that ends generation. An id that is not a token ends nothing and adds a warning.
 std::optional<int> parse_end(std::optional<int64_t> id, std::string_view key, Vocabulary& vocabulary) {
   const size_t count = vocabulary.tokens.size();
   if (!id || (*id >= 0 && static_cast<uint64_t>(*id) < count)) return parse_id(id, key, count);
@@ -99,8 +99,8 @@ std::optional<int> parse_end(std::optional<int64_t> id, std::string_view key, Vo
   return std::nullopt;
 }
 
-// Texts by which llama.cpp knows that a token ends generation, since files name one end of several at most: of a turn,
-// a message or a text, and what follows a gap that was filled in.
+// A token with one of these texts ends generation, as in llama.cpp: a model may have several such tokens (the end of a
+// turn, of a message or of a text, or a fill-in-the-middle token), but its file names at most one of them.
 constexpr std::string_view kEnds[] = {
     "<|eot_id|>",
     "<|im_end|>",
@@ -137,7 +137,7 @@ constexpr std::string_view kEnds[] = {
     "<|file_sep|>",
 };
 
-// A token with such a text is a control token, whatever the file says.
+// A token with such a text becomes a control token, even if the file gives it another type.
 void add_ends_by_text(Vocabulary& vocabulary) {
   std::vector<int> found;
   bool returns = false, calls = false;
@@ -150,7 +150,7 @@ void add_ends_by_text(Vocabulary& vocabulary) {
     calls = calls || text == "<|call|>";
     found.push_back(static_cast<int>(id));
   }
-  // Where a turn ends by one of those two, <|end|> ends a message, after which others of the same turn follow.
+  // If <|return|> and <|call|> end a turn, <|end|> only ends a message, and more messages of the same turn may follow.
   if (returns && calls) std::erase(found, plain_end);
   for (const int id : found) {
     TokenKind& kind = vocabulary.kinds[static_cast<size_t>(id)];

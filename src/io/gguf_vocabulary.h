@@ -12,25 +12,26 @@
 
 namespace weft {
 
-// The values of the keys "tokenizer.ggml.*", as the file has them, unchecked.
+// The unchecked values of the keys "tokenizer.ggml.*".
 struct GgufTokenizerFields {
   std::string model;                // .model
-  std::string pre;                  // .pre; "" when the key is missing
+  std::string pre;                  // .pre; "" if the key is missing
   std::vector<std::string> tokens;  // .tokens
-  std::vector<int32_t> token_type;  // .token_type; empty when the key is missing: all normal
+  std::vector<int32_t> token_type;  // .token_type; empty if the key is missing: all are normal
   std::vector<std::string> merges;  // .merges, "left right"
   std::optional<int64_t> bos_token_id, eos_token_id, eot_token_id, eom_token_id, padding_token_id;
-  std::optional<bool> add_bos_token, add_eos_token;  // missing: what models of this .pre do
+  std::optional<bool> add_bos_token, add_eos_token;  // missing: the default of this .pre
 };
 
-// UserError, naming the key: a model other than "gpt2" (byte-level BPE), an unknown .pre (with the known ones), a merge
-// that is not two texts, token types that are not as many as tokens, an id outside the vocabulary.
+// A UserError names the key. Errors are: a model other than "gpt2" (byte-level BPE), an unknown .pre (the message lists
+// the known ones), a merge that is not two texts, a number of token types that differs from the number of tokens, and
+// an id outside the vocabulary.
 //
-// tokenizer.ggml.unknown_token_id is not among the fields: Hugging Face and llama.cpp both drop bytes without a token
-// from such a model's text.
+// The fields omit tokenizer.ggml.unknown_token_id because Hugging Face and llama.cpp both drop bytes that have no token
+// from the text of such a model.
 Vocabulary vocabulary_from_gguf_fields(GgufTokenizerFields fields);
 
-// How models of one tokenizer.ggml.pre split text. Source: their publishers' tokenizer.json.
+// How models with one value of tokenizer.ggml.pre split text. Source: the tokenizer.json files of their publishers.
 struct GgufPreTokenizer {
   std::string_view name;
   std::vector<PreTokenizerStep> steps;

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// A value without effect is compared as a number where it is one: 1 and 1.0 are the same.
+// Numbers are compared as numbers, not as text: 1 and 1.0 are equal.
 bool is_without_effect(const KnownKey& key, const Json& value) {
   if (value.is_null()) return true;
   const std::vector<std::string> neutral = split_text(std::string(key.without_effect), '|');
@@ -20,7 +20,7 @@ bool is_without_effect(const KnownKey& key, const Json& value) {
                      [&](const std::string& text) { return !text.empty() && parse_json(text) == value; });
 }
 
-// What `key.without_effect` says, for a message.
+// Formats the values of `key.without_effect` for a message.
 std::string wanted_text(const KnownKey& key) {
   std::string wanted = "null";
   for (const std::string& value : split_text(std::string(key.without_effect), '|'))
@@ -39,7 +39,7 @@ const KnownKey* find_key(KeyTable table, std::string_view name) {
   return found == keys.end() ? nullptr : &*found;
 }
 
-// A single value as JSON; an array as the text of its type.
+// Returns a single value as JSON, and an array as the text of its type.
 Json json_of(const Gguf& gguf, const GgufEntry& entry) {
   if (entry.value.is_array) return entry.value.type_name();
   switch (entry.value.type) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// Which keys of a model's files are read, which are known to change nothing, and which are known to change results and
-// are not implemented: one table for each kind of file. A key of the last class is refused by its name, unless its
-// value is the one that has no effect. A key that no table has is reported, so that it can be logged.
+// Classifies the keys of a model's files, with one table for each kind of file. Keys are read, known to be harmless, or
+// known to change results without being implemented. A key of the last class is a UserError that names it, unless its
+// value is the one without effect. Keys that no table has are returned to the caller, which can log them.
 
 #include <cstdint>
 #include <span>
@@ -20,21 +20,21 @@ enum class KeyClass : std::uint8_t { read, harmless, changes };
 struct KnownKey {
   std::string_view name;
   KeyClass kind;
-  std::string_view without_effect = "";  // of `changes`: JSON values with a bar between them; null is always one
-  std::string_view why = "";             // of `changes`: what the key asks for
+  std::string_view without_effect = "";  // for `changes`: JSON values separated by bars; null is always one
+  std::string_view why = "";             // for `changes`: the feature that the key requests
 };
 
 enum class KeyTable : std::uint8_t { config, rope, gguf_model, gguf_tokenizer, tokenizer_config, generation_config };
 
 std::span<const KnownKey> known_keys(KeyTable table);
 
-// The keys of the object that the table does not have, in their order. UserError, `[where] ...`, for one that changes
-// results, unless it is among `own`, keys that the architecture reads. `prefix` is put before a key in messages.
+// Returns the keys of the object that are not in the table, in their order. UserError, `[where] ...`, for a key that
+// changes results, unless it is in `own`, the keys that the architecture reads. Messages put `prefix` before a key.
 std::vector<std::string> unknown_keys(KeyTable table, const Json& object, const std::string& where,
                                       const std::string& prefix = "", std::span<const std::string_view> own = {});
 
-// The same of the keys of a GGUF file: those of the architecture, whose names begin with `architecture` and a dot, and
-// those of the tokenizer.
+// The same for the keys of a GGUF file: the architecture's keys, whose names begin with `architecture` and a dot, and
+// the tokenizer's keys.
 std::vector<std::string> unknown_gguf_keys(const Gguf& gguf, const std::string& architecture);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
 
-// The keys that describe a model: of config.json, of the objects of its rotary positions, and of GGUF metadata. Only
-// known_keys.cpp includes this.
+// The keys that describe a model: keys of config.json, of its objects for rotary positions, and of GGUF metadata. Only
+// known_keys.cpp includes this file.
 
 #include "io/known_keys.h"
 
@@ -42,7 +42,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"use_bidirectional_attention", KeyClass::read},
     {"use_sliding_window", KeyClass::read},
     {"vocab_size", KeyClass::read},
-    // Of training, of how transformers runs, of its class of configs, and of who wrote the file.
+    // Keys about training, about how transformers runs, about its config class, and about the tool that wrote the file.
     {"_attn_implementation", KeyClass::harmless},
     {"_attn_implementation_autoset", KeyClass::harmless},
     {"_flash_attn_2_enabled", KeyClass::harmless},
@@ -92,7 +92,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"use_bfloat16", KeyClass::harmless},
     {"use_cache", KeyClass::harmless},
     {"use_flash_attn", KeyClass::harmless},
-    // What other architectures have, or a few checkpoints of these.
+    // Keys of other architectures, or of a few checkpoints of the supported ones.
     {"alibi", KeyClass::changes, "false", "positions by linear biases"},
     {"attention_chunk_size", KeyClass::changes, "0", "attention in chunks"},
     {"attention_multiplier", KeyClass::changes, "", "a scale of attention scores"},
@@ -150,7 +150,7 @@ inline constexpr KnownKey kConfigKeys[] = {
     {"use_qkv_bias", KeyClass::changes, "false", "biases of linear layers"},
 };
 
-// Of rope_parameters and rope_scaling.
+// Keys of rope_parameters and rope_scaling.
 inline constexpr KnownKey kRopeKeys[] = {
     {"alpha", KeyClass::read},
     {"attention_factor", KeyClass::read},
@@ -169,7 +169,7 @@ inline constexpr KnownKey kRopeKeys[] = {
     {"type", KeyClass::read},
     {"finetuned", KeyClass::harmless},
     {"max_position_embeddings", KeyClass::harmless},
-    {"mrope_section", KeyClass::harmless},  // of text all its parts are one position
+    {"mrope_section", KeyClass::harmless},  // for text, all sections have the same position
     {"extrapolation_factor", KeyClass::changes, "1", "another mixture of frequencies"},
     {"attn_factor", KeyClass::changes, "1", "scaled rotary positions"},
     {"llama_4_scaling_beta", KeyClass::changes, "0", "queries scaled by position"},
@@ -177,7 +177,7 @@ inline constexpr KnownKey kRopeKeys[] = {
     {"short_factor", KeyClass::changes, "", "a factor for each frequency"},
 };
 
-// Below the architecture's name.
+// Keys after the architecture's name and a dot.
 inline constexpr KnownKey kGgufModelKeys[] = {
     {"attention.head_count", KeyClass::read},
     {"attention.head_count_kv", KeyClass::read},

@@ -1,13 +1,13 @@
 #pragma once
 
-// The keys that describe text: of tokenizer_config.json, generation_config.json and the tokenizer of GGUF metadata.
-// Only known_keys.cpp includes this.
+// The keys that describe text: keys of tokenizer_config.json, of generation_config.json, and of the tokenizer in GGUF
+// metadata. Only known_keys.cpp includes this file.
 
 #include "io/known_keys.h"
 
 namespace weft {
 
-// Below tokenizer.ggml.
+// Keys after "tokenizer.ggml.".
 inline constexpr KnownKey kGgufTokenizerKeys[] = {
     {"add_bos_token", KeyClass::read},
     {"add_eos_token", KeyClass::read},
@@ -21,7 +21,7 @@ inline constexpr KnownKey kGgufTokenizerKeys[] = {
     {"pre", KeyClass::read},
     {"token_type", KeyClass::read},
     {"tokens", KeyClass::read},
-    // Of vocabularies that are not byte-level, and of what a caller may look up.
+    // Keys of vocabularies that are not byte-level, and keys that only callers use.
     {"add_space_prefix", KeyClass::harmless},
     {"cls_token_id", KeyClass::harmless},
     {"fim_mid_token_id", KeyClass::harmless},
@@ -50,7 +50,7 @@ inline constexpr KnownKey kTokenizerConfigKeys[] = {
     {"eos_token", KeyClass::read},
     {"pad_token", KeyClass::read},
     {"tokenizer_class", KeyClass::read},
-    // What tokenizer.json has, too, and what transformers does outside of encoding.
+    // Keys that tokenizer.json has too, and keys for what transformers does outside of encoding.
     {"add_prefix_space", KeyClass::harmless},
     {"added_tokens_decoder", KeyClass::harmless},
     {"additional_special_tokens", KeyClass::harmless},
@@ -91,7 +91,7 @@ inline constexpr KnownKey kGenerationConfigKeys[] = {
     {"temperature", KeyClass::read},
     {"top_k", KeyClass::read},
     {"top_p", KeyClass::read},
-    // Lengths, which the caller gives here, what is printed, and what matters to several beams alone.
+    // Lengths, which the caller sets in Weft; output settings; keys that affect only beam search.
     {"_from_model_config", KeyClass::harmless},
     {"bos_token_id", KeyClass::harmless},
     {"cache_config", KeyClass::harmless},

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// Far beyond any model there is, and small enough that no product of a few of them leaves 63 bits.
+// Far above the widths of existing models, and so small that a product of several of them fits into 63 bits.
 constexpr Range<std::int64_t> kWidths = {1, 1 << 20};
 constexpr Range<std::int64_t> kLayers = {1, 4096};
 constexpr Range<std::int64_t> kHeads = {1, 65536};
@@ -26,7 +26,7 @@ constexpr Range<std::int64_t> kVocabulary = {1, 1 << 24};
 constexpr Range<std::int64_t> kExperts = {0, 65536};
 constexpr Range<double> kEpsilons = {1e-12, 1};
 
-// What a head's width is when the file does not say.
+// The width of a head if the file does not have it.
 template <class Fields>
 std::int64_t default_head_dim(const Fields& fields, const ModelConfig& config, std::string_view heads,
                               std::string_view width) {
@@ -50,7 +50,7 @@ std::optional<std::int64_t> token_id(const Fields& fields, std::string_view key,
   return integer_in(fields, key, {0, config.vocab_size - 1});
 }
 
-// Those of the ids that the model has. Others end nothing, and are said.
+// Returns the ids that are tokens of the model. Any other id ends nothing and adds a warning.
 std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids, std::int64_t count,
                                             const std::string& where, const std::string& key,
                                             std::vector<std::string>& warnings) {
@@ -67,7 +67,7 @@ std::vector<std::int64_t> ids_in_vocabulary(const std::vector<std::int64_t>& ids
 
 // ---- config.json ----
 
-// By layer, of layer_types, whether it has a window; empty where the key is absent.
+// Reads from layer_types, for each layer, whether it has a window. Empty if the key is absent.
 std::vector<bool> layers_with_window(const JsonFields& fields, const ModelConfig& config) {
   std::vector<bool> layers;
   const Json* types = fields.value("layer_types");
@@ -84,8 +84,8 @@ std::vector<bool> layers_with_window(const JsonFields& fields, const ModelConfig
   return layers;
 }
 
-// Of architectures without a window, whose layers transformers computes without one whatever the key says. Programs
-// differ in that, so a window that would change something is refused.
+// Checks the config of an architecture without a window. For these, transformers computes all layers without one and
+// ignores the key, but other programs apply it. So a window that would change the result is an error.
 void check_has_no_window(const JsonFields& fields, const ModelConfig& config) {
   const auto length = integer_in(fields, "sliding_window", kContexts);
   USER_CHECK(!length || *length >= config.context_length || !fields.find_boolean("use_sliding_window").value_or(true),
@@ -93,7 +93,7 @@ void check_has_no_window(const JsonFields& fields, const ModelConfig& config) {
              config.architecture, *length);
 }
 
-// Which layers have a window, as transformers reads it.
+// Sets which layers have a window, with the rules of transformers.
 void read_windows(const JsonFields& fields, const std::optional<WindowFacts>& window, ModelConfig& config) {
   const bool is_asked_for = fields.find_boolean("use_sliding_window").value_or(!window || !window->first_layer);
   if (!window) {
@@ -144,7 +144,7 @@ void read_token_ids(const JsonFields& fields, ModelConfig& config) {
   config.eos_token_ids = ids_in_vocabulary(fields.find_integers("eos_token_id"), config.vocab_size, fields.where(),
                                            "eos_token_id", config.warnings);
   sort_without_repeats(config.eos_token_ids);
-  // -1 stands for none in files of the first Llama models.
+  // Files of the first Llama models use -1 for no token.
   if (fields.find_integer("pad_token_id") != -1) config.pad_token_id = token_id(fields, "pad_token_id", config);
 }
 

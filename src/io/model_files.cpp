@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kLongestText = std::size_t{256} << 20;  // tokenizer.json, the largest, has tens of MB
+constexpr std::size_t kLongestText = std::size_t{256} << 20;  // the largest is tokenizer.json, with tens of MB
 
 }  // namespace
 

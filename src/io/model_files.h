@@ -1,6 +1,6 @@
 #pragma once
 
-// The files of a model by their names, wherever they lie: in a folder, or in parts of one file.
+// The files of a model by name. They are in a folder, or are parts of one file.
 
 #include <cstddef>
 #include <map>
@@ -17,27 +17,27 @@ namespace weft {
 struct ModelFile {
   std::string name;
   std::shared_ptr<const MappedFile> map;
-  std::span<const std::byte> bytes;  // of the map, all or a part
+  std::span<const std::byte> bytes;  // the whole map or a part of it
 };
 
 class ModelFiles {
  public:
-  // Nothing is looked at yet.
+  // Does not access the folder.
   explicit ModelFiles(std::string folder) : path_(std::move(folder)) {}
-  // UserError where the file at the path cannot be mapped, or ends before a part does.
+  // UserError if the file at the path cannot be mapped, or ends before a part does.
   ModelFiles(std::string path, const std::map<std::string, FilePart>& parts);
 
-  // For messages; of a part as if the file that it is in were a folder.
+  // The path of a file for messages. For a part, the path treats the containing file as a folder.
   std::string path_of(std::string_view name) const;
   bool has(std::string_view name) const;
-  // Nothing where there is none. UserErrors as those of read_file.
+  // Nullopt if there is no such file. UserErrors as in read_file.
   std::optional<std::string> text(std::string_view name) const;
-  // UserErrors as those of MappedFile.
+  // UserErrors as in MappedFile.
   ModelFile map(std::string_view name) const;
 
  private:
   std::string path_;
-  std::shared_ptr<const MappedFile> whole_;  // null of a folder
+  std::shared_ptr<const MappedFile> whole_;  // null for a folder
   std::map<std::string, FilePart, std::less<>> parts_;
 };
 

@@ -53,14 +53,14 @@ Pieces prefix_spaces(const Pieces& pieces) {
   return result;
 }
 
-// A match, or the text between two.
+// A match, or the text between two matches.
 struct Part {
   Pieces::Range range;
   bool is_match = false;
 };
 
-// The parts of a piece that begins at `offset`. An empty match is a cut, but right behind the last match it does not
-// count, so that the search goes on.
+// Finds the parts of a piece that begins at `offset`. An empty match splits the piece, except directly after the last
+// match: there it is ignored and the search continues at the next character.
 void find_parts(const Regex& regex, bool invert, std::string_view piece, uint32_t offset, Regex::Scratch& scratch,
                 std::vector<Part>& parts) {
   parts.clear();
@@ -85,8 +85,8 @@ void find_parts(const Regex& regex, bool invert, std::string_view piece, uint32_
   if (done < piece.size()) add(done, piece.size(), false);
 }
 
-// Contiguous joins neighbours of one kind; the merging behaviours join a match to a neighbour unless the part before it
-// (in the direction of the walk) is a match, too.
+// `contiguous` joins neighbours of the same kind. The merging behaviours join a match to a neighbour, unless the
+// previous part (in the direction of the loop) is also a match.
 void append_joined(std::vector<Part>& parts, SplitBehavior behavior, std::vector<Pieces::Range>& ranges) {
   const size_t first = ranges.size();
   if (behavior == SplitBehavior::merged_with_next) std::reverse(parts.begin(), parts.end());

@@ -1,7 +1,7 @@
 #pragma once
 
-// Cuts text into the pieces that byte-pair merging never crosses, by the steps of Hugging Face's pre-tokenizers: each
-// step cuts every piece of the step before it, on its own (a look-ahead does not see past its piece).
+// Splits text into the pieces that byte-pair merging never crosses, by the steps of Hugging Face's pre-tokenizers. Each
+// step splits each piece of the previous step separately, so a look-ahead does not see past its piece.
 
 #include <cstdint>
 #include <optional>
@@ -14,17 +14,17 @@
 
 namespace weft {
 
-// What becomes of the matches of a split. "Previous" and "next" are the pieces beside a match.
+// How a split treats its matches. "Previous" and "next" are the pieces next to a match.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 struct PatternSplit {
   std::string pattern;
   bool is_literal = false;  // plain text instead of a regular expression
   SplitBehavior behavior = SplitBehavior::isolated;
-  bool invert = false;  // matches and what lies between them change places
+  bool invert = false;  // swaps matches and the text between them
 };
 
-// Numeric characters (Unicode category N) apart from all others; each on its own, or runs of them together.
+// Separates numeric characters (Unicode category N) from all others: each one individually, or in runs.
 struct DigitSplit {
   bool individual = true;
 };
@@ -37,7 +37,7 @@ using PreTokenizerStep = std::variant<PatternSplit, DigitSplit, PrefixSpace>;
 // GPT-2's pattern, which a ByteLevel step with use_regex applies.
 extern const std::string_view kGpt2Pattern;
 
-// A text, possibly with prefix spaces put in, and its non-empty pieces in order.
+// A text, possibly with inserted prefix spaces, and its non-empty pieces in order.
 struct Pieces {
   struct Range {
     uint32_t begin = 0;  // bytes
@@ -53,16 +53,16 @@ struct Pieces {
 
 class PreTokenizer {
  public:
-  // UserError: a pattern that is no regular expression or uses a construct outside the subset of regex.h.
+  // UserError if a pattern is not a regular expression or uses a construct outside the subset of regex.h.
   explicit PreTokenizer(const std::vector<PreTokenizerStep>& steps);
 
-  // `text` must be valid UTF-8 and shorter than 2 GiB. UserError: a pattern ran past its limits.
+  // `text` must be valid UTF-8 and shorter than 2 GiB. UserError if a pattern exceeds its limits.
   Pieces split(std::string text) const;
 
  private:
   struct Step {
     PreTokenizerStep what;
-    std::optional<Regex> regex;  // of a PatternSplit
+    std::optional<Regex> regex;  // for a PatternSplit
   };
 
   std::vector<Step> steps_;

@@ -27,7 +27,7 @@ std::vector<std::string> texts_of(const JsonFields& fields, std::string_view key
   return texts;
 }
 
-// UserError that names the key unless the text is one of `known`.
+// Returns the text of the key. UserError unless it is one of `known`.
 std::string text_among(const JsonFields& fields, std::string_view key, std::vector<std::string_view> known) {
   const auto text = fields.find_text(key);
   USER_CHECK(text && std::find(known.begin(), known.end(), *text) != known.end(), "[{}] {} must be {}, but is {}",
@@ -73,7 +73,7 @@ void need_integer(const JsonFields& fields, std::string_view key, std::int64_t w
   USER_CHECK(value == wanted, "[{}] {} must be {}, but is {}", fields.where(), fields.name(key), wanted, value);
 }
 
-// "dynamic" of activations: true, false, or for NVFP4 the word local.
+// Reads "dynamic" of the activations: true, false, or the word "local" for NVFP4.
 bool is_dynamic(const JsonFields& fields) {
   const auto* value = fields.value("dynamic");
   if (value != nullptr && value->is_string()) return text_among(fields, "dynamic", {"local"}) == "local";

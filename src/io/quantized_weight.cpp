@@ -29,7 +29,7 @@ Meta codes_meta(const QuantizationConfig& config, std::int64_t rows, std::int64_
   return Meta::tensor(is_packed ? DType::u8 : config.codes, {rows, is_packed ? columns / 2 : columns});
 }
 
-// Of one scale, or of one for each row where the scheme leaves that to the file.
+// Returns the type of the scales. Some schemes let the file choose between one scale and one for each row.
 Meta scale_meta(const QuantizationConfig& config, std::int64_t rows, std::int64_t columns) {
   using enum QuantizationScheme;
   if (config.scheme == block)
@@ -67,8 +67,8 @@ void check_scale(const Checkpoint& checkpoint, const QuantizationConfig& config,
   }
 }
 
-// The scale of a row's elements, in f32: what stands at [row, column / width] of a matrix of scales, at [row] of a
-// column, or at [0] of one for all.
+// Writes the scale of each element of a row to `out`, in f32. It is stored at [row / block_rows, column /
+// block_columns] of a matrix of scales, at [row] of a column, or at [0] if there is only one.
 void fill_scales(const Tensor& scales, std::int64_t row, std::int64_t block_rows, std::int64_t block_columns,
                  std::vector<float>& out) {
   const std::int64_t count = element_count(scales.meta.shape).number();

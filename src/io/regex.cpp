@@ -19,7 +19,7 @@ namespace {
 // The longest published pattern (DeepSeek LLM's letters written out) has about 3,000 bytes.
 constexpr size_t kMaxPatternBytes = 64 * 1024;
 constexpr uint64_t kBaseMatchSteps = 1'000'000;
-// A run of n spaces costs `\s*[\r\n]+` n backtracking steps, so the limit grows with the text.
+// `\s*[\r\n]+` takes n backtracking steps on a run of n spaces, so the limit grows with the length of the text.
 constexpr uint64_t kMatchStepsPerByte = 64;
 constexpr uint32_t kHeapLimitKibibytes = 512 * 1024;
 
@@ -83,7 +83,8 @@ std::optional<RegexMatch> Regex::find(std::string_view text, size_t from, Scratc
     result = pcre2_jit_match(code_.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK, match_data,
                              scratch.context_.get());
   }
-  // The interpreter keeps its backtracking on the heap, so it finishes what overflows the JIT's 32 KiB stack.
+  // The interpreter keeps its backtracking state on the heap, so it can finish a match that overflows the JIT's 32 KiB
+  // stack.
   if (result == PCRE2_ERROR_JIT_STACKLIMIT) {
     result = pcre2_match(code_.get(), subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match_data,
                          scratch.context_.get());
@@ -92,7 +93,7 @@ std::optional<RegexMatch> Regex::find(std::string_view text, size_t from, Scratc
   USER_CHECK(result >= 0, "[regex] pattern {} cannot be searched in a text of {} bytes: {}", quote(source_),
              text.size(), pcre2_message(result));
   const size_t* offsets = pcre2_get_ovector_pointer(match_data);
-  // A lookaround with \K could put the beginning behind the end; \K is outside the subset.
+  // A lookaround with \K could move the begin of the match after its end, but the supported subset excludes \K.
   CHECK(from <= offsets[0] && offsets[0] <= offsets[1] && offsets[1] <= text.size(),
         "[regex] match {}..{} of {} bytes from {}", offsets[0], offsets[1], text.size(), from);
   return RegexMatch{offsets[0], offsets[1]};

@@ -1,13 +1,13 @@
 #pragma once
 
-// A compiled regular expression over UTF-8 text, by PCRE2, for the patterns that tokenizers carry.
+// A regular expression over UTF-8 text, compiled by PCRE2, for the patterns in tokenizer files.
 //
-// Those patterns are written for Oniguruma. What both engines understand alike passes through; what Oniguruma means
-// differently is translated (\s is Unicode's White_Space, \v is U+000B, {,n} is {0,n}, ^ and $ also match at line
-// breaks); anything else (\w, \b, \h, back references, callouts, nested classes, {n,m}+ ...) is a UserError that names
-// it, never a silently different match. Unicode properties are those of the installed PCRE2.
+// Those patterns are written for Oniguruma. Constructs with the same meaning in both engines are kept. Constructs with
+// another meaning in Oniguruma are translated (\s is Unicode's White_Space, \v is U+000B, {,n} is {0,n}, ^ and $ also
+// match at line breaks). Any other construct (\w, \b, \h, back references, callouts, nested classes, {n,m}+ ...) is a
+// UserError that names it, and never a silently different match. Unicode properties are those of the installed PCRE2.
 //
-// A Regex never changes after construction and may be used from several threads, each with its own scratch.
+// A Regex never changes after construction. Several threads may use it, each with its own scratch.
 
 #include <cstddef>
 #include <memory>
@@ -43,14 +43,14 @@ class Regex {
     std::unique_ptr<pcre2_real_match_context_8, Delete> context_;
   };
 
-  // UserError: not a regular expression, or a construct outside the subset.
+  // UserError if the pattern is not a regular expression or has a construct outside the subset.
   static Regex compile(std::string_view pattern);
   // Matches exactly this text.
   static Regex literal(std::string_view text);
 
-  // The first match at or after byte `from`; it may be empty. `text` must be valid UTF-8 and `from` a character's
-  // beginning. UserError: the search went past its limit on steps (a million plus 64 per byte at each position) or on
-  // memory, as a pattern with nested repeats can.
+  // Returns the first match at or after byte `from`; it may be empty. `text` must be valid UTF-8 and `from` must be the
+  // first byte of a character. UserError if the search exceeds its limit on steps (a million plus 64 per byte at each
+  // position) or on memory, which a pattern with nested repeats can do.
   std::optional<RegexMatch> find(std::string_view text, size_t from, Scratch& scratch) const;
 
  private:

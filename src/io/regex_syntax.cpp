@@ -55,7 +55,7 @@ class Translator {
     offset_ += length;
   }
 
-  // The same inside and outside a class: every replacement is a class item itself.
+  // Works inside and outside a character class, because every replacement is itself a valid class item.
   void translate_escape() {
     if (offset_ + 1 >= pattern_.size()) refuse("\\ at the end");
     const char letter = pattern_[offset_ + 1];
@@ -93,7 +93,7 @@ class Translator {
     refuse(pattern_.substr(offset_, 2));
   }
 
-  // \p{Name}, \p{^Name}; the one-letter form \pL is PCRE2's alone.
+  // Accepts \p{Name} and \p{^Name}. Only PCRE2 has the one-letter form \pL, so it is an error.
   void translate_property() {
     const size_t close = pattern_.find('}', offset_);
     if (offset_ + 2 >= pattern_.size() || pattern_[offset_ + 2] != '{' || close == std::string_view::npos) {
@@ -154,7 +154,8 @@ class Translator {
     refuse(pattern_.substr(offset_, 3));
   }
 
-  // {n}, {n,}, {n,m} are one in both; {,n} means {0,n} here; {n,m}+ would turn possessive; other braces are text.
+  // {n}, {n,} and {n,m} mean the same in both syntaxes. Here {,n} means {0,n}, {n,m}+ would become possessive in PCRE2
+  // and is an error, and all other braces are literal text.
   void translate_braces() {
     const size_t close = pattern_.find('}', offset_);
     const std::string_view inside =

@@ -1,6 +1,6 @@
 #pragma once
 
-// Rewrites a pattern from Oniguruma's syntax into PCRE2's, construct by construct; regex.h says what is kept,
+// Rewrites a pattern from Oniguruma's syntax into PCRE2's, construct by construct; regex.h lists what is kept,
 // translated and refused. Sources: Oniguruma's doc/RE, pcre2pattern(3) of 10.42.
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace weft {
 
-// UserError: a construct outside the subset, named. The result may still be malformed, which PCRE2 will say.
+// UserError, which names it, for a construct outside the subset. The result may still be malformed; PCRE2 then reports
+// it.
 std::string translate_oniguruma(std::string_view pattern);
 
 }  // namespace weft

@@ -82,7 +82,8 @@ RopeScaling scaling_from_json(const JsonFields& fields, std::int64_t context_len
 
 // ---- GGUF ----
 
-// As llama.cpp reads it: a factor without a type is linear, 0 is none, and the oldest files have another key.
+// Follows llama.cpp: a factor without a type means linear, a factor of 0 means none, and the oldest files use another
+// key.
 RopeScaling scaling_from_gguf(const GgufFields& fields, std::int64_t context_length) {
   RopeScaling scaling;
   using enum RopeScalingType;

@@ -20,10 +20,10 @@ namespace {
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-// The bound of the reference implementation.
+// The limit of the reference implementation.
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 
-// F4 counts elements, two of them a byte, as Weft's f4e2m1 does.
+// The shape of an F4 tensor counts elements, of which two share a byte, as in Weft's f4e2m1.
 constexpr std::array<std::pair<std::string_view, DType>, 17> kDTypes = {{
     {"BF16", DType::bf16},
     {"BOOL", DType::boolean},
@@ -50,7 +50,7 @@ std::string supported_dtypes() {
   return text;
 }
 
-// Refuses what simdjson accepts: a text that is no object, and a key twice.
+// simdjson accepts any value and duplicate keys. This rejects all but an object; the callers reject duplicate keys.
 object parse_object(simdjson::dom::parser& parser, std::string_view text, const std::string& where) {
   element root;
   const auto error = parser.parse(text.data(), text.size()).get(root);
@@ -88,7 +88,7 @@ std::vector<std::int64_t> parse_integers(const element& value, std::string_view 
   return result;
 }
 
-// Bytes that a tensor of this dtype and shape takes.
+// Returns the byte count of a tensor of this dtype and shape.
 std::int64_t shape_bytes(const SafetensorsTensor& tensor, const std::string& where) {
   USER_CHECK(tensor.shape.size() <= kMaxRank, "[{}] tensor {} must have at most {} dims, but has {}", where,
              tensor.name, kMaxRank, tensor.shape.size());
@@ -108,7 +108,7 @@ std::int64_t shape_bytes(const SafetensorsTensor& tensor, const std::string& whe
 }
 
 SafetensorsTensor parse_tensor(std::string_view name, const element& value, const std::string& where) {
-  // Names end up in messages and on terminals.
+  // Names appear in messages and on terminals.
   USER_CHECK(
       !name.empty() && std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }),
       "[{}] the name of a tensor must not be empty or hold control characters, but is {}", where, quote(name));
@@ -147,7 +147,7 @@ SafetensorsTensor parse_tensor(std::string_view name, const element& value, cons
   return tensor;
 }
 
-// Sorts by place, checks that the tensors fill the data, and makes offsets those of the file.
+// Sorts the tensors by offset, checks that they fill the data, and makes the offsets relative to the file.
 void place_tensors(std::vector<SafetensorsTensor>& tensors, std::uint64_t data_start, std::uint64_t file_bytes,
                    const std::string& where) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {

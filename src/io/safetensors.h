@@ -1,10 +1,11 @@
 #pragma once
 
-// Reads a safetensors file that lies in memory: where its tensors are. The tensors' bytes are not touched.
+// Parses a safetensors file that is in memory and returns the locations of its tensors. It does not access the tensors'
+// bytes.
 //
-// The whole header is checked before parse() returns: its length, the JSON (no key twice, none unknown), dtypes,
-// shapes, and that the tensors fill the rest of the file without a gap or overlap. Whatever is wrong is a UserError
-// that begins with [where].
+// Before parse() returns, it checks the whole header: its length, the JSON (no repeated and no unknown key), dtypes,
+// shapes, and that the tensors fill the rest of the file without gap or overlap. Each error is a UserError that begins
+// with [where].
 //
 // Layout: https://github.com/huggingface/safetensors#format
 
@@ -31,19 +32,19 @@ struct SafetensorsTensor {
 
 struct Safetensors {
   std::vector<SafetensorsTensor> tensors;       // in the order of their bytes
-  std::map<std::string, std::string> metadata;  // of the header's __metadata__
+  std::map<std::string, std::string> metadata;  // from the header's __metadata__
 
   // `where` names the file in messages.
   static Safetensors parse(std::span<const std::byte> file, const std::string& where);
 };
 
-// The name of a dtype in such files, "BF16" for bf16; "" when the format has none. And the way back.
+// Converts between a dtype and its name in such files: "BF16" for bf16. The name is "" if the format has no such dtype.
 std::string_view safetensors_dtype_name(DType dtype);
 std::optional<DType> dtype_from_safetensors(std::string_view name);
 
-// The index of a checkpoint in several files, model.safetensors.index.json: which file holds which tensor. UserError
-// that begins with [where] unless `text` is an object whose weight_map maps names, none twice, to plain names of files
-// in the same folder.
+// Parses model.safetensors.index.json, the index of a checkpoint in several files, and returns the file of each tensor.
+// UserError that begins with [where] unless `text` is an object whose weight_map maps unique names to plain names of
+// files in the same folder.
 std::map<std::string, std::string> parse_safetensors_index(std::string_view text, const std::string& where);
 
 }  // namespace weft

@@ -20,7 +20,7 @@ bool is_white_space(char32_t c) {
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-// \w of UTS 18, annex C, with the letter-like numbers and marks in place of the property Alphabetic.
+// \w of UTS 18, annex C, but with letter-like numbers and marks instead of the property Alphabetic.
 bool is_word_character(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_LU:
@@ -40,7 +40,7 @@ bool is_word_character(char32_t c) {
   }
 }
 
-// Where the character that ends at `end` begins; `end` is not 0.
+// Returns the first byte of the character that ends at `end`, which must not be 0.
 size_t previous_character(std::string_view text, size_t end) {
   do {
     --end;
@@ -101,7 +101,7 @@ SpecialTokenFinder::SpecialTokenFinder(const Vocabulary& vocabulary, bool normal
     entries_.push_back({normalized ? normalize(text, vocabulary.normalizer) : text, token,
                         kind == TokenKind::control || kind == TokenKind::unknown});
   }
-  // Two texts can have one normal form; the lower id wins.
+  // Two texts may have the same normal form; then the lower id wins.
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return a.text != b.text ? a.text < b.text : a.token.id < b.token.id;
   });
@@ -111,7 +111,7 @@ SpecialTokenFinder::SpecialTokenFinder(const Vocabulary& vocabulary, bool normal
   for (size_t byte = 0; byte < 256; ++byte) first_with_[byte + 1] += first_with_[byte];
 }
 
-// Narrows the sorted entries byte by byte; one that ends at the current depth sorts before those that go on.
+// Narrows the range of sorted entries byte by byte. An entry that ends at the current depth sorts before longer ones.
 const SpecialTokenFinder::Entry* SpecialTokenFinder::longest_at(std::string_view text, size_t offset) const {
   const uint8_t first = static_cast<uint8_t>(text[offset]);
   auto low = entries_.begin() + first_with_[first];

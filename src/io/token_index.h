@@ -1,7 +1,7 @@
 #pragma once
 
-// Finds a token's id by its text: open addressing over 8-byte slots, which stays in the caches where a node-based map
-// of 100,000 strings does not.
+// Finds a token's id by its text. It uses open addressing with 8-byte slots, which fits in the caches, unlike a
+// node-based map of 100,000 strings.
 
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@ namespace weft {
 
 class TokenIndex {
  public:
-  // Keeps no reference to `tokens`; find() wants the same list again. Empty texts are left out. UserError: two tokens
-  // have the same text, or there are 2^31 of them.
+  // Keeps no reference to `tokens`; the caller must pass the same list to find(). Empty texts are skipped. UserError if
+  // two tokens have the same text, or if there are 2^31 of them.
   explicit TokenIndex(const std::vector<std::string>& tokens);
 
   std::optional<int> find(std::string_view text, const std::vector<std::string>& tokens) const;

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Positions in a text are 32-bit numbers.
+// Positions in a text are stored as 32-bit numbers.
 constexpr size_t kMaxTextBytes = (size_t{1} << 31) - 1;
 
 void check_ids(std::span<const int> ids, const char* what, size_t token_count) {
@@ -24,7 +24,7 @@ void check_id(std::optional<int> id, const char* what, size_t token_count) {
   if (id) check_ids(std::span(&*id, 1), what, token_count);
 }
 
-// What the members are built from must be in order before the first of them is.
+// The constructor builds its members from the vocabulary, so it must be checked before the first of them.
 Vocabulary checked(Vocabulary vocabulary) {
   const size_t count = vocabulary.tokens.size();
   USER_CHECK(count > 0, "[tokenizer] a vocabulary must have tokens, but has none");
@@ -57,7 +57,7 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
     const TokenKind kind = vocabulary_.kinds[id];
     const bool in_alphabet = kind == TokenKind::normal || kind == TokenKind::unused;
     const std::string& text = vocabulary_.tokens[id];
-    // A text outside the alphabet is its own bytes, as Hugging Face's ByteLevel decoder has it.
+    // A text outside the alphabet stands for its own bytes, as in Hugging Face's ByteLevel decoder.
     if (!in_alphabet || !append_from_byte_alphabet(text, bytes_)) bytes_ += text;
     byte_ends_.push_back(bytes_.size());
   }
@@ -107,7 +107,7 @@ void Tokenizer::append_plain(std::string text, BytePairMerger::Scratch& scratch,
   }
 }
 
-// Added tokens are not ordinary text's to reach.
+// Ordinary text must not become an added token, so only normal tokens are returned.
 std::optional<int> Tokenizer::whole_token(std::string_view piece, std::string& text) const {
   text.clear();
   append_in_byte_alphabet(piece, text);

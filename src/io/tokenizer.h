@@ -18,40 +18,41 @@
 namespace weft {
 
 struct EncodeOptions {
-  bool parse_special = true;  // the text of a control token becomes that token, instead of ordinary text
-  bool add_special = true;    // the vocabulary's prefix and suffix, such as a beginning-of-text token, are put around
+  bool parse_special = true;  // the text of a control token becomes that token, not ordinary text
+  bool add_special = true;    // adds the vocabulary's prefix and suffix, such as a beginning-of-text token
 };
 
 struct DecodeOptions {
   bool skip_special = false;  // control tokens give no text
 };
 
-// Never changes after construction; may be used from several threads.
+// Never changes after construction; several threads may use it.
 class Tokenizer {
  public:
-  // UserError, saying what is wrong with the vocabulary: two tokens with one text, a merge of texts that are not
-  // tokens, an id outside it, a pattern that cannot be used.
+  // UserError if the vocabulary is invalid: two tokens with the same text, a merge of texts that are not tokens, an id
+  // outside the vocabulary, or a pattern that cannot be used.
   explicit Tokenizer(Vocabulary vocabulary);
 
-  // UserError: text that is not UTF-8 (says at which byte), has 2 GiB or more, or drives a pattern past its limits.
+  // UserError if the text is not UTF-8 (the message gives the byte), has 2 GiB or more, or makes a pattern exceed its
+  // limits.
   std::vector<int> encode(std::string_view text, EncodeOptions options = {}) const;
 
-  // Bytes that are not UTF-8 when put together become U+FFFD, one for each maximal broken part. UserError: an id
-  // outside the vocabulary.
+  // If the concatenated bytes are not UTF-8, each maximal broken part becomes one U+FFFD. UserError for an id outside
+  // the vocabulary.
   std::string decode(std::span<const int> ids, DecodeOptions options = {}) const;
 
-  // The raw bytes of one token: "" for an id without a token. UserError: an id outside the vocabulary.
+  // The raw bytes of one token; "" for an id without a token. UserError for an id outside the vocabulary.
   std::string_view token_bytes(int id) const;
 
-  // The id of the token whose text, as the vocabulary has it, is exactly this.
+  // The id of the token with exactly this text in the vocabulary.
   std::optional<int> find(std::string_view token_text) const;
 
-  // Whether this is a control token, which skip_special leaves out. UserError: an id outside the vocabulary.
+  // Whether this is a control token, which skip_special omits. UserError for an id outside the vocabulary.
   bool is_special(int id) const;
 
   int token_count() const { return static_cast<int>(vocabulary_.tokens.size()); }
 
-  // What was given, but for the merges, which are kept in another form.
+  // The constructor's argument without its merges, which are stored in another form.
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  private:
@@ -65,8 +66,8 @@ class Tokenizer {
   PreTokenizer pre_tokenizer_;
   SpecialTokenFinder raw_finder_;
   SpecialTokenFinder normalized_finder_;
-  std::string bytes_;              // of all tokens, one after the other
-  std::vector<size_t> byte_ends_;  // of token i: bytes_[byte_ends_[i], byte_ends_[i + 1])
+  std::string bytes_;              // the bytes of all tokens, concatenated
+  std::vector<size_t> byte_ends_;  // token i is bytes_[byte_ends_[i], byte_ends_[i + 1])
 };
 
 }  // namespace weft

@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kNoRank = std::numeric_limits<uint32_t>::max();
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-// Up to here scanning all pairs for the lowest rank is faster than a queue; the words of a text seldom reach it.
+// Up to this length, a scan of all pairs for the lowest rank is faster than a queue. Words of a text are rarely longer.
 constexpr size_t kShortPiece = 48;
 
 int token_of(std::string_view text, const char* what, size_t rank, const Vocabulary& vocabulary,
@@ -38,8 +38,8 @@ BytePairMerger::BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& i
              vocabulary.merges.size());
   slots_.resize(std::bit_ceil(vocabulary.merges.size() * 3 / 2 + 2));
   slot_bits_ = std::countr_zero(slots_.size());
-  // Training numbers tokens in the order of their merges, so the result is mostly the token after the last result;
-  // looking there first saves a third of the lookups.
+  // Training assigns ids in the order of the merges, so a result is usually the token after the last result. Trying
+  // that token first saves a third of the look-ups.
   size_t next_merged = 0;
   for (size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
     const Merge& merge = vocabulary.merges[rank];
@@ -57,7 +57,7 @@ BytePairMerger::BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& i
   }
 }
 
-// Multiplicative hashing by 2^64 / golden ratio; the top bits are the mixed ones.
+// Multiplicative hashing by 2^64 / golden ratio. The top bits are the best mixed ones.
 size_t BytePairMerger::home_of(int32_t left, int32_t right) const {
   const uint64_t key = (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right);
   return (key * 0x9E3779B97F4A7C15u) >> (64 - slot_bits_);
@@ -100,11 +100,11 @@ void BytePairMerger::append(std::string_view piece, Scratch& scratch, std::vecto
   ids.insert(ids.end(), scratch.ids.begin(), scratch.ids.end());
 }
 
-// The tokens of the piece's single bytes.
+// Sets `ids` to the tokens of the single bytes of the piece.
 void BytePairMerger::begin(std::string_view piece, std::vector<int32_t>& ids) const {
   ids.clear();
   bool after_unknown = false;
-  // An unknown is counted per character of the byte-level alphabet, hence per byte.
+  // Hugging Face emits one unknown token per character of the byte-level alphabet, which is one per byte.
   for (const char byte : piece) {
     const int32_t id = token_of_byte_[static_cast<uint8_t>(byte)];
     if (id >= 0) {
@@ -118,7 +118,7 @@ void BytePairMerger::begin(std::string_view piece, std::vector<int32_t>& ids) co
 
 void BytePairMerger::merge_short(Scratch& scratch) const {
   std::vector<int32_t>& ids = scratch.ids;
-  std::vector<uint32_t>& ranks = scratch.ranks;  // of (i, i + 1)
+  std::vector<uint32_t>& ranks = scratch.ranks;  // element i is for the pair (i, i + 1)
   if (ids.size() < 2) return;
   ranks.resize(ids.size() - 1);
   for (size_t i = 0; i + 1 < ids.size(); ++i) ranks[i] = rank_of(ids[i], ids[i + 1]);
@@ -134,8 +134,8 @@ void BytePairMerger::merge_short(Scratch& scratch) const {
   }
 }
 
-// A linked list of symbols and a queue of (rank, position of the left symbol). An entry is stale when its left symbol
-// is gone or the pair there has another rank by now; ranks and pairs correspond one to one.
+// Uses a linked list of symbols and a queue of (rank, position of the left symbol). An entry is stale if its left
+// symbol no longer exists or the pair at that position has another rank. Ranks and pairs correspond one to one.
 void BytePairMerger::merge_long(Scratch& scratch) const {
   std::vector<int32_t>& ids = scratch.ids;
   std::vector<uint32_t>& next = scratch.next;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Byte-pair merging: the tokens of one piece. Of all neighbouring pairs that have a merge, the one of lowest rank, and
-// of equal ones the leftmost, is merged, until none is left.
+// Byte-pair merging computes the tokens of one piece. It repeatedly merges the neighbouring pair of lowest rank, and
+// among equal ranks the leftmost, until no pair has a merge.
 
 #include <array>
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace weft {
 
 class BytePairMerger {
  public:
-  // Working memory of a call; one for each thread.
+  // Working memory of a call. Each thread has its own.
   struct Scratch {
     std::vector<int32_t> ids;
     std::vector<uint32_t> ranks, next, previous;
     std::vector<uint64_t> queue;
   };
 
-  // Keeps no reference to its arguments. UserError: a merge whose left, right or joined text is not a token, or that
-  // stands twice.
+  // Keeps no reference to its arguments. UserError if the left, right or joined text of a merge is not a token, or if a
+  // merge is repeated.
   BytePairMerger(const Vocabulary& vocabulary, const TokenIndex& index);
 
-  // Appends the tokens of a piece of raw bytes, in O(n log n) for n of them.
+  // Appends the tokens of a piece of n raw bytes in O(n log n).
   void append(std::string_view piece, Scratch& scratch, std::vector<int>& ids) const;
 
  private:

@@ -12,12 +12,12 @@
 namespace weft {
 namespace {
 
-// Classes whose fast tokenizers put BOS and EOS around a text by add_bos_token (true where it is absent) and
-// add_eos_token (false), whatever the post_processor of tokenizer.json says (transformers 4). All others go by
-// tokenizer.json alone.
+// The fast tokenizers of these classes add BOS before a text (add_bos_token, default true) and EOS after it
+// (add_eos_token, default false), and ignore the post_processor of tokenizer.json (transformers 4). All other classes
+// use tokenizer.json alone.
 struct TokenizerClass {
-  std::string_view name;  // without Fast
-  std::string_view bos;   // where bos_token is absent
+  std::string_view name;  // without the suffix "Fast"
+  std::string_view bos;   // used if bos_token is absent
   std::string_view eos;
 };
 constexpr TokenizerClass kClasses[] = {
@@ -26,7 +26,7 @@ constexpr TokenizerClass kClasses[] = {
     {"GemmaTokenizer", "<bos>", "<eos>"},
     {"CohereTokenizer", "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"},
 };
-// Where no class is named.
+// The class for a model type, used if the file names no class.
 constexpr std::pair<std::string_view, std::string_view> kClassOfModel[] = {
     {"llama", "LlamaTokenizer"},   {"mistral", "LlamaTokenizer"}, {"mixtral", "LlamaTokenizer"},
     {"gemma", "GemmaTokenizer"},   {"gemma2", "GemmaTokenizer"},  {"gemma3_text", "GemmaTokenizer"},
@@ -50,7 +50,7 @@ std::optional<int> find_token(std::string_view text, const Vocabulary& vocabular
   return static_cast<int>(at - vocabulary.tokens.begin());
 }
 
-// The id of a token that is given as its text, or as an object with its text as `content`.
+// Returns the id of a token. The file has the text of the token, or an object with the text as `content`.
 std::optional<int> named_token(const JsonFields& fields, std::string_view key, const Vocabulary& vocabulary) {
   const auto* value = fields.value(key);
   if (value == nullptr) return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<int> named_token(const JsonFields& fields, std::string_view key, c
   return text ? find_token(*text, vocabulary) : std::nullopt;
 }
 
-// What encoding puts at one end of a text.
+// Returns the tokens that encoding adds at one end of a text.
 std::vector<int> added_tokens(const JsonFields& fields, const char* flag, const char* key, std::string_view otherwise,
                               bool is_added_if_silent, const Vocabulary& vocabulary) {
   const std::optional<bool> is_asked_for = fields.find_boolean(flag);

@@ -1,7 +1,7 @@
 #pragma once
 
-// What tokenizer_config.json of a Hugging Face folder adds to tokenizer.json: the names of tokens, and for some
-// tokenizer classes which of them are put around a text.
+// Reads what tokenizer_config.json of a Hugging Face folder adds to tokenizer.json: the names of tokens, and for some
+// tokenizer classes the tokens that are added around a text.
 
 #include <string>
 
@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// `model_type` is config.json's; it has the class where the file has none. UserError, `[where] ...`.
+// `model_type` is that of config.json; it determines the tokenizer class if the file has none. UserError, `[where]
+// ...`.
 void apply_tokenizer_config(const Json& json, const std::string& where, const std::string& model_type,
                             Vocabulary& vocabulary);
 

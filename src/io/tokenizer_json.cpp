@@ -17,17 +17,17 @@ namespace {
 
 using Element = simdjson::dom::element;
 
-// A vocabulary may number its tokens with gaps, but a list by id must not grow far beyond the tokens named.
+// The ids of a vocabulary may have gaps, but the list by id must not become much longer than the number of tokens.
 constexpr size_t kMaxGap = 65536;
 
-// A member with its place in the file, for messages. Absent and null are alike.
+// A member with its path in the file, for messages. An absent member and null are equivalent.
 struct Member {
   Element json;
   std::string path;
   bool present = false;
 };
 
-// JSON for a message: on one line, and cut where it is long.
+// Formats JSON for a message: on one line, and cut if it is long.
 std::string shown(const Element& json) {
   constexpr size_t kMostBytes = 80;
   std::string text = simdjson::minify(json);
@@ -83,8 +83,8 @@ std::vector<Member> elements_of(const Member& list) {
   fail_user("[tokenizer.json] {} {} is not supported", member.path, shown(member.json));
 }
 
-// The parts of a member that may be one thing or a Sequence of things, itself nested. simdjson ends at 1,024 levels,
-// which bounds the recursion.
+// Collects the parts of a member that is one item or a Sequence of items, which may be nested. simdjson rejects more
+// than 1,024 levels, which bounds the recursion.
 void flatten(const Member& part, std::string_view list_key, std::vector<Member>& parts) {
   if (!part.present) return;
   if (text_of(member(part, "type")) != "Sequence") {
@@ -108,7 +108,7 @@ void place_token(int id, std::string_view text, TokenKind kind, const std::strin
   vocabulary.kinds[id] = kind;
 }
 
-// The texts of model.vocab and added_tokens by id.
+// Reads the texts of model.vocab and added_tokens, by id.
 void read_tokens(const Member& root, Vocabulary& vocabulary) {
   const Member vocab = member(member(root, "model"), "vocab");
   const simdjson::dom::object entries = as<simdjson::dom::object>(vocab, "an object");
@@ -150,7 +150,7 @@ void read_tokens(const Member& root, Vocabulary& vocabulary) {
   }
 }
 
-// "left right" in older files, ["left", "right"] in newer ones.
+// Older files write a merge as "left right", newer ones as ["left", "right"].
 Merge read_merge(Element json, size_t rank) {
   std::string_view text;
   if (json.get(text) == simdjson::SUCCESS) {
@@ -176,7 +176,7 @@ void refuse_text_unless_empty(const Member& member) {
 }
 
 void read_model(const Member& model, Vocabulary& vocabulary) {
-  // Files older than the member have a BPE model without it.
+  // Older files without this member have a BPE model.
   const Member type = member(model, "type");
   if (type.present && text_of(type) != "BPE") refuse(type);
   const Member dropout = member(model, "dropout");

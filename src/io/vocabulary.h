@@ -1,7 +1,6 @@
 #pragma once
 
-// What a checkpoint says about its byte-level BPE tokenizer, as plain data, whatever file it came from. A Tokenizer
-// checks it.
+// The byte-level BPE tokenizer of a checkpoint as plain data, independent of the file format. The Tokenizer checks it.
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +14,7 @@
 
 namespace weft {
 
-// The sentence on an id of a file's key that is no token: it ends nothing.
+// The warning for a key whose id is not a token: that id is ignored and ends nothing.
 inline std::string no_such_token(const std::string& where, std::string_view key, std::int64_t id) {
   return fmt::format("[{}] {} {} is left out: there is no such token", where, key, id);
 }
@@ -23,50 +22,50 @@ inline std::string no_such_token(const std::string& where, std::string_view key,
 // The numbers are those of GGUF's tokenizer.ggml.token_type.
 enum class TokenKind : uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5 };
 
-// Two tokens that merge into one; a merge's rank is its place in the list.
+// Two tokens that merge into one. The rank of a merge is its index in the list.
 struct Merge {
-  std::string text;         // both tokens' texts joined: the text of the new token
-  uint32_t left_bytes = 0;  // how much of it is the left token's
+  std::string text;         // both texts joined: the text of the new token
+  uint32_t left_bytes = 0;  // bytes of `text` that are the left token
 };
 
-// A token that is found as it stands in the text, before any splitting. A control token counts as special.
+// A token that is matched verbatim in the text before any splitting. A control token counts as special.
 struct AddedToken {
   int id = 0;
-  bool single_word = false;  // only where no word character stands beside it
-  bool strip_left = false;   // takes the white space in front of it along
+  bool single_word = false;  // only if no word character is next to it
+  bool strip_left = false;   // includes the white space before it
   bool strip_right = false;
-  bool normalized = false;  // looked for in the normalized text
+  bool normalized = false;  // matched in the normalized text
 };
 
 enum class Normalizer { none, nfc };
 
 struct Vocabulary {
-  // By id. Normal tokens are written in the byte-level alphabet ("Ġthe"), all others as plain text. Texts are distinct,
-  // but for ids without a token, which are "" and unused.
+  // Indexed by id. Normal tokens are written in the byte-level alphabet ("Ġthe"), all others as plain text. Texts are
+  // distinct, except that an id without a token is "" and unused.
   std::vector<std::string> tokens;
-  std::vector<TokenKind> kinds;  // as many as tokens
+  std::vector<TokenKind> kinds;  // one for each token
   std::vector<Merge> merges;     // in rank order
   std::vector<AddedToken> added_tokens;
 
   Normalizer normalizer = Normalizer::none;
   std::vector<PreTokenizerStep> steps;
-  // A piece that is a token as a whole is that token, even where merging would not reach it.
+  // A piece whose whole text is a token becomes that token, even if merging would not produce it.
   bool ignore_merges = false;
 
-  // Stands for a byte that has no token. None: such a byte is dropped before merging.
+  // The token for a byte that has no token. Nullopt: such a byte is dropped before merging.
   std::optional<int> unknown;
-  bool fuse_unknown = false;  // one for a run of such bytes
+  bool fuse_unknown = false;  // one token for a run of such bytes
 
-  // What encoding puts around a text when asked to add special tokens.
+  // The tokens that encoding adds before and after a text if add_special is set.
   std::vector<int> prefix;
   std::vector<int> suffix;
 
-  // Known by these names; none where the source does not say.
+  // Tokens with these roles; nullopt if the source does not name them.
   std::optional<int> bos, eos, padding;
   std::vector<int> end_of_generation;  // ascending
 
-  std::vector<std::string> unknown_keys;  // of its files, of which nothing is known (io/known_keys.h)
-  std::vector<std::string> warnings;      // sentences on what is left out
+  std::vector<std::string> unknown_keys;  // keys of its files that no table has (io/known_keys.h)
+  std::vector<std::string> warnings;      // sentences about ignored values
 };
 
 }  // namespace weft

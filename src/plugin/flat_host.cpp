@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-// Runs `body`, and keeps what it throws as text.
+// Runs `body` and stores the text of its exception in `error`, if there is none yet.
 template <class Body>
 weft_status kept(std::string& error, Body&& body) {
   try {
@@ -20,7 +20,7 @@ weft_status kept(std::string& error, Body&& body) {
   }
 }
 
-// The attribute's value when there is one of that name and `read` can read it.
+// Reads an attribute. WEFT_ERROR if the attribute does not exist or `read` rejects it, WEFT_NONE if its value is none.
 template <class Value, class Read>
 weft_status read_attribute(const weft_attributes* attributes, const char* name, Value* value, Read&& read) {
   try {

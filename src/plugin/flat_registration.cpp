@@ -54,7 +54,7 @@ SampleTensor sample_tensor(const weft_sample_tensor& tensor, const std::string& 
   return {name, size, dtype, kFills[tensor.fill], tensor.limit};
 }
 
-// The parts of a weft_op that are more than text, copied.
+// A copy of the parts of a weft_op that are needed after its registration.
 struct FlatOp {
   std::string schema, rows_of, origin;
   bool has_rows_of = false, allow_inplace = false;
@@ -106,7 +106,7 @@ void define_flat_op(const FlatOp& flat, OpDefinition& op) {
 
 // ---- Kernels ----
 
-// What stays of a weft_kernel behind its registration.
+// A copy of the parts of a weft_kernel that are needed after its registration.
 struct FlatKernel {
   std::string name, origin;  // name: "[rms_norm@mine]"
   std::uint32_t flags = 0;

@@ -12,7 +12,7 @@ struct DTypeRow {
   std::int32_t flat;
 };
 
-// The numbers of the flat interface stay as they are, whatever becomes of dtype.def.
+// The numbers of the flat interface never change, even if dtype.def does.
 constexpr DTypeRow kDTypes[] = {
     {DType::f64, WEFT_F64},       {DType::f32, WEFT_F32},       {DType::f16, WEFT_F16},
     {DType::bf16, WEFT_BF16},     {DType::i64, WEFT_I64},       {DType::i32, WEFT_I32},

@@ -19,7 +19,7 @@ std::optional<Meta> meta_of(const TensorView& view) {
   return meta;
 }
 
-// What the op's kernel refuses, as an error.
+// UserError if the op's kernel does not support the call.
 void demand_support(const Kernel& kernel, const KernelCall& call) {
   std::vector<std::optional<Meta>> operands;
   for (const TensorView& operand : call.operands) operands.push_back(meta_of(operand));
@@ -30,7 +30,7 @@ void demand_support(const Kernel& kernel, const KernelCall& call) {
              verdict.reason(), kernel.origin);
 }
 
-// A kernel that writes over an argument finds it where its result goes.
+// Copies an argument into the result: a kernel that overwrites an argument expects it in the memory of the result.
 void copy_into(const TensorView& from, const TensorView& into) {
   CHECK(from.kind == MetaKind::tensor && !is_block(from.dtype) && dtype_info(from.dtype).block_elements == 1,
         "an opaque op donates a tensor of {}", dtype_text(from.dtype));
@@ -51,7 +51,7 @@ Kernel opaque_reference(const Op& op, const Kernel& kernel, bool batch_invariant
   reference.supports = [](const KernelRequest&) { return Verdict::yes(); };
   reference.supported = [](const DeviceDescription&) { return Verdict::yes(); };
   reference.note = "the op's own kernel, " + kernel.provider;
-  // Filled when the device is known; the kernel itself may refuse it.
+  // prepare() runs when the device is known. The op's kernel may not support that device.
   reference.prepare = [own = kernel, donates = op.donates, batch_invariant](Kernel& prepared,
                                                                             const DeviceDescription& device) mutable {
     const Verdict supported = own.supported(device);

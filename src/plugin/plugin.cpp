@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// A name without a slash would be looked for in the system's folders.
+// The system would search its library folders for a name without a slash, so "./" is added.
 SharedLibrary open_library(const std::string& path) {
   std::error_code ignored;
   USER_CHECK(std::filesystem::is_regular_file(path, ignored), "[plugin] {} is not a file", path);
@@ -44,7 +44,7 @@ Plugin load_plugin(const std::string& path) {
   weft_registry registry{.registrations = Registrations(origin), .origin = origin, .error = ""};
   const std::optional<std::string> refusal = call_plugin("[plugin] bring", origin, [&](weft_message* message) {
     const weft_status status = entry.bring(&flat_host(), &registry, message);
-    // What went wrong first says more than the plugin can.
+    // The first recorded error says more than the plugin's own message, so it is reported instead.
     return registry.error.empty() ? status : WEFT_OK;
   });
   USER_CHECK(registry.error.empty(), "{} ({})", registry.error, origin);

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// A mistake in a definition from outside is its author's, whatever the builder takes it for.
+// An error in a definition of a plugin is the fault of its author, even if the builder throws an InternalError.
 template <class Body>
 void as_user_error(const std::string& origin, Body&& body) {
   try {
@@ -148,7 +148,7 @@ void add_kernels(KernelRegistry& kernels, const OpTable& ops, const Registration
   for (const Registrations::OpRow& row : registrations.ops()) {
     const Op& op = ops.at(row.name);
     if (!op.is_primitive() || op.is_view) continue;
-    const Kernel* chosen = nullptr;  // that with the least name, so that order does not matter
+    const Kernel* chosen = nullptr;  // the one with the smallest name, independent of the order
     for (const Kernel& kernel : registrations.kernels())
       if (kernel.op == op.name && (chosen == nullptr || kernel.provider < chosen->provider)) chosen = &kernel;
     USER_CHECK(chosen != nullptr, "[{}] has neither a meaning nor a kernel ({})", op.name, row.origin);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kIndent = 2;
 
-// JSON holds no other text.
+// JSON can contain only UTF-8 text.
 void check_utf8(const std::string& text, const char* what) {
   USER_CHECK(!first_invalid_utf8(text), "[tokenizer] {} must be UTF-8, but is {}", what, quote(text));
 }
@@ -159,7 +159,8 @@ std::map<std::string, std::string> files_of_gguf(const Checkpoint& checkpoint, c
 
 std::string tokenizer_json(const Vocabulary& vocabulary) {
   Json tokens = Json::object(), merges = Json::array(), added = Json::array();
-  // Put in behind the object's back, as it looks for each key among all before it; these are distinct.
+  // Appends to the underlying vector, because the object's own insertion compares each key with all earlier ones. The
+  // keys are distinct.
   auto& members = tokens.get_ref<Json::object_t&>();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     check_utf8(vocabulary.tokens[id], "a token");

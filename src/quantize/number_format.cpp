@@ -21,7 +21,7 @@ constexpr std::array<std::pair<std::string_view, NumberFormat>, 6> kFormats = {{
     {"nvfp4", NumberFormat::nvfp4},
 }};
 
-// One side of a compressed-tensors group, with the keys that its own writer states.
+// Describes the weights or the inputs of a compressed-tensors group, with the keys that its own writer emits.
 Json arguments(const char* type, int bits, const char* strategy, const Json& dynamic, const Json& group_size) {
   return {{"num_bits", bits},           {"type", type},       {"symmetric", true},
           {"strategy", strategy},       {"dynamic", dynamic}, {"group_size", group_size},

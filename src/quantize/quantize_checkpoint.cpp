@@ -25,13 +25,13 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-// A weight of the model: where it comes from and what it is called in the folder.
+// A weight of the model: its key in the checkpoint and its name in the folder.
 struct Source {
   std::string key;   // in the checkpoint
   std::string name;  // "model.layers.0.mlp.up_proj.weight"
   std::vector<std::int64_t> shape;
-  std::int64_t rotated_heads = 0;  // whose rows have to change their order
-  bool is_less_one = false;        // in the folder than in the checkpoint
+  std::int64_t rotated_heads = 0;  // the number of heads whose rows must be reordered, or 0
+  bool is_less_one = false;        // the folder stores the values of the checkpoint minus one
   bool is_linear = false;
 };
 
@@ -66,7 +66,7 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
-// Rows of heads of which neighbours are rotated with each other, as halves of the rotated part are.
+// Reorders the rows of heads whose rotation pairs adjacent rows, so that it pairs the halves of the rotated part.
 Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int64_t rotary_dim) {
   Tensor result = Tensor::empty(tensor.meta);
   const std::int64_t width = tensor.meta.shape[1].number(), dims = tensor.meta.shape[0].number() / heads;
@@ -79,8 +79,9 @@ Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int
   return result;
 }
 
-// UserError where the format cannot hold the weight. Blocks of rows have to be whole since rows are merged with those
-// of other weights; those of columns since they are the groups of the inputs.
+// UserError if the format cannot represent the weight. The block height must divide the number of rows, because the
+// rows are merged with those of other weights. The block width must divide the number of columns, because column blocks
+// are the groups of the inputs.
 void check_divides(const Source& source, const QuantizeRecipe& recipe) {
   const BlockShape& block = recipe.block;
   if (recipe.format == NumberFormat::fp8_block)
@@ -104,7 +105,7 @@ class Quantizer {
     written_ = quantization_from_json(JsonFields(config, "quantization_config"));
   }
 
-  // The tensors that stand for the weight in the folder.
+  // Returns the tensors that represent the weight in the folder.
   std::vector<NamedTensor> tensors_of(const Source& source) {
     if (!is_quantized(source)) return {{source.name, converted(numbers(source), DType::bf16)}};
     using enum NumberFormat;
@@ -133,7 +134,7 @@ class Quantizer {
  private:
   static Tensor number(float value) { return Tensor::from_bytes(Meta::tensor(DType::f32, {1}), &value); }
 
-  // The weight in f32 as Hugging Face has it.
+  // Returns the weight in f32 with the layout and values of Hugging Face.
   Tensor numbers(const Source& source) const {
     const auto& config = config_.quantization;
     Tensor tensor = config && config->quantizes(source.key) && source.is_linear
@@ -162,7 +163,8 @@ class Quantizer {
             {names.input_scale, number(nvfp4_global_scale(input_of(source).magnitude))}};
   }
 
-  // Of all weights of the layer: they are merged into one, which has one global scale.
+  // Returns the largest magnitude of all weights that share this input. They are merged into one weight, which has one
+  // global scale.
   float shared_magnitude(const LinearInput& input) {
     const auto known = magnitudes_.find(&input);
     if (known != magnitudes_.end()) return known->second;
@@ -180,12 +182,12 @@ class Quantizer {
   const ModelConfig& config_;
   const QuantizeRecipe& recipe_;
   ThreadPool& threads_;
-  std::optional<QuantizationConfig> written_;  // as a reader of the folder has it; none for bf16
+  std::optional<QuantizationConfig> written_;  // as a reader of the folder parses it; none for bf16
   std::map<std::string, const LinearInput*> inputs_;
   std::map<const LinearInput*, float> magnitudes_;
 };
 
-// Which weights go into which file.
+// Distributes the weights over the files.
 std::vector<std::vector<Source>> shared_out(std::vector<Source> sources, std::int64_t file_bytes) {
   std::vector<std::vector<Source>> files(1);
   std::int64_t bytes = 0;
@@ -208,7 +210,8 @@ std::string file_name(std::size_t index, std::size_t count) {
 
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-// Weights of another model in the folder would be read with, or instead of, what is written.
+// If the folder contained weights of another model, a reader would load them together with the new ones or instead of
+// them.
 void check_folder(const Checkpoint& checkpoint, const std::string& folder, const std::set<std::string>& names) {
   std::error_code error;
   USER_CHECK(!filesystem::equivalent(checkpoint.path(), folder, error),
@@ -252,7 +255,7 @@ QuantizeSummary quantize_checkpoint(const Checkpoint& checkpoint, const ModelDef
   check_folder(checkpoint, folder, names);
   const Json classes = parse_json(model.sample_config).at("architectures");
   const Json quantization = quantization_json(recipe.format, recipe.block, !recipe.inputs.empty(), {"lm_head"});
-  // Before anything is written: what they refuse should leave nothing behind.
+  // These calls may throw, so they run before anything is written: on an error, no partial output is left.
   const std::string json = config_json(checkpoint, config, classes, quantization);
   const std::map<std::string, std::string> texts = text_files(checkpoint, config);
 

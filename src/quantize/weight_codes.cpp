@@ -27,7 +27,8 @@ const std::byte* bytes_at(const std::vector<float>& values) {
   return reinterpret_cast<const std::byte*>(values.data());
 }
 
-// `count` values by their scale into codes. To an integer convert_row truncates, so they are rounded here.
+// Divides `count` values by the scale and converts them to codes. convert_row truncates to integers, so they are
+// rounded before.
 void store_codes(const float* values, float scale, DType dtype, std::byte* codes, std::int64_t count) {
   std::vector<float> scaled(static_cast<std::size_t>(count));
   const bool is_int8 = dtype == DType::i8;
@@ -42,7 +43,7 @@ void store_codes(const float* values, float scale, DType dtype, std::byte* codes
 }  // namespace
 
 float nvfp4_global_scale(float magnitude) {
-  // Of zeros alone any will do.
+  // If all values are zero, any scale is correct; the minimum avoids a division by zero.
   constexpr float kLeastMagnitude = 0x1p-20F;
   return kLargestFp8 * kLargestFp4 / std::max(magnitude, kLeastMagnitude);
 }
@@ -58,7 +59,7 @@ float largest_magnitude(const Tensor& weight, const std::string& where, ThreadPo
     float& most = largest[static_cast<std::size_t>(chunk)];
     for (std::int64_t i = begin; i < end; ++i) {
       const float magnitude = std::fabs(weight.as<float>()[i]);
-      // A comparison with NaN is false: what is not known to be smaller stays.
+      // A comparison with NaN is false, so in this form a NaN replaces the maximum.
       if (!(magnitude <= most)) most = magnitude;
       if (std::isnan(most)) break;
     }

@@ -22,7 +22,7 @@ std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
   std::int64_t result = 1;
   if (base == 0 || base == 1) return exponent == 0 ? 1 : base;
   if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-  // Any other base leaves 64 bits before the 64th step.
+  // With any other base, the result overflows 64 bits before iteration 64.
   for (std::int64_t i = 0; i < exponent; ++i)
     if (__builtin_mul_overflow(result, base, &result)) fail_overflow();
   return result;
@@ -162,7 +162,7 @@ void require_defined(const Value& value) {
 
 Value calculate(Budget& budget, Operator operation, const Value& left, const Value& right) {
   require_defined(left);
-  // A format string takes anything, and prints an undefined value as nothing.
+  // A format string accepts any value and prints an undefined value as an empty string.
   if (operation == Operator::modulo && left.is_string()) return format_percent(budget, left, right);
   require_defined(right);
   if (left.is_number() && right.is_number()) {

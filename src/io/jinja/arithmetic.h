@@ -1,7 +1,7 @@
 #pragma once
 
-// Python's operators, and those that calculate. All throw TemplateFailure for types that do not go together, for
-// division by zero and for integers that leave 64 bits.
+// Python's operators, and the arithmetic ones among them. All functions throw TemplateFailure for incompatible types,
+// for division by zero and for integer results beyond 64 bits.
 
 #include <cstdint>
 #include <string_view>
@@ -28,13 +28,13 @@ enum class Operator : std::uint8_t {
   not_contained,  // not in
 };
 
-// As Python writes it in its messages.
+// The operator as Python's messages write it.
 std::string_view symbol(Operator operation);
 
-// Throws for an undefined value, saying why it is undefined.
+// Throws for an undefined value; the message gives the reason why it is undefined.
 void require_defined(const Value& value);
 
-// add to power.
+// Applies one of the operators from `add` to `power`.
 Value calculate(Budget& budget, Operator operation, const Value& left, const Value& right);
 
 // Unary minus and plus.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a rendering may still spend, and the failure of a running template.
+// The remaining budget of a rendering, and the exceptions of a running template.
 
 #include <stdexcept>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace weft::jinja {
 
-// Ends a rendering. The renderer adds the line and turns it into a UserError.
+// Ends a rendering. The renderer adds the line and converts it to a UserError.
 class TemplateFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -40,7 +40,7 @@ class Budget {
     steps_ -= count;
   }
 
-  // Counts a search for one string in another, which can compare each with each.
+  // Counts a search for one string in another, whose worst case compares each pair of bytes.
   void search(std::uint64_t text_bytes, std::uint64_t wanted_bytes) {
     step((text_bytes / 64 + 1) * (wanted_bytes / 16 + 1));
   }
@@ -50,7 +50,7 @@ class Budget {
     bytes_ -= bytes;
   }
 
-  // Fails when a string of this many bytes may not be made; otherwise counts it.
+  // Counts the bytes of a new string. Fails if it is too long or the budget is used up.
   void allocate_text(std::uint64_t bytes) {
     check_text(bytes);
     allocate(bytes);

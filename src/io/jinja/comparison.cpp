@@ -10,7 +10,8 @@ namespace weft::jinja {
 
 namespace {
 
-// -1, 0 or 1; 2 when one is not a number. The wide type holds every 64-bit integer and every double exactly.
+// Returns -1, 0 or 1, or 2 if one of them is NaN. The wide type represents every 64-bit integer and every double
+// exactly.
 int order_numbers(const Value& left, const Value& right) {
   if (left.is_integral() && right.is_integral())
     return left.integer() < right.integer() ? -1 : (left.integer() > right.integer() ? 1 : 0);
@@ -56,7 +57,7 @@ bool contains(Budget& budget, const Value& container, const Value& item) {
 bool order(Budget& budget, Operator operation, const Value& left, const Value& right) {
   require_defined(left);
   require_defined(right);
-  // a <= b is !(b < a) for totally ordered values; numbers that are not numbers are the exception.
+  // For totally ordered values, a <= b is !(b < a). NaN is the exception, so numbers are compared separately.
   if (left.is_number() && right.is_number()) {
     const int order = order_numbers(left, right);
     if (order == 2) return false;
@@ -70,7 +71,7 @@ bool order(Budget& budget, Operator operation, const Value& left, const Value& r
     fail_template("'{}' not supported between instances of '{}' and '{}'", symbol(operation), type_name(left),
                   type_name(right));
   if (left.is_string()) {
-    // UTF-8 orders as its code points do.
+    // The byte order of UTF-8 is the order of the code points.
     budget.step(std::min(left.weight(), right.weight()));
     const int order = left.text().compare(right.text());
     if (operation == Operator::less) return order < 0;

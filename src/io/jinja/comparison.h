@@ -1,7 +1,7 @@
 #pragma once
 
-// Python's comparisons and membership, with the operators equal to not_contained. All throw TemplateFailure for types
-// that cannot be compared.
+// Python's comparisons and membership: the operators from `equal` to `not_contained`. All functions throw
+// TemplateFailure for types that cannot be compared.
 
 #include "io/jinja/arithmetic.h"
 #include "io/jinja/value.h"

@@ -1,4 +1,4 @@
-// The part of the renderer that works out expressions.
+// The part of the renderer that evaluates expressions.
 
 #include "io/jinja/arithmetic.h"
 #include "io/jinja/comparison.h"
@@ -78,7 +78,7 @@ Value Renderer::evaluate_dict(const Expression& expression) {
   return make_dict(budget_, std::move(dict));
 }
 
-// `a.b` and `a[b]`.
+// Evaluates `a.b` and `a[b]`.
 Value Renderer::evaluate_attribute(const Expression& expression) {
   const Value object = evaluate(*expression.operands[0]);
   if (expression.kind == ExpressionKind::attribute) {
@@ -131,7 +131,7 @@ Arguments Renderer::evaluate_arguments(const std::vector<ArgumentSyntax>& syntax
 
 Value Renderer::evaluate_call(const Expression& expression, const Value* caller) {
   const Expression& callee = *expression.operands[0];
-  // A method called at once needs no object of its own.
+  // A method that is called immediately needs no method object.
   const bool is_attribute = callee.kind == ExpressionKind::attribute;
   const Value target = evaluate(is_attribute ? *callee.operands[0] : callee);
   const Method* method = is_attribute ? find_method(target, callee.name) : nullptr;
@@ -169,7 +169,7 @@ Value Renderer::evaluate_calculation(const Expression& expression) {
   return calculate(budget_, expression.operators[0], left, right);
 }
 
-// A chain such as a < b < c, each operand worked out at most once.
+// Evaluates a chain such as a < b < c, with each operand evaluated at most once.
 bool Renderer::evaluate_comparison(const Expression& expression) {
   Value left = evaluate(*expression.operands[0]);
   for (std::size_t i = 0; i < expression.operators.size(); ++i) {

@@ -27,8 +27,8 @@ inline int argument_depth(const std::vector<ArgumentSyntax>& arguments) {
   return depth;
 }
 
-// Counts the depth, also of long chains such as a + b + c, which nest to the left without recursion of the parser.
-// Throws UserError beyond kMaxNesting.
+// Sets the depth, also for long chains such as a + b + c, which nest to the left without recursion in the parser.
+// Throws UserError above kMaxNesting.
 inline ExpressionPtr finish(std::unique_ptr<Expression> expression) {
   int depth = argument_depth(expression->arguments);
   for (const auto& operand : expression->operands)

@@ -122,7 +122,7 @@ ExpressionPtr ExpressionParser::parse_product() {
   }
 }
 
-// Unlike Python, Jinja groups powers from the left, and a sign binds tighter.
+// Unlike in Python, powers are left-associative in Jinja and a sign binds more tightly.
 ExpressionPtr ExpressionParser::parse_power() {
   ExpressionPtr left = parse_unary(true);
   while (tokens_.at_symbol("**")) {

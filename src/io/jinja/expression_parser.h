@@ -15,17 +15,19 @@ class ExpressionParser {
  public:
   explicit ExpressionParser(TokenStream& tokens) : tokens_(tokens) {}
 
-  // One expression; without `with_condition` an `if` behind it is left alone.
+  // Parses one expression. Without `with_condition`, it does not consume an `if` after the expression.
   ExpressionPtr parse(bool with_condition = true);
-  // Expressions with commas between them are a tuple. `end_name` is a name that ends it, such as "recursive".
+  // Parses one expression, or a tuple of expressions with commas between them. `end_name` is a name that ends the
+  // tuple, such as "recursive".
   ExpressionPtr parse_tuple(bool with_condition = true, std::string_view end_name = {});
-  // `name(arguments) | name ...` applied to text that comes later; null when `optional` and there is no `|`.
+  // Parses `name(arguments) | name ...`, the filters of a block whose text follows. Null if `optional` and there is no
+  // `|`.
   ExpressionPtr parse_filters_of_block(bool optional);
 
-  // A variable, or variables with commas between them. `with_namespace` also allows `name.attribute`.
+  // Parses a variable, or variables with commas between them. `with_namespace` also allows `name.attribute`.
   Target parse_target(bool with_namespace);
 
-  // Whether these names have been read since they were last cleared.
+  // Whether the parser has read these names since the caller last cleared the flags.
   struct UsedNames {
     bool caller = false;
     bool varargs = false;

@@ -18,18 +18,18 @@ struct Filter {
 // Null when there is no such filter.
 const Filter* find_filter(std::string_view name);
 
-// By what they work on; find_filter looks through all of them.
+// The filters, grouped by their input. find_filter searches all groups.
 std::span<const Filter> text_filters();
 std::span<const Filter> value_filters();
 std::span<const Filter> sequence_filters();
 std::span<const Filter> selection_filters();
 std::span<const Filter> order_filters();
 
-// What filters call an attribute: "a.b.0" is item(item(item(x, "a"), "b"), 0); an integer is an index. An absent or
-// none attribute is the value itself. `otherwise`, when given, stands for an undefined result.
+// Looks up an attribute as filters define it: "a.b.0" is item(item(item(x, "a"), "b"), 0), and an integer is an index.
+// For an absent or none attribute the result is the value itself. `otherwise`, if given, replaces an undefined result.
 Value attribute_path(Runtime& runtime, const Value& value, const Value* attribute, const Value* otherwise = nullptr);
 
-// The arguments behind the first `count` positional ones.
+// The arguments after the first `count` positional ones.
 Arguments arguments_after(const Arguments& arguments, std::size_t count);
 
 }  // namespace weft::jinja

@@ -13,7 +13,7 @@ namespace weft::jinja {
 
 namespace {
 
-// Reads `%[(name)][flags][width][.precision]type` behind the percent sign and takes the values it asks for.
+// Parses `%[(name)][flags][width][.precision]type` after each percent sign and formats the values that it refers to.
 class PercentFormatter {
  public:
   PercentFormatter(Budget& budget, const Value& format, const Value& values)
@@ -27,7 +27,7 @@ class PercentFormatter {
       if (mark < text_.size()) append_field();
     }
     const bool all_used = values_.is(Kind::tuple) ? next_ == values_.items().size() : next_ == 1;
-    // Python counts only what cannot be indexed by a key as left over.
+    // Like Python, reports unused values only if they cannot be indexed by a key.
     const bool indexable =
         values_.is_dict() || values_.is(Kind::list) || values_.is(Kind::range) || values_.is_undefined();
     if (!all_used && !indexable) fail_template("not all arguments converted during string formatting");
@@ -174,7 +174,7 @@ class PercentFormatter {
       fail_template("%{} format: an integer is required, not {}", spec.type, type_name(value));
     const std::int64_t integer = value.is(Kind::real) ? truncate_real(value.real()) : value.integer();
     if (spec.type == 'i' || spec.type == 'u') spec.type = 'd';
-    // A precision is the least number of digits.
+    // For an integer, the precision is the minimum number of digits.
     FormatSpec digits;
     digits.type = spec.type;
     const std::int64_t missing = spec.precision -

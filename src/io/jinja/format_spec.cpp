@@ -54,7 +54,7 @@ std::string prefix_of(const FormatSpec& spec) {
   }
 }
 
-// With a precision but no type, Python writes at least one digit behind the point, and so needs an exponent sooner.
+// With a precision but no type, Python writes at least one digit after the point, so it changes to an exponent earlier.
 std::string untyped_digits(double magnitude, int precision) {
   if (!std::isfinite(magnitude)) return real_text(magnitude);
   std::string scientific = fmt::format("{:.{}e}", magnitude, precision - 1);
@@ -95,7 +95,7 @@ std::string real_digits(double magnitude, const FormatSpec& spec) {
   }
 }
 
-// Puts the separator between every `group` digits of the whole part.
+// Inserts the separator between groups of `group` digits of the integer part.
 std::string group_digits(const std::string& digits, char separator, std::size_t group) {
   const std::size_t whole = std::min(digits.find_first_not_of("0123456789abcdefABCDEF"), digits.size());
   std::string out;

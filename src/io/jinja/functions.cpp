@@ -15,7 +15,7 @@ namespace weft::jinja {
 
 namespace {
 
-// The sandbox's bound.
+// The limit of Jinja's sandbox.
 constexpr std::uint64_t kMaxRange = 100'000;
 
 using FunctionBody = Value (*)(Runtime& runtime, const Arguments& arguments);
@@ -57,7 +57,7 @@ Value range(Runtime& runtime, const Arguments& arguments) {
   return make_sequence(runtime.budget(), Kind::range, std::move(items), std::move(label));
 }
 
-// The pairs of dict(mapping or pairs, name=value, ...), in their order.
+// Returns the pairs of dict(mapping or pairs, name=value, ...), in order.
 Dict collect_dict(Runtime& runtime, std::string_view callee, const Arguments& arguments) {
   Dict dict;
   if (arguments.positional.size() > 1) fail_template("{}() takes at most one mapping", callee);
@@ -90,7 +90,7 @@ Value make_namespace(Runtime& runtime, const Arguments& arguments) {
   return Value::object(made);
 }
 
-// Gives its values one after the other, round and round.
+// Returns its values one after another, and starts again after the last.
 class Cycler : public Object {
  public:
   explicit Cycler(std::vector<Value> values) : values_(std::move(values)) {}
@@ -136,7 +136,7 @@ Value make_cycler(Runtime& runtime, const Arguments& arguments) {
   return Value::object(runtime.make<Cycler>(arguments.positional));
 }
 
-// Gives nothing the first time and the separator ever after.
+// The first call returns an empty string, every later call the separator.
 class Joiner : public Object {
  public:
   explicit Joiner(Value separator) : separator_(std::move(separator)) {}
@@ -162,7 +162,7 @@ Value raise_exception(Runtime& runtime, const Arguments& arguments) {
   throw TemplateRefusal(to_text(runtime.budget(), *values[0]));
 }
 
-// One directive of strftime, such as "%d" or "%-d". Python's naive times have no zone.
+// Formats one directive of strftime, such as "%d" or "%-d". A naive time of Python has no time zone.
 std::string time_field(const std::string& directive, const std::tm& time, int microseconds) {
   if (directive.back() == 'f') return fmt::format("{:06}", microseconds);
   if (directive.back() == 'z' || directive.back() == 'Z') return "";

@@ -1,7 +1,7 @@
 #pragma once
 
-// The functions that every template can call: range, dict, namespace, cycler, joiner, raise_exception, strftime_now;
-// and the namespace, the one value that a template can change.
+// The functions that each template can call (range, dict, namespace, cycler, joiner, raise_exception, strftime_now),
+// and the namespace, the only value that a template can change.
 
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace weft::jinja {
 
-// Undefined when there is no such function.
+// Undefined if there is no such function.
 Value find_function(Runtime& runtime, std::string_view name);
 
 class Namespace : public Object {

@@ -51,7 +51,7 @@ std::shared_ptr<const std::vector<Value>> iterate(Budget& budget, const Value& v
     budget.allocate(value.dict().size() * sizeof(Value));
     for (const auto& entry : value.dict().entries()) items->push_back(entry.key);
   } else if (value.is_string()) {
-    // A string of its own for each character.
+    // Each character becomes a separate string.
     constexpr std::uint64_t kCharacterBytes = 96;
     budget.step(value.text().size());
     budget.allocate(value.text().size() * kCharacterBytes);

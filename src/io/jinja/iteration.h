@@ -1,6 +1,6 @@
 #pragma once
 
-// What Python asks of any value: bool(), len() and iteration.
+// Python's bool(), len() and iteration for any value.
 
 #include <cstdint>
 #include <memory>
@@ -13,11 +13,11 @@ namespace weft::jinja {
 // bool(value).
 bool is_true(const Value& value);
 
-// len(value). Throws TemplateFailure for a value without one.
+// len(value). Throws TemplateFailure for a value without a length.
 std::int64_t length(Budget& budget, const Value& value);
 
-// What a loop over the value sees: items, keys of a mapping, characters of a string, nothing for an undefined value.
-// Reads an iterator to its end. Throws TemplateFailure for values that cannot be looped over.
+// The elements that a loop over the value visits: items, keys of a mapping, characters of a string, none for an
+// undefined value. Consumes an iterator. Throws TemplateFailure for values that are not iterable.
 std::shared_ptr<const std::vector<Value>> iterate(Budget& budget, const Value& value);
 bool is_iterable(const Value& value);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Between JSON and template values.
+// Conversion between JSON and template values.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace weft::jinja {
 
-// The template variable that a JSON value gives. Throws TemplateFailure for one nested too deep or an integer beyond
+// Converts a JSON value to a template value. Throws TemplateFailure if it is nested too deep or has an integer beyond
 // 64 bits.
 Value from_json(Budget& budget, const nlohmann::ordered_json& json);
 

@@ -91,7 +91,7 @@ void append_title(std::string& out, char32_t code) {
 
 bool is_cased(char32_t code) { return is_upper(code) || is_lower(code); }
 
-// Marks, format characters and apostrophes do not end a word for the final-sigma rule.
+// The final-sigma rule skips marks, format characters and apostrophes: they do not end a word.
 bool is_case_ignorable(char32_t code) {
   if (is_broken(code)) return false;
   switch (utf8proc_category(code_of(code))) {
@@ -115,7 +115,7 @@ bool next_is_cased(std::string_view text, std::size_t position) {
   return false;
 }
 
-// `after_letter`: the last character before `position` that counts is a cased one.
+// `after_letter`: the last character before `position` that is not case-ignorable is cased.
 void append_lower(std::string& out, char32_t code, std::string_view text, std::size_t position, bool after_letter) {
   if (code == 0x130) {
     append_character(out, 'i');

@@ -1,7 +1,7 @@
 #pragma once
 
-// Python's upper, lower and title case of UTF-8 text, with the letters that become several (German sharp s,
-// ligatures): Unicode's SpecialCasing.txt, its unconditional part, and the final sigma.
+// Python's upper, lower and title case of UTF-8 text. It includes letters that become several letters (German sharp s,
+// ligatures), from the unconditional part of Unicode's SpecialCasing.txt, and the final sigma.
 
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ bool is_lower(char32_t code);
 
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
-// str.title: letters after a non-letter become title case, the others lower case.
+// str.title: a letter after a non-letter becomes title case, each other letter lower case.
 std::string to_title(std::string_view text);
 std::string capitalize(std::string_view text);
 std::string swap_case(std::string_view text);

@@ -24,7 +24,7 @@ bool is_octal(char byte) { return byte >= '0' && byte <= '7'; }
 bool is_binary(char byte) { return byte == '0' || byte == '1'; }
 bool is_zero(char byte) { return byte == '0'; }
 
-// Line ends become \n, and one at the very end is dropped.
+// Converts line ends to \n and removes one at the end of the source.
 std::string normalize(std::string_view source) {
   std::string out;
   out.reserve(source.size());
@@ -51,7 +51,7 @@ class Lexer {
   }
 
  private:
-  // A tag and the sign behind it: "{%-".
+  // The opening of a tag with its sign: "{%-".
   struct Opening {
     std::size_t at;
     char kind;  // '%', '{' or '#'
@@ -66,7 +66,7 @@ class Lexer {
   bool at(std::string_view text, std::size_t position) const { return source_.substr(position, text.size()) == text; }
   bool at(std::string_view text) const { return at(text, position_); }
 
-  // Moves on and counts lines.
+  // Sets the position and counts the lines up to it.
   void advance(std::size_t end) {
     line_ += static_cast<int>(std::count(source_.begin() + static_cast<std::ptrdiff_t>(position_),
                                          source_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
@@ -93,7 +93,7 @@ class Lexer {
     return std::nullopt;
   }
 
-  // The text in front of a tag, without the space that its sign or lstrip_blocks takes away.
+  // Returns the text before a tag, without the white space that the sign of the tag or lstrip_blocks removes.
   std::string_view strip_before(std::string_view text, char sign, bool is_variable) const {
     if (sign == '-') return strip_space(text, Side::right);
     if (sign == '+' || is_variable) return text;
@@ -106,7 +106,8 @@ class Lexer {
     if (!text.empty()) add(TokenKind::text, std::string(text));
   }
 
-  // Where the tag ends that closes with `mark` here, or nothing. Space behind a - goes, and behind a block a newline.
+  // If `mark` closes a tag at `position`, returns the end of the tag, otherwise nullopt. The end includes the white
+  // space after a `-`, and one newline after a block.
   std::optional<std::size_t> closing(std::string_view mark, std::size_t position, bool trims_newline) const {
     if (position >= source_.size()) return std::nullopt;
     const char sign = source_[position];
@@ -147,7 +148,7 @@ class Lexer {
     }
   }
 
-  // A comment or raw block that opens at the very end of the source is let through, as in Jinja.
+  // As in Jinja, a comment or raw block that opens at the very end of the source is accepted.
   void lex_comment(std::size_t opening_bytes) {
     if (position_ + opening_bytes == source_.size()) return advance(source_.size());
     for (std::size_t at = position_ + opening_bytes; at < source_.size(); ++at) {
@@ -159,7 +160,7 @@ class Lexer {
     fail("the comment has no end");
   }
 
-  // {% raw %} ... {% endraw %}: false when the tag is another one.
+  // Reads {% raw %} ... {% endraw %}. False if the tag is another one.
   bool lex_raw(std::size_t opening_bytes) {
     const std::size_t word = after_space(position_ + opening_bytes);
     if (!at("raw", word)) return false;
@@ -188,7 +189,7 @@ class Lexer {
   }
 
   void lex_code(bool is_block) {
-    std::string brackets;  // closing ones that are still to come
+    std::string brackets;  // the closing brackets that the lexer still expects
     while (position_ < source_.size()) {
       if (brackets.empty()) {
         if (const auto end = closing(is_block ? "%}" : "}}", position_, is_block)) {
@@ -255,7 +256,7 @@ class Lexer {
     position_ += symbol.size();
   }
 
-  // Digits with single underscores between them; returns `begin` when there is none.
+  // Returns the end of a run of digits with single underscores between them, or `begin` if there is no digit.
   template <class Belongs>
   std::size_t after_digits(std::size_t begin, Belongs&& belongs, bool may_begin_with_underscore = false) const {
     std::size_t position = begin;
@@ -268,9 +269,9 @@ class Lexer {
     return position;
   }
 
-  // Where a number with a fraction or an exponent ends, or nothing when it has neither.
+  // Returns the end of a number with a fraction or an exponent, or nullopt if the number has neither.
   std::optional<std::size_t> after_real() const {
-    // `list.0.1` is two subscripts.
+    // After a point, the digits are a subscript: `list.0.1` has two of them.
     if (position_ > 0 && source_[position_ - 1] == '.') return std::nullopt;
     const std::size_t whole = after_digits(position_, weft::is_digit);
     std::size_t fraction = whole;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Cuts a template into text and tokens, with Jinja's whitespace rules: trim_blocks, lstrip_blocks, the signs - and +
-// at a tag, and one newline at the end of the source that does not count.
+// Splits a template into text and tokens, with Jinja's whitespace rules: trim_blocks, lstrip_blocks, the signs - and +
+// at a tag, and the removal of one newline at the end of the source.
 
 #include <cstdint>
 #include <string>
@@ -27,14 +27,14 @@ enum class TokenKind : std::uint8_t {
 struct Token {
   TokenKind kind = TokenKind::end;
   int line = 1;
-  // The text, name or symbol; of a string what it stands for; of a number its digits without underscores.
+  // The text, name or symbol; the unescaped value of a string; the digits of a number without underscores.
   std::string text;
 };
 
-// The last token is `end`. Throws UserError naming the line.
+// The last token is `end`. Throws UserError that names the line.
 std::vector<Token> tokenize(std::string_view source);
 
-// A token as a message shows it.
+// The token as text for messages.
 std::string describe(const Token& token);
 
 }  // namespace weft::jinja

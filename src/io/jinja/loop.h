@@ -1,7 +1,7 @@
 #pragma once
 
-// The variable `loop` inside a for loop, and what drives the loop: items are looked at one ahead at most, and the
-// condition of `for ... if` is asked only when an item is reached, so that it sees what the body has changed.
+// The variable `loop` inside a for loop, which also drives the loop. It looks at most one item ahead and evaluates the
+// condition of `for ... if` only when it reaches an item, so that the condition sees changes by the body.
 
 #include <deque>
 #include <functional>
@@ -17,15 +17,15 @@ namespace weft::jinja {
 class Loop : public Object {
  public:
   using Items = std::shared_ptr<const std::vector<Value>>;
-  // Whether an item takes part.
+  // Whether the loop includes an item.
   using Accept = std::function<bool(const Value& item)>;
-  // Runs the body over other items, one level deeper, and gives its text.
+  // Runs the body over other items, one level deeper, and returns its text.
   using Recurse = std::function<Value(const Value& iterable, int depth)>;
 
-  // `accept` is empty when every item takes part, `recurse` when the loop is not marked recursive.
+  // `accept` is empty if the loop includes all items. `recurse` is empty if the loop is not marked recursive.
   Loop(Items items, Accept accept, Recurse recurse, int depth);
 
-  // Moves to the next item. False behind the last.
+  // Moves to the next item. Returns false after the last one.
   bool advance();
   const Value& current() const { return current_; }
 
@@ -40,14 +40,14 @@ class Loop : public Object {
   Value changed(Runtime& runtime, const Arguments& arguments);
 
  private:
-  // Finds one item more that takes part; false when there is none.
+  // Finds one more included item and adds it to ahead_. Returns false if there is none.
   bool look_ahead();
   std::int64_t length();
 
   Items items_;
   Accept accept_;
   Recurse recurse_;
-  int depth_;  // of recursive loops around this one, 0 for the outermost
+  int depth_;  // number of recursive loops around this one; 0 for the outermost
   std::size_t position_ = 0;
   std::deque<Value> ahead_;
   std::int64_t index_ = -1;

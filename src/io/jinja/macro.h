@@ -1,6 +1,6 @@
 #pragma once
 
-// A macro as a value, or the body of a call block as its caller.
+// A macro as a value. Also the body of a call block, as the value `caller`.
 
 #include <memory>
 #include <string>

@@ -25,7 +25,7 @@ int digit_value(char byte) {
 
 bool is_decimal_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
-// The text without the underscores that stand between digits; nothing when one stands elsewhere.
+// Returns the text without the underscores between digits, or nullopt if there is an underscore elsewhere.
 std::optional<std::string> without_underscores(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -39,7 +39,7 @@ std::optional<std::string> without_underscores(std::string_view text) {
   return out;
 }
 
-// The base that a prefix names, or 0.
+// Returns the base of the prefix, or 0 if there is none.
 std::int64_t prefix_base(std::string_view text) {
   if (text.size() < 2 || text[0] != '0') return 0;
   switch (text[1]) {
@@ -59,7 +59,7 @@ std::int64_t prefix_base(std::string_view text) {
 
 bool has_sign(std::string_view text) { return !text.empty() && (text[0] == '-' || text[0] == '+'); }
 
-// Digits, a point and an exponent, in the order of a decimal number; strtod alone would also take hexadecimal.
+// Checks for digits, a point and an exponent in this order. strtod alone would also accept hexadecimal numbers.
 bool is_decimal_number(std::string_view text) {
   std::size_t position = has_sign(text) ? 1 : 0;
   std::size_t digits = 0;
@@ -89,7 +89,7 @@ bool is_special_number(std::string_view text) {
   return word == "inf" || word == "infinity" || word == "nan";
 }
 
-// Unlike strtod this does not ask the locale for the decimal point.
+// Unlike strtod, always expects "." as the decimal point, whatever the locale.
 double read_decimal(std::string_view text) {
   const bool negative = text[0] == '-';
   if (has_sign(text)) text.remove_prefix(1);
@@ -115,7 +115,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text, std::int64_t ba
     text.remove_prefix(2);
     if (!text.empty() && text[0] == '_') text.remove_prefix(1);
   } else if (base == 0) {
-    // Python refuses "012", which other languages read as octal.
+    // Like Python, rejects "012", which other languages read as octal.
     if (text.size() > 1 && text[0] == '0' && text.find_first_not_of("0_") != std::string_view::npos) return {};
     base = 10;
   }
@@ -146,7 +146,7 @@ std::int64_t truncate_real(double number) {
 }
 
 double round_real(double number, std::int64_t digits) {
-  // Beyond these a double has no digit to round, or none that stays.
+  // Above 323 digits, a double has no digits to round; below -308, the result is always 0.
   if (!std::isfinite(number) || digits > 323) return number;
   if (digits < -308) return std::copysign(0.0, number);
   if (digits >= 0) return read_decimal(fmt::format("{:.{}f}", number, static_cast<int>(digits)));

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a template can hold besides plain data: namespaces, loops, macros, functions. The rendering owns them.
+// Values of a template other than plain data: namespaces, loops, macros, functions. The rendering owns them.
 
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace weft::jinja {
 class Printer;
 class Runtime;
 
-// The arguments of a call, in the order written.
+// The arguments of a call, in source order.
 struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
@@ -25,21 +25,21 @@ class Object {
  public:
   virtual ~Object() = default;
   virtual std::string type_name() const = 0;
-  // Writes what printing the object gives. An object without a text that is the same everywhere (Python would print
-  // an address) throws TemplateFailure.
+  // Prints the object. An object without a reproducible text (Python would print an address) throws TemplateFailure.
   virtual void print(Printer& printer) const;
-  // Nothing when there is no such attribute.
+  // Nullopt if there is no such attribute.
   virtual std::optional<Value> attribute(Runtime& runtime, std::string_view name);
   virtual bool is_callable() const { return false; }
   virtual Value call(Runtime& runtime, const Arguments& arguments);
 };
 
-// The arguments of one call by parameter: `values[i]` belongs to `names[i]`, null where the call gives none. Throws
-// TemplateFailure for an argument too many, an unknown or doubled name, or a missing one of the first `required`.
+// Returns the arguments of a call by parameter: element i belongs to `names[i]`, and is null if the call omits it.
+// Throws TemplateFailure for too many arguments, an unknown or repeated name, or if one of the first `required`
+// parameters is missing.
 std::vector<const Value*> bind_arguments(std::string_view callee, const Arguments& arguments,
                                          std::initializer_list<std::string_view> names, std::size_t required = 0);
 
-// An argument that must be an integer (a boolean counts), with the value that stands for an absent one or none.
+// The value of an argument that must be an integer or a boolean. `otherwise` replaces an absent argument or none.
 std::int64_t integer_argument(std::string_view callee, const Value* argument, std::int64_t otherwise);
 
 }  // namespace weft::jinja

@@ -19,13 +19,13 @@ struct Keyed {
 
 bool is_flag_set(const Value* flag) { return flag != nullptr && is_true(*flag); }
 
-// Strings compare without their case unless asked otherwise.
+// Strings are compared without regard to case, unless the caller requests it.
 Value comparison_key(Runtime& runtime, const Value& value, bool case_sensitive) {
   if (case_sensitive || !value.is_string()) return value;
   return make_string(runtime.budget(), to_lower(value.text()));
 }
 
-// Items that compare equal stay in their order, also from large to small.
+// Items with equal keys keep their order, also in a descending sort.
 void sort_by_key(Runtime& runtime, std::vector<Keyed>& keyed, bool reversed) {
   std::stable_sort(keyed.begin(), keyed.end(), [&](const Keyed& left, const Keyed& right) {
     return reversed ? is_less(runtime.budget(), right.key, left.key) : is_less(runtime.budget(), left.key, right.key);
@@ -38,7 +38,7 @@ Value items_of(Runtime& runtime, const std::vector<Keyed>& keyed) {
   return make_list(runtime.budget(), std::move(items));
 }
 
-// The names between the commas of "a,b"; anything else is one attribute.
+// Splits "a,b" at the commas into names. Any other value is a single attribute.
 std::vector<Value> split_attributes(const Value* attribute) {
   if (attribute == nullptr) return {Value::none()};
   if (!attribute->is_string()) return {*attribute};
@@ -94,7 +94,7 @@ Value group(Runtime& runtime, const Value& input, const Arguments& arguments) {
     auto end = begin;
     std::vector<Value> members;
     for (; end != keyed.end() && is_equal(runtime.budget(), begin->key, end->key); ++end) members.push_back(end->item);
-    // A key that does not even equal itself is alone in its group.
+    // A key that is not equal to itself, such as NaN, forms a group of one item.
     if (end == begin) members.push_back((end++)->item);
     const Value name = attribute_path(runtime, members.front(), values[0], values[1]);
     groups.push_back(

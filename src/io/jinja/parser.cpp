@@ -31,8 +31,8 @@ class StatementParser {
     return statement;
   }
 
-  // Statements up to one of the tags of `ends`, whose name is then the current token. `opener` is the tag that wants
-  // the end; empty for the whole template.
+  // Parses statements up to one of the tags in `ends`, and stops at the name of that tag. `opener` is the tag that
+  // requires an end; it is empty for the whole template.
   Block parse_block(std::initializer_list<std::string_view> ends, std::string_view opener) {
     const TokenStream::Level level(tokens_);
     Block block;
@@ -67,7 +67,7 @@ class StatementParser {
     }
   }
 
-  // Past the tag that opens a body, the body itself and, unless others may follow, the name that ends it.
+  // Parses the rest of the opening tag and the body. If there is only one possible end, also consumes its name.
   Block parse_body(std::initializer_list<std::string_view> ends, std::string_view opener) {
     tokens_.skip_symbol(":");
     tokens_.expect(TokenKind::block_end);
@@ -183,8 +183,8 @@ class StatementParser {
     return parameters;
   }
 
-  // The body of a macro or call block and which of the special names it uses. A loop around it cannot be left from
-  // inside.
+  // Parses the body of a macro or call block and records which special names it uses. `break` and `continue` in the
+  // body cannot refer to a loop outside it.
   void parse_macro_body(MacroSyntax& macro, std::string_view opener, std::string_view end) {
     const int outer_loops = std::exchange(loops_, 0);
     auto& used = expressions_.used();
@@ -257,7 +257,7 @@ class StatementParser {
 
   TokenStream tokens_;
   ExpressionParser expressions_;
-  int loops_ = 0;  // around the current place
+  int loops_ = 0;  // the number of loops around the current token
 };
 
 }  // namespace

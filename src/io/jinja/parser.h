@@ -1,6 +1,6 @@
 #pragma once
 
-// Turns a template's source into a Program.
+// Parses the source of a template into a Program.
 
 #include <memory>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace weft::jinja {
 
-// Throws UserError that names what is wrong or unknown and its line.
+// Throws UserError that names the error or the unknown word and its line.
 std::unique_ptr<const Program> parse_template(std::string_view source);
 
 }  // namespace weft::jinja

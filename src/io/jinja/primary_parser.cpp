@@ -1,4 +1,4 @@
-// The parts of expressions that stand between operators: names, literals, attributes, calls, filters and tests.
+// Parses the operands of expressions: names, literals, attributes, calls, filters and tests.
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ ExpressionPtr ExpressionParser::parse_name() {
   return finish(std::move(variable));
 }
 
-// Strings next to each other are one.
+// Adjacent string literals form one string.
 ExpressionPtr ExpressionParser::parse_strings() {
   const int line = tokens_.line();
   std::string text;
@@ -163,7 +163,7 @@ ExpressionPtr ExpressionParser::parse_item(ExpressionPtr object) {
   return make_finished(ExpressionKind::item, line, std::move(object), std::move(key));
 }
 
-// Stands at the first colon.
+// The current token is the first colon.
 ExpressionPtr ExpressionParser::parse_slice_rest(ExpressionPtr object, ExpressionPtr start, int line) {
   ExpressionPtr bounds[2];
   for (ExpressionPtr& bound : bounds)
@@ -207,7 +207,7 @@ ExpressionPtr ExpressionParser::parse_call(ExpressionPtr callee) {
   return finish(std::move(call));
 }
 
-// Stands at the name.
+// The current token is the name of the filter.
 ExpressionPtr ExpressionParser::parse_filter(ExpressionPtr input) {
   auto expression = make_expression(ExpressionKind::filter, tokens_.line(), std::move(input));
   const std::string name = tokens_.expect_any_name();

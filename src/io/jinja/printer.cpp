@@ -26,7 +26,7 @@ void Printer::append_str(const Value& value) {
 }
 
 void Printer::append_repr(const Value& value) {
-  // Only a namespace can contain itself, but then without end.
+  // Only a namespace can contain itself; then the recursion would not end.
   if (++depth_ > 2 * kMaxNesting) fail_template("a namespace contains itself and cannot be printed");
   budget_.step();
   switch (value.kind()) {
@@ -116,11 +116,11 @@ std::string real_text(double value) {
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
   const std::string_view scientific(buffer.data(), static_cast<std::size_t>(end.ptr - buffer.data()));
   const std::size_t mark = scientific.find('e');
-  // The sign of the exponent is always written.
+  // The exponent always has a sign.
   int exponent = 0;
   std::from_chars(scientific.data() + mark + 2, scientific.data() + scientific.size(), exponent);
   if (scientific[mark + 1] == '-') exponent = -exponent;
-  // Python writes exponents from -4 to 15 without an `e`.
+  // Python writes numbers with exponents from -4 to 15 without an `e`.
   if (exponent < -4 || exponent >= 16) return std::string(scientific);
 
   const std::string sign = scientific.front() == '-' ? "-" : "";

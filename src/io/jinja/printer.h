@@ -9,13 +9,13 @@
 
 namespace weft::jinja {
 
-// Collects text and never lets it grow beyond the budget.
+// Collects text within the budget.
 class Printer {
  public:
   explicit Printer(Budget& budget) : budget_(budget) {}
 
   void append(std::string_view text);
-  // str(): a string as it is, an undefined value as nothing, everything else as repr().
+  // str(): a string unchanged, an undefined value as empty text, each other value as repr().
   void append_str(const Value& value);
   void append_repr(const Value& value);
   std::string take() { return std::move(text_); }
@@ -33,7 +33,7 @@ class Printer {
 // str(value).
 std::string to_text(Budget& budget, const Value& value);
 
-// The shortest decimal text that reads back as the same double, in Python's layout: 1.0, 0.1, 1e+16, 1e-05, inf, nan.
+// The shortest decimal text that parses to the same double, in Python's layout: 1.0, 0.1, 1e+16, 1e-05, inf, nan.
 std::string real_text(double value);
 
 }  // namespace weft::jinja

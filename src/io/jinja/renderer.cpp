@@ -118,7 +118,8 @@ Renderer::Flow Renderer::run_rounds(const Statement& statement, Loop& loop) {
     if (flow == Flow::broken) break;
     finished_one = finished_one || flow == Flow::finished;
   }
-  // Jinja notes that a round took place at the end of the body, which `break` and `continue` skip.
+  // Jinja records at the end of the body that an iteration took place. `break` and `continue` skip that, so after only
+  // such iterations the else block runs too.
   if (finished_one) return Flow::finished;
   const ScopeGuard scope(*this);
   return render_block(statement.otherwise);

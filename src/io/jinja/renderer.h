@@ -17,7 +17,7 @@
 namespace weft::jinja {
 
 // The variables of one block. Loops, macros, and `with`, `call`, `filter` and `generation` blocks open a scope; `if`
-// does not. Macros keep the scope they were made in.
+// does not. A macro keeps the scope in which it was defined.
 struct Scope {
   std::shared_ptr<Scope> parent;
   std::vector<std::pair<std::string_view, Value>> variables;
@@ -25,17 +25,17 @@ struct Scope {
 
 class Renderer {
  public:
-  // All of them must outlive the renderer.
+  // Both arguments must outlive the renderer.
   Renderer(Runtime& runtime, const Dict& variables);
 
-  // Throws TemplateFailure; line() then tells where.
+  // Throws TemplateFailure; line() then returns the line of the failure.
   std::string run(const Program& program);
   int line() const { return line_; }
 
  private:
   friend class Macro;
 
-  // How a block was left.
+  // How the execution of a block ended.
   enum class Flow { finished, broken, continued };
 
   Flow render_block(const Block& block);
@@ -49,7 +49,7 @@ class Renderer {
   Flow render_filter(const Statement& statement);
   void render_call(const Statement& statement);
 
-  // Runs the block in a scope of its own and adds what it writes to `text`.
+  // Runs the block in its own scope and appends its output to `text`.
   Flow capture(const Block& block, std::string& text);
   Value filter_text(const Expression* filters, std::string text);
 
@@ -75,7 +75,7 @@ class Renderer {
   Value call_macro(const MacroSyntax& macro, const std::shared_ptr<Scope>& closure, const Arguments& arguments);
   void bind_parameters(const MacroSyntax& macro, const Arguments& arguments);
 
-  // Opens a scope while it lives.
+  // Opens a scope for its lifetime.
   class ScopeGuard;
 
   Runtime& runtime_;
@@ -84,7 +84,7 @@ class Renderer {
   std::map<std::string, Value, std::less<>> functions_;
   std::shared_ptr<Scope> scope_;
   Printer* out_ = nullptr;
-  Value block_text_;  // what a filter without an operand works on
+  Value block_text_;  // the input of a filter without an operand
   int line_ = 1;
 };
 

@@ -14,7 +14,7 @@ namespace weft::jinja {
 
 namespace {
 
-// A method taken from its value without being called yet: `{% set f = text.upper %}`.
+// A method that was read from its value but not yet called: `{% set f = text.upper %}`.
 class BoundMethod : public Object {
  public:
   BoundMethod(const Method& method, Value self) : method_(method), self_(std::move(self)) {}
@@ -29,11 +29,11 @@ class BoundMethod : public Object {
 
 Value missing_attribute(const Value& object, std::string_view name) {
   const std::string owner = object.is_none() ? "None" : "'" + type_name(object) + " object'";
-  // Names can be as long as a template makes them; a message need not.
+  // A template can contain names of any length, so the message shows at most 100 bytes.
   return Value::undefined(fmt::format("{} has no attribute {}", owner, quote(name.substr(0, 100))));
 }
 
-// Where an index counted from the end lies, or nothing outside.
+// Resolves an index, which may be negative to count from the end. nullopt if it is out of range.
 std::optional<std::size_t> place_index(std::int64_t index, std::size_t count) {
   const auto size = static_cast<std::int64_t>(count);
   if (index < 0) index += size;
@@ -41,7 +41,7 @@ std::optional<std::size_t> place_index(std::int64_t index, std::size_t count) {
   return static_cast<std::size_t>(index);
 }
 
-// Where the character of that number begins; the end of the text behind the last.
+// Returns the byte offset of the character with this index, or the end of the text if there is none.
 std::size_t byte_position(std::string_view text, std::size_t character, bool ascii) {
   if (ascii) return std::min(character, text.size());
   std::size_t position = 0;
@@ -59,7 +59,7 @@ std::optional<Value> character_of(Budget& budget, const Value& value, std::int64
   return Value::string(text.substr(begin, character_at(text, begin).bytes), value.is_markup());
 }
 
-// The positions first, first + step, ... that a slice takes, as Python computes them.
+// The positions first, first + step, ... that a slice selects, with the rules of Python.
 struct Positions {
   std::int64_t first = 0;
   std::int64_t step = 1;
@@ -80,7 +80,7 @@ Positions slice_positions(std::size_t size_in_items, const Value& start, const V
   const std::int64_t last = clamp(stop, step < 0 ? -1 : size);
   const std::int64_t distance = step < 0 ? first - last : last - first;
   if (distance <= 0) return {};
-  // A step beyond the distance takes one item, and is then as good as any other.
+  // A step beyond the distance selects one item, so any such step can be replaced by the distance.
   const std::int64_t stride = step < -distance || step > distance ? distance : (step < 0 ? -step : step);
   return {first, step < 0 ? -stride : stride, (distance - 1) / stride + 1};
 }
@@ -169,7 +169,7 @@ Value Runtime::slice(const Value& object, const Value& start, const Value& stop,
   budget_.allocate(static_cast<std::uint64_t>(taken.count) * sizeof(Value));
   for (std::int64_t i = 0; i < taken.count; ++i)
     items.push_back(object.items()[static_cast<std::size_t>(taken.first + i * taken.step)]);
-  // A slice of a range would print as a range; as a list it is the same numbers.
+  // In Python, a slice of a range is a range and prints as one. Here it is a list of the same numbers.
   return make_sequence(budget_, object.is(Kind::tuple) ? Kind::tuple : Kind::list, std::move(items));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a rendering lends to filters, tests, methods and functions: its budget, its objects, and Jinja's rules for
-// attributes, items and calls.
+// The part of a rendering that filters, tests, methods and functions use: its budget, its objects, and Jinja's rules
+// for attributes, items and calls.
 
 #include <memory>
 #include <optional>
@@ -21,7 +21,7 @@ class Runtime {
 
   Budget& budget() { return budget_; }
 
-  // An object that lives as long as the rendering.
+  // Creates an object that lives as long as the rendering.
   template <class T, class... Arguments>
   T* make(Arguments&&... arguments) {
     budget_.allocate(sizeof(T) + 64);
@@ -35,13 +35,13 @@ class Runtime {
   Value attribute(const Value& object, std::string_view name);
   // `object[key]`: an item, else an attribute or method, else undefined.
   Value item(const Value& object, const Value& key);
-  // `object[start:stop:step]`; none stands for an absent bound.
+  // `object[start:stop:step]`; an absent bound is none.
   Value slice(const Value& object, const Value& start, const Value& stop, const Value& step);
 
   Value call(const Value& callee, const Arguments& arguments);
 
-  // Counts one level of evaluation while it lives. Throws TemplateFailure when there are too many: values, macros and
-  // filters that apply filters nest without the parser seeing it.
+  // Counts one level of evaluation during its lifetime. Throws TemplateFailure if there are too many. The parser cannot
+  // limit this depth, because values, macros and filters that apply filters nest at run time.
   class Level {
    public:
     explicit Level(Runtime& runtime) : runtime_(runtime) {
@@ -56,10 +56,10 @@ class Runtime {
   };
 
  private:
-  // Each level takes some hundred bytes of stack, with sanitizers a few thousand.
+  // Each level takes a few hundred bytes of stack; with sanitizers, a few thousand.
   static constexpr int kMaxEvaluationDepth = 1000;
 
-  // An attribute or method alone. Nothing when there is none.
+  // Looks up only an attribute or a method. Nullopt if there is none.
   std::optional<Value> own_attribute(const Value& object, std::string_view name);
   std::optional<Value> own_item(const Value& object, const Value& key);
 

@@ -14,7 +14,7 @@ const std::string& name_argument(std::string_view callee, const Arguments& argum
   return arguments.positional[place].text();
 }
 
-// Anything that counts as false has no items, even what could not be looped over.
+// A false value has no items, even if its type cannot be iterated.
 std::shared_ptr<const std::vector<Value>> items_of(Runtime& runtime, const Value& input) {
   return is_true(input) ? iterate(runtime.budget(), input) : std::make_shared<const std::vector<Value>>();
 }
@@ -46,7 +46,8 @@ Value map(Runtime& runtime, const Value& input, const Arguments& arguments) {
   return make_iterator(runtime.budget(), std::move(mapped));
 }
 
-// `by_attribute`: the first argument is an attribute and the test looks at that. Without a test the item must be true.
+// With `by_attribute`, the first argument is the attribute that the test examines. Without a test, the truth of the
+// examined value decides.
 template <bool wanted, bool by_attribute>
 Value select(Runtime& runtime, const Value& input, const Arguments& arguments) {
   constexpr std::size_t kTestPlace = by_attribute ? 1 : 0;

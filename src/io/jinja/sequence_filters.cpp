@@ -1,4 +1,4 @@
-// Filters that take lists, mappings and strings apart and put them together.
+// Filters that split and combine lists, mappings and strings.
 
 #include <algorithm>
 
@@ -98,7 +98,7 @@ Value batch(Runtime& runtime, const Value& input, const Arguments& arguments) {
   return make_iterator(runtime.budget(), std::move(batches));
 }
 
-// As many lists as asked for, the first ones longer by one when the items do not divide evenly.
+// Returns the requested number of lists. If the items do not divide evenly, the first lists are longer by one.
 Value slice(Runtime& runtime, const Value& input, const Arguments& arguments) {
   const auto values = bind_arguments("slice", arguments, {"slices", "fill_with"}, 1);
   const std::size_t count = count_argument("slice", values[0]);

@@ -15,7 +15,7 @@ int hexadecimal_value(char byte) {
   return -1;
 }
 
-// The one character that stands for an escape letter, or 0.
+// Returns the character of an escape with one letter, or 0 if the letter has none.
 char simple_escape(char letter) {
   switch (letter) {
     case '\\':
@@ -47,7 +47,7 @@ std::size_t digits_after(char letter) {
   return letter == 'U' ? 8 : 0;
 }
 
-// Reads the digits of \x, \u or \U. Returns what is wrong, or nothing.
+// Reads the digits of \x, \u or \U. Returns the error, or an empty string.
 std::string append_coded(std::string_view digits, std::size_t count, std::string& text) {
   char32_t code = 0;
   if (digits.size() < count) return "a string escape with too few digits";

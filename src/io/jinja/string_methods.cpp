@@ -1,4 +1,4 @@
-// str's methods that change or describe characters.
+// Methods of str that change or describe characters.
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ Value stripped(Runtime& runtime, const Value& self, const Arguments& arguments) 
   return make_string_like(runtime, self, std::string(strip_set(self.text(), set, side)));
 }
 
-// True when there is a character and all of them satisfy the claim.
+// True if the text is not empty and `claim` is true for all its characters.
 template <bool (*claim)(char32_t)>
 Value all_are(Runtime& runtime, const Value& self, const Arguments& arguments) {
   bind_arguments("str method", arguments, {});
@@ -100,7 +100,7 @@ Value pad(Runtime& runtime, const Value& self, const Arguments& arguments, bool 
   if (width <= length) return self;
   runtime.budget().check_text(static_cast<std::uint64_t>(width));
   const std::int64_t missing = width - length;
-  // Python puts the odd one in front only when the width is odd.
+  // Like Python: of an odd number of fill characters, the extra one comes first only if the width is odd.
   const std::int64_t before = left && right ? missing / 2 + (missing & width & 1) : (left ? missing : 0);
   std::string text;
   for (std::int64_t i = 0; i < before; ++i) text += fill;
@@ -163,7 +163,7 @@ constexpr Method kStringMethods[] = {
 
 }  // namespace
 
-// A string made from `self` stays markup when `self` is.
+// A string that is derived from markup is markup too.
 Value make_string_like(Runtime& runtime, const Value& self, std::string text) {
   return make_string(runtime.budget(), std::move(text), self.is_markup());
 }

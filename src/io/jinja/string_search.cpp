@@ -1,4 +1,4 @@
-// str's methods that look for one text in another: find, split, replace and the like.
+// Methods of str that search for one text in another: find, split, replace and similar ones.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ Value string_list(Runtime& runtime, const Value& self, const std::vector<std::st
   return make_list(runtime.budget(), std::move(items));
 }
 
-// The part of `text` between two character positions as Python's slices take them, and where it begins.
+// The part of `text` between two character positions, with the rules of Python's slices, and its first position.
 struct Window {
   std::string_view text;
   std::int64_t begin;  // in characters
@@ -42,7 +42,7 @@ std::optional<Window> window(Runtime& runtime, std::string_view text, const Valu
   return Window{text.substr(first, last - first), begin};
 }
 
-// `ending` tells whether the needle must end or begin the window.
+// `ending`: whether the needle must be at the end of the window or at its beginning.
 template <bool ending>
 Value has_affix(Runtime& runtime, const Value& self, const Arguments& arguments) {
   constexpr std::string_view kName = ending ? "endswith" : "startswith";
@@ -57,7 +57,7 @@ Value has_affix(Runtime& runtime, const Value& self, const Arguments& arguments)
   return Value::boolean(std::any_of(values[0]->items().begin(), values[0]->items().end(), matches));
 }
 
-// The character position of the first or last occurrence, -1 when there is none.
+// Returns the character position of the first or last occurrence, or -1 if there is none.
 template <bool last>
 std::int64_t locate(Runtime& runtime, std::string_view callee, const Value& self, const Arguments& arguments) {
   const auto values = bind_arguments(callee, arguments, {"sub", "start", "end"}, 1);
@@ -155,7 +155,7 @@ std::vector<std::string_view> split_at_space(std::string_view text, std::int64_t
 std::vector<std::string_view> split_at_space_from_right(std::string_view text, std::int64_t limit) {
   auto words = split_at_space(text, -1);
   if (limit < 0 || static_cast<std::int64_t>(words.size()) <= limit) return words;
-  // What is left of the last `limit` words stays as it is, but for the space behind it.
+  // The text before the last `limit` words is not split; only the white space at its end is removed.
   const std::size_t kept = words.size() - static_cast<std::size_t>(limit);
   const char* begin = text.data();
   const std::string_view last = words[kept - 1];
@@ -234,7 +234,7 @@ std::string replace_text(Budget& budget, std::string_view text, std::string_view
   std::string out;
   std::size_t position = 0;
   for (std::int64_t done = 0; limit < 0 || done < limit; ++done) {
-    // An empty text is found before every character and at the end.
+    // An empty text matches before each character and at the end.
     const std::size_t found = old.empty() ? position : text.find(old, position);
     if (found == std::string_view::npos) break;
     budget.check_text(out.size() + (found - position) + with.size());

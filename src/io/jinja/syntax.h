@@ -26,7 +26,7 @@ enum class ExpressionKind : std::uint8_t {
   item,           // operands[0][operands[1]]
   slice,          // operands[0][operands[1]:operands[2]:operands[3]], null where absent
   call,           // operands[0](arguments)
-  filter,         // operands[0] | filter(arguments); null stands for the text of a filter block
+  filter,         // operands[0] | filter(arguments); null is the text of a filter block
   test,           // operands[0] is test(arguments)
   negative,       // -operands[0]
   positive,       // +operands[0]
@@ -36,7 +36,7 @@ enum class ExpressionKind : std::uint8_t {
   calculation,    // operands[0] operators[0] operands[1]
   comparison,     // operands[0] operators[0] operands[1] operators[1] operands[2] ...
   concatenation,  // operands[0] ~ operands[1] ~ ...
-  conditional,    // operands[0] if operands[1] else operands[2], null without an else
+  conditional,    // operands[0] if operands[1] else operands[2], which is null without else
 };
 
 struct Expression;
@@ -62,11 +62,11 @@ struct Expression {
   const Test* test = nullptr;
 };
 
-// What a value is assigned to.
+// The target of an assignment.
 struct Target {
   std::string name;
   std::string attribute;      // of a namespace called `name`; empty for a plain variable
-  std::vector<Target> parts;  // when the value is unpacked; then `name` is empty
+  std::vector<Target> parts;  // if the value is unpacked; then `name` is empty
   bool is_unpacked = false;
   int line = 1;
 };
@@ -75,7 +75,7 @@ using Block = std::vector<std::unique_ptr<const Statement>>;
 
 struct Parameter {
   std::string name;
-  ExpressionPtr otherwise;  // null: undefined when not given
+  ExpressionPtr otherwise;  // the default; null: undefined if not given
 };
 
 // A macro, or the body of a call block.
@@ -123,7 +123,7 @@ struct Statement {
   Block otherwise;
   std::unique_ptr<const MacroSyntax> macro;
   bool is_recursive = false;
-  bool uses_loop = false;  // whether the body of a loop names `loop`
+  bool uses_loop = false;  // whether the body of a loop uses `loop`
 };
 
 struct Program {

@@ -14,7 +14,7 @@ namespace {
 
 void require_no_arguments(const Arguments& arguments) { bind_arguments("test", arguments, {}); }
 
-// The test's argument, which must be there.
+// Returns the single argument of the test, which is required.
 const Value& only_argument(const Arguments& arguments) { return *bind_arguments("test", arguments, {"other"}, 1)[0]; }
 
 template <Kind kind>
@@ -52,7 +52,7 @@ bool can_iterate(Runtime&, const Value& value, const Arguments& arguments) {
 
 bool is_callable(Runtime&, const Value& value, const Arguments& arguments) {
   require_no_arguments(arguments);
-  // Calling an undefined value is what raises its error, so Python takes it for callable.
+  // Python regards an undefined value as callable, because only the call raises its error.
   return value.is_undefined() || (value.is(Kind::object) && value.object()->is_callable());
 }
 
@@ -61,7 +61,7 @@ bool is_escaped(Runtime&, const Value& value, const Arguments& arguments) {
   return value.is_markup();
 }
 
-// One and the same object. Equal scalars of one type count, as they mostly do in Python.
+// Compares the identity of objects. Equal scalars of one type are the same, as they usually are in Python.
 bool is_same(Runtime& runtime, const Value& value, const Arguments& arguments) {
   const Value& other = only_argument(arguments);
   if (value.kind() != other.kind()) return false;

@@ -10,7 +10,7 @@ namespace weft::jinja {
 
 namespace {
 
-// A byte outside valid UTF-8 is numbered as Python's surrogateescape numbers it.
+// A byte outside valid UTF-8 gets the code that Python's surrogateescape assigns.
 constexpr char32_t kBrokenByte = 0xDC00;
 
 bool is_surrogate(char32_t code) { return code >= 0xD800 && code < 0xE000; }
@@ -29,7 +29,7 @@ struct Range {
   char32_t last;
 };
 
-// Unicode's Numeric_Type=Digit: superscripts, circled digits and the like.
+// Characters with Unicode's Numeric_Type=Digit: superscripts, circled digits and similar ones.
 constexpr Range kTypographicDigits[] = {
     {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
     {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
@@ -37,7 +37,7 @@ constexpr Range kTypographicDigits[] = {
     {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A},
 };
 
-// Bytes of the last character of a text that is not empty.
+// Returns the byte count of the last character of a non-empty text.
 std::size_t last_character_bytes(std::string_view text) {
   for (std::size_t bytes = std::min<std::size_t>(4, text.size()); bytes > 1; --bytes)
     if (character_at(text, text.size() - bytes).bytes == bytes) return bytes;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Python's str on UTF-8 text: characters are code points. A byte that belongs to no valid UTF-8 sequence is a
-// character of its own, numbered U+DC00 + byte (as Python's surrogateescape does), and comes out unchanged.
+// Python's str on UTF-8 text: characters are code points. A byte outside any valid UTF-8 sequence is a separate
+// character with the code U+DC00 + byte (as in Python's surrogateescape), and is written back unchanged.
 
 #include <cstddef>
 #include <string>
@@ -21,7 +21,7 @@ void append_character(std::string& text, char32_t code);
 
 bool is_ascii(std::string_view text);
 std::size_t character_count(std::string_view text);
-// The characters one by one, as views into the text.
+// The characters, as views into the text.
 std::vector<std::string_view> split_characters(std::string_view text);
 
 // str.isspace of one character; also what `\s` matches.

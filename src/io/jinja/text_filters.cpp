@@ -1,4 +1,4 @@
-// Filters that give text.
+// Filters that return text.
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ namespace weft::jinja {
 
 namespace {
 
-// What most text filters begin with: str() of anything but markup, which stays what it is.
+// Converts the input of a text filter: markup and strings are unchanged, other values become str().
 Value soft_string(Runtime& runtime, const Value& value) {
   return value.is_string() ? value : Value::string(to_text(runtime.budget(), value));
 }
@@ -28,7 +28,7 @@ Value mapped_filter(Runtime& runtime, const Value& input, const Arguments& argum
   return make_string_like(runtime, text, map(text.text()));
 }
 
-// Upper-cases the first letter behind every space, hyphen or opening bracket and lower-cases the rest.
+// Converts the first letter after each space, hyphen or opening bracket to upper case and the rest to lower case.
 std::string title(std::string_view text) {
   std::string out;
   std::size_t word = 0;
@@ -124,7 +124,7 @@ Value indent(Runtime& runtime, const Value& input, const Arguments& arguments) {
   bool is_first = true;
   for (const std::string_view line : split_lines(text, false)) {
     if (!is_first) out.append("\n");
-    // `blank` lets empty lines be indented as well.
+    // With `blank`, empty lines are indented too.
     if (is_first ? first : blank || !line.empty()) out.append(space);
     out.append(line);
     is_first = false;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The tokens of a template as the parser reads them, with a guard on how deep it nests.
+// The tokens of a template that the parser reads, with a limit on the nesting depth.
 
 #include <string_view>
 #include <utility>
@@ -19,7 +19,7 @@ class TokenStream {
   explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   const Token& current() const { return tokens_[position_]; }
-  // The token behind the current one, or the last.
+  // The token after the current one, or the last token.
   const Token& ahead() const { return tokens_[std::min(position_ + 1, tokens_.size() - 1)]; }
   Token next() { return tokens_[position_ + 1 < tokens_.size() ? position_++ : position_]; }
   int line() const { return current().line; }
@@ -55,7 +55,7 @@ class TokenStream {
     fail_user("[chat template] line {}: {}", line, what);
   }
 
-  // Counts one level of nesting while it lives.
+  // Counts one level of nesting during its lifetime.
   class Level {
    public:
     explicit Level(TokenStream& stream) : stream_(stream) {

@@ -11,8 +11,8 @@ namespace weft::jinja {
 
 namespace {
 
-// Containers of containers may share parts, so that few bytes hold many elements; this bounds what any walk over
-// one value sees.
+// Nested containers may share parts, so a few bytes can represent many elements. This limits the number of elements
+// that a traversal of one value visits.
 constexpr std::uint64_t kMaxWeight = 8'000'000;
 
 constexpr std::uint64_t kEntryBytes = 128;
@@ -24,7 +24,7 @@ void check_container(std::uint64_t weight, int depth) {
   if (depth > kMaxNesting) fail_template("lists and mappings nested more than {} deep", kMaxNesting);
 }
 
-// Integers and reals of equal value are one key.
+// Integers and reals with equal values have the same key.
 std::string number_key(const Value& value) {
   if (value.is_integral()) return fmt::format("{}i{}", '\0', value.integer());
   const double number = value.real();
@@ -158,7 +158,8 @@ void Dict::set(Value key, Value value) {
   }
 }
 
-// Plain strings are their own key, so that look-ups by name need no copy; all other kinds begin with a zero byte.
+// A plain string is its own key, so a look-up by name needs no copy. The keys of all other kinds begin with a zero
+// byte.
 std::string hash_key(const Value& value) {
   switch (value.kind()) {
     case Kind::string: {

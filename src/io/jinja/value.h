@@ -1,8 +1,8 @@
 #pragma once
 
-// The values of a template: Python's, as far as a sandboxed template can meet them. Strings and containers are
-// immutable and shared. What changes (namespaces, loops, cyclers) is an Object, owned by the running rendering and
-// only pointed to, so that no value can keep another alive in a circle.
+// The values of a template: the Python values that a sandboxed template can use. Strings and containers are immutable
+// and shared. Mutable values (namespaces, loops, cyclers) are Objects. The rendering owns them and values only point to
+// them, so reference cycles cannot occur.
 
 #include <cstdint>
 #include <map>
@@ -45,14 +45,14 @@ class Value {
   // Undefined without an explanation.
   Value() = default;
 
-  // `why` is the text of the error that any use but printing and testing gives.
+  // `why` is the error message for each use other than printing and testing.
   static Value undefined(std::string why);
   static Value none();
   static Value boolean(bool value);
   static Value integer(std::int64_t value);
   static Value real(double value);
-  // A string that no budget counts: literals of the template and short fixed words. `markup` marks text that the
-  // filters `safe` and `escape` gave, which HTML-escapes what it is combined with.
+  // A string that does not count against the budget, for literals of the template and short fixed words. `markup` marks
+  // results of the filters `safe` and `escape`; such text HTML-escapes each string that is combined with it.
   static Value string(std::string text, bool markup = false);
   static Value object(Object* object);
   explicit Value(std::shared_ptr<Sequence> sequence);
@@ -72,22 +72,22 @@ class Value {
   bool is_integral() const { return is(Kind::boolean) || is(Kind::integer); }
   bool is_markup() const;
 
-  // Each of these assumes the kind.
+  // Each of these requires a value of that kind.
   const std::string& why() const;
   const std::string& text() const;
   std::int64_t integer() const;  // also of a boolean
-  double real() const;           // also of a boolean or an integer
+  double real() const;           // also for a boolean or an integer
   Sequence& sequence() const;
   std::shared_ptr<Sequence> shared_sequence() const { return std::get<std::shared_ptr<Sequence>>(content_); }
   const std::vector<Value>& items() const;
   const Dict& dict() const;
   Object* object() const;
 
-  // How much there is to look at in this value, with everything inside: 1 for a scalar.
+  // The cost to traverse this value with all nested values: 1 for a scalar.
   std::uint64_t weight() const;
-  // Containers around each other: 0 for a scalar.
+  // The depth of nested containers: 0 for a scalar.
   int depth() const;
-  // Where the content lies: equal for two values that are one and the same string or container.
+  // The address of the content. It is equal for two values that share the same string or container.
   const void* identity() const;
 
  private:
@@ -107,16 +107,16 @@ class Value {
 struct Sequence {
   Kind kind = Kind::list;
   std::vector<Value> items;
-  // What a range, view or iterator is called: "range(0, 3)", "dict_items", "generator"; "group" for the named pair
-  // that the groupby filter gives.
+  // The name of a range, view or iterator: "range(0, 3)", "dict_items", "generator"; "group" for the named pair that
+  // the groupby filter returns.
   std::string label;
-  // Of an iterator: items already read.
+  // For an iterator: the number of items already read.
   std::size_t consumed = 0;
   std::uint64_t weight = 1;
   int depth = 1;
 };
 
-// A mapping that keeps the order of insertion. Keys compare as in Python: 1, 1.0 and true are one key.
+// A mapping that keeps insertion order. Keys compare as in Python: 1, 1.0 and true are one key.
 class Dict {
  public:
   struct Entry {
@@ -126,7 +126,7 @@ class Dict {
 
   const std::vector<Entry>& entries() const { return entries_; }
   std::size_t size() const { return entries_.size(); }
-  // Null when absent. Throws TemplateFailure for a key that cannot be hashed (a list, a mapping).
+  // Null if absent. Throws TemplateFailure for a key that cannot be hashed (a list, a mapping).
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
   void set(Value key, Value value);
@@ -141,11 +141,11 @@ class Dict {
   int depth_ = 1;
 };
 
-// A text that is the same for two values exactly when Python takes them for one key. Throws TemplateFailure for a
+// A text that is equal for two values if and only if Python treats them as the same key. Throws TemplateFailure for a
 // value that cannot be hashed.
 std::string hash_key(const Value& value);
 
-// These count against the budget, and refuse containers nested deeper than kMaxNesting.
+// These functions count against the budget and throw for containers nested deeper than kMaxNesting.
 Value make_string(Budget& budget, std::string text, bool markup = false);
 Value make_sequence(Budget& budget, Kind kind, std::vector<Value> items, std::string label = {});
 Value make_list(Budget& budget, std::vector<Value> items);

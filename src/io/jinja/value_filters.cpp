@@ -26,7 +26,7 @@ Value absolute(Runtime&, const Value& input, const Arguments& arguments) {
   return negative ? negate(input) : keep_sign(input);
 }
 
-// The number that a text or value stands for as a float, or nothing.
+// Converts a number or a text to a float. nullopt if that is not possible.
 std::optional<double> as_real(const Value& value) {
   if (value.is_number()) return value.real();
   return value.is_string() ? parse_real(value.text()) : std::nullopt;
@@ -53,7 +53,7 @@ Value to_real(Runtime&, const Value& input, const Arguments& arguments) {
   return values[0] != nullptr ? *values[0] : Value::real(0);
 }
 
-// round() of an integer to tens, hundreds and so on, halves to even.
+// Rounds an integer to tens, hundreds and so on, and halves to even.
 Value round_integer(std::int64_t number, std::int64_t digits) {
   if (digits >= 0) return Value::integer(number);
   if (digits < -18) return Value::integer(0);
