@@ -17,8 +17,8 @@
 //   unary(op, a), binary(op, a, b)          operands are all floats or all vectors; for replace_nan, b is the number
 //   ternary(op, a, b, c), replace_zero(a, number, b), select_at_most(a, number, b, c)
 //   encode(dtype, floats), decode(dtype, codes)
-//   encode_plain(dtype, floats)             for floats that encode_plain_<dtype> accepts; for vectors, not bf16 or
-//                                           f8e4m3
+//   encode_plain(dtype, floats)             for floats that encode_plain_<dtype> accepts: vectors; for bf16 and
+//                                           f8e4m3 also one float
 //   rounded_f8e4m3(floats)                  the floats that the plain codes of the vectors decode to, in fewer steps
 //   load(buffer, index, offset, count)      `count` elements at column index + offset, then zeros
 //   store(store, index, offset, codes, count)   to the location that the RowStore describes
