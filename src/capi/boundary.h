@@ -32,8 +32,8 @@ int at_boundary(weft_error* error, Body&& body) noexcept {
   }
 }
 
-// Returns what the pointer points to. UserError if it is null: [weft_model_open] path_or_name must be given, but is
-// null
+// Returns the object that the pointer points to. UserError if it is null:
+//   [weft_model_open] path_or_name must be given, but is null
 template <class T>
 T& given(T* pointer, std::string_view function, std::string_view argument) {
   USER_CHECK(pointer != nullptr, "[{}] {} must be given, but is null", function, argument);

@@ -22,8 +22,8 @@ inline constexpr const char* kCudaRowOption = "--device-as-default-execution-spa
 
 // The text before the kernels; needed once.
 std::string cuda_row_prologue();
-// The headers that the prologue includes besides <cstdint>: the name as #include spells it, and the text, which is
-// built into the program.
+// The headers that the prologue includes in addition to <cstdint>: the name as #include spells it, and the text, which
+// is built into the program.
 std::vector<std::pair<std::string, std::string>> cuda_row_headers();
 
 // The kernel of one finished program, under its name. It takes `void* buffers[]` (the program's buffers, without

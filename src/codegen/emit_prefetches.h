@@ -34,7 +34,7 @@ inline std::int64_t columns_of_line(const RowBuffer& buffer) {
 }
 
 // Whether rows follow each other in memory, several columns share a line, no rows are gathered, and no columns of
-// another buffer lie between these.
+// another buffer are between these.
 inline bool is_stream(const RowProgram& program, int buffer) {
   const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
   return at.row_stride > 0 && at.numbers < 0 && at.behind < 0 && columns_of_line(at) > 1;

@@ -7,7 +7,7 @@
 //   a conversion repeated                one conversion
 //   limits of a bf16, as bf16            only the limits, if arithmetic or codes follow
 //   round(x) as bf16                     fewer steps, if rounding cannot carry out of the fraction of a NaN
-//   x / scale as codes, by the largest   products with the reciprocal; no limits if the quotient is within them
+//   x / scale(max |x|) as codes          products with the reciprocal; no limits if the quotient is within them
 //   limits and rounding before codes     a conversion in fewer steps, or one that includes them
 //
 // Values without users are removed.
