@@ -9,7 +9,7 @@
 namespace weft::cpu {
 namespace {
 
-// Codes move in words of 4 bytes: word w of a column's group lies w * 128 bytes from the first.
+// Codes are copied in words of 4 bytes: word w of a column's group is w * 128 bytes after the first.
 std::uint32_t load_word(const std::byte* from) {
   std::uint32_t word;
   std::memcpy(&word, from, sizeof(word));
@@ -47,7 +47,7 @@ void unpack_nibbles(const std::byte* codes, std::byte* block) {
   }
 }
 
-// d and, for q4_1, m follow each other in a block; in a record each has an array of its own.
+// In a block m (q4_1 only) follows d. In a record d and m each have an array of their own.
 int scale_count(PanelKind kind) { return kind == PanelKind::q4_1 ? 2 : 1; }
 
 void pack_block(PanelKind kind, const std::byte* block, int column, std::byte* record) {
@@ -62,7 +62,7 @@ void unpack_block(PanelKind kind, const std::byte* record, int column, std::byte
   unpack_codes(record + record_head_bytes(kind) + column * 4, block + scale_count(kind) * 2);
 }
 
-// Element `k` of a column of a panel of floats, counted in elements.
+// The index of element `k` of a column in a panel of floats.
 std::int64_t float_place(PanelKind kind, int column, std::int64_t k) {
   if (kind == PanelKind::bf16) return (k / 2 * kPanelColumns + column) * 2 + k % 2;
   return k * kPanelColumns + column;
