@@ -30,8 +30,9 @@ void unpack_bytes(const std::byte* codes, std::byte* block) {
   for (int w = 0; w < 8; ++w) store_word(block + w * 4, load_word(codes + w * kWordStride) ^ kSigns);
 }
 
-// A 4-bit block holds k in the low and k + 16 in the high half of byte k; a record's word j holds k = 8j to 8j + 3 in
-// the low halves and the next four in the high ones. Both sides are words 8 k apart: a of [first, second] and a + 2.
+// Byte k of a 4-bit block has element k in its low half and element k + 16 in its high half. Word j of a record has
+// elements 8j to 8j + 3 in the low halves and the next four in the high halves. So words a and a + 2 of a record are
+// packed from the same two words of the block.
 void pack_nibbles(const std::byte* block, std::byte* codes) {
   for (int a = 0; a < 2; ++a) {
     const std::uint32_t first = load_word(block + a * 8), second = load_word(block + a * 8 + 4);

@@ -127,7 +127,7 @@ template <Gate gate, class T, class R, bool paired>
 void quantized_gate(const RowTask& task, const QuantTask& quant) {
   Waiting<R> waiting(quant);
   const std::int64_t width = waiting.width, block = width > kBlockColumns ? kBlockColumns : width;
-  std::int64_t begin = 0;  // of what waits
+  std::int64_t begin = 0;  // the column of the first value that is kept
   gated_blocks<gate, T, R, paired>(
       task, block,
       [&](std::int64_t row, std::int64_t first, std::int64_t columns, auto value) __attribute__((always_inline)) {
