@@ -1,7 +1,7 @@
 #pragma once
 
-// Makes a Context with everything that this program brings: the ops of src/ops, the kernels of src/kernels, the default
-// priorities of the device; and with what comes from outside the tree.
+// Makes a Context with everything in this program (the ops of src/ops, the kernels of src/kernels, the default
+// priorities of the device) and with additions from outside the tree.
 
 #include <memory>
 #include <optional>
@@ -14,23 +14,22 @@
 
 namespace weft {
 
-// Loads the plugins of the options, in their order, and joins what they and `registrations` bring. UserError for
-// everything that does not fit, with its origin; then there is no Context at all.
-// `target`, if given, are the instruction sets in the place of this host's, which may have fewer: in such a Context
-// things are compiled, but nothing of it is run.
+// Loads the plugins of the options, in their order, and joins what they and `registrations` add. UserError, with its
+// origin, for anything that does not fit; then no Context is made. `target`, if given, replaces this host's instruction
+// sets; the host may have fewer. Such a Context only compiles; it runs nothing.
 std::shared_ptr<Context> make_context(Options options, Registrations registrations = Registrations(),
                                       std::optional<CpuFeatures> target = {});
 
-// A Context of what was asked for, as far as this program can.
+// A Context for the requested options, as far as this program supports them.
 struct OpenedContext {
   std::shared_ptr<Context> context;
   std::vector<OptionDifference> differences;
-  // Sentences for whoever asked: other spellings of what was given, every difference, what has no effect.
+  // Sentences for the user: other spellings of the given options, every difference, and options without effect.
   std::vector<std::string> notes;
 };
 
-// What the interfaces (command line, C) make of the options that their user gave, with the user's compile cache.
-// UserError as make_context, and for the name of a pass that there is not.
+// Opens a Context from the options that a user gave to an interface (command line, C), with the user's compile cache.
+// UserError as for make_context, and for an unknown pass name.
 OpenedContext open_context(Options requested, std::optional<CpuFeatures> target = {});
 
 }  // namespace weft

@@ -1,20 +1,20 @@
 #pragma once
 
-// Which provider computes an op when nobody says otherwise; --ir-op-priority puts others first.
+// The default order of providers for each device; --ir-op-priority puts others first.
 
 #include "kernels/kernel.h"
 #include "kernels/select.h"
 
 namespace weft {
 
-// By device, the same for eager and compiled mode; `native` always comes last.
+// The lists depend on the device and are the same for eager and compiled mode; `native` is always last.
 //
-//   cuda       kernels with the device's own mathematics (provider cuda), which take about a third of the instructions
-//   fake_cuda  those with house mathematics (cuda_house) where there are two forms, so that what comes out has the
-//              host's bits; --ir-op-priority.OP=cuda has the emulator run what a GPU does
+//   cuda       kernels with the device's own math (provider cuda), which need about a third of the instructions
+//   fake_cuda  kernels with the reference math (cuda_house) if both forms exist, so that results have the
+//              host's bits; with --ir-op-priority.OP=cuda the emulator runs the kernel that a GPU runs
 //
-// Both forms are batch-invariant, and no choice between them depends on a count of rows: --batch-invariant leaves the
-// form as it is. Ahead of both stand cublaslt and cuda_mma for the ops that they have kernels of.
+// Both forms are batch-invariant, and no choice between them depends on a row count, so --batch-invariant does not
+// change the form. cublaslt and cuda_mma are before both for the ops that they have kernels for.
 PriorityLists default_priorities(DeviceType device);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// The kernels of kernels/cuda/device as those of a fake device.
+// The kernels of kernels/cuda/device, as kernels of a fake device.
 
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Each launch runs in an emulator of its own, and may touch the device's memory and no other.
+// Each launch runs in its own emulator and may access only the device's memory.
 std::vector<cuda::FakeKernel> emulated_kernels_of_device(cuda::EmulatorSettings settings = {});
 
 }  // namespace weft

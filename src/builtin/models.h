@@ -1,6 +1,6 @@
 #pragma once
 
-// The model architectures of src/models, and the models that can be named instead of a path.
+// The model architectures of src/models, and the models that have a built-in name.
 
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ namespace weft {
 
 ModelRegistry make_model_registry();
 
-// One row of models.def: where a built-in model comes from and what its file must be.
+// One row of models.def: the source of a built-in model and the properties of its file.
 struct BuiltinModel {
   const char* name;
   const char* package;  // on PyPI
@@ -25,11 +25,11 @@ struct BuiltinModel {
 };
 std::span<const BuiltinModel> builtin_models();
 
-// The path of a built-in name inside `models_folder`, or the argument itself when it is a path. UserError for a name
-// whose file is not there (saying how to fetch it), and with the nearest known name when nothing is at the path.
+// The path of a built-in name in `models_folder`; a path is returned unchanged. UserError for a name whose file is
+// missing (it says how to fetch it), and, with the nearest known name, if nothing exists at the path.
 std::string resolve_model(const std::string& name_or_path, const std::string& models_folder);
 
-// The same in the folder of --models-root, or in this user's; the environment counts for a name alone.
+// The same, in the folder of --models-root or in this user's folder. The environment is read for names only.
 std::string resolve_model(const std::string& name_or_path, const Options& options,
                           const EnvironmentLookup& environment);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The edge between C callers and the tree: exceptions become statuses here and nowhere else, handles take turns, and
-// texts change hands.
+// The boundary between C callers and the tree. Exceptions become statuses here and nowhere else, calls on one handle
+// run one after another, and texts are passed to their new owner.
 
 #include <atomic>
 #include <cstddef>
@@ -18,10 +18,10 @@
 namespace weft {
 
 int report_success(weft_error* error) noexcept;
-// The status of the exception that is being handled.
+// Returns the status of the exception that is being handled, and writes it to `error`.
 int report_exception(weft_error* error) noexcept;
 
-// The body of an exported function. A template, since std::function may itself throw.
+// Runs the body of an exported function. It is a template because std::function may itself throw.
 template <class Body>
 int at_boundary(weft_error* error, Body&& body) noexcept {
   try {
@@ -32,24 +32,26 @@ int at_boundary(weft_error* error, Body&& body) noexcept {
   }
 }
 
-// The pointer; UserError when it is null: [weft_model_open] path_or_name must be given, but is null
+// Returns the object that the pointer points to. UserError if it is null:
+//   [weft_model_open] path_or_name must be given, but is null
 template <class T>
 T& given(T* pointer, std::string_view function, std::string_view argument) {
   USER_CHECK(pointer != nullptr, "[{}] {} must be given, but is null", function, argument);
   return *pointer;
 }
-// Of text: UTF-8 as well.
+// The same for text, which must also be UTF-8.
 std::string given_text(const char* text, std::string_view function, std::string_view argument);
 std::vector<std::string> given_texts(const char* const* texts, std::size_t count, std::string_view function,
                                      std::string_view argument);
 
-// A copy that weft_text_free takes.
+// A copy that the caller frees with weft_text_free.
 char* text_for_caller(const std::string& text);
 
-// Who uses a handle.
+// The lock of a handle: one thread uses the handle at a time.
 class Turns {
  public:
-  // Waits until nobody uses it. UserError, naming `[function]`, where this thread does: within its own callback.
+  // Waits until no other thread uses the handle. UserError, naming `[function]`, if this thread uses it: the call comes
+  // from its own callback.
   class Turn {
    public:
     Turn(Turns& turns, std::string_view function);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What stands behind the handles of weft.h.
+// The structs of the handles of weft.h.
 
 #include <memory>
 #include <mutex>
@@ -28,14 +28,14 @@ struct weft_model {
 struct weft_graph {
   weft::Turns turns;
   std::shared_ptr<weft::Context> context;
-  std::shared_ptr<const weft::Graph> graph;  // as it was given
+  std::shared_ptr<const weft::Graph> graph;  // as given by the caller
   std::unique_ptr<weft::GraphProgram> program;
 };
 
 namespace weft {
 
-// The options and priorities as they are now. What is opened gets a Context of its own with them, and its own threads,
-// so that neither waits for the other and nothing that happens to `from` later can be seen.
+// A copy of the current options and priorities. A model or graph gets its own Context with them, and its own threads,
+// so it never waits for another, and later changes of `from` do not affect it.
 Options options_of(weft_context& from);
 
 std::string selected_impls_json(const std::vector<const CompileRecord*>& records);

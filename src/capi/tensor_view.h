@@ -7,12 +7,12 @@
 
 namespace weft {
 
-// The caller's memory as a Tensor, which it must outlive; memory that has gaps or another order is copied. UserError,
-// naming `what`, for whatever is wrong with the view itself: its dtype, rank, a size or stride, its alignment.
+// The caller's memory as a Tensor; the memory must outlive it. Memory with gaps or in another order is copied.
+// UserError, naming `what`, if the view itself is wrong: its dtype, rank, a size or stride, its alignment.
 Tensor tensor_from(const weft_tensor_view& view, const std::string& what);
 
-// Writes a tensor into the caller's memory. UserError when the view is of another type or size. Their memory must not
-// overlap.
+// Copies a tensor into the caller's memory. UserError if the view has another type or size. The memory of the two must
+// not overlap.
 void copy_to(const weft_tensor_view& view, const Tensor& tensor, const std::string& what);
 
 }  // namespace weft

@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-// Vectors have at most so many lanes: groups and runs of whole vectors never share one.
+// The largest number of lanes of a vector. Groups and runs are multiples of it, so no vector contains parts of two.
 constexpr std::int64_t kLargestVector = 16;
 constexpr std::int64_t kLargestGroup = 256;
 
@@ -53,7 +53,7 @@ class RowProgramBuilder {
   RowProgram& program() { return region_.program; }
   const RowValue& value_at(int id) { return program().values[static_cast<std::size_t>(id)]; }
 
-  // Rows, columns and groups of the whole, and whether it goes by halves.
+  // Sets the rows, columns and groups of the program, and whether values are split into halves.
   void measure() {
     find_halves();
     rows_ = Dim(1);
@@ -91,8 +91,9 @@ class RowProgramBuilder {
 
   static bool is_reduction(const Node& node) { return node.name == "sum" || node.name == "amax"; }
 
-  // Where a member's value is read by the halves of its groups, or of its rows, as heads are to be rotated, all values
-  // so wide are two in the program, which has half as many columns: those of first halves and those of second ones.
+  // If a node reads the two halves of a member's groups or rows, as a rotary embedding does with heads, the program has
+  // half as many columns. Each value of the full width then becomes two values: one for the first halves, one for the
+  // second halves.
   void find_halves() {
     for (const Node* node : nodes_)
       for (const GraphValue* operand : node->operands) {
@@ -106,7 +107,7 @@ class RowProgramBuilder {
   }
   bool is_in_halves(const Meta& meta) { return half_ != 0 && columns_of(meta) == 2 * program().columns; }
 
-  // Which half of a member's groups a view of it is.
+  // Returns which half of a member's groups or rows a view reads: 0 or 1.
   std::size_t half_read(const GraphValue& view, const Meta& to) {
     std::vector<ColumnDim> dims, halves{{2 * program().columns, 1}};
     const bool is_of_rows = lie_of(view.meta, to, dims) == 2 * program().columns;
@@ -117,7 +118,7 @@ class RowProgramBuilder {
     return begin == Dim(0) ? 0 : 1;
   }
 
-  // By the shape alone.
+  // The domain follows from the shape alone.
   RowDomain domain_of(const Meta& meta) {
     if (is_single(meta) && !(rows_ == Dim(1) && meta.rank() > 0)) return RowDomain::constant;
     if (meta.rank() == 0 || !(meta.shape[0] == rows_)) refuse("{} has other rows than [{}]", meta.text(), rows_.text());
@@ -129,7 +130,7 @@ class RowProgramBuilder {
     refuse("{} has {} columns among {}", meta.text(), columns, program().columns);
   }
 
-  // The value of a member that an operand is, or looks into; null when it comes from outside.
+  // Returns the member's value that an operand is or views; null if the operand comes from outside.
   const GraphValue* member_of(const GraphValue* operand) {
     bool is_part = false;
     const GraphValue* value = operand;
@@ -146,7 +147,7 @@ class RowProgramBuilder {
 
   int add(RowValue value) { return program().add(value); }
 
-  // The operand's value where the node computes a value of type `to`.
+  // Returns the operand's value for a node that computes a result like `to`.
   int operand(const GraphValue* operand, const Meta& to) {
     if (rows_taken_by(*operand, at_hand_) != nullptr) return load(*operand, to);
     if (const GraphValue* member = member_of(operand)) return member_operand(*operand, *member, to);
@@ -168,7 +169,7 @@ class RowProgramBuilder {
     return values_.at(&member)[at_hand_half_];
   }
 
-  // A result that is nobody's value: each operand is stored where it belongs in it.
+  // A concat result is no value of the program: each operand is stored at its own offset in the result.
   void put_together(const Node& node) {
     const Meta& meta = node.result()->meta;
     const std::int64_t dim = node.attributes.at("dim").integer();
@@ -221,7 +222,7 @@ class RowProgramBuilder {
     return loaded.value;
   }
 
-  // The number of the buffer through which `from` is read.
+  // Returns the index of the buffer through which `from` is read.
   int input(const GraphValue& from, RowDomain domain, const RowBuffer& buffer) {
     const auto same = [&](const Loaded& loaded) {
       return loaded.from == &from && loaded.domain == domain && loaded.buffer == buffer;
@@ -248,7 +249,8 @@ class RowProgramBuilder {
         if (lies_behind(loaded_[k], loaded_[i])) program().buffers[k].behind = static_cast<int>(i);
   }
 
-  // Makes a buffer of what `taking` takes, with the stride of a row of `from`, one of the table. Gives the table.
+  // Makes `buffer` a gather of the rows that `taking` selects from its table. A row of `from` must have the stride of a
+  // row of the table. Returns the table.
   const GraphValue* take_rows(const Node& taking, const GraphValue& from, RowBuffer& buffer) {
     const GraphValue *table = taking.operands[0], *numbers = taking.operands[1];
     const Dim begin = storage_offset(&from);
@@ -263,21 +265,21 @@ class RowProgramBuilder {
     return table;
   }
 
-  // Vectors are to lie within runs.
+  // A run must consist of whole vectors, so that no vector crosses the end of a run.
   void set_runs(RowPlacement& placement, std::int64_t run, std::int64_t run_stride) {
     if (run % kLargestVector != 0) refuse("has columns in runs of {}, wanted whole vectors of {}", run, kLargestVector);
     placement.run = run;
     placement.run_stride = run_stride;
   }
 
-  // As it reads once it was in memory.
+  // Rounds a value to its dtype, as a store to memory and a load do.
   int rounded(int value, DType dtype) {
     if (value_at(value).is_wide && dtype == DType::f64) return value;
     if (!is_row_result_dtype(dtype) || value_at(value).is_wide) refuse("gives {}", dtype_text(dtype));
     return dtype == DType::f32 ? value : add({.op = RowOp::convert, .a = value, .dtype = dtype});
   }
 
-  // The value of first halves and that of second ones, where there are two.
+  // Returns the value for the first halves and that for the second halves; without halves, the same value twice.
   std::array<int, 2> build_halves(const Node& node) {
     at_hand_half_ = 0;
     std::array<int, 2> made{};
@@ -338,7 +340,7 @@ class RowProgramBuilder {
     return value.op == RowOp::abs;
   }
 
-  // Whether a value, or a view of it, is read by anybody else.
+  // Whether a node that is no member uses a value or a view of it.
   bool is_used_outside(const GraphValue& value) const {
     return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
       if (members_.count(use.node) != 0) return false;
@@ -357,7 +359,7 @@ class RowProgramBuilder {
       const std::int64_t elements = dtype_info(value->meta.dtype).block_elements;
       if (elements > 1 && (domain != RowDomain::element || program().columns % elements != 0))
         refuse("[{}] gives {}, whose rows share bytes", node->name, value->meta.text());
-      // Every row would write it.
+      // Otherwise every row would write it.
       if (domain == RowDomain::constant) refuse("[{}] is one number for all rows that others use", node->name);
       if (program().buffers.size() == kMostRowBuffers) refuse("reads and gives more than {} tensors", kMostRowBuffers);
       const int buffer = static_cast<int>(program().buffers.size());
@@ -386,18 +388,18 @@ class RowProgramBuilder {
     const GraphValue* from;
     RowDomain domain;
     RowBuffer buffer;
-    int value;  // -1: row numbers, which are no value
+    int value;  // -1: not loaded as a value, for example row indices
   };
 
   std::span<const Node* const> nodes_;
   std::set<const Node*> members_;
   const Node* at_hand_ = nullptr;
   Dim rows_;
-  std::int64_t half_ = 0;         // columns of a half (find_halves); 0: there are none
-  std::size_t at_hand_half_ = 0;  // of values in halves
+  std::int64_t half_ = 0;         // columns of a half (find_halves); 0: no halves
+  std::size_t at_hand_half_ = 0;  // the half that is built at the moment: 0 or 1
   RowRegion region_;
-  std::map<const GraphValue*, std::array<int, 2>> values_;    // of members, the same twice but for those in halves
-  std::map<const GraphValue*, std::vector<RowStore>> parts_;  // of members that are put together
+  std::map<const GraphValue*, std::array<int, 2>> values_;    // by member; two different values only if it is in halves
+  std::map<const GraphValue*, std::vector<RowStore>> parts_;  // by member that is a concat
   std::vector<Loaded> loaded_;                                // by buffer
 };
 

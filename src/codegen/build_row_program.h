@@ -1,8 +1,9 @@
 #pragma once
 
-// From nodes of a graph at stage lowered to a row program. The nodes are primitives whose provider is `native`; the
-// rows are those of their dim 0, the columns all other dims, flattened. Each value is f32 in the program and is rounded
-// to its dtype where the graph has it in memory, so that the function gives the bits of the nodes run one by one.
+// Builds a row program from nodes of a graph at stage lowered. The nodes are primitives whose provider is `native`. Dim
+// 0 of a tensor counts the rows; all other dims, flattened, are the columns. Each value is f32 in the program and is
+// rounded to its dtype where the graph stores it in memory, so the function computes the same bits as the nodes run one
+// by one.
 
 #include <optional>
 #include <span>
@@ -16,21 +17,20 @@ namespace weft {
 
 struct RowRegion {
   std::vector<const Node*> nodes;          // in the graph's order
-  std::vector<const GraphValue*> inputs;   // what the function reads, views as they are: its first buffers
-  std::vector<const GraphValue*> outputs;  // what others use: the buffers behind them
+  std::vector<const GraphValue*> inputs;   // what the function reads (views included): its first buffers
+  std::vector<const GraphValue*> outputs;  // what other nodes use: the buffers after the inputs
   RowProgram program;                      // finished
-  // What lies in buffers between those of inputs and outputs, one number each (lift_scalars.h).
+  // The contents of the buffers between inputs and outputs, one number each (lift_scalars.h).
   std::vector<float> scalars = {};
 };
 
-// Whether a function can compute this primitive where it stands, by itself if need be.
+// Whether a function can compute this primitive in its graph, if necessary a function of this node alone.
 bool is_row_node(const Node& primitive);
 
-// Whether a node is native, and one that a row program may be made of; what it computes is looked at by
-// build_row_program.
+// Whether a node is native and of a kind that row programs support. build_row_program checks what the node computes.
 bool is_row_candidate(const Node& node);
 
-// `nodes` in the graph's order. Nothing, and in `reason` what stands against it, where they are no row program:
+// `nodes` are in the graph's order. If they cannot be a row program, returns nothing and writes why to `reason`:
 //   [amax_0] is the largest in groups of values that have signs
 std::optional<RowRegion> build_row_program(std::span<const Node* const> nodes, std::string& reason);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// A row program to machine code, by libweft_llvm.so: opened by the first call, and by nothing else.
+// Compiles a row program to machine code with libweft_llvm.so. Only the first call opens the library.
 
 #include <cstddef>
 #include <string>
@@ -12,25 +12,27 @@
 
 namespace weft {
 
-// Whether the library lies where compile_rows looks for it: beside what holds this code, in the folder above it, in
-// `lib` there, or, of this build, where the loader looks for libraries. It is not opened.
+// Whether the library exists where compile_rows looks for it: in the folder of the binary that contains this code, in
+// its parent folder, in `lib` there, or, for a library of this build, where the loader looks for libraries. Does not
+// open it.
 bool can_compile_rows();
-// Its path; empty where it does not.
+// The path of the library; empty if it was not found.
 const std::string& row_compiler_path();
 
-// An object file (codegen/llvm_library.h) that defines the program's function, for a device of these features;
-// `problem` stays empty. Where the library cannot be opened, or LLVM refuses, `problem` says so. Where LLVM ends the
-// process, the program's text is left in `dump_folder`, or in that of temporary files, and beside it `graph`, the text
-// of the graph it was made from. Thread-safe.
+// Returns an object file (codegen/llvm_library.h) that defines the program's function for a device with these features,
+// and leaves `problem` empty. If the library cannot be opened, or LLVM refuses, `problem` says why. If LLVM ends the
+// process, the program's text and `graph`, the text of the graph it was made from, are first written to `dump_folder`,
+// or to the folder of temporary files if it is empty. Thread-safe.
 std::vector<std::byte> compile_rows(const RowProgram& program, CpuFeatures features, std::string& problem,
                                     const std::string& dump_folder = "", const std::string& graph = "");
 
-// What the object is made by, besides the program and the features: a hash of the sources of the emitter and its
-// mathematics, and the version of LLVM that the library was built with. For keys; nothing is opened.
+// What else, besides the program and the features, decides the object's code: a hash of the sources of the emitter and
+// its math, and the version of LLVM that the library was built with. They are parts of cache keys. Neither opens the
+// library.
 std::string_view row_emitter_hash();
 std::string_view row_emitter_llvm();
 
-// `LLVM 19.1.7`, or why there is none; opens the library.
+// `LLVM 19.1.7`, or why LLVM is not available. Opens the library.
 std::string row_compiler_text();
 
 }  // namespace weft

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 constexpr std::int64_t kMostSharedBytes = 48 * 1024;
-// Reductions over the row take turns with two arrays of parts, so that one barrier each is enough.
+// Reductions over the row alternate between two arrays of partial results, so that each needs only one barrier.
 constexpr std::int64_t kPartBytes = 2 * 4 * kCudaRowThreads;
 
 constexpr const char* kPrologue = R"(#define WEFT_FUSES_MULTIPLY_ADD
@@ -153,8 +153,7 @@ class CudaRowWriter {
                        placement.stride);
   }
 
-  // A value as an operand where elements, groups or the row are computed: those of groups and elements are named in the
-  // loop they are needed in.
+  // The name of a value. Values of groups and elements are defined in each loop that needs them.
   static std::string name(int id) { return fmt::format("v{}", id); }
 
   std::string store_text(const RowStore& store, const std::string& column) const {
@@ -170,12 +169,12 @@ class CudaRowWriter {
     return buffer.dtype == DType::f32 ? code : fmt::format("decode_{}({})", dtype_text(buffer.dtype), code);
   }
 
-  // A NaN that a device makes has all bits set, which the plain way to bf16 would carry into the sign.
+  // A NaN computed by a GPU has all bits set. The plain conversion to bf16 would carry into its sign.
   static std::string_view plain_text(const RowValue& convert) {
     return convert.is_plain && convert.dtype != DType::bf16 ? "plain_" : "";
   }
 
-  // What computes a value that is no reduction; `column` is the number of what it is one of.
+  // The expression for a value that is no reduction. `column` is the index of the element or group.
   std::string value_text(const RowValue& value, const std::string& column) const {
     const std::string a = name(value.a), b = name(value.b), c = name(value.c);
     constexpr std::string_view kSigns[] = {"+", "-", "*", "/"};
@@ -212,7 +211,8 @@ class CudaRowWriter {
     return fmt::format("row_{}({})", row_op_text(value.op), fmt::join(operands, ", "));
   }
 
-  // What a loop has to compute for these values, operands first; what is one of the program or the row is there.
+  // Collects the values that a loop must compute for `id`. Their order is that of their ids, so operands come first.
+  // Values of the program or the row exist already.
   void need(int id, std::set<int>& needed) const {
     if (id < 0 || at(id).domain <= RowDomain::row || !needed.insert(id).second) return;
     if (is_group_reduction(at(id).op)) return;
@@ -246,7 +246,7 @@ class CudaRowWriter {
     write_elements();
   }
 
-  // Those of one element, or of several, that a unit of their buffers has.
+  // The stores of this level to buffers whose units (elements_of_unit) hold one element or, with `of_several`, several.
   std::vector<RowStore> stores_of_level(RowDomain domain, bool of_several = false) const {
     std::vector<RowStore> stores;
     for (const RowStore& store : program_.stores) {
@@ -268,8 +268,8 @@ class CudaRowWriter {
     close();
   }
 
-  // A warp for each group, whose lanes each join every other of their columns apart: two of the partial sums of house
-  // mathematics. Nobody reads a result before all are there.
+  // One warp reduces a group. Each lane alternates between two partial results, which are two of the partial sums of
+  // the reference math. The barrier makes all results visible before a thread reads one.
   void write_group_reductions() {
     bool has_any = false;
     for (int id = 0; id < static_cast<int>(program_.values.size()); ++id) {
@@ -304,7 +304,7 @@ class CudaRowWriter {
     if (has_any) line("__syncthreads();");
   }
 
-  // Two elements of a byte are one thread's.
+  // One thread writes both elements of a byte.
   void write_pairs() {
     const std::vector<RowStore> stores = stores_of_level(RowDomain::element, true);
     if (stores.empty()) return;
@@ -356,7 +356,7 @@ class CudaRowWriter {
 
   const RowProgram& program_;
   int level_ = 0;
-  int reductions_ = 0;  // over the row, so far
+  int reductions_ = 0;  // over the row, written until now
   std::string text_;
   int depth_ = 0;
 };

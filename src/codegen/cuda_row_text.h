@@ -1,12 +1,12 @@
 #pragma once
 
-// A row program as CUDA C++: a kernel of a block of kCudaRowThreads threads for each row, whose threads take the
-// columns in turn. Sums are in the order of house mathematics, a partial sum for each thread and a tree, so that the
-// kernel has the bits of every other form of the program: the two warps meet once in shared memory, behind one barrier,
-// the rest are shuffles. A group's sum or maximum is of a warp, whose lanes take the columns; they wait in shared
-// memory.
+// Prints a row program as CUDA C++: a kernel with one block of kCudaRowThreads threads for each row. Thread t computes
+// columns t, t + kCudaRowThreads and so on. Sums follow the order of the reference math (a partial sum for each thread,
+// then a tree), so the kernel computes the same bits as every other form of the program. The two warps combine their
+// results in shared memory after one barrier; all other steps are shuffles. One warp computes a group's sum or maximum,
+// its lanes share the columns, and the result is kept in shared memory.
 //
-// To be compiled by NVRTC with kCudaRowOption, contraction off, and cuda_row_headers() as headers.
+// NVRTC must compile it with kCudaRowOption, without contraction, and with cuda_row_headers() as headers.
 
 #include <cstdint>
 #include <string>
@@ -20,15 +20,16 @@ namespace weft {
 inline constexpr int kCudaRowThreads = 64;
 inline constexpr const char* kCudaRowOption = "--device-as-default-execution-space";
 
-// What stands once before the kernels.
+// The text before the kernels; needed once.
 std::string cuda_row_prologue();
-// What that includes besides <cstdint>, as #include names it, and its text, which the program carries.
+// The headers that the prologue includes in addition to <cstdint>: the name as #include spells it, and the text, which
+// is built into the program.
 std::vector<std::pair<std::string, std::string>> cuda_row_headers();
 
-// The kernel of one finished program, under its name. It takes `void* buffers[]` of the program's buffers, without
-// scratch, then the first row as a 64-bit number; block i computes the row i further on, of a program in parts a part
-// of a row. No output may lie over an input. A row number outside of its table stops the launch. UserError where
-// sums and maxima of groups take more shared memory than every device has.
+// The kernel of one finished program, under its name. It takes `void* buffers[]` (the program's buffers, without
+// scratch), then the first row as a 64-bit number. Block i computes row first + i; in a program with parts, it computes
+// one part of a row. No output may overlap an input. A row index outside its table stops the launch. UserError if the
+// sums and maxima of groups need more shared memory than every device has.
 std::string cuda_row_text(const RowProgram& program);
 
 }  // namespace weft

@@ -1,48 +1,48 @@
 #pragma once
 
-// One walk over a row program gives every emitter its code: levels one after another, each one loop over the groups, a
-// vector of them at a time, and one over the columns, in whole steps and then what is left of the row; values computed
-// where they are first wanted and once. So no value waits for the maximum of its own group in one chain: those of all
-// groups of the row come first.
+// One walk over a row program produces the code of every emitter. It emits one level after another. Each level is a
+// loop over the groups, one vector of groups at a time, and then a loop over the columns, in whole steps and then the
+// remainder of the row. Each value is computed once, where it is first needed. So no value depends on the maximum of
+// its own group within one dependency chain: the maxima of all groups of the row are computed first.
 //
-// An emitter is a Builder; its Value is a vector of lanes() floats, or one float, or codes of either:
+// An emitter is a Builder. Its Value is a vector of lanes() floats, one float, or the codes of either:
 //
 //   lanes()                                 floats of a vector: 4, 8 or 16
 //   begin(program), end()                   the function, and its loop over rows
-//   begin_columns(first, last, step)        a loop over columns; gives its Index
+//   begin_columns(first, last, step)        a loop over columns; returns its Index
 //   end_columns()
-//   at(column)                              an Index that is a number
+//   at(column)                              an Index with a constant column
 //   constant(number, is_wide), splat(one)
-//   splat_halves(first, second)             each in half the lanes
-//   unary(op, a), binary(op, a, b)          of one float or vectors, alike; replace_nan's number is b
+//   splat_halves(first, second)             each fills half of the lanes
+//   unary(op, a), binary(op, a, b)          operands are all floats or all vectors; for replace_nan, b is the number
 //   ternary(op, a, b, c), replace_zero(a, number, b), select_at_most(a, number, b, c)
 //   encode(dtype, floats), decode(dtype, codes)
-//   encode_plain(dtype, floats)             of floats that encode_plain_<dtype> takes; of vectors but for bf16 and
-//                                           f8e4m3
-//   rounded_f8e4m3(floats)                  what the plain codes of vectors decode to, in fewer steps
-//   load(buffer, index, offset, count)      `count` elements at column index + offset, zeros behind them
-//   store(store, index, offset, codes, count)   where the RowStore has them
-//   store_four(store, index, offset, codes)   four whole vectors of codes of a byte, one behind the other
-//   store_pairs(store, index, offset, first, second, count)   the same, each code of `second` behind one of `first`
-//   store_two_pairs(store, index, offset, codes)   the same of four vectors of codes of a byte: a pair, and the next
+//   encode_plain(dtype, floats)             for floats that encode_plain_<dtype> accepts: vectors; for bf16 and
+//                                           f8e4m3 also one float
+//   rounded_f8e4m3(floats)                  the floats that the plain codes of the vectors decode to, in fewer steps
+//   load(buffer, index, offset, count)      `count` elements at column index + offset, then zeros
+//   store(store, index, offset, codes, count)   to the location that the RowStore describes
+//   store_four(store, index, offset, codes)   four whole, consecutive vectors of one-byte codes
+//   store_pairs(store, index, offset, first, second, count)   the same, each code of `second` after one of `first`
+//   store_two_pairs(store, index, offset, codes)   the same for four vectors of one-byte codes: one pair, then the next
 //   load_pairs(buffer, index, offset)       2 * lanes() elements: the even ones and the odd ones
-//   joined_pairs(even, odd)                 floats so apart in the order of the columns, in two vectors
-//   prefetch_ahead(buffer, index, ahead, offset)   what lies at index + ahead + offset, into the first cache: in the
-//                                           next row where index + ahead is behind the last column
-//   prefetch_next(buffer, index, divisor, offset)   what lies at index / divisor + offset in the next row, into the
-//                                           second one
-//   prefetch_store(store, index, offset)    where it will be written
+//   joined_pairs(even, odd)                 such floats in the order of the columns, as two vectors
+//   prefetch_ahead(buffer, index, ahead, offset)   index + ahead + offset, into the first-level cache; in
+//                                           the next row if index + ahead is after the last column
+//   prefetch_next(buffer, index, divisor, offset)   index / divisor + offset of the next row, into the
+//                                           second-level cache
+//   prefetch_store(store, index, offset)    the location that will be written
 //   load_one(buffer, index, offset, divisor)    element (index + offset) / divisor
 //   store_one(buffer, code)                 the only element
 //   load_slot(slot, index, offset), store_slot(slot, index, offset, vector)   a whole vector of scratch
 //   load_one_of_slot(slot, index, offset, divisor), store_one_of_slot(slot, index, offset, divisor, float)
 //   variable(vector), get(variable), set(variable, vector)
-//   first_lanes(vector, count, rest)        `rest` in the lanes behind
-//   sum(vectors)                            the tree of house mathematics over 64 floats
-//   larger(a, b), largest(vectors)          of what has no sign
-//   signed_larger(a, b), signed_largest(vectors)   of anything: NaN wins, and of zeros any
+//   first_lanes(vector, count, rest)        the lanes after the first `count` become `rest`
+//   sum(vectors)                            the tree of the reference math over 64 floats
+//   larger(a, b), largest(vectors)          for values without a sign
+//   signed_larger(a, b), signed_largest(vectors)   for any values: NaN wins; of equal zeros, either
 //
-// One that kTakesShortWays has more: short_ways.h.
+// A Builder with kTakesShortWays supports fast paths and has more functions: short_ways.h.
 
 #include <algorithm>
 #include <limits>
@@ -77,7 +77,7 @@ class RowEmitter : StoreEmitter<Builder> {
     builder_.end();
   }
 
-  // Loops that take short ways are written in the order in which a processor with few registers is to see them.
+  // For processors with few registers, the instructions of fast paths are emitted in their final order.
   bool is_in_order() const { return ways_ && builder_.has_few_registers(); }
 
  private:
@@ -113,22 +113,22 @@ class RowEmitter : StoreEmitter<Builder> {
     }
   }
 
-  // Of how many floats the partial results of a row's reduction are. A maximum that minds NaN waits for the one
-  // before it longer than a sum and has no order: there are eight vectors of them.
+  // The number of floats in the partial results of a row's reduction. A maximum that propagates NaN has a longer
+  // latency than a sum, and its order does not matter, so it uses eight vectors of partial results.
   int lanes_of_partial(int id) const {
     constexpr int kChains = 8;
     return value_at(id).op == RowOp::row_signed_max ? std::max(kHouseSumLanes, kChains * builder_.lanes())
                                                     : kHouseSumLanes;
   }
 
-  // Of the 64 partial sums of a row or a group.
+  // The sum of the 64 partial sums of a row or a group.
   Value sum_of(std::vector<Value> partial) {
     for (std::size_t i = 0; comes_in_pairs() && i < partial.size(); i += 2)
       std::tie(partial[i], partial[i + 1]) = builder_.joined_pairs(partial[i], partial[i + 1]);
     return builder_.sum(partial);
   }
 
-  // A loop over the columns in fewer steps, and where it turns out that those were not enough, again in all of them.
+  // Emits a loop over the columns. With a fast path: the guarded fast path, and the full loop as its fallback.
   void emit_turns_of_ways(const LevelWork& work) {
     if constexpr (Builder::kTakesShortWays) {
       if (ways_ && domain_ == RowDomain::element && level_ == ways_->level) {
@@ -180,7 +180,7 @@ class RowEmitter : StoreEmitter<Builder> {
     }
   }
 
-  // What all rows read is watched in the first one.
+  // Starts the guard. Values that all rows share are checked in the first row only.
   void begin_watch() {
     if constexpr (Builder::kTakesShortWays) {
       watched_ = builder_.pairs_variable(is_watched_once(*ways_, program_));
@@ -208,7 +208,7 @@ class RowEmitter : StoreEmitter<Builder> {
     const std::int64_t step = turn * program_.tuning.unroll;
     const std::int64_t whole = columns / step * step;
     if constexpr (Builder::kTakesShortWays)
-      // The shortest blocks come first.
+      // The first loop has the shortest blocks.
       if (are_kept(work.group_reductions) && !maxima_)
         maxima_ = builder_.maxima_variable(columns, program_.group, block);
     if (const int ahead = made_ahead(); ahead >= 0 && step == block && whole > step) {
@@ -224,8 +224,8 @@ class RowEmitter : StoreEmitter<Builder> {
     if (are_kept(work.group_reductions)) emit_kept_maxima(work.group_reductions[0]);
   }
 
-  // Columns that are made side by side: so many vectors, and whole groups where values of groups are wanted. Of the
-  // groups themselves there are few, and little is to be done.
+  // The columns that one block computes together: at_once_ vectors, or whole groups if values of groups are needed. A
+  // loop over groups takes one vector at a time: there are few groups, and each is little work.
   std::int64_t block_of(const LevelWork& work) const {
     const std::int64_t side_by_side = at_once_ * builder_.lanes();
     if (domain_ == RowDomain::group) return builder_.lanes();
@@ -234,24 +234,24 @@ class RowEmitter : StoreEmitter<Builder> {
     return std::max<std::int64_t>(side_by_side / program_.group, 1) * program_.group;
   }
 
-  // Whether a processor, with as many vectors side by side as are enough for others, would wait for the chains of this
-  // loop, or the halves of them. Registers for more are there with vectors of 16 lanes alone. Measured
-  // (bench/README.md): chains from this length on take 0.84 to 1.03 of the cycles, shorter ones up to 1.22. Short ways
-  // keep more beside their chains, and take 1.11 to 1.20.
+  // Whether the dependency chains of this loop (or their halves) are so long that a processor stalls with the usual
+  // number of vectors at once. Only machines with vectors of 16 lanes have registers for more. Measured
+  // (bench/README.md): chains of this length or more then take 0.84 to 1.03 of the cycles, shorter ones up to 1.22.
+  // Fast paths keep more values in registers next to their chains, and would take 1.11 to 1.20.
   static constexpr int kLongChain = 16;
   bool are_long_chains(const LevelWork& work) const {
     if (domain_ != RowDomain::element || work.by_groups || is_short_ || builder_.lanes() < 16) return false;
     return longest_chain(program_, level_) >= (made_ahead() < 0 ? kLongChain : 2 * kLongChain);
   }
 
-  // Which value is made a turn ahead; -1 for none.
+  // The value that is software-pipelined (computed one iteration ahead); -1 for none.
   int made_ahead() const {
     if (is_short_) return value_made_ahead(*ways_, program_, level_);
     return domain_ == RowDomain::element ? middle_of_chain(program_, level_, builder_.lanes()) : -1;
   }
 
-  // What reductions begin with, and what they take from lanes beyond the row. Partial sums that began with 0 are never
-  // -0, so that another 0 changes no bit; of what has no sign nothing is smaller.
+  // The start value of reductions, also used for lanes after the end of the row. Partial sums that begin with 0 are
+  // never -0, so adding another 0 changes no bit. No value without a sign is smaller than 0.
   static constexpr float kNothing = 0.0f;
   float nothing_of(int id) const {
     return value_at(id).op == RowOp::row_signed_max ? -std::numeric_limits<float>::infinity() : kNothing;
@@ -267,7 +267,7 @@ class RowEmitter : StoreEmitter<Builder> {
     }
   }
 
-  // A block at a time, of which value `ahead` was made a turn before (middle_of_chain.h).
+  // Emits one block for each iteration, with value `ahead` software-pipelined one iteration ahead (middle_of_chain.h).
   void emit_turns_ahead(const LevelWork& work, int ahead, std::int64_t columns, std::int64_t block) {
     std::vector<Variable> made;
     begin_block(builder_.at(0), 0, block);
@@ -326,7 +326,7 @@ class RowEmitter : StoreEmitter<Builder> {
     }
   }
 
-  // What a reduction of rows is over. A maximum passes over NaN by itself, where those count as nothing.
+  // Whether a row's maximum skips NaN by itself, because the program replaces NaN by kNothing before it.
   bool passes_over_nan(int id) const {
     const RowValue& value = value_at(value_at(id).a);
     return value_at(id).op == RowOp::row_max && value.op == RowOp::replace_nan &&
@@ -339,8 +339,8 @@ class RowEmitter : StoreEmitter<Builder> {
     return passes_over_nan(id) ? builder_.binary(RowOp::at_least, partial, term) : builder_.larger(partial, term);
   }
 
-  // The maximum of one group is a chain of operations on a lane or two: those of several are made together, of a vector
-  // each that waits until all groups are done.
+  // The maximum of one group is a dependency chain on one or two lanes. So the maxima of several groups are computed
+  // together: each group keeps one vector until all groups are done.
   bool are_kept(const std::vector<int>& reductions) const {
     return keeps_maxima_ && domain_ == RowDomain::element && reductions.size() == 1 &&
            value_at(reductions[0]).op == RowOp::group_max;
@@ -368,7 +368,7 @@ class RowEmitter : StoreEmitter<Builder> {
                                  builder_.largest({first, first + of_group}));
     }
   }
-  // Of the groups of the block at hand, or the part of one.
+  // Keeps the maxima of the groups of the current block, or of the part of a group that it is.
   void keep_maxima(const std::vector<Value>& terms) {
     if constexpr (Builder::kTakesShortWays) {
       const int of_vector = has_two_groups() ? 2 : 1;
@@ -384,7 +384,6 @@ class RowEmitter : StoreEmitter<Builder> {
     }
   }
 
-  // A group's partial sums begin and end with it.
   void emit_group_sums(int id, int vectors) {
     const int lanes = builder_.lanes();
     const Value nothing = builder_.splat(builder_.constant(kNothing, false));
@@ -402,12 +401,12 @@ class RowEmitter : StoreEmitter<Builder> {
     }
   }
 
-  std::map<int, std::vector<Variable>> partial_;  // 64 floats, by reduction of rows
+  std::map<int, std::vector<Variable>> partial_;  // by row reduction: 64 floats, or more (lanes_of_partial)
   // short_ways.h
   Variable largest_{}, watched_{};
   Value is_ordinary_{};
   std::optional<Variable> maxima_;
-  std::int64_t block_ = 0;  // columns of a whole one, of the loop at hand
+  std::int64_t block_ = 0;  // columns of a whole block in the current loop
 };
 
 }  // namespace weft

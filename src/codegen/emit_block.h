@@ -1,7 +1,7 @@
 #pragma once
 
-// The values of a row program in one block of columns, through the Builder of emit.h: each where it is first wanted,
-// and once.
+// Emits the values of a row program in one block of columns, through the Builder of emit.h. Each value is computed
+// once, where it is first needed.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,13 +37,13 @@ class BlockEmitter {
 
   const RowValue& value_at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
   bool comes_in_pairs() const { return program_.in_pairs && domain_ == RowDomain::element; }
-  // Whether each half of both vectors of a pair is of a group of its own.
+  // Whether each half of both vectors of a pair belongs to a different group.
   bool has_two_groups() const {
     return comes_in_pairs() && program_.group > 0 && program_.group < std::int64_t{2} * builder_.lanes();
   }
 
-  // `count` columns from column + offset on: whole groups where values of groups are wanted, else whole vectors, or
-  // what is left of the row.
+  // Begins a block: `count` columns from column + offset on. They are whole groups if values of groups are needed;
+  // otherwise whole vectors, or the remainder of the row.
   void begin_block(Index column, std::int64_t offset, std::int64_t count) {
     column_ = column;
     offset_ = offset;
@@ -58,7 +58,7 @@ class BlockEmitter {
     return static_cast<int>(std::min<std::int64_t>(builder_.lanes(), count_ - i * builder_.lanes()));
   }
 
-  // A value of the row or the program.
+  // Returns a value of the row or of the whole program.
   Value one(int id) {
     if (const auto known = ones_.find(id); known != ones_.end()) return known->second;
     const RowValue& value = value_at(id);
@@ -69,13 +69,13 @@ class BlockEmitter {
     return ones_[id] = made;
   }
 
-  // The group that vector `i` lies in, from the block's first one on; the first one that its pair does.
+  // The index of the group of vector `i`, counted from the block's first group. For pairs, the first group of the pair.
   int group_of(int i) const {
     const int vector = comes_in_pairs() ? i / 2 * 2 : i;
     return program_.group > 0 ? static_cast<int>(vector * builder_.lanes() / program_.group) : 0;
   }
 
-  // A value of a group of the block at hand, or of more, in a loop over columns.
+  // Returns a value of a group of the current block, or of a wider domain, in a loop over columns.
   Value of_group(int id, int group) {
     const RowValue& value = value_at(id);
     if (value.domain <= RowDomain::row) return one(id);
@@ -92,8 +92,8 @@ class BlockEmitter {
     return groups_[{id, group}] = made;
   }
 
-  // Vector `i` of the block at hand. Some are made side by side, so that a processor finds independent ones near by.
-  // Chains that are long take more.
+  // Returns vector `i` of a value in the current block. Several vectors are computed together, so that a processor
+  // finds independent operations close to each other. Long dependency chains use more vectors.
   static constexpr int kAtOnce = 4, kLongAtOnce = 8;
   Value vector(int id, int i) {
     if (const auto known = vectors_.find({id, i}); known != vectors_.end()) return known->second;
@@ -102,7 +102,7 @@ class BlockEmitter {
     return vectors_.at({id, i});
   }
 
-  // What a vector is that was made before this block.
+  // Sets a vector that was computed before this block.
   void set_vector(int id, int i, Value made) { vectors_[{id, i}] = made; }
 
   Value make_vector(int id, int i) {
@@ -132,7 +132,7 @@ class BlockEmitter {
     return made;
   }
 
-  // Of a `load`, or of a `convert` that is computed here: what its users decode and its store writes.
+  // The codes of a `load`, or of a `convert` that is computed here. Users decode them and a store writes them.
   Value code(int id, int i) {
     if (const auto known = codes_.find({id, i}); known != codes_.end()) return known->second;
     const RowValue& value = value_at(id);
@@ -173,26 +173,26 @@ class BlockEmitter {
     return emit_value(builder_, value, operand);
   }
 
-  static constexpr std::int64_t kMostMaxima = 2048;  // vectors that wait
+  static constexpr std::int64_t kMostMaxima = 2048;  // maxima kept as vectors at most
 
   const RowProgram& program_;
   Builder& builder_;
   int level_ = 0;
-  RowDomain domain_ = RowDomain::element;  // of the loop at hand
+  RowDomain domain_ = RowDomain::element;  // of the current loop
   std::map<int, Value> ones_;
   std::optional<ShortWays> ways_;
-  int at_once_ = kAtOnce;      // vectors of the loop at hand that are made side by side
-  bool is_short_ = false;      // whether the loop at hand takes short ways
-  bool keeps_maxima_ = false;  // whether maxima of groups wait as vectors
-  std::optional<Value> rest_;  // of a row's scale, in a loop that takes short ways
+  int at_once_ = kAtOnce;      // vectors that the current loop computes together
+  bool is_short_ = false;      // whether the current loop is the fast path
+  bool keeps_maxima_ = false;  // whether maxima of groups are kept as vectors
+  std::optional<Value> rest_;  // of a row's scale, in a fast path
   Index column_{};
   std::int64_t offset_ = 0;
   std::int64_t count_ = 0;
 
  private:
-  std::map<std::pair<int, int>, Value> vectors_;  // by value and number of the vector
+  std::map<std::pair<int, int>, Value> vectors_;  // by value and index of the vector
   std::map<std::pair<int, int>, Value> codes_;
-  std::map<std::pair<int, int>, Value> groups_;  // by value and number of the group
+  std::map<std::pair<int, int>, Value> groups_;  // by value and index of the group
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a loop over the columns of a row program fetches for others, through the Builder of emit.h.
+// The prefetches in a row program's loops over columns, through the Builder of emit.h.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ inline bool is_of_small_floats(const RowValue& value) {
   return value.op == RowOp::convert && dtype_info(value.dtype).block_bytes == 1 && is_floating(value.dtype);
 }
 
-// What each level's loop over the columns computes for an element (tensor/arithmetic_cost.h), of a finished program.
+// The cost of one element in each level's loop over the columns (tensor/arithmetic_cost.h). The program is finished.
 inline std::vector<int> costs_of_levels(const RowProgram& program) {
   std::vector<int> costs(static_cast<std::size_t>(program.levels), 0);
   for (const RowValue& value : program.values)
@@ -28,18 +28,19 @@ inline std::vector<int> costs_of_levels(const RowProgram& program) {
 
 inline constexpr std::int64_t kCacheLine = 64;  // bytes
 
-// Of a line; 0 where columns lie farther apart.
+// The number of columns in a cache line; 0 if columns are farther apart than a line.
 inline std::int64_t columns_of_line(const RowBuffer& buffer) {
   return kCacheLine / dtype_info(buffer.dtype).block_bytes * buffer.elements_of_unit() / buffer.placement.stride;
 }
 
-// Whether rows lie one behind another, several columns in a line, and none of another stream.
+// Whether rows follow each other in memory, several columns share a line, no rows are gathered, and no columns of
+// another buffer are between these.
 inline bool is_stream(const RowProgram& program, int buffer) {
   const RowBuffer& at = program.buffers[static_cast<std::size_t>(buffer)];
   return at.row_stride > 0 && at.numbers < 0 && at.behind < 0 && columns_of_line(at) > 1;
 }
 
-// The buffers that the first level reads and writes.
+// The buffers that the first level reads and writes as streams.
 inline std::vector<int> streams_of_first_level(const RowProgram& program) {
   std::vector<int> streams;
   const auto add = [&](int buffer) {
@@ -55,7 +56,7 @@ inline std::vector<int> streams_of_first_level(const RowProgram& program) {
   return streams;
 }
 
-// Of a column of each of them, with what lies between columns.
+// Bits of one column in all of them, including the gaps between columns.
 inline std::int64_t bits_of_first_level(const RowProgram& program) {
   std::int64_t bits = 0;
   for (const int buffer : streams_of_first_level(program))
@@ -63,10 +64,11 @@ inline std::int64_t bits_of_first_level(const RowProgram& program) {
   return bits;
 }
 
-// Which levels fetch what the first one reads and writes of the next row, each an equal part of it: later ones, if they
-// take longer than the first, both of two, so that memory has work for longer, or of more the one that computes most. A
-// core fetches far less by instructions than it does by itself where lines are read in their order (Zen 5: 15 GB/s and
-// 38), so that it pays only where they take long beside what there is to fetch.
+// Returns the levels that prefetch the data that the first level reads and writes in the next row. Each fetches an
+// equal part. Only later levels prefetch, and only if together they cost more than the first: with three levels, both
+// later ones, so that memory stays busy for longer; otherwise the later level that computes most. A core fetches far
+// less by prefetch instructions than its hardware prefetcher does for lines in sequence (Zen 5: 15 GB/s and 38 GB/s).
+// So prefetching pays only if the later levels take long compared with the amount of data.
 inline std::vector<int> fetching_levels(const RowProgram& program) {
   constexpr double kLeastCostOfBit = 0.3;
   if (program.levels < 2) return {};
@@ -77,16 +79,16 @@ inline std::vector<int> fetching_levels(const RowProgram& program) {
   return {static_cast<int>(costs.rend() - std::max_element(costs.rbegin(), costs.rend() - 1)) - 1};
 }
 
-// Whether the first level fetches what it reads a little later. A core that waits for memory has a few hundred
-// operations begun: where that is few lines' worth, most of what it could fetch at once is not asked for (Sapphire
-// Rapids: 17 GB/s with 25 operations to a line, 29 where they are fetched). Where there is little to compute it sees
-// far enough, and in its caches instructions that fetch would only cost.
+// Whether the first level prefetches its own inputs. The reorder buffer holds a few hundred operations. If these cover
+// few cache lines, a core that stalls on memory has few lines in flight (Sapphire Rapids: 17 GB/s with 25 operations
+// for each line, 29 GB/s with prefetches). If there is little to compute, the reorder window covers enough lines, and
+// for data in the cache the prefetch instructions would only cost.
 inline bool fetches_ahead(const RowProgram& program) {
   constexpr double kLeastCostOfBit = 0.15;
   if (!fetching_levels(program).empty()) return false;
   const std::vector<int> costs = costs_of_levels(program);
   int all = std::accumulate(costs.begin(), costs.end(), 0);
-  // To decode and to reduce, which costs_of_levels leaves out.
+  // Decoding and reducing, which costs_of_levels leaves out.
   for (const int buffer : streams_of_first_level(program))
     if (program.buffers[static_cast<std::size_t>(buffer)].dtype != DType::f32) all += kConversionCost / 2;
   for (const RowValue& value : program.values)
@@ -94,9 +96,9 @@ inline bool fetches_ahead(const RowProgram& program) {
   return all >= kLeastCostOfBit * static_cast<double>(bits_of_first_level(program));
 }
 
-// Levels one after another wait for memory when they begin to read and to write, which others would have time for: the
-// first of three and more fetches what later ones write, later ones what the first takes of the next row. Else the
-// first may fetch for itself.
+// Each level stalls on memory when it begins to read and to write, while other levels leave memory idle. So, with three
+// or more levels, the first level prefetches what later levels write, and later levels prefetch what the first level
+// uses in the next row. If no later level prefetches, the first level may prefetch for itself.
 template <class Builder>
 void emit_prefetches(Builder& builder, const RowProgram& program, int level, typename Builder::Index column,
                      std::int64_t count) {

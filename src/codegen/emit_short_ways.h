@@ -1,6 +1,7 @@
 #pragma once
 
-// What the short ways of a row program (short_ways.h) compute otherwise, through a Builder that takes them.
+// The values that the fast paths of a row program (short_ways.h) compute differently, through a Builder that supports
+// them.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace weft {
 
-// Before the codes of a row that takes short ways: the rests of groups in the place of the scales, a vector of groups
-// at a time. Slots have room for whole ones.
+// Runs before a fast path computes the codes of a row. It overwrites the scales of the groups with their rests, one
+// vector of groups at a time. Slots have room for whole vectors.
 template <class Builder>
 void emit_rests_of_groups(Builder& builder, const RowProgram& program, const ShortWays& ways) {
   const auto slot_of = [&](int id) { return program.values[static_cast<std::size_t>(id)].slot; };
@@ -24,7 +25,7 @@ void emit_rests_of_groups(Builder& builder, const RowProgram& program, const Sho
   builder.end_columns();
 }
 
-// Whether an element's value of a level is made otherwise.
+// Whether the fast path computes this element value of a level differently.
 inline bool has_short_way(const ShortWays& ways, const RowProgram& program, int level, int id) {
   const auto value_at = [&](int of) -> const RowValue& { return program.values[static_cast<std::size_t>(of)]; };
   if (level == ways.level) return id == ways.early || ways.roundings.count(id) != 0;
@@ -32,7 +33,7 @@ inline bool has_short_way(const ShortWays& ways, const RowProgram& program, int 
          value_at(id).b == ways.divisor;
 }
 
-// Of the vector at column + offset; operand(id) is the vector there of an operand.
+// Emits the vector at column + offset. operand(id) is the vector of an operand there.
 template <class Builder, class Operand>
 typename Builder::Value emit_short_value(Builder& builder, const RowProgram& program, const ShortWays& ways, int id,
                                          typename Builder::Index column, std::int64_t offset, Operand operand) {
@@ -45,8 +46,9 @@ typename Builder::Value emit_short_value(Builder& builder, const RowProgram& pro
   return builder.shorter_quotient(a, rest, inverse);
 }
 
-// What of a loop that takes short ways is made a turn before the rest, in the middle of its chain; -1 for nothing. What
-// is read as it is has a short chain, and would take more registers than there are.
+// The value in a fast path that is software-pipelined (computed one iteration ahead), in the middle of its dependency
+// chain; -1 for none. A v that is loaded without computation has a short chain, and pipelining would need more
+// registers than there are.
 inline int value_made_ahead(const ShortWays& ways, const RowProgram& program, int level) {
   int found = -1;
   for (int id = 0; id < static_cast<int>(program.values.size()) && !ways.roundings.empty(); ++id) {
@@ -60,7 +62,7 @@ inline int value_made_ahead(const ShortWays& ways, const RowProgram& program, in
   return found;
 }
 
-// Whether all rows of a call read the same of what is watched.
+// Whether all rows of a call read the same values of the guarded loads.
 inline bool is_watched_once(const ShortWays& ways, const RowProgram& program) {
   return !ways.watched.empty() && std::all_of(ways.watched.begin(), ways.watched.end(), [&](int load) {
     const RowBuffer& buffer =
@@ -69,8 +71,8 @@ inline bool is_watched_once(const ShortWays& ways, const RowProgram& program) {
   });
 }
 
-// Where codes of fp8 have their signs: where the codes will be, or as those of products of what lies in `buffers`; and
-// in the floats if neither.
+// Where the signs of fp8 codes are: already stored at the location of the codes (do_wait), or as the product of the
+// signs in `buffers`, or else in the floats.
 struct SignsOfCodes {
   bool do_wait = false;
   std::vector<int> buffers;

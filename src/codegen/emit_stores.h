@@ -1,6 +1,6 @@
 #pragma once
 
-// What a loop of a row program stores, through the Builder of emit.h.
+// The stores of a row program's loops, through the Builder of emit.h.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@ class StoreEmitter : protected BlockEmitter<Builder> {
 
   StoreEmitter(const RowProgram& program, Builder& builder) : Base(program, builder) {}
 
-  // Of the block at hand.
+  // Emits the stores of the current block.
   void emit_stores(const LevelWork& work, int vectors) {
     for (const RowStore& store : work.stores) read_overwritten(store, vectors);
     for (const RowStore& store : work.stores) {
@@ -36,11 +36,11 @@ class StoreEmitter : protected BlockEmitter<Builder> {
     }
   }
 
-  // Vectors whose codes of a byte are a whole one.
+  // The number of vectors whose one-byte codes fill one vector.
   static constexpr int kVectorsOfBytes = 4;
 
  private:
-  // What is made side by side is stored together, so that nothing has to be made behind a store.
+  // Vectors that are computed together are stored together, so that no computation has to follow a store.
   void emit_store_of_vectors(const RowStore& store, const RowStore* second, int vectors) {
     for (int begin = 0; begin < vectors; begin += at_once_) {
       std::vector<Value> codes, second_codes;
@@ -97,7 +97,7 @@ class StoreEmitter : protected BlockEmitter<Builder> {
   bool is_of_nibbles(const RowStore& store) const {
     return program_.buffers[static_cast<std::size_t>(store.buffer)].elements_of_unit() > 1;
   }
-  // In a loop that takes short ways.
+  // Whether a fast path stores these codes with store_ordinary_f8e4m3.
   bool is_ordinary_f8(const RowStore& store) const {
     const RowValue& value = value_at(store.value);
     return is_short_ && value.op == RowOp::convert && value.is_plain && value.dtype == DType::f8e4m3 &&
@@ -105,7 +105,7 @@ class StoreEmitter : protected BlockEmitter<Builder> {
            program_.buffers[static_cast<std::size_t>(store.buffer)].dtype == value.dtype;
   }
 
-  // What lies where a store may write is read before anything is written.
+  // Loads the data that a store may overwrite before anything is written.
   void read_overwritten(const RowStore& store, int vectors) {
     const int over = program_.buffers[static_cast<std::size_t>(store.buffer)].over;
     if (over < 0) return;

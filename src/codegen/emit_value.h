@@ -1,18 +1,18 @@
 #pragma once
 
-// One value of a row program from its operands, through the Builder of emit.h.
+// Emits one value of a row program from its operands, through the Builder of emit.h.
 
 #include "codegen/row_program.h"
 
 namespace weft {
 
-// What a `convert` stores.
+// The codes that a `convert` stores.
 template <class Builder>
 typename Builder::Value emit_codes(Builder& builder, const RowValue& convert, typename Builder::Value floats) {
   return convert.is_plain ? builder.encode_plain(convert.dtype, floats) : builder.encode(convert.dtype, floats);
 }
 
-// operand(id) is the Value of an operand; neither loads nor reductions.
+// operand(id) returns the Value of an operand. `value` is neither a load nor a reduction.
 template <class Builder, class Operand>
 typename Builder::Value emit_value(Builder& builder, const RowValue& value, Operand operand) {
   using Value = typename Builder::Value;

@@ -20,8 +20,8 @@ bool is_native_call(const Node& node) {
   return node.op != nullptr && node.provider == "native" && !node.op->is_view && !node.op->is_allocation;
 }
 
-// Nodes go by their number in the graph's order. Views are no steps that anybody waits for: who reads one waits for the
-// value it looks into.
+// Nodes are identified by their index in the graph's order. No node depends on a view: a reader of a view depends on
+// the value that the view looks into.
 class Regions {
  public:
   explicit Regions(const Graph& piece) : piece_(piece) {
@@ -51,23 +51,23 @@ class Regions {
   const Node& node(int i) const { return *nodes_[static_cast<std::size_t>(i)]; }
   int& region_of(int i) { return region_of_[static_cast<std::size_t>(i)]; }
   RowRegion& region(int i) { return schedule_.regions[static_cast<std::size_t>(i)]; }
-  // The node that makes what a value looks into; -1 for an input.
+  // Returns the node that computes what a value is or views; -1 for an input.
   int maker_of(const GraphValue* value) const {
     const GraphValue* root = storage_root(value);
     return root->producer == nullptr ? -1 : number_.at(root->producer);
   }
 
-  // Whether a value, or a view of it, is read by anything but functions.
+  // Whether anything outside the functions reads a value or a view of it.
   bool is_called_for(const GraphValue& value) {
     return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
       if (use.node->op != nullptr && use.node->op->is_view) return is_called_for(*use.node->result());
       return use.node->kind == NodeKind::result || region_of(number_.at(use.node)) < 0;
     });
   }
-  // Rows that functions take from where they lie, and nobody else.
+  // Whether node i is a gather that only functions use; they read the rows from the table themselves.
   bool is_read_through(int i) { return takes_rows(node(i)) && region_of(i) < 0; }
 
-  // What a value is made of: the node that makes it, and where rows are taken, also what they are taken from.
+  // Adds the node that computes a value and, if that is a gather, also the nodes that compute its operands.
   void add_makers(const GraphValue* value, std::vector<int>& makers) const {
     const int maker = maker_of(value);
     if (maker < 0) return;
@@ -87,16 +87,16 @@ class Regions {
     return gives_f64(i) ? "gives f64" : refusals_[i];
   }
 
-  // What must come before each node that is no view.
+  // Finds the nodes that must run before each node that is no view.
   void find_dependencies() {
     before_.resize(nodes_.size());
-    std::map<const GraphValue*, std::vector<int>> readers;  // by where a value lives
+    std::map<const GraphValue*, std::vector<int>> readers;  // by home_of of the value
     for (int i = 0; i < count(); ++i) {
       if (is_view(node(i))) continue;
       auto& before = before_[static_cast<std::size_t>(i)];
       for (int written : node(i).writes) {
         const GraphValue* home = home_of(node(i).operands[static_cast<std::size_t>(written)]);
-        // Inputs of a piece may look into one another, which is seen from outside it alone.
+        // Inputs of a piece may alias each other; only the code outside the piece knows that.
         for (const auto& [other, earlier] : readers)
           if (other == home || (other->producer == nullptr && home->producer == nullptr))
             before.insert(before.end(), earlier.begin(), earlier.end());
@@ -109,10 +109,10 @@ class Regions {
     }
   }
 
-  // Values in f64 are none that a function reads or gives: who makes them has its place with who uses them.
+  // Functions neither read nor store f64. So a node that computes f64 belongs to the region of its users.
   bool gives_f64(int i) const { return node(i).result()->meta.dtype == DType::f64; }
 
-  // The node and the makers of f64 that it waits for, if they have no place yet.
+  // Adds the node and the nodes that compute its f64 operands, if they are in no region yet.
   void add_with_wide_operands(int i, std::vector<int>& added) {
     if (std::find(added.begin(), added.end(), i) != added.end()) return;
     added.push_back(i);
@@ -122,7 +122,8 @@ class Regions {
         add_with_wide_operands(maker, added);
   }
 
-  // With the regions of all its operands where that is a row program; else with as many as it can be, or on its own.
+  // Puts the node into one region with the regions of all its operands if that is a row program. Otherwise it is merged
+  // with as many of them as possible, or is a region of its own.
   void place(int i) {
     std::vector<int> added, others;
     add_with_wide_operands(i, added);
@@ -142,7 +143,8 @@ class Regions {
     if (!is_placed) refusals_[i] = reason;
   }
 
-  // Makes one region of these and of the nodes `added`. False, and why, where they are no row program or no one step.
+  // Merges these regions and the nodes `added` into one region. Returns false and writes the reason if they are no row
+  // program or cannot run as one step.
   bool unite(const std::vector<int>& regions, const std::vector<int>& added, std::string& reason) {
     std::vector<int> numbers = added;
     for (const int other : regions)
@@ -164,7 +166,7 @@ class Regions {
     return true;
   }
 
-  // Whether a step outside waits for one of the nodes, and another of the nodes waits for that step.
+  // Whether a step outside depends on one of the nodes, and another of the nodes depends on that step.
   bool has_way_around(const std::vector<int>& members) {
     const int first = members.front();
     const auto is_member = [&](int i) { return std::binary_search(members.begin(), members.end(), i); };
@@ -206,8 +208,8 @@ class Regions {
     schedule_.regions = std::move(kept);
   }
 
-  // Steps in an order that dependencies allow, the earliest of the graph's order first; a region counts as its last
-  // node.
+  // Orders the steps by their dependencies; if several are ready, the first in the graph's order is next. The position
+  // of a region is that of its last node.
   void order() {
     const int regions = static_cast<int>(schedule_.regions.size());
     const auto step_of = [&](int i) { return region_of(i) >= 0 ? region_of(i) : regions + i; };
@@ -241,7 +243,7 @@ class Regions {
     for (const GraphValue* result : piece_.results()) add_views(result);
   }
 
-  // A step, behind the views that it looks through.
+  // Adds a step after the views that it reads.
   void add_step(const Node* node, int number) {
     for (const GraphValue* operand : node == nullptr ? region(number).inputs : inputs_of(*node)) add_views(operand);
     schedule_.steps.push_back({node, number});
@@ -266,11 +268,11 @@ class Regions {
   std::vector<int> region_of_;            // by node; -1 for none
   std::vector<std::vector<int>> before_;  // by node
   std::map<int, std::string> refusals_;   // by node
-  std::set<const Node*> added_;           // views that are steps
+  std::set<const Node*> added_;           // views that are steps already
   Schedule schedule_;
 };
 
-// What of one piece stands where something stands in another one.
+// Maps the nodes and values of one piece to those at the same position in another piece.
 class Counterparts {
  public:
   Counterparts(const Graph& from, const Graph& to) {

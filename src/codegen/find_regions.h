@@ -1,7 +1,7 @@
 #pragma once
 
-// Cuts a piece into row programs and what is called as it is: nodes chosen as `native` that work on the same rows and
-// hand values to each other become one function. Linears, attention and chosen kernels stay calls.
+// Cuts a piece into row programs and calls. Nodes chosen as `native` that work on the same rows and use each other's
+// values become one function. Linears, attention and nodes with a chosen kernel stay calls.
 
 #include <optional>
 #include <string>
@@ -25,8 +25,8 @@ struct RowRefusal {
 
 struct Schedule {
   std::vector<RowRegion> regions;
-  // In an order that keeps what the graph's order means: operands before users, readers of a value before the kernel
-  // that writes over it. Views that only regions look through are left out.
+  // The order keeps the meaning of the graph's order: operands are before users, and readers of a value are before the
+  // kernel that overwrites it. Views that only regions read through are left out.
   std::vector<ScheduledStep> steps;
   std::vector<RowRefusal> refusals;
 };
@@ -34,12 +34,12 @@ struct Schedule {
 // The piece is at stage lowered and must outlive the schedule.
 Schedule schedule_piece(const Graph& piece);
 
-// That of another piece whose nodes are the same but for numbers (has_equal_nodes_but_for_scalars), with the regions
-// that `schedule` has of `other`: what may be one function is not tried anew. Nothing where one of them cannot be, or
-// reads or gives other values.
+// The schedule of another piece, whose nodes equal those of `other` except for numbers
+// (has_equal_nodes_but_for_scalars). It takes over the regions that `schedule` has for `other`, without searching
+// again. Returns nothing if a region cannot be built for `piece`, or has other inputs or outputs.
 std::optional<Schedule> schedule_piece_like(const Graph& piece, const Graph& other, const Schedule& schedule);
 
-// The schedule without a region: every node as it is.
+// The schedule without regions: every node is a step of its own.
 Schedule schedule_as_written(const Graph& piece);
 
 }  // namespace weft

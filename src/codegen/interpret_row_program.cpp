@@ -104,7 +104,7 @@ class Interpretation {
     return domain == RowDomain::group ? program_.columns / program_.group : 1;
   }
 
-  // Number `k` of a value as one of `domain`.
+  // Element k of a value that is broadcast to `domain`.
   double at(int id, std::int64_t k, RowDomain domain) const {
     const auto i = static_cast<std::size_t>(id);
     const RowDomain own = program_.values[i].domain;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs a row program in double precision, value by value over whole rows: what its machine code is held against. Only
-// `convert` and what is read round, so results differ from those of f32 by the roundings of each operation.
+// Runs a row program in double precision, value by value over whole rows. Tests compare machine code with it. Only
+// `convert` and loaded values round, so results differ from f32 results by the rounding of each operation.
 
 #include <cstdint>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// For each store, in order: what it would write, before it is rounded to the buffer's dtype, row after row. `buffers`
-// as RowFunction takes them; outputs and scratch are not touched and may be null.
+// Returns, for each store in order, the values it would write, before they are rounded to the buffer's dtype, row after
+// row. `buffers` are as for RowFunction. Outputs and scratch are not accessed and may be null.
 std::vector<std::vector<double>> interpret_row_program(const RowProgram& program, const void* const* buffers,
                                                        std::int64_t rows);
 

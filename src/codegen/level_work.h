@@ -1,6 +1,6 @@
 #pragma once
 
-// What one loop of a level of a row program does.
+// The work of one loop of a level of a row program.
 
 #include <algorithm>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Of the loop over the groups or of that over the columns.
+// The work of the loop over the groups, or of the loop over the columns.
 struct LevelWork {
   RowDomain domain = RowDomain::element;
   std::vector<RowStore> stores;
@@ -20,9 +20,9 @@ struct LevelWork {
   std::vector<Kept> kept;
   std::vector<int> group_reductions;
   std::vector<int> row_reductions;
-  bool by_groups = false;  // of columns whose values are of groups, or made of them
+  bool by_groups = false;  // whether the columns' values use values of groups or are reduced to them
 
-  // Two stores that fill every other place each are one of pairs.
+  // Two stores that each fill every other element form one store of pairs.
   const RowStore* second_of_pair(const RowStore& first) const {
     for (const RowStore& store : stores)
       if (is_pair(first, store)) return &store;
@@ -38,7 +38,7 @@ struct LevelWork {
   bool is_empty() const { return stores.empty() && kept.empty() && group_reductions.empty() && row_reductions.empty(); }
 };
 
-// Of a finished program.
+// The program is finished.
 inline LevelWork work_of_level(const RowProgram& program, int level, RowDomain domain) {
   LevelWork work{.domain = domain};
   const auto value_at = [&](int id) -> const RowValue& { return program.values[static_cast<std::size_t>(id)]; };

@@ -29,7 +29,7 @@ float scalar_at(const RowRegion& region, std::size_t id) {
   return static_cast<float>(region.program.values[id].number);
 }
 
-// Zeros of both signs are two numbers, and a NaN is one.
+// Numbers are compared by their bits: 0 and -0 differ, and a NaN equals a NaN with the same bits.
 Positions differing(const std::vector<RowRegion*>& alike, const Positions& liftable) {
   Positions found;
   const auto bits_at = [](const RowRegion* region, std::size_t id) {

@@ -1,14 +1,14 @@
 #pragma once
 
-// Functions of layers that differ only in scalars, such as the epsilon of a norm, become one. Where row programs are
-// equal but for numbers that schemas mark as liftable, those numbers in which they differ are loaded: each from a
-// buffer of its own that is the same for all rows, behind the inputs, so that a program has no op more and no emitter a
-// case more for it. Numbers that are equal everywhere stay constants of the code, as does all of a program that no
-// other one is like.
+// Layers whose functions differ only in scalars, such as the epsilon of a norm, share one function. If row programs are
+// equal except for numbers that schemas mark as liftable, the numbers that differ become loads. Each is loaded from a
+// buffer of its own, the same for all rows, after the inputs. So row programs need no additional op and emitters no
+// additional case. Numbers that are equal in all programs stay constants of the code. A program that equals no other
+// one keeps all its constants.
 //
-// What was simplified by a number stays so: each of the programs was by its own, and came out like the others. What an
-// emitter proves by a number (short_ways.h) it cannot prove of one that is loaded, and takes the long way, with the
-// same bits.
+// Simplifications that used a number stay valid: each program was simplified with its own number, and all came out
+// alike. An emitter cannot prove a guard (short_ways.h) about a number that is loaded; it then emits the fallback,
+// which computes the same bits.
 
 #include <span>
 
@@ -16,7 +16,7 @@
 
 namespace weft {
 
-// Of regions that may share functions; their programs are finished and not tuned. Sets RowRegion::scalars.
+// Takes regions that may share functions. Their programs are finished and not tuned. Sets RowRegion::scalars.
 void lift_scalars(std::span<RowRegion* const> regions);
 
 }  // namespace weft

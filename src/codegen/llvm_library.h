@@ -1,8 +1,8 @@
 #pragma once
 
-// What libweft_llvm.so exports: row programs in, an object file out. The library is opened when something must be
-// compiled, and only then; it is the one place that knows LLVM. Both sides are of one build: the structures are plain
-// C++.
+// The exports of libweft_llvm.so, which compiles row programs to object files. The library is opened only when
+// something must be compiled. Only this library uses LLVM. Both sides come from the same build, so the structures are
+// plain C++.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace weft {
 struct LlvmRequest {
   const RowProgram& program;  // finished
   CpuFeatures features = CpuFeatures::baseline;
-  std::string dump_folder;  // for the two texts, if the program is the last that LLVM sees
-  std::string graph = {};   // the text of the graph that it was made from; "" where there is none
+  std::string dump_folder;  // where the two texts go if LLVM ends the process
+  std::string graph = {};   // the text of the graph that it was made from; "" if there is none
 };
 
-// A relocatable ELF object that defines a RowFunction of the program's name. On failure false, and why. Where LLVM ends
-// the process or crashes, the status is 3, and standard error says which files have the program and its graph.
-// Thread-safe.
+// Writes a relocatable ELF object that defines a RowFunction with the program's name. On failure returns false and
+// writes why to `problem`. If LLVM ends the process or crashes, the exit status is 3, and standard error names the
+// files that contain the program and its graph. Thread-safe.
 using LlvmCompile = bool(const LlvmRequest& request, std::vector<std::byte>& object, std::string& problem);
 
-// Ends the process as LLVM would; for tests.
+// Ends the process as LLVM would. For tests.
 enum class LlvmBreak : std::uint8_t { fatal_error, bad_address, stack_overflow, abort };
 using LlvmBreaker = void(const LlvmRequest& request, LlvmBreak how);
 
@@ -34,7 +34,8 @@ using LlvmBreaker = void(const LlvmRequest& request, LlvmBreak how);
 using LlvmInterface = const char*();
 using LlvmVersion = const char*();
 
-// The library's note (base/elf_note.h) that holds its kLlvmInterface and a zero, for whoever asks without opening it.
+// The ELF note (base/elf_note.h) in which the library stores its kLlvmInterface and a zero, so that it can be read
+// without opening the library.
 inline constexpr const char* kLlvmNoteOwner = "weft";
 inline constexpr std::uint32_t kLlvmNoteType = 1;
 

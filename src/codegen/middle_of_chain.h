@@ -1,6 +1,6 @@
 #pragma once
 
-// Where a loop over the columns of a row program is cut in two that run side by side.
+// Finds where a loop over the columns of a row program is cut for software pipelining.
 
 #include <algorithm>
 #include <vector>
@@ -27,7 +27,7 @@ class MiddleOfChain {
 
   int longest() const { return *std::max_element(depth_.begin(), depth_.end()); }
 
-  // Halves are to be so long at least.
+  // Each half must be at least `shortest` long.
   int find(int shortest) const {
     const int deepest = longest();
     int found = -1, longest = shortest - 1;
@@ -45,7 +45,7 @@ class MiddleOfChain {
 
   const RowValue& value(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
   int depth(int id) const { return depth_[static_cast<std::size_t>(id)]; }
-  // What a level before has made lies in scratch, or is made again from what lies in memory.
+  // A value of an earlier level is in scratch, or is computed again from memory.
   bool is_made_here(int id) const { return value(id).domain == RowDomain::element && value(id).level == level_; }
   template <class Body>
   void for_each_operand(int id, Body body) const {
@@ -53,13 +53,13 @@ class MiddleOfChain {
       if (operand >= 0) body(operand);
   }
 
-  // Its code would have to wait, too.
+  // Such a value is not chosen, because its code would have to be kept for an iteration as well.
   bool is_stored_code(int id) const {
     const std::vector<int>& users = users_[static_cast<std::size_t>(id)];
     return value(id).op == RowOp::convert && std::find(users.begin(), users.end(), kStored) != users.end();
   }
 
-  // Whether nobody else uses what goes into it, loads apart: that would be made twice.
+  // Whether only `middle` uses the values it is computed from, except loads. Other users would compute them twice.
   bool is_made_for_it_alone(int middle) const {
     std::vector<bool> goes_in(static_cast<std::size_t>(middle) + 1, false);
     goes_in[static_cast<std::size_t>(middle)] = true;
@@ -78,21 +78,22 @@ class MiddleOfChain {
 
   const RowProgram& program_;
   int level_;
-  std::vector<int> depth_;               // by value: how long its chain in this level is
-  std::vector<std::vector<int>> users_;  // by value, in this level; stores
+  std::vector<int> depth_;               // by value: the length of its chain in this level
+  std::vector<std::vector<int>> users_;  // by value: its users in this level, and kStored for stores
 };
 
-// The value in the middle of the longest chain that the loop over the columns of a level has, of a finished program; -1
-// where both halves would not be long. A processor looks at a few hundred operations, of which one turn of such a loop
-// has most, and then waits at its end for results; where one half of a turn is made beside the other half of the turn
-// before it, it waits half as long. Halves are long by operations as short as an addition. Vectors of 16 lanes have 32
-// registers, and nothing is lost by short ones; with 16 registers silu and a product (halves of 8) take a quarter
-// longer in bf16, while silu with codes (15) takes a fifth less.
+// Returns the value in the middle of the longest dependency chain in a level's loop over the columns, for a finished
+// program; -1 if one half would be short. A processor's reorder window holds a few hundred operations, which is about
+// one iteration of such a loop, so it stalls for results at the end of each iteration. If one half of an iteration is
+// computed together with the other half of the iteration before it, the stall is half as long. Lengths count operations
+// as short as an addition. Vectors of 16 lanes have 32 registers, and short halves lose nothing there. With 16
+// registers, silu and a product (halves of 8) take a quarter longer in bf16, while silu with codes (15) takes a fifth
+// less.
 inline int middle_of_chain(const RowProgram& program, int level, int lanes) {
   return MiddleOfChain(program, level).find(lanes >= 16 ? 6 : 10);
 }
 
-// By operations as short as an addition.
+// The length of the longest chain, in operations as short as an addition.
 inline int longest_chain(const RowProgram& program, int level) { return MiddleOfChain(program, level).longest(); }
 
 }  // namespace weft

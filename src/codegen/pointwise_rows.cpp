@@ -27,7 +27,7 @@ double number_of(const Node& node, const char* attribute) {
   return static_cast<double>(static_cast<float>(node.attributes.at(attribute).real()));
 }
 
-// Buffers, into which a number is lifted, hold f32.
+// Only f32 numbers are liftable, because the buffers that lifted numbers are stored in hold f32.
 int add_constant_of(RowProgram& program, const Node& node, const char* attribute, bool is_wide = false) {
   const auto parameter = static_cast<std::size_t>(node.op->schema.parameter_index(attribute));
   return program.add({.op = RowOp::constant,
@@ -36,7 +36,7 @@ int add_constant_of(RowProgram& program, const Node& node, const char* attribute
                       .is_liftable = !is_wide && node.op->schema.parameters[parameter].is_liftable});
 }
 
-// What is rounded to the dtype where the graph has it in memory.
+// Converts only to and from f64. A value is rounded to other dtypes where the graph stores it in memory.
 int add_cast(RowProgram& program, int value, bool is_wide, DType dtype) {
   if (dtype == DType::f64) return is_wide ? value : add_unary(program, RowOp::widen, value);
   return is_wide && dtype == DType::f32 ? add_unary(program, RowOp::narrow, value) : value;

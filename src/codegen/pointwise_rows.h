@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Adds to the program what the node computes of its operands' values, not yet rounded to the dtype that the graph has
-// in memory. Refuses (row_shape.h) what no row program computes.
+// Adds to the program the value that the node computes from its operands' values, before rounding to the dtype that the
+// graph has in memory. Refuses (row_shape.h) what no row program computes.
 int add_pointwise(RowProgram& program, const Node& node, const std::vector<int>& operands);
 
 int add_constant(RowProgram& program, double number);

@@ -24,8 +24,8 @@ namespace {
 
 constexpr const char* kLibrary = "libweft_llvm.so";
 
-// The folders where the loader looks for the libraries of what holds this code: what was built with an installed Weft
-// has its folder among them.
+// The folders where the loader searches the libraries of `holder`, the file that contains this code. If that was built
+// with an installed Weft, Weft's folder is among them.
 std::vector<std::string> loader_folders(const char* holder) {
   void* program = ::dlopen(holder, RTLD_LAZY | RTLD_NOLOAD);
   if (program == nullptr) program = ::dlopen(nullptr, RTLD_LAZY);
@@ -40,8 +40,8 @@ std::vector<std::string> loader_folders(const char* holder) {
   return folders;
 }
 
-// Another Weft's library may lie there, too. It says of which build it is in a note, since every start asks and few
-// compile.
+// A folder may contain the library of another Weft. Its build is read from a note in the file, because every start
+// checks it but few starts compile and so load the library.
 bool is_of_this_build(const std::string& path) {
   const std::string interface = note_of_file(path, kLlvmNoteOwner, kLlvmNoteType);
   return std::string_view(interface.c_str()) == kLlvmInterface;  // the note ends in a zero
@@ -53,7 +53,7 @@ std::string find_library() {
   Dl_info here{};
   if (dladdr(reinterpret_cast<void*>(&can_compile_rows), &here) == 0 || here.dli_fname == nullptr) return "";
   std::error_code error;
-  // A program's own name may be relative to where it was started.
+  // The name of a program may be relative to the folder where it was started.
   fs::path file = fs::canonical(here.dli_fname, error);
   if (error) file = fs::canonical("/proc/self/exe", error);
   if (error) return "";
@@ -65,7 +65,7 @@ std::string find_library() {
   return "";
 }
 
-// What came with the library, LLVM among it.
+// The pages that were loaded with the library, those of LLVM included.
 std::atomic<const std::vector<UnchangedPages>*> pages_of_library = nullptr;
 
 std::vector<UnchangedPages> without(const std::vector<UnchangedPages>& all, const std::vector<UnchangedPages>& known) {

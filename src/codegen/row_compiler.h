@@ -1,6 +1,6 @@
 #pragma once
 
-// libweft_llvm.so: where it lies, and its functions. It is opened by the first who asks for them, and by nothing else.
+// Finds libweft_llvm.so and its functions. The library is opened by the first request for them, and only then.
 
 #include <string>
 
@@ -11,15 +11,15 @@ namespace weft {
 struct RowCompiler {
   LlvmCompile* compile = nullptr;
   LlvmVersion* version = nullptr;
-  std::string path;     // empty where there is none
-  std::string problem;  // why the functions are not there; "" where they are
+  std::string path;     // empty if there is none
+  std::string problem;  // why the functions are missing; "" if they are not
 };
 
-// Opens the library where that was not done. Once for the process, as the loader has it.
+// Opens the library unless it is open. The process opens it once.
 const RowCompiler& row_compiler();
 
-// Gives back what the library and LLVM took and do not hold: freed memory, and the pages of their files, which come
-// back when something is compiled again. Nothing where the library was not opened. Thread-safe.
+// Returns unused memory of the library and of LLVM to the system: freed memory, and the pages of their files, which are
+// loaded again when something is compiled again. Does nothing if the library was not opened. Thread-safe.
 void return_row_compiler_memory();
 
 }  // namespace weft

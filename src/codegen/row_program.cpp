@@ -65,10 +65,12 @@ constexpr RowOpFacts kRowOps[] = {
 
 const RowOpFacts& facts_of(RowOp op) { return kRowOps[static_cast<std::size_t>(op)]; }
 
-// What is computed again in a later level rather than kept in scratch: loading a float takes as long.
+// A value of at most this cost is computed again in a later level instead of being kept in scratch, since loading a
+// float takes as long.
 constexpr int kRecomputedCost = 2;
 
-// Enough to compare by: what is added to itself again and again costs twice as much each time.
+// The limit of costs, which is large enough to compare them. A value that is added to itself again and again would
+// otherwise double its cost each time.
 constexpr int kMostCost = 1 << 16;
 
 std::string_view row_domain_text(RowDomain domain) {
@@ -83,8 +85,8 @@ std::string placement_text(const RowPlacement& placement) {
   return text;
 }
 
-// In which level each value is computed for the last time, -1 for never: what no later level finds in scratch is
-// computed again there.
+// The last level in which each value is computed; -1 for never. A level computes a value again if it needs it and the
+// value is not in scratch.
 class LastLevels {
  public:
   explicit LastLevels(const RowProgram& program) : program_(program), last_(program.values.size(), -1) {
@@ -117,14 +119,15 @@ class LastLevels {
   std::vector<int> last_;
 };
 
-// Whether element (row, column) is number row * columns + column.
+// Whether element (row, column) has index row * columns + column.
 bool lies_plainly(const RowBuffer& buffer, std::int64_t columns) {
   return buffer.row_stride == columns && buffer.numbers < 0 && buffer.begin == 0 && buffer.placement == RowPlacement();
 }
 
-// Two bf16 that lie side by side are halves of one word, from which each takes one step, and fewer to lie there again
-// than a vector that is made narrower. All elements that are read and written have to be no wider, and lie in whole
-// pairs of vectors. A pair may hold two groups, but sums of groups are of whole vectors.
+// Whether columns are computed in pairs of vectors. Two adjacent bf16 are the halves of one word. Extracting each half
+// takes one operation, and joining two halves takes fewer operations than narrowing a vector. All elements that are
+// read and written must be bf16 or one byte wide and form whole pairs of vectors. A pair may contain two groups, but
+// sums of groups need whole vectors.
 bool comes_in_pairs(const RowProgram& program) {
   const bool has_halves = program.group == kPairedColumns / 2;
   bool has_bf16 = false, fits = program.columns % kPairedColumns == 0;
@@ -145,11 +148,11 @@ bool comes_in_pairs(const RowProgram& program) {
   return has_bf16 && fits;
 }
 
-// Sets RowBuffer::over: an output takes the places of an input, each of which is read for the last time in the block of
-// columns that writes it, and before (emit.h).
+// Sets RowBuffer::over. An output may overwrite an input if each element of the input is read for the last time before
+// or in the block of columns that writes its location (emit.h).
 void find_overwritten(RowProgram& program) {
   const LastLevels last(program);
-  std::vector<int> loads(program.buffers.size(), -1);  // by buffer; -2 for several
+  std::vector<int> loads(program.buffers.size(), -1);  // by buffer: its only load of elements; -1: no load; -2: others
   for (std::size_t id = 0; id < program.values.size(); ++id) {
     const RowValue& value = program.values[id];
     if (value.op != RowOp::load) continue;
@@ -165,7 +168,7 @@ void find_overwritten(RowProgram& program) {
         std::count_if(program.stores.begin(), program.stores.end(), fills) != 1)
       continue;
     const int written = program.values[static_cast<std::size_t>(store.value)].level;
-    // A residual comes last, and stays in one place through all layers.
+    // The residual is the last input. If it is overwritten, it has the same address in all layers.
     for (std::size_t i = loads.size(); i-- > 0 && output.over < 0;) {
       const RowBuffer& input = program.buffers[i];
       if (loads[i] < 0 || is_taken[i] || input.dtype != output.dtype || !lies_plainly(input, program.columns) ||
@@ -177,13 +180,13 @@ void find_overwritten(RowProgram& program) {
   }
 }
 
-// Which values of elements may wait where another waited, so that a row takes less of the first cache: those that are
-// made of the last that is read there, in the block of columns that reads it (emit.h).
+// Finds values of elements that can reuse the slot of another value, so that a row needs less of the first-level cache.
+// They must depend on the last reads of that value, in the block of columns that reads it (emit.h).
 class SlotSharing {
  public:
   explicit SlotSharing(const RowProgram& program) : program_(program), last_(program) {}
 
-  // The value whose place `id` takes, of which each is given once; -1 for none.
+  // Returns the value whose slot `id` reuses; -1 for none. Each value is returned at most once.
   int taken_by(int id) {
     if (!waits(at(id))) return -1;
     for (int other = 0; other < id; ++other) {
@@ -199,8 +202,8 @@ class SlotSharing {
   const RowValue& at(int id) const { return program_.values[static_cast<std::size_t>(id)]; }
   static bool waits(const RowValue& value) { return value.slot >= 0 && value.domain == RowDomain::element; }
 
-  // Whether nothing reads `other` behind the level of `id`, and all that reads it there goes into `id`, which is then
-  // made when all was read.
+  // Whether no level after that of `id` reads `other`, and all that reads it in that level is used for `id`. Then `id`
+  // is computed after all these reads.
   bool is_last_read_for(int id, int other) const {
     for (int user = 0; user < static_cast<int>(program_.values.size()); ++user) {
       const RowValue& value = at(user);
@@ -210,7 +213,7 @@ class SlotSharing {
     }
     return true;
   }
-  // Whether `id` is made of it within the level.
+  // Whether `id` depends on `part` within the level.
   bool goes_into(int part, int id) const {
     std::set<int> made_of = {part};
     for (int next = part + 1; next <= id; ++next) {
@@ -265,7 +268,7 @@ int RowProgram::add(RowValue value) {
   return static_cast<int>(values.size()) - 1;
 }
 
-// Rounded up to whole steps of the row sum.
+// A slot is rounded up to whole steps of the row sum.
 void RowProgram::keep(RowValue& value) {
   const std::int64_t floats = value.domain == RowDomain::group ? columns / group : columns;
   value.slot = static_cast<int>(slots.size());
@@ -273,13 +276,14 @@ void RowProgram::keep(RowValue& value) {
   scratch_floats += (floats + kHouseSumLanes - 1) / kHouseSumLanes * kHouseSumLanes;
 }
 
-// Not where a level may be run a second time, over what it read.
+// With a fast path no slot is shared: the fallback computes a level again, so the values that it reads must not be
+// overwritten.
 void RowProgram::share_slots() {
   if (find_short_ways(*this)) return;
   SlotSharing sharing(*this);
   std::vector<int> places;
   for (std::size_t id = 0; id < values.size(); ++id) places.push_back(sharing.taken_by(static_cast<int>(id)));
-  std::map<int, std::vector<RowValue*>> waiting;  // by slot, which stay in their order
+  std::map<int, std::vector<RowValue*>> waiting;  // by slot; the order of the slots stays
   for (std::size_t id = 0; id < values.size(); ++id) {
     if (places[id] >= 0) values[id].slot = values[static_cast<std::size_t>(places[id])].slot;
     if (values[id].slot >= 0) waiting[values[id].slot].push_back(&values[id]);
@@ -315,8 +319,8 @@ void RowProgram::finish() {
   }
   for (const RowStore& store : stores)
     levels = std::max(levels, values[static_cast<std::size_t>(store.value)].level + 1);
-  // What waits in scratch: sums and maxima of groups; what else of groups goes into elements; and a value of elements
-  // that a later level uses and that costs too much to compute again.
+  // Three kinds of values are kept in scratch: sums and maxima of groups; other values of groups that elements use; and
+  // values of elements that a later level uses and that cost too much to compute again.
   for (RowValue& value : values)
     if (is_group_reduction(value.op)) keep(value);
   for (const RowValue& user : values) {

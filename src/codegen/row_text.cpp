@@ -34,7 +34,7 @@ class TextBuilder {
     bool is_vector = false;
   };
   struct Index {
-    std::string base;  // "" for a number alone
+    std::string base;  // "" for a constant index
     std::int64_t number = 0;
   };
   using Variable = std::string;

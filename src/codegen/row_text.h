@@ -1,7 +1,7 @@
 #pragma once
 
-// A row program as C++: the same walk as the machine code, to be read, and to be compiled in tests. It stands on
-// codegen/vector_math.h alone.
+// Prints a row program as C++, from the same walk as the machine code. People read it, and tests compile it. The text
+// needs codegen/vector_math.h only.
 
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// What stands once before the functions: vectors of `lanes` floats, 4, 8 or 16.
+// The text before the functions; needed once. It defines vectors of `lanes` floats: 4, 8 or 16.
 std::string row_text_prologue(int lanes);
 
 // The function of one finished program, for that many lanes.

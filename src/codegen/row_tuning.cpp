@@ -13,13 +13,13 @@ namespace {
 constexpr int kMostUnrolled = 4;
 constexpr int kMostPieces = 1 << 16;  // parts of a row, and chunks
 
-// Cuts the rows of a program; every refusal is false.
+// Cuts the rows of a program into parts. run() returns false if that is not possible.
 class Parting {
  public:
   Parting(RowProgram& program, int parts) : program_(program), columns_(program.columns / parts) {}
 
   bool run(int parts) {
-    // Whole vectors, as before.
+    // A part must consist of whole groups or whole steps of the row sum, so that its vectors are whole.
     const std::int64_t unit = program_.group > 0 ? program_.group : kHouseSumLanes;
     if (program_.columns % (unit * parts) != 0) return false;
     strides_.assign(program_.buffers.size(), std::nullopt);
@@ -41,7 +41,7 @@ class Parting {
     std::int64_t stride = 0;
     if (domain == RowDomain::group) stride = columns_ / program_.group;
     if (domain == RowDomain::element) {
-      // Runs may not be cut.
+      // A part must consist of whole runs.
       if (placement.run > 0 && columns_ % placement.run != 0) return false;
       stride = placement.of(columns_);
     }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The variants of a row program: the same bits by loops that are cut otherwise. Which is fastest for a count of rows is
-// for measurements to say (compiler/tune_functions.h).
+// The variants of a row program: loops cut differently that compute the same bits. Measurements decide which is fastest
+// for a number of rows (compiler/tune_functions.h).
 
 #include <cstdint>
 #include <optional>
@@ -12,17 +12,17 @@
 
 namespace weft {
 
-// The program with this tuning; nothing where its rows cannot be computed in so many parts: where a value or a store
-// waits for the whole row, and where columns or groups do not divide. The program has the default tuning.
+// The program with this tuning. Returns nothing if its rows cannot be computed in that many parts: a value or a store
+// depends on the whole row, or the columns or groups do not divide. `program` has the default tuning.
 std::optional<RowProgram> tuned_program(const RowProgram& program, const RowTuning& tuning);
 
-// How the loops over columns may be cut besides the default.
+// The other ways to cut the loops over columns, without the default.
 std::vector<RowTuning> unrolled_variants(const RowProgram& program);
-// How `rows` rows may be shared among threads besides the default: by one, evenly, in finer chunks, or by groups of
-// columns where there are fewer rows than threads could take. All with `unroll`.
+// The other ways to share `rows` rows among threads, without the default: one thread alone, even shares, finer chunks,
+// or parts of the columns if there are fewer rows than threads could use. All have `unroll`.
 std::vector<RowTuning> shared_variants(const RowProgram& program, int unroll, std::int64_t rows, int threads);
 
-// What RowTuning::text gave; UserError for anything else.
+// Parses the output of RowTuning::text. UserError for any other text.
 RowTuning parse_row_tuning(std::string_view text);
 
 }  // namespace weft

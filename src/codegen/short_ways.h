@@ -1,38 +1,38 @@
 #pragma once
 
-// Where codes of groups or rows may be made in fewer steps of ordinary numbers alone:
+// Finds fast paths that compute codes of groups or rows in fewer steps. They are valid for ordinary numbers only:
 //
-//   v = bf16(bf16(a) * w)     rounded in ways (row_math.h) that are right but for what is tiny or huge
+//   v = bf16(bf16(a) * w)     with roundings (row_math.h) that are right except for tiny or huge values
 //   m = group_max |v|         or row_max
-//   codes of v / scale(m)     without a thought of NaN
+//   codes of v / scale(m)     without a check for NaN
 //
-// A row finds out while it makes v whether it may: m is at most 2^64, so that nothing was huge, infinite or NaN on the
-// way, and w is below 2^65. Else v is made again as elsewhere. What roundings get wrong is tiny, a tiny quotient of
-// silu in the middle of two bf16 as well: bf16(a) below 2^-125, and then v below 2^-59, there as elsewhere. The largest
-// of such a group is not seen, since the scale is made of no less than 2^-58; and v / scale, which is then at most
-// 2^-16, has the code of 0 with its sign (scales: simplify_rows). The sign of 0 itself is lost in the shortest ways:
-// they are for codes that have none, and where v is a product of what was loaded, whose signs go into the codes as they
-// lie in memory.
+// The guard is checked for each row while v is computed. It requires that m is at most 2^64, so nothing before it was
+// huge, infinite or NaN, and that w is below 2^65. Otherwise the fallback computes v again. The roundings are wrong for
+// tiny values only, and so is a tiny quotient of silu halfway between two bf16: bf16(a) below 2^-125, and then v below
+// 2^-59 on both paths. The maximum of such a group has no effect, since the scale is computed from at least 2^-58. Then
+// v / scale is at most 2^-16 and has the code of 0 with its sign (scales: simplify_rows). The shortest fast paths lose
+// the sign of 0 itself. They are used only for codes without signed zeros, or if v is a product of loaded values, whose
+// signs are then copied from memory into the codes.
 //
-// A Builder (emit.h) that kTakesShortWays, where takes_short_ways(program) says so, has for them
+// A Builder (emit.h) with kTakesShortWays has these functions for programs with takes_short_ways(program):
 //
-//   has_few_registers()                     for chains side by side
-//   short_bf16(rounding, floats)            floats again
+//   has_few_registers()                     too few for several dependency chains at once
+//   short_bf16(rounding, floats)            returns floats
 //   inverse_rest(b, c), shorter_quotient(a, rest, c)   row_math.h
-//   store_ordinary_f8e4m3(store, index, offset, floats, signs)   of four vectors, as store_two_pairs stores codes
-//   store_signs(store, index, offset, floats)   which wait where the codes will be
-//   pairs_variable(is_of_call)              for the largest magnitudes among pairs of bf16, of a row or all of a call,
-//   watch_pairs(variable, buffer, index, offset)   which it is of those of load_pairs, too
+//   store_ordinary_f8e4m3(store, index, offset, floats, signs)   four vectors, as store_two_pairs stores codes
+//   store_signs(store, index, offset, floats)   stores the signs where the codes will be
+//   pairs_variable(is_of_call)              for the largest magnitudes among pairs of bf16, of a row or of a whole call
+//   watch_pairs(variable, buffer, index, offset)   includes the values of load_pairs in it
 //   are_ordinary(largest, watched, numbers)   whether floats are at most 2^64, pairs below 2^65, and no number negative
 //   begin_if(truth), begin_else(), end_if(), is_first_row()   of the call
 //
-// and where it has as many lanes as kLeastLanesOfMaxima, for the maxima of groups, which wait in vectors:
+// If it has at least kLeastLanesOfMaxima lanes, it also has these for the maxima of groups, which are kept in vectors:
 //
-//   maxima_variable(columns, group, block)  room for a vector of each block of columns
-//   keep_maxima(variable, index, offset, block, maxima)   of the block at index + offset: a vector of each of its
-//                                           groups or of each two, a power of two of them, or of the part of one that
-//                                           it is
-//   largest_of_each(variable, index, group, block)   of each of lanes() groups from group `index` on
+//   maxima_variable(columns, group, block)  room for the vectors of each block of columns
+//   keep_maxima(variable, index, offset, block, maxima)   for the block at index + offset: one vector for each group,
+//                                           for each two groups (a power of two of them), or for the part of a group
+//                                           that the block is
+//   largest_of_each(variable, index, group, block)   the maximum of each of lanes() groups, from group `index` on
 
 #include <algorithm>
 #include <cmath>
@@ -46,28 +46,30 @@
 namespace weft {
 
 enum class ShortRounding : std::uint8_t {
-  split,    // with the sign of 0
-  fused,    // without regard to it
-  half_up,  // of x by bf16_silu_divisor x, which is never in the middle of two bf16 but where it is tiny
+  split,    // keeps the sign of 0
+  fused,    // may lose the sign of 0
+  half_up,  // for x / bf16_silu_divisor x, which is halfway between two bf16 only if it is tiny
 };
 
 struct ShortWays {
-  int level = 0;     // that makes v and m; codes come in the next
+  int level = 0;     // the level that computes v and m; the next one computes the codes
   int maximum = -1;  // m
   int v = -1;
   std::map<int, ShortRounding> roundings;  // by conversion to bf16: `v`, if it is one, and its factor
-  // A value that is made for the whole row first, where v will lie; -1 for none. Chains of operations then are short
-  // enough for a processor to begin the next before one ends. Where there are registers for more chains side by side
-  // they are as fast in one loop, which waits less for memory.
+  // A value that is computed for the whole row first and stored where v will be; -1 for none. The dependency chains are
+  // then so short that a processor can begin the next one before the current one ends. If there are registers for more
+  // chains at once, one loop is as fast and stalls less on memory.
   int early = -1;
-  std::vector<int> watched;     // loads, `w`
-  bool is_ordinary_f8 = false;  // whether codes are taken in fewer steps, too
-  // Loads whose product has the sign of v, and numbers of the row that are in it, too; none where that is not known.
+  std::vector<int> watched;     // loads that the guard checks: `w`
+  bool is_ordinary_f8 = false;  // whether codes are computed in fewer steps, too
+  // Loads whose product has the sign of v, and factors of v that are one number for the row. Empty if that is not
+  // known.
   std::vector<int> signs, factors;
-  bool keeps_magnitudes = false;  // whether v waits for its codes without a sign
-  // The store in whose place the signs wait then that no `signs` tell.
+  bool keeps_magnitudes = false;  // whether v is kept without its sign
+  // If `signs` is empty: the store at whose location the signs are kept until its codes are written. -1 for none.
   int signs_at = -1;
-  // What quotients are made of: a scale, in whose place is taken what 1 by it is beyond `inverse`; or -1.
+  // The operands of the quotients: the scale, which is replaced by the remainder of 1 / scale beyond `inverse`, and
+  // `inverse`. -1 for none.
   int divisor = -1, inverse = -1;
 
   bool has_short_codes() const { return is_ordinary_f8 || divisor >= 0; }
@@ -79,11 +81,11 @@ class ShortWaysFinder {
     for (int id = 0; id < static_cast<int>(program.values.size()); ++id)
       for (const int operand : {at(id).a, at(id).b, at(id).c})
         if (operand >= 0) users_[static_cast<std::size_t>(operand)].push_back(id);
-    // A store is a user of no number.
+    // A store is recorded as user -1.
     for (const RowStore& store : program.stores) users_[static_cast<std::size_t>(store.value)].push_back(-1);
   }
 
-  // Nothing where there is no such way, or several.
+  // Returns nothing if there is no fast path, or more than one.
   std::optional<ShortWays> find() const {
     if (!program_.in_pairs) return std::nullopt;
     std::optional<ShortWays> found;
@@ -116,7 +118,7 @@ class ShortWaysFinder {
     const LevelWork work = work_of_level(program_, ways.level, RowDomain::element);
     if (!work.stores.empty() || work.row_reductions.size() + work.group_reductions.size() != 1) return std::nullopt;
     if (!hides_the_least(maximum) || !is_for_codes(v, magnitude, ways)) return std::nullopt;
-    // Else codes are read by others, who want all their signs and may make them again a level later.
+    // If other values read the codes, they need all signs, and may compute the codes again in a later level.
     const bool are_stored = are_stored_alone(v, magnitude);
     if (!are_stored || !find_signs(v, ways)) ways.signs.clear();
     if (!ways.is_ordinary_f8 || ways.signs.empty()) ways.factors.clear();
@@ -151,7 +153,7 @@ class ShortWaysFinder {
     ways.early = quotient.b;
   }
 
-  // Whether nothing tells maxima below 2^-59 from one another.
+  // Whether all maxima below 2^-59 lead to the same scale.
   bool hides_the_least(int id) const {
     while (users(id).size() == 1 && users(id)[0] >= 0) {
       id = users(id)[0];
@@ -166,7 +168,7 @@ class ShortWaysFinder {
     return false;
   }
 
-  // Whether v is there for quotients of which codes are made, and for its magnitude.
+  // Whether v is used only for its magnitude and for quotients that become codes.
   bool is_for_codes(int v, int magnitude, ShortWays& ways) const {
     bool has_codes = false;
     for (const int user : users(v)) {
@@ -187,7 +189,7 @@ class ShortWaysFinder {
                        [&](int user) { return user == magnitude || at(users(user)[0]).dtype == DType::f8e4m3; });
   }
 
-  // The one store of codes of v where those are of fp8, and lie over nothing that is read.
+  // The only store of codes of v, if the codes are fp8 and the store overlaps no input; otherwise -1.
   int place_of_signs(int v) const {
     int found = -1;
     for (int i = 0; i < static_cast<int>(program_.stores.size()); ++i) {
@@ -201,7 +203,7 @@ class ShortWaysFinder {
     return found;
   }
 
-  // Whether nobody reads the codes of v's quotients, which are stored as such.
+  // Whether the codes of v's quotients are only stored, in their own dtype.
   bool are_stored_alone(int v, int magnitude) const {
     const auto is_stored_alone = [&](int code) {
       return std::all_of(users(code).begin(), users(code).end(), [](int user) { return user < 0; }) &&
@@ -214,7 +216,8 @@ class ShortWaysFinder {
                        [&](int user) { return user == magnitude || is_stored_alone(users(user)[0]); });
   }
 
-  // A value's sign as those of loads; one that is also written over is not there any more.
+  // Finds loads whose signs give a value's sign. Fails for a load that the program also overwrites, because its signs
+  // are then lost.
   bool find_signs(int id, ShortWays& ways) const {
     const RowValue& value = at(id);
     if (value.op == RowOp::constant && std::signbit(value.number)) return false;
@@ -232,7 +235,7 @@ class ShortWaysFinder {
     return value.op == RowOp::div && is(value.b, RowOp::bf16_silu_divisor) && find_signs(value.a, ways);
   }
 
-  // Whether the quotients' scale is one of the row, or of groups that waits in scratch for them alone.
+  // Whether the scale of the quotients belongs to the row, or to groups and is in scratch for these quotients only.
   bool has_rest(const ShortWays& ways) const {
     const auto waits = [&](int id) { return at(id).domain == RowDomain::group && at(id).slot >= 0; };
     if (at(ways.divisor).domain == RowDomain::row) return true;
@@ -246,7 +249,7 @@ class ShortWaysFinder {
   std::vector<std::vector<int>> users_;  // by value
 };
 
-// Of a finished program.
+// The program is finished.
 inline std::optional<ShortWays> find_short_ways(const RowProgram& program) { return ShortWaysFinder(program).find(); }
 
 }  // namespace weft

@@ -33,9 +33,10 @@ class Simplification {
   bool is(int id, RowOp op) { return id >= 0 && at(id).op == op; }
   bool is_constant(int id, double number) { return is(id, RowOp::constant) && at(id).number == number; }
 
-  // What has been rounded to a dtype is one of its numbers, and a NaN the one it makes of all.
+  // A repeated conversion to the same dtype changes nothing: the value is already a number of the dtype, or the NaN
+  // that the conversion returns.
   void leave_out_repeated_conversions() {
-    std::vector<int> same(program_.values.size());  // which value stands for it
+    std::vector<int> same(program_.values.size());  // the value that replaces it
     for (int id = 0; id < static_cast<int>(same.size()); ++id) {
       RowValue& value = at(id);
       for (int* operand : {&value.a, &value.b, &value.c})
@@ -81,14 +82,15 @@ class Simplification {
       sigmoid.op = RowOp::bf16_sigmoid;
   }
 
-  // Whether a value is one of those that the dtype has.
+  // Whether a value is known to be a number of the dtype.
   bool is_of(int id, DType dtype) {
     const RowValue& value = at(id);
     if (value.op == RowOp::load) return program_.buffers[static_cast<std::size_t>(value.buffer)].dtype == dtype;
     return value.op == RowOp::convert && value.dtype == dtype;
   }
 
-  // Whether a value is a bf16 that was only held within limits of bf16, or given another sign; a NaN may be a loud one.
+  // Whether a value is a bf16 to which only limits that are bf16, or changes of the sign, were applied. A NaN may be
+  // signaling.
   bool stays_bf16(int id) {
     const RowValue& value = at(id);
     if (is_of(id, DType::bf16)) return true;
@@ -99,7 +101,8 @@ class Simplification {
     return is_limit && stays_bf16(value.a) && stays_bf16(value.b);
   }
 
-  // All arithmetic makes a NaN quiet, and these codes have none, or one of a sign.
+  // Whether an operation distinguishes signaling NaNs from quiet ones. Arithmetic returns quiet NaNs, and these codes
+  // have no NaN, or at most one for each sign.
   static bool minds_loud_nan(const RowValue& user) {
     constexpr DType kCodes[] = {DType::f8e4m3, DType::f8e4m3fnuz, DType::i8, DType::u8};
     const bool is_code =
@@ -107,9 +110,10 @@ class Simplification {
     return !is_code && !is_arithmetic(user.op);
   }
 
-  // Rounded to bf16 such a value stays what it is, but that a NaN is quiet then.
+  // A conversion of such a value to bf16 changes nothing except that a NaN becomes quiet.
   void leave_out_conversions_of_bf16() {
-    std::vector<bool> is_seen(program_.values.size(), false);  // by what minds a loud NaN
+    std::vector<bool> is_seen(program_.values.size(),
+                              false);  // whether something that distinguishes signaling NaNs reads it
     for (const RowStore& store : program_.stores) is_seen[static_cast<std::size_t>(store.value)] = true;
     for (const RowValue& value : program_.values)
       for (const int operand : {value.a, value.b, value.c})
@@ -125,9 +129,9 @@ class Simplification {
       }
   }
 
-  // What is known of a value's NaN: whether their lower halves are 0, and whether they are quiet. Arithmetic hands on
-  // the pattern of an operand's NaN, or makes one with nothing below its first bit. Half a unit of bf16, added to such
-  // a pattern, carries nothing into its upper half.
+  // What is known about the NaNs that a value may be: whether the lower halves of their bits are 0, and whether they
+  // are quiet. Arithmetic returns the bits of an operand's NaN, or a NaN in which only the first bit of the fraction is
+  // set. Adding half a unit of bf16 to such bits does not carry into the upper half.
   struct Nan {
     bool is_short = false;
     bool is_quiet = false;
@@ -169,11 +173,11 @@ class Simplification {
     double least = 0;
     double ratio = 1;
   };
-  // Within these row_quotient gives what codes are made of.
+  // Within these limits row_quotient leads to the same codes as the exact division.
   static constexpr double kLeastScale = 0x1p-43, kLargestLeastScale = 0x1p100;
   static constexpr double kLeastRatio = 0x1p-60, kLargestRatio = 0.25;
 
-  // What a value is beside the magnitude of `a`, if it is made of the largest of those.
+  // Returns bounds of a value relative to the magnitude of `a`, if it is computed from the maximum of the magnitudes.
   std::optional<Scale> scale_of(int id, int a) {
     const RowValue& value = at(id);
     if (value.op == RowOp::group_max || value.op == RowOp::row_max)
@@ -188,7 +192,8 @@ class Simplification {
     return std::nullopt;
   }
 
-  // Codes that are made of a value which was rounded and held between limits, in whatever order, for nothing else.
+  // The value `from` that becomes codes, and the rounding and limits that are applied to it first, in any order.
+  // Nothing else uses their results.
   struct Code {
     int from = -1;
     bool is_rounded = false;
@@ -212,7 +217,8 @@ class Simplification {
     return code;
   }
 
-  // Codes of what is known to be within the limits, and quotients that are for codes alone.
+  // Makes a conversion to codes plain if the value is known to be within the limits. Replaces a division by a quotient
+  // if only codes use it.
   void find_plain_code(int id) {
     const bool is_i8 = at(id).dtype == DType::i8;
     if (at(id).op == RowOp::convert && at(id).dtype == DType::f4e2m1) return leave_out_limits_of_f4(id);
@@ -234,7 +240,7 @@ class Simplification {
     at(id).is_plain = true;
   }
 
-  // Which the codes have by themselves.
+  // The conversion to f4e2m1 limits values by itself.
   void leave_out_limits_of_f4(int id) {
     constexpr double kLargest = 6;
     const Code code = code_of(at(id));
@@ -242,7 +248,7 @@ class Simplification {
     leave_out_sum_with_0(id);
   }
 
-  // Which takes its sign from -0 and changes nothing else, and codes can be made so.
+  // Adding 0 changes -0 to 0 and nothing else. The plain conversion does that by itself.
   void leave_out_sum_with_0(int id) {
     const RowValue& sum = at(at(id).a);
     if (at(id).domain != RowDomain::element || sum.op != RowOp::add || !is_constant(sum.b, 0)) return;
@@ -251,7 +257,7 @@ class Simplification {
     at(id).is_plain = true;
   }
 
-  // Limits hand on what they get.
+  // Limits return a NaN unchanged.
   bool has_quiet_nan(int id) {
     const RowValue& value = at(id);
     const bool is_limited = value.op == RowOp::at_least || value.op == RowOp::at_most;
@@ -260,7 +266,7 @@ class Simplification {
     return is_arithmetic(value.op) || value.op == RowOp::quotient || value.op == RowOp::short_quotient;
   }
 
-  // From what a value is made of, down to `last`.
+  // Removes the roundings between the value and `last`, which it is computed from.
   void leave_out_round(int id, int last) {
     while (at(id).a != last)
       if (is(at(id).a, RowOp::round)) {
@@ -270,7 +276,7 @@ class Simplification {
       }
   }
 
-  // Turns a / scale into a quotient that only codes can be made of; gives the scale where it did.
+  // Replaces a / scale by a quotient that is exact enough only for codes. Returns the scale if it did.
   std::optional<Scale> make_quotient(int id) {
     const RowValue division = at(id);
     if (division.op != RowOp::div || division.is_wide || uses_[static_cast<std::size_t>(id)] != 1 ||
@@ -297,7 +303,7 @@ class Simplification {
     return scale;
   }
 
-  // Without the values that nobody uses any more.
+  // Also removes values without users.
   void put_in_order() {
     std::vector<int> order;
     for (int id = 0; id < static_cast<int>(uses_.size()); ++id) {
@@ -325,8 +331,8 @@ class Simplification {
   }
 
   RowProgram& program_;
-  std::vector<int> uses_;                   // by value, of those that were there
-  std::map<int, std::vector<int>> before_;  // values that were added, by the one they come before
+  std::vector<int> uses_;                   // by value, without added ones
+  std::map<int, std::vector<int>> before_;  // added values, by the value that they precede
 };
 
 }  // namespace

@@ -1,22 +1,22 @@
 #pragma once
 
-// Values of a row program replaced by others that take fewer operations and give the same bits in what is stored:
+// Replaces values of a row program by others that need fewer operations and store the same bits:
 //
-//   x / (1 + exp(-x))                    a divisor of its own, in fewer steps
-//   the same, of bf16 and rounded to it  a divisor that is only as exact as bf16 needs it; so for a sigmoid
-//   a conversion of the same conversion  once
-//   limits of a bf16 as bf16             the limits alone, where arithmetic or codes are made of it
-//   round(x) as bf16                     fewer steps where no NaN can carry
-//   x / scale as codes, by the largest   products with the reciprocal, and no limits where the quotient keeps them
-//   limits and rounding before codes     a conversion in fewer steps, or that has them itself
+//   x / (1 + exp(-x))                    a special divisor, in fewer steps
+//   the same for bf16, rounded to bf16   a divisor that is only as exact as bf16 needs; the same for a sigmoid
+//   a conversion repeated                one conversion
+//   limits of a bf16, as bf16            only the limits, if arithmetic or codes follow
+//   round(x) as bf16                     fewer steps, if rounding cannot carry out of the fraction of a NaN
+//   x / scale(max |x|) as codes          products with the reciprocal; no limits if the quotient is within them
+//   limits and rounding before codes     a conversion in fewer steps, or one that includes them
 //
-// Values that nobody uses any more are left out.
+// Values without users are removed.
 
 #include "codegen/row_program.h"
 
 namespace weft {
 
-// Of a program whose values and stores are all there; before finish().
+// Takes a program with all values and stores, before finish().
 void simplify_rows(RowProgram& program);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
 
-// The tokens that attention's attribute `window` leaves a row: of those before `length`, the last `window`. Plain types
-// only, as objects for one instruction set read it.
+// The tokens that attention's attribute `window` leaves a row: the last `window` of those before `length`. This header
+// uses plain types only, because objects compiled for one instruction set include it.
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@ class Attributes;
 
 constexpr std::int64_t kNoWindow = INT64_MAX;
 
-// kNoWindow where the call has none.
+// Returns kNoWindow if the call has no window.
 std::int64_t attention_window(const Attributes& attributes);
 
 constexpr std::int64_t first_in_window(std::int64_t length, std::int64_t window) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a provider offers: the code for one op. A kernel states which devices and calls it supports (a refusal is a
-// reason, shown to the user, never an error), which arguments it writes over, and how to run.
+// A kernel: a provider's code for one op. It states which devices and calls it supports (a refusal is a reason, shown
+// to the user, never an error), which arguments it writes over, and how to run.
 
 #include <cstddef>
 #include <functional>
@@ -34,7 +34,7 @@ class Verdict {
   std::optional<std::string> reason_;
 };
 
-// Rows (values of the governing symbol) a choice is made for; closed.
+// The rows (values of the governing symbol) that a choice is made for. Both ends are included.
 struct TokenRange {
   std::int64_t lo = 1;
   std::int64_t hi = 1;
@@ -59,52 +59,56 @@ struct KernelCall {
   const Attributes& attributes;
   std::span<std::byte> scratch;  // 64-byte aligned, at least scratch_bytes; contents undefined
   ThreadPool& threads;
-  const RankGroups* groups = nullptr;  // that this rank is in; null for a process that is alone
-  // Of the device that the tensors are of (kernels/launch_queue.h). Null: the kernel runs at once, on the host.
+  const RankGroups* groups = nullptr;  // the groups this rank is in; null for a single process
+  // The queue of the tensors' device (kernels/launch_queue.h). Null: the kernel runs at once, on the host.
   LaunchQueue* queue = nullptr;
 };
 
-// The end of the cache line that so many bytes reach into: what one thread's part of scratch takes.
+// `bytes` rounded up to whole cache lines: the size of one thread's part of scratch.
 inline std::int64_t whole_cache_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Whether a launch of this kernel may be captured and replayed. What takes a batch is captured with its metadata in
-// place at most: the batch must lie where it lay when it was captured, or be pointed to anew. Of its numbers a launch
-// may depend on how many sequences and pages for each it has, never on what stands in its arrays.
+// Whether a launch of this kernel may be captured and replayed. A kernel that takes a batch is `with_metadata_in_place`
+// at most: on replay the batch must be at the address it had at capture, or the launch must be given the new address.
+// The launch may depend on the numbers of sequences and of pages for each, but never on the contents of the batch's
+// arrays.
 enum class CaptureClass : std::uint8_t { never, with_metadata_in_place, always };
 
 struct Kernel {
   std::string op;
   std::string provider;
-  // The op's schema as the kernel's author knows it; held against the op's own when the Context is made. Empty: the
-  // author looked it up in this program.
+  // The op's schema as the kernel's author knows it. It is compared with the op's own when the Context is made. Empty:
+  // the author looked it up in this program.
   std::string schema = {};
-  // Where it came from, for messages: the file that defines it, or the plugin.
+  // The origin, for messages: the file that defines the kernel, or the plugin.
   std::string origin = {};
-  // The row counts it is for. The compiler ends token ranges there, so that one choice holds for all of a range.
+  // The row counts that the kernel is for. The compiler ends token ranges there, so that one choice is valid for a
+  // whole range.
   TokenRange rows = {1, std::numeric_limits<std::int64_t>::max()};
   // Asked once, when the Context is made.
   std::function<Verdict(const DeviceDescription&)> supported = [](const DeviceDescription&) { return Verdict::yes(); };
   // Asked once per (node, token range), at compile time.
   std::function<Verdict(const KernelRequest&)> supports = [](const KernelRequest&) { return Verdict::yes(); };
-  // Calls that generated code computes as fast (bench/generated_bench). Among the defaults the kernel then stands
-  // behind it, which joins what stands around; where there is no generated code it computes them all the same.
+  // Whether generated code computes this call as fast (bench/generated_bench). Such a kernel, if only a default chose
+  // it, loses to generated code, which fuses the call with its neighbours. If there is no generated code, the kernel
+  // computes the call.
   std::function<bool(const KernelRequest&)> yields = [](const KernelRequest&) { return false; };
-  // Called once after `supported` said yes, to fill in the variant for the device's instruction set.
+  // Called once after `supported` said yes. Sets the variant for the device's instruction set.
   std::function<void(Kernel&, const DeviceDescription&)> prepare;
-  // Indices of the operands whose storage it writes; the op's `donates` says which result lives there.
+  // Indices of the operands whose storage it writes. The op's `donates` says which result is stored there.
   std::vector<int> writes;
-  // By result: the operand in whose memory it may lie if nobody reads that afterwards, -1 for none. The memory plan
-  // decides; the kernel is told by where the result's data is.
+  // By result: the operand whose memory the result may reuse if nothing reads the operand afterwards; -1 for none. The
+  // memory plan decides, and the kernel sees the decision in the result's data pointer.
   std::vector<int> may_lie_over = {};
   // A row's result does not depend on the other rows of the call.
   bool batch_invariant = true;
   CaptureClass capture = CaptureClass::always;
-  // `run` gives its work to the call's queue, where there is one, and has it done later. The host runs the others.
+  // Whether `run` submits its work to the call's queue, if there is one, instead of doing it at once. The host runs the
+  // other kernels.
   bool launches = false;
-  // What the places of plain tensors that it reads must be multiples of, in bytes, wherever `run` is done. Views that
-  // begin elsewhere are copied for it (passes/vector_places.h). 1: it reads them where they lie.
+  // The alignment in bytes of the plain tensors that it reads, wherever `run` is executed. Views with another alignment
+  // are copied for it (passes/vector_places.h). 1: it reads them without a copy.
   int vector_bytes = 1;
-  // Upper bound of the scratch one call needs, as a function of its metas (symbolic); nothing needed when empty.
+  // Upper bound of the scratch that one call needs, as a function of its metas (symbolic). Empty: it needs none.
   std::function<Dim(const KernelRequest&)> scratch_bytes;
   std::function<void(const KernelCall&)> run;
   // One line: parallel scheme and the instruction sets it has code for. Shown by `weft dump kernels`.

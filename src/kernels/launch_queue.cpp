@@ -5,7 +5,7 @@
 namespace weft {
 namespace {
 
-// A call with views of its own: those it was made of are changed for the next run.
+// A call with its own copies of the views, because the caller changes its views for the next run.
 class HostCall {
  public:
   HostCall(const Kernel& kernel, const KernelCall& call)

@@ -21,7 +21,7 @@ float product_of_rows(const float* a, const float* b, std::int64_t count) {
   return ((parts[0] + parts[4]) + (parts[2] + parts[6])) + ((parts[1] + parts[5]) + (parts[3] + parts[7]));
 }
 
-// Times the scales of its row and column.
+// The product of a row and a column, multiplied by their scales.
 float scaled_product(const LibraryProduct& product, const float* x, const float* weight, std::int64_t row,
                      std::int64_t column) {
   switch (product.scales) {
@@ -82,7 +82,7 @@ std::string refusal_of_scales(ProductScales scales, int compute_capability, std:
 }
 
 std::int64_t padded_x_bytes(const LibraryProduct& product) {
-  constexpr std::int64_t kAlignment = 256;  // of what lies behind it
+  constexpr std::int64_t kAlignment = 256;  // of the result, which is stored after x
   const std::int64_t bytes = bytes_of(product.dtype, whole_scale_steps(product.rows) * product.depth);
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }

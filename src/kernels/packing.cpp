@@ -7,10 +7,10 @@
 namespace weft {
 namespace {
 
-// A part at a time, so that never much of a weight is in memory twice.
+// Bytes that are packed at a time, so that only a small part of a weight is in memory twice.
 constexpr std::int64_t kPartBytes = 2 << 20;
 
-// The type of the parts as one weight.
+// The type of all parts joined into one weight.
 Meta joined_meta(std::span<const Tensor> parts) {
   CHECK(!parts.empty(), "there is nothing to pack");
   Meta plain = parts[0].meta;

@@ -7,11 +7,11 @@
 
 namespace weft {
 
-// Work over no more than this takes about as long as waking a thread (measured: 64 KiB pass through one core in 5 us).
+// Work on this many bytes takes about as long as waking a thread (measured: 64 KiB pass through one core in 5 us).
 inline constexpr std::int64_t kSerialBytes = 64 * 1024;
 
-// Rows that a thread takes at a time where each reads and writes row_bytes: all where a second thread would not pay. A
-// thread that goes on with the next row finds it on its way from memory; but every thread wants several chunks.
+// The rows of one chunk, where each row reads and writes row_bytes. Returns all rows if a second thread would not pay.
+// Large chunks let the hardware prefetch a thread's next row; but every thread should get several chunks.
 inline std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t row_bytes, int threads) {
   constexpr std::int64_t kChunkBytes = 32 * 1024, kLargestChunkBytes = 256 * 1024, kChunksOfThread = 8;
   row_bytes = std::max<std::int64_t>(row_bytes, 1);

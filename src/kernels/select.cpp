@@ -70,7 +70,7 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
       candidate.refusal = "is for some counts of rows alone, so the batch would choose the kernel";
     } else if (kernel == nullptr && provider != "native") {
       candidate.refusal = registry.refusal(op, provider);
-      // Where the op has a meaning, that is what reference computes, part by part.
+      // If the op has a meaning, `reference` needs no kernel: it computes the ops of the meaning.
       if (candidate.refusal.empty() && provider != "reference") candidate.refusal = "has no kernel for " + op;
     } else {
       candidate.kernel = kernel;
@@ -87,7 +87,7 @@ std::vector<Candidate> list_candidates(const KernelRegistry& registry, const Pri
   const std::vector<std::string> all = priorities.list(op);
   const auto first_default = std::find_if_not(all.begin(), all.end(), is_named);
   for (auto provider = all.begin(); provider != first_default; ++provider) add(*provider, nullptr);
-  // A measurement is for one range of rows: with it, too, the batch would choose the kernel.
+  // A measurement is for one range of rows, so it would also let the batch choose the kernel.
   if (const auto tuned = priorities.tuned().find(op); tuned != priorities.tuned().end() && !batch_invariant)
     for (const auto& [provider, calls] : tuned->second)
       if (!is_named(provider)) add(provider, &calls);
@@ -109,7 +109,7 @@ const Candidate& choose(std::span<const Candidate> candidates, const KernelReque
     const Kernel* kernel = candidate.kernel;
     if (candidate.tuned != nullptr && candidate.tuned_for(request) == nullptr) continue;
     const auto refuse = [&](std::string reason) {
-      // A provider that measurements put first stands among the defaults, too.
+      // A provider that measurements prefer is also among the defaults. Its refusal is recorded once.
       if (refused == nullptr || (!refused->empty() && refused->back().provider == candidate.provider)) return;
       refused->push_back({candidate.provider, std::move(reason)});
     };

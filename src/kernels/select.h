@@ -1,7 +1,7 @@
 #pragma once
 
-// Which kernel runs: the first provider of the priority list that supports the call, with every refusal on the way
-// kept.
+// Chooses the kernel that runs: the first provider of the priority list that supports the call. Keeps every refusal
+// before it.
 
 #include <cstdint>
 #include <functional>
@@ -25,24 +25,24 @@ struct Choice {
   const Kernel* kernel =
       nullptr;                   // null for `native`: the op's meaning, or its reference kernel when it is a primitive
   std::string reason;            // why this one: "first in the priority list that supports the call"
-  bool is_tuned = false;         // because it was measured
-  std::vector<Refusal> refused;  // those tried before it, in order
+  bool is_tuned = false;         // whether a measurement chose it
+  std::vector<Refusal> refused;  // the candidates tried before it, in order
 };
 
-// Priority lists: the user's names first, then the defaults of the op and of the device that are not named already,
+// Priority lists: the user's names first, then the defaults of the op and of the device that are not yet in the list,
 // then `native`. Measurements may put a provider before the defaults, for single calls.
 class PriorityLists {
  public:
   explicit PriorityLists(std::vector<std::string> device_defaults) : defaults_(std::move(device_defaults)) {}
-  // The user's list of an op; an empty one takes it away.
+  // Sets the user's list of an op; an empty list removes it.
   void set(const std::string& op, std::vector<std::string> providers);
-  // Defaults of one op, before those of the device.
+  // Adds defaults of one op, before those of the device.
   void add_defaults(const std::string& op, const std::vector<std::string>& providers);
   std::vector<std::string> list(const std::string& op) const;
   const std::map<std::string, std::vector<std::string>>& user() const { return user_; }
-  // Puts a provider before the defaults for one call. A call is given one provider at most.
+  // Puts a provider before the defaults for one call. A call has at most one such provider.
   void prefer(const std::string& op, const std::string& provider, TunedCall call);
-  // By op and provider: what was preferred.
+  // The preferred calls, by op and provider.
   using Tuned = std::map<std::string, std::map<std::string, std::vector<TunedCall>>>;
   const Tuned& tuned() const { return tuned_; }
   // The same without measurements.
@@ -55,43 +55,43 @@ class PriorityLists {
   Tuned tuned_;
 };
 
-// What may run an op, in order of priority, with everything settled that does not depend on the call.
+// A provider that may run an op, with everything decided that does not depend on the call.
 struct Candidate {
   std::string provider;
-  // Null where `refusal` says why not, for `native`, and for `reference` where that is the op's meaning; those two take
-  // every call of plain tensors: what an op means knows no packing.
+  // Null if `refusal` says why not, for `native`, and for `reference` if that is the op's meaning. The last two accept
+  // every call of plain tensors; an op's meaning cannot read packed ones.
   const Kernel* kernel = nullptr;
   std::string refusal = {};
-  // Where measurements put it: a candidate for these calls alone. Owned by the PriorityLists.
+  // If measurements added it: the only calls it is a candidate for. Owned by the PriorityLists.
   const std::vector<TunedCall>* tuned = nullptr;
-  bool is_default = false;  // put here neither by the user nor by measurements
+  bool is_default = false;  // neither the user nor a measurement added it
 
-  // The measurement that makes it a candidate for the call; null where there is none.
+  // The measurement that makes it a candidate for the call; null if there is none.
   const TunedCall* tuned_for(const KernelRequest& request) const;
 };
 
-// `native` is among them; what stands behind it is for packed tensors. `op` is the op's name. The PriorityLists must
-// outlive it unchanged.
+// Lists the candidates in order of priority, `native` included; those after it are for packed tensors. `op` is the op's
+// name. The PriorityLists must outlive the result unchanged.
 std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,
                                        const std::string& op, bool batch_invariant);
 
-// How much of a call generated code computes: nothing; parts, and kernels that write over arguments the others; or the
-// whole.
+// How much of a call generated code computes: nothing; some parts, while kernels that write over arguments compute the
+// others; or the whole call.
 enum class GeneratedExtent : std::uint8_t { nothing, parts, whole };
 using GeneratedCheck = std::function<GeneratedExtent(const std::string& op, const KernelRequest& request)>;
 
-// A call as this kernel reads it: after the copies that are made for it alone.
+// A call as this kernel reads it: after the copies made for this kernel only.
 using RequestAsRead = std::function<KernelRequest(const Kernel&)>;
 
-// The first candidate that supports the call, and does not yield it to code that `is_generated` says there is. Those
-// before it go to `refused`, if given, with their reasons. A kernel is asked for what `as_read`, if given, makes of the
-// request for it.
+// Returns the first candidate that supports the call and does not yield it to generated code, as `is_generated`
+// reports. The candidates before it are added to `refused`, if given, with their reasons. `as_read`, if given, converts
+// the request for each kernel before it is asked.
 const Candidate& choose(std::span<const Candidate> candidates, const KernelRequest& request,
                         std::vector<Refusal>* refused = nullptr,
                         const std::function<bool(const KernelRequest&)>& is_generated = {},
                         const RequestAsRead& as_read = {});
 
-// Chooses for many calls; what may run an op is listed once. The registry and the PriorityLists must outlive it
+// Chooses for many calls and lists an op's candidates once. The registry and the PriorityLists must outlive it
 // unchanged.
 class KernelSelector {
  public:

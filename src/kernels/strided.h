@@ -1,6 +1,6 @@
 #pragma once
 
-// Strided tensors: how they lie, and walks over them for plain loops.
+// Strided tensors: properties of their layout, and plain loops over their elements.
 
 #include <cstdint>
 
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// Whether the elements of each row lie side by side, and rows do not overlap: contiguous tensors, and matrices whose
-// rows are further apart.
+// Whether the elements of each row are adjacent and rows do not overlap: contiguous tensors, and matrices whose rows
+// are further apart.
 inline bool has_plain_rows(const Meta& meta) {
   if (meta.is_contiguous()) return true;
   return meta.rank() == 2 && meta.strides[1] == Dim(1) && meta.strides[0].is_number() && meta.shape[1].is_number() &&
@@ -35,8 +35,8 @@ void for_each_index(const std::int64_t* size, int rank, Body&& body) {
   }
 }
 
-// Element number of a multi-index that may have more axes than the tensor: leading ones are ignored, and axes of extent
-// 1 are spread.
+// The offset, in elements, of a multi-index that may have more axes than the tensor. Leading axes are ignored, and axes
+// of extent 1 are broadcast.
 inline std::int64_t element_at(const TensorView& view, const std::int64_t* index, int rank) {
   std::int64_t element = 0;
   for (int i = 0; i < view.rank; ++i)

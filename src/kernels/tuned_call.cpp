@@ -8,7 +8,7 @@ namespace {
 
 using Operands = std::span<const std::optional<Meta>>;
 
-// `rows` stands for s0 in `pattern`.
+// `rows` replaces s0 in `pattern`.
 bool agrees(const Meta& pattern, const Meta& given, const Dim& rows) {
   if (pattern.kind != given.kind || pattern.dtype != given.dtype || pattern.rank() != given.rank() ||
       !(pattern.kv == given.kv) || !(pattern.device == given.device))
@@ -20,7 +20,7 @@ bool agrees(const Meta& pattern, const Meta& given, const Dim& rows) {
   return true;
 }
 
-// What stands in a call where the pattern has its rows.
+// Returns the dim of the call that is where the pattern has its rows.
 Dim rows_of(Operands pattern, Operands given) {
   for (std::size_t i = 0; i < std::min(pattern.size(), given.size()); ++i) {
     if (!pattern[i] || !given[i] || pattern[i]->rank() != given[i]->rank()) continue;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a plugin may call: the functions of weft_host, and what stands behind its handles. None of them lets an
-// exception out into the plugin's code.
+// The functions of weft_host, which a plugin may call, and the structs of its handles. No function lets an exception
+// out into the plugin's code.
 
 #include <optional>
 #include <string>
@@ -18,12 +18,12 @@ struct weft_attributes {
 struct weft_results {
   std::span<const std::optional<weft::Meta>> operands;
   std::vector<std::optional<weft::Meta>> types;
-  std::string error;  // of the first call that failed, "" for none
+  std::string error;  // of the first call that failed; "" for none
 };
 
 struct weft_threads {
   weft::ThreadPool* pool;
-  mutable std::string error;  // what an exception from a chunk said
+  mutable std::string error;  // the message of an exception from a chunk
 };
 
 struct weft_text {
@@ -40,14 +40,14 @@ namespace weft {
 
 const weft_host& flat_host();
 
-// Calls into a plugin. What it refuses comes back as text; when it fails or throws, `what` ("[rms_norm@mine] run") and
-// `origin` make a UserError.
+// Calls a function of a plugin. If the plugin refuses, returns its reason. If it fails or throws, throws a UserError
+// made from `what` ("[rms_norm@mine] run") and `origin`.
 template <class Function>
 std::optional<std::string> call_plugin(const std::string& what, const std::string& origin, Function&& function);
 
 // --- implementation ---
 
-// Nothing when the status is WEFT_OK, the reason when it is WEFT_REFUSED; else throws.
+// Returns nothing if the status is WEFT_OK, the reason if it is WEFT_REFUSED; otherwise throws.
 std::optional<std::string> judge(weft_status status, const char* message, const std::string& what,
                                  const std::string& origin);
 [[noreturn]] void fail_thrown(const std::string& what, const std::string& origin, const std::string& said);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Between weft's own types and those of the flat interface (weft/weft_plugin.h).
+// Converts between weft's own types and those of the flat interface (weft/weft_plugin.h).
 
 #include <list>
 #include <optional>
@@ -15,10 +15,10 @@
 namespace weft {
 
 std::int32_t flat_dtype(DType dtype);
-// Nothing for a number that is none.
+// Returns nothing if the number is no dtype.
 std::optional<DType> dtype_of_flat(std::int32_t dtype);
 
-// Types for one request, with all text that they point to. Stays where it is: the flat types look into it.
+// The types of one request, with all text that they point to. It cannot be moved, because the flat types point into it.
 class FlatTypes {
  public:
   FlatTypes() = default;
@@ -35,7 +35,7 @@ class FlatTypes {
   std::list<std::string> texts_;
 };
 
-// The tensors of one call. Stays where it is.
+// The tensors of one call. It cannot be moved.
 class FlatTensors {
  public:
   explicit FlatTensors(std::span<const TensorView> views);

@@ -1,15 +1,16 @@
 #pragma once
 
-// An opaque op has a shape rule and kernels, but no meaning. Wherever a meaning would run, as the last resort of the
-// choice and in the interpreter, one of its kernels does.
+// An opaque op has a shape rule and kernels, but no meaning. One of its kernels runs wherever a meaning would: as the
+// last candidate when a kernel is chosen, and in the interpreter.
 
 #include "ir/op.h"
 #include "kernels/kernel.h"
 
 namespace weft {
 
-// The kernel as provider `reference`: for every device and call, writing over nothing. What the kernel refuses, and
-// what `batch_invariant` forbids when it must hold, is a UserError at the call, since there is nobody else to ask.
+// Returns the kernel as provider `reference`, which accepts every device and call and writes over nothing. What the
+// kernel itself refuses is a UserError at the call, because there is no other candidate; so is a kernel that is not
+// batch-invariant if `batch_invariant` is required.
 Kernel opaque_reference(const Op& op, const Kernel& kernel, bool batch_invariant);
 
 }  // namespace weft

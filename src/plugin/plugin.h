@@ -15,8 +15,9 @@ struct Plugin {
   Registrations registrations;
 };
 
-// Loads the library and lets it register. It stays loaded as long as the process lives, since it may have started
-// threads. UserError when it is not a library, has no entry, was built for another version of the header, or fails.
+// Loads the library and calls its registration. It stays loaded until the process ends, since it may have started
+// threads. UserError if it is not a library, has no entry function, was built for another version of the header, or
+// fails.
 Plugin load_plugin(const std::string& path);
 
 }  // namespace weft

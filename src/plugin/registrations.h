@@ -1,8 +1,8 @@
 #pragma once
 
-// What comes from outside the tree, as plain data: ops, kernels, default priorities, passes and patterns. It is joined
-// with the tree's own when a Context is made (builtin/context.h), and all of it is checked there; nothing is registered
-// unless everything is. In C++:
+// Additions from outside the tree, as plain data: ops, kernels, default priorities, passes and patterns. make_context
+// (builtin/context.h) joins them with the tree's own and checks all of them; it registers either everything or nothing.
+// In C++:
 //
 //   Registrations mine("my server");
 //   mine.register_op("doubled", [](OpDefinition& op) { op.schema("doubled(Tensor x) -> Tensor"); ... });
@@ -21,7 +21,8 @@
 
 namespace weft {
 
-// What a kernel states besides its code; see Kernel for each. Unlike in the tree, the two promises must be made.
+// The properties of a kernel besides its code; see Kernel for each. Unlike in the tree, the defaults of
+// `batch_invariant` and `capture` promise nothing.
 struct KernelTraits {
   std::string schema = {};
   TokenRange rows = Kernel().rows;
@@ -39,21 +40,22 @@ class Registrations {
   using Define = std::function<void(OpDefinition&)>;
   using Run = std::function<void(const KernelCall&)>;
 
-  // `origin` names where everything comes from in messages.
+  // Messages use `origin` to say where the additions come from.
   explicit Registrations(std::string origin = "registered by the program") : origin_(std::move(origin)) {}
 
-  // An op with a meaning, or with a shape rule alone: then it is opaque, and one of its kernels stands for its meaning.
+  // An op with a meaning, or with a shape rule only. Without a meaning it is opaque, and one of its kernels is used as
+  // its meaning.
   void register_op(std::string name, Define define);
   void register_impl(std::string op, std::string provider, Run run, KernelTraits traits = {});
-  // In front of the device's defaults for the op, and behind the user's own list.
+  // Placed before the device's defaults for the op, and after the user's own list.
   void register_priority(std::string op, std::vector<std::string> providers);
-  // Runs behind all built-in passes of the stage, which it leaves as it is.
+  // Runs after all built-in passes of the stage and keeps the graph at that stage.
   void register_pass(std::string name, Stage stage, std::function<PassResult(Graph&, PassContext&)> run);
-  // Definitions in graph text. Unless they are trusted, make_context refuses patterns that do not hold on samples: only
-  // tests that want wrong rewrites trust any.
+  // Definitions in graph text. Unless they are trusted, make_context refuses patterns that do not hold on samples. Only
+  // tests that need wrong rewrites set `is_trusted`.
   void register_patterns(std::string text, bool is_trusted = false);
 
-  // Everything of `other`, behind what is here.
+  // Appends everything of `other`.
   void append(Registrations other);
 
   struct OpRow {
@@ -92,19 +94,21 @@ class Registrations {
 // UserError for a name that is taken or invalid, and for what OpDefinition refuses.
 void add_ops(OpTable& ops, const Registrations& registrations);
 
-// UserError for a provider that is reserved, invalid or there already. An op that is opaque gets its kernel as
-// `reference`, too, so that it runs wherever a meaning would; `batch_invariant` says whether that must hold for it.
+// UserError for a provider that is reserved, invalid or already there. The kernel of an opaque op is also added as
+// `reference`, so that it runs wherever a meaning would; `batch_invariant` says whether that kernel must be
+// batch-invariant.
 void add_kernels(KernelRegistry& kernels, const OpTable& ops, const Registrations& registrations, bool batch_invariant);
 
-// What a kernel says of its op, held against the op: that there is one, its schema, what is written over. For every
-// kernel of the Context, those of the tree included.
+// Compares what each kernel says of its op with the op: its name, its schema, and which arguments are written over.
+// Checks every kernel of the Context, including those of the tree.
 void check_kernels(const KernelRegistry& kernels, const OpTable& ops);
 
-// The default priorities, and for an op from outside that has none, its own providers by name.
+// Adds the default priorities. An op from outside without default priorities gets its own providers, in the order of
+// their names.
 void add_priorities(PriorityLists& priorities, const KernelRegistry& kernels, const OpTable& ops,
                     const Registrations& registrations);
 
-// UserError for a name that is invalid or among `taken`.
+// UserError for a name that is invalid or in `taken`.
 std::vector<PassRow> checked_passes(const Registrations& registrations, std::vector<std::string> taken);
 
 struct ParsedPattern {
@@ -113,7 +117,7 @@ struct ParsedPattern {
   bool is_trusted = false;
 };
 
-// Parsed and checked; all names differ.
+// Parses and checks the patterns; all names differ.
 std::vector<ParsedPattern> parse_patterns(const Registrations& registrations, const OpTable& ops);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// A pass from text to text: the simplest interface that says everything about a graph.
+// A pass from text to text: the simplest interface that can express everything about a graph.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Makes the graph what the text says. UserError, beginning with `who`, when the text does not parse, is illegal at the
-// graph's stage, or changes what callers see: the inputs, the types of the results, the bounds of the symbols.
+// Replaces the graph by the graph in the text. UserError, beginning with `who`, if the text does not parse, is illegal
+// at the graph's stage, or changes what callers see: the inputs, the types of the results, the bounds of the symbols.
 void replace_by_text(Graph& graph, const std::string& text, const OpTable& ops, const std::string& who);
 
 }  // namespace weft

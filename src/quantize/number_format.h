@@ -1,6 +1,7 @@
 #pragma once
 
-// The number formats that `weft quantize` writes linear layers in, and how config.json says so.
+// The number formats in which `weft quantize` writes linear layers, and their entry in config.json. The columns for
+// weight and input say how many scales there are.
 //
 //   word           weight                    input                        quantization_config
 //   bf16           bf16                      as it is                     none
@@ -21,21 +22,21 @@ namespace weft {
 
 enum class NumberFormat : std::uint8_t { bf16, fp8, fp8_per_token, fp8_block, int8, nvfp4 };
 
-// UserError that lists the words for any other text.
+// UserError that lists the words if the text is none of them.
 NumberFormat number_format_from_text(const std::string& text);
 std::string_view number_format_text(NumberFormat format);
 
-// Rows and columns of fp8-block's blocks.
+// The rows and columns of a block in fp8-block.
 struct BlockShape {
   std::int64_t rows = 64;
   std::int64_t columns = 64;
 };
 
-// "64x64". UserError for anything else.
+// Parses "64x64". UserError for anything else.
 BlockShape block_shape_from_text(const std::string& text);
 
-// The quantization_config; null for bf16. `ignored` are the modules left as they are, `static_input` says whether fp8
-// has its inputs' scales from a calibration.
+// The quantization_config; null for bf16. `ignored` are the modules that are not quantized. `static_input` says whether
+// fp8 has input scales from a calibration.
 Json quantization_json(NumberFormat format, const BlockShape& block, bool static_input,
                        const std::vector<std::string>& ignored);
 

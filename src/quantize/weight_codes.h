@@ -1,7 +1,7 @@
 #pragma once
 
-// A weight of numbers as codes and scales. Codes are those that the ops of the same formats give to activations: the
-// nearest code of x / scale, halves to even.
+// Converts a weight to codes and scales. The codes are those that the ops of the same formats compute for activations:
+// the nearest code of x / scale, halves to even.
 
 #include "base/thread_pool.h"
 #include "tensor/tensor.h"
@@ -13,18 +13,20 @@ struct CodesAndScales {
   Tensor scales;
 };
 
-// The largest magnitude in an f32 tensor; UserError that names `where` for numbers that are not finite.
+// The largest magnitude in an f32 tensor. UserError that names `where` if a number is not finite.
 float largest_magnitude(const Tensor& weight, const std::string& where, ThreadPool& threads);
 
-// Blocks of rows x columns of weight f32 [N, K], the last ones may be short: scale = the block's largest magnitude /
-// the largest code (f8e4m3 448, i8 127), at least vLLM's least scale (D.2 of its behaviour: 1 / (448 * 512), 1.19e-7).
+// Quantizes blocks of rows x columns of weight f32 [N, K]; the last ones may be short. scale = the block's largest
+// magnitude / the largest code (f8e4m3 448, i8 127), and at least vLLM's smallest scale (D.2 of its behaviour: 1 / (448
+// * 512), 1.19e-7).
 //   -> dtype [N, K], f32 [ceil(N / rows), ceil(K / columns)]
 CodesAndScales quantize_blocks(const Tensor& weight, DType dtype, std::int64_t rows, std::int64_t columns,
                                ThreadPool& threads);
 
-// NVFP4 by a global scale (448 * 6 / the largest magnitude of all that shares it): scale = global_scale * largest
-// magnitude of 16 / 6 as f8e4m3, codes of x / (scale / global_scale); a block whose scale is 0 is all 0.
-//   -> u8 [N, K / 2], the even one of two elements in the low bits, f8e4m3 [N, K / 16]
+// Quantizes to NVFP4 with a global scale (448 * 6 / the largest magnitude of all weights that share it): scale =
+// global_scale * largest magnitude of 16 elements / 6 as f8e4m3, codes of x / (scale / global_scale). A block whose
+// scale is 0 is all 0.
+//   -> u8 [N, K / 2], the even element of each two in the low bits, f8e4m3 [N, K / 16]
 CodesAndScales quantize_nvfp4(const Tensor& weight, float global_scale, ThreadPool& threads);
 
 // global_scale for values up to `magnitude`.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the compiler did with one model and why, from one record: `weft explain` as text and as JSON.
+// What the compiler did with one model, and why. `weft explain` prints one Explanation as text and as JSON.
 
 #include <optional>
 #include <string>
@@ -27,7 +27,7 @@ struct Explanation {
   struct {
     std::int64_t weights = 0;              // as loaded: packed, merged and mapped
     std::int64_t activations_planned = 0;  // arenas, as planned for the largest step
-    // What the largest step that ran took of them, in pages; nothing where none ran.
+    // The part of them that the largest executed step used, in pages; empty if no step ran.
     std::optional<std::int64_t> activations_measured = {};
     std::int64_t kv_cache = 0;                           // pages for one sequence of the longest length
     std::optional<std::int64_t> kv_cache_measured = {};  // likewise, of these pages
@@ -45,7 +45,7 @@ struct Explanation {
 //   compile_ms
 Json explain_json(const Explanation& explanation);
 
-// The same for people: one line for what is the same in all layers.
+// The same as text for people. What is the same in all layers is printed on one line.
 std::string explain_text(const Explanation& explanation);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// Where the time from a process's start to ready goes.
+// The time from the start of a process until it is ready, by phase.
 
 #include <string>
 #include <utility>
@@ -15,16 +15,17 @@ namespace weft {
 struct StartTimes {
   using Parts = std::vector<std::pair<std::string, double>>;  // milliseconds
 
-  // Without gaps, in order: each is what happened between the end of the one before and its own.
+  // In order and without gaps: each phase lasts from the end of the phase before it to its own end.
   Parts phases = {};
-  // Milliseconds from the start to the end of the last phase, read off the clock and not summed.
+  // Milliseconds from the start to the end of the last phase. It is read from the clock, not summed.
   double total = 0;
-  // What the phase `compile` is made of, over all graphs and ranges; `rest` is what nobody else accounts for.
+  // The parts of the phase `compile`, over all graphs and ranges. `rest` is the time of that phase that no other part
+  // includes.
   Parts compile = {};
 };
 
-// At ready; the watch began with the process. Ends the phase `report`, which gathers what is told of the start: nothing
-// up to here lies behind the last phase.
+// Call it when the process is ready; the watch started with the process. It ends the phase `report`, which gathers the
+// report of the start, so the phases include all time up to this call.
 StartTimes start_times(Stopwatch& watch, const std::vector<CompileRecord>& records);
 
 // {phase: ms, ..., "total": ms}, and {part: ms, ...}.

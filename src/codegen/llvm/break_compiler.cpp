@@ -1,4 +1,4 @@
-// The ways in which LLVM may end while it compiles, for tests alone: nothing in the program asks for this symbol.
+// Makes LLVM fail during a compilation, in each of several ways. Only tests look up this symbol.
 
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// LLVM ends the process over an operation that the processor it is to compile for does not have.
+// LLVM ends the process for an intrinsic that the target processor does not have.
 void select_what_there_is_not() {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
@@ -42,7 +42,7 @@ void select_what_there_is_not() {
   LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &code);
 }
 
-// Comes to an end only where the stack does; the sum behind the call keeps it from becoming a loop.
+// The recursion ends only when the stack is exhausted. The addition after the call prevents that it becomes a loop.
 int run_out_of_stack(volatile int* depth) {
   volatile int here = *depth + 1;
   return here == 0 ? 0 : run_out_of_stack(&here) + here;

@@ -24,7 +24,7 @@
 #include "codegen/llvm_library.h"
 #include "tensor/vector_lanes.h"
 
-// The prelude's bitcode for each number of lanes, put in by the build.
+// The prelude's bitcode for each number of lanes; the build embeds it.
 extern "C" {
 extern const char weft_prelude_4[], weft_prelude_4_end[];
 extern const char weft_prelude_8[], weft_prelude_8_end[];
@@ -34,24 +34,25 @@ extern const char weft_prelude_16[], weft_prelude_16_end[];
 namespace weft {
 namespace {
 
-// Measured: as fast code as all of -O2, in 60 % of the time.
+// Measured: the code is as fast as with all of -O2, in 60 % of the compile time.
 constexpr const char* kPasses =
     "always-inline,globaldce,function(sroa,early-cse,loop-simplify,loop-mssa(loop-rotate,licm),"
     "instcombine<no-verify-fixpoint>,early-cse,adce,simplifycfg)";
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 
-// The same code on every machine with these features, whatever its name.
+// A fixed name, so that machines with the same features get the same code.
 constexpr const char* kCpu = "x86-64-v2";
 
 struct Target {
-  // Those that the kernels of provider cpu are built with (cmake/compile_options.cmake); evex512 is the name of 512-bit
-  // registers, without which vectors are cut into halves; slow-unaligned-mem-32 is kCpu's, and no machine with AVX2 is.
+  // The features that the kernels of provider cpu are built with (cmake/compile_options.cmake). evex512 enables 512-bit
+  // registers; without it vectors are cut into halves. slow-unaligned-mem-32 is a property of kCpu that no machine with
+  // AVX2 has.
   const char* features;
   const char* prelude;
   const char* prelude_end;
 };
 
-// By nothing else, as the keys of objects say (compiler/generated_kernels.cpp).
+// The target depends on the lanes only; the keys of objects rely on that (compiler/generated_kernels.cpp).
 Target target_of(int lanes) {
   if (lanes == 16)
     return {"+avx2,+fma,+f16c,-slow-unaligned-mem-32,+avx512f,+avx512bw,+avx512dq,+avx512vl,+evex512", weft_prelude_16,
@@ -63,7 +64,7 @@ Target target_of(int lanes) {
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, void (*)(Handle)>;
 
-// A message of LLVM, freed.
+// Returns a copy of a message of LLVM and frees the message.
 std::string taken(char* message) {
   std::string text = message == nullptr ? "LLVM does not say why" : message;
   if (message != nullptr) LLVMDisposeMessage(message);
@@ -77,7 +78,7 @@ void initialize() {
   LLVMInitializeX86AsmPrinter();
 }
 
-// The functions of the prelude are for whatever calls them: they take its features, and go once they are inlined.
+// Functions of the prelude are compiled for the features of their callers and are removed after they are inlined.
 void open_prelude(LLVMModuleRef module) {
   for (LLVMValueRef function = LLVMGetFirstFunction(module); function != nullptr;
        function = LLVMGetNextFunction(function)) {
@@ -113,7 +114,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
     is_in_order = emitter.is_in_order();
   }
   const LLVMValueRef function = LLVMGetNamedFunction(module.get(), request.program.name().c_str());
-  // LLVM compiles operations of operands that do not fit them, to something.
+  // Without this check LLVM compiles even operations whose operands have wrong types, into arbitrary code.
   if (LLVMVerifyFunction(function, LLVMReturnStatusAction)) {
     char* reason = nullptr;
     LLVMVerifyModule(module.get(), LLVMReturnStatusAction, &reason);
@@ -150,7 +151,7 @@ bool compile(const LlvmRequest& request, std::vector<std::byte>& object, std::st
   return true;
 }
 
-constexpr std::size_t kInterfaceBytes = std::string_view(kLlvmInterface).size() + 1;  // with the zero of C
+constexpr std::size_t kInterfaceBytes = std::string_view(kLlvmInterface).size() + 1;  // with the terminating zero
 
 struct InterfaceNote {
   std::uint32_t owner_bytes = 0;
@@ -186,7 +187,7 @@ WEFT_EXPORTED bool weft_llvm_compile(const weft::LlvmRequest& request, std::vect
   static_cast<void>(once);
   const LastWords words(request);
   bool is_made = false;
-  // No exception leaves: the caller is another library.
+  // No exception may leave this function, because the caller is another library.
   try {
     is_made = compile(request, object, problem);
   } catch (const std::exception& error) {

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Cycles until a result is there, about those of x86 processors with AVX-512: only their ratio counts.
+// Cycles until a result is available, approximately those of x86 processors with AVX-512. Only the ratios matter.
 int latency_of(LLVMOpcode opcode) {
   switch (opcode) {
     case LLVMFDiv:
@@ -42,7 +42,7 @@ int latency_of(LLVMOpcode opcode) {
   }
 }
 
-// Calls that LLVM does not know to be of arithmetic alone count as writing.
+// A call counts as a write unless LLVM knows that it does not access memory.
 enum class Access : std::uint8_t { none, reads, writes };
 
 Access access_of(LLVMValueRef instruction) {
@@ -66,9 +66,9 @@ struct Operation {
   LLVMValueRef instruction;
   Access access;
   int latency;
-  std::vector<std::size_t> operands;  // numbers of those in the same section
-  int early = 0;                      // cycle in which it can begin
-  int late = 0;                       // and must, so that nobody waits for it
+  std::vector<std::size_t> operands;  // indices of those in the same section
+  int early = 0;                      // the earliest cycle in which it can begin
+  int late = 0;                       // the latest one in which it can begin without a stall
 };
 
 class Section {
@@ -85,7 +85,7 @@ class Section {
     operations_.push_back(std::move(operation));
   }
 
-  // Puts it in front of `next` in another order, and begins anew.
+  // Inserts the section before `next` in its new order, and clears it.
   void place(LLVMBuilderRef builder, LLVMValueRef next) {
     if (is_long()) {
       find_early();
@@ -103,10 +103,10 @@ class Section {
   }
 
  private:
-  // What is shorter has nothing to be put side by side.
+  // A shorter section has nothing to interleave.
   static constexpr std::size_t kLeastOperations = 32;
 
-  // What reads memory waits for what writes before it, and what writes for all that stands before it.
+  // A read of memory depends on the writes before it, and a write on all reads and writes before it.
   void find_early() {
     int read = 0, written = 0;
     for (Operation& operation : operations_) {
@@ -122,7 +122,7 @@ class Section {
     }
   }
 
-  // What writes does so as early as it can, since that frees registers; all else as late as it may.
+  // Writes are scheduled as early as possible, since they free registers; all other operations as late as possible.
   void find_late() {
     int last = 0;
     for (Operation& operation : operations_) last = std::max(last, operation.early);
@@ -140,7 +140,7 @@ class Section {
     }
   }
 
-  std::vector<Operation> operations_;  // in the order in which they stand
+  std::vector<Operation> operations_;  // in their order in the function
   std::unordered_map<LLVMValueRef, std::size_t> numbers_;
 };
 

@@ -1,18 +1,18 @@
 #pragma once
 
-// The order of a function's instructions. Code comes as RowEmitter asks for it, one vector's whole chain of operations
-// after another's, and LLVM's scheduler mostly leaves it so. A processor looks ahead so many instructions: of a chain
-// of 80 operations that wait for each other 300 cycles it then sees five vectors at best, where its units could serve
-// seven. Here what does not wait for each other comes to stand side by side, so that it need not look far.
+// Orders a function's instructions. RowEmitter emits the whole dependency chain of one vector after that of another,
+// and LLVM's scheduler mostly keeps this order. A processor's reorder window holds a limited number of instructions.
+// With chains of 80 dependent operations (300 cycles) it then contains five vectors at best, while the execution units
+// could serve seven. This pass puts independent instructions next to each other, so that a small window is enough.
 
 #include <llvm-c/Core.h>
 
 namespace weft {
 
-// Puts the operations of each block in the order of when their results are wanted, by latencies. What was made side by
-// side (BlockEmitter::kAtOnce) is one section, up to the stores of it, and sections follow one another as they did, so
-// that no more vectors have to be held; a turn of a loop that stores nothing, as of sums over a row, is one as a whole.
-// What reads memory stays where it was beside what writes, and so do writes to each other. No result changes.
+// Orders the operations of each block by when their results are needed, using latencies. Vectors that are computed
+// together (BlockEmitter::kAtOnce) form one section, up to their stores. Sections keep their order, so no more vectors
+// are live at once. An iteration that stores nothing, such as a sum over a row, is one section. Reads keep their order
+// relative to writes, and writes to each other. No result changes.
 void interleave_chains(LLVMValueRef function);
 
 }  // namespace weft

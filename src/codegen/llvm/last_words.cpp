@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-// More than the registers of any processor take on it.
+// More than any processor needs to save its registers there.
 constexpr std::size_t kStackBytes = std::size_t{128} << 10;
 
 struct Caught {
@@ -30,12 +30,13 @@ constexpr std::array kCaught = {
     Caught{SIGABRT, "it gave up"},
 };
 
-// Threads inside LLVM share the handlers of the process: the first brings them, the last takes them away.
+// Threads inside LLVM share the handlers of the process: the first thread installs them, and the last one restores the
+// previous handlers.
 std::mutex handlers_lock;
 int threads_inside = 0;
 std::array<struct sigaction, kCaught.size()> previous_actions;
 
-// Only what a signal handler may call.
+// Calls only functions that a signal handler may call.
 bool write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
@@ -45,7 +46,7 @@ bool write_all(int file, std::string_view text) {
   return true;
 }
 
-// To a file that is not there yet, so that nobody else's is written over or through.
+// The file must not exist yet, so that no other file is overwritten, not even through a link.
 bool write_new_file(const char* path, std::string_view text) {
   const int file = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return false;
@@ -58,7 +59,7 @@ bool write_new_file(const char* path, std::string_view text) {
 thread_local const LastWords::Words* LastWords::at_hand_ = nullptr;
 
 void LastWords::end(const Words& words, std::string_view reason) {
-  // What several threads come to at once, one says.
+  // If several threads fail at the same time, only one reports it.
   static std::atomic_flag is_ending;
   while (is_ending.test_and_set()) ::pause();
   const auto say = [](std::initializer_list<std::string_view> parts) {
@@ -75,7 +76,7 @@ void LastWords::end(const Words& words, std::string_view reason) {
 }
 
 void LastWords::on_fatal_error(const char* reason) {
-  static const Words nothing{};  // LLVM is called for a program, and in no other way
+  static const Words nothing{};  // not reached: LLVM is only called for a program
   std::string_view line = reason;
   if (line.ends_with('\n')) line.remove_suffix(1);
   end(at_hand_ == nullptr ? nothing : *at_hand_, line);
@@ -85,7 +86,7 @@ void LastWords::on_signal(int signal) {
   for (std::size_t i = 0; i < kCaught.size(); ++i) {
     if (kCaught[i].signal != signal) continue;
     if (at_hand_ != nullptr) end(*at_hand_, kCaught[i].reason);
-    // Not LLVM's: it comes again, to whom it would have come.
+    // The signal is not LLVM's. It is raised again for the previous handler.
     ::sigaction(signal, &previous_actions[i], nullptr);
     ::raise(signal);
   }

@@ -1,11 +1,11 @@
 #pragma once
 
-// What a fatal error inside LLVM leaves behind: LLVM ends the process, as it would by a signal where it crashes, and
-// what it was compiling would be lost. Between the constructor and the destructor of LastWords such an end, in this
-// thread, is status 3 instead, after the row program and the graph it was made from are in files and a line on standard
-// error says where, and why.
+// The crash handler for LLVM. On a fatal error LLVM ends the process, or a signal does if LLVM crashes, and the program
+// being compiled would be lost. While a LastWords object exists, such an end in its thread does three things: it writes
+// the row program and the graph it was made from to files, prints one line on standard error that names the files and
+// the reason, and exits with status 3.
 //
-// A crash of another thread stays what it was.
+// A crash of another thread is not changed.
 
 #include <cstddef>
 #include <memory>
@@ -21,8 +21,8 @@ namespace weft {
 
 class LastWords {
  public:
-  // The files are made in the request's folder when it comes to that; where they cannot be, standard error gets what
-  // they would hold.
+  // On a crash the files are created in the request's folder. If they cannot be created, their text goes to standard
+  // error.
   explicit LastWords(const LlvmRequest& request);
   ~LastWords();
   LastWords(const LastWords&) = delete;
@@ -45,7 +45,7 @@ class LastWords {
   static thread_local const Words* at_hand_ __attribute__((tls_model("initial-exec")));
 
   Words words_;
-  std::unique_ptr<std::byte[]> stack_;  // of the handlers: the thread's own may be what ran out
+  std::unique_ptr<std::byte[]> stack_;  // of the handlers, because the thread's own stack may be exhausted
   stack_t previous_stack_ = {};
 };
 

@@ -47,7 +47,7 @@ void LlvmBuilder::begin(const RowProgram& program) {
   LLVMAddAttributeAtIndex(function_, static_cast<LLVMAttributeIndex>(LLVMAttributeFunctionIndex),
                           LLVMCreateEnumAttribute(context_, kind, 0));
   const std::string width = std::to_string(32 * lanes_);
-  // Without stackrealign half of all vectors for which there is no register would lie across two lines.
+  // Without stackrealign half of all spilled vectors would cross a cache line.
   for (const auto& [name, value] : {std::pair<std::string, std::string>{"prefer-vector-width", width},
                                     {"min-legal-vector-width", width},
                                     {"stackrealign", ""}})
@@ -207,8 +207,8 @@ LLVMValueRef LlvmBuilder::binary(RowOp op, LLVMValueRef a, LLVMValueRef b) {
   }
 }
 
-// The processor's own give their second operand where one is NaN, or both are zeros. As comparisons and choices LLVM
-// would take them apart: of a magnitude behind limits it made eight operations of three.
+// The processor's minimum and maximum return their second operand, here `a`, if one is NaN or both are zeros. LLVM
+// would take comparisons and selects apart: for the limits of a magnitude it emitted eight operations instead of three.
 LLVMValueRef LlvmBuilder::limited(RowOp op, LLVMValueRef a, LLVMValueRef limit) {
   const std::string name = op == RowOp::at_least ? "max" : "min";
   if (lanes_ < 16)
@@ -256,7 +256,7 @@ LLVMValueRef LlvmBuilder::encode_plain(DType dtype, LLVMValueRef floats) {
   return LLVMBuildTrunc(builder_, words, as_wide_as(floats, element_type(dtype)), "");
 }
 
-// The processor takes a magnitude and holds it below a number, which NaN become, in one step.
+// One instruction computes a magnitude and limits it to a number. A NaN becomes that number.
 LLVMValueRef LlvmBuilder::held_magnitudes(DType dtype, LLVMValueRef floats) {
   constexpr unsigned kLessMagnitude = 0b1010;  // without a sign
   const LLVMValueRef most = splat(constant(dtype == DType::f4e2m1 ? 6 : 480, false));
@@ -294,7 +294,7 @@ LLVMValueRef LlvmBuilder::encode_plain_bf16(LLVMValueRef floats) {
   };
   const LLVMValueRef bits = LLVMBuildBitCast(builder_, floats, as_wide_as(floats, word_), "");
   if (lanes_ == 16 && is_vector(floats)) {
-    // Half up, and back to the even one where it was in the middle: masks take one step less.
+    // Rounds half up, and then to the even number if the value was halfway. With masks this takes one operation less.
     const LLVMValueRef up = LLVMBuildAdd(builder_, bits, word(0x8000), "");
     const LLVMValueRef low = LLVMBuildAnd(builder_, up, word(0xffff), "");
     const LLVMValueRef is_middle = LLVMBuildICmp(builder_, LLVMIntEQ, low, word(0), "");
@@ -309,7 +309,7 @@ LLVMValueRef LlvmBuilder::encode_plain_bf16(LLVMValueRef floats) {
   return LLVMBuildTrunc(builder_, rounded, as_wide_as(floats, element_type(DType::bf16)), "");
 }
 
-// The processor's conversion rounds to nearest, as all arithmetic here does, and makes the smallest integer of a NaN,
+// The processor's conversion rounds to nearest, as all arithmetic here does. For a NaN it returns the smallest integer,
 // whose lowest byte is 0.
 LLVMValueRef LlvmBuilder::encode_plain_i8(LLVMValueRef floats) {
   LLVMValueRef words = nullptr;
@@ -378,7 +378,7 @@ LLVMValueRef LlvmBuilder::sum(const std::vector<LLVMValueRef>& vectors) {
   return LLVMBuildExtractElement(builder_, rest, LLVMConstInt(word_, 0, false), "");
 }
 
-// Of floats without a sign: the order of their bits (row_larger), of vectors as wide as they are.
+// Floats without a sign are ordered like their bits (row_larger). Vectors may have any width.
 LLVMValueRef LlvmBuilder::larger(LLVMValueRef a, LLVMValueRef b) {
   const LLVMTypeRef floats = LLVMTypeOf(a);
   const LLVMTypeRef words = is_vector(a) ? LLVMVectorType(word_, LLVMGetVectorSize(floats)) : word_;
@@ -401,15 +401,14 @@ LLVMValueRef LlvmBuilder::largest(const std::vector<LLVMValueRef>& vectors) {
   return LLVMBuildExtractElement(builder_, rest, LLVMConstInt(word_, 0, false), "");
 }
 
-// Which of two zeros comes out is left open, as it is to be: three instructions instead of four, which wait for one
-// another less.
+// Of two zeros either may be returned. That takes three instructions instead of four, in a shorter dependency chain.
 LLVMValueRef LlvmBuilder::signed_larger(LLVMValueRef a, LLVMValueRef b) {
   const LLVMValueRef larger = call_intrinsic("llvm.maximum", {LLVMTypeOf(a)}, {a, b});
   LLVMSetFastMathFlags(larger, LLVMFastMathNoSignedZeros);
   return larger;
 }
 
-// In whole vectors, of which each lane has all in the end.
+// Computes with whole vectors; in the end each lane has the result.
 LLVMValueRef LlvmBuilder::signed_largest(const std::vector<LLVMValueRef>& vectors) {
   LLVMValueRef rest = vectors[0];
   for (std::size_t i = 1; i < vectors.size(); ++i) rest = signed_larger(rest, vectors[i]);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The Builder (codegen/emit.h) that makes LLVM's intermediate code, through LLVM's C interface. Arithmetic carries no
-// fast-math flag: each operation rounds where the row program has it.
+// The Builder (codegen/emit.h) that generates LLVM's intermediate code through LLVM's C interface. Arithmetic has no
+// fast-math flag: each operation rounds where the row program says.
 
 #include <array>
 #include <cstdint>
@@ -22,12 +22,12 @@ class LlvmBuilder {
   using Value = LLVMValueRef;
   using Variable = LLVMValueRef;
   struct Index {
-    LLVMValueRef base = nullptr;  // null: a number alone
+    LLVMValueRef base = nullptr;  // null: `number` alone
     std::int64_t number = 0;
   };
 
-  // Functions go into `module`, which holds the prelude for `lanes`. `converts_halves`: the machine has instructions
-  // between f16 and f32, which give the bits of the prelude.
+  // Functions are added to `module`, which contains the prelude for `lanes`. `converts_halves`: the machine has
+  // instructions between f16 and f32; they compute the bits of the prelude.
   LlvmBuilder(LLVMModuleRef module, int lanes, bool converts_halves);
   ~LlvmBuilder();
   LlvmBuilder(const LlvmBuilder&) = delete;
@@ -84,7 +84,8 @@ class LlvmBuilder {
   static constexpr bool kTakesShortWays = true;
   static constexpr int kLeastLanesOfMaxima = 8;
   bool has_few_registers() const { return lanes_ < 16; }
-  // Blocks of columns are whole groups, of four vectors each, or several of one; and four vectors are stored together.
+  // Whether a block of columns is whole groups, or each group is whole blocks of four vectors; and four vectors are
+  // stored together.
   bool takes_short_ways(const RowProgram& program) const {
     const std::int64_t four = 4 * lanes_;
     for (const RowStore& store : program.stores)
@@ -128,62 +129,64 @@ class LlvmBuilder {
   LLVMValueRef number(std::int64_t value) const;
   LLVMTypeRef element_type(DType dtype) const;
   bool is_vector(LLVMValueRef value) const;
-  // The type itself, or a vector of it where the value is one.
+  // The type itself, or a vector of it if the value is a vector.
   LLVMTypeRef as_wide_as(LLVMValueRef value, LLVMTypeRef type) const;
   LLVMValueRef like(LLVMValueRef other, float value);
   LLVMValueRef call(const std::string& name, LLVMTypeRef result, const std::vector<LLVMValueRef>& arguments);
-  // A vector op of the prelude or that on one float, by what `arguments` are.
+  // Calls the prelude's op on vectors or on one float, according to `arguments`.
   LLVMValueRef call_row_op(const std::string& op, LLVMTypeRef result, const std::vector<LLVMValueRef>& arguments);
   LLVMValueRef call_intrinsic(const char* name, const std::vector<LLVMTypeRef>& types,
                               const std::vector<LLVMValueRef>& arguments);
-  // The row of the buffer that this row of the program reads; `bases` are where buffers begin.
+  // The row of the buffer that this row of the program reads. `bases` are the addresses where buffers begin.
   LLVMValueRef row_of(const RowBuffer& buffer, LLVMValueRef row, const std::vector<LLVMValueRef>& bases);
-  // The first `count` of `width` lanes.
+  // Selects the first `count` of `width` lanes.
   LLVMValueRef lane_mask(int count, int width);
   LLVMValueRef index_value(Index index, std::int64_t offset);
-  // The place of a column in its row; of columns from it on, lane by lane, where they do not lie side by side.
+  // place_of: the offset of a column in its row. places_of: the offsets of the columns from it on, one in each lane,
+  // for columns that are not adjacent.
   LLVMValueRef place_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef places_of(const RowPlacement& placement, Index index, std::int64_t offset, std::int64_t begin);
   LLVMValueRef address(int buffer, LLVMValueRef place);
   enum class Cache : std::uint8_t { first, second };
   void prefetch(LLVMValueRef from, Cache into);
-  // A byte of each two codes of four bits.
+  // Joins each two 4-bit codes into a byte.
   LLVMValueRef joined_nibbles(LLVMValueRef codes);
-  // A byte of each code of `even` and that of `odd`, alike.
+  // Joins each code of `even` with the code of `odd` at the same index into a byte.
   LLVMValueRef nibbles_of_pairs(LLVMValueRef even, LLVMValueRef odd);
-  // The first `count` lanes.
+  // Stores the first `count` lanes.
   void store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned alignment, int count);
   LLVMValueRef one_address(int buffer, Index index, std::int64_t offset, std::int64_t divisor);
-  // Of element (index + offset) / divisor.
+  // The address of element (index + offset) / divisor.
   LLVMValueRef slot_address(int slot, Index index, std::int64_t offset, std::int64_t divisor = 1);
-  // Codes of `even` and `odd` in turn, as halves of integers of twice their width.
+  // Codes of `even` and `odd`, alternating, as halves of integers of twice their width.
   LLVMValueRef words_of_pairs(LLVMValueRef even, LLVMValueRef odd, unsigned bits);
-  // Twice as many elements of 16 bits: the low halves of `even` and `odd` words in turn; the high halves.
+  // Twice as many 16-bit elements: the low (or high) halves of the words of `even` and `odd`, alternating.
   LLVMValueRef low_halves(LLVMValueRef even, LLVMValueRef odd);
   LLVMValueRef high_halves(LLVMValueRef even, LLVMValueRef odd);
-  // 2 * lanes() elements of 16 bits of a buffer, as words, from `begin` beside the column's place on.
+  // Loads 2 * lanes() 16-bit elements of a buffer as words; `begin` is added to the column's offset.
   LLVMValueRef load_words(int buffer, Index index, std::int64_t offset, std::int64_t begin = 0);
-  // Elements of 16 bits made bytes, with saturation, in the order that store_bytes knows.
+  // Narrows 16-bit elements to bytes, with saturation, in the order that store_bytes expects.
   LLVMValueRef packed(bool has_signs, LLVMValueRef first, LLVMValueRef second);
-  // Codes of two vectors of elements of 16 bits whose low bytes they are.
+  // The codes in the low bytes of two vectors of 16-bit elements.
   LLVMValueRef bytes_of(LLVMValueRef first, LLVMValueRef second);
-  // In the order of bytes_of.
+  // The signs, in the order of bytes_of.
   LLVMValueRef sign_bytes(Index index, std::int64_t offset, const std::array<Value, 4>& floats,
                           const std::vector<int>& buffers);
   LLVMValueRef word_vector(unsigned number);
   unsigned vector_bytes() const { return 4 * static_cast<unsigned>(lanes_); }
   LLVMValueRef maxima_address(LLVMValueRef variable, LLVMValueRef number);
-  // Of vectors, a power of two of them, that were joined as often as `steps` says: one.
+  // Joins vectors (a power of two of them, already joined `steps` times) into one.
   LLVMValueRef joined_maxima(std::vector<LLVMValueRef> vectors, int steps);
-  // Codes that come of words.
+  // Whether the codes were made from words.
   bool is_of_words(LLVMValueRef codes) const;
   void store_bytes(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef bytes);
   LLVMValueRef half(LLVMValueRef vector, unsigned from, unsigned width);
-  // Lanes of a and b, numbered one after another.
+  // Selects lanes of a and b. Lanes of b are numbered after those of a.
   LLVMValueRef shuffle(LLVMValueRef a, LLVMValueRef b, const std::vector<int>& lanes);
-  // Whether each column of an input is half of a word whose other half is a column of another (RowBuffer::behind).
+  // Whether each column of an input is half of a word whose other half is a column of another input
+  // (RowBuffer::behind).
   bool has_neighbour(int buffer) const;
-  // Every other of 2 * lanes() - 1 elements.
+  // Loads every other of 2 * lanes() - 1 elements.
   LLVMValueRef load_every_other(LLVMTypeRef type, LLVMValueRef from, unsigned alignment);
   LLVMValueRef begin_loop(LLVMValueRef first, LLVMValueRef last, std::int64_t step, const char* name);
   void end_loop();
@@ -197,7 +200,7 @@ class LlvmBuilder {
   const RowProgram* program_ = nullptr;
   LLVMValueRef function_ = nullptr;
   LLVMBasicBlockRef entry_ = nullptr;
-  std::vector<LLVMValueRef> rows_;  // by buffer: where this row begins
+  std::vector<LLVMValueRef> rows_;  // by buffer: the address of this row
   LLVMValueRef scratch_ = nullptr;
   std::vector<Loop> loops_;
   std::vector<Branch> branches_;

@@ -1,5 +1,6 @@
-// What LlvmBuilder does for maxima of groups. That of one is a chain of shuffles, whose last steps are of a lane or
-// two; those of as many groups as a vector has lanes are made together, two vectors becoming one in every step.
+// LlvmBuilder's maxima of groups. The maximum of one group is a chain of shuffles whose last steps use only one or two
+// lanes. So the maxima of as many groups as a vector has lanes are computed together: each step joins two vectors into
+// one.
 
 #include <algorithm>
 
@@ -10,9 +11,9 @@ namespace {
 
 constexpr int kQuarter = 4;  // lanes of 128 bits, within which shuffles are fast
 
-// Of two vectors, one behind the other, that were joined `steps` times: half the lanes of all groups, and the other
-// halves in the same order. First the lanes of a quarter are joined, then quarters; groups end in their order, if each
-// vector was of one.
+// Lane indices in two concatenated vectors that were joined `steps` times. `first` selects half of the lanes of all
+// groups, `second` the other halves in the same order. The lanes of a quarter are joined first, then the quarters. The
+// groups end in their order if each vector contained one group.
 std::pair<std::vector<int>, std::vector<int>> halves_of_groups(int lanes, int steps) {
   std::pair<std::vector<int>, std::vector<int>> halves;
   const auto add = [&](int lane, int other) {
@@ -46,7 +47,7 @@ LLVMValueRef LlvmBuilder::joined_maxima(std::vector<LLVMValueRef> vectors, int s
   return vectors[0];
 }
 
-// For whole vectors of groups, of which those beyond the row have nothing in them.
+// The room is for whole vectors of groups. Groups after the end of the row are 0.
 LLVMValueRef LlvmBuilder::maxima_variable(std::int64_t columns, std::int64_t group, std::int64_t block) {
   const LLVMBasicBlockRef here = LLVMGetInsertBlock(builder_);
   LLVMPositionBuilderBefore(builder_, LLVMGetBasicBlockTerminator(entry_));
@@ -70,8 +71,8 @@ void LlvmBuilder::keep_maxima(LLVMValueRef variable, Index index, std::int64_t o
 }
 
 LLVMValueRef LlvmBuilder::largest_of_each(LLVMValueRef variable, Index index, std::int64_t group, std::int64_t block) {
-  const std::int64_t of_block = std::max<std::int64_t>(block / group, 1);  // groups
-  const std::int64_t of_group = std::max<std::int64_t>(group / block, 1);  // blocks
+  const std::int64_t of_block = std::max<std::int64_t>(block / group, 1);  // groups of a block
+  const std::int64_t of_group = std::max<std::int64_t>(group / block, 1);  // blocks of a group
   const LLVMValueRef first = LLVMBuildUDiv(
       builder_, LLVMBuildMul(builder_, index_value(index, 0), number(of_group), ""), number(of_block), "");
   std::vector<LLVMValueRef> vectors;
@@ -90,7 +91,7 @@ LLVMValueRef LlvmBuilder::largest_of_each(LLVMValueRef variable, Index index, st
   while ((is_of_two ? 2 : 1) << steps < of_block) ++steps;
   const LLVMValueRef largest = joined_maxima(std::move(vectors), steps);
   if (!is_of_two) return largest;
-  // First groups of pairs are in every other quarter, the second ones in the quarters between.
+  // The first groups of the pairs are in every other quarter, the second groups in the quarters between them.
   std::vector<int> order;
   for (int i = 0; i < lanes_; ++i)
     order.push_back((i / (2 * kQuarter) * 2 + i % 2) * kQuarter + i % (2 * kQuarter) / 2);

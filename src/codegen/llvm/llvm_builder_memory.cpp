@@ -1,4 +1,4 @@
-// What LlvmBuilder reads and writes: where columns lie, and whole vectors or the first lanes of them.
+// LlvmBuilder's memory accesses: the addresses of columns, and loads and stores of whole vectors or their first lanes.
 
 #include <algorithm>
 
@@ -99,7 +99,7 @@ void LlvmBuilder::store(const RowStore& store, Index index, std::int64_t offset,
   store_vector(codes, to, element_bytes(dtype), count);
 }
 
-// Of two codes side by side, in the low bytes of words or in bytes, a byte.
+// Packs each two adjacent codes, which are bytes or the low bytes of words, into one byte.
 LLVMValueRef LlvmBuilder::joined_nibbles(LLVMValueRef codes) {
   const unsigned bits = is_of_words(codes) ? 32 : 8;
   const LLVMValueRef each = is_of_words(codes) ? LLVMGetOperand(codes, 0) : codes;
@@ -134,7 +134,7 @@ void LlvmBuilder::store_vector(LLVMValueRef codes, LLVMValueRef to, unsigned ali
   }
 }
 
-// No element that is not asked for is read, but for those between.
+// Reads only the requested elements and those between them.
 LLVMValueRef LlvmBuilder::load_every_other(LLVMTypeRef type, LLVMValueRef from, unsigned alignment) {
   LLVMValueRef ahead = number(lanes_ - 1);
   const LLVMValueRef later = LLVMBuildGEP2(builder_, LLVMGetElementType(type), from, &ahead, 1, "");
@@ -170,7 +170,7 @@ void LlvmBuilder::store_pairs(const RowStore& store, Index index, std::int64_t o
 LLVMValueRef LlvmBuilder::words_of_pairs(LLVMValueRef even, LLVMValueRef odd, unsigned bits) {
   const auto count = static_cast<unsigned>(lanes_);
   if (bits == 8 && lanes_ == 16 && is_of_words(even) && is_of_words(odd)) {
-    // Of 32-bit words, which are made narrower together: an intrinsic, or both would be on their own before.
+    // The 32-bit words are joined first and narrowed together. Without the intrinsic LLVM would narrow both before.
     const LLVMValueRef high = LLVMBuildShl(builder_, LLVMGetOperand(odd, 0), splat(LLVMConstInt(word_, 8, false)), "");
     const LLVMValueRef low =
         LLVMBuildAnd(builder_, LLVMGetOperand(even, 0), splat(LLVMConstInt(word_, 255, false)), "");

@@ -1,5 +1,5 @@
-// What LlvmBuilder does of lanes that come in pairs, in the steps that AVX2 and AVX-512 have for them: codes of a byte,
-// and the short ways of codegen/short_ways.h.
+// LlvmBuilder's operations on pairs of lanes, with instructions of AVX2 and AVX-512: codes of one byte, and the fast
+// paths of codegen/short_ways.h.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace weft {
 LLVMValueRef LlvmBuilder::word_vector(unsigned number) { return splat(LLVMConstInt(word_, number, false)); }
 
-// Codes that were loaded are of shorter words.
+// Loaded codes are narrower than words.
 bool LlvmBuilder::is_of_words(LLVMValueRef codes) const {
   return LLVMIsATruncInst(codes) != nullptr && LLVMTypeOf(LLVMGetOperand(codes, 0)) == words_;
 }
@@ -38,7 +38,7 @@ LLVMValueRef LlvmBuilder::bytes_of(LLVMValueRef first, LLVMValueRef second) {
   return packed(false, LLVMBuildAnd(builder_, first, mask, ""), LLVMBuildAnd(builder_, second, mask, ""));
 }
 
-// Packed elements of both vectors take turns, 8 and 8.
+// The packed bytes alternate between the two vectors, 8 bytes each. The shuffle restores their order.
 void LlvmBuilder::store_bytes(const RowStore& store, Index index, std::int64_t offset, LLVMValueRef bytes) {
   const int turns = lanes_ / 2;
   const LLVMTypeRef eights = LLVMVectorType(long_, static_cast<unsigned>(turns));
@@ -59,8 +59,8 @@ void LlvmBuilder::store_two_pairs(const RowStore& store, Index index, std::int64
   store_bytes(store, index, offset, bytes_of(low_halves(words(0), words(1)), low_halves(words(2), words(3))));
 }
 
-// Codes of words have anything above their low bytes. Where that has to be taken off, wide vectors are as soon narrowed
-// one by one.
+// The bits of a word above the low byte of its code are arbitrary. Where they must be cleared, narrowing wide vectors
+// one by one is as fast.
 void LlvmBuilder::store_four(const RowStore& store, Index index, std::int64_t offset,
                              const std::array<Value, 4>& codes) {
   const bool is_signed = program_->buffers[static_cast<std::size_t>(store.buffer)].dtype == DType::i8;
@@ -76,7 +76,7 @@ void LlvmBuilder::store_four(const RowStore& store, Index index, std::int64_t of
   const std::string name = lanes_ == 16 ? "llvm.x86.avx512.packssdw.512" : "llvm.x86.avx2.packssdw";
   const auto halves = [&](std::size_t i) { return call_intrinsic(name.c_str(), {}, {words[i], words[i + 1]}); };
   const LLVMValueRef bytes = packed(false, halves(0), halves(2));
-  // A quarter of each vector, in turn.
+  // The packed bytes alternate between the four vectors, 4 bytes each. The shuffle restores their order.
   const int turns = lanes_ / 4;
   std::vector<int> order;
   for (int i = 0; i < lanes_; ++i) order.push_back(i % turns * 4 + i / turns);
@@ -106,7 +106,7 @@ LLVMValueRef LlvmBuilder::load_words(int buffer, Index index, std::int64_t offse
   return words;
 }
 
-// Narrowed with saturation, a half keeps its sign.
+// Narrowing with saturation keeps the sign of a half.
 LLVMValueRef LlvmBuilder::sign_bytes(Index index, std::int64_t offset, const std::array<Value, 4>& floats,
                                      const std::vector<int>& buffers) {
   std::array<LLVMValueRef, 2> signed_halves{};
@@ -137,7 +137,7 @@ void LlvmBuilder::store_ordinary_f8e4m3(const RowStore& store, Index index, std:
   std::array<LLVMValueRef, 4> codes{};
   for (std::size_t i = 0; i < floats.size(); ++i)
     codes[i] = call("weft_ordinary_f8e4m3_v", words_, {signs.are_in_floats ? unary(RowOp::abs, floats[i]) : floats[i]});
-  // Nothing is in the upper bytes of their low halves.
+  // The upper bytes of the low halves are 0.
   const LLVMValueRef magnitudes = packed(false, low_halves(codes[0], codes[1]), low_halves(codes[2], codes[3]));
   LLVMValueRef bytes = nullptr;
   if (signs.do_wait) {
@@ -186,7 +186,7 @@ LLVMValueRef LlvmBuilder::are_ordinary(LLVMValueRef largest_floats, LLVMValueRef
 }
 
 LLVMValueRef LlvmBuilder::is_first_row() {
-  // Parts of a row are numbered like rows, and read what others do not.
+  // With parts, a row index counts parts, and each part reads other columns. So each part counts as a first row.
   if (program_->tuning.parts > 1) return LLVMConstInt(LLVMInt1TypeInContext(context_), 1, false);
   return LLVMBuildICmp(builder_, LLVMIntEQ, loops_[0].index, LLVMGetParam(function_, 1), "");
 }

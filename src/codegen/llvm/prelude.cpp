@@ -1,6 +1,6 @@
-// vector_math.h as bitcode: what generated code calls, inlined when it is compiled. Built by clang, once for each
-// number of lanes, and no part of any program. A call of a vector op is weft_<op>_v, of one on a single float
-// weft_<op>_s.
+// vector_math.h as bitcode: the functions that generated code calls; they are inlined when it is compiled. Clang builds
+// this file once for each number of lanes; it is not linked into any program. The function of an op is weft_<op>_v for
+// vectors and weft_<op>_s for a single float.
 
 #include "codegen/vector_math.h"
 
@@ -21,7 +21,7 @@ using WordLanes = LanesOf<Words, std::uint32_t>;
 #define WEFT_EXPORT_TERNARY(op)                                                          \
   WEFT_EXPORT Floats weft_##op##_v(Floats a, Floats b, Floats c) { return op(a, b, c); } \
   WEFT_EXPORT float weft_##op##_s(float a, float b, float c) { return op(a, b, c); }
-// Codes come and go as 32-bit words: vectors of smaller ones would be passed as other types.
+// Codes are passed as 32-bit words, because vectors of smaller ones would be passed as other types.
 #define WEFT_EXPORT_CODES(dtype, Code)                                                 \
   WEFT_EXPORT Words weft_to_##dtype##_v(Floats a) {                                    \
     const FloatLanes x = FloatLanes::of(a);                                            \
@@ -62,7 +62,7 @@ WEFT_EXPORT Floats weft_rounded_f8e4m3_of_held_v(Floats a, Floats held) {
   return y.vector();
 }
 
-// Where the processor fuses products and sums: codes of magnitudes, and what short ways take (codegen/short_ways.h).
+// For processors with fused multiply-add: codes of magnitudes, and the functions of fast paths (codegen/short_ways.h).
 #ifdef WEFT_FUSES_MULTIPLY_ADD
 WEFT_EXPORT_WORDS(ordinary_f8e4m3, ordinary_f8e4m3)
 WEFT_EXPORT_WORDS(ordinary_f4e2m1, ordinary_f4e2m1)

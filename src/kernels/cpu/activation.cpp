@@ -28,7 +28,7 @@ void run(const RowWiseKernels& kernels, const KernelCall& call) {
   });
 }
 
-// Whether what is quantized is rounded to the dtype of x.
+// Whether values are rounded to the dtype of x before they are quantized.
 bool rounds(const KernelCall& call) {
   const Attribute* intermediate = call.attributes.find("intermediate");
   return intermediate == nullptr || intermediate->word() == "input_dtype";

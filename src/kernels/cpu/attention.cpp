@@ -1,8 +1,11 @@
-// attention over paged K and V. Parallel over sequences, KV heads and blocks of query rows; all query heads of a KV
-// head and several tokens share each load of K and V, so a prompt of n tokens reads its K and V n / 2 times from the
-// cache (three query heads a KV head), a decoded token once. Where that leaves threads idle, as with few KV heads and
-// one long sequence, the segments of its tokens are chunks of their own, and whoever ends the last of a block folds
-// them. Where a quantization follows, a block's results wait in its thread's scratch and leave as codes.
+// attention over paged K and V. Parallel over sequences, KV heads and blocks of query rows. All query heads of a KV
+// head and several tokens share each load of K and V. So a prompt of n tokens reads its K and V n / 2 times from the
+// cache (with three query heads per KV head), a decoded token once.
+//
+// If that leaves threads idle, for example with few KV heads and one long sequence, the segments of the sequence's
+// tokens become chunks of their own. The thread that finishes the last segment of a block combines them.
+//
+// If a quantization follows, the results of a block stay in the thread's scratch, and only their codes are stored.
 
 #include <algorithm>
 #include <atomic>
@@ -28,12 +31,13 @@ enum Operand : std::size_t { kQuery, kKv, kBatch, kOfTail };
 
 // Rows (query head and token) of one block: several tiles, few enough to share a short prompt among the threads.
 constexpr std::int64_t kBlockRows = 8 * kAttentionRows;
-// A sequence's segments are shared where one of its blocks is more than this part of a thread's share of all work.
+// The segments of a sequence are shared among threads if one of its blocks is more than 1 / kBlocksOfAShare of a
+// thread's share of all work.
 constexpr std::int64_t kBlocksOfAShare = 4;
-// Room for what rows make of segments, for each thread: with three KV heads of 64 as in SmolLM2, and two threads, for
-// 46,000 tokens. Sequences that find no room are not shared.
+// Bytes per thread for partial results of segments. With three KV heads of 64, as in SmolLM2, and two threads this is
+// enough for 46,000 tokens. A sequence without room is not shared.
 constexpr std::int64_t kPartialBytes = 256 << 10;
-// Multiply-adds below which a thread is not woken (measured: 20 a nanosecond and core).
+// For fewer multiply-adds than these no thread is woken (measured: 20 per nanosecond and core).
 constexpr std::int64_t kSerialWork = 100'000;
 
 Verdict supports(const KernelRequest& request) {
@@ -52,8 +56,8 @@ Verdict supports(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-// What a thread has for itself: room to attend in, and behind it, where a quantization follows, the results of a block.
-// They begin with the token that the block's first row belongs to, whose other heads may be another block's.
+// The scratch of one thread: room for attention and then, if a quantization follows, the results of a block. These
+// begin with the token of the block's first row. Other heads of that token may belong to another block.
 struct ThreadScratch {
   std::int64_t waiting = 0;  // offset of the results
   std::int64_t bytes = 0;
@@ -66,10 +70,10 @@ ThreadScratch thread_scratch(std::int64_t head_dim, std::int64_t group, DType dt
   return scratch;
 }
 
-// Behind the scratch of all threads.
+// The partial results are after the scratch of all threads.
 std::int64_t partial_bytes(int threads) { return threads == 1 ? 0 : threads * kPartialBytes; }
 
-// What becomes of results instead of being written.
+// Quantizes results instead of storing them.
 class QuantizedHeads {
  public:
   QuantizedHeads(const QuantizedRowKernels& kernels, const QuantTail& tail, const KernelCall& call)
@@ -80,7 +84,7 @@ class QuantizedHeads {
     task_.rows = 1;
   }
 
-  // Columns [first, first + count) of a token, which `values` begins with.
+  // Quantizes columns [first, first + count) of a token; `values` begins with them.
   void take(const std::byte* values, std::int64_t token, std::int64_t first, std::int64_t count) const {
     QuantTask task = task_;
     task.columns = count;
@@ -109,13 +113,13 @@ struct Sequence {
   std::int64_t first_token = 0;
   std::int64_t rows = 0;           // tokens of this step, times `group`
   std::int64_t blocks = 0;         // of kBlockRows
-  std::int64_t segments = 1;       // more where they are chunks of their own: of the one block that there is then
-  std::int64_t first_segment = 0;  // the first that a row sees
-  std::int64_t partials = 0;       // offset of what they leave, a KV head after another
+  std::int64_t segments = 1;       // more than 1 if segments are chunks of their own; there is one block then
+  std::int64_t first_segment = 0;  // the first one that a row attends to
+  std::int64_t partials = 0;       // offset of the segments' partial results, one KV head after another
   std::int64_t partials_end = 0;
 };
 
-// What all chunks share, and where each finds its own part.
+// The data that all chunks share. Each chunk finds its part of the work from its index.
 class Attention {
  public:
   Attention(const AttentionKernels& kernels, const KernelCall& call, const QuantizedHeads* quantized = nullptr)
@@ -170,7 +174,7 @@ class Attention {
   std::int64_t rows_of(std::int32_t index) const {
     return (batch_.query_starts[index + 1] - batch_.query_starts[index]) * group_;
   }
-  // Multiply-adds of so many rows of one KV head.
+  // The multiply-adds of this many rows of one KV head.
   std::int64_t work_of(std::int64_t rows, std::int32_t index) const {
     return 2 * rows * kv_.head_dim * std::min<std::int64_t>(batch_.lengths[index], shared_.window);
   }
@@ -179,7 +183,7 @@ class Attention {
   }
   std::int64_t chunks_of(const Sequence& sequence) const { return sequence.blocks * sequence.segments * kv_.heads; }
 
-  // `partials`: where the partial results of the sequences before it end.
+  // `partials` is the end of the partial results of the sequences before this one.
   Sequence sequence_of(std::int32_t index, std::int64_t partials) const {
     Sequence sequence{.index = index, .first_token = batch_.query_starts[index], .rows = rows_of(index)};
     sequence.blocks = (sequence.rows + kBlockRows - 1) / kBlockRows;
@@ -194,7 +198,8 @@ class Attention {
     return shared.segments > 1 && shared.partials_end <= partial_bytes(threads_) ? shared : sequence;
   }
 
-  // What the segments of one KV head leave: partial results, and a cache line with how many are still to come.
+  // The segments of one KV head share memory for their partial results, followed by the number of segments that are not
+  // finished. It ends at a cache line.
   std::int64_t results_bytes(const Sequence& sequence) const {
     return sequence.rows * sequence.segments * attention_partial_floats(kv_.head_dim) * 4;
   }
@@ -234,7 +239,7 @@ class Attention {
       task.first_segment = sequence.first_segment + part;
       task.last_segment = task.first_segment + 1;
       attend_(task);
-      // Whoever comes last sees what all others left, and folds it in order.
+      // The thread that finishes last sees the results of all others, and combines them in order.
       std::atomic_ref<std::int64_t> left(segments_left(sequence, kv_head));
       if (left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     }
@@ -250,7 +255,7 @@ class Attention {
     }
   }
 
-  // Of each token that the block has heads of, those side by side.
+  // Quantizes the heads of each token that are in the block; they are adjacent.
   void quantize(const AttentionTask& task, const std::byte* waiting, std::int64_t token,
                 std::int64_t head_offset) const {
     const std::int64_t bytes = dtype_info(query_.dtype).block_bytes;
@@ -275,7 +280,8 @@ class Attention {
   ThreadScratch thread_;
   AttentionTask shared_;
   std::int64_t work_ = 0;  // multiply-adds of all
-  // Whether any sequence may be: each chunk counts those in front of it, and with many of one length none is.
+  // Whether any sequence may be shared. Each chunk counts the chunks of the sequences before its own; if this is false,
+  // it need not test each of them. Of many sequences of one length none is shared.
   bool some_are_shared_ = false;
 };
 
@@ -295,7 +301,7 @@ void prepare(Kernel& kernel, const DeviceDescription& device) {
   };
 }
 
-// The tails whose groups lie within a head.
+// The quantizations whose groups are within a head.
 constexpr std::string_view kTailsOfHeads[] = {"static_scaled_fp8_quant", "scaled_fp4_quant"};
 
 Kernel quantized_attention_kernel(const QuantTail& tail) {

@@ -1,4 +1,4 @@
-// clone of a tensor of any dtype whose rows lie together, as copies of rows, in parallel.
+// clone of a tensor of any dtype whose rows are contiguous: copies rows, in parallel.
 
 #include <cstring>
 

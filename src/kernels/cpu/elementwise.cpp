@@ -1,5 +1,5 @@
-// add, mul and cast between f32, f16 and bf16. Parallel over rows; contiguous operands are cut into rows of our own, so
-// that one long row is shared, too.
+// add, mul and cast between f32, f16 and bf16. Parallel over rows. Contiguous operands are cut into chunks of kColumns
+// elements instead, so that one long row is shared, too.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ bool is_contiguous(const TensorView& view) {
   return true;
 }
 
-// The elements [first, first + count) of contiguous operands, or the rows of the others, as calls of function(task).
+// Calls function(task) for chunks of the elements if all operands are contiguous, and for their rows otherwise.
 // `y` is null for one operand.
 template <class Function>
 void run_rows(const KernelCall& call, const TensorView& x, const TensorView* y, Function function) {

@@ -1,6 +1,6 @@
 // fused_rope_kv_cache_update, and fused_qk_norm_rope_kv_cache_update with the normalization of each head before it.
-// Parallel over chunks of tokens. Their keys are rotated into the thread's scratch, a page's worth that stays in its
-// caches, and go on into the pages; nobody else reads them.
+// Parallel over chunks of tokens. The keys of a chunk are rotated into the thread's scratch, where a page's worth of
+// them stays in the caches, and are then stored in the pages. Nothing else reads them from the scratch.
 
 #include <algorithm>
 
@@ -29,8 +29,9 @@ Verdict supports(const Operands& operands, const KernelRequest& request) {
   return supports_page_store(request, dtype, operands.value, operands.kv, operands.slots);
 }
 
-// Tokens of a chunk: slots of one page, whose columns of K lie side by side, mostly belong to one thread. Not one token
-// at a time, as loads right behind the scattered stores of K wait for those (measured: up to a fifth of the time).
+// Tokens of a chunk. The slots of one page, whose columns of K are adjacent, then mostly belong to one thread. A chunk
+// has more than one token because loads right after the scattered stores of K stall on them (measured: up to a fifth of
+// the time).
 constexpr std::int64_t kChunkTokens = 16;
 
 std::int64_t scratch_of_thread(const KvLayout& kv, DType dtype) {

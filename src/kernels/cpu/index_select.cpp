@@ -1,4 +1,4 @@
-// index_select of rows on the CPU: they are copied as they are. Blocks of rows are shared among the threads.
+// index_select of rows on the CPU: copies rows unchanged. Blocks of rows are shared among the threads.
 
 #include <algorithm>
 #include <cstring>

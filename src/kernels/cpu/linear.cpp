@@ -1,7 +1,8 @@
 // linear on the CPU, exact: f32 sums in k order over f32, 16-bit or block weights, which are widened panel by panel.
 //
-// Rows that are not f32 are widened first. Panels times blocks of up to 128 rows are shared among the threads; one row
-// is bound by reading the weights. Where the processor multiplies bf16 pairs and rows and weights are bf16, it does.
+// Rows that are not f32 are widened first. Panels times blocks of up to 128 rows are shared among the threads. One row
+// is bound by reading the weights. If rows and weights are bf16 and the processor multiplies pairs of bf16, they are
+// not widened.
 
 #include <cstring>
 

@@ -1,4 +1,5 @@
-// linear_fp8_block on the CPU: codes times the scales of their blocks in f32, then products and sums of those.
+// linear_fp8_block on the CPU: codes are multiplied by the scales of their blocks in f32, then come products and sums
+// of the results.
 
 #include "kernels/cpu/lib/scaled_linear.h"
 #include "kernels/registry.h"

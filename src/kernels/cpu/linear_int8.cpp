@@ -1,9 +1,9 @@
 // linear_int8 on the CPU: quantized rows times panels of 4- or 8-bit weights.
 //
-// A pass over the rows first computes what the zero points need of each group, 4 bytes a group. Then panels times
-// blocks of up to 512 rows are shared among the threads, so every weight byte is read from memory once; one row moves
-// 0.56 (q4_0), 0.63 (q4_1) or 1.06 (q8_0) bytes a weight and is bound by that; from 3 to 6 rows on arithmetic is the
-// bound.
+// A pass over the rows first computes the terms of each group that the zero points need, 4 bytes per group. Then panels
+// times blocks of up to 512 rows are shared among the threads, so each weight byte is read from memory once. One row
+// reads 0.56 (q4_0), 0.63 (q4_1) or 1.06 (q8_0) bytes per weight and is bound by that. From 3 to 6 rows on, arithmetic
+// is the bound.
 
 #include <cstring>
 
@@ -47,7 +47,7 @@ std::int32_t group_term(PanelKind kind, TermForm form, const std::int8_t* codes,
   const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
   const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 16));
   const __m128i ones = _mm_set1_epi8(1);
-  // 16-bit sums over pairs of k, then over all pairs that are alike modulo 4.
+  // 16-bit sums over pairs of k, then over all pairs whose indices are equal modulo 4.
   __m128i pairs = _mm_add_epi16(_mm_maddubs_epi16(ones, low), _mm_maddubs_epi16(ones, high));
   pairs = _mm_add_epi16(pairs, _mm_shuffle_epi32(pairs, 0x4e));
   pairs = _mm_add_epi16(pairs, _mm_shuffle_epi32(pairs, 0xb1));

@@ -1,7 +1,9 @@
-// linear_nvfp4 on the CPU: codes times the scales of their blocks of 16 in f32, then the two global scales on the sums.
+// linear_nvfp4 on the CPU: codes are multiplied by the scales of their blocks of 16 in f32, and the sums by the two
+// global scales.
+//
 // With intermediate=output_dtype, which is for results that equal others' to the last bit, operands are rounded before
-// they are multiplied, and sums have the order of the meaning's: 4 columns and up to 64 rows at a time over the
-// threads.
+// they are multiplied, and sums have the order of the op's meaning. The threads compute 4 columns and up to 64 rows at
+// a time.
 
 #include <algorithm>
 #include <cstring>
@@ -54,7 +56,7 @@ struct RoundedCodes {
   bool divides;  // by the global scale, instead of multiplying
   DType dtype;
 
-  // Codes [first, first + count) of a row, whole blocks.
+  // Widens codes [first, first + count) of a row, which are whole blocks.
   void widen(std::int64_t row, std::int64_t first, std::int64_t count, float* to) const {
     const std::byte* from = codes.data + (row * codes.stride[0] + first) / 2;
     for (std::int64_t k = 0; k < count; k += kNvfp4Group) {
@@ -72,7 +74,7 @@ struct RoundedCodes {
   }
 };
 
-// sums[r][c] grow by the products of row r of x and column c of the tile.
+// Adds the products of row r of x and column c of the tile to sums[r][c].
 void add_in_order(const float* x, std::int64_t x_stride, const float (&tile)[kTileColumns][kTileDepth],
                   std::int64_t rows, std::int64_t depth, Quad (*sums)[kTileColumns]) {
   const auto quad_at = [](const float* from) {

@@ -1,5 +1,5 @@
-// Quantization of rows to int8, fp8 and fp4, by group, by row or by scales that are given. Parallel over rows; a group
-// is read twice, the second time from the caches.
+// Quantization of rows to int8, fp8 and fp4, by group, by row or with given scales. Parallel over rows; a group is read
+// twice, the second time from the caches.
 
 #include "kernels/cpu/lib/quant_tail.h"
 #include "kernels/registry.h"

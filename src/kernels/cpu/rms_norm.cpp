@@ -1,4 +1,4 @@
-// rms_norm and fused_add_rms_norm, which writes over both of its activations; and their quantization, which writes over
+// rms_norm and fused_add_rms_norm, which overwrites both of its activations; and their quantizations, which overwrite
 // the residual. Parallel over rows; a row is read twice, the second time from L1.
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
-// rotary_embedding, and fused_qk_norm_rope with the normalization of each head before it; NeoX halves and GPT-J pairs,
-// also of a part of the head. Parallel over tokens. Query and key are read where they lie, as columns of one product;
-// the results are packed rows, so nothing is written over.
+// rotary_embedding, and fused_qk_norm_rope with the normalization of each head before it; for NeoX halves and GPT-J
+// pairs, also in only a part of the head. Parallel over tokens. Query and key are read in place, as columns of one
+// product. The results are contiguous rows, so nothing is overwritten.
 
 #include "kernels/cpu/lib/head_rotation.h"
 #include "kernels/cpu/lib/row_wise_variant.h"

@@ -1,4 +1,4 @@
-// linear by cuBLASLt: f32 sums in an order that the library chooses by the sizes, so that it depends on the count of
+// linear by cuBLASLt. The library chooses the order of its f32 sums by the sizes, so results depend on the number of
 // rows. Without a queue, on a fake device, the host computes it.
 
 #include <fmt/core.h>

@@ -1,8 +1,9 @@
-// linear_fp8_block by cuBLASLt, of groups of 128 and blocks of 128 x 128. Scales lie as the library reads them: those
-// of x group by group, as per_token_group_quant_fp8 gives them with column_major_scales and tma_aligned_scales, those
-// of the weight in rows of whole steps of four. Rows are made up to whole steps, too, in scratch. What makes them up
-// may be anything; of the last group's scales it is what the arena has behind them, where all lies at multiples of 64
-// bytes.
+// linear_fp8_block by cuBLASLt, for groups of 128 and blocks of 128 x 128. The scales must have the layout that the
+// library reads. Those of x are stored group by group, as per_token_group_quant_fp8 returns them with
+// column_major_scales and tma_aligned_scales. Those of the weight are in rows that are padded to a multiple of four.
+//
+// The number of rows is padded to a multiple of four, too, in scratch. The padding may contain anything. The padding of
+// the last group's scales is the memory after them in the arena, where everything is at multiples of 64 bytes.
 
 #include <fmt/core.h>
 
@@ -46,7 +47,7 @@ Verdict supports(const KernelRequest& request) {
   return takes_scales(*request.operands[1], *request.operands[3]);
 }
 
-// padded_product_bytes, and a line where its parts are rounded up.
+// padded_product_bytes and one line, since a part of them is rounded up to lines.
 Dim scratch_bytes(const KernelRequest& request) {
   constexpr std::int64_t kLine = 256;
   const Meta &x = *request.operands[0], &result = request.results[0];

@@ -1,4 +1,4 @@
-// linear_scaled by cuBLASLt, of fp8 codes: with one scale on each side, or on both one for each row.
+// linear_scaled by cuBLASLt, for fp8 codes: with one scale on each side, or with one for each row on both sides.
 
 #include <fmt/core.h>
 
@@ -8,7 +8,7 @@
 namespace weft::cublaslt {
 namespace {
 
-// [] and [1]. A side of a single row is that, too, and may as well have one scale for each row.
+// Whether there is a single scale, [] or [1]. This is also true of one scale for each row if there is only one row.
 bool is_one(const Meta& scale) { return element_count(scale.shape) == Dim(1); }
 
 ProductScales scales_of(bool is_one_of_x, bool is_one_of_weight) {

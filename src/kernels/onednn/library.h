@@ -1,10 +1,10 @@
 #pragma once
 
-// oneDNN as the kernels of this folder use it: each call on one thread, for one slice of columns or block
-// of rows, from our own pool.
+// oneDNN for the kernels of this folder. Each call runs on one thread of our own pool, for one slice of columns or
+// block of rows.
 //
-// The library is opened when a call first asks whether it is supported, not linked: it takes 2 ms and 15 MB, which only
-// those pay who name it in a priority list.
+// The library is not linked. It is opened when a call first asks whether it is supported. Opening takes 2 ms and 15 MB,
+// so only users who name it in a priority list pay for it.
 
 #include <cstdint>
 
@@ -20,7 +20,7 @@ struct Library {
   decltype(&dnnl_sgemm) sgemm = nullptr;
   decltype(&dnnl_gemm_u8s8s32) gemm_u8s8s32 = nullptr;
   decltype(&dnnl_version) version = nullptr;
-  // What primitives are made of and run with.
+  // For making and running primitives.
   decltype(&dnnl_engine_create) engine_create = nullptr;
   decltype(&dnnl_engine_destroy) engine_destroy = nullptr;
   decltype(&dnnl_stream_create) stream_create = nullptr;
@@ -39,18 +39,18 @@ struct Library {
   decltype(&dnnl_primitive_create) primitive_create = nullptr;
   decltype(&dnnl_primitive_execute) primitive_execute = nullptr;
   decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
-  // Of the OpenMP that oneDNN runs on.
+  // From the OpenMP library that oneDNN uses.
   decltype(&omp_get_max_threads) get_max_threads = nullptr;
   decltype(&omp_set_num_threads) set_num_threads = nullptr;
 };
 
-// Opens the library the first time; no, with the loader's words, when this system lacks it.
+// Opens the library at the first call. Returns no, with the loader's message, if this system does not have it.
 Verdict is_there();
 // InternalError before is_there() said yes.
 const Library& library();
 
-// Holds oneDNN's calls from this thread to this thread while it lives, and leaves what the program that calls Weft has
-// asked of OpenMP as it was. No OpenMP thread is started.
+// During its lifetime oneDNN's calls from this thread run on this thread only. Afterwards the number of OpenMP threads
+// that the calling program has set is restored. No OpenMP thread is started.
 class OneThread {
  public:
   OneThread() : before_(library().get_max_threads()) { library().set_num_threads(1); }
@@ -70,7 +70,8 @@ inline Verdict runs_on_cpu(const DeviceDescription& device) {
   return device.id.type == DeviceType::cpu ? Verdict::yes() : Verdict::no("runs on the CPU only");
 }
 
-// Columns of one slice. Fixed, not a share of the threads: sums may depend on it, and must not depend on those.
+// Columns of one slice. The number does not depend on the threads: sums may depend on it, but must not depend on the
+// threads.
 inline constexpr std::int64_t kSliceColumns = 128;
 
 }  // namespace weft::onednn

@@ -1,7 +1,7 @@
-// linear by oneDNN's sgemm: f32 sums, in an order of its own that depends on the count of rows.
+// linear by oneDNN's sgemm. The order of its f32 sums is oneDNN's own and depends on the number of rows.
 //
-// 16-bit rows are widened once, 16-bit weights slice by slice. oneDNN multiplies bf16 itself only where the processor
-// has AVX-512, and only through primitives, which are made for one count of rows; sgemm keeps no state between calls.
+// 16-bit rows are widened once, 16-bit weights slice by slice. oneDNN itself multiplies bf16 only on processors with
+// AVX-512, and only through primitives, each for one number of rows. sgemm keeps no state between calls.
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@
 namespace weft::onednn {
 namespace {
 
-// Rows of one call, so that what a slice needs of scratch does not grow with the rows.
+// Rows of one call. They are limited so that the scratch of a slice does not grow with the rows.
 constexpr std::int64_t kBlockRows = 512;
 
 bool takes(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16; }

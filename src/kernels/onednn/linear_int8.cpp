@@ -1,8 +1,8 @@
-// linear_int8 with oneDNN's integer products: for each group of 32 a product of codes, exact in int32, which is then
-// scaled and added as the op's definition reads, to the same bits.
+// linear_int8 with oneDNN's integer products. The product of the codes of each group of 32 is exact in int32. It is
+// then scaled and added as the op's definition says, so the bits are the same.
 //
-// Codes of the weight go in as unsigned bytes with a zero point. Without VNNI oneDNN adds two byte products in 16
-// bits, where those of 4-bit codes fit and those of 8-bit ones saturate.
+// The codes of the weight are passed as unsigned bytes with a zero point. Without VNNI oneDNN adds two byte products in
+// 16 bits: those of 4-bit codes fit, those of 8-bit codes saturate.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ constexpr std::int64_t kBlockRows = 128;
 constexpr std::int64_t kCellBytes = 4;
 
 struct BlockFormat {
-  std::int64_t codes;  // byte of a block at which they start
+  std::int64_t codes;  // offset of the codes in a block, in bytes
   std::uint8_t zero;   // code of zero as an unsigned byte
   bool minimum;        // whether there is an m
 };
@@ -195,7 +195,7 @@ KERNELS(onednn, linear_int8) {
   kernel.provider = "onednn";
   kernel.supported = onednn::runs_on_cpu;
   kernel.prepare = [](Kernel& prepared, const DeviceDescription& device) {
-    // oneDNN looks at the processor itself, whatever ceiling was asked of us.
+    // oneDNN detects the processor by itself, so a configured limit on the instruction set does not apply.
     const bool wide_sums = device.host >= CpuFeatures::avx512_vnni;
     prepared.supports = [wide_sums](const KernelRequest& request) { return onednn::supports(wide_sums, request); };
     prepared.scratch_bytes = [threads = device.threads](const KernelRequest& request) {

@@ -47,7 +47,7 @@ Opened open() {
   return opened;
 }
 
-// Once for the process, as the loader has it.
+// The library is opened once for the process, as the loader does it.
 const Opened& opened() {
   static const Opened once = open();
   return once;

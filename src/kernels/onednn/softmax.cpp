@@ -1,7 +1,7 @@
 // softmax over the last dim by oneDNN's primitive, on blocks of rows over the threads.
 //
-// The primitive gets f32: of 16-bit floats oneDNN takes bf16 alone, and that only where the processor has AVX-512. Such
-// rows are widened, and so are rows that lie apart made to lie side by side.
+// The primitive computes on f32. Of the 16-bit floats oneDNN supports only bf16, and only on processors with AVX-512.
+// So 16-bit rows are widened, and rows that are not adjacent are copied to be so.
 
 #include <algorithm>
 #include <bit>
@@ -20,35 +20,36 @@
 namespace weft::onednn {
 namespace {
 
-// Elements of one block, at most: its floats stay in the second-level cache, and a call of oneDNN costs little beside.
+// The largest number of elements of a block. Its floats stay in the second-level cache, and the cost of a call of
+// oneDNN is small in comparison.
 constexpr std::int64_t kMostBlockElements = 16 * 1024;
 constexpr std::int64_t kMostBlockRows = 64;
-// Primitives kept at once, 60 us of work each. More are wanted only where rows of ever new lengths come.
+// The largest number of primitives that are kept; making one takes 60 us. Only rows of ever new lengths need more.
 constexpr std::size_t kMostPrimitives = 256;
 
-// A power of two, so that what is left of the rows needs few primitives of other heights. It depends on the columns
-// alone, not on threads.
+// A power of two, so that the last rows need few primitives of other heights. It depends on the columns only, not on
+// the threads.
 std::int64_t block_rows(std::int64_t columns) {
   const std::int64_t rows = std::clamp<std::int64_t>(kMostBlockElements / columns, 1, kMostBlockRows);
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows)));
 }
 
-// What the library made, destroyed by the function it names.
+// An object of the library, and the library's function that destroys it.
 template <class Object>
 using Handle = std::unique_ptr<Object, dnnl_status_t (*)(Object*)>;
 
-// How oneDNN computes rows that lie side by side, each of f32.
+// oneDNN's primitive for adjacent rows of f32, and their layout.
 struct Softmax {
   dnnl_memory_desc_t rows;
   Handle<dnnl_primitive> primitive;
 };
 
-// The primitives of one kernel, made when it is first asked whether it takes such rows. Its functions may be called
-// from several threads.
+// The primitives of one kernel. They are made when the kernel is first asked whether it takes such rows. Several
+// threads may call these functions.
 class Softmaxes {
  public:
-  // No, where oneDNN has no code for rows of so many columns on this processor. Has it for every height of a block, so
-  // that no run makes a primitive.
+  // Returns no if oneDNN has no code for rows of this many columns on this processor. Makes the primitives for all
+  // heights of a block, so that runs make none.
   Verdict takes(std::int64_t columns) {
     const std::lock_guard lock(mutex_);
     for (std::int64_t rows = block_rows(columns); rows > 0; rows /= 2)
@@ -76,11 +77,11 @@ class Softmaxes {
 
   std::shared_ptr<const Softmax> find(std::int64_t rows, std::int64_t columns) {
     if (const auto kept = kept_.find({rows, columns}); kept != kept_.end()) return kept->second;
-    if (kept_.size() >= kMostPrimitives) kept_.clear();  // those that run are held by who runs them
+    if (kept_.size() >= kMostPrimitives) kept_.clear();  // a caller that runs one keeps it alive
     return kept_[{rows, columns}] = make(rows, columns);
   }
 
-  // Nothing where oneDNN has no code for it, or wants memory of its own to run it.
+  // Returns null if oneDNN has no code for it, or needs its own memory to run it.
   std::shared_ptr<const Softmax> make(std::int64_t rows, std::int64_t columns) {
     const Library& dnnl = library();
     const OneThread one_thread;
@@ -91,7 +92,7 @@ class Softmaxes {
     dnnl_softmax_desc_t softmax;
     check_status("dnnl_softmax_forward_desc_init",
                  dnnl.softmax_forward_desc_init(&softmax, dnnl_forward_inference, &lies, 1));
-    // Else the memory it wants would be the library's, one for all threads.
+    // Otherwise the library would allocate that memory, once for all threads.
     dnnl_primitive_attr_t made_attribute;
     check_status("dnnl_primitive_attr_create", dnnl.primitive_attr_create(&made_attribute));
     const Handle<dnnl_primitive_attr> attribute(made_attribute, dnnl.primitive_attr_destroy);
@@ -119,7 +120,7 @@ class Softmaxes {
     return engine_.get();
   }
 
-  // Of one call: a stream is not said to serve several threads.
+  // A stream is used for one call, because oneDNN does not promise that threads can share it.
   Handle<dnnl_stream> make_stream() const {
     dnnl_stream_t stream;
     check_status("dnnl_stream_create", library().stream_create(&stream, engine_.get(), dnnl_stream_default_flags));
@@ -133,7 +134,7 @@ class Softmaxes {
   }
 
   std::mutex mutex_;
-  Handle<dnnl_engine> engine_{nullptr, nullptr};                                          // before those made with it
+  Handle<dnnl_engine> engine_{nullptr, nullptr};  // outlives all that is made with it
   std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const Softmax>> kept_;  // by rows, columns
 };
 
@@ -153,7 +154,8 @@ Verdict supports(Softmaxes& softmaxes, const KernelRequest& request) {
   return softmaxes.takes(x.shape.back().number());
 }
 
-// oneDNN leaves a NaN, and what comes of +infinity, at its own column; the meaning has it in the sum and so in all.
+// oneDNN returns a NaN, also one caused by +infinity, only in its own column. By the op's meaning the NaN is in the sum
+// and so in all columns.
 void spread_nan(float* y, std::int64_t rows, std::int64_t columns) {
   for (std::int64_t row = 0; row < rows; ++row, y += columns) {
     bool has_nan = false;

@@ -1,11 +1,11 @@
 #pragma once
 
-// OpenBLAS, opened when a call first asks whether it is supported, not linked: it takes 2 ms and starts threads, which
-// only those pay who name it in a priority list.
+// OpenBLAS is not linked. It is opened when a call first asks whether it is supported. Opening takes 2 ms and starts
+// threads, so only users who name it in a priority list pay for it.
 //
-// Each call is on one thread, for one slice of columns, from our own pool. Of the library's flavours only the pthread
-// one is safe so: the serial one hands out its buffers without a lock (two calls at once give wrong sums), and the
-// OpenMP one takes the count of threads anew from each thread that calls it.
+// Each call runs on one thread of our own pool, for one slice of columns. Only the pthread flavour of the library is
+// safe for that. The serial one uses its buffers without a lock, so two calls at once compute wrong sums. The OpenMP
+// one reads the number of threads again for each thread that calls it.
 
 #include <cblas.h>
 
@@ -19,7 +19,8 @@ struct Library {
   decltype(&openblas_get_config) get_config = nullptr;
 };
 
-// Opens the library the first time; no, with the reason, when this system lacks it or has another flavour.
+// Opens the library at the first call. Returns no, with the reason, if this system does not have it or has another
+// flavour.
 Verdict is_there();
 // InternalError before is_there() said yes.
 const Library& library();

@@ -1,4 +1,4 @@
-// linear in f32 by OpenBLAS: sums in an order of its own that depends on the count of rows.
+// linear in f32 by OpenBLAS. The order of its sums is its own and depends on the number of rows.
 
 #include <algorithm>
 #include <climits>
@@ -12,9 +12,10 @@
 namespace weft::openblas {
 namespace {
 
-// Columns of one slice. Fixed, not a share of the threads: sums may depend on it, and must not depend on those.
+// Columns of one slice. The number does not depend on the threads: sums may depend on it, but must not depend on the
+// threads.
 constexpr std::int64_t kSliceColumns = 128;
-// Rows of one call: counts of the library are ints.
+// Rows of one call, limited because the library's counts are ints.
 constexpr std::int64_t kBlockRows = 512;
 
 Verdict supported(const DeviceDescription& device) {

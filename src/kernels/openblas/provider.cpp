@@ -30,13 +30,13 @@ Opened open() {
     opened.problem = "the OpenBLAS of this system is not its pthread flavour (Debian's libopenblas0-pthread)";
     return opened;
   }
-  // The library starts a thread for each processor when it is loaded. What stops them stands in no header.
+  // The library starts a thread for each processor when it is loaded. The function that stops them is in no header.
   set_num_threads(1);
   if (auto* stop = shared->find<int()>("blas_thread_shutdown_")) stop();
   return opened;
 }
 
-// Once for the process, as the loader has it.
+// The library is opened once for the process, as the loader does it.
 const Opened& opened() {
   static const Opened once = open();
   return once;
@@ -53,7 +53,7 @@ const Library& library() {
 
 }  // namespace weft::openblas
 
-// "OpenBLAS 0.3.21 DYNAMIC_ARCH ...": the second word.
+// The version is the second word of "OpenBLAS 0.3.21 DYNAMIC_ARCH ...".
 PROVIDER(openblas) {
   if (const Verdict there = openblas::is_there(); !there) return there.reason();
   const std::string configuration = openblas::library().get_config();

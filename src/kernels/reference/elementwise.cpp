@@ -68,7 +68,7 @@ struct Sigmoid {
   double operator()(double x) const { return 1 / (1 + std::exp(-x)); }
 };
 
-// NaN wins.
+// If an operand is NaN, the result is NaN.
 struct Maximum {
   auto operator()(auto x, auto y) const { return std::isnan(x) || x > y ? x : y; }
 };
@@ -76,7 +76,7 @@ struct Minimum {
   auto operator()(auto x, auto y) const { return std::isnan(x) || x < y ? x : y; }
 };
 
-// The power of two next to |x|, away from zero or towards it.
+// Rounds x to a power of two, away from zero or towards it.
 struct PowerOfTwo {
   bool up;
   auto operator()(auto x) const {

@@ -1,4 +1,4 @@
-// linear and linear_int8, as their definitions read.
+// linear and linear_int8, exactly as their definitions say.
 
 #include <cmath>
 #include <vector>
@@ -41,7 +41,7 @@ void linear(const KernelCall& call) {
         from += index[i] * x.stride[i];
         to += index[i] * y.stride[i];
       }
-      // Element k belongs to partial sum k % 4: the order that torch's CPU product in f32 was found to have.
+      // Element k belongs to partial sum k % 4. Tests found this order in torch's CPU product in f32.
       float parts[4] = {};
       for (std::int64_t k = 0; k < width; ++k)
         parts[k % 4] += load_float(x.dtype, x.data, from + k * x.stride[x.rank - 1]) * w[static_cast<std::size_t>(k)];

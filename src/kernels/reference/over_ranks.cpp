@@ -1,5 +1,5 @@
-// Ops over ranks: all_reduce, reduce_scatter, all_gather, rank_slice. A rank shows the others its operand where it
-// lies, or a copy in scratch where it is not contiguous, and reads theirs.
+// Ops over ranks: all_reduce, reduce_scatter, all_gather, rank_slice. The other ranks read a rank's operand in place,
+// or from a copy in scratch if it is not contiguous.
 
 #include <algorithm>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 using Memories = RankGroup::Memories;
 using Bytes = std::span<const std::byte>;
 
-// The rank that runs the call. A process alone is a group of one, which meets nobody.
+// The rank that runs the call. Without a group the process is the only rank and waits for no other.
 struct Place {
   RankGroup* group = nullptr;
   int rank = 0;
@@ -37,7 +37,7 @@ Place place_of(const KernelCall& call, const char* op) {
   return {&group, group.rank(), size};
 }
 
-// Ranks that come to one meeting must run the same op on the same types.
+// All ranks at one barrier must run the same op on the same types.
 std::string purpose_of(const KernelCall& call, const char* op) {
   const TensorView& x = call.operands[0];
   return fmt::format("{} of {}[{}]", op, dtype_text(x.dtype), fmt::join(x.size, x.size + x.rank, ", "));
@@ -56,7 +56,7 @@ Bytes contiguous_bytes(const KernelCall& call) {
   return {call.scratch.data(), bytes};
 }
 
-// x as [outer, parts, inner]: `inner` bytes or elements lie together of each part along the axis.
+// x as [outer, parts, inner]. Each part along the axis has `inner` contiguous elements.
 struct Parts {
   std::int64_t outer = 1;
   std::int64_t inner = 1;  // elements
@@ -71,7 +71,7 @@ Parts parts_of(const TensorView& whole, const KernelCall& call, std::int64_t ran
   return parts;
 }
 
-// In f32, in the order of the ranks, rounded once.
+// Adds in f32, in the order of the ranks, and rounds once.
 void add_ranks(DType dtype, Memories all, std::int64_t from, std::int64_t count, std::byte* to, std::int64_t at) {
   for (std::int64_t i = 0; i < count; ++i) {
     float sum = load_float(dtype, all[0].data(), from + i);
@@ -84,7 +84,8 @@ std::int64_t bytes_from_others(Memories all, std::int64_t bytes_of_one) {
   return static_cast<std::int64_t>(all.size() - 1) * bytes_of_one;
 }
 
-// Each rank adds a share of the elements, then takes what the others added: as many bytes as around a ring.
+// Each rank adds a share of the elements, then copies the sums of the other ranks. It reads as many bytes as with a
+// ring.
 void all_reduce(const KernelCall& call) {
   const Place place = place_of(call, "all_reduce");
   const TensorView& y = call.results[0];

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// The elements of x along `axis` that result element `index` is made of.
+// Returns the elements of x along `axis` that are reduced to result element `index`.
 template <class T>
 std::vector<T> line_at(const TensorView& x, int axis, const std::int64_t* index) {
   std::int64_t at = 0;
@@ -32,7 +32,7 @@ struct Sum {
   double operator()(const std::vector<double>& line) const { return std::accumulate(line.begin(), line.end(), 0.0); }
 };
 
-// NaN wins. A zero is made the positive one, so that the order of those of either sign is no matter.
+// If an element is NaN, the result is NaN. -0 becomes 0, so that the order of 0 and -0 does not matter.
 struct Largest {
   template <class T>
   T operator()(const std::vector<T>& line) const {
@@ -42,7 +42,7 @@ struct Largest {
   }
 };
 
-// Line by line, in f32; in f64 for f64.
+// Reduces one line after another, in f32, or in f64 for f64.
 template <class Reduce>
 void run(const KernelCall& call) {
   const TensorView& x = call.operands[0];

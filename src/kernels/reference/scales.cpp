@@ -1,4 +1,4 @@
-// Where the scales of blocks stand: spread_blocks, swizzle_scale, unswizzle_scale, pack_scales.
+// Layouts of the scales of blocks: spread_blocks, swizzle_scale, unswizzle_scale, pack_scales.
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,8 @@ void spread_blocks(const KernelCall& call) {
   });
 }
 
-// The place of (row, column) among the elements of the tiles, of which `columns` stand beside each other.
+// The index of element (row, column) in memory that is stored tile by tile. The matrix has `columns` columns, in whole
+// tiles.
 std::int64_t place_in_tiles(std::int64_t row, std::int64_t column, std::int64_t columns) {
   constexpr std::int64_t kTileRows = 128, kTileColumns = 4, kGroups = 32;
   const std::int64_t tile = row / kTileRows * (columns / kTileColumns) + column / kTileColumns;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the objects of attention_skeleton.h offer to attention.cpp and kv_cache_update.cpp: one table per instruction
-// set. Plain types only: these objects must instantiate nothing of std.
+// The functions of attention_skeleton.h for attention.cpp and kv_cache_update.cpp: one table per instruction set. Plain
+// types only: these objects must instantiate nothing of std.
 
 #include <cstdint>
 
@@ -10,23 +10,23 @@
 
 namespace weft::cpu {
 
-// Tokens of a softmax step. Steps begin at multiples of it, whatever the block size or the chunk of the prompt, so that
-// a row's order of operations depends on positions only.
+// Tokens of a softmax step. Steps begin at multiples of it, independent of the block size and the chunks of the prompt.
+// So a row's order of operations depends on positions only.
 inline constexpr int kAttentionStep = 128;
-// Tokens of a segment: whole steps, also by position. Each is attended by itself, and a row's segments are folded in
-// order, so that threads may share one row's tokens.
+// Tokens of a segment: whole steps, also by position. Each segment is computed separately, and a row's segments are
+// folded in order. So threads can share the tokens of one row.
 inline constexpr int kAttentionSegment = 2 * kAttentionStep;
 // Query rows that share a load of K and V.
 inline constexpr int kAttentionRows = 6;
 
 // Rows of one KV head of one sequence. A row is one query head at one token; rows are token-major: row = token * group
-// + head, where `group` query heads share the KV head. Row r sees the last `window` of the first `first_length + r /
-// group` tokens.
+// + head, where `group` query heads share the KV head. Row r attends to the last `window` of the first `first_length +
+// r / group` tokens.
 struct AttentionTask {
   const void* query = nullptr;  // the first token's first query head of this KV head
   void* output = nullptr;
   Element element = Element::f32;       // of query and output
-  std::int64_t query_token_stride = 0;  // in elements; heads lie head_dim apart
+  std::int64_t query_token_stride = 0;  // in elements; heads are head_dim apart
   std::int64_t output_token_stride = 0;
   std::int64_t first_row = 0;  // rows [first_row, last_row)
   std::int64_t last_row = 0;
@@ -41,9 +41,10 @@ struct AttentionTask {
   std::int64_t block = 16;      // tokens a page
   const std::int32_t* block_table = nullptr;
   void* scratch = nullptr;  // attention_scratch_bytes, 64-byte aligned
-  // Where these are set, attend writes what rows make of segments [first_segment, last_segment) here and nothing to
-  // output, which finish makes of all `segments` from `kept_segment` on: attention_partial_floats for row after row and
-  // segment after segment, 64-byte aligned. Every segment that some row sees is among them.
+  // If `partials` is set, attend stores the partial results of segments [first_segment, last_segment) there instead of
+  // storing to output. finish then computes the output from all `segments` from `kept_segment` on, which include each
+  // segment that a row attends to. Each row has attention_partial_floats for each segment, 64-byte aligned; segments of
+  // a row are adjacent.
   float* partials = nullptr;
   std::int64_t kept_segment = 0;
   std::int64_t segments = 0;
@@ -51,7 +52,7 @@ struct AttentionTask {
   std::int64_t last_segment = 0;
 };
 
-// One token's K and V of one KV head into its page.
+// Stores one token's K and V of one KV head in its page.
 struct KvStoreTask {
   const void* key = nullptr;
   const void* value = nullptr;
@@ -73,11 +74,12 @@ extern const AttentionKernels attention_kernels_avx512;
 
 // Floats of a row's sums: whole vectors.
 constexpr std::int64_t attention_row_floats(std::int64_t head_dim) { return (head_dim + 15) / 16 * 16; }
-// Sums, and behind them the maximum and the total.
+// The sums, then the maximum and the total.
 constexpr std::int64_t attention_partial_floats(std::int64_t head_dim) { return attention_row_floats(head_dim) + 16; }
 
-// Scratch of one attend: scaled queries, sums of a segment and of all of kAttentionRows rows, the scores of a step, and
-// a step's K and V gathered from pages whose block does not hold whole chunks of 16 tokens. finish needs less.
+// Scratch of one attend: for kAttentionRows rows the scaled queries, the sums of a segment and of all segments, and the
+// scores of a step; and K and V of a step, gathered from pages whose block is no multiple of 16 tokens. finish needs
+// less.
 constexpr std::int64_t attention_scratch_bytes(std::int64_t head_dim) {
   const std::int64_t width = attention_row_floats(head_dim);
   return 4 * (3 * kAttentionRows * width + kAttentionRows * kAttentionStep + 2 * kAttentionStep * width);

@@ -3,12 +3,14 @@
 // Attention over paged K and V with online softmax, for one instruction set (WEFT_FLOAT_VECTORS: see
 // float_vector_operations.h).
 //
-// A row's result is one fixed sequence of operations on its own query and the tokens it sees: scores sum over head_dim
-// in order; each step of kAttentionStep tokens (by absolute position) rescales by its maximum; P x V sums over tokens
-// in order; segments of kAttentionSegment tokens are summed by themselves and folded in order. Neither the rows that
-// share a tile, nor chunking, nor the block size, nor the threads that share segments change it. Tokens that a row does
-// not see get probability 0 and are never multiplied with V, whose contents may be anything there. A step that a row
-// sees nothing of leaves what it has as it is, so that steps before the windows of all rows of a tile are passed over.
+// A row's result is one fixed sequence of operations on its own query and the tokens that it attends to. Scores are
+// summed over head_dim in order. Each step of kAttentionStep tokens (by absolute position) rescales by its maximum. P x
+// V is summed over tokens in order. Segments of kAttentionSegment tokens are summed separately and folded in order. The
+// result does not depend on the rows that share a tile, the chunks, the block size, or the threads that share segments.
+//
+// Tokens that a row does not attend to get probability 0. They are never multiplied with V, which may contain anything
+// there. A step without tokens of a row does not change the row's sums, so steps before the windows of all rows of a
+// tile are skipped.
 
 #include <cstdint>
 
@@ -18,15 +20,15 @@
 namespace weft::cpu {
 namespace {
 
-// Tokens whose K and V lie at one fixed stride: the unit in which pages are addressed.
+// Tokens whose K and V have one fixed stride: the unit in which pages are addressed.
 constexpr int kChunk = 16;
 constexpr int kChunks = kAttentionStep / kChunk;
 constexpr float kMinusInfinity = -__builtin_inff();
-// The maximum of no scores: finite, so that what a row does not see has probability 0 beside it, too.
+// The maximum of no scores. It is finite, so that masked scores of -infinity have probability 0 relative to it, too.
 constexpr float kLowest = -__FLT_MAX__;
 
-// exp(x) for x <= 0 to about 2 units in the last place, exactly 1 at 0 and exactly 0 below -87.3; NaN stays. The
-// coefficients are those of 1/k!, the last two moved to lower the error on |r| <= ln(2)/2.
+// exp(x) for x <= 0, exact to about 2 units in the last place; exactly 1 at 0 and exactly 0 below -87.3; NaN for NaN.
+// The coefficients are those of 1/k!; the last two are changed to lower the error on |r| <= ln(2)/2.
 inline Floats exp_nonpositive(Floats x) {
   const Floats n = round_even(x * 1.44269504f);
   Floats r = multiply_add(n, fill(-0.693145752f), x);  // ln(2) in two parts
@@ -50,7 +52,7 @@ struct Step {
   std::int64_t key_stride;
 };
 
-// Where a token's K column and V row lie.
+// The addresses of a token's K column and V row.
 template <class Page>
 struct Place {
   const Page* key;
@@ -66,7 +68,7 @@ inline Place<Page> find_token(const AttentionTask& task, std::int64_t token) {
   return {keys + offset, keys + (task.block + offset) * task.head_dim};
 }
 
-// Addresses of the step that begins at `start`, of which `count` tokens are seen.
+// Finds the addresses of the step that begins at `start` and has `count` tokens.
 template <class Page>
 void find_step(const AttentionTask& task, std::int64_t start, int count, Page* gathered, Step<Page>& step) {
   const int chunks = (count + kChunk - 1) / kChunk;
@@ -86,7 +88,7 @@ void find_step(const AttentionTask& task, std::int64_t start, int count, Page* g
     Page* values = keys + kChunk * width;
     for (int t = 0; t < kChunk; ++t) {
       const bool seen = c * kChunk + t < count;
-      // A token that no row sees lends the last seen one's K, so that nothing uninitialised is read.
+      // After the last token, its K is used again, so that nothing uninitialised is read.
       const std::int64_t token = start + (seen ? c * kChunk + t : count - 1);
       const Place<Page> place = find_token<Page>(task, token);
       for (std::int64_t d = 0; d < width; ++d) keys[d * kChunk + t] = place.key[d * task.block];
@@ -97,8 +99,8 @@ void find_step(const AttentionTask& task, std::int64_t start, int count, Page* g
   }
 }
 
-// Vectors side by side in a tile of so many rows: enough chains to hide the latency of an addition, few enough for the
-// registers.
+// The vectors of a tile with this many rows: enough dependency chains to hide the latency of an addition, few enough
+// for the registers.
 template <int rows>
 constexpr int kTileVectors = rows == 1   ? 8
                              : rows <= 3 ? 4
@@ -153,7 +155,7 @@ inline void score_tile(const Step<Page>& step, const float* query, std::int64_t 
   }
 }
 
-// The largest lane, in every lane; a NaN may win or lose.
+// The largest lane, in every lane. The result may be NaN or not if a lane is NaN.
 inline Floats largest_lane(Floats x) {
   for (int w = kLanes / 2; w > 0; w /= 2) {
     Integers other;
@@ -171,15 +173,15 @@ inline float sum_of_lanes(Floats x) {
   return lanes[0];
 }
 
-// The tokens of a step that each row sees: [from, to). The further down a row is, the later are both.
+// The tokens [from, to) of a step that each row attends to. Both increase with the row.
 template <int rows>
 struct Seen {
   int from[rows];
   int to[rows];
 };
 
-// The rows' scores become probabilities relative to each row's new maximum; factors[r] is what sums so far shrink by.
-// Phase by phase over all rows, so that their long chains of operations overlap.
+// Replaces the rows' scores by probabilities relative to each row's new maximum. The sums until now must be multiplied
+// by factors[r]. Each phase handles all rows, so that their long dependency chains overlap.
 template <int rows>
 inline void softmax_step(float* scores, int padded, const Seen<rows>& seen, Floats* maximum, Floats* total,
                          Floats* factors) {
@@ -256,7 +258,7 @@ inline void add_values(const Step<Page>& step, const float* scores, std::int64_t
   }
 }
 
-// Adds P x V of a step: of the tokens that all rows see, for all at once; of those before and behind, row by row.
+// Adds P x V of a step: the tokens that all rows attend to for all rows at once, the others row by row.
 template <int rows, class Page>
 inline void add_step(const Step<Page>& step, const float* scores, std::int64_t head_dim, const Seen<rows>& seen,
                      const Floats* factors, float* sums, std::int64_t stride) {
@@ -298,13 +300,14 @@ inline std::int64_t query_offset(const AttentionTask& task, std::int64_t row, st
   return row / task.group * token_stride + row % task.group * task.head_dim;
 }
 
-// What a row made of some tokens, beside its sums: the largest score, and the sum of probabilities relative to it.
+// A row's partial result for some tokens, without its sums: the largest score, and the sum of the probabilities
+// relative to it.
 struct Partial {
   float maximum = kLowest;
   float total = 0;
 };
 
-// Adds what a row made of the tokens that follow; nothing where it saw none of them.
+// Adds a row's partial result for the following tokens. Does nothing if the row attends to none of them.
 inline void fold(Partial& all, float* all_sums, Partial next, const float* sums, std::int64_t width) {
   if (next.total == 0) return;
   const Floats highest = larger(fill(all.maximum), fill(next.maximum));
@@ -315,7 +318,7 @@ inline void fold(Partial& all, float* all_sums, Partial next, const float* sums,
   all = {highest[0], multiply_add(fill(next.total), now, fill(all.total) * before)[0]};
 }
 
-// Where a row's share of a segment waits.
+// The address of a row's partial result for a segment.
 inline float* find_partial(const AttentionTask& task, std::int64_t row, std::int64_t segment) {
   const std::int64_t number = (row - task.first_row) * task.segments + segment - task.kept_segment;
   return task.partials + number * attention_partial_floats(task.head_dim);
@@ -334,13 +337,13 @@ inline void write_output(const AttentionTask& task, std::int64_t row, Partial al
   if (task.element == Element::bf16) store_output(sums, head_dim, factor, static_cast<Brain*>(task.output) + to);
 }
 
-// Of the `count` tokens from `start` on, those before `end`.
+// How many of the `count` tokens from `start` on are before `end`.
 inline int before_in_step(std::int64_t end, std::int64_t start, int count) {
   const std::int64_t ahead = end - start;
   return ahead < 0 ? 0 : ahead < count ? static_cast<int>(ahead) : count;
 }
 
-// The segment that holds the first token that a row of this length sees.
+// The segment of the first token that a row of this length attends to.
 inline std::int64_t first_segment_seen(const AttentionTask& task, std::int64_t length) {
   return first_in_window(length, task.window) / kAttentionSegment;
 }
@@ -363,8 +366,8 @@ struct Scratch {
   Page* gathered;
 };
 
-// Rows [first_row, first_row + rows) over the tokens [begin, end), of which row r sees the last of those before
-// length[r]; the last row sees as far as any, and the first as far back.
+// Computes rows [first_row, first_row + rows) over the tokens [begin, end). Row r attends to the last tokens before
+// length[r]. The last row has the last token of all rows, and the first row the first one.
 template <int rows, class Page>
 inline void attend_segment(const AttentionTask& task, const Scratch<Page>& scratch, const std::int64_t (&length)[rows],
                            std::int64_t begin, std::int64_t end, Partial (&partials)[rows]) {
@@ -394,7 +397,7 @@ inline void attend_segment(const AttentionTask& task, const Scratch<Page>& scrat
   for (int r = 0; r < rows; ++r) partials[r] = {maximum[r][0], sum_of_lanes(total[r])};
 }
 
-// A row's share of a segment, for finish.
+// Stores a row's partial result for a segment; finish_attention reads it.
 inline void keep_partial(const AttentionTask& task, std::int64_t row, std::int64_t segment, Partial partial,
                          const float* sums, std::int64_t width) {
   float* kept = find_partial(task, row, segment);
@@ -421,7 +424,7 @@ void attend_tile(const AttentionTask& task, std::int64_t first_row) {
     length[r] = task.first_length + row / task.group;
     clear_sums(scratch.all_sums + r * width, width);
   }
-  // The further down rows are, the later begins and ends what they see.
+  // The first and the last token of a row increase with the row.
   std::int64_t segment = first_segment_seen(task, length[0]), last = length[rows - 1];
   if (segment < task.first_segment) segment = task.first_segment;
   if (task.partials != nullptr && last > task.last_segment * kAttentionSegment)
@@ -463,7 +466,7 @@ template <class Page>
 void attend(const AttentionTask& task) {
   for (std::int64_t row = task.first_row; row < task.last_row;) {
     const std::int64_t left = task.last_row - row;
-    // Seven or eight rows, a common number of query heads per KV head, go in two even tiles.
+    // Seven or eight rows, a common number of query heads per KV head, are split into two even tiles.
     const std::int64_t rows = left > 8 ? kAttentionRows : left > kAttentionRows ? (left + 1) / 2 : left;
     switch (rows) {
       case 1:

@@ -1,6 +1,6 @@
 #pragma once
 
-// The code for the device's instruction set, and which KV pages it reads.
+// Selects the code for the device's instruction set, and checks which KV pages it supports.
 
 #include <fmt/core.h>
 

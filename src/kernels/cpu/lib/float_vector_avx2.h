@@ -1,7 +1,8 @@
 #pragma once
 
 // kLanes floats in a register, for objects built with AVX2, FMA and F16C. Arithmetic and comparisons are the compiler's
-// vector operators; here is the rest, under the same names for every instruction set. Everything has internal linkage.
+// vector operators. This header has the other operations, under the same names for every instruction set. Everything
+// has internal linkage.
 
 #include <cstdint>
 
@@ -22,15 +23,15 @@ inline Floats fill(float value) { return _mm256_set1_ps(value); }
 inline Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
 inline Floats round_even(Floats x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 inline Floats truncated(Floats x) { return _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
-// a > b ? a : b and a < b ? a : b: the second argument where either is NaN.
+// a > b ? a : b and a < b ? a : b: the second argument if either is NaN.
 inline Floats larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
 inline Floats smaller(Floats a, Floats b) { return _mm256_min_ps(a, b); }
-// a * b + c; one rounding where the instruction set has it. For row-wise ops only where the bits of a result show
-// nothing of it.
+// a * b + c, with one rounding if the instruction set has that. Row-wise ops use it only where this does not change the
+// bits of a result.
 constexpr bool kFusesMultiplyAdd = true;
 inline Floats multiply_add(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 
-// Of 16 bits each.
+// For words of 16 bits.
 inline Integers smaller_words(Integers a, Integers b) {
   return reinterpret_cast<Integers>(_mm256_min_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 }
@@ -72,13 +73,13 @@ inline void store_low_halves(std::uint16_t* to, Integers x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
                    _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)));
 }
-// Lanes hold values in [-128, 127].
+// Stores lanes as bytes; they hold values in [-128, 127].
 inline void store_bytes(std::int8_t* to, Integers x) {
   const __m256i wide = reinterpret_cast<__m256i>(x);
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packs_epi16(words, words));
 }
-// Of 32 values, each the integer nearest to a number in (-129, 128), ties to even.
+// Stores, for each of 32 values in (-129, 128), the nearest integer, ties to even.
 inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
   const __m256i first = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[1]));
   const __m256i second = _mm256_packs_epi32(_mm256_cvtps_epi32(x[2]), _mm256_cvtps_epi32(x[3]));
@@ -87,14 +88,15 @@ inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
                       _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), order));
 }
 
-// The same where x[0], x[2] hold the even ones of 16 values and x[1], x[3] the odd ones.
+// The same if x[0] and x[2] hold the even ones of 16 values each, and x[1] and x[3] the odd ones.
 inline void store_nearest_byte_pairs(std::int8_t* to, const Floats* x) {
   const __m256i even = _mm256_packs_epi32(_mm256_cvtps_epi32(x[0]), _mm256_cvtps_epi32(x[2]));
   const __m256i odd = _mm256_packs_epi32(_mm256_cvtps_epi32(x[1]), _mm256_cvtps_epi32(x[3]));
   const __m256i bytes = _mm256_or_si256(_mm256_and_si256(even, _mm256_set1_epi16(0xff)), _mm256_slli_epi16(odd, 8));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(bytes, 0xd8));
 }
-// Of 32 values in [bias, bias + 127], at most 2^15: each less the bias, and the sign of a float as the highest bit.
+// Stores, for each of 32 values in [bias, bias + 127], at most 2^15, the value minus the bias, with the sign of a float
+// in the highest bit.
 inline void store_signed_bytes(std::int8_t* to, const Integers* x, int bias, const Floats* signs) {
   const auto packed = [](auto a, auto b) {
     return _mm256_packs_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b));
@@ -120,12 +122,12 @@ inline void store_signed_byte_pairs(std::int8_t* to, const Integers* x, int bias
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(_mm256_or_si256(bytes, sign), 0xd8));
 }
 
-// Words of 16 bits, the even ones from the first, the odd ones from the second.
+// 16-bit words: the even ones of `even` and the odd ones of `odd`.
 inline Integers blended_words(Integers even, Integers odd) {
   return reinterpret_cast<Integers>(
       _mm256_blend_epi16(reinterpret_cast<__m256i>(even), reinterpret_cast<__m256i>(odd), 0xaa));
 }
-// Bytes that were packed by halves.
+// Stores bytes that were packed in each 128-bit half.
 inline void store_in_order(std::int8_t* to, __m256i bytes) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(bytes, 0xd8));
 }
@@ -137,12 +139,12 @@ inline __m256i low_bytes(const Integers* words) {
 inline __m256i bytes_of_the_signs(const Integers* words) {
   return _mm256_packs_epi16(reinterpret_cast<__m256i>(words[0]), reinterpret_cast<__m256i>(words[1]));
 }
-// Of 32 words the low bytes, in [0, 127]; the signs of 32 words as their highest bits.
+// Stores the low bytes of 32 words, which are in [0, 127], with the signs of 32 other words as their highest bits.
 inline void store_low_bytes_or_signs(std::int8_t* to, const Integers* words, const Integers* signs) {
   const __m256i sign = _mm256_and_si256(bytes_of_the_signs(signs), _mm256_set1_epi8(-128));
   store_in_order(to, _mm256_or_si256(low_bytes(words), sign));
 }
-// The same, negated where the other words are negative.
+// The same, but negates a byte if the other word is negative.
 inline void store_low_bytes_negated(std::int8_t* to, const Integers* words, const Integers* signs) {
   const __m256i sign = _mm256_or_si256(bytes_of_the_signs(signs), _mm256_set1_epi8(1));
   store_in_order(to, _mm256_sign_epi8(low_bytes(words), sign));

@@ -128,14 +128,14 @@ inline Integers load_signed_bytes(const std::uint8_t* from) {
 inline void store(float* to, Floats x) {
   for (int i = 0; i < kParts; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, part(x, i));
 }
-// The low 16 bits of each lane, which holds nothing above them.
+// Stores the low 16 bits of each lane; the other bits are 0.
 inline void store_low_halves(std::uint16_t* to, Integers x) {
   for (int i = 0; i < kParts; ++i) {
     _mm_storel_epi64(reinterpret_cast<__m128i*>(to + 4 * i), _mm_packus_epi32(part(x, i), part(x, i)));
   }
 }
 inline void store(Half* to, Floats x) { store_low_halves(&to->bits, half_bits(x)); }
-// Lanes hold values in [-128, 127].
+// Stores lanes as bytes; they hold values in [-128, 127].
 inline void store_bytes(std::int8_t* to, Integers x) {
   for (int i = 0; i < kParts; ++i) {
     const __m128i words = _mm_packs_epi32(part(x, i), part(x, i));
@@ -155,12 +155,12 @@ inline void store_nearest_bytes(std::int8_t* to, const Floats* x) {
   }
 }
 
-// Part `index` of several vectors, counted through.
+// Part `index` of all parts of several vectors.
 template <class Vector>
 inline __m128i part_of(const Vector* x, int index) {
   return part(x[index / kParts], index % kParts);
 }
-// Part `index` of the vectors of even number where odd is 0, of odd number where it is 1.
+// Part `index` of all parts of the vectors with even index if odd is 0, with odd index if it is 1.
 template <class Vector>
 inline __m128i pair_part(const Vector* x, int index, int odd) {
   return part(x[index / kParts * 2 + odd], index % kParts);

@@ -17,7 +17,7 @@ inline Integers wrapping_sum(Integers a, Integers b) {
   return reinterpret_cast<Integers>(reinterpret_cast<Words>(a) + reinterpret_cast<Words>(b));
 }
 
-// 0, 1, 2, ... from a table: the compiler makes a constant of that, but instructions of a loop.
+// 0, 1, 2, ... from a table, which the compiler turns into a constant; of a loop it makes instructions.
 constexpr std::int32_t kLaneNumbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 inline Integers lane_numbers() {
   Integers numbers;
@@ -31,7 +31,7 @@ inline Floats absolute(Floats x) { return floats_of(bits_of(x) & 0x7fffffff); }
 // Lanes hold integers below 2^31.
 inline Integers integers_of(Floats x) { return __builtin_convertvector(x, Integers); }
 
-// The bf16 codes nearest to x, ties to even. Adding to a NaN could carry into its sign, so it is made quiet instead.
+// The bf16 codes nearest to x, ties to even. A NaN is made quiet instead, because rounding could carry into its sign.
 inline Integers brain_bits(Floats x) {
   const Integers bits = bits_of(x);
   const Integers rounded = wrapping_sum(bits, ((bits >> 16) & 1) + 0x7fff);
@@ -39,8 +39,8 @@ inline Integers brain_bits(Floats x) {
   return ((is_nan ? (bits | 0x400000) : rounded) >> 16) & 0xffff;
 }
 inline void store(Brain* to, Floats x) { store_low_halves(&to->bits, brain_bits(x)); }
-// The same for what arithmetic makes of bf16 operands and constants: as the low half of its NaNs is 0, no carry leaves
-// that half.
+// The same for results of arithmetic on bf16 operands and constants. The low half of their NaNs is 0, so nothing
+// carries out of that half.
 inline Integers quiet_brain_bits(Floats x) {
   const Integers bits = bits_of(x);
   return wrapping_sum(bits, ((bits >> 16) & 1) + 0x7fff);
@@ -75,7 +75,7 @@ inline Floats rounded_to<Brain>(Floats x) {
   return floats_of(brain_bits(x) << 16);
 }
 
-// Both for what arithmetic makes of operands of type T and constants.
+// Both functions for results of arithmetic on operands of type T and constants.
 template <class T>
 inline Floats rounded_result(Floats x) {
   return rounded_to<T>(x);
@@ -92,7 +92,7 @@ inline void store_result(Brain* to, Floats x) {
   store_low_halves(&to->bits, reinterpret_cast<Integers>(reinterpret_cast<Words>(quiet_brain_bits(x)) >> 16));
 }
 
-// Which lanes of a vector lie inside the row: all, or the first `count`.
+// The lanes of a vector that are inside the row: all, or the first `count`.
 struct AllLanes {};
 struct FirstLanes {
   int count;
@@ -122,8 +122,8 @@ inline void store_result(T* to, Floats x, FirstLanes lanes) {
   store_first(to, x, lanes.count);
 }
 
-// The even or the odd ones of 2 * kLanes columns, as a first and a second vector: reading bf16 so takes a shift or a
-// mask.
+// The even or the odd ones of 2 * kLanes columns, as a first and a second vector. Reading bf16 this way takes only a
+// shift or a mask.
 struct EvenLanes : AllLanes {};
 struct OddLanes : AllLanes {};
 inline Integers load_bits(const Brain* from) {
@@ -136,21 +136,21 @@ inline Floats odd_of(Integers pairs) { return floats_of(pairs & static_cast<std:
 inline Floats load(const Brain* from, EvenLanes) { return even_of(load_bits(from)); }
 inline Floats load(const Brain* from, OddLanes) { return odd_of(load_bits(from - kLanes)); }
 
-// What f8e4m3 codes in the low bytes stand for. The exponent and mantissa lie where a float has its own; 2^120 is what
-// the biases differ by, and makes denormals right.
+// The values of f8e4m3 codes in the low bytes. Exponent and mantissa are moved to those of a float. A factor of 2^120
+// corrects the difference of the biases and makes denormals right.
 inline Floats fp8_values(Integers codes) {
   const Integers magnitude = codes & 0x7f;
   const Integers value = bits_of(floats_of(magnitude << 20) * 0x1p120f) | ((magnitude == 0x7f) & 0x7fc00000);
   return floats_of(value | ((codes & 0x80) << 24));
 }
 
-// The same of f8e4m3fnuz: half as much, and the one code of a NaN is where -0 would be.
+// The same for f8e4m3fnuz: half the value, and the only code of a NaN is that of -0.
 inline Floats fnuz_values(Integers codes) {
   const Integers magnitude = bits_of(floats_of((codes & 0x7f) << 20) * 0x1p119f);
   return floats_of((codes & 0xff) == 0x80 ? (Integers{} + 0x7fc00000) : magnitude | ((codes & 0x80) << 24));
 }
 
-// Calls body(column, lanes) for every vector of a row of `columns`.
+// Calls body(column, lanes) for each vector of a row of `columns`.
 template <class Body>
 inline void for_each_vector(std::int64_t columns, Body body) {
   std::int64_t column = 0;
@@ -158,7 +158,7 @@ inline void for_each_vector(std::int64_t columns, Body body) {
   if (column < columns) body(column, FirstLanes{static_cast<int>(columns - column)});
 }
 
-// The same, of whole pairs of vectors where `paired`.
+// The same, in whole pairs of vectors if `paired`.
 template <bool paired, class Body>
 inline void for_each_vector_or_pair(std::int64_t columns, Body body) {
   if constexpr (!paired) return for_each_vector(columns, body);

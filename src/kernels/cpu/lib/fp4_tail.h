@@ -1,7 +1,7 @@
 #pragma once
 
-// From values to NVFP4: f4e2m1 codes of groups of 16, two a byte, and the f8e4m3 codes of their scales, for one
-// instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h), with the bits of scaled_fp4_quant's meaning.
+// Quantizes values to NVFP4, with the bits of scaled_fp4_quant's meaning, for one instruction set (WEFT_FLOAT_VECTORS:
+// see float_vector_operations.h): f4e2m1 codes of groups of 16, two per byte, and the f8e4m3 codes of their scales.
 
 #include <cstdint>
 #include <cstring>
@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::int64_t kFp4GroupsOfBlock = kBlockColumns / kFp4Group;
 
-// Codes of f4e2m1; NaN gives 7. The sum with 2^22 times the power of two below a magnitude, or with 2^22, has the
-// multiple of the code's last place in its low bits; there the addend brings the code of that power, 254 too large.
+// Codes of f4e2m1; NaN becomes 7. A magnitude is added to 2^22 times the power of two below it, or to 2^22 if it is
+// below 1. The low bits of the sum are then the multiple of the code's last place. The addend also contains the code of
+// that power, 254 too large.
 inline Integers fp4_codes(Floats x) {
   constexpr int kBias = 254;
   const Floats held = at_most(at_least(x, -6.0f), 6.0f);
@@ -35,7 +36,7 @@ inline void store_fp4_group(std::int8_t* to, const typename F::Element* x, std::
   std::int8_t codes[kFp4Group];
 #pragma GCC unroll 4
   for (int i = 0; i < kFp4Group; i += kLanes) {
-    // Zero more: a zero has no sign.
+    // Adding 0 removes the sign of -0.
     store_bytes(codes + i, fp4_codes(load_in_order<F>(x, first + i, AllLanes{}) * factor + 0.0f));
   }
   Pairs pairs;
@@ -44,7 +45,7 @@ inline void store_fp4_group(std::int8_t* to, const typename F::Element* x, std::
   std::memcpy(to, &bytes, sizeof(bytes));
 }
 
-// The place of a scale in tiles of 128 rows and 4 groups, as swizzle_scale has them.
+// The index of a scale in tiles of 128 rows and 4 groups, in the layout of swizzle_scale.
 inline std::int64_t place_in_tiles(std::int64_t row, std::int64_t group, std::int64_t tiles) {
   return (row / 128 * tiles + group / 4) * 512 + row % 32 * 16 + row % 128 / 32 * 4 + group % 4;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// From values to codes of f8e4m3 and f8e4m3fnuz and their scales, for one instruction set (WEFT_FLOAT_VECTORS: see
-// float_vector_operations.h), with the bits of the meanings of the quantizing ops.
+// Computes codes of f8e4m3 and f8e4m3fnuz and their scales, for one instruction set (WEFT_FLOAT_VECTORS: see
+// float_vector_operations.h), with the bits of the quantizing ops' meanings.
 
 #include <cstdint>
 
@@ -10,8 +10,8 @@
 namespace weft::cpu {
 namespace {
 
-// What f8e4m3fnuz is made of: the code of x is that of f8e4m3 for 2 * x, which is exact, up to 224. But there is no -0,
-// and a NaN has the code that -0 would have.
+// Computes f8e4m3fnuz: up to 224, the code of x is the f8e4m3 code of 2 * x, which is exact. But there is no -0, and a
+// NaN has the code that -0 would have.
 template <class Scaled>
 struct Doubled {
   explicit Doubled(const Scaled& of) : scaled(of) {}
@@ -25,7 +25,7 @@ struct Doubled {
 template <class Scaled>
 using AsItIs = Scaled;
 
-// A result held to [-448, 448]; no NaN comes of a factor that is a number and of values that are.
+// A result limited to [-448, 448]. It is never NaN if the factor and the values are numbers.
 template <class Scaled>
 struct Held {
   explicit Held(const Scaled& of) : scaled(of) {}
@@ -41,9 +41,9 @@ constexpr bool kIsFnuz<Doubled<Scaled>> = true;
 template <class Scaled>
 constexpr bool kIsFnuz<Held<Scaled>> = kIsFnuz<Scaled>;
 
-// Codes of f8e4m3, each 968 too large, of the magnitudes of numbers in (-464, 464). The sum with 2^20 times the power
-// of two below a magnitude, or with 2^14 below 2^-6, has the multiple of the code's last place in its low bits; there
-// the addend brings the code of that power.
+// Codes of f8e4m3, each 968 too large, of the magnitudes of numbers in (-464, 464). A magnitude is added to 2^20 times
+// the power of two below it, or to 2^14 if it is below 2^-6. The low bits of the sum are then the multiple of the
+// code's last place. The addend also contains the code of that power.
 constexpr int kFp8Bias = 968;
 inline Integers biased_fp8_codes(Floats x) {
   const Integers bits = bits_of(x) & 0x7f800000;
@@ -65,7 +65,7 @@ inline void store_fp8_together(std::int8_t* codes, const typename F::Element* x,
   F::kPaired ? store_signed_byte_pairs(codes, code, kFp8Bias, sign) : store_signed_bytes(codes, code, kFp8Bias, sign);
 }
 
-// f8e4m3 codes of numbers held to [-448, 448] or NaN; sign-extended. With `fnuz` those of f8e4m3fnuz for half of them.
+// f8e4m3 codes of numbers in [-448, 448] or NaN, sign-extended. With `fnuz`, the f8e4m3fnuz codes of half the numbers.
 template <bool fnuz = false>
 inline Integers fp8_codes(Floats x) {
   const Integers bits = bits_of(x);
@@ -78,24 +78,24 @@ template <class F, class Scaled>
 inline void store_fp8(std::int8_t* codes, const typename F::Element* x, std::int64_t columns, const Scaled& scaled) {
   for_each_vector(columns, [&](std::int64_t column, auto lanes) {
     const Floats value = load_in_order<F>(x, column, lanes), result = scaled(value);
-    // Of two NaN a product may be either: it is the value's.
+    // The product of two NaN may be either of them. Here it must be the value's.
     const Floats held = value == value ? at_most(at_least(result, -448.0f), 448.0f) : value;
     store_bytes(codes + column, fp8_codes<kIsFnuz<Scaled>>(held), lanes);
   });
 }
 
-// The power of two at or above x >= 0; 0, infinity and NaN as they are.
+// The power of two at or above x >= 0; 0, infinity and NaN are returned unchanged.
 inline Floats power_of_two_above(Floats x) {
   const Integers bits = bits_of(x);
   const Integers normal = wrapping_sum(bits, Integers{} + 0x7fffff) & 0x7f800000;
-  // The bits of a denormal count its smallest parts.
+  // The bits of a denormal are its multiple of the smallest denormal.
   const Floats parts = __builtin_convertvector(bits & 0x7fffff, Floats);
   const Integers small = integers_of(floats_of((bits_of(parts) + 0x7fffff) & 0x7f800000));
   const Integers power = bits > 0x7fffff ? normal : small;
   return floats_of((bits == 0) | (bits >= 0x7f800000) ? bits : power);
 }
 
-// As the meanings' clamp, minimum and div_scalar treat a NaN: it passes.
+// A NaN is returned unchanged, as by clamp, minimum and div_scalar in the ops' meanings.
 inline Floats held_to_bound(Floats x, float bound) { return (x < bound) | (x != x) ? x : fill(bound); }
 inline Floats fp8_scale(Floats magnitude, const QuantTask& task) {
   magnitude = at_least(magnitude, task.least);
@@ -116,8 +116,8 @@ inline void store_fp8_group(std::int8_t* codes, const typename F::Element* x, st
       [&](std::int64_t at) { store_fp8<F>(codes + at, x + at, columns - at, scaled); });
 }
 
-// Scales made of the largest magnitude hold what they scale to 448 and a few last bits, which needs no clamp; a bound
-// may make them smaller. `Of` is Doubled for f8e4m3fnuz.
+// If the scale is computed from the largest magnitude, scaled values are at most 448 plus a few last bits, and need no
+// clamp. A bound may make the scale smaller, so that they do. `Of` is Doubled for f8e4m3fnuz.
 template <class F, template <class> class Of>
 inline void quantize_fp8_groups_of(const QuantTask& task, const Part<F>& part) {
   using Fast = Of<QuotientOf<F>>;

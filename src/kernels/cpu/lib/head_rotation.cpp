@@ -99,7 +99,7 @@ void HeadRotation::run(std::int64_t first, std::int64_t count, const RotatedRows
     rotary.rows = count;
     return rotate_(rotary);
   }
-  // Into the output, where they are rotated: one row's heads stay in L1 in between.
+  // The heads are normalized into the output and rotated there. The heads of one row stay in L1 in between.
   rotary.rows = 1;
   for (std::int64_t row = 0; row < count; ++row, ++rotary.positions) {
     normalize(query_norm_, query.x + row * query.x_stride * element_bytes_,

@@ -1,7 +1,7 @@
 #pragma once
 
-// What kernels share that rotate query and key, normalized before where the op says so. Operands begin with positions,
-// query and key.
+// The common part of kernels that rotate query and key, and normalize them before if the op says so. The first operands
+// are positions, query and key.
 
 #include "kernels/cpu/lib/row_wise_kernels.h"
 #include "kernels/cpu/lib/rows.h"
@@ -13,7 +13,7 @@ inline constexpr std::size_t kRotationPositions = 0;
 inline constexpr std::size_t kRotationQuery = 1;
 inline constexpr std::size_t kRotationKey = 2;
 
-// Where the op's other tensors are; 0 where it has none.
+// The indices of the op's other operands; 0 if it has none.
 struct RotationOperands {
   std::size_t cos_sin_cache = 0;
   std::size_t query_weight = 0;
@@ -22,7 +22,7 @@ struct RotationOperands {
 
 Verdict supports_rotation(const KernelRequest& request, const RotationOperands& operands);
 
-// Rows of query or key, and where they go; strides in elements.
+// Rows of query or key, and the output for them; strides in elements.
 struct RotatedRows {
   const std::byte* x;
   std::int64_t x_stride;
@@ -32,17 +32,17 @@ struct RotatedRows {
 
 class HeadRotation {
  public:
-  // UserError for a position that is no row of the table.
+  // UserError if a position is no row of the table.
   HeadRotation(const RowWiseKernels& kernels, const KernelCall& call, const RotationOperands& operands);
 
   std::int64_t columns() const { return (rotary_.query.heads + rotary_.key.heads) * rotary_.head_size; }
-  // Rows of tokens [first, first + count).
+  // Computes the rows of tokens [first, first + count).
   void run(std::int64_t first, std::int64_t count, const RotatedRows& query, const RotatedRows& key) const;
 
  private:
-  // Of one row's heads.
+  // The normalization of one row's heads.
   struct Norm {
-    void (*run)(const NormTask&) = nullptr;  // null where there is none
+    void (*run)(const NormTask&) = nullptr;  // null for none
     NormTask task;
   };
   Norm norm_of(const RowWiseKernels& kernels, const KernelCall& call, std::size_t weight, std::int64_t heads) const;

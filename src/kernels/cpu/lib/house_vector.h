@@ -1,7 +1,7 @@
 #pragma once
 
-// tensor/house_math.h for vectors, line by line: the same bits in every lane, whatever the instruction set.
-// WEFT_FLOAT_VECTORS: see float_vector_operations.h.
+// The reference math (tensor/house_math.h) for vectors, line by line: the same bits in every lane, on every instruction
+// set. WEFT_FLOAT_VECTORS: see float_vector_operations.h.
 
 #include "kernels/cpu/lib/float_vector_operations.h"
 #include "tensor/house_math.h"
@@ -9,7 +9,7 @@
 namespace weft::cpu {
 namespace {
 
-// The lines `low > x ? low : x` and `high < x ? high : x`: a NaN passes.
+// The expressions `low > x ? low : x` and `high < x ? high : x`, which return a NaN unchanged.
 inline Floats at_least(Floats x, float low) { return larger(fill(low), x); }
 inline Floats at_most(Floats x, float high) { return smaller(fill(high), x); }
 
@@ -108,9 +108,9 @@ inline Floats once_rounded_sum(Floats a, float b, Floats c) {
   return __builtin_convertvector(sum, Floats);
 }
 
-// 1 + exp(-x), by which silu divides. The bits that the lines of house_exp give, in fewer steps: the signs of n and r
-// are turned, which moves no rounding; below exp(-86) the power adds nothing to 1, so that 2^n needs no care for
-// denormals; and half the power is a normal number up to 2^128.
+// 1 + exp(-x), the divisor of silu. It has the bits of house_exp in fewer steps. The signs of n and r are reversed,
+// which changes no rounding. Below exp(-86) the power adds nothing to 1, so 2^n needs no special case for denormals.
+// Half the power is a normal number up to 2^128.
 inline Floats vector_silu_divisor(Floats x) {
   using C = HouseExpConstants;
   x = at_most(at_least(x, HouseSiluConstants::low), HouseSiluConstants::high);
@@ -127,8 +127,8 @@ inline Floats vector_silu_divisor(Floats x) {
   return (half + half) + 1.0f;
 }
 
-// The divisor for bf16 x alone, which takes half the operations (tests/kernels/cpu_quantized_rows_test.cpp tries all
-// x); x is within the limits, where half the power is a normal number.
+// The divisor for bf16 x only, with half the operations (tests/kernels/cpu_quantized_rows_test.cpp tests all x). x must
+// be within the limits, where half the power is a normal number.
 inline Floats bfloat_silu_divisor(Floats x) {
   using C = Bf16SiluConstants;
   constexpr float kMagic = HouseExpConstants::magic;
@@ -141,12 +141,13 @@ inline Floats bfloat_silu_divisor(Floats x) {
   p = multiply_add(p, f, fill(C::p0));
   return multiply_add(floats_of(wrapping_sum(bits_of(p), bits_of(shifted) << 23)), fill(2.0f), fill(1.0f));
 }
-// Pairs of bf16 held to the limits: as integers, negative ones are larger the larger their magnitudes.
+// Limits pairs of bf16. As integers, negative bf16 are larger if their magnitudes are larger.
 inline Integers silu_operands(Integers pairs) {
   constexpr std::int32_t kLargest = 0x42ac42ac, kLeast = static_cast<std::int32_t>(0xc2b2c2b2);
   return smaller_unsigned_words(smaller_words(pairs, Integers{} + kLargest), Integers{} + kLeast);
 }
-// x held to the limits; where that decides a result, x itself decides it, too, so that a NaN may become a number.
+// Limits x, which may replace a NaN by a number. This is allowed because x itself also determines the result wherever
+// the limit matters.
 template <class Lanes>
 inline Floats load_silu_operand(const Brain* x, Lanes lanes) {
   return at_most(at_least(load(x, lanes), HouseSiluConstants::low), HouseSiluConstants::high);
@@ -154,8 +155,8 @@ inline Floats load_silu_operand(const Brain* x, Lanes lanes) {
 inline Floats load_silu_operand(const Brain* x, EvenLanes) { return even_of(silu_operands(load_bits(x))); }
 inline Floats load_silu_operand(const Brain* x, OddLanes) { return odd_of(silu_operands(load_bits(x - kLanes))); }
 
-// The house row sum of term(column, lanes), which is 0 in lanes beyond the row. Adding that 0 changes no bit: a partial
-// sum that began with 0.0f is never -0.0f.
+// The row sum of the reference math over term(column, lanes), which must be 0 in lanes after the end of the row. Adding
+// that 0 changes no bit: a partial sum that begins with 0.0f is never -0.0f.
 template <class Term>
 inline float vector_row_sum(std::int64_t columns, Term term) {
   constexpr int kVectors = kHouseSumLanes / kLanes;

@@ -20,7 +20,7 @@ inline Shorts widened_bytes(const std::int8_t* from) {
   return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
 inline Shorts zero_sums() { return _mm512_setzero_si512(); }
-// Of 16 sums each grows by two products.
+// Adds two products to each of 16 sums.
 inline Shorts add_products(Shorts sums, Shorts a, Shorts b) { return _mm512_add_epi32(sums, _mm512_madd_epi16(a, b)); }
 inline void store_sums(std::int32_t* to, Shorts sums) { _mm512_storeu_si512(to, sums); }
 #elif defined(__AVX2__)
@@ -75,10 +75,10 @@ __attribute__((noinline)) void multiply_integers(const IntegerTile& tile, std::i
 #pragma GCC unroll 4
       for (int r = 0; r < rows; ++r) {
         sums[r][c] = add_products(sums[r][c], codes, values[r]);
-        // Else g++ multiplies all of them first, and runs out of registers.
+        // Otherwise g++ multiplies all of them first, and runs out of registers.
         asm("" : "+x"(sums[r][c]));
       }
-      // Columns are short: the processor does not see in time where the next ones begin.
+      // Columns are short, so the hardware prefetcher does not find the next ones in time.
       __builtin_prefetch(weight + (c + columns) * weight_stride);
     }
   };

@@ -1,7 +1,7 @@
 #pragma once
 
-// The calls of the linear family with the instruction set as an argument: what the kernels run once they are prepared,
-// and what tests run with vectors of their own.
+// The calls of the linear family with the instruction set as an argument. Prepared kernels run them, and tests run them
+// with vectors of their own.
 
 #include "kernels/cpu/lib/linear_variant.h"
 #include "kernels/kernel.h"

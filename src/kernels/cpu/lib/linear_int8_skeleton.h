@@ -1,11 +1,11 @@
 #pragma once
 
-// linear_int8 on one panel, in the vocabulary of WEFT_VECTORS.
+// linear_int8 on one panel, with the operations of WEFT_VECTORS.
 //
-// A tile of rows x vectors keeps its f32 sums through all of the depth and its integer sums through a group. Tiles are
-// as large as the registers allow: 4 rows x 2 vectors (f32 sums live on the stack where there are 16 registers, they
-// are touched once a group), one or two rows x 4 vectors. Each row's result is the same sequence of operations in every
-// tile. The first tile of a panel meets it cold and prefetches ahead.
+// A tile of rows x vectors keeps its f32 sums for the whole depth and its integer sums for a group. Tiles are as large
+// as the registers allow: 4 rows x 2 vectors, or one or two rows x 4 vectors. With 16 registers the f32 sums of the
+// former are on the stack and are read and written once per group. Each row's result is the same sequence of operations
+// in every tile. The first tile of a panel finds it not yet in the caches, and prefetches ahead.
 
 #include WEFT_VECTORS
 
@@ -15,12 +15,12 @@
 namespace weft::cpu {
 namespace {
 
-// 4 to 8 KB ahead read memory up to 20 % faster than none, measured on Zen 5.
+// Prefetching 4 to 8 KB ahead reads memory up to 20 % faster than no prefetching (measured on Zen 5).
 constexpr int kPrefetchBytes = 4096;
 constexpr int kInt8TileRows = 4;
 
-// The integer sums of one row and vector over a group. Without wide dots an 8-bit weight is taken as two nibbles, so
-// that a whole group fits 16 bits for any codes: 8 steps of at most 2 * 15 * 128.
+// The integer sums of one row and vector over a group. Without wide dots an 8-bit weight is split into two nibbles, so
+// that the sums of a whole group fit 16 bits for any codes: 8 steps of at most 2 * 15 * 128.
 template <PanelKind kind>
 struct GroupSum {
   static constexpr bool split = kind == PanelKind::q8_0 && !kWideDot;
@@ -81,7 +81,8 @@ WEFT_VECTOR void add_group(GroupSum<kind> (&sum)[rows][vectors], const std::byte
   }
 }
 
-// `panel` points at the record's first d of the tile's columns, `weight_offset` from there to their codes.
+// `panel` points at the first record's d of the tile's columns; `weight_offset` is the distance from there to their
+// codes.
 template <PanelKind kind, int rows, int vectors, bool cold>
 __attribute__((noinline)) void tile(const std::byte* panel, int first_vector, const Int8Rows& x, std::int64_t first_row,
                                     float* sums, std::int64_t sums_stride) {

@@ -1,10 +1,10 @@
 #pragma once
 
-// linear on one panel, in the vocabulary of WEFT_VECTORS.
+// linear on one panel, with the operations of WEFT_VECTORS.
 //
-// The depth is walked in blocks of 128 k. A block of weights that is not f32 is widened (dequantized as d * q + m, two
-// roundings) into 16 KB on the stack, once for up to 128 rows; the sums wait in 16 KB more between the blocks. Each
-// output is one chain of multiply-adds in k order, whatever the tile, so a row's bits never depend on the other rows.
+// The depth is processed in blocks of 128 k. A block of weights that is not f32 is widened (dequantized as d * q + m,
+// with two roundings) into 16 KB on the stack, once for up to 128 rows. Another 16 KB keep the sums between the blocks.
+// Each output is one chain of multiply-adds in k order in every tile, so a row's bits never depend on the other rows.
 
 #include WEFT_VECTORS
 
@@ -18,7 +18,7 @@ constexpr std::int64_t kBlockDepth = 128;
 constexpr std::int64_t kWeightPrefetchBytes = 4096;
 constexpr int kPanelVectors = kPanelColumns / kLanes;
 
-// One group of 32 k to f32 [32][32].
+// Widens one group of 32 k to f32 [32][32].
 template <PanelKind kind>
 void widen_group(const std::byte* record, float* to) {
   const std::byte* codes = record + record_head_bytes(kind);
@@ -86,7 +86,8 @@ void widen_bfloat_pairs(const std::byte* panel, std::int64_t first_k, std::int64
   }
 }
 
-// The weights [first_k, first_k + depth) of the panel as f32 [depth][32]: in place when they are, else in `block`.
+// The weights [first_k, first_k + depth) of the panel as f32 [depth][32]: in place if they are f32, otherwise in
+// `block`.
 const float* wide_weights(PanelKind kind, const std::byte* panel, std::int64_t first_k, std::int64_t depth,
                           float* block) {
   if (kind == PanelKind::f32) return reinterpret_cast<const float*>(panel) + first_k * kPanelColumns;

@@ -1,7 +1,8 @@
 #pragma once
 
-// What an instruction set offers the linear family: one table per op and instruction set, of functions over plain
-// pointers. Objects built for newer instruction sets see nothing of the project but this header and panel.h.
+// The functions of the linear family for one instruction set: one table per op and instruction set, of functions over
+// plain pointers. Objects built for newer instruction sets include no other headers of the project than this one and
+// panel.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace weft::cpu {
 
 enum class FloatKind : std::uint8_t { f32, f16, bf16 };
 
-// Where the sums of one panel go.
+// The output for the sums of one panel.
 struct PanelOutput {
   std::byte* data;          // first row, first column of the panel
   std::int64_t row_stride;  // bytes
@@ -38,8 +39,8 @@ struct Int8Rows {
   std::int64_t rows;
 };
 
-// Per group g of 32 k, in order: c = exact dot of weight codes and x codes, f = fma(float(c), d * s, f), for q4_1 then
-// f = fma(m, s * sum of x codes, f). The same bits on every instruction set.
+// For each group g of 32 k, in order: c = exact dot of weight codes and x codes, f = fma(float(c), d * s, f), and for
+// q4_1 then f = fma(m, s * sum of x codes, f). The bits are the same on every instruction set.
 struct LinearInt8Variant {
   TermForm term_form;
   void (*panel)(PanelKind kind, const std::byte* panel, const Int8Rows& x, const PanelOutput& output);
@@ -52,7 +53,7 @@ struct FloatRows {
   std::int64_t rows;  // at most kFloatRowLimit
 };
 
-// A row block's sums stand on the stack: 128 x 32 x 4 = 16 KB.
+// The sums of a row block are on the stack: 128 x 32 x 4 = 16 KB.
 constexpr std::int64_t kFloatRowLimit = 128;
 
 struct BfloatRows {
@@ -65,9 +66,9 @@ struct BfloatRows {
 // f32 products summed in k order, weights dequantized to f32.
 struct LinearVariant {
   void (*panel)(PanelKind kind, const std::byte* panel, const FloatRows& x, const PanelOutput& output);
-  // bf16 rows on a bf16 panel with the processor's own pair products; null where it has none.
+  // bf16 rows times a bf16 panel with the processor's instruction for pairs; null if it has none.
   void (*bfloat_panel)(const std::byte* panel, const BfloatRows& x, const PanelOutput& output);
-  // count values, exactly.
+  // Widens `count` values exactly.
   void (*widen)(FloatKind kind, const std::byte* from, float* to, std::int64_t count);
 };
 

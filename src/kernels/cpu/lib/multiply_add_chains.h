@@ -1,6 +1,6 @@
 #pragma once
 
-// Multiply-adds from registers alone, for each instruction set: what a core computes at most.
+// Multiply-adds from registers only, for each instruction set: the peak rate of a core.
 
 #include <cstdint>
 
@@ -9,8 +9,8 @@
 namespace weft::cpu {
 
 struct MultiplyAddChains {
-  std::int64_t lanes;  // sums that `run` continues at once: each gets one multiply-add a turn
-  // Gives something that depends on every multiply-add, so that none is left out.
+  std::int64_t lanes;  // sums of `run`; each gets one multiply-add per iteration
+  // Returns a value that depends on each multiply-add, so that the compiler removes none.
   float (*run)(float factor, std::int64_t turns);
 };
 

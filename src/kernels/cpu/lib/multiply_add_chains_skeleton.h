@@ -8,7 +8,7 @@
 namespace weft::cpu {
 namespace {
 
-// More than the latency of a multiply-add times the units that compute it.
+// More than the latency of a multiply-add times the number of units that compute it.
 constexpr int kChains = 12;
 
 float run_chains(float factor, std::int64_t turns) {

@@ -1,25 +1,25 @@
 #pragma once
 
-// How keys and values get into the KV pages that a call gives.
+// Stores keys and values in the KV pages that a call returns.
 
 #include "kernels/cpu/lib/attention_variant.h"
 #include "kernels/cpu/lib/rows.h"
 
 namespace weft::cpu {
 
-// Of value, which is [tokens, heads, head_dim], pages and slots, by their places among the operands; `dtype` is the
-// key's.
+// Whether the operands are supported: value, which is [tokens, heads, head_dim], pages and slots, by their operand
+// indices. `dtype` is the key's.
 Verdict supports_page_store(const KernelRequest& request, DType dtype, std::size_t value, std::size_t kv,
                             std::size_t slots);
 
 class PageStore {
  public:
-  // The pages are result `pages`. UserError for a slot beyond them.
+  // The pages are result `pages`. UserError if a slot is outside of them.
   PageStore(const AttentionKernels& kernels, const KernelCall& call, std::size_t value, std::size_t kv,
             std::size_t slots, std::size_t pages);
 
-  // The token's value, and its key, whose heads lie `key_stride` elements apart; nothing where its slot is negative.
-  // Tokens of different slots may be put by different threads.
+  // Stores the token's value, and its key, whose heads are `key_stride` elements apart. Does nothing if its slot is
+  // negative. Different threads may store tokens of different slots.
   void put(std::int64_t token, const std::byte* key, std::int64_t key_stride) const;
 
  private:

@@ -1,13 +1,14 @@
 #pragma once
 
-// silu_and_mul and the norms of bf16 that end as codes of groups, for one instruction set (WEFT_FLOAT_VECTORS: see
-// float_vector_operations.h). What is quantized is then a product a * y, y a bf16 operand and a made of the bf16
-// operand x and rounded. That takes about two thirds of the instructions of the general way:
-//   * even and odd columns stand in two vectors, which a shift and a mask make of memory
-//   * magnitudes alone are computed and wait; signs are those of x and y, taken for 32 columns at a time
-//   * a product of two bf16 has at most 16 significant bits and rounds to bf16 by two multiplications
-// Infinities, NaN, huge and tiny numbers leave scales that are not ordinary, or are factors that are large: a row that
-// has them is made again in the general way. The bits are those of the general way throughout.
+// silu_and_mul and the norms of bf16 with an epilogue that quantizes groups, for one instruction set
+// (WEFT_FLOAT_VECTORS: see float_vector_operations.h). They quantize a product a * y, where y is a bf16 operand and a
+// is computed from the bf16 operand x and rounded. This is the fast path, with about two thirds of the instructions of
+// the fallback:
+//   * Even and odd columns are in two vectors, which a shift and a mask extract from memory.
+//   * Only magnitudes are computed and kept. The signs are those of x and y, combined for 32 columns at a time.
+//   * A product of two bf16 has at most 16 significant bits and is rounded to bf16 by two multiplications.
+// The guard: with infinities, NaN, huge or tiny numbers a scale is not ordinary or a factor is large. A row with such
+// numbers is computed again by the fallback. The bits are always those of the fallback.
 
 #include <cstdint>
 #include <cstring>
@@ -18,8 +19,8 @@
 namespace weft::cpu {
 namespace {
 
-// Near denormals a factor a, then below 2^-125, and a product may be off by 2^-133: where y is below 2^65 and scales
-// are at least 2^-48, neither codes nor scales show it.
+// Near denormals a factor a, which is then below 2^-125, and a product may be wrong by 2^-133. If y is below 2^65 and
+// scales are at least 2^-48, this changes neither codes nor scales.
 constexpr std::int32_t kLargeFactor = 0x6000;  // 2^65 as bf16
 constexpr float kLeastProductScale = 0x1p-48f;
 constexpr std::int64_t kLineBytes = 64;  // of a cache
@@ -30,8 +31,8 @@ inline Words larger_bits(Words largest, Floats x) {
   return bits > largest ? bits : largest;
 }
 
-// a * y of bf16 that are not negative, rounded to bf16, ties to even; infinite or NaN from 2^111 on. Of a product
-// m * 2^e, m < 2^16, the sum of m * 2^16 and m is rounded to a multiple of 2^8, of which m * 2^16 is one.
+// a * y of bf16 that are not negative, rounded to bf16, ties to even; infinity or NaN from 2^111 on. For a product m *
+// 2^e with m < 2^16, the sum of m * 2^16 and m is rounded to a multiple of 2^8, which m * 2^16 is already.
 inline Floats rounded_product(Floats a, Floats y) {
   const Floats product = a * y;
   return multiply_add(product, fill(-65536.0f), product * 65537.0f);
@@ -41,18 +42,19 @@ inline Floats rounded_by_splitting(Floats x) {
   const Floats far = x * 65537.0f;
   return far - (far - x);
 }
-// The same where no x above 2^-125 lies in the middle of two bf16.
+// The same if no x above 2^-125 is halfway between two bf16.
 inline Floats rounded_half_up(Floats x) {
   return floats_of(wrapping_sum(bits_of(x), Integers{} + 0x8000) & static_cast<std::int32_t>(0xffff0000));
 }
 
-// Whole groups of a row, at most kBlockColumns: products, which may have taken the place of what they are made of.
+// Whole groups of a row, at most kBlockColumns: their products, which may overwrite the values they are computed from.
 struct ProductBlock {
   float values[kBlockColumns];
   GroupScales scales;
 };
 
-// The products of a group of whole pairs; gives the largest, NaN above all. factor(column, |x|, lanes) is a.
+// Computes the products of a group of whole pairs. Returns the largest; NaN counts as larger than all. factor(column,
+// |x|, lanes) returns a.
 template <class Factor>
 __attribute__((always_inline)) inline float group_products(float* products, const Brain* x, const Brain* y,
                                                            std::int64_t columns, Integers& large, Factor factor) {
@@ -70,14 +72,15 @@ __attribute__((always_inline)) inline float group_products(float* products, cons
   return largest_lane(largest_even > largest_odd ? largest_even : largest_odd);
 }
 
-// As for_each_group, with the count known to the compiler where groups are short.
+// Like for_each_group, but for short groups the compiler knows the count.
 template <class Body>
 __attribute__((always_inline)) inline void for_each_product_group(std::int64_t columns, std::int64_t group, Body body) {
   if (group != kTogether) return for_each_group(columns, group, body);
   for (std::int64_t i = 0; i < columns / kTogether; ++i) body(i, i * kTogether, kTogether);
 }
 
-// The products of a block, and the largest of each group where its scale will be. Whether no y is large.
+// Computes the products of a block, and stores the largest of each group at the location of its scale. Returns whether
+// no y is large.
 template <class Factor>
 __attribute__((always_inline)) inline bool block_products(ProductBlock& block, const Brain* x, const Brain* y,
                                                           std::int64_t columns, std::int64_t group, Factor factor) {
@@ -94,10 +97,10 @@ __attribute__((always_inline)) inline bool block_products(ProductBlock& block, c
   return every_lane((wrapping_sum(large, to_sign_bit) & static_cast<std::int32_t>(0x80008000)) == 0);
 }
 
-// Codes of ratios >= 0 in the low 8 bits of integers, and how they are stored with signs.
+// Computes codes of ratios >= 0 in the low 8 bits of integers, and stores them with their signs.
 struct Fp8Codes {
-  // The sum has the multiple of the code's last place in its low bits, and beside it 56, as the biases of both
-  // exponents want it modulo 256; the exponent comes from `power`.
+  // The low bits of the sum are the multiple of the code's last place, plus 56, which adjusts for the biases of both
+  // exponents modulo 256. The exponent comes from `power`.
   static Integers low(Floats ratio) {
     const Integers bits = bits_of(ratio) & 0x7f800000;
     const Integers power = bits > 0x3c800000 ? bits : Integers{} + 0x3c800000;
@@ -139,7 +142,7 @@ __attribute__((always_inline)) inline void block_codes(const ProductBlock& block
   for_each_product_group(columns, group, make);
 }
 
-// Whether products can be quantized so for this task.
+// Whether the fast path supports this task.
 inline bool quantizes_products(const QuantTask& task) {
   const bool by_groups =
       task.tail == Tail::int8_groups ||
@@ -147,8 +150,8 @@ inline bool quantizes_products(const QuantTask& task) {
   return by_groups && task.group % kTogether == 0 && task.columns % kTogether == 0 && task.group <= kBlockColumns;
 }
 
-// Codes and scales of a row; begin(first, columns) comes before the factors of a block, whose columns count from
-// `first`. False where the general way has to make the row. Where codes will lie is fetched ahead of them.
+// Stores the codes and scales of a row. Calls begin(first, columns) before the factors of a block, whose columns count
+// from `first`. Returns false if the fallback must compute the row. The memory of the codes is prefetched.
 template <class Begin, class Factor>
 __attribute__((always_inline)) inline bool quantized_products(ProductBlock& block, const QuantTask& task,
                                                               std::int64_t row, const Brain* x, const Brain* y,
@@ -178,7 +181,7 @@ __attribute__((always_inline)) inline bool quantized_products(ProductBlock& bloc
   return true;
 }
 
-// The task of one of its rows.
+// The task for one row of `task`.
 inline QuantTask row_alone(QuantTask task, std::int64_t row) {
   task.codes += row * task.codes_stride;
   task.scales += row * task.scales_stride;
@@ -191,7 +194,7 @@ inline Floats silu_divisor_of_operand(Floats x) {
   return kFusesMultiplyAdd ? bfloat_silu_divisor(x) : vector_silu_divisor(x);
 }
 
-// silu_and_mul. general(row) makes codes and scales of a row.
+// silu_and_mul. general(row) is the fallback, which stores the codes and scales of a row.
 template <class General>
 inline void quantized_silu_products(const RowTask& task, const QuantTask& quant, General general) {
   ProductBlock block;
@@ -221,7 +224,8 @@ inline FloatPairs squares_of(Integers pairs) {
   return {even * even, odd * odd};
 }
 
-// The house row sum of what square(column) gives for pairs; `columns` are whole kTogether.
+// The row sum of the reference math over the values that square(column) returns for pairs. `columns` is a multiple of
+// kTogether.
 template <class Square>
 __attribute__((always_inline)) inline float paired_row_sum(std::int64_t columns, Square square) {
   constexpr int kVectors = kHouseSumLanes / kLanes;
@@ -256,8 +260,8 @@ __attribute__((always_inline)) inline float paired_row_sum(std::int64_t columns,
   return lanes[0];
 }
 
-// Codes and scales of x * scale, rounded, times y. Meanwhile the two rows that come next are fetched: nothing here
-// waits for memory.
+// Stores codes and scales of x * scale, rounded, times y. Prefetches the two rows that follow, so that this loop does
+// not stall on memory.
 inline bool quantized_normalized(ProductBlock& block, const QuantTask& quant, std::int64_t row, const Brain* x,
                                  const Brain* y, float scale, const Brain* next, const Brain* next_residual) {
   const Floats scales = fill(scale);
@@ -273,7 +277,7 @@ inline bool quantized_normalized(ProductBlock& block, const QuantTask& quant, st
   return quantized_products(block, quant, row, x, y, begin, factor);
 }
 
-// rms_norm. general(row) makes codes and scales of a row.
+// rms_norm. general(row) is the fallback, which stores the codes and scales of a row.
 template <class General>
 inline void quantized_norm_products(const NormTask& task, const QuantTask& quant, General general) {
   const Brain* weight = static_cast<const Brain*>(task.weight);
@@ -289,8 +293,8 @@ inline void quantized_norm_products(const NormTask& task, const QuantTask& quant
   }
 }
 
-// fused_add_rms_norm that normalizes the sum as it is stored. general(row, sums, scale) makes codes and scales of a
-// row.
+// fused_add_rms_norm that normalizes the stored sum. general(row, sums, scale) is the fallback, which stores the codes
+// and scales of a row.
 template <class General>
 inline void quantized_sum_norm_products(const NormTask& task, const QuantTask& quant, General general) {
   const Brain* weight = static_cast<const Brain*>(task.weight);

@@ -1,20 +1,20 @@
 #pragma once
 
-// Panels: how the CPU's linear kernels see a weight [columns, depth].
+// Panels: the layout of a weight [columns, depth] for the CPU's linear kernels.
 //
-// A panel is 32 columns, stored as one stream in the order the kernels read it; the last panel is filled up with zeros.
-// One format per element type serves every instruction set, and one row as well as many.
+// A panel is 32 columns, stored as one stream in the order in which the kernels read it. The last panel is padded with
+// zeros. One format per element type is used on every instruction set, for one row and for many.
 //
-//   q4x32  (q4_0, q4_1)  per group of 32 k one record: [32 f16 d][32 f16 m, q4_1 only][512 bytes of codes]
-//                        code byte (k / 8, column, k % 4) holds q[k] in its low and q[k + 4] in its high half
-//   q8x32  (q8_0)        per group of 32 k one record: [32 f16 d][1024 bytes of codes]
-//                        code byte (k / 4, column, k % 4) holds q + 128
+//   q4x32  (q4_0, q4_1)  one record per group of 32 k: [32 f16 d][32 f16 m, q4_1 only][512 bytes of codes]
+//                        code byte (k / 8, column, k % 4) has q[k] in its low and q[k + 4] in its high half
+//   q8x32  (q8_0)        one record per group of 32 k: [32 f16 d][1024 bytes of codes]
+//                        code byte (k / 4, column, k % 4) has q + 128
 //   f32x32, f16x32       [k][32]
-//   bf16x32              [k / 2][32][2], an odd depth filled up with a zero
+//   bf16x32              [k / 2][32][2], an odd depth is padded with a zero
 //
 // The records are 576 (q4_0), 640 (q4_1) and 1088 (q8_0) bytes, so each starts on a cache line.
 //
-// This header is read by objects built for newer instruction sets: no std, nothing that could become a weak symbol.
+// Objects built for newer instruction sets include this header: no std, nothing that could become a weak symbol.
 
 #include <cstddef>
 #include <cstdint>

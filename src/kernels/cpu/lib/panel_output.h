@@ -1,6 +1,6 @@
 #pragma once
 
-// The end of a panel: bias, rounding and the store, for the skeletons.
+// The epilogue of a panel: bias, rounding and the store, for the skeletons.
 
 #include WEFT_VECTORS
 
@@ -9,7 +9,7 @@
 namespace weft::cpu {
 namespace {
 
-// Whether sums may be written straight to the output.
+// Whether sums may be written directly to the output.
 WEFT_VECTOR bool is_plain(const PanelOutput& output) {
   return output.kind == FloatKind::f32 && output.columns == kPanelColumns && output.bias == nullptr;
 }
@@ -27,7 +27,7 @@ WEFT_VECTOR void round_to(FloatKind kind, std::byte* to, Floats x) {
     store_bfloats(to, x);
 }
 
-// Stores sums [rows, 32] as the output's rows from `first_row` on.
+// Stores sums [rows, 32] as rows of the output, from `first_row` on.
 inline void store_rows(const float* sums, std::int64_t first_row, std::int64_t rows, const PanelOutput& output) {
   const int element = output.kind == FloatKind::f32 ? 4 : 2;
   std::byte part[kPanelColumns * 4];

@@ -9,7 +9,7 @@
 namespace weft::cpu {
 namespace {
 
-// Codes move in words of 4 bytes: word w of a column's group lies w * 128 bytes from the first.
+// Codes are copied in words of 4 bytes: word w of a column's group is w * 128 bytes after the first.
 std::uint32_t load_word(const std::byte* from) {
   std::uint32_t word;
   std::memcpy(&word, from, sizeof(word));
@@ -30,8 +30,9 @@ void unpack_bytes(const std::byte* codes, std::byte* block) {
   for (int w = 0; w < 8; ++w) store_word(block + w * 4, load_word(codes + w * kWordStride) ^ kSigns);
 }
 
-// A 4-bit block holds k in the low and k + 16 in the high half of byte k; a record's word j holds k = 8j to 8j + 3 in
-// the low halves and the next four in the high ones. Both sides are words 8 k apart: a of [first, second] and a + 2.
+// Byte k of a 4-bit block has element k in its low half and element k + 16 in its high half. Word j of a record has
+// elements 8j to 8j + 3 in the low halves and the next four in the high halves. So words a and a + 2 of a record are
+// packed from the same two words of the block.
 void pack_nibbles(const std::byte* block, std::byte* codes) {
   for (int a = 0; a < 2; ++a) {
     const std::uint32_t first = load_word(block + a * 8), second = load_word(block + a * 8 + 4);
@@ -47,7 +48,7 @@ void unpack_nibbles(const std::byte* codes, std::byte* block) {
   }
 }
 
-// d and, for q4_1, m follow each other in a block; in a record each has an array of its own.
+// In a block m (q4_1 only) follows d. In a record d and m each have an array of their own.
 int scale_count(PanelKind kind) { return kind == PanelKind::q4_1 ? 2 : 1; }
 
 void pack_block(PanelKind kind, const std::byte* block, int column, std::byte* record) {
@@ -62,7 +63,7 @@ void unpack_block(PanelKind kind, const std::byte* record, int column, std::byte
   unpack_codes(record + record_head_bytes(kind) + column * 4, block + scale_count(kind) * 2);
 }
 
-// Element `k` of a column of a panel of floats, counted in elements.
+// The index of element `k` of a column in a panel of floats.
 std::int64_t float_place(PanelKind kind, int column, std::int64_t k) {
   if (kind == PanelKind::bf16) return (k / 2 * kPanelColumns + column) * 2 + k % 2;
   return k * kPanelColumns + column;

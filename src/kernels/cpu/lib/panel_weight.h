@@ -1,6 +1,6 @@
 #pragma once
 
-// A weight [columns, depth] as the linear family and its packings see it, and the parallel walk over its panels.
+// A weight [columns, depth] for the linear family and its packings, and the parallel loop over its panels.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,12 +20,12 @@
 
 namespace weft::cpu {
 
-// The panel kind of a weight's dtype; nothing when the family has no code for it.
+// The panel kind of a weight's dtype; nullopt if the family has no code for it.
 std::optional<PanelKind> panel_kind(DType dtype);
 DType dtype_of(PanelKind kind);
-// The packing that makes panels of this kind: q4x32, q8x32, f32x32, f16x32, bf16x32.
+// The packing that has panels of this kind: q4x32, q8x32, f32x32, f16x32, bf16x32.
 std::string_view packing_name(PanelKind kind);
-// Whether a meta is a weight that the family reads: [columns, depth] in numbers, plain or in panels.
+// Whether the family supports this weight: [columns, depth] of known extents, plain or in panels.
 Verdict weight_verdict(const Meta& weight);
 
 struct PanelWeight {
@@ -37,13 +37,13 @@ struct PanelWeight {
 };
 PanelWeight panel_weight(const TensorView& weight);
 
-// Writes panel `index` from plain rows; `row` gives the address of a row (a column of the panel).
+// Writes panel `index` from plain rows. `row` returns the address of a row (a column of the panel).
 using RowAddress = std::function<const std::byte*(std::int64_t)>;
 void pack_panel(PanelKind kind, std::int64_t columns, std::int64_t depth, const RowAddress& row, std::int64_t index,
                 std::byte* to);
 
-// The way back for part of one row: writes elements [first_k, first_k + count) of row `row` of a packed weight in plain
-// form. Of the block kinds, that is one block: first_k is a multiple of 32 and count is 32.
+// The inverse for a part of one row: writes elements [first_k, first_k + count) of row `row` of a packed weight in
+// plain form. For the block kinds the part is one block: first_k is a multiple of 32 and count is 32.
 void unpack_row(const PanelWeight& weight, std::int64_t row, std::int64_t first_k, std::int64_t count,
                 std::byte* plain);
 
@@ -53,12 +53,13 @@ struct RowBlock {
   std::int64_t count;
 };
 
-// Bytes in which a plain weight's panels are packed on the way, one slot a chunk; 0 for a packed weight.
+// Bytes of scratch in which panels of a plain weight are packed during a call, one slot per chunk; 0 for a packed
+// weight.
 Dim panel_scratch_bytes(const Meta& weight, int threads);
 // Packs a plain weight's panel into `slot`.
 const std::byte* packed_panel(const PanelWeight& weight, std::int64_t index, std::byte* slot);
 
-// Calls body(panel, index, rows) for every panel and block of at most `row_limit` rows, each a chunk.
+// Calls body(panel, index, rows) for each panel and each block of at most `row_limit` rows. Each call is a chunk.
 template <class Body>
 void for_each_panel(const PanelWeight& weight, std::int64_t rows, std::int64_t row_limit,
                     std::span<std::byte> panel_scratch, ThreadPool& threads, const Body& body) {

@@ -42,7 +42,7 @@ QuantTask int8_row(const KernelCall&, std::size_t, std::int64_t columns) {
   return {.tail = Tail::int8_rows, .columns = columns, .group = columns};
 }
 
-// Of scale_ub, which may be absent.
+// Sets the bound to scale_ub, which may be absent.
 void set_bound(QuantTask& task, const TensorView& scale_ub, Bounded what) {
   if (!scale_ub.present()) return;
   task.bounded = what;
@@ -80,7 +80,7 @@ QuantTask fp8_row(const KernelCall& call, std::size_t tensor, std::int64_t colum
   return task;
 }
 
-// The extents of what one scale is for, of x [rows, columns].
+// The extents of the part of x [rows, columns] that one scale is for.
 struct Extent {
   std::int64_t rows, columns;
 };
@@ -101,7 +101,7 @@ QuantTask fp8_given(const KernelCall& call, std::size_t tensor, std::int64_t col
                  .columns = columns,
                  .fnuz = is_fnuz(call),
                  .given = reinterpret_cast<const float*>(scale.data)};
-  // Groups that share a scale need not wait for it.
+  // Groups that share a given scale may be cut, since no maximum is needed.
   const std::int64_t block = std::min(columns, kBlockColumns);
   if (scale.rank == 0 || (scale.rank == 1 && scale.size[0] == 1)) {
     task.group = block;
@@ -127,7 +127,7 @@ Verdict supports_given(const KernelRequest& request, std::size_t tensor) {
   return numbers ? Verdict::yes() : Verdict::no("group_shape is symbolic");
 }
 
-// Elements of tiles that no scale lies in are 0.
+// Sets the elements of the tiles that belong to no scale to 0.
 void clear_gaps(const TensorView& tiles, std::int64_t rows, std::int64_t groups) {
   if (tiles.elements() > rows * groups) std::memset(tiles.data, 0, static_cast<std::size_t>(tiles.elements()));
 }
@@ -185,7 +185,7 @@ QuantTask with_results(QuantTask task, const RowRun& run) {
 Kernel quantized_rows_kernel(const std::string& front, const QuantTail& tail,
                              std::function<Verdict(const KernelRequest&)> supports, QuantizedRowRun run) {
   const auto prepare = [run = std::move(run), tail](Kernel& kernel, const DeviceDescription& device) {
-    std::vector<DType> as_fast;  // in generated code
+    std::vector<DType> as_fast;  // dtypes for which generated code is as fast
     if (tail.yields_f32) as_fast.push_back(DType::f32);
     if (tail.yields_bf16 && device.features >= CpuFeatures::avx512) as_fast.push_back(DType::bf16);
     kernel.yields = yields(0, as_fast);

@@ -1,8 +1,8 @@
 #pragma once
 
-// What kernels share that end in a quantization: which op it is, what of it they support, and its task. In calls that
-// begin with another op, that op's operands come first, then the tensor of the quantization if it has one; results are
-// the codes, the scales if it gives any, and others.
+// The common part of kernels with a quantization, alone or as an epilogue: its op, what it supports, and its task. If a
+// call begins with another op, that op's operands come first, then the tensor of the quantization if it has one. The
+// results are the codes, the scales if there are any, and others.
 
 #include <functional>
 #include <span>
@@ -15,39 +15,39 @@
 namespace weft::cpu {
 
 struct QuantTail {
-  const char* op;  // that quantizes alone
+  const char* op;  // the op that is the quantization alone
   bool gives_scales;
-  // Whether what the attributes say is supported; the number of the quantization's tensor.
+  // Whether the attributes are supported; `tensor` is the operand index of the quantization's tensor.
   Verdict (*supports)(const KernelRequest&, std::size_t tensor);
-  // The task that the call states for rows of `columns`, codes being their view; no rows to read or write yet. Clears
-  // what rows leave of the results.
+  // The task of a call for rows of `columns`, with the view of the codes as result. It has no rows to read or write
+  // yet. Clears the parts of the results that rows do not write.
   QuantTask (*task)(const KernelCall&, std::size_t tensor, std::int64_t columns);
-  std::int64_t group = 0;  // columns of one, where it is the op that says so
-  // Whether generated code does it as fast (bench/generated_bench), alone and behind other ops: f32 on every
-  // instruction set, bf16 on AVX-512.
+  std::int64_t group = 0;  // columns of a group, if the op determines them
+  // Whether generated code is as fast (bench/generated_bench), for the quantization alone and after other ops: for f32
+  // on every instruction set, for bf16 on AVX-512.
   bool yields_f32 = false;
   bool yields_bf16 = false;
 
-  // Results that are the quantization's.
+  // The number of results of the quantization.
   std::size_t results() const { return gives_scales ? 2 : 1; }
-  // The view that stands for the scales where rows are run: the codes where there are none.
+  // The view for the scales when rows are run; the codes if there are no scales.
   const TensorView& scales(const KernelCall& call) const { return call.results[gives_scales ? 1 : 0]; }
 };
 
 std::span<const QuantTail> quant_tails();
 
-// Whether groups fit where another op's result waits, too.
+// Whether this is supported as the epilogue of another op, too, whose result is kept until its group is complete.
 Verdict supports_waiting(const QuantTail& tail, const KernelRequest& request, std::size_t tensor);
 
 // The task with the codes and scales of a run, which are its first two operands.
 QuantTask with_results(QuantTask task, const RowRun& run);
 
 using QuantizedRowRun = std::function<void(const QuantizedRowKernels&, const KernelCall&)>;
-// A kernel of provider cpu that runs the code for the device's instruction set, of the op `front` that ends in the
-// quantization; "" for the tail's own op.
+// A kernel of provider cpu that runs the code for the device's instruction set. Its op is `front` with the quantization
+// as the epilogue, or the quantization's own op if `front` is "".
 Kernel quantized_rows_kernel(const std::string& front, const QuantTail& tail,
                              std::function<Verdict(const KernelRequest&)> supports, QuantizedRowRun run);
-// That of the tail's own op.
+// The kernel of the quantization's own op.
 Kernel quantizing_kernel(const QuantTail& tail);
 
 }  // namespace weft::cpu

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the objects of quantized_rows_skeleton.h offer: quantization of rows, alone (rows) and as the end of another
-// row-wise op, whose result then never reaches memory. One table per instruction set, as row_wise_kernels.h has it.
+// The functions of quantized_rows_skeleton.h: quantization of rows, alone (rows) or as the epilogue of another row-wise
+// op, whose result is then never stored in memory. One table per instruction set, as in row_wise_kernels.h.
 
 #include <cstdint>
 
@@ -9,25 +9,26 @@
 
 namespace weft::cpu {
 
-// How codes and scales are made of a group's largest magnitude:
-//   int8_groups  scale = max(magnitude, least) / 127; nearest(x / scale), or truncated with toward_zero; NaN gives 0
-//   int8_rows    the group is a row; scale = magnitude / 127, NaN left out of it; nearest(x * (1 / scale)); NaN gives 0
-//   fp8_groups   f8e4m3, or f8e4m3fnuz where `fnuz` says. magnitude at least `least`; scale = magnitude / 448 or times
-//                1 / 448; one of them, as `bounded` says, at most `bound`; scale with power_of_two raised to
+// How codes and scales are computed from a group's largest magnitude:
+//   int8_groups  scale = max(magnitude, least) / 127; nearest(x / scale), or truncated with toward_zero; NaN becomes 0
+//   int8_rows    the group is a row; scale = magnitude / 127, ignoring NaN; nearest(x * (1 / scale)); NaN becomes 0
+//   fp8_groups   f8e4m3, or f8e4m3fnuz with `fnuz`. magnitude at least `least`; scale = magnitude / 448 or times
+//                1 / 448; one of them, selected by `bounded`, at most `bound`; scale with power_of_two raised to
 //                least_power and rounded up, at least least_scale; code of x / scale or of x * (1 / scale). NaN stays
-//                NaN throughout. With `fnuz` 224 stands for 448
+//                NaN everywhere. `fnuz` uses 224 instead of 448
 //   fp8_given    the same formats. Scales are given; code of x * (1 / scale)
 //   fp4_groups   f4e2m1, groups of kFp4Group; scale = f8e4m3(magnitude * (1 / 6) * global_scale), at most 448; code of
-//                x * (1 / (scale * (1 / global_scale))), where 1 / 0 is 0. NaN of a scale stays NaN, as a code gives 6
+//                x * (1 / (scale * (1 / global_scale))), where 1 / 0 is 0. A NaN scale stays NaN; a NaN code is 6
 enum class Tail : std::uint8_t { int8_groups, int8_rows, fp8_groups, fp8_given, fp4_groups };
 enum class Bounded : std::uint8_t { nothing, magnitude, scale };
 
 inline constexpr std::int64_t kFp4Group = 16;
 
-// Columns of a group, and of a row that is one group, that wait for their scale as the end of another op.
+// The largest number of columns of a group, or of a row that is one group, in an epilogue. They are kept until their
+// scale is known.
 inline constexpr std::int64_t kWaitingColumns = 65536;
 
-// `x` and its stride count only where quantization stands alone.
+// `x` and its stride are used only if quantization is the whole op.
 struct QuantTask {
   Tail tail = Tail::int8_groups;
   const void* x = nullptr;
@@ -52,23 +53,24 @@ struct QuantTask {
   float least_scale = 0;
   bool codes_by_reciprocal = false;
 
-  // fp8_given: that of row r and group g is given[(first_row + r) / given_rows * given_stride + g * given_step].
+  // fp8_given: the scale of row r and group g is given[(first_row + r) / given_rows * given_stride + g * given_step].
   const float* given = nullptr;
   std::int64_t first_row = 0;
   std::int64_t given_rows = 1;
   std::int64_t given_stride = 0;
   std::int64_t given_step = 0;
 
-  // fp4_groups: codes of scales, in rows of scales_stride; or, of row first_row + r, in swizzle_scale's tiles, of which
-  // so many stand beside each other; `x` begins with that group of the row.
+  // fp4_groups: codes of scales. With scale_tiles 0 they are in rows of scales_stride. Otherwise those of row first_row
+  // + r are in swizzle_scale's tiles, with scale_tiles tiles in a row of tiles, and `x` begins with group first_group
+  // of the row.
   std::uint8_t* scale_codes = nullptr;
   std::int64_t scale_tiles = 0;
   std::int64_t first_group = 0;
   float global_scale = 1;
 };
 
-// Where there are two tasks, groups have at most kWaitingColumns, and the `output` of the first is not written. What it
-// would store there is rounded to its element type and quantized; `gated_wide` rounds nothing on the way.
+// With two tasks, groups have at most kWaitingColumns, and the `output` of the first task is not written. The value
+// that it would store is rounded to its element type and quantized; `gated_wide` does not round it.
 struct QuantizedRowKernels {
   void (*rows[kElements])(const QuantTask&);
   void (*rms_norm[kElements][kWeightings])(const NormTask&, const QuantTask&);

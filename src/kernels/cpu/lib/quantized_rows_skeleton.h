@@ -1,8 +1,8 @@
 #pragma once
 
-// Quantization of rows, alone and as the end of another row-wise op, for one instruction set (WEFT_FLOAT_VECTORS: see
-// float_vector_operations.h). Codes and scales have the bits of the two ops one after the other: what the first would
-// store is rounded to its element type T before it is quantized.
+// Quantization of rows, alone and as the epilogue of another row-wise op, for one instruction set (WEFT_FLOAT_VECTORS:
+// see float_vector_operations.h). Codes and scales have the bits of the two ops one after the other: a value that the
+// first op would store is rounded to its element type T before it is quantized.
 
 #include <cstdint>
 
@@ -52,12 +52,12 @@ void quantized_rows(const QuantTask& task) {
   }
 }
 
-// Where a row's values wait for the scale of their group, in L1 unless the groups are longer. They are rounded to R.
+// Keeps a row's values, rounded to R, until the scale of their group is known. They are in L1 unless groups are longer.
 template <class R>
 struct Waiting {
   explicit Waiting(const QuantTask& quant) : task(quant), width(columns_at_a_time(quant)) {}
 
-  // Quantizes `columns` values that wait, columns of the row from `first`.
+  // Quantizes `columns` of the kept values: columns of the row from `first` on.
   template <bool paired>
   void take(std::int64_t row, std::int64_t first, std::int64_t columns) const {
     quantize<Form<float, sizeof(R) == 2, paired>>(
@@ -69,7 +69,7 @@ struct Waiting {
   float values[kWaitingColumns];
 };
 
-// All of a row's columns: value(column, lanes) is what rms_norm or fused_add_rms_norm gives there.
+// Quantizes all columns of a row. value(column, lanes) is the result of rms_norm or fused_add_rms_norm there.
 template <class T, class Weight, class Value>
 __attribute__((always_inline)) inline void quantize_values(Waiting<T>& waiting, std::int64_t row, Value value) {
   const std::int64_t all = waiting.task.columns;
@@ -122,12 +122,12 @@ void quantized_fused_add_rms_norm(const NormTask& task, const QuantTask& quant) 
   task.normalize_rounded ? normalized_sums<T, Weight, true>(task, take) : normalized_sums<T, Weight, false>(task, take);
 }
 
-// The values of blocks wait until there are those of whole groups.
+// The values of blocks are kept until whole groups are complete.
 template <Gate gate, class T, class R, bool paired>
 void quantized_gate(const RowTask& task, const QuantTask& quant) {
   Waiting<R> waiting(quant);
   const std::int64_t width = waiting.width, block = width > kBlockColumns ? kBlockColumns : width;
-  std::int64_t begin = 0;  // of what waits
+  std::int64_t begin = 0;  // the column of the first value that is kept
   gated_blocks<gate, T, R, paired>(
       task, block,
       [&](std::int64_t row, std::int64_t first, std::int64_t columns, auto value) __attribute__((always_inline)) {

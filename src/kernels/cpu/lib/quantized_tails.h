@@ -1,7 +1,7 @@
 #pragma once
 
-// From values to codes and scales, for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h), with
-// the bits of the meanings of the quantizing ops: what all of them share, and int8.
+// Computes codes and scales of values, for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h),
+// with the bits of the quantizing ops' meanings: the common part of all of them, and int8.
 
 #include <cstdint>
 
@@ -11,8 +11,8 @@
 namespace weft::cpu {
 namespace {
 
-// What a tail reads: elements in memory. `short_values` have at most 11 significant bits. In `paired` ones two vectors
-// hold the even and the odd ones of 2 * kLanes columns: then groups are whole ones of kTogether.
+// The form of the values that are quantized: elements in memory. `short_values` have at most 11 significant bits. If
+// `paired`, two vectors hold the even and the odd ones of 2 * kLanes columns; groups are then multiples of kTogether.
 template <class T, bool short_values, bool paired>
 struct Form {
   using Element = T;
@@ -22,7 +22,7 @@ struct Form {
 template <class T>
 using PlainForm = Form<T, sizeof(T) == 2, false>;
 
-// Columns whose codes are made together: whole vectors, and whole pairs of them, on every instruction set.
+// Columns whose codes are computed together: whole vectors, and whole pairs of them, on every instruction set.
 constexpr std::int64_t kTogether = 32;
 constexpr int kVectorsTogether = kTogether / kLanes;
 
@@ -33,13 +33,13 @@ inline void store_bytes(std::int8_t* to, Integers x, FirstLanes lanes) {
   std::memcpy(to, buffer, static_cast<unsigned>(lanes.count));
 }
 
-// Magnitudes as integers: the bits of a NaN are above those of infinity, so that a NaN is the largest.
+// Compares magnitudes as integers. The bits of a NaN are above those of infinity, so a NaN is the largest.
 inline Integers larger_magnitude(Integers largest, Floats x) {
   const Integers bits = bits_of(absolute(x));
   return bits > largest ? bits : largest;
 }
 
-// Of the bits of floats that are not negative.
+// For the bits of floats that are not negative.
 template <class Bits>
 inline float largest_lane(Bits x) {
 #pragma GCC unroll 4
@@ -64,7 +64,7 @@ inline float largest_magnitude(const T* x, std::int64_t columns) {
   });
   return largest_lane(largest);
 }
-// The same, NaN left out.
+// The same, ignoring NaN.
 template <class T>
 inline float largest_magnitude_of_numbers(const T* x, std::int64_t columns) {
   Floats largest = {};
@@ -73,7 +73,7 @@ inline float largest_magnitude_of_numbers(const T* x, std::int64_t columns) {
   return largest_lane(bits_of(largest));
 }
 
-// Calls body(number, first, columns) for each group of `columns`; the last may be short.
+// Calls body(index, first, columns) for each group of `columns`; the last may be short.
 template <class Body>
 inline void for_each_group(std::int64_t columns, std::int64_t group, Body body) {
   std::int64_t number = 0, first = 0;
@@ -99,17 +99,18 @@ inline bool every_lane(Integers truth) {
   return all;
 }
 
-// What x is scaled by: x / scale of an ordinary scale; sign_of_scaled has the result's sign. Short values are
-// multiplied with the reciprocal in two parts, which is less work: of every 11-bit significand by every 24-bit one but
-// the largest the product is the quotient, or one last bit away from it where neither has 10 bits or fewer, and so no
-// code ends between them. Parts that underflow are of products far below every code but 0.
+// Computes x / scale for an ordinary scale; sign_of_scaled returns a value with the result's sign. Short values are
+// multiplied by the reciprocal in two parts, which is less work. For each 11-bit significand and each 24-bit
+// significand except the largest, the product equals the quotient, or differs from it in the last bit if neither has 10
+// bits or fewer. So no limit between two codes is between them. Parts underflow only for products far below all codes
+// except 0.
 constexpr float kLeastOrdinary = 0x1p-64f, kLargestOrdinary = 0x1p64f;
 template <bool short_values>
 inline Integers is_ordinary(Floats scale, float least) {
   const Integers inside = (scale >= least) & (scale <= kLargestOrdinary);
   return short_values ? inside & ((bits_of(scale) & 0x7fffff) != 0x7fffff) : inside;
 }
-// Of the groups of a block; the inverses are for short values alone.
+// The scales of the groups of a block. The inverses are used for short values only.
 struct GroupScales {
   float scale[kBlockColumns];
   float inverse[kBlockColumns];
@@ -127,7 +128,7 @@ struct Quotient<true> {
   Quotient(const GroupScales& scales, std::int64_t group)
       : first(fill(scales.inverse[group])), rest(fill(scales.inverse_rest[group])) {}
   Floats operator()(Floats x) const { return multiply_add(x, first, x * rest); }
-  // The sum of -0 and 0 is 0.
+  // The quotient's sign may be lost, since the sum of -0 and 0 is 0.
   static Floats sign_of_scaled(Floats x, Floats) { return x; }
   Floats first, rest;
 };
@@ -140,7 +141,7 @@ struct Product {
   Floats factor;
 };
 
-// Turns magnitudes, which lie where scales will, into scales. Whether all are ordinary and not below `least`.
+// Replaces the magnitudes in `scales` by scales. Returns whether all are ordinary and at least `least`.
 template <bool short_values, class ScaleOf>
 inline bool scales_of(GroupScales& scales, std::int64_t count, ScaleOf scale_of, float least = kLeastOrdinary) {
   Integers ordinary = Integers{} - 1;
@@ -161,7 +162,7 @@ inline bool scales_of(GroupScales& scales, std::int64_t count, ScaleOf scale_of,
   return every_lane(ordinary);
 }
 
-// Int8 codes of kTogether values whose scaled ones are numbers in (-129, 128).
+// Stores int8 codes of kTogether values that are numbers in (-129, 128) after scaling.
 template <class F, class Scaled>
 inline void store_int8_together(std::int8_t* codes, const typename F::Element* x, const Scaled& scaled,
                                 bool toward_zero) {
@@ -174,7 +175,7 @@ inline void store_int8_together(std::int8_t* codes, const typename F::Element* x
   F::kPaired ? store_nearest_byte_pairs(codes, code) : store_nearest_bytes(codes, code);
 }
 
-// Columns in the order of memory. Paired values end with whole vectors.
+// Loads columns in their order in the row. Paired values end with whole vectors.
 template <class F, class Lanes>
 inline Floats load_in_order(const typename F::Element* x, std::int64_t column, Lanes lanes) {
   if constexpr (F::kPaired) {
@@ -190,7 +191,7 @@ inline Floats load_in_order(const typename F::Element* x, std::int64_t column, L
   }
 }
 
-// Int8 codes by whatever scale; NaN gives 0.
+// Stores int8 codes for any scale; a NaN becomes 0.
 template <class F, class Scaled>
 inline void store_int8(std::int8_t* codes, const typename F::Element* x, std::int64_t columns, const Scaled& scaled,
                        bool toward_zero) {
@@ -201,7 +202,7 @@ inline void store_int8(std::int8_t* codes, const typename F::Element* x, std::in
   });
 }
 
-// Calls together(column) for each whole kTogether of `columns`, rest(column) for what remains.
+// Calls together(column) for each kTogether whole columns, then rest(column) for the remaining ones.
 template <class Together, class Rest>
 inline void for_each_together(std::int64_t columns, Together together, Rest rest) {
   std::int64_t column = 0;
@@ -209,14 +210,14 @@ inline void for_each_together(std::int64_t columns, Together together, Rest rest
   if (column < columns) rest(column);
 }
 
-// A part of a row: values, where their codes go, and the number of the first group.
+// A part of a row: its values, the address of their codes, and the index of the first group.
 template <class F>
 struct Part {
   const typename F::Element* x;
   std::int8_t* codes;
   std::int64_t row;
   std::int64_t columns;
-  std::int64_t group;  // the first one's number in the row
+  std::int64_t group;  // index of the first one in the row
 };
 
 inline void give_scales(const QuantTask& task, std::int64_t row, std::int64_t group, const float* scales,

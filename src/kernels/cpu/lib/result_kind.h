@@ -1,6 +1,6 @@
 #pragma once
 
-// What the linear family needs to know of its activations and results.
+// Helpers of the linear family for its activations and results.
 
 #include <optional>
 
@@ -24,7 +24,7 @@ inline std::optional<FloatKind> float_kind(DType dtype) {
 
 inline std::int64_t float_bytes(FloatKind kind) { return kind == FloatKind::f32 ? 4 : 2; }
 
-// Whether the elements of each row of a matrix lie side by side; the rows may lie apart.
+// Whether the elements of each row of a matrix are contiguous; the rows need not be adjacent.
 inline bool has_contiguous_rows(const Meta& meta) {
   return meta.is_contiguous() || (meta.strides.back().is_number() && meta.strides.back().number() == 1);
 }
@@ -34,7 +34,7 @@ inline Verdict result_verdict(const Meta& result) {
   return result.is_contiguous() ? Verdict::yes() : Verdict::no("the result is not contiguous");
 }
 
-// Where panel `index` writes the rows from `first_row` on of a result [..., columns] seen as a matrix.
+// The output of panel `index` for the rows from `first_row` on. A result [..., columns] counts as a matrix.
 inline PanelOutput panel_output(const TensorView& result, std::int64_t first_row, std::int64_t index,
                                 const float* bias) {
   const FloatKind kind = *float_kind(result.dtype);

@@ -1,9 +1,10 @@
 #pragma once
 
-// What the objects of row_wise_skeleton.h offer to the row-wise kernels of kernels/cpu: one table per instruction set,
-// every entry giving the same bits on each. Plain types only: these objects must instantiate nothing of std.
+// The functions of row_wise_skeleton.h for the row-wise kernels of kernels/cpu: one table per instruction set. Each
+// function computes the same bits on every instruction set. Plain types only: these objects must instantiate nothing of
+// std.
 //
-// Rows are counted in `rows`, their length in `columns`, strides in elements; a row is contiguous.
+// `rows` is the number of rows and `columns` their length; strides are in elements; a row is contiguous.
 
 #include <cstdint>
 
@@ -12,7 +13,7 @@
 namespace weft::cpu {
 
 inline constexpr std::int64_t kMaxRotaryDim = 1024;
-// Columns that wait in L1, as floats.
+// Columns that are kept in L1, as floats.
 inline constexpr std::int64_t kBlockColumns = 1024;
 
 struct NormTask {
@@ -34,7 +35,7 @@ struct NormTask {
 
 struct RowTask {
   const void* x = nullptr;
-  const void* y = nullptr;  // second operand, where there is one
+  const void* y = nullptr;  // second operand, if there is one
   void* output = nullptr;
   std::int64_t x_stride = 0;
   std::int64_t y_stride = 0;

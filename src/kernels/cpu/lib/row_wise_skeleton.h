@@ -1,8 +1,7 @@
 #pragma once
 
-// The row-wise ops for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h). Each gives the bits of
-// its op's meaning: wide arithmetic in f32, rounded to the element type T wherever the meaning has a value of that
-// type.
+// The row-wise ops for one instruction set (WEFT_FLOAT_VECTORS: see float_vector_operations.h). Each computes the bits
+// of its op's meaning: f32 arithmetic, rounded to the element type T wherever the meaning has a value of that type.
 
 #include <cstdint>
 
@@ -23,7 +22,8 @@ inline T* row_of(void* data, std::int64_t row, std::int64_t stride) {
 
 struct NoWeight {};
 
-// value * scale, times the weight: rounded to the weight's type first, as the meaning casts before it multiplies.
+// value * scale, times the weight. The product is first rounded to the weight's type, because the meaning casts before
+// it multiplies.
 template <class Weight, class Lanes>
 inline Floats scaled(Floats value, float scale, const void* weight, std::int64_t column, Lanes lanes) {
   const Floats y = value * scale;
@@ -35,11 +35,11 @@ inline Floats scaled(Floats value, float scale, const void* weight, std::int64_t
   }
 }
 
-// Whether all that `scaled` is made of has type T, but for constants.
+// Whether all operands of `scaled` have type T, except for constants.
 template <class T, class Weight>
 constexpr bool kOfOneType = !__is_same(Weight, float) || __is_same(T, float);
 
-// What `scaled` gives, stored as T, and as it reads after that.
+// Stores a result of `scaled` as T; rounded_scaled returns it as it reads after that.
 template <class T, class Weight, class Lanes>
 inline void store_scaled(T* to, Floats x, Lanes lanes) {
   if constexpr (kOfOneType<T, Weight>) {
@@ -51,7 +51,7 @@ inline void store_scaled(T* to, Floats x, Lanes lanes) {
 template <class T, class Weight>
 inline Floats rounded_scaled(Floats x) {
   if constexpr (__is_same(Weight, T)) {
-    return x;  // is rounded
+    return x;  // already rounded
   } else if constexpr (kOfOneType<T, Weight>) {
     return rounded_result<T>(x);
   } else {
@@ -63,7 +63,7 @@ inline float norm_scale(float square_sum, const NormTask& task) {
   return house_rsqrt(square_sum / static_cast<float>(task.variance_columns) + task.epsilon);
 }
 
-// Calls take(row, value) for every row; value(column, lanes) is what rms_norm gives there, not yet rounded to T.
+// Calls take(row, value) for each row. value(column, lanes) is the result of rms_norm there, not yet rounded to T.
 template <class T, class Weight, class Take>
 inline void normalized_rows(const NormTask& task, Take take) {
   for (std::int64_t row = 0; row < task.rows; ++row) {
@@ -107,7 +107,7 @@ inline void normalized_sums(const NormTask& task, Take take) {
       return f * f;
     });
     const float scale = norm_scale(squares, task);
-    // The sum is made again: where it may stay unrounded there is no place for it in memory.
+    // The sum is computed again, because an unrounded sum is stored nowhere.
     take(row, [&](std::int64_t column, auto lanes) {
       const Floats f = sum(column, lanes);
       store_result(residual_output + column, f, lanes);
@@ -132,7 +132,8 @@ void fused_add_rms_norm(const NormTask& task) {
   task.normalize_rounded ? fused_add_rms_norm_of<T, Weight, true>(task) : fused_add_rms_norm_of<T, Weight, false>(task);
 }
 
-// An activation in two steps: what takes long to compute of x, and the activation made of both, to be rounded to R.
+// An activation in two steps: the factor of x that takes long to compute, and the activation from both, to be rounded
+// to R.
 template <Gate gate, class R, class T, class Lanes>
 inline Floats activation_factor(const T* from, Lanes lanes) {
   if constexpr (gate == Gate::silu && __is_same(R, Brain) && kFusesMultiplyAdd) {
@@ -152,10 +153,10 @@ inline Floats activation(Floats x, Floats factor) {
   return gate == Gate::silu ? x / factor : (x * 0.5f) * factor;
 }
 
-// Calls take(row, first, count, value) for blocks of `width` columns, at most kBlockColumns; value(column, lanes) is
-// the product at first + column, rounded on the way to R and not yet at its end. Factors wait in L1: two loops of short
-// chains of operations have more of them under way at a time than one loop of long chains. Where `paired`, all is in
-// the order of for_each_vector_or_pair.
+// Calls take(row, first, count, value) for blocks of `width` columns, at most kBlockColumns. value(column, lanes) is
+// the product at first + column; the activation is rounded to R, the product not yet. Factors are kept in L1, because
+// more iterations of two loops with short dependency chains overlap than of one loop with long chains. If `paired`, all
+// columns are in the order of for_each_vector_or_pair.
 template <Gate gate, class T, class R, bool paired, class Take>
 inline void gated_blocks(const RowTask& task, std::int64_t width, Take take) {
   float factors[kBlockColumns];
@@ -218,7 +219,7 @@ void cast(const RowTask& task) {
   }
 }
 
-// The largest element that is a number; -infinity where none is.
+// The largest element that is a number; -infinity if there is none.
 template <class T>
 inline float largest_number(const T* x, std::int64_t columns) {
   Floats largest = fill(-__builtin_inff());
@@ -234,7 +235,7 @@ inline float largest_number(const T* x, std::int64_t columns) {
   return result;
 }
 
-// 0 in the lanes beyond the row.
+// Sets the lanes after the end of the row to 0.
 inline Floats inside(Floats x, AllLanes) { return x; }
 inline Floats inside(Floats x, FirstLanes lanes) {
   float buffer[kLanes];
@@ -242,7 +243,7 @@ inline Floats inside(Floats x, FirstLanes lanes) {
   return load(buffer, lanes);
 }
 
-// The meaning's maximum may be NaN where this one is not; the sum then is, which gives the same row.
+// The maximum of the meaning may be NaN where this one is not. Then the sum is NaN, so the row is the same.
 template <class T>
 void softmax(const RowTask& task) {
   for (std::int64_t row = 0; row < task.rows; ++row) {
@@ -250,7 +251,7 @@ void softmax(const RowTask& task) {
     T* output = row_of<T>(task.output, row, task.output_stride);
     const float largest = largest_number(x, task.columns);
     const auto power = [&](std::int64_t column, auto lanes) { return vector_exp(load(x + column, lanes) - largest); };
-    // Where powers fit the output unrounded they are kept there; else they are made again.
+    // The powers are kept in the output if it does not round them; otherwise they are computed again.
     constexpr bool kept = __is_same(T, float);
     const float sum = vector_row_sum(task.columns, [&](std::int64_t column, auto lanes) {
       const Floats p = power(column, lanes);
@@ -290,7 +291,7 @@ inline void load_angles(const RotaryTask& task, std::int64_t position, float* co
   }
 }
 
-// Doubles the angles for pairs that lie side by side, sines with the sign of the pair's first and second member.
+// Repeats each angle for the two members of an adjacent pair. The sine of the first member is negated.
 inline void spread_angles(std::int64_t pairs, float* cosines, float* sines) {
   for (std::int64_t i = pairs - 1; i >= 0; --i) {
     cosines[2 * i] = cosines[2 * i + 1] = cosines[i];

@@ -7,7 +7,7 @@
 
 namespace weft::cpu {
 
-// The table of the features in use; those above avx512 add nothing to these.
+// The table for the device's features. Features above avx512 have no tables of their own.
 template <class Table>
 const Table* table_for(const DeviceDescription& device, const Table& baseline, const Table& avx2, const Table& avx512) {
   return device.features >= CpuFeatures::avx512 ? &avx512 : device.features >= CpuFeatures::avx2 ? &avx2 : &baseline;

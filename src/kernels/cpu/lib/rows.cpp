@@ -72,7 +72,7 @@ RowSpace::RowSpace(std::initializer_list<const TensorView*> views) {
           own < 0 || view->size[own] == 1 ? 0 : view->stride[own] / info.block_elements;
     }
   }
-  // Dims of extent 1 go; a dim joins the one before it where every operand's strides say that it continues it.
+  // Dims of extent 1 are removed. A dim is joined with the one before it if it continues that dim in every operand.
   for (int dim = 0; dim + 1 < shape.rank; ++dim) {
     const auto at = static_cast<std::size_t>(dim);
     if (shape.size[dim] == 1) continue;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Tensors as rows: what row-wise kernels run over. A row is the last dim, contiguous; the dims before it may have any
-// strides, and in operands also extent 1 or be missing where the result has more (broadcasting).
+// Tensors as rows, for row-wise kernels. A row is the last dim, contiguous. The dims before it may have any strides. In
+// operands they may also have extent 1 or be missing if the result has more (broadcasting).
 
 #include <array>
 #include <functional>
@@ -22,7 +22,7 @@ Element element_of(DType dtype);
 
 // Whether the operand is a plain f32, f16 or bf16 tensor with contiguous rows.
 Verdict float_rows(const std::optional<Meta>& meta, std::string_view name);
-// Kernel::yields of kernels whose calls generated code computes as fast where the operand has one of these dtypes.
+// Kernel::yields for kernels for which generated code is as fast if the operand has one of these dtypes.
 std::function<bool(const KernelRequest&)> yields(std::size_t operand, std::vector<DType> dtypes);
 // Whether all dims but the last are equal.
 bool same_leading_dims(const Meta& a, const Meta& b);
@@ -32,8 +32,8 @@ std::size_t weighting_of(const TensorView& weight, DType x);  // a Weighting
 
 inline constexpr int kMaxRowOperands = 5;
 
-// Rows [first, first + count) of each operand, `stride` elements apart, bytes where elements are packed; 0 where one
-// row serves all.
+// Rows [first, first + count) of each operand. `stride` is in elements, or in bytes if elements are packed; it is 0 if
+// one row is used for all.
 struct RowRun {
   std::array<std::byte*, kMaxRowOperands> data;
   std::array<std::int64_t, kMaxRowOperands> stride;
@@ -43,7 +43,7 @@ struct RowRun {
 
 class RowSpace {
  public:
-  // The first view states the rows; those of the others broadcast to them. At most kMaxRowOperands views.
+  // The first view determines the rows; the others are broadcast to them. At most kMaxRowOperands views.
   explicit RowSpace(std::initializer_list<const TensorView*> views);
 
   std::int64_t rows() const { return rows_; }
@@ -58,7 +58,8 @@ class RowSpace {
     }
   }
 
-  // The same, shared among the threads in chunks of several rows; little work stays on the caller's thread.
+  // The same, shared among the threads in chunks of several rows. The caller's thread runs a small amount of work
+  // alone.
   template <class Body>
   void run(ThreadPool& threads, std::int64_t row_bytes, Body&& body) const {
     const std::int64_t chunk_rows = rows_of_chunk(rows_, row_bytes, threads.threads());

@@ -12,9 +12,9 @@
 namespace weft::cpu {
 namespace {
 
-// Of a tile: 4 columns of 1024 floats fill half of a first-level cache.
+// The depth of a tile: 4 columns of 1024 floats fill half of a first-level cache.
 constexpr std::int64_t kTileDepth = 1024;
-// Of a piece of work: 64 rows of that depth stay in a second-level cache.
+// The rows of a piece of work: 64 rows of that depth stay in a second-level cache.
 constexpr std::int64_t kRowBlock = 64;
 
 std::int64_t padded(std::int64_t depth, std::int64_t to = kScaledPadding) { return (depth + to - 1) / to * to; }
@@ -159,7 +159,7 @@ Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_li
   return result_verdict(request.results[0]);
 }
 
-// Of floats: more than integers take.
+// Enough for rows of floats, which need more than integers.
 Dim scaled_linear_scratch(const KernelRequest& request) {
   const Meta& x = *request.operands[0];
   return x.shape[0] * Dim(padded(x.shape[1].number()) * static_cast<std::int64_t>(sizeof(float)));

@@ -1,9 +1,9 @@
 #pragma once
 
 // Linear layers over small codes with scales, for the kernels of linear_scaled, linear_fp8_block and linear_nvfp4. Rows
-// and weights stay plain, as a checkpoint has them. Rows are widened once, weights where they are used: fp8 and fp4 to
-// f32, tile by tile, each tile for up to 64 rows; i8 to 16 bits in registers, and their sums are exact, so they carry
-// no scales of groups.
+// and weights stay plain, as in the checkpoint. Rows are widened once; weights are widened where they are used. fp8 and
+// fp4 are widened to f32, tile by tile, each tile for up to 64 rows. i8 is widened to 16 bits in registers; its sums
+// are exact, so it has no scales of groups.
 
 #include "kernels/cpu/lib/result_kind.h"
 #include "kernels/cpu/lib/row_wise_variant.h"
@@ -34,21 +34,22 @@ struct ScaledLinear {
   TensorView weight;  // codes [columns, depth]
   TensorView bias;    // [columns], or not there
   TensorView result;  // [rows, columns]
-  // Scales of codes before they are multiplied,
+  // Scales of the codes, applied before the product.
   ScaleGrid x_scale;
   ScaleGrid weight_scale;
-  // or of the sums after that: those of columns first.
+  // Scales of the sums, applied after the product, those of columns first.
   ScaleGrid column_scale;
   ScaleGrid row_scale;
 };
 
-// Codes with contiguous rows, of one of these dtypes, a plain weight, a bias of floats if any; operands by number.
+// Whether the operands are supported: codes with contiguous rows and one of these dtypes, a plain weight, and a bias of
+// floats if any. `weight` and `bias` are operand indices.
 Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_list<DType> codes, std::size_t weight,
                                std::size_t bias);
 Dim scaled_linear_scratch(const KernelRequest& request);
 void run_scaled_linear(const ScaledLinearKernels& kernels, const ScaledLinear& linear, const KernelCall& call);
 
-// Fills in the code for the device's instruction set.
+// Selects the code for the device's instruction set.
 template <void (*run)(const ScaledLinearKernels&, const KernelCall&)>
 void prepare_scaled_linear(Kernel& kernel, const DeviceDescription& device) {
   const ScaledLinearKernels* kernels =

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the objects of scaled_linear_skeleton.h offer to scaled_linear.cpp: one table per instruction set. Plain types
-// only: these objects must instantiate nothing of std.
+// The functions of scaled_linear_skeleton.h for scaled_linear.cpp: one table per instruction set. Plain types only:
+// these objects must instantiate nothing of std.
 
 #include <cstdint>
 
@@ -15,7 +15,7 @@ inline constexpr int kSmallCodes = 3;
 // Columns whose weights are widened together, and columns of one piece of work.
 inline constexpr int kScaledTileColumns = 4;
 inline constexpr int kScaledColumns = 16;
-// Widened rows are filled up with zeros to a multiple of this.
+// Widened rows are padded with zeros to a multiple of this.
 inline constexpr int kScaledPadding = 16;
 
 struct ScaledTile {
@@ -28,7 +28,7 @@ struct ScaledTile {
   float* sums = nullptr;  // [rows, kScaledColumns]: the products are added to the first kScaledTileColumns of each
 };
 
-// Products of whole numbers, exact where depth is at most kDeepestIntegers.
+// Products of integers, exact if depth is at most kDeepestIntegers.
 struct IntegerTile {
   const std::int8_t* weight = nullptr;  // [columns, depth]
   std::int64_t weight_stride = 0;
@@ -56,10 +56,10 @@ struct ScaledFinish {
 };
 
 struct ScaledLinearKernels {
-  // to[i] = the value of code i times scale. Codes of f4e2m1 lie two in a byte, the even one in the low bits; their
+  // to[i] = the value of code i times scale. Two codes of f4e2m1 are in a byte, the even one in the low bits; their
   // count is a multiple of 16.
   void (*widen[kSmallCodes])(const void* codes, float scale, float* to, std::int64_t count);
-  // The order of a sum depends on depth alone, not on the number of rows.
+  // The order of a sum depends on depth only, not on the number of rows.
   void (*multiply)(const ScaledTile&);
   void (*multiply_integers)(const IntegerTile&);
   void (*finish[kElements])(const ScaledFinish&);

@@ -23,7 +23,7 @@ void widen_bytes(const void* from, float scale, float* to, std::int64_t count) {
   store_first(to + i, values(load_bytes(rest)) * factor, static_cast<int>(count - i));
 }
 
-// Twice the value of each code; the sign of -0 is of no matter to a sum.
+// Each value is twice that of its code. The sign of -0 does not matter for a sum.
 void widen_fours(const void* from, float scale, float* to, std::int64_t count) {
   using Bytes = std::int8_t __attribute__((vector_size(16)));
   using Words64 = std::int64_t __attribute__((vector_size(16)));

@@ -1,11 +1,11 @@
 #pragma once
 
-// The vocabulary in which the linear kernels are written once for all instruction sets. vector_<name>.h gives it for
-// one of them; a variant's source names that header in WEFT_VECTORS and includes a skeleton.
+// The operations with which the linear kernels are written once for all instruction sets. vector_<name>.h has them for
+// one instruction set. A variant's source names that header in WEFT_VECTORS and includes a skeleton.
 //
 //   kLanes                        32-bit lanes of a vector; a panel's 32 columns are 32 / kLanes vectors
-//   kWideDot                      dot() sums in 32 bits; else in pairs of 16 bits
-//   kBfloatDot                    bfloat_dot() is there
+//   kWideDot                      whether dot() sums in 32 bits; otherwise in pairs of 16 bits
+//   kBfloatDot                    whether bfloat_dot() exists
 //   kFloatTileRows                rows of the f32 register tile
 //   Floats, Codes                 kLanes f32; 4 * kLanes bytes (or kLanes i32)
 //
@@ -15,12 +15,12 @@
 //   load_/store_halves, _bfloats  kLanes 16-bit floats; rounded to nearest even
 //
 //   spread_four(p)                the 4 bytes at p in all lanes
-//   low_nibbles, high_nibbles     of every byte
+//   low_nibbles, high_nibbles     of each byte
 //   dot(sum, weight, x)           sum += unsigned weight bytes times signed x bytes, over the 4 bytes of a lane. In 16
 //                                 bits sums wrap, so only the last must fit; weights are below 16 there
 //   whole_dot(sum)                the 32-bit sum of a lane
 //   whole_dot(low, high)          of low + 16 * high
-//   nibble<i>, byte<i>            number i of each lane, counted from the lowest bits
+//   nibble<i>, byte<i>            nibble or byte i of each lane, counted from the lowest bits
 //   even_bfloats, odd_bfloats     of lanes that hold two bf16
 //   bfloat_dot(sum, a, b)         sum += products of the two bf16 of a lane
 //
@@ -32,7 +32,7 @@
 #define WEFT_VECTOR static inline __attribute__((always_inline))
 #define WEFT_UNROLL _Pragma("GCC unroll 32")
 
-// Keeps the compiler from re-associating a chain of integer additions, which costs it more registers than there are.
+// Keeps the compiler from re-associating a chain of integer additions, which would need more registers than there are.
 #define WEFT_KEEP_ORDER(constraint, x) asm("" : "+" constraint(x))
 
 namespace weft::cpu {

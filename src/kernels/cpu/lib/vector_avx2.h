@@ -1,6 +1,6 @@
 #pragma once
 
-// The vocabulary of vector.h on AVX2, FMA and F16C: 8 lanes, 16 registers.
+// The operations of vector.h on AVX2, FMA and F16C: 8 lanes, 16 registers.
 
 #include <immintrin.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The vocabulary of vector.h on AVX-512 F, BW, DQ, VL: 16 lanes, 32 registers; dots by VNNI and BF16 where the object
-// is built for them.
+// The operations of vector.h on AVX-512 F, BW, DQ, VL: 16 lanes, 32 registers; dots with VNNI and BF16 if the object is
+// built for them.
 
 // g++ 12 takes the undefined registers of its own AVX-512 intrinsics for uninitialized variables.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -38,7 +38,7 @@ WEFT_VECTOR Floats load_bfloats(const void* from) {
   const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(from)));
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
-// By integers: the processor's own conversion flushes denormals.
+// Uses integers, because the processor's own conversion flushes denormals.
 WEFT_VECTOR void store_bfloats(void* to, Floats x) {
   const __m512i bits = _mm512_castps_si512(x);
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));

@@ -1,6 +1,6 @@
 #pragma once
 
-// The vocabulary of vector.h on x86-64-v2 (SSE4.2): 4 lanes, 16 registers, neither FMA nor 16-bit floats.
+// The operations of vector.h on x86-64-v2 (SSE4.2): 4 lanes, 16 registers, neither FMA nor 16-bit floats.
 
 #include <nmmintrin.h>
 
@@ -48,7 +48,7 @@ WEFT_VECTOR Floats fused_multiply_add(Floats a, Floats b, Floats c) {
   return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
 }
 
-// The exponent is moved by a multiplication, which also makes subnormals right; infinity and NaN get f32's exponent.
+// A multiplication corrects the exponent, which also makes subnormals right. Infinity and NaN get the exponent of f32.
 WEFT_VECTOR Floats load_halves(const void* from) {
   const __m128i half = _mm_cvtepu16_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
   const __m128i magnitude = _mm_and_si128(half, _mm_set1_epi32(0x7fff));

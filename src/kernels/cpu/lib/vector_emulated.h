@@ -1,7 +1,7 @@
 #pragma once
 
-// The vocabulary of vector.h in plain loops, 16 lanes: tests run the skeletons for AVX-512 with it on any host.
-// WEFT_EMULATED_DOTS gives it the 32-bit and bf16 dots.
+// The operations of vector.h in plain loops, 16 lanes. With them, tests run the skeletons for AVX-512 on any host.
+// WEFT_EMULATED_DOTS adds the 32-bit and bf16 dots.
 
 #include <cmath>
 #include <cstring>

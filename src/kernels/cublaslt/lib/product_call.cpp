@@ -10,8 +10,8 @@
 namespace weft::cublaslt {
 namespace {
 
-// What the library wants the columns of both matrices of codes to be a multiple of ("M must be divisible by 16", which
-// are the weight's rows, and so K).
+// For codes the library requires that the weight's rows and K are multiples of this ("M must be divisible by 16", where
+// M is the weight's rows).
 constexpr std::int64_t kTile = 16;
 
 Verdict has_whole_rows(const Meta& meta, const char* name) {
@@ -45,7 +45,7 @@ Verdict takes_codes(const Meta& x, const Meta& weight, const std::optional<Meta>
     if (extent.number() % kTile != 0)
       return Verdict::no(fmt::format("takes a weight in whole tiles of {}, not {}", kTile, weight.text()));
   if (const Verdict whole = has_whole_rows(x, "x"); !whole) return whole;
-  return has_whole_rows(weight, "the weight");  // the result has them, being contiguous and of whole tiles
+  return has_whole_rows(weight, "the weight");  // the result has them: it is contiguous and has whole tiles
 }
 
 Verdict takes_matrices(const Meta& x, const Meta& weight, const std::optional<Meta>& bias, const Meta& result) {
