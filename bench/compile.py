@@ -6,9 +6,9 @@
 Start and compile with and without a cache, what further layers cost, memory, a step taken apart; rates of several
 lengths of prompts in interleaved rounds: compiled, with generated code for every op that is none of OPAQUE, and with
 kernels alone (wanted: as fast as these, but for noise, and at most 15 % slower). With --functions all else that
-README.md has of generated code: each op's function beside its kernel (build/bench/generated_bench, some 10 minutes) and
-beside a copy and the limit of issue (bench/row_programs.py, which wants LLVM's tools). Rates want a machine where
-nobody else computes.
+docs/performance.md has of generated code: each op's function compared with its kernel (build/bench/generated_bench,
+some 10 minutes) and with a copy and the limit of issue (bench/row_programs.py, which wants LLVM's tools). Rates want a
+machine where no one else computes.
 
 What compiling takes is wanted back at ready. The row that says what is left has no bound: it is LLVM's static state and
 the pages of its libraries that relocations wrote, which closing them would free and nothing else. Peaks are allowed KV
