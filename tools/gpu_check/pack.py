@@ -40,7 +40,7 @@ def build_for_gpus(root):
     """A build of its own with device code. What it needs is installed and fetched as for any other."""
     folder = root / "build" / "gpu"
     for words in (["tools/setup.sh", "test"], [sys.executable, "-I", "tools/fetch_nvcc.py"],
-                  ["cmake", "-S", ".", "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DWEFT_CUDA=ON"],
+                  ["cmake", "--preset", "release", "-B", folder, "-DWEFT_CUDA=ON"],
                   ["ninja", "-C", folder, *TARGETS]):
         if subprocess.run(list(map(str, words)), cwd=root, stdout=sys.stderr).returncode != 0:
             raise PackError(f"{' '.join(map(str, words))} failed")
