@@ -67,7 +67,7 @@ std::vector<std::int64_t> thread_counts(const BenchArguments& arguments, const O
 void add_tests(const BenchArguments& arguments, std::int64_t depth, std::int64_t sequences,
                std::vector<BenchTest>& tests) {
   const auto add = [&](std::int64_t prompt, std::int64_t generated) {
-    if (prompt + generated > 0)
+    if (prompt > 0 || generated > 0)
       tests.push_back({.prompt = prompt, .generated = generated, .depth = depth, .sequences = sequences});
   };
   for (std::int64_t prompt : counts(arguments.prompts, "-p")) add(prompt, 0);
