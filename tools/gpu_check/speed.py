@@ -127,4 +127,5 @@ def torch_rows(session):
 
 def torch_decode(session):
     """transformers with a static cache and torch.compile on the same shapes."""
-    return _lines(session, "torch_decode.py", session.shape("llama-3-8b-bf16"), session.shape("smollm2-135m-bf16"))
+    shapes = ("llama-3-8b-bf16", "qwen3-8b-bf16", "smollm2-135m-bf16")
+    return _lines(session, "torch_decode.py", *map(session.shape, shapes))

@@ -28,13 +28,13 @@ STEPS = [
     Step("engines", 60, correctness.engines, 2),
     Step("decode", 90, speed.decode, 60),
     Step("torch_rows", 100, speed.torch_rows, 50),
-    Step("torch_decode", 150, speed.torch_decode, 150),
     Step("start", 40, speed.start, 15),
     Step("step_kernels", 40, machine.step_kernels, 22),
     Step("counters", 40, machine.counters, 8),
     Step("memcheck", 60, machine.memcheck, 3),
     Step("racecheck", 60, machine.racecheck, 3),
     Step("synccheck", 60, machine.synccheck, 2),
+    Step("torch_decode", 300, speed.torch_decode, 240),
 ]
 
 
