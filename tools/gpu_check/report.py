@@ -183,7 +183,7 @@ def steps(run):
 def plan(run):
     rows = [[step.name, number(step.seconds), number(step.expected), " ".join(step.does.__doc__.split())]
             for step in STEPS]
-    return table(["step", "most, s", "on an H100, s", "what it does"], rows)
+    return table(["step", "most, s", "expected on an H100, s", "what it does"], rows)
 
 
 PARTS = {part.__name__: part for part in (plan, device, kernels, torch_rows, models, prompts, start, checkpoints, step_kernels,
