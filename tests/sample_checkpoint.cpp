@@ -10,7 +10,7 @@
 #include "io/checkpoint.h"
 #include "io/safetensors_writer.h"
 #include "ir/sample.h"
-#include "tensor/blocks.h"
+#include "tensor/block_format.h"
 #include "tensor/convert.h"
 
 namespace weft {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "tensor/batch.h"
-#include "tensor/blocks.h"
+#include "tensor/block_format.h"
 #include "tensor/convert.h"
 
 namespace weft {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ir/op.h"
 #include "tensor/arithmetic_cost.h"
+#include "tensor/block_format.h"
 
 namespace weft {
 
@@ -25,7 +26,5 @@ OP(cast) {
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::bf16}});
   op.sample({{"x", {5, 33}}}, {{"dtype", DType::f16}});
   op.sample({{"x", {2, 16}}}, {{"dtype", DType::i8}});
-  op.sample({{"x", {3, 64}, DType::q4_0}}, {{"dtype", DType::f32}});
-  op.sample({{"x", {3, 64}, DType::q4_1}}, {{"dtype", DType::f32}});
-  op.sample({{"x", {3, 64}, DType::q8_0}}, {{"dtype", DType::f32}});
+  for (const BlockFormat& format : block_formats()) op.sample({{"x", {3, 64}, format.dtype}}, {{"dtype", DType::f32}});
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ir/op.h"
 #include "ir/shape_rules.h"
+#include "tensor/block_format.h"
 
 namespace weft {
 
@@ -32,9 +33,10 @@ OP(linear) {
   });
   op.sample({{"x", {5, 64}}, {"weight", {48, 64}}});
   op.sample({{"x", {1, 64}}, {"weight", {33, 64}}, {"bias", {33}}});
-  op.sample({{"x", {7, 64}}, {"weight", {40, 64}, DType::q4_0}});
-  op.sample({{"x", {7, 64}}, {"weight", {40, 64}, DType::q4_1}});
-  op.sample({{"x", {3, 96}}, {"weight", {64, 96}, DType::q8_0}});
+  for (const BlockFormat& format : block_formats()) {
+    op.sample({{"x", {7, 64}}, {"weight", {40, 64}, format.dtype}});
+    op.sample({{"x", {3, 96}}, {"weight", {64, 96}, format.dtype}});
+  }
   op.sample({{"x", {3, 40}}, {"weight", {64, 40}, DType::bf16}});
   op.sample({{"x", {3, 40}}, {"weight", {64, 40}, DType::f16}});
   // The results sum 96 products of magnitude about 1, in any order.

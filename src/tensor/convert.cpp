@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "tensor/bfloat16.h"
-#include "tensor/blocks.h"
+#include "tensor/block_format.h"
 #include "tensor/float16.h"
 #include "tensor/float4.h"
 #include "tensor/float8.h"
@@ -221,7 +221,7 @@ void convert_row(DType from, const std::byte* source, DType to, std::byte* targe
   if (from == to) return copy_row(from, source, target, count);
   if (is_block(to)) fail_block_store(to);
   const bool whole = !is_floating(from) && !is_block(from);
-  if (is_block(from) && to == DType::f32 && count % kBlockElements == 0) {
+  if (is_block(from) && to == DType::f32 && count % dtype_info(from).block_elements == 0) {
     dequantize_row(from, source, reinterpret_cast<float*>(target), count);
   } else if (from == DType::f16 && to == DType::f32) {
     for (std::int64_t i = 0; i < count; ++i) store_as(target, i, f16_to_f32(load_as<std::uint16_t>(source, i)));

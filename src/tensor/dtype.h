@@ -14,6 +14,12 @@ enum class DType : std::uint8_t {
 #undef WEFT_DTYPE
 };
 
+inline constexpr int kDTypeCount = 0
+#define WEFT_DTYPE(name, text, kind, block_elements, block_bytes) +1
+#include "tensor/dtype.def"
+#undef WEFT_DTYPE
+    ;
+
 enum class DTypeKind : std::uint8_t { floating, integer, boolean, block };
 
 struct DTypeInfo {

@@ -15,7 +15,6 @@ namespace weft::row_program_text_test {
 
 constexpr int kDomains = static_cast<int>(RowDomain::element) + 1;
 constexpr int kOps = static_cast<int>(RowOp::group_max) + 1;
-constexpr int kDTypes = static_cast<int>(DType::q8_0) + 1;
 
 bool has_number(const RowValue& value) {
   return value.op == RowOp::constant || value.op == RowOp::select_at_most || value.op == RowOp::replace_nan ||
@@ -31,7 +30,7 @@ void change_placement(FieldChanges& changes, const std::string& of, RowPlacement
 
 void change_buffer(FieldChanges& changes, RowBuffer& buffer) {
   auto& [dtype, is_output, row_stride, part_stride, placement, numbers, taken_from, begin, behind, over] = buffer;
-  changes.choice("buffer.dtype", dtype, kDTypes);
+  changes.choice("buffer.dtype", dtype, kDTypeCount);
   changes.flag("buffer.is_output", is_output);
   changes.number("buffer.row_stride", row_stride);
   changes.number("buffer.part_stride", part_stride);
@@ -53,7 +52,7 @@ void change_value(FieldChanges& changes, FieldChanges& unread, RowValue& value) 
   for (int* operand : {&a, &b, &c})
     if (*operand >= 0) changes.number("value.operand", *operand);
   if (op == RowOp::load) changes.number("value.buffer", buffer);
-  if (op == RowOp::convert) changes.choice("value.dtype", dtype, kDTypes);
+  if (op == RowOp::convert) changes.choice("value.dtype", dtype, kDTypeCount);
   if (op == RowOp::convert) changes.flag("value.is_plain", is_plain);
   if (has_number(value)) changes.flag("value.is_wide", is_wide);
   if (has_number(value) && is_wide)

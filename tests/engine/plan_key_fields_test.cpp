@@ -26,8 +26,6 @@
 
 namespace weft::plan_key_fields_test {
 
-constexpr int kDTypes = static_cast<int>(DType::q8_0) + 1;
-
 // What a Graph holds, in its order. Some of it is private, so that nobody here can name its fields; the size tells one
 // that is new, unless it fits between two of them.
 struct FieldsOfGraph {
@@ -94,7 +92,7 @@ class GraphFields {
     changes_.choice(of + ".kind", kind, 5);
     change_device(of + ".device", device);
     if (kind == MetaKind::tensor) {
-      changes_.choice(of + ".dtype", dtype, kDTypes);
+      changes_.choice(of + ".dtype", dtype, kDTypeCount);
       changes_.shape(of + ".shape", shape);
       changes_.text(of + ".packed", packed);
       if (!shape.empty() && strides.empty()) {
@@ -106,7 +104,7 @@ class GraphFields {
     }
     if (kind == MetaKind::kv) {
       auto& [number, block, heads, head_dim] = kv;
-      changes_.choice(of + ".kv.dtype", number, kDTypes);
+      changes_.choice(of + ".kv.dtype", number, kDTypeCount);
       for (std::int64_t* size : {&block, &heads, &head_dim}) changes_.number(of + ".kv", *size);
     }
   }

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "tensor/blocks.h"
+#include "tensor/block_format.h"
 #include "tensor/float16.h"
 
 namespace weft::convert_test {
@@ -16,7 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<DType> plain_dtypes() {
   std::vector<DType> dtypes;
-  for (int i = 0; i <= static_cast<int>(DType::q8_0); ++i)
+  for (int i = 0; i < kDTypeCount; ++i)
     if (!is_block(static_cast<DType>(i))) dtypes.push_back(static_cast<DType>(i));
   return dtypes;
 }
@@ -121,7 +121,8 @@ TEST(Convert, RowsEqualElementsForEveryPair) {
 TEST(Convert, BlocksBecomeFloatsButNothingBecomesBlocks) {
   std::vector<float> values(64);
   for (std::size_t i = 0; i < 64; ++i) values[i] = static_cast<float>(i) - 31.0f;
-  for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q8_0}) {
+  for (const BlockFormat& format : block_formats()) {
+    const DType dtype = format.dtype;
     std::vector<std::byte> blocks(static_cast<std::size_t>(bytes_of(dtype, 64)));
     quantize_row(dtype, values.data(), blocks.data(), 64);
     std::vector<float> wide(64);

@@ -42,7 +42,7 @@ Verdict supports(const KernelRequest& request) {
   return result_verdict(request.results[0]);
 }
 
-// The start value of a group's integer sum, or q4_1's factor of m.
+// The start value of a group's integer sum; with minimums, the factor of the minimum.
 std::int32_t group_term(PanelKind kind, TermForm form, const std::int8_t* codes, float scale) {
   const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
   const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 16));
@@ -51,11 +51,11 @@ std::int32_t group_term(PanelKind kind, TermForm form, const std::int8_t* codes,
   __m128i pairs = _mm_add_epi16(_mm_maddubs_epi16(ones, low), _mm_maddubs_epi16(ones, high));
   pairs = _mm_add_epi16(pairs, _mm_shuffle_epi32(pairs, 0x4e));
   pairs = _mm_add_epi16(pairs, _mm_shuffle_epi32(pairs, 0xb1));
-  if (kind != PanelKind::q4_1 && form == TermForm::pairs)
+  if (!has_minimums(kind) && form == TermForm::pairs)
     return _mm_cvtsi128_si32(_mm_sub_epi16(_mm_setzero_si128(), _mm_slli_epi16(pairs, 3)));
   const std::int32_t sum = _mm_cvtsi128_si32(_mm_madd_epi16(pairs, _mm_set1_epi16(1)));
-  if (kind == PanelKind::q4_1) return __builtin_bit_cast(std::int32_t, scale * static_cast<float>(sum));
-  return sum * (kind == PanelKind::q8_0 ? -128 : -8);
+  if (has_minimums(kind)) return __builtin_bit_cast(std::int32_t, scale * static_cast<float>(sum));
+  return -sum * zero_code(kind);
 }
 
 // Terms of all groups of all rows, [rows, groups].

@@ -12,7 +12,7 @@
 #include "kernels/onednn/library.h"
 #include "kernels/registry.h"
 #include "kernels/strided.h"
-#include "tensor/blocks.h"
+#include "tensor/block_format.h"
 #include "tensor/convert.h"
 
 namespace weft::onednn {
@@ -22,17 +22,8 @@ namespace {
 constexpr std::int64_t kBlockRows = 128;
 constexpr std::int64_t kCellBytes = 4;
 
-struct BlockFormat {
-  std::int64_t codes;  // offset of the codes in a block, in bytes
-  std::uint8_t zero;   // code of zero as an unsigned byte
-  bool minimum;        // whether there is an m
-};
-
-BlockFormat block_format(DType dtype) {
-  if (dtype == DType::q4_0) return {2, 8, false};
-  if (dtype == DType::q4_1) return {4, 0, true};
-  return {2, 128, false};
-}
+// Activations have one scale for 32 codes.
+constexpr std::int64_t kGroup = 32;
 
 Verdict supports(bool wide_sums, const KernelRequest& request) {
   const Meta& x = *request.operands[0];
@@ -40,9 +31,9 @@ Verdict supports(bool wide_sums, const KernelRequest& request) {
   const Meta& weight = *request.operands[2];
   const Meta& result = request.results[0];
   if (!weight.packed.empty()) return Verdict::no("reads plain weights, not " + weight.text());
-  if (weight.dtype != DType::q4_0 && weight.dtype != DType::q4_1 && weight.dtype != DType::q8_0)
-    return Verdict::no(fmt::format("takes q4_0, q4_1 and q8_0, not {}", weight.text()));
-  if (weight.dtype == DType::q8_0 && !wide_sums)
+  if (!is_block(weight.dtype) || block_format(weight.dtype).group != kGroup)
+    return Verdict::no(fmt::format("wants a weight in groups of {} codes, not {}", kGroup, weight.text()));
+  if (block_format(weight.dtype).code_bits == 8 && !wide_sums)
     return Verdict::no("without VNNI oneDNN's sums of 8-bit products saturate at 16 bits");
   if (!weight.shape[0].is_number() || !weight.shape[1].is_number())
     return Verdict::no(fmt::format("wants a weight of known size, not {}", weight.text()));
@@ -54,14 +45,25 @@ Verdict supports(bool wide_sums, const KernelRequest& request) {
   return is_there();
 }
 
-// How a call's scratch is divided: scales and, for q4_1, scales times sums of codes, both as [groups, rows]; then for
-// each thread the codes of a slice as [columns, depth], and products and sums of one block as [columns, rows].
+// How a call's scratch is divided: scales, and scales times sums of codes for weights with minimums, both as [groups,
+// rows]; then for each thread a slice of the weight (codes as [columns, depth], scales and minimums as [columns,
+// groups]), and products and sums of one block as [columns, rows].
 struct Scratch {
   static constexpr std::int64_t kBlock = kSliceColumns * kBlockRows * kCellBytes;
   std::int64_t codes;
+  std::int64_t scales;
 
-  explicit Scratch(std::int64_t depth) : codes(whole_cache_lines(kSliceColumns * depth)) {}
-  std::int64_t of_thread() const { return codes + 2 * kBlock; }
+  explicit Scratch(std::int64_t depth)
+      : codes(whole_cache_lines(kSliceColumns * depth)),
+        scales(whole_cache_lines(kSliceColumns * (depth / kGroup) * kCellBytes)) {}
+  std::int64_t of_thread() const { return codes + 2 * scales + 2 * kBlock; }
+};
+
+// Columns of the weight as the products take them: codes from 0 on.
+struct Slice {
+  std::uint8_t* codes;
+  float* scales;
+  float* minimums;
 };
 
 struct Call {
@@ -69,8 +71,7 @@ struct Call {
   const std::int8_t* x;
   std::int64_t x_stride;
   const TensorView& weight;
-  BlockFormat format;
-  std::int64_t block_bytes;
+  const BlockFormat& format;
   float* scales;
   float* terms;
 };
@@ -78,57 +79,54 @@ struct Call {
 // Scales and terms of one row.
 void compute_terms(const Call& all, const float* scale, std::int64_t row) {
   for (std::int64_t group = 0; group < all.groups; ++group) {
-    const std::int8_t* codes = all.x + row * all.x_stride + group * kBlockElements;
+    const std::int8_t* codes = all.x + row * all.x_stride + group * kGroup;
     std::int32_t sum = 0;
-    for (std::int64_t k = 0; k < kBlockElements; ++k) sum += codes[k];
+    for (std::int64_t k = 0; k < kGroup; ++k) sum += codes[k];
     all.scales[group * all.rows + row] = scale[group];
     all.terms[group * all.rows + row] = scale[group] * static_cast<float>(sum);
   }
 }
 
-// Codes of `width` columns as unsigned bytes, row-major.
-void unpack_slice(const Call& all, std::int64_t first_column, std::int64_t width, std::uint8_t* to) {
-  constexpr std::int64_t kHalf = kBlockElements / 2;
-  const std::byte* block = all.weight.data + first_column * all.groups * all.block_bytes;
-  for (std::int64_t i = 0; i < width * all.groups; ++i, block += all.block_bytes, to += kBlockElements) {
-    const auto* codes = reinterpret_cast<const std::uint8_t*>(block + all.format.codes);
-    if (all.weight.dtype == DType::q8_0)
-      for (std::int64_t k = 0; k < kBlockElements; ++k) to[k] = static_cast<std::uint8_t>(codes[k] ^ 0x80u);
-    else
-      for (std::int64_t k = 0; k < kHalf; ++k) {
-        to[k] = codes[k] & 0xf;
-        to[k + kHalf] = codes[k] >> 4;
-      }
-  }
+void unpack_slice(const Call& all, std::int64_t first_column, std::int64_t width, const Slice& slice) {
+  const DTypeInfo& info = dtype_info(all.weight.dtype);
+  const std::int64_t blocks = all.depth / info.block_elements, groups = info.block_elements / kGroup;
+  const std::byte* block = all.weight.data + first_column * blocks * info.block_bytes;
+  auto* codes = reinterpret_cast<std::int8_t*>(slice.codes);
+  for (std::int64_t i = 0; i < width * blocks; ++i)
+    all.format.unpack(block + i * info.block_bytes, codes + i * info.block_elements, slice.scales + i * groups,
+                      slice.minimums + i * groups);
+  for (std::int64_t i = 0; i < width * all.depth; ++i)
+    slice.codes[i] = static_cast<std::uint8_t>(codes[i] - all.format.lowest_code);
 }
 
-// sums += d * scale * products (+ m * term), over the rows of one column and group.
-void add_group(const Call& all, const std::byte* block, std::int64_t group, std::int64_t first_row, std::int64_t height,
-               const std::int32_t* products, float* sums) {
-  const float d = load_float(DType::f16, block, 0);
+// sums += scale of the weight * scale * products (+ minimum * term), over the rows of one column and group.
+void add_group(const Call& all, const Slice& slice, std::int64_t column, std::int64_t group, std::int64_t first_row,
+               std::int64_t height, const std::int32_t* products, float* sums) {
+  const float d = slice.scales[column * all.groups + group];
   const float* scales = all.scales + group * all.rows + first_row;
   for (std::int64_t row = 0; row < height; ++row)
     sums[row] = std::fma(static_cast<float>(products[row]), d * scales[row], sums[row]);
-  if (!all.format.minimum) return;
-  const float m = load_float(DType::f16, block, 1);
+  if (!all.format.has_minimums) return;
+  const float m = slice.minimums[column * all.groups + group];
   const float* terms = all.terms + group * all.rows + first_row;
   for (std::int64_t row = 0; row < height; ++row) sums[row] = std::fma(m, terms[row], sums[row]);
 }
 
 // sums[column, row] of one block of rows and one slice of columns.
-void multiply_block(const Call& all, std::int64_t first_column, std::int64_t width, std::int64_t first_row,
-                    std::int64_t height, const std::uint8_t* codes, std::int32_t* products, float* sums) {
+void multiply_block(const Call& all, const Slice& slice, std::int64_t width, std::int64_t first_row,
+                    std::int64_t height, std::int32_t* products, float* sums) {
   std::fill(sums, sums + width * kBlockRows, 0.0f);
+  const auto zero = static_cast<std::uint8_t>(-all.format.lowest_code);
   const OneThread one_thread;
   for (std::int64_t group = 0; group < all.groups; ++group) {
     const std::int32_t no_offset = 0;
-    check_status("dnnl_gemm_u8s8s32", library().gemm_u8s8s32('N', 'T', 'F', width, height, kBlockElements, 1.0f,
-                                                             codes + group * kBlockElements, all.depth, all.format.zero,
-                                                             all.x + first_row * all.x_stride + group * kBlockElements,
-                                                             all.x_stride, 0, 0.0f, products, kBlockRows, &no_offset));
+    check_status("dnnl_gemm_u8s8s32",
+                 library().gemm_u8s8s32('N', 'T', 'F', width, height, kGroup, 1.0f, slice.codes + group * kGroup,
+                                        all.depth, zero, all.x + first_row * all.x_stride + group * kGroup,
+                                        all.x_stride, 0, 0.0f, products, kBlockRows, &no_offset));
     for (std::int64_t column = 0; column < width; ++column)
-      add_group(all, all.weight.data + ((first_column + column) * all.groups + group) * all.block_bytes, group,
-                first_row, height, products + column * kBlockRows, sums + column * kBlockRows);
+      add_group(all, slice, column, group, first_row, height, products + column * kBlockRows,
+                sums + column * kBlockRows);
   }
 }
 
@@ -149,7 +147,7 @@ void run(const KernelCall& call) {
   const TensorView& weight = call.operands[2];
   const std::int64_t rows = x.size[0], columns = weight.size[0], depth = weight.size[1];
   if (rows == 0) return;
-  const std::int64_t groups = depth / kBlockElements, table = whole_cache_lines(groups * rows * kCellBytes);
+  const std::int64_t groups = depth / kGroup, table = whole_cache_lines(groups * rows * kCellBytes);
   // The stride of a single row may be anything.
   const Call all{rows,
                  columns,
@@ -159,7 +157,6 @@ void run(const KernelCall& call) {
                  rows > 1 ? x.stride[0] : depth,
                  weight,
                  block_format(weight.dtype),
-                 dtype_info(weight.dtype).block_bytes,
                  reinterpret_cast<float*>(call.scratch.data()),
                  reinterpret_cast<float*>(call.scratch.data() + table)};
   call.threads.run(
@@ -168,13 +165,15 @@ void run(const KernelCall& call) {
   call.threads.run((columns + kSliceColumns - 1) / kSliceColumns, [&](std::int64_t chunk, int thread) {
     const std::int64_t first_column = chunk * kSliceColumns, width = std::min(kSliceColumns, columns - first_column);
     std::byte* own = call.scratch.data() + 2 * table + thread * scratch.of_thread();
-    auto* codes = reinterpret_cast<std::uint8_t*>(own);
-    auto* products = reinterpret_cast<std::int32_t*>(own + scratch.codes);
-    auto* sums = reinterpret_cast<float*>(own + scratch.codes + Scratch::kBlock);
-    unpack_slice(all, first_column, width, codes);
+    const Slice slice{reinterpret_cast<std::uint8_t*>(own), reinterpret_cast<float*>(own + scratch.codes),
+                      reinterpret_cast<float*>(own + scratch.codes + scratch.scales)};
+    own += scratch.codes + 2 * scratch.scales;
+    auto* products = reinterpret_cast<std::int32_t*>(own);
+    auto* sums = reinterpret_cast<float*>(own + Scratch::kBlock);
+    unpack_slice(all, first_column, width, slice);
     for (std::int64_t first_row = 0; first_row < rows; first_row += kBlockRows) {
       const std::int64_t height = std::min(kBlockRows, rows - first_row);
-      multiply_block(all, first_column, width, first_row, height, codes, products, sums);
+      multiply_block(all, slice, width, first_row, height, products, sums);
       store_block(call.results[0], first_column, width, first_row, height, sums);
     }
   });
@@ -182,7 +181,7 @@ void run(const KernelCall& call) {
 
 Dim scratch_bytes(int threads, const KernelRequest& request) {
   const std::int64_t depth = request.operands[2]->shape[1].number();
-  const Dim table = align(request.operands[0]->shape[0] * Dim(depth / kBlockElements * kCellBytes), 64);
+  const Dim table = align(request.operands[0]->shape[0] * Dim(depth / kGroup * kCellBytes), 64);
   return table + table + Dim(threads * Scratch(depth).of_thread());
 }
 

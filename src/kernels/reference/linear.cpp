@@ -5,7 +5,7 @@
 
 #include "kernels/registry.h"
 #include "kernels/strided.h"
-#include "tensor/blocks.h"
+#include "tensor/block_format.h"
 #include "tensor/float16.h"
 
 namespace weft {
@@ -51,55 +51,28 @@ void linear(const KernelCall& call) {
   }
 }
 
-// One block of 32: the integer codes as the dot product takes them, d, and m (q4_1).
-struct Block {
-  int codes[32];
-  float d = 0;
-  float m = 0;
-};
-
-float half_at(const std::byte* data) { return load_float(DType::f16, data, 0); }
-
-Block read_block(DType dtype, const std::byte* data) {
-  Block block;
-  block.d = half_at(data);
-  const bool has_minimum = dtype == DType::q4_1;
-  if (has_minimum) block.m = half_at(data + 2);
-  const std::byte* codes = data + (has_minimum ? 4 : 2);
-  for (int i = 0; i < 32; ++i) {
-    if (dtype == DType::q8_0) {
-      block.codes[i] = static_cast<std::int8_t>(codes[i]);
-    } else {
-      const int byte = std::to_integer<int>(codes[i % 16]);
-      block.codes[i] = (i < 16 ? byte & 15 : byte >> 4) - (dtype == DType::q4_0 ? 8 : 0);
-    }
-  }
-  return block;
-}
-
 void linear_int8(const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const TensorView& scale = call.operands[1];
   const TensorView& weight = call.operands[2];
   const TensorView& y = call.results[0];
-  const std::int64_t groups = weight.size[1] / 32, block_bytes = dtype_info(weight.dtype).block_bytes;
+  const BlockFormat& format = block_format(weight.dtype);
+  const std::int64_t depth = weight.size[1], row_bytes = bytes_of(weight.dtype, depth);
   for (std::int64_t n = 0; n < weight.size[0]; ++n) {
-    std::vector<Block> blocks;
-    for (std::int64_t g = 0; g < groups; ++g)
-      blocks.push_back(read_block(weight.dtype, weight.data + (n * groups + g) * block_bytes));
+    const UnpackedRow unpacked = unpack_row(format, weight.data + n * row_bytes, depth);
     for (std::int64_t row = 0; row < x.size[0]; ++row) {
       float f = 0;
-      for (std::int64_t g = 0; g < groups; ++g) {
-        const Block& block = blocks[static_cast<std::size_t>(g)];
+      for (std::int64_t g = 0; g < depth / format.group; ++g) {
         int dot = 0, sum = 0;
-        for (int i = 0; i < 32; ++i) {
-          const int code = x.as<std::int8_t>()[row * x.stride[0] + (g * 32 + i) * x.stride[1]];
-          dot += block.codes[i] * code;
+        for (std::int64_t i = g * format.group; i < (g + 1) * format.group; ++i) {
+          const int code = x.as<std::int8_t>()[row * x.stride[0] + i * x.stride[1]];
+          dot += unpacked.codes[static_cast<std::size_t>(i)] * code;
           sum += code;
         }
         const float s = scale.as<float>()[row * scale.stride[0] + g * scale.stride[1]];
-        f = std::fma(static_cast<float>(dot), block.d * s, f);
-        if (weight.dtype == DType::q4_1) f = std::fma(block.m, s * static_cast<float>(sum), f);
+        f = std::fma(static_cast<float>(dot), unpacked.scales[static_cast<std::size_t>(g)] * s, f);
+        if (format.has_minimums)
+          f = std::fma(unpacked.minimums[static_cast<std::size_t>(g)], s * static_cast<float>(sum), f);
       }
       store_float(y.dtype, y.data, row * y.stride[0] + n * y.stride[1], f);
     }

@@ -23,12 +23,12 @@ constexpr int kInt8TileRows = 4;
 // that the sums of a whole group fit 16 bits for any codes: 8 steps of at most 2 * 15 * 128.
 template <PanelKind kind>
 struct GroupSum {
-  static constexpr bool split = kind == PanelKind::q8_0 && !kWideDot;
+  static constexpr bool split = code_bits(kind) == 8 && !kWideDot;
   Codes low;
   Codes high;
 
   WEFT_VECTOR GroupSum start(const std::byte* term) {
-    const Codes zero_point = kind == PanelKind::q4_1 ? zero_codes() : spread_four(term);
+    const Codes zero_point = has_minimums(kind) ? zero_codes() : spread_four(term);
     return split ? GroupSum{zero_codes(), zero_point} : GroupSum{zero_point, zero_point};
   }
   WEFT_VECTOR Floats total(const GroupSum& sum) {
@@ -43,7 +43,7 @@ WEFT_VECTOR void add_group(GroupSum<kind> (&sum)[rows][vectors], const std::byte
                            std::int64_t code_stride) {
   constexpr int step_bytes = kPanelColumns * 4;
   constexpr int vector_bytes = kLanes * 4;
-  if constexpr (kind != PanelKind::q8_0) {
+  if constexpr (code_bits(kind) == 4) {
     WEFT_UNROLL for (int octet = 0; octet < 4; ++octet) {
       Codes both[vectors], half[vectors];
       WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
@@ -107,13 +107,13 @@ __attribute__((noinline)) void tile(const std::byte* panel, int first_vector, co
     Floats d[vectors], m[vectors];
     WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
       d[n] = load_halves(scale_of_weight + n * kLanes * 2);
-      if constexpr (kind == PanelKind::q4_1) m[n] = load_halves(scale_of_weight + kPanelColumns * 2 + n * kLanes * 2);
+      if constexpr (has_minimums(kind)) m[n] = load_halves(scale_of_weight + kPanelColumns * 2 + n * kLanes * 2);
     }
     WEFT_UNROLL for (int r = 0; r < rows; ++r) {
       const Floats s = spread(scale[r * scale_stride]);
       WEFT_UNROLL for (int n = 0; n < vectors; ++n) {
         f[r][n] = fused_multiply_add(GroupSum<kind>::total(sum[r][n]), multiply(d[n], s), f[r][n]);
-        if constexpr (kind == PanelKind::q4_1)
+        if constexpr (has_minimums(kind))
           f[r][n] = fused_multiply_add(m[n], spread(*reinterpret_cast<const FourBytesFloat*>(term + r * term_stride)),
                                        f[r][n]);
       }

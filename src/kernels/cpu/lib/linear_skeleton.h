@@ -25,17 +25,16 @@ void widen_group(const std::byte* record, float* to) {
   for (int n = 0; n < kPanelVectors; ++n) {
     const Floats d = load_halves(record + n * kLanes * 2);
     [[maybe_unused]] Floats m = d;
-    if constexpr (kind == PanelKind::q4_1) m = load_halves(record + kPanelColumns * 2 + n * kLanes * 2);
+    if constexpr (has_minimums(kind)) m = load_halves(record + kPanelColumns * 2 + n * kLanes * 2);
     float* column = to + n * kLanes;
     const auto put = [&](int k, Codes code) __attribute__((always_inline)) {
-      if constexpr (kind == PanelKind::q4_1)
+      if constexpr (has_minimums(kind))
         store_floats(column + k * kPanelColumns, add(multiply(d, to_floats(code)), m));
       else
-        store_floats(column + k * kPanelColumns,
-                     multiply(d, to_floats(subtract(code, kind == PanelKind::q8_0 ? 128 : 8))));
+        store_floats(column + k * kPanelColumns, multiply(d, to_floats(subtract(code, zero_code(kind)))));
     };
     constexpr int step_bytes = kPanelColumns * 4;
-    if constexpr (kind == PanelKind::q8_0) {
+    if constexpr (code_bits(kind) == 8) {
       for (int step = 0; step < 8; ++step) {
         const Codes x = load_codes(codes + step * step_bytes + n * kLanes * 4);
         put(4 * step, byte<0>(x)), put(4 * step + 1, byte<1>(x));

@@ -30,13 +30,19 @@ static constexpr bool is_group_kind(PanelKind kind) {
   return kind == PanelKind::q4_0 || kind == PanelKind::q4_1 || kind == PanelKind::q8_0;
 }
 
-// Bytes before the codes of a record: d, and m for q4_1.
-static constexpr std::int64_t record_head_bytes(PanelKind kind) {
-  return kPanelColumns * (kind == PanelKind::q4_1 ? 4 : 2);
+// What tensor/block_format.h says of the block kinds, for code that cannot include it. Codes are stored without sign:
+// `zero_code` stands for 0.
+static constexpr bool has_minimums(PanelKind kind) { return kind == PanelKind::q4_1; }
+static constexpr int code_bits(PanelKind kind) { return kind == PanelKind::q8_0 ? 8 : 4; }
+static constexpr int zero_code(PanelKind kind) {
+  return kind == PanelKind::q8_0 ? 128 : kind == PanelKind::q4_0 ? 8 : 0;
 }
 
+// Bytes before the codes of a record: d, and m with minimums.
+static constexpr std::int64_t record_head_bytes(PanelKind kind) { return kPanelColumns * (has_minimums(kind) ? 4 : 2); }
+
 static constexpr std::int64_t record_bytes(PanelKind kind) {
-  return record_head_bytes(kind) + kPanelColumns * (kind == PanelKind::q8_0 ? 32 : 16);
+  return record_head_bytes(kind) + kPanelColumns * kGroupDepth * code_bits(kind) / 8;
 }
 
 // Bytes of one panel of `depth` k; of the block kinds, depth is a multiple of 32.

@@ -48,18 +48,18 @@ void unpack_nibbles(const std::byte* codes, std::byte* block) {
   }
 }
 
-// In a block m (q4_1 only) follows d. In a record d and m each have an array of their own.
-int scale_count(PanelKind kind) { return kind == PanelKind::q4_1 ? 2 : 1; }
+// In a block the minimum follows the scale. In a record each has an array of its own.
+int scale_count(PanelKind kind) { return has_minimums(kind) ? 2 : 1; }
 
 void pack_block(PanelKind kind, const std::byte* block, int column, std::byte* record) {
   for (int i = 0; i < scale_count(kind); ++i) std::memcpy(record + (i * kPanelColumns + column) * 2, block + i * 2, 2);
-  const auto pack_codes = kind == PanelKind::q8_0 ? pack_bytes : pack_nibbles;
+  const auto pack_codes = code_bits(kind) == 8 ? pack_bytes : pack_nibbles;
   pack_codes(block + scale_count(kind) * 2, record + record_head_bytes(kind) + column * 4);
 }
 
 void unpack_block(PanelKind kind, const std::byte* record, int column, std::byte* block) {
   for (int i = 0; i < scale_count(kind); ++i) std::memcpy(block + i * 2, record + (i * kPanelColumns + column) * 2, 2);
-  const auto unpack_codes = kind == PanelKind::q8_0 ? unpack_bytes : unpack_nibbles;
+  const auto unpack_codes = code_bits(kind) == 8 ? unpack_bytes : unpack_nibbles;
   unpack_codes(record + record_head_bytes(kind) + column * 4, block + scale_count(kind) * 2);
 }
 
@@ -83,48 +83,33 @@ void unpack_floats(PanelKind kind, const std::byte* panel, int column, std::int6
                 sizeof(Element));
 }
 
+struct PanelFormat {
+  PanelKind kind;
+  DType dtype;
+  std::string_view packing;
+};
+
+constexpr PanelFormat kPanelFormats[] = {
+    {PanelKind::f32, DType::f32, "f32x32"},    {PanelKind::f16, DType::f16, "f16x32"},
+    {PanelKind::bf16, DType::bf16, "bf16x32"}, {PanelKind::q4_0, DType::q4_0, "q4x32"},
+    {PanelKind::q4_1, DType::q4_1, "q4x32"},   {PanelKind::q8_0, DType::q8_0, "q8x32"},
+};
+
+const PanelFormat& panel_format(PanelKind kind) {
+  const auto* found = std::ranges::find(kPanelFormats, kind, &PanelFormat::kind);
+  CHECK(found != std::end(kPanelFormats), "[linear] panels of kind {} have no row", static_cast<int>(kind));
+  return *found;
+}
+
 }  // namespace
 
-DType dtype_of(PanelKind kind) {
-  switch (kind) {
-    case PanelKind::f32:
-      return DType::f32;
-    case PanelKind::f16:
-      return DType::f16;
-    case PanelKind::bf16:
-      return DType::bf16;
-    case PanelKind::q4_0:
-      return DType::q4_0;
-    case PanelKind::q4_1:
-      return DType::q4_1;
-    case PanelKind::q8_0:
-      return DType::q8_0;
-  }
-  return DType::f32;
-}
+DType dtype_of(PanelKind kind) { return panel_format(kind).dtype; }
+std::string_view packing_name(PanelKind kind) { return panel_format(kind).packing; }
 
 std::optional<PanelKind> panel_kind(DType dtype) {
-  for (const PanelKind kind :
-       {PanelKind::f32, PanelKind::f16, PanelKind::bf16, PanelKind::q4_0, PanelKind::q4_1, PanelKind::q8_0})
-    if (dtype_of(kind) == dtype) return kind;
+  for (const PanelFormat& format : kPanelFormats)
+    if (format.dtype == dtype) return format.kind;
   return std::nullopt;
-}
-
-std::string_view packing_name(PanelKind kind) {
-  switch (kind) {
-    case PanelKind::f32:
-      return "f32x32";
-    case PanelKind::f16:
-      return "f16x32";
-    case PanelKind::bf16:
-      return "bf16x32";
-    case PanelKind::q4_0:
-    case PanelKind::q4_1:
-      return "q4x32";
-    case PanelKind::q8_0:
-      return "q8x32";
-  }
-  return "";
 }
 
 Verdict weight_verdict(const Meta& weight) {

@@ -1,4 +1,4 @@
-#include "tensor/blocks.h"
+#include "tensor/block_format.h"
 
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,13 @@
 #include "tensor/float16.h"
 #include "tests/tensor/random_source.h"
 
-namespace weft::blocks_test {
+namespace weft::block_format_test {
+
+std::vector<DType> dtypes() {
+  std::vector<DType> all;
+  for (const BlockFormat& format : block_formats()) all.push_back(format.dtype);
+  return all;
+}
 
 std::vector<std::byte> quantized(DType dtype, const std::vector<float>& values) {
   const auto count = static_cast<std::int64_t>(values.size());
@@ -32,7 +38,7 @@ float f16_at(const std::vector<std::byte>& blocks, std::size_t offset) {
   return f16_to_f32(code);
 }
 
-TEST(Blocks, ReadTheLayoutOfTheFiles) {
+TEST(BlockFormat, ReadTheLayoutOfTheFiles) {
   std::vector<std::byte> q4_0(18);
   const std::uint16_t half = f32_to_f16(0.5f);
   std::memcpy(q4_0.data(), &half, 2);
@@ -59,9 +65,23 @@ TEST(Blocks, ReadTheLayoutOfTheFiles) {
   for (std::size_t j = 0; j < 32; ++j) EXPECT_EQ(values[j], 0.5f * (static_cast<float>(j) * 8.0f - 128.0f));
 }
 
-TEST(Blocks, ElementsEqualRows) {
+TEST(BlockFormat, EveryBlockTypeHasARow) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (is_block(dtype)) {
+      const BlockFormat& format = block_format(dtype);
+      EXPECT_EQ(dtype_info(dtype).block_elements % format.group, 0) << dtype_text(dtype);
+      EXPECT_GE(format.lowest_code, -128);
+      EXPECT_LE(format.lowest_code + (1 << format.code_bits) - 1, 127);
+    } else {
+      EXPECT_THROW(block_format(dtype), InternalError) << dtype_text(dtype);
+    }
+  }
+}
+
+TEST(BlockFormat, ElementsEqualRows) {
   RandomSource random(6);
-  for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q8_0}) {
+  for (const DType dtype : dtypes()) {
     std::vector<std::byte> blocks(static_cast<std::size_t>(bytes_of(dtype, 96)));
     for (std::byte& byte : blocks) byte = static_cast<std::byte>(random.integer(0, 255));
     for (std::int64_t b = 0; b < 3; ++b)  // finite scales
@@ -73,7 +93,7 @@ TEST(Blocks, ElementsEqualRows) {
   }
 }
 
-TEST(Blocks, QuantizerScalesAsDocumented) {
+TEST(BlockFormat, QuantizerScalesAsDocumented) {
   std::vector<float> values(32, 0.0f);
   values[5] = -4.0f;
   values[6] = 3.0f;
@@ -103,7 +123,7 @@ TEST(Blocks, QuantizerScalesAsDocumented) {
   EXPECT_EQ(static_cast<std::int8_t>(q8_0[4]), 0);
 }
 
-TEST(Blocks, QuantizedValuesStayWithinAStep) {
+TEST(BlockFormat, QuantizedValuesStayWithinAStep) {
   RandomSource random(7);
   for (int i = 0; i < 200; ++i) {
     std::vector<float> values(64);
@@ -123,8 +143,8 @@ TEST(Blocks, QuantizedValuesStayWithinAStep) {
   }
 }
 
-TEST(Blocks, QuantizerTakesZerosDenormalsAndConstants) {
-  for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q8_0}) {
+TEST(BlockFormat, QuantizerTakesZerosDenormalsAndConstants) {
+  for (const DType dtype : dtypes()) {
     EXPECT_EQ(dequantized(dtype, quantized(dtype, std::vector<float>(32, 0.0f)), 32), std::vector<float>(32, 0.0f));
     for (const float value : {1e-45f, -1e-40f}) {
       for (const float back : dequantized(dtype, quantized(dtype, std::vector<float>(32, value)), 32))
@@ -135,7 +155,7 @@ TEST(Blocks, QuantizerTakesZerosDenormalsAndConstants) {
             std::vector<float>(32, 2.5f));
 }
 
-TEST(Blocks, RefuseWhatIsNotFiniteOrNotWhole) {
+TEST(BlockFormat, RefuseWhatIsNotFiniteOrNotWhole) {
   std::vector<float> values(32, 1.0f);
   values[7] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROW(quantized(DType::q8_0, values), UserError);
@@ -144,4 +164,4 @@ TEST(Blocks, RefuseWhatIsNotFiniteOrNotWhole) {
   EXPECT_THROW(dequantize_row(DType::f32, blocks.data(), values.data(), 32), InternalError);
 }
 
-}  // namespace weft::blocks_test
+}  // namespace weft::block_format_test
