@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a file includes a header that tools/layers.txt does not let it include.
+"""Fails when a file includes a header that tools/layers.txt does not let it include, and when a permission is not used.
 
 Reads every #include "..." of the C++ sources. Prints each breach as file:line and, at the end, the counts.
 """
@@ -64,6 +64,7 @@ def includes_of(relative, root=ROOT):
 def main():
     layers = read_layers()
     breaches = []
+    used = {}  # {layer with files: the other layers that they include}
     file_count = include_count = 0
     for relative in files_of(SOURCE_ROOTS):
         file_count += 1
@@ -72,6 +73,7 @@ def main():
         if layer is None:
             breaches.append(f"{relative}: no line of tools/layers.txt covers {folder}")
             continue
+        used.setdefault(layer, set())
         for number, header in includes_of(relative):
             include_count += 1
             target = layer_of(header.rpartition("/")[0], layers)
@@ -80,6 +82,11 @@ def main():
                 breaches.append(f'{where}: "{header}" is not a path from the source root that a layer covers')
             elif target != layer and target not in layers[layer][1]:
                 breaches.append(f'{where}: {layer} may not include {target} ("{header}")')
+            else:
+                used[layer].add(target)
+    for layer, targets in used.items():
+        for unused in sorted(layers[layer][1] - targets):
+            breaches.append(f"tools/layers.txt: {layer} may include {unused}, but no file does")
     for breach in breaches:
         print(breach)
     print(f"layers: {file_count} files, {include_count} includes, {len(breaches)} breaches")
