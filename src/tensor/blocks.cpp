@@ -49,7 +49,8 @@ void check_blocks(DType dtype, std::int64_t count) {
 
 float inverse(float d) { return d != 0.0f ? 1.0f / d : 0.0f; }
 
-// Codes in [0, 15] from values scaled into [0, 16). A scale whose reciprocal is infinite can leave that range.
+// Stores codes in [0, 15] of values scaled to [0, 16). The clamp is for scales with an infinite reciprocal, which can
+// leave that range.
 void store_codes(const float* scaled, float rounding, std::byte* codes) {
   const auto code = [&](float value) {
     return static_cast<std::uint8_t>(std::fmin(std::fmax(value + rounding, 0.0f), 15.0f));

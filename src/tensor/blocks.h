@@ -20,8 +20,9 @@ inline constexpr std::int64_t kBlockElements = 32;
 float load_block_element(DType dtype, const std::byte* blocks, std::int64_t index);
 // `count` is a multiple of 32 (InternalError otherwise).
 void dequantize_row(DType dtype, const std::byte* blocks, float* values, std::int64_t count);
-// As ggml's reference quantizers: q4_0 scales by the element of largest magnitude / -8, q4_1 by (largest - smallest) /
-// 15, q8_0 by the largest magnitude / 127. `count` is a multiple of 32; values must be finite (UserError otherwise).
+// Quantizes like ggml's reference quantizers: q4_0 scales by the element of largest magnitude / -8, q4_1 by (largest -
+// smallest) / 15, q8_0 by the largest magnitude / 127. `count` must be a multiple of 32 and the values finite, or
+// UserError is thrown.
 void quantize_row(DType dtype, const float* values, std::byte* blocks, std::int64_t count);
 
 }  // namespace weft
