@@ -23,7 +23,7 @@ class ArtifactCase : public ::testing::Test {
   using Members = std::vector<std::pair<std::string, std::string>>;
 
   static SampleCheckpoint sample() { return SampleCheckpoint(make_model_registry().find("llama", "test")); }
-  // Everything here runs with one thread, as of a host of one core.
+  // Everything here runs with one thread, as on a host with one core.
   static ProgramRun weft(Words words, const std::map<std::string, std::string>& environment = {}) {
     words.insert(words.end(), {"-t", "1"});
     return run_weft(words, "ab\n", environment);
@@ -65,7 +65,7 @@ class ArtifactCase : public ::testing::Test {
     archive.write();
     return folder_ / "changed.weft";
   }
-  // As one writes it who knows how: with the manifest of these members.
+  // Writes the archive as a knowledgeable author would: with a manifest of these members.
   std::string write_listed(Members members) const {
     auto manifest = nlohmann::ordered_json::parse(members[0].second);
     manifest["members"] = nlohmann::ordered_json::array();

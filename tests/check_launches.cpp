@@ -1,7 +1,7 @@
 // check_launches DIR FILE
 //
-// Records the launches of CUDA kernels that the recorded vectors of DIR and the samples of ops come to, and writes them
-// to FILE for weft_device_check. Exits 3 where a result is not as recorded, or not as the op means it.
+// Records the launches of CUDA kernels for the recorded vectors of DIR and the samples of ops, and writes them to FILE
+// for weft_device_check. Exits with 3 if a result is not as recorded, or not the op's meaning.
 
 #include <iostream>
 

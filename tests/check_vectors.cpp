@@ -53,7 +53,7 @@ struct Way {
   }
 };
 
-// The ops of one way of computing, to which it sets the Context: one at a time.
+// Returns the ops for one configuration of the Context, which it sets: one configuration at a time.
 class Home {
  public:
   Home(const Way& way, Context& context) {
@@ -129,7 +129,7 @@ class Family {
     return failed == 0;
   }
 
-  // So far.
+  // The count so far.
   const GeneratedCases& generated() const { return generated_; }
 
  private:
@@ -187,7 +187,7 @@ std::vector<Way> every_eager_way() {
     if (ways.empty()) ways.push_back({"", features});
     std::set<std::string> providers = {"native"};
     const auto context = test_context(features);
-    // Those that refuse the device compute nothing here.
+    // Providers that refuse the device compute nothing here.
     context->kernels.for_each([&](const Kernel& kernel) {
       if (context->kernels.find(kernel.op, kernel.provider) != nullptr) providers.insert(kernel.provider);
     });
@@ -222,12 +222,12 @@ class Check {
       USER_CHECK(families_.count(family) != 0, "[--expect-failing] {} has no family {}", arguments.folder, family);
   }
 
-  // Whether all families are as they should be in all ways.
+  // Whether all families pass in all configurations.
   bool run() {
     bool good = true;
     for (const Way& way : ways()) {
       if (arguments_.every) fmt::print("{}\n", way.text());
-      // Ways of one level share what was generated.
+      // Configurations of one level share the generated code.
       std::shared_ptr<Context>& context = contexts_[way.features];
       if (context == nullptr) context = test_context(way.features);
       Home home(way, *context);

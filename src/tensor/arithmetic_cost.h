@@ -1,7 +1,8 @@
 #pragma once
 
-// What a vector of a function takes of a processor, in instructions as short as an addition: those of its house
-// mathematics (tensor/house_math.h), or for what the processor has itself its share of the issue limit, on AVX-512.
+// The cost of a function for one vector, in instructions as short as an addition, on AVX-512. For functions with
+// reference math (tensor/house_math.h) it is the count of their instructions; for instructions of the processor, their
+// share of the issue limit.
 
 namespace weft {
 
@@ -11,7 +12,7 @@ inline constexpr int kExpCost = 16;
 inline constexpr int kSigmoidCost = kExpCost + kDivisionCost + 2;
 inline constexpr int kTanhCost = 30;
 inline constexpr int kErfCost = 30;
-inline constexpr int kConversionCost = 4;             // between element types, both ways of rounding counted
-inline constexpr int kSmallFloatConversionCost = 10;  // to codes of a byte or less, rounded by their own exponent
+inline constexpr int kConversionCost = 4;             // between element types, including both ways of rounding
+inline constexpr int kSmallFloatConversionCost = 10;  // to codes of at most a byte, rounded by their own exponent
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
 
-// The value of an op's attribute: what stands right of `=` in a node. One small closed set, so that printing, parsing,
-// equality and hashing are written once.
+// The value of an op's attribute, the text right of `=` in a node. The kinds are one small closed set, so printing,
+// parsing, equality and hashing are written once.
 
 #include <array>
 #include <bit>
@@ -25,7 +25,7 @@ namespace weft {
 class Attribute;
 using AttributeList = std::vector<Attribute>;
 
-// Every NaN becomes the one that `nan` reads back.
+// Replaces every NaN by the one that `nan` parses to.
 inline double with_one_nan(double value) { return value != value ? std::numeric_limits<double>::quiet_NaN() : value; }
 
 // A bare word such as `column_major`.
@@ -52,12 +52,12 @@ class Attribute {
   static Attribute shape(const Shape& shape);  // a list of Dims
 
   bool is_none() const { return std::holds_alternative<std::monostate>(value_); }
-  // Each throws InternalError when the attribute holds something else; integer() also when symbolic.
+  // Each throws InternalError if the attribute has another kind; integer() also if it is symbolic.
   bool boolean() const;
   const Dim& dim() const;
   std::int64_t integer() const;
   double real() const;  // an integer number is accepted
-  // Of a string or an enum word: a schema's `str` may be either.
+  // A string or an enum word, because a schema's `str` may be either.
   const std::string& string() const;
   const std::string& word() const;
   DType dtype() const;
@@ -68,7 +68,7 @@ class Attribute {
   // Floats compare by their bits, so that NaN equals itself and -0.0 differs from 0.0.
   bool operator==(const Attribute& other) const;
   std::string text() const;  // as graphs spell it
-  // With each symbol of its dims replaced.
+  // Returns a copy in which each symbol of the dims is replaced.
   Attribute substitute(const std::map<std::string, Dim>& replacements) const;
 
  private:
@@ -77,12 +77,12 @@ class Attribute {
 
 using NamedAttributes = std::vector<std::pair<std::string, Attribute>>;
 
-// An EnumWord by its letters, which stay whose they are.
+// A view of an EnumWord. The caller owns the letters.
 struct WordView {
   std::string_view word;
 };
 
-// An attribute looked at where it stands: what is a number is held, all else belongs to who gave it.
+// A view of an attribute. It stores numbers itself; anything else belongs to the caller.
 class AttributeView {
  public:
   AttributeView() : AttributeView(Kind::none, std::uint64_t{0}) {}
@@ -108,7 +108,7 @@ class AttributeView {
     if (value) *this = AttributeView(*value);
   }
 
-  // A look at what an attribute holds, for as long as it holds it.
+  // A view of an attribute's value, valid while the attribute exists and has this value.
   static AttributeView into(const Attribute& attribute);
 
   Attribute attribute() const;
@@ -119,7 +119,7 @@ class AttributeView {
   }
 
  private:
-  // Numbers come first, up to dtype; then letters, up to word.
+  // Kinds up to dtype are numbers; the next ones, up to word, have letters.
   enum class Kind : std::uint8_t { none, boolean, integer, real, dtype, text, word, dim, shape, attribute };
 
   AttributeView(Kind kind, std::uint64_t number) : tag_(static_cast<std::uint64_t>(kind)), number_(number) {}
@@ -132,7 +132,7 @@ class AttributeView {
     return *static_cast<const T*>(place_);
   }
   std::string_view letters() const { return {static_cast<const char*>(place_), tag_ >> 8}; }
-  // Without a call: words are short.
+  // Compares without a call, because words are short.
   bool has_letters(std::string_view other) const {
     std::size_t same = 0;
     const std::string_view own = letters();
@@ -141,8 +141,8 @@ class AttributeView {
   }
   bool is_same_value(const AttributeView& other) const;
 
-  // The kind and, above it, the number of letters: in one word, which processors hand on at once where bytes that were
-  // written one by one and are read together wait for memory.
+  // The kind in the low byte and the number of letters above it, in one word: a processor forwards a stored word to a
+  // load at once, but a load of several bytes that were stored one by one has to wait.
   std::uint64_t tag_;
   union {
     std::uint64_t number_;  // a float by its bits
@@ -169,7 +169,7 @@ class Attributes {
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> entries) : entries_(entries) {}
 
   const Attribute* find(const std::string& name) const;
-  // InternalError when absent.
+  // Throws InternalError if there is none.
   const Attribute& at(const std::string& name) const;
   void set(const std::string& name, Attribute value);  // replaces, or appends
   const NamedAttributes& entries() const { return entries_; }
@@ -179,7 +179,7 @@ class Attributes {
   NamedAttributes entries_;
 };
 
-// The shortest text that reads back the same double; always with `.`, `e`, `inf` or `nan`.
+// The shortest text that parses to the same double; it always has `.`, `e`, `inf` or `nan`.
 std::string float_text(double value);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// Reads what stands right of `key=` in a node: an integer or dim expression, a float (with `.`, `e`, `inf` or `nan`),
+// Parses the text right of `key=` in a node: an integer or dim expression, a float (with `.`, `e`, `inf` or `nan`),
 // true, false, none, a "string", a dtype, an enum word, or a list [...] of these.
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace weft {
 
-// Leaves `position` right behind the value. A bare word is a symbol when it stands in an expression or when `symbols`
-// has it (null: when it is spelled as the tracer spells symbols, `s` and digits, or with `?`); otherwise it is an enum
-// word. schema.h's conform settles the rest for an op whose schema is known. ParseError (a UserError) with line and
-// column; lists nest at most 32 deep.
+// Leaves `position` directly after the value. A bare word is a symbol if it is part of an expression or if `symbols`
+// has it. With `symbols` null, it is a symbol if it is spelled as the tracer spells symbols (`s` and digits) or starts
+// with `?`. Any other bare word is an enum word. If the op's schema is known, conform() of schema.h makes the final
+// choice. Throws ParseError (a UserError) with line and column. Lists nest at most 32 deep.
 Attribute parse_attribute(std::string_view text, std::size_t& position, const std::set<std::string>* symbols = nullptr);
-// The whole text is one value.
+// The whole text must be one value.
 Attribute parse_attribute(std::string_view text);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// Builds the value of a `batch` input: a Tensor of meta `batch` whose storage holds the Batch and its arrays.
+// Builds the value of a `batch` input: a Tensor of meta `batch` whose storage contains the Batch and its arrays.
 
 #include <set>
 #include <span>
@@ -16,19 +16,20 @@ namespace weft {
 Tensor make_batch(std::span<const std::int32_t> query_starts, std::span<const std::int32_t> lengths,
                   std::span<const std::int32_t> block_table);
 
-// For each sequence the rows of this step and the tokens in its cache, with pages numbered one after another.
+// `rows_and_length` has the rows of this step and the tokens in the cache of each sequence. Pages are numbered
+// consecutively.
 Tensor make_batch(const std::vector<std::pair<int, int>>& rows_and_length, int block);
 
-// What a batch of so many sequences with `max_blocks` pages each takes with its arrays behind it.
+// The bytes of a batch of this size, with its arrays stored after it.
 std::int64_t bytes_of_batch(std::int64_t sequences, std::int64_t max_blocks);
-// Copies the batch and its arrays to `to`, which has bytes_of_batch for it.
+// Copies the batch and its arrays to `to`, which must have bytes_of_batch bytes.
 void copy_batch(const Batch& from, std::byte* to);
 
-// InternalError unless the batch is of so many query rows, and its block table has room in so many pages of `block`
-// tokens for each sequence.
+// Throws InternalError unless the batch has `rows` query rows and its block table has enough pages of `block` tokens
+// for each sequence.
 void check_batch(const Batch& batch, std::int64_t rows, std::int64_t block, std::int64_t pages);
 
-// The pages of its sequences.
+// The pages that its sequences use.
 std::set<std::int32_t> pages_of(const Batch& batch);
 
 inline const Batch& batch_of(const Tensor& tensor) { return *tensor.as<Batch>(); }

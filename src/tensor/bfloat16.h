@@ -1,6 +1,6 @@
 #pragma once
 
-// bfloat16 (bf16): the upper half of an f32. Round to nearest even; denormals, infinities and NaN are kept, a NaN
+// bfloat16 (bf16), the upper half of an f32. Rounds to nearest even. Denormals, infinities and NaN are kept; a NaN
 // becomes quiet.
 
 #include <cstdint>

@@ -34,7 +34,7 @@ void put_nibble(std::byte* row, std::int64_t index, std::uint8_t code) {
   store_nibble(reinterpret_cast<std::uint8_t*>(row), index, code);
 }
 
-// Two's complement of four bits.
+// Decodes four bits as two's complement.
 std::int64_t signed_nibble(std::uint8_t code) { return code < 8 ? code : code - 16; }
 
 struct IntegerRange {
@@ -71,13 +71,13 @@ IntegerRange integer_range(DType dtype) {
 std::int64_t saturated(double value, IntegerRange range) {
   if (value != value) return 0;
   const double whole = std::trunc(value);
-  // Compared as doubles: INT64_MAX rounds up to 2^63, which `>=` still catches.
+  // The comparison is in double: INT64_MAX rounds up to 2^63, which `>=` still detects.
   if (whole >= static_cast<double>(range.hi)) return range.hi;
   if (whole <= static_cast<double>(range.lo)) return range.lo;
   return static_cast<std::int64_t>(whole);
 }
 
-// A float narrower than f32.
+// Whether it is a float narrower than f32.
 bool is_small_float(DType dtype) { return is_floating(dtype) && dtype != DType::f32 && dtype != DType::f64; }
 
 float load_small_float(DType dtype, const std::byte* row, std::int64_t index) {

@@ -27,7 +27,7 @@ struct DeviceName {
 constexpr std::array kDeviceNames = {DeviceName{"cpu", DeviceType::cpu}, DeviceName{"cuda", DeviceType::cuda},
                                      DeviceName{"fake-cuda", DeviceType::fake_cuda}};
 
-// The builtins ask the operating system too: a level counts only when it saves the registers.
+// The builtins also check the operating system: a level counts only if the system saves its registers.
 CpuFeatures host_features() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -45,7 +45,7 @@ CpuFeatures host_features() {
 
 std::string processor_name() {
 #if defined(__x86_64__)
-  // The brand string: 48 bytes in leaves 0x80000002 to 0x80000004.
+  // The brand string is 48 bytes in leaves 0x80000002 to 0x80000004.
   constexpr unsigned kFirstLeaf = 0x80000002u;
   std::array<char, 49> brand = {};
   std::array<unsigned, 4> part = {};

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Sums and products are formed here so that only the result has to fit 64 bits.
+// Sums and products are computed in 128 bits, so that only the result has to fit 64 bits.
 using Wide = __int128;
 
 [[noreturn]] void fail_range() {
@@ -62,8 +62,9 @@ Dim combined(const Dim& a, const Dim& b, int sign) {
   return Dim::from_terms(std::move(terms), constant);
 }
 
-// floor((a + bias) / k) for 0 <= bias < k. What is divisible moves out of the function, the greatest common divisor of
-// what is left cancels, and a floordiv of a floordiv becomes one: each an identity of integers, negative ones included.
+// floor((a + bias) / k) for 0 <= bias < k. Terms that are divisible by k move out of the function, the greatest common
+// divisor of the rest cancels, and a floordiv of a floordiv becomes one. Each step is an identity of integers, also for
+// negative ones.
 Dim quotient(const Dim& a, std::int64_t k, std::int64_t bias) {
   if (k == 1) return a;
   const Wide quotient_of_constant = floor_divide(Wide{a.constant()} + bias, k);
@@ -77,7 +78,7 @@ Dim quotient(const Dim& a, std::int64_t k, std::int64_t bias) {
       outer.push_back({term.coefficient / k, term.factors});
     } else {
       inner.push_back(term);
-      // Not |coefficient|, which INT64_MIN does not have.
+      // This avoids |coefficient|, which does not exist for INT64_MIN.
       divisor = std::gcd(divisor, term.coefficient % k);
     }
   }

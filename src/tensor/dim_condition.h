@@ -1,6 +1,6 @@
 #pragma once
 
-// A comparison of two dims: what code asks that branches on a size. guard() in ir/reading.h answers it.
+// A comparison of two dims, for code that branches on a size. guard() in ir/reading.h evaluates it.
 //
 //   guard(x, x.dim(0) > 16)
 
@@ -15,11 +15,11 @@ struct DimCondition {
   Relation relation = Relation::equal;
   Dim right;
 
-  // yes: it holds for all values of the symbols within bounds; no: for none; unknown: neither can be shown.
+  // yes: true for all values of the symbols within the bounds. no: false for all. unknown: neither can be proved.
   Truth truth(const Bounds& bounds) const;
-  // Whether it holds for these values; UserError for a symbol without one.
+  // Whether it is true for these values. Throws UserError for a symbol without a value.
   bool holds(const Bindings& bindings) const;
-  // What holds exactly where this does not.
+  // The condition that is true if and only if this one is false.
   DimCondition negated() const;
   std::string text() const;  // 16 < s0
   bool operator==(const DimCondition&) const = default;
@@ -29,7 +29,7 @@ DimCondition operator<(const Dim& a, const Dim& b);
 DimCondition operator<=(const Dim& a, const Dim& b);
 DimCondition operator>(const Dim& a, const Dim& b);
 DimCondition operator>=(const Dim& a, const Dim& b);
-// Not `==`: two Dims are `==` when they are the same expression, whatever the sizes are.
+// These are not `==`: two Dims are `==` if they are the same expression, whatever their values are.
 DimCondition equal(const Dim& a, const Dim& b);
 DimCondition not_equal(const Dim& a, const Dim& b);
 

@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 constexpr int kMaxDimDepth = 32;
-// Multiplying out costs more than the text is long, so the text of one dimension is bounded.
+// Multiplying out can cost far more than the length of the text, so the text of one dimension is limited.
 constexpr std::size_t kMaxDimBytes = 4096;
 
 class DimParser {
@@ -28,7 +28,7 @@ class DimParser {
   }
 
  private:
-  // `->` behind a dimension is not a minus.
+  // `->` after a dimension is not a minus.
   bool accept_minus() {
     const std::size_t before = cursor_.position();
     if (!cursor_.accept('-')) return false;

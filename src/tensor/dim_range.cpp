@@ -1,5 +1,5 @@
-// What can be shown of a Dim when its symbols lie within bounds: intervals, tightened by k * floordiv(x, k) lying in
-// [x - (k - 1), x], which keeps the tie between align(s0, 4) and s0 that plain intervals lose.
+// What can be proved about a Dim whose symbols are within bounds. Plain intervals lose the relation between align(s0,
+// 4) and s0; it is kept by the fact that k * floordiv(x, k) is in [x - (k - 1), x].
 
 #include <algorithm>
 #include <array>
@@ -14,11 +14,11 @@ namespace {
 
 using Wide = __int128;
 
-// Beyond this a bound says nothing more about numbers of 64 bits and becomes endless.
+// A bound beyond this is no information about 64-bit numbers, and becomes infinite.
 constexpr Wide kFar = Wide{1} << 100;
-constexpr Wide kEndless = Wide{1} << 125;  // two of them still add up inside 128 bits
+constexpr Wide kEndless = Wide{1} << 125;  // the sum of two still fits 128 bits
 
-// How often bounds on floordivs are put in one inside the other.
+// How many levels of nested floordivs are replaced by their bounds.
 constexpr int kRelaxationDepth = 2;
 
 struct WideInterval {
@@ -26,7 +26,7 @@ struct WideInterval {
   Wide hi = 0;
 };
 
-// A bound may be moved outwards, never inwards.
+// A bound may move outwards, never inwards.
 WideInterval outward(Wide lo, Wide hi) {
   WideInterval interval;
   interval.lo = lo < -kFar ? -kEndless : std::min(lo, kFar);
@@ -67,7 +67,7 @@ WideInterval atom_range(const DimAtom& atom, const Bounds& bounds, int relaxatio
   return {known.lo, known.hi};
 }
 
-// Product of factors[first...] but `skip`, which may be past the end.
+// Product of all factors except `skip`, which may be past the end.
 WideInterval product_range(const std::vector<DimAtom>& factors, std::size_t skip, const Bounds& bounds,
                            int relaxations) {
   WideInterval product{1, 1};
@@ -88,11 +88,11 @@ WideInterval product_range(const std::vector<DimAtom>& factors, std::size_t skip
   return product;
 }
 
-// A Dim without the outermost floordivs that is >= scale * dim when `upper`, else <= scale * dim. Terms whose floordiv
-// multiplies something of unknown sign stay as they are. False when there is nothing to replace.
+// Computes a Dim without the outermost floordivs that is >= scale * dim if `upper`, else <= scale * dim. Terms whose
+// floordiv multiplies a factor of unknown sign are kept. Returns false if there is nothing to replace.
 bool relax(const Dim& dim, bool upper, const Bounds& bounds, int relaxations, Dim& relaxed, std::int64_t& scale) {
   scale = 1;
-  std::vector<std::size_t> chosen;  // per term: the factor to replace, or the count of factors for none
+  std::vector<std::size_t> chosen;  // by term: the index of the factor to replace, or the number of factors for none
   for (const Dim::Term& term : dim.terms()) {
     std::size_t place = 0;
     while (place < term.factors.size() && !term.factors[place].symbol.empty()) ++place;
@@ -142,7 +142,7 @@ WideInterval wide_range(const Dim& dim, const Bounds& bounds, int relaxations) {
     try {
       if (!relax(dim, upper, bounds, relaxations - 1, relaxed, scale)) continue;
     } catch (const UserError&) {
-      continue;  // the bound does not fit 64 bits: nothing is learnt from it
+      continue;  // the bound does not fit 64 bits and gives no information
     }
     const WideInterval range = wide_range(relaxed, bounds, relaxations - 1);
     if (upper) {
@@ -154,8 +154,7 @@ WideInterval wide_range(const Dim& dim, const Bounds& bounds, int relaxations) {
   return sum;
 }
 
-// Whether no values of the symbols make the sum zero because all coefficients share a divisor and the constant does
-// not.
+// Whether the sum is never zero because all coefficients have a common divisor that does not divide the constant.
 bool never_zero_by_divisor(const Dim& dim) {
   std::int64_t divisor = 0;
   for (const Dim::Term& term : dim.terms()) {
@@ -165,7 +164,7 @@ bool never_zero_by_divisor(const Dim& dim) {
   return divisor != 0 && dim.constant() % divisor != 0;
 }
 
-// a - b, or false when that leaves 64 bits or the limits of an expression.
+// Computes a - b. Returns false if it overflows 64 bits or the limits of an expression.
 bool difference(const Dim& a, const Dim& b, Dim& result) {
   try {
     result = a - b;

@@ -1,5 +1,5 @@
-// The spelling of a Dim: terms in canonical order, constant last, and of floordiv, ceildiv and align the one that needs
-// no constant inside.
+// The text of a Dim: terms in canonical order, then the constant. Of floordiv, ceildiv and align, the text uses the one
+// that needs no constant inside.
 
 #include <string>
 
@@ -19,7 +19,7 @@ std::string atom_text(const DimAtom& atom, bool as_align) {
   return text + ", " + std::to_string(atom.divisor) + ")";
 }
 
-// `coefficient` is the term's, or its magnitude when the sign has been written already.
+// `coefficient` is the term's coefficient, or its magnitude if the sign has been written already.
 std::string term_text(std::int64_t coefficient, const std::vector<DimAtom>& factors) {
   std::string product;
   for (const DimAtom& atom : factors) {

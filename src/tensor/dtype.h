@@ -1,6 +1,6 @@
 #pragma once
 
-// Element types. `dtype.def` is the one list; everything here is derived from it.
+// Element types. `dtype.def` is the only list; all code here is derived from it.
 
 #include <cstdint>
 #include <optional>
@@ -36,7 +36,7 @@ std::optional<DType> dtype_from_text(std::string_view text);
 inline bool is_block(DType dtype) { return dtype_info(dtype).kind == DTypeKind::block; }
 inline bool is_floating(DType dtype) { return dtype_info(dtype).kind == DTypeKind::floating; }
 
-// Bytes of `elements` consecutive elements. Throws UserError when they do not fill whole blocks or overflow 64 bits.
+// Bytes of `elements` consecutive elements. Throws UserError if they do not fill whole blocks or overflow 64 bits.
 std::int64_t bytes_of(DType dtype, std::int64_t elements);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #pragma once
 
-// IEEE half precision (f16): 1 sign, 5 exponent, 10 mantissa bits. Round to nearest even; denormals, infinities and
-// NaN are kept, a NaN becomes quiet.
+// IEEE half precision (f16): 1 sign, 5 exponent, 10 mantissa bits. Rounds to nearest even. Denormals, infinities and
+// NaN are kept; a NaN becomes quiet.
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// f4e2m1, the four-bit float of the OCP Microscaling specification: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.
-// Two elements a byte, low nibble first. Rounds to nearest even and saturates at 6; NaN gives 6.
+// f4e2m1, the four-bit float of the OCP Microscaling specification: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives. A
+// byte has two elements, the low nibble first. Conversion rounds to nearest even and saturates at 6; NaN gives 6.
 
 #include <cstdint>
 
@@ -15,8 +15,9 @@ static inline float f4e2m1_to_f32(std::uint8_t code) {
   return float_of_bits(sign | bits_of_float(widen_magnitude(code & 0x7u, 1, 1)));
 }
 
-// The sum with 1.5 * 2^22 times the power of two below a magnitude, or with 1.5 * 2^22 below 1, has the multiple of the
-// code's last place in its low bits; one power more makes of it and of twice the exponent beside it 256 and the code.
+// Let p be the power of two below the magnitude, or 1 if the magnitude is below 1. Adding 1.5 * 2^22 * p leaves the
+// magnitude as a multiple of the code's last place in the low bits. The further p that kPlaces adds is 2 such places.
+// Together with twice the biased exponent (power >> 22) the low bits are then 256 plus the code.
 static inline std::uint8_t f32_to_f4e2m1(float value) {
   constexpr std::uint32_t kOne = 0x3f800000u, kSix = 0x40c00000u;
   constexpr float kPlaces = 0x1.8p+22f + 1.0f;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Bit patterns of f32. Kernels built for one instruction set include this, so nothing here is a template of the
-// standard library or has a symbol of its own.
+// Bit patterns of f32. Kernels that are built for one instruction set include this file, so it has no templates of the
+// standard library and no symbols of its own.
 
 #include <cstdint>
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// Rounds f32 to a smaller binary format and widens it back, for every format whose codes are sign, exponent, mantissa.
+// Rounds f32 to a smaller binary format and widens it back, for every format whose codes are sign, exponent and
+// mantissa.
 
 #include <cstdint>
 
@@ -8,8 +9,8 @@
 
 namespace weft {
 
-// The code, without sign, of the value nearest to a finite f32, ties to even, as if the format had no largest value.
-// `magnitude` is the f32 pattern without sign; denormals are read and made.
+// Returns the code, without sign, of the value nearest to a finite f32, with ties to even, as if the format had no
+// largest value. `magnitude` is the f32 pattern without sign. Denormals are read and produced.
 static inline std::uint32_t round_magnitude(std::uint32_t magnitude, int mantissa_bits, int bias) {
   std::uint32_t exponent = magnitude >> 23;
   std::uint32_t mantissa = magnitude & 0x7fffffu;
@@ -33,7 +34,7 @@ static inline std::uint32_t round_magnitude(std::uint32_t magnitude, int mantiss
   return kept + ((dropped > half || (dropped == half && (kept & 1u) != 0)) ? 1u : 0u);
 }
 
-// The f32 a finite code stands for, without sign.
+// The f32 value of a finite code, without sign.
 static inline float widen_magnitude(std::uint32_t code, int mantissa_bits, int bias) {
   const std::uint32_t exponent = code >> mantissa_bits;
   const std::uint32_t mantissa = code & ((1u << mantissa_bits) - 1u);
@@ -45,8 +46,8 @@ static inline float widen_magnitude(std::uint32_t code, int mantissa_bits, int b
                        (mantissa << (23 - mantissa_bits)));
 }
 
-// The f32 nearest to `value` toward zero, its last bit set when anything was dropped (rounding to odd): rounding that
-// once more to at most 22 bits gives what rounding `value` itself would.
+// Rounds to odd: returns `value` truncated to f32, with the last bit set if any bits were dropped. Rounding the result
+// once more to at most 22 bits gives the same as rounding `value` itself.
 static inline float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (value != value || static_cast<double>(nearest) == value) return nearest;

@@ -7,12 +7,12 @@
 namespace weft {
 namespace {
 
-// Whether elements are found by strides, each in bytes of its own.
+// Whether elements are addressed by strides, each with whole bytes of its own.
 bool is_plain(const Meta& meta) {
   return meta.is_tensor() && meta.packed.empty() && dtype_info(meta.dtype).block_elements == 1;
 }
 
-// Bytes from the first element to behind the last; nothing where the type does not say.
+// Bytes from the first element to the end of the last one; nullopt if the type does not determine it.
 std::optional<std::int64_t> extent(const Meta& meta) {
   if (!meta.is_tensor() || !meta.packed.empty()) return std::nullopt;
   if (meta.is_contiguous()) {
@@ -29,7 +29,7 @@ std::optional<std::int64_t> extent(const Meta& meta) {
   return bytes_of(meta.dtype, elements);
 }
 
-// From the bytes of a view's first element; unknown where that is not a whole number of elements.
+// The footprint of a view whose first element is at byte `offset`; unknown if that is not a whole number of elements.
 Footprint footprint_at(const Meta& meta, std::int64_t offset) {
   const std::int64_t size = bytes_of(meta.dtype, 1);
   return offset % size == 0 ? footprint(meta, offset / size) : Footprint();
@@ -41,7 +41,7 @@ Footprint footprint(const Meta& meta, const Dim& offset) {
   Footprint result{.offset = offset};
   if (!meta.is_tensor() || meta.shape.size() < 2 || is_block(meta.dtype)) return result;
   const Shape strides = meta.full_strides();
-  // A row is dims 1.. ; it is one run of elements when those dims are contiguous among themselves.
+  // A row is dims 1 and up. It is contiguous if those dims are contiguous among themselves.
   Dim width = 1;
   for (std::size_t i = meta.shape.size(); i-- > 1;) {
     if (!(strides[i] == width)) return result;

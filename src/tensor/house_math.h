@@ -1,9 +1,9 @@
 #pragma once
 
-// House mathematics: exp, sigmoid, tanh, erf, rsqrt and the row sum as fixed sequences of IEEE f32 operations, so that
-// every kernel on every instruction set gives the same bits. Vector code repeats these functions line by line; it may
-// use only + - * / sqrt (round to nearest even), compares, selects, min, max and integer operations on bit patterns,
-// never FMA, and must be compiled with -ffp-contract=off.
+// Reference math: exp, sigmoid, tanh, erf, rsqrt and the row sum as fixed sequences of IEEE f32 operations, so that
+// every kernel on every instruction set computes the same bits. Vector code repeats these functions line by line. It
+// may use only + - * / sqrt (round to nearest even), compares, selects, min, max and integer operations on bit
+// patterns. It must not use FMA and must be compiled with -ffp-contract=off.
 //
 //   Line here                     AVX2 (AVX-512 alike)
 //   low > x ? low : x             _mm256_max_ps(low, x)     in this order: a NaN in x passes
@@ -11,11 +11,12 @@
 //   c ? a : b                     _mm256_blendv_ps(b, a, c), c an ordered compare (false for NaN)
 //   bits, shift_right             _mm256_castps_si256, _mm256_srai_epi32
 //
-// Denormals are kept everywhere: kernels never set flush-to-zero. Largest errors over all f32, in units in the last
-// place of the result: exp 1.0, sigmoid 2.5, tanh 1.0, erf 1.5. NaN gives NaN; infinities give limits.
-// Polynomials are minimax fits (Lawson's iteration), coefficients rounded to f32 one after the other.
+// Denormals are kept: kernels never set flush-to-zero. The largest errors over all f32, in units in the last place of
+// the result: exp 1.0, sigmoid 2.5, tanh 1.0, erf 1.5. NaN gives NaN; infinities give limits. Polynomials are minimax
+// fits (Lawson's iteration) whose coefficients were rounded to f32 one after the other.
 //
-// Everything is `static inline` and uses builtins only: objects built for an instruction set may hold no weak symbol.
+// Everything is `static inline` and uses builtins only, because objects that are built for an instruction set must not
+// have weak symbols.
 
 #include <cstdint>
 
@@ -25,11 +26,11 @@ namespace weft {
 
 // exp(x) = 2^n * exp(r), n = round(x / ln 2), |r| <= ln 2 / 2; exp(r) = 1 + (r + r^2 * p(r)).
 struct HouseExpConstants {
-  // exp(x) is 0 below, infinite above; between, n fits the two steps of scaling.
+  // exp(x) is 0 below `low` and infinite above `high`. Between them, n fits the two steps of scaling.
   static constexpr float low = -104.0f;
   static constexpr float high = 89.0f;
   static constexpr float inverse_ln2 = 0x1.715476p+0f;
-  // 1.5 * 2^23: adding it rounds to the nearest integer and leaves that in the low bits.
+  // 1.5 * 2^23. Adding it rounds to the nearest integer, which is then in the low bits.
   static constexpr float magic = 0x1.8p+23f;
   static constexpr std::uint32_t magic_bits = 0x4b400000u;
   // ln 2 in two parts; the first has 9 significant bits, so that n * ln2_high is exact.
@@ -43,27 +44,27 @@ struct HouseExpConstants {
   static constexpr float p4 = 0x1.6a5236p-10f;
 };
 
-// tanh(x) = x + x * z * p(z), z = x^2, for |x| < split; else 1 - 1 / (exp(2 |x|) / 2 + 1 / 2); of |x|, then the sign of
-// x. The second form is computed in pairs, a value and the rest that its rounding lost: gelu_tanh adds 1 to tanh, which
-// cancels, so that the last bit of tanh is many bits of the sum. It is the nearest float but for 1 argument in 15 below
-// 1, in 400 from 1 to 2, in 3,000 from 2 to 4, in 20,000 from there to one_from.
+// tanh(x) = x + x * z * p(z), z = x^2, for |x| < split; else 1 - 1 / (exp(2 |x|) / 2 + 1 / 2), of |x|, then with the
+// sign of x. The second form computes with pairs, a value and its rounding error: gelu_tanh adds 1 to tanh, which
+// cancels, so that the last bit of tanh is many bits of the sum. The result is the nearest float except for 1 argument
+// in 15 below 1, in 400 from 1 to 2, in 3,000 from 2 to 4, and in 20,000 from 4 to one_from.
 struct HouseTanhConstants {
   static constexpr float split = 0.0625f;
   // tanh is 1 from here on, as in SLEEF, which torch calls; the nearest float is 1 - 2^-24 up to 9.01.
   static constexpr float one_from = 0x1.154246p+3f;
-  // Beyond one_from the second form is evaluated here, where it gives 1.
+  // For arguments beyond one_from the second form is evaluated at this argument, where it gives 1.
   static constexpr float far_end = 10.0f;
-  // 1.5 * 2^11: adding it rounds to a multiple of 2^-12, which has at most 12 bits here.
+  // 1.5 * 2^11. Adding it rounds to a multiple of 2^-12, which has at most 12 bits here.
   static constexpr float grid = 0x1.8p+11f;
   // The upper 12 bits of a significand: the product of two such floats is exact.
   static constexpr std::uint32_t head = 0xfffff000u;
-  // The series' -1/3 and about its 2/15: the terms after them are below 0.1 units.
+  // The series' coefficients -1/3 and about 2/15. The terms after them are below 0.1 units.
   static constexpr float p0 = -0x1.555556p-2f;
   static constexpr float p1 = 0x1.1110p-3f;
 };
 
-// erf(x) = x + x * p(z), z = x^2, for |x| < split; else 1 - exp(q(|x|)), where q fits ln(erfc); of |x|, then the sign
-// of x. From `high` on, erf rounds to 1.
+// erf(x) = x + x * p(z), z = x^2, for |x| < split; else 1 - exp(q(|x|)), where q fits ln(erfc), of |x|, then with the
+// sign of x. From `high` on, erf rounds to 1.
 struct HouseErfConstants {
   static constexpr float split = 0.9f;
   static constexpr float high = 4.0f;
@@ -83,16 +84,16 @@ struct HouseErfConstants {
   static constexpr float q6 = 0x1.9d850cp-13f;
 };
 
-// 1 + exp(-x), by which silu divides, by house_exp's constants; x is held to these limits. Below exp(-86) the power
-// adds nothing to 1; at the lower one it is infinite.
+// For 1 + exp(-x), the divisor of silu, with house_exp's constants. x is clamped to these limits. Below exp(-86) the
+// power adds nothing to 1; at the lower limit it is infinite.
 struct HouseSiluConstants {
   static constexpr float low = -89.0f;
   static constexpr float high = 86.0f;
 };
 
-// The same for bf16 alone: a minimax polynomial of degree 4 for half of 2^f, |f| <= 1/2, its last bits found by search.
-// With it silu rounds to the same bf16 for each of the 65,536 operands, the payloads of NaN apart, where products and
-// sums are fused.
+// The same for bf16 only: a minimax polynomial of degree 4 for half of 2^f, |f| <= 1/2, whose last bits were found by
+// search. If products and sums are fused, silu rounds to the same bf16 as the definition for each of the 65,536
+// operands, except for payloads of NaN.
 struct Bf16SiluConstants {
   static constexpr float turned = -HouseExpConstants::inverse_ln2;
   static constexpr float p0 = 0.5f;
@@ -102,9 +103,9 @@ struct Bf16SiluConstants {
   static constexpr float p4 = 0x1.3c86f4p-8f;
 };
 
-// exp(-|x|) for the sigmoid of a bf16, likewise: of 2^64 times 2^f, so that no power is denormal before it is divided
-// by that; below -104 it is 0. With it the sigmoid rounds to the same bf16 for each of the 65,536 operands, those of
-// NaN included.
+// exp(-|x|) for the sigmoid of a bf16, found in the same way. The polynomial computes 2^64 times 2^f, so that no power
+// is denormal before it is divided by 2^64. Below -104 the result is 0. With it the sigmoid rounds to the same bf16 for
+// each of the 65,536 operands, including NaN.
 struct Bf16SigmoidConstants {
   static constexpr float low = -104.0f;
   static constexpr float p0 = 0x1p64f;
@@ -128,7 +129,7 @@ static inline float house_exp(float x) {
   p = p * r + C::p1;
   p = p * r + C::p0;
   const float y = (r * r * p + r) + 1.0f;
-  // 2^n in two halves, each a normal number: the product rounds once, also when it is denormal.
+  // 2^n in two halves, each a normal number: the product rounds once, also if it is denormal.
   const std::uint32_t whole = bits_of_float(shifted) - C::magic_bits;
   const std::uint32_t half = static_cast<std::uint32_t>(static_cast<std::int32_t>(whole) >> 1);
   const float first = float_of_bits((half + 127u) << 23);
@@ -162,7 +163,7 @@ static inline float house_tanh_far(float x) {
   const float rise = r * r * p - low;
   const float t = reduced + rise;
   const float t_rest = (reduced - t) + rise;
-  // 2^(n - 1): the bits of `magic` leave on the left. The divisor is 2^(n - 1) * (1 + t) + 1 / 2.
+  // 2^(n - 1). The shift drops the bits of `magic`. The divisor is 2^(n - 1) * (1 + t) + 1 / 2.
   const float power = float_of_bits((bits_of_float(shifted) << 23) + 0x3f000000u);
   const float base = power + 0.5f;
   const float scaled = power * t;
@@ -215,10 +216,10 @@ static inline float house_erf(float x) {
 static inline float house_sqrt(float x) { return __builtin_sqrtf(x); }
 static inline float house_rsqrt(float x) { return 1.0f / house_sqrt(x); }
 
-// x * sigmoid(x) as its definition spells it: -x, exp, 1 +, x /.
+// x * sigmoid(x), in the operations of its definition: -x, exp, 1 +, x /.
 static inline float house_silu(float x) { return x / (1.0f + house_exp(-x)); }
 
-// Row sum: kHouseSumLanes strided partial sums, each from 0.0f in order of position, then a fixed tree.
+// The row sum has kHouseSumLanes strided partial sums, each from 0.0f in order of position, then a fixed tree.
 inline constexpr int kHouseSumLanes = 64;
 
 // Sums partial[0 .. 63] in place; the result is partial[0]. For w = 32, 16, 8, 4, 2, 1: partial[j] += partial[j + w].

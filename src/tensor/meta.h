@@ -1,12 +1,12 @@
 #pragma once
 
-// The type of a value: what is known of it without its data.
+// The type of a value, all that is known without its data.
 //
 //   f32[s0, 576]                                 a tensor, row-major contiguous
-//   f32[s0, 576]{960, 1}                         strides in elements where they are not contiguous
-//   q4_1[960, 576] packed=q4x32                  a weight laid out for its kernels
+//   f32[s0, 576]{960, 1}                         strides in elements, if they are not contiguous
+//   q4_1[960, 576] packed=q4x32                  a weight packed for its kernels
 //   kv[f16, block=16, heads=3, head_dim=64]      the KV pages of one layer
-//   batch                                        what attention needs to know of the step
+//   batch                                        what attention needs to know about the step
 //   int, float                                   a plain number
 
 #include <string>
@@ -39,11 +39,11 @@ struct Meta {
   KvLayout kv;               // kind kv
   DeviceId device;
 
-  // UserError when the rank is above kMaxRank, an extent is a negative number, or the last one does not fill whole
-  // blocks of the dtype.
+  // Throws UserError if the rank is above kMaxRank, an extent is negative, or the last one does not fill whole blocks
+  // of the dtype.
   static Meta tensor(DType dtype, Shape shape);
-  // Strides equal to the contiguous ones are dropped; strides of extent-1 dims are normalized away. UserError when the
-  // counts of strides and dims differ, a stride is a negative number, or a block type is given strides of its own.
+  // Strides equal to the contiguous ones are dropped, and strides of dims of extent 1 are normalized. Throws UserError
+  // if the counts of strides and dims differ, a stride is negative, or a block type has strides.
   static Meta strided(DType dtype, Shape shape, Shape strides);
   static Meta pages(KvLayout layout);
   static Meta batch();
@@ -51,10 +51,10 @@ struct Meta {
   bool is_tensor() const { return kind == MetaKind::tensor; }
   bool is_contiguous() const { return strides.empty(); }
   std::size_t rank() const { return shape.size(); }
-  // Strides in elements, spelled out.
+  // Strides in elements, also if they are the contiguous ones.
   Shape full_strides() const;
-  // Bytes from the first element to behind the last one: the storage that a tensor of this type needs. Symbolic where
-  // the shape is; InternalError for a packed one.
+  // Bytes from the first element to the end of the last one: the storage that a tensor of this type needs. Symbolic if
+  // the shape is. Throws InternalError for a packed type.
   Dim bytes() const;
   std::string text() const;
   bool operator==(const Meta&) const = default;

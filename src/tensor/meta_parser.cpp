@@ -8,7 +8,8 @@
 namespace weft {
 namespace {
 
-// Pages of more elements than this cannot be addressed by one 32-bit offset inside a page; real ones hold thousands.
+// An element of a larger page could not be addressed by one 32-bit offset inside the page; real pages have thousands of
+// elements.
 constexpr std::int64_t kMaxPageElements = INT32_MAX;
 
 DType parse_dtype(TextCursor& cursor) {
@@ -51,7 +52,7 @@ Meta parse_pages(TextCursor& cursor) {
   return Meta::pages(layout);
 }
 
-// `packed=NAME` behind the type, which stays unread when something else stands there.
+// Reads `packed=NAME` after the type. Other text is not consumed.
 std::string parse_packed(TextCursor& cursor) {
   const std::size_t start = cursor.position();
   while (cursor.peek() == ' ' || cursor.peek() == '\t') cursor.take();

@@ -1,6 +1,6 @@
 #pragma once
 
-// What names a scheme of quantization, as vLLM's QuantKey: the dtype of the codes, and what a scale is for.
+// The key of a quantization scheme, as vLLM's QuantKey: the dtype of the codes, and the dtype and group of the scales.
 
 #include <cstdint>
 #include <optional>
@@ -10,10 +10,11 @@
 
 namespace weft {
 
-// Neighbours in a row that share a scale: of NVFP4, and of MXFP4 and MXFP8 (OCP Microscaling specification, 5.2).
+// The number of consecutive columns that share a scale, for NVFP4, and for MXFP4 and MXFP8 (OCP Microscaling
+// specification, 5.2).
 inline constexpr std::int64_t kNvfp4Group = 16, kMicroscalingGroup = 32;
 
-// How many rows and columns share a scale; -1: all of them.
+// The number of rows and columns that share a scale; -1 for all of them.
 struct GroupShape {
   std::int64_t rows = -1;
   std::int64_t columns = -1;
@@ -27,7 +28,7 @@ struct GroupShape {
 
 struct ScaleKey {
   DType dtype = DType::f32;
-  bool is_static = false;  // known before the values are
+  bool is_static = false;  // known before the values
   GroupShape group;
   std::string text() const;  // scale(f32,static,per_tensor)
   bool operator==(const ScaleKey&) const = default;
@@ -37,12 +38,12 @@ struct QuantKey {
   DType dtype = DType::f8e4m3;
   ScaleKey scale = {};
   std::optional<ScaleKey> scale2 = {};  // of the scales
-  bool symmetric = true;                // code 0 stands for 0.0
+  bool symmetric = true;                // code 0 is 0.0
   std::string text() const;             // QuantKey(f8e4m3,scale(f32,static,per_tensor),symmetric)
   bool operator==(const QuantKey&) const = default;
 };
 
-// The schemes that have a name of their own in the field. `fp8` is the one of the device's dtypes for it.
+// Schemes with a common name in the field. `fp8` is the fp8 dtype of the device.
 QuantKey fp8_static_tensor(DType fp8);
 QuantKey fp8_dynamic_tensor(DType fp8);
 QuantKey fp8_dynamic_token(DType fp8);

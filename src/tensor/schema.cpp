@@ -13,7 +13,7 @@ struct TypeName {
   std::string_view text;
   ParameterType type;
 };
-// The first row of a type is how it is printed.
+// A type is printed as in its first row.
 constexpr std::array kTypeNames = {
     TypeName{"Tensor", ParameterType::tensor},         TypeName{"Tensor[]", ParameterType::tensor_list},
     TypeName{"int", ParameterType::integer},           TypeName{"float", ParameterType::real},
@@ -30,7 +30,7 @@ std::string_view type_text(ParameterType type) {
 
 bool is_tensor_type(ParameterType type) { return type == ParameterType::tensor || type == ParameterType::tensor_list; }
 
-// Words that attributes give another meaning to; as values of `str` they keep their quotes.
+// Whether the word has no other meaning in attributes. Other values of `str` keep their quotes.
 bool is_plain_word(const std::string& value) {
   if (value.empty() || (value[0] >= '0' && value[0] <= '9')) return false;
   static constexpr std::array kTaken = {"true", "false", "none", "inf", "nan", "align", "ceildiv", "floordiv"};
@@ -48,7 +48,7 @@ std::optional<Attribute> as_real(const Attribute& value) {
 
 std::optional<Attribute> as_integer(const Attribute& value) {
   if (std::holds_alternative<Dim>(value.storage())) return value;
-  // A symbol whose name the parser could not tell from an enum word.
+  // A symbol, whose name the parser could not distinguish from an enum word.
   if (const EnumWord* word = std::get_if<EnumWord>(&value.storage())) return Attribute(Dim::symbol(word->word));
   return std::nullopt;
 }

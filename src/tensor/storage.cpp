@@ -17,7 +17,7 @@ constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 constexpr std::int64_t kMappedFrom = std::int64_t{1} << 20;
 constexpr std::int64_t kHugeFrom = std::int64_t{4} << 20;
-// No processor addresses more; it also keeps rounding up inside 64 bits.
+// No processor addresses more. The limit also keeps rounding up within 64 bits.
 constexpr std::int64_t kMaxStorageBytes = std::int64_t{1} << 56;
 
 std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -38,14 +38,14 @@ void check_bytes(std::int64_t bytes) {
   if (bytes > kMaxStorageBytes) fail_device("[memory] wanted {} bytes, more than any machine has", bytes);
 }
 
-// Maps a huge page more than needed and gives back what lies outside the aligned part.
+// Maps one huge page more than needed and unmaps the parts outside the aligned range.
 std::byte* map_huge_pages(std::int64_t bytes) {
   std::byte* start = map_pages(bytes + kHugePage);
   const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(start));
   const std::int64_t before = round_up(address, kHugePage) - address;
   if (before > 0) munmap(start, static_cast<std::size_t>(before));
   if (before < kHugePage) munmap(start + before + bytes, static_cast<std::size_t>(kHugePage - before));
-  // Advice only: without huge pages the memory is as good, only slower to walk.
+  // This is advice only: without huge pages the memory works, with more TLB misses.
   madvise(start + before, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
   return start + before;
 }
@@ -65,7 +65,7 @@ std::shared_ptr<Storage> Storage::allocate(std::int64_t bytes, PageSize pages) {
     storage->mapped_bytes_ = mapped;
     return storage;
   }
-  // At least one line, so that an empty tensor has an address too.
+  // At least one cache line, so that an empty tensor has an address, too.
   const auto size = static_cast<std::size_t>(round_up(bytes == 0 ? 1 : bytes, kLine));
   storage->data_ = static_cast<std::byte*>(std::aligned_alloc(kLine, size));
   if (storage->data_ == nullptr) fail_memory(bytes);
@@ -79,7 +79,7 @@ std::shared_ptr<Storage> Storage::zeros(std::int64_t bytes) {
   storage->bytes_ = bytes;
   storage->mapped_bytes_ = round_up(bytes == 0 ? 1 : bytes, kPage);
   storage->data_ = map_pages(storage->mapped_bytes_, PROT_READ, MAP_NORESERVE);
-  // Advice only: the page of zeros is then a huge one, and walking it takes fewer entries of the page table.
+  // This is advice only: the page of zeros is then a huge one, which needs fewer page table entries.
   madvise(storage->data_, static_cast<std::size_t>(storage->mapped_bytes_), MADV_HUGEPAGE);
   return storage;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Bytes that tensors look into: memory of our own, a mapped file, or memory lent by someone who outlives us.
+// Bytes that tensors refer to: allocated memory, a mapped file, or memory whose owner outlives the storage.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace weft {
 
 class Storage {
  public:
-  // Zeroed pages, 64-byte aligned (2 MB aligned with huge pages asked for, when large). DeviceError when there is no
-  // memory. Counted where this thread is in a FirstTimeScope.
-  // Memory that is touched here and there, such as KV pages, asks for small pages: of it only what was touched counts.
+  // Returns zeroed pages, 64-byte aligned. Large storages are 2 MB aligned and ask for huge pages. Throws DeviceError
+  // if there is no memory. The allocation is counted if this thread is in a FirstTimeScope. Memory that is touched
+  // sparsely, such as KV pages, asks for small pages, so that only touched parts take memory.
   enum class PageSize { any, small };
   static std::shared_ptr<Storage> allocate(std::int64_t bytes, PageSize pages = PageSize::any);
-  // Bytes that are zero and can only be read: the system has one page for all of them, so they take no memory, but are
-  // not written to either.
+  // Returns read-only bytes that are zero. The system has one page for all of them, so they take no memory.
   static std::shared_ptr<Storage> zeros(std::int64_t bytes);
-  // Bytes owned by `owner`, which is kept alive; without an owner, by someone who outlives the storage.
+  // Returns bytes that `owner` owns; the storage keeps it alive. Without an owner, the caller must keep the bytes
+  // alive.
   static std::shared_ptr<Storage> view_of(std::byte* data, std::int64_t bytes, std::shared_ptr<const void> owner);
 
   std::byte* data() const { return data_; }
@@ -32,8 +32,8 @@ class Storage {
   Storage() = default;
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
-  std::int64_t mapped_bytes_ = 0;  // > 0 when the memory came from mmap
-  bool borrowed_ = false;          // by view_of: not ours to free
+  std::int64_t mapped_bytes_ = 0;  // > 0 if the memory is from mmap
+  bool borrowed_ = false;          // by view_of: not freed here
   std::shared_ptr<const void> owner_;
 };
 

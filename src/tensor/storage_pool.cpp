@@ -14,7 +14,7 @@ constexpr bool kKeepsBlocks = false;
 constexpr bool kKeepsBlocks = true;
 #endif
 
-// Blocks of 64 bytes, 128, ... 64 KB; larger ones cost more to fill than to allocate. About 4 MB are kept in all.
+// Blocks have 64 bytes, 128, ... 64 KB; larger ones cost more to fill than to allocate. The pool keeps about 4 MB.
 constexpr std::int64_t kSmallest = 64;
 constexpr std::size_t kSizes = 11;
 constexpr std::int64_t kKeptPerSize = std::int64_t{384} << 10;
@@ -29,7 +29,7 @@ std::size_t class_of(std::int64_t bytes) {
 
 class StoragePool::Blocks {
  public:
-  // A block of the size class, or null.
+  // Returns a block of the size class, or null.
   std::shared_ptr<Storage> take(std::size_t size) {
     const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<Storage>>& free = free_[size];

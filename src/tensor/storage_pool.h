@@ -1,10 +1,10 @@
 #pragma once
 
-// Storages that come back: what runs op by op makes and frees the same few small sizes over and over. Memory that the
-// last tensor let go returns to the pool, from whichever thread, and is given out again with its contents as they were
-// left. It may outlive the pool.
+// A pool of storages, because op-by-op execution allocates and frees the same few small sizes again and again. When the
+// last tensor releases a storage, in any thread, its memory returns to the pool. A later allocation gets it with its
+// old contents. A storage may outlive the pool.
 //
-// Under the sanitizers nothing is kept, so that they see every use of freed memory.
+// With sanitizers nothing is kept, so that they see every use of freed memory.
 
 #include <memory>
 
@@ -15,7 +15,7 @@ namespace weft {
 class StoragePool {
  public:
   StoragePool();
-  // 64-byte aligned, contents undefined. DeviceError when there is no memory.
+  // Returns 64-byte aligned memory with undefined contents. Throws DeviceError if there is no memory.
   std::shared_ptr<Storage> allocate(std::int64_t bytes);
 
  private:

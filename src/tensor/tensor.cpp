@@ -28,7 +28,7 @@ std::int64_t storage_bytes(const Meta& meta, std::int64_t pages) {
   return meta.bytes().number();
 }
 
-// Copies dims [dim, rank) of the source to consecutive elements from `written` on; returns the next free place.
+// Copies dims [dim, rank) of the source to consecutive elements from `written` on; returns the next free index.
 std::int64_t copy_dims(const TensorView& source, int dim, std::int64_t offset, std::byte* target,
                        std::int64_t written) {
   if (dim == source.rank) {

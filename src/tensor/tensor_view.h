@@ -1,6 +1,6 @@
 #pragma once
 
-// What a kernel sees of a tensor: an address, sizes and strides as plain numbers. No ownership.
+// A kernel's view of a tensor: an address, and sizes and strides as plain numbers, without ownership.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TensorView {
   MetaKind kind = MetaKind::tensor;
   std::int64_t size[kMaxRank] = {};
   std::int64_t stride[kMaxRank] = {};  // in elements; row-major also for block types
-  const Meta* meta = nullptr;          // static facts: packing, KV layout. May hold symbols; sizes are those above
+  const Meta* meta = nullptr;          // packing and KV layout. May have symbols; the sizes are those above
 
   bool present() const { return data != nullptr; }
   template <class T>
@@ -36,20 +36,20 @@ inline std::int64_t index_at(const TensorView& indices, std::int64_t i) {
   return indices.dtype == DType::i64 ? indices.as<const std::int64_t>()[i] : indices.as<const std::int32_t>()[i];
 }
 
-// What attention needs to know of a step, the value of a graph's `batch` input. All arrays are int32 and owned by the
-// caller for the length of the step. Sequence i owns the query rows [query_starts[i], query_starts[i + 1]); they are
-// the last of its lengths[i] tokens, whose KV pages are block_table[i * max_blocks ...].
+// What attention needs to know about a step, the value of a graph's `batch` input. All arrays are int32 and owned by
+// the caller during the step. Sequence i has the query rows [query_starts[i], query_starts[i + 1]). They are the last
+// of its lengths[i] tokens, whose KV pages are block_table[i * max_blocks ...].
 struct Batch {
   std::int32_t sequences = 0;
   const std::int32_t* query_starts = nullptr;  // [sequences + 1]
-  const std::int32_t* lengths = nullptr;       // [sequences]: tokens in the cache, those of this step included
+  const std::int32_t* lengths = nullptr;       // [sequences]: tokens in the cache, including this step's
   const std::int32_t* block_table = nullptr;   // [sequences, max_blocks]
   std::int32_t max_blocks = 0;
 };
 
-// Layout of KV pages, the same for every kernel. A page holds `block` tokens of one layer:
+// The layout of KV pages, the same for every kernel. A page contains `block` tokens of one layer:
 //   for each of the `heads`:  K as [head_dim][block], then V as [block][head_dim].
-// Slot s of kv_cache_update is token s % block of page s / block. Pages start zeroed.
+// Slot s of kv_cache_update is token s % block of page s / block. Pages are zeroed at first.
 inline std::int64_t kv_page_elements(const KvLayout& kv) { return 2 * kv.heads * kv.block * kv.head_dim; }
 inline std::int64_t kv_key_offset(const KvLayout& kv, std::int64_t page, std::int64_t head) {
   return page * kv_page_elements(kv) + head * 2 * kv.block * kv.head_dim;

@@ -1,7 +1,7 @@
 #pragma once
 
-// A place in a text that is being parsed, for the small recursive-descent parsers. All of them take
-// (text, std::size_t& position), leave `position` right behind what they read, and throw ParseError.
+// A position in a text that is being parsed, for the small recursive-descent parsers. All of them take (text,
+// std::size_t& position), leave `position` directly after what they read, and throw ParseError.
 
 #include <cstddef>
 #include <string>
@@ -34,14 +34,14 @@ class TextCursor {
   std::string_view rest() const { return text_.substr(position_ < text_.size() ? position_ : text_.size()); }
   void skip_blanks();  // spaces, tabs and line ends
 
-  // Skips blanks and takes `c` when it stands there; otherwise moves nothing.
+  // Skips blanks and consumes `c` if it is next. Otherwise the position does not change.
   bool accept(char c);
-  // As accept, but ParseError when it does not.
+  // As accept, but throws ParseError if `c` is not next.
   void expect(char c);
-  // [A-Za-z_][A-Za-z0-9_]* standing here, "" when there is none. word() also takes it.
+  // The word [A-Za-z_][A-Za-z0-9_]* at the position, or "". word() also consumes it.
   std::string_view peek_word() const;
   std::string_view word();
-  // A decimal number, with `-` before it or not; ParseError when there is none or it leaves 64 bits.
+  // A decimal number, optionally with `-`. Throws ParseError if there is none or it overflows 64 bits.
   std::int64_t integer();
 
   [[noreturn]] void fail(const std::string& expected) const { throw ParseError(text_, position_, expected); }

@@ -73,7 +73,7 @@ TEST(ContentHasher, EqualNumbersHashAlikeWhateverTheirType) {
 }
 
 TEST(ContentHasher, IsTheSameOnEveryMachine) {
-  // Stored keys hold this value: a change of framing must be deliberate.
+  // This value is part of stored keys: a change of framing must be deliberate.
   const ContentHash hash = ContentHasher().add("graph").add(42).add(0.5).add(ContentHash{.high = 1, .low = 2}).finish();
   EXPECT_EQ(hash.hex(), "9aeea8cd936613490d678221e9286930");
 }

@@ -48,7 +48,7 @@ TEST(EffectiveOptions, LevelsChooseModeReplayAndFusions) {
   }
 }
 
-// A device has the whole forward as one graph for steps of one token a sequence alone.
+// On a device the whole forward is one graph only for steps of one token for each sequence.
 TEST(EffectiveOptions, FullIsFullAndPiecewiseOnADevice) {
   for (const char* device : {"cuda", "fake-cuda:0"}) {
     const char* const replays[] = {"NONE", "PIECEWISE", "FULL_AND_PIECEWISE", "FULL_AND_PIECEWISE"};
@@ -230,7 +230,7 @@ TEST(TranslateAutotuning, GivesTheNewSpelling) {
   EXPECT_EQ(std::get<2>(translate(R"({"max_autotune":false})")), R"({"max_autotune":false})");
 }
 
-// Else nothing would say that it does nothing where no size is compiled exactly.
+// Otherwise no message would report that the option has no effect if no size is compiled exactly.
 TEST(TranslateAutotuning, CountsAsAskedFor) {
   Options options;
   set_option(options, "cc.inductor_compile_config", R"({"max_autotune": true})", "test");

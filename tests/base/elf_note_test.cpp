@@ -14,7 +14,7 @@
 
 namespace weft::elf_note_test {
 
-// Of words in the order of this machine.
+// With words in the byte order of this machine.
 std::vector<std::byte> bytes_of(std::initializer_list<std::uint32_t> words) {
   std::vector<std::byte> bytes(words.size() * 4);
   std::memcpy(bytes.data(), words.begin(), bytes.size());

@@ -1,8 +1,8 @@
 #pragma once
 
-// A file system whose n-th call fails with a given error, and every call after it works again: for tests that walk n
-// from 1 until nothing fails any more and look at what was left behind. Calls that cannot be told from a test's own
-// (close, remove: they clean up) are passed on and not counted.
+// A file system whose n-th call fails with a given error, while every later call works. Tests increase n from 1 until
+// nothing fails any more, and check the files that are left. Calls that cannot be distinguished from a test's own
+// (close and remove, which clean up) are passed on and not counted.
 
 #include <cerrno>
 #include <string>

@@ -26,7 +26,7 @@ std::string text_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-// What it says, whoever's fault it is; the device's is told apart.
+// The message for any kind of error; a device's error is distinguished.
 std::string failure_of(const std::function<void()>& action) {
   try {
     return message_of(action);
@@ -125,7 +125,7 @@ TEST(MappedFile, FailsCleanlyWhicheverCallFails) {
       EXPECT_EQ(message, "");
       break;
     }
-    if (message.empty()) continue;  // the first look is only a convenience
+    if (message.empty()) continue;  // the first check is only a convenience
     EXPECT_NE(message.find("device: "), std::string::npos) << message;
     EXPECT_NE(message.find("Cannot allocate memory"), std::string::npos) << message;
     ++failures;

@@ -1,4 +1,4 @@
-// What users of vLLM paste: every spelling of the modes, and the group of dynamic shapes.
+// Options that users of vLLM paste: every spelling of the modes, and the group of dynamic shapes.
 
 #include <map>
 #include <optional>

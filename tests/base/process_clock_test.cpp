@@ -59,7 +59,7 @@ TEST(Stopwatch, TellsAnObserverOfLapsThatWereAndThatCome) {
   EXPECT_EQ(laps[0].first, begin);
   for (std::size_t i = 0; i < laps.size(); ++i) {
     EXPECT_LE(laps[i].first, laps[i].second);
-    // Of laps that were the end is the sum of milliseconds.
+    // The end is the sum of all laps, in milliseconds.
     if (i == 0) continue;
     EXPECT_LE(std::chrono::abs(laps[i].first - laps[i - 1].second), std::chrono::microseconds(1));
   }

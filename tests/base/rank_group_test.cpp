@@ -29,7 +29,7 @@ TEST(RankThreads, EachReadsWhatAllBringMeetingAfterMeeting) {
             EXPECT_EQ(number_in(all[static_cast<std::size_t>(other)]), 1000 * meeting + other);
           return std::int64_t{4} * (ranks - 1);
         });
-        own = -1;  // nobody reads it any more
+        own = -1;  // no rank reads it any more
       }
       traffic[static_cast<std::size_t>(rank)] = group.traffic();
     });
@@ -77,7 +77,7 @@ TEST(RankThreads, OneThatEndsEarlyIsNotWaitedFor) {
             "[group tp] rank 0 has ended");
 }
 
-// The others still read its memory, which goes when it leaves.
+// The others still read its memory, which is freed when this rank leaves.
 TEST(RankThreads, OneThatFailsWhileItReadsStaysUntilAllHaveRead) {
   std::atomic<int> sum = 0;
   const std::string message = message_of<Error>([&] {

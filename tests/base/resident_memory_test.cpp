@@ -30,7 +30,7 @@ TEST(ResidentMemory, IsThatOfTouchedPages) {
   EXPECT_EQ(resident_bytes(bytes), std::nullopt) << "of what is not mapped the system says nothing";
 }
 
-// Also of what lies between constants, which sanitizers keep free.
+// This includes the bytes between constants, which sanitizers keep free.
 __attribute__((no_sanitize_address)) std::uint64_t sum_of(const std::vector<UnchangedPages>& pages) {
   std::uint64_t sum = 0;
   const UnchangedPages* const parts = pages.data();
@@ -45,7 +45,7 @@ __attribute__((no_sanitize_address)) std::uint64_t sum_of(const std::vector<Unch
 TEST(UnchangedPages, AreNotWrittenToAndComeBackWithTheirContent) {
   const std::vector<UnchangedPages> pages = unchanged_pages();
   ASSERT_GE(pages.size(), 4u) << "of the program, C, C++ and the loader";
-  // Each lies within mappings that cannot be written to.
+  // Each is inside mappings that cannot be written to.
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0, end = 0;

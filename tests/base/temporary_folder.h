@@ -1,6 +1,6 @@
 #pragma once
 
-// A new empty folder that is gone, with all in it, at the end of the scope.
+// A new empty folder that is removed with all its content at the end of the scope.
 
 #include <cstdlib>
 #include <filesystem>

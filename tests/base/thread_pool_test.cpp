@@ -217,7 +217,7 @@ TEST(ThreadPool, AddsUpWhatSharedRunsTook) {
     for (int round = 0; round < 3; ++round)
       pool.run(5, [&](std::int64_t, int) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        pool.run(2, [&](std::int64_t, int) { ++chunks; });  // in a chunk: no run of its own
+        pool.run(2, [&](std::int64_t, int) { ++chunks; });  // in a chunk: it is no separate run
       });
     EXPECT_EQ(chunks, 30);
     EXPECT_EQ(times.runs, threads == 1 ? 0 : 3);

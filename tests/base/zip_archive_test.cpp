@@ -18,7 +18,7 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 
 class ZipArchive : public ::testing::Test {
  protected:
-  // With members to map, one to pack and an empty one.
+  // The archive has members to map, one to pack and an empty one.
   std::string write(const std::string& name) const {
     ZipWriter archive(folder_ / name);
     archive.add_mappable("folder/mapped", bytes_of(mapped_));
@@ -68,7 +68,7 @@ TEST_F(ZipArchive, TheFirstMembersBeginOnPages) {
             std::string::npos);
 }
 
-// The directory at the end may say so of an archive that another program made.
+// The directory at the end may say so in an archive of another program.
 TEST_F(ZipArchive, AMemberElsewhereThanBehindTheOneBeforeIsNotMapped) {
   std::string file = read_file(write("a.zip"), 1 << 20);
   const std::size_t second = file.find("PK\x03\x04", 1), end = file.find("PK\x05\x06");

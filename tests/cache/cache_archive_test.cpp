@@ -62,7 +62,7 @@ TEST(CacheArchive, IsTheSameBytesWheneverAndWhereverItIsWritten) {
   export_cache(*other.open(), other.folder() / "b.zip");
   const std::string archive = file_text(one.folder() / "a.zip");
   EXPECT_EQ(archive, file_text(other.folder() / "b.zip"));
-  EXPECT_EQ(archive.substr(10, 4), std::string("\0\0\x21\0", 4));  // 1980-01-01, wherever and whenever
+  EXPECT_EQ(archive.substr(10, 4), std::string("\0\0\x21\0", 4));  // always 1980-01-01
 }
 
 TEST(CacheArchive, BadEntriesStayAtHome) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// A compile cache in a folder of its own, what it warned of, and keys and payloads to fill it with.
+// A compile cache in its own folder, the warnings that it printed, and keys and payloads for it.
 
 #include <cstddef>
 #include <filesystem>
@@ -52,7 +52,7 @@ class CacheCase {
   std::string kind_folder(const std::string& kind = "rows") const { return entry_folder(root(), kind); }
   std::string path_of(const CacheKey& key) const { return kind_folder(key.kind()) + "/" + entry_name(key.hash()); }
 
-  // One more cache on the same folder, as another process has.
+  // Another cache for the same folder, as in another process.
   std::unique_ptr<CompileCache> open(const FileSystem& file_system = hasty_disk(),
                                      std::int64_t most_bytes = kDefaultCacheBytes) {
     return std::make_unique<CompileCache>(
@@ -89,7 +89,7 @@ inline std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// In place, as somebody would who knows nothing of the cache.
+// Overwrites the file in place, as a program would that knows nothing of the cache.
 inline void put_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }

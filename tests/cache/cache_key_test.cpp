@@ -10,7 +10,7 @@ namespace weft::cache_key_test {
 TEST(CacheKey, NamesEqualContentAlikeWhereverItIsMade) {
   const CacheKey key("rows", {{"llvm", "19"}, {"graph", "abc"}});
   EXPECT_EQ(key.hash(), CacheKey("rows", {{"llvm", "19"}, {"graph", "abc"}}).hash());
-  // Of all machines and builds, for as long as the format has this version.
+  // The key is the same on all machines and in all builds while the format has this version.
   EXPECT_EQ(key.hash().hex(), "69c9bff77bc9c305bbbfe329bf99303f");
 }
 

@@ -1,4 +1,4 @@
-// What a disk, an administrator or another user can do to a compile cache.
+// Faults that a disk, an administrator or another user can cause in a compile cache.
 
 #include <cerrno>
 
@@ -47,7 +47,7 @@ class RecordingDisk final : public FailingFileSystem {
   mutable std::vector<std::string> calls_;
 };
 
-// Where one path belongs to another user: as it is looked at, as it is opened, or both.
+// One path belongs to another user: when it is checked, when it is opened, or both.
 class SharedDisk final : public FailingFileSystem {
  public:
   SharedDisk(std::string path, bool looked_at, bool opened)
@@ -88,7 +88,8 @@ TEST(CompileCacheFaults, AFullDiskLosesWhatIsStoredAndNothingElse) {
   EXPECT_EQ(cache->counters().failures, 5);
 }
 
-// A machine that stops leaves a whole entry or none: the name comes after the bytes. Nobody waits for the name.
+// After a crash of the machine there is a whole entry or none, because the name is written after the bytes. The
+// directory is not fsynced.
 TEST(CompileCacheFaults, AStoreWaitsForTheDiskOnceAndBeforeThereIsAName) {
   CacheCase files;
   const RecordingDisk disk;
@@ -247,7 +248,7 @@ TEST(CompileCacheFaults, WhicheverCallOfALookUpFailsTheAnswerIsRightAndTheEntryS
       if (!has_failed) break;
       misses += found ? 0 : 1;
     }
-    EXPECT_GE(misses, 5) << error;  // look thrice, open, look, map
+    EXPECT_GE(misses, 5) << error;  // three checks, open, check, map
     EXPECT_EQ(files.files(), 1u);
   }
 }

@@ -15,7 +15,7 @@
 
 namespace weft::compile_cache_processes_test {
 
-// Its exit status says whether `body` was content.
+// Its exit status reports whether `body` succeeded.
 pid_t start_process(const std::function<bool()>& body) {
   const pid_t process = ::fork();
   if (process == 0) ::_exit(body() ? 0 : 1);

@@ -23,7 +23,7 @@ std::size_t header_bytes(const std::string& file) {
   return static_cast<unsigned char>(file[16]) + 256u * static_cast<unsigned char>(file[17]);
 }
 
-// With the checksums that its bytes should have, as if it had been written so.
+// With correct checksums for its bytes, as if it had been written so.
 std::string sealed(std::string file) {
   const std::size_t header = header_bytes(file);
   const auto put = [&](std::size_t at, const ContentHash& hash) {
@@ -107,7 +107,7 @@ TEST(EntryFile, RefusesSealedHeadersThatTheWriterDoesNotWrite) {
   const std::size_t header = header_bytes(file);
   int refused = 0;
   for (std::size_t at = 12; at < header - 16; ++at) {
-    if (at >= 16 && at < 24) continue;  // where the seal itself lies
+    if (at >= 16 && at < 24) continue;  // the offset of the seal itself
     for (const int change : {1, 0x80, 0xff}) {
       std::string changed = file;
       changed[at] = static_cast<char>(changed[at] ^ change);

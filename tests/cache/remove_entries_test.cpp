@@ -83,7 +83,8 @@ TEST(RemoveEntries, AClockThatWasSetBackOrForwardBreaksNothing) {
     EXPECT_EQ(finds(*files.open(), number), true) << number;
     EXPECT_NEAR(static_cast<double>(modified_of(files.path_of(numbered_key(number)))), static_cast<double>(now), 600);
   }
-  // Used by nobody since the clock was set back, these are not kept for the years until it is there again.
+  // No one used these since the clock was set back; they must not be kept for the years until it reaches that time
+  // again.
   for (int number = 0; number < 4; ++number)
     set_modified(files.path_of(numbered_key(number)), now + (4 - number) * 86400);
   set_modified(files.path_of(numbered_key(2)), 1000);

@@ -1,6 +1,6 @@
 #pragma once
 
-// A disk that is read from alone: whatever would change it fails, with the error of one that is full or read-only.
+// A disk that can only be read: each call that would change it fails with the error of a full or read-only disk.
 
 #include <cerrno>
 #include <string>

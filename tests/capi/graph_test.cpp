@@ -73,7 +73,7 @@ TEST(CGraph, ComputesWhatItsTextSaysCompiledAndEagerly) {
 TEST(CGraph, ReadsAndWritesStridedMemory) {
   const OwnedContext context;
   const OwnedGraph graph(context, kGraph);
-  // x stands in columns, w in every second element; y comes into columns, n with gaps between its rows.
+  // x is stored by columns, w in every second element; y is written by columns, n with gaps between its rows.
   float x[] = {1, -4, 2, 5, 3, 6}, w[] = {1, 99, 0.5F, 99, 2};
   float y[6] = {}, n[8] = {77, 77, 77, 77, 77, 77, 77, 77};
   weft_error error;
@@ -144,7 +144,7 @@ TEST(CGraph, WhatIsGivenAwayMayHoldTheResults) {
       std::copy(from_x, from_x + 6, x);
       std::copy(from_r, from_r + 6, r);
       const auto plain = [](float* data) { return view_of(data, "f32", {2, 3}); };
-      // Crossed, when in place: the norm goes where the residual was.
+      // If the kernel works in place, the buffers are swapped: the norm is stored where the residual was.
       weft_error error;
       ASSERT_EQ(run(graph, {plain(x), plain(r), view_of(w, "f32", {3})},
                     {plain(in_place ? r : n), plain(in_place ? x : sum)}, &error),

@@ -67,7 +67,7 @@ class OwnedGraph {
   weft_graph* graph_ = nullptr;
 };
 
-// What a function gives as text, e.g. text_of(weft_priority_list, context, "rms_norm").
+// The text that a function returns, e.g. text_of(weft_priority_list, context, "rms_norm").
 template <class Function, class... Arguments>
 std::string text_of(Function function, Arguments... arguments) {
   char* text = nullptr;
@@ -83,8 +83,8 @@ nlohmann::json json_of(int (*function)(Handle*, char**, weft_error*), Handle* ha
   return nlohmann::json::parse(text_of(function, handle));
 }
 
-// "" when the call failed as a user's error that names all parts; else what came. The call is a lambda that takes the
-// weft_error*.
+// "" if the call failed with a user's error that names all parts, else what happened. The call is a lambda that takes
+// the weft_error*.
 template <class Call>
 std::string breach_of_user_error(Call&& call, const std::vector<std::string>& parts) {
   weft_error error;

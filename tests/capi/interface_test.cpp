@@ -1,4 +1,4 @@
-// What stands between weft.h and a C compiler: the header, the shared library, the example.
+// All that a C compiler needs for weft.h: the header, the shared library, the example.
 
 #include <filesystem>
 #include <fstream>

@@ -10,7 +10,7 @@
 
 namespace weft::model_test {
 
-// By provider: how many nodes of an op it computes.
+// The number of nodes of an op that each provider computes.
 std::map<std::string, int> providers_of(weft_model* model, const std::string& op) {
   std::map<std::string, int> counts;
   for (const nlohmann::json& record : json_of(weft_model_selected_impls, model))
@@ -75,7 +75,7 @@ TEST(CModel, OpensAnArtifactAsTheModelItWasMadeOf) {
   const OwnedContext context;
   const OwnedModel model(context, artifact);
   EXPECT_EQ(answer_of(model), answer_of_program({"--cc.mode=2"}));
-  // As it was compiled: at mode 3 the graph would be split, and its pieces named.
+  // The graph as it was compiled. In mode 3 it would be split, and its pieces would be listed.
   EXPECT_EQ(json_of(weft_model_selected_impls, static_cast<weft_model*>(model)),
             json_of(weft_model_selected_impls,
                     static_cast<weft_model*>(OwnedModel(OwnedContext(OptionPairs{{"cc.mode", "2"}}), tiny_model()))));

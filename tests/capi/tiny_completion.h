@@ -61,7 +61,7 @@ inline int complete(weft_model* model, Listener& listener, const weft_sampling& 
   return weft_model_complete(model, kPrompt, &sampling, Listener::hear, &listener, completion, error);
 }
 
-// What the model answers with 12 tokens.
+// The model's answer of 12 tokens.
 inline std::string answer_of(weft_model* model) {
   Listener listener;
   weft_error error;
@@ -69,7 +69,7 @@ inline std::string answer_of(weft_model* model) {
   return listener.text;
 }
 
-// What `weft complete` answers for tiny_model().
+// The answer of `weft complete` for tiny_model().
 inline std::string answer_of_program(const std::vector<std::string>& flags = {}) {
   std::vector<std::string> words{"complete", tiny_model(), "-p", kPrompt, "-n", "12", "-t", "2"};
   words.insert(words.end(), flags.begin(), flags.end());

@@ -17,10 +17,10 @@
 
 namespace weft::call_site_test {
 
-// What a message says of this place in this file.
+// The text of this location in a message.
 std::string place(int line) { return fmt::format("{}:{}", std::source_location::current().file_name(), line); }
 
-// Whether the message ends with this place and names no other.
+// Whether the message ends with this location and names no other.
 void expect_at(const std::string& message, int line) {
   EXPECT_TRUE(message.ends_with(fmt::format("(at {})", place(line)))) << message << "\nwanted line " << line;
   EXPECT_EQ(message.find("(at "), message.rfind("(at ")) << message;

@@ -1,4 +1,4 @@
-// Eager is compiled: random functions give the same bits both ways, whatever sizes and numbers they are called with.
+// Compiled and eager runs agree: random functions give the same bits in both, for all sizes and numbers.
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ std::string difference(const Observed& came, const Observed& wanted) {
 void check_functions(Eager& eager, int cases, Totals& totals) {
   const Value weight = eager.random({RandomFunction::kWidth}, 7);
   const Tensor brought = eager.random({RandomFunction::kWidth}, 8).tensor();
-  testing::internal::CaptureStderr();  // what is said of functions that go op by op
+  testing::internal::CaptureStderr();  // warnings about functions that run op by op
   check_property(cases, [&](const FunctionRecipe& recipe) {
     const RandomFunction function(recipe, brought);
     auto compiled = compile(eager.context, function, options_of(recipe));

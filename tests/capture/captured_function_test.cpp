@@ -1,4 +1,4 @@
-// What goes wrong is said, and nothing is kept of it.
+// Errors are reported, and nothing of the failed call is kept.
 
 #include "capture/captured_function.h"
 
@@ -46,7 +46,7 @@ TEST(CapturedFunction, SoItIsBehindAGraphBreak) {
   EXPECT_EQ(compiled.captured().entry_count(), 0u);
 }
 
-// What one graph made, the next gave away and the third uses.
+// A buffer that one graph made, the next one donated and the third uses.
 TEST(CapturedFunction, SoItIsBehindSeveral) {
   Eager eager;
   const auto function = [](Value x, Value r, Value w) {
@@ -228,7 +228,7 @@ TEST(CapturedFunction, AnExceptionLeavesNothingHalfDone) {
   EXPECT_EQ(compiled.captured().entry_count(), 1u);
 }
 
-// Goes on behind a graph break in another way for each factor.
+// Takes another branch after a graph break for each factor.
 Value way_of(Value x, double factor, bool fails) {
   const Value y = silu(x);
   item(sum(sum(y, 0), 1));

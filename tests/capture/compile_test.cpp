@@ -1,4 +1,4 @@
-// What compile() gives is what the function gives.
+// A compiled function returns what the plain function returns.
 
 #include "capture/compile.h"
 
@@ -221,7 +221,7 @@ TEST(Compile, FlagsAndArraysAreWalked) {
   EXPECT_EQ(compiled.captured().counts().compiled, 4);
 }
 
-// What is copied without what it looks at is refused when a function is compiled by the compiler of C++.
+// Types whose copy refers to the same data (views) are refused by the C++ compiler.
 static_assert(walking::View<std::span<Value>>);
 static_assert(!walking::View<Values> && !walking::View<std::string_view> && !walking::View<std::array<Value, 2>>);
 
@@ -235,7 +235,7 @@ TEST(Compile, TensorsThatTheFunctionBringsAreThoseOfTheTrace) {
   EXPECT_TRUE(same_bits(compiled(x), add(x, weight)));
 }
 
-// A step of attention over KV pages: the pages that come back are those that went in.
+// A step of attention over KV pages: the pages that are returned are the given ones.
 TEST(Compile, StateIsWrittenInItsPlace) {
   Eager eager;
   const auto step = [](Value query, Value key, Value value, Value pages, Value slots, Value batch) {

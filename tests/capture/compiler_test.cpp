@@ -1,4 +1,4 @@
-// The C++ interface of include/weft: what the options of a Compiler say holds for what it compiles.
+// The C++ interface of include/weft: the options of a Compiler apply to the functions that it compiles.
 
 #include <gtest/gtest.h>
 #include <weft/compile.h>

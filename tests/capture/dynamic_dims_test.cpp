@@ -98,7 +98,7 @@ TEST(DynamicDims, EveryWidthIsCompiled) {
   }
 }
 
-// Nothing was promised of them, so every size is compiled.
+// These sizes are not marked, so every size is compiled.
 TEST(DynamicDims, RowsThatCannotBeASymbolAreCompiledOneByOne) {
   Eager eager;
   const auto function = [](Value x) { return silu(reshape(x, {x.dim(0) * Dim(2), 4})); };
@@ -152,7 +152,7 @@ TEST(DynamicDims, ASideThatCannotBeCompiledYetWaitsUntilItIsCalled) {
   EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
 }
 
-// What was marked and prepared is all there is to do, whatever sizes come.
+// All sizes were marked and prepared, so no call compiles anything.
 TEST(DynamicDims, NothingIsDoneForTheFirstTimeOnceItIsReady) {
   Eager eager;
   auto compiled = compile(eager.context, branching);
@@ -281,7 +281,7 @@ TEST(DynamicDims, ADimIsMarkedOnceFromWhicheverEndItIsCounted) {
             "[mark_dynamic] dim 0 of argument 0 is marked twice, as a and as b");
 }
 
-// A number is what a symbol is not; nobody said that it is one.
+// A symbol has no number, and nothing marked this dim as a number.
 TEST(DynamicDims, ASizeThatIsUsedAsANumberIsOne) {
   Eager eager;
   const auto function = [](Value x) {
@@ -358,7 +358,7 @@ TEST(UnbackedDims, NoneIsANumber) {
       << said;
 }
 
-// Rows that nobody marked are symbols where that works, and numbers where it does not.
+// Rows that are not marked are symbols if that works, and numbers if not.
 TEST(UnbackedDims, RowsThatMayBeSymbolsAreCompiledSizeBySizeWhereTheyDecide) {
   Eager eager;
   Options options = eager.context->options;
@@ -379,7 +379,7 @@ TEST(UnbackedDims, RowsThatMayBeSymbolsAreCompiledSizeBySizeWhereTheyDecide) {
   eager.context->options = options;
 }
 
-// What follows a question runs in every call, so the call's own size may answer.
+// Code after a read runs in every call, so the call's own size may decide.
 TEST(UnbackedDims, RowsThatNobodyMarkedDecideBehindAGraphBreak) {
   Eager eager;
   const auto function = [](Value x) { return item(sum(sum(x, 0), 1)) > 0 ? silu(x) : by_length(x); };

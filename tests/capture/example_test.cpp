@@ -1,4 +1,4 @@
-// docs/capture.md tells what examples/capture.cpp prints: its blocks are that program's source and that output.
+// docs/capture.md shows the source and the output of examples/capture.cpp in its blocks.
 
 #include <cstdio>
 
@@ -8,7 +8,7 @@
 
 namespace weft::example_test {
 
-// Without what is said of this build, such as that it generates no code.
+// Leaves out messages about this build, such as that it generates no code.
 std::string output_of(const std::string& command) {
   std::string output;
   FILE* pipe = popen(command.c_str(), "r");

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests of capture share: tensors, an evaluator for them, and equality of bits.
+// Shared code of the tests of capture: tensors, an evaluator for them, and comparison of bits.
 
 #include <cstring>
 #include <sstream>
@@ -21,7 +21,7 @@ struct Eager {
   Value random(std::vector<std::int64_t> shape, std::uint64_t seed = 1) {
     return home.value(make_sample_tensor({"x", std::move(shape)}, DType::f32, seed));
   }
-  // What is logged about these topics from now on.
+  // The log of these topics from now on.
   std::ostringstream& log(const std::string& topics) {
     context->log = Log(topics, said_);
     return said_;
@@ -31,7 +31,7 @@ struct Eager {
   std::ostringstream said_;
 };
 
-// Of the same type, layout and bits.
+// Whether type, layout and bits are the same.
 inline bool same_bits(const Value& a, const Value& b) {
   if (!(a.meta() == b.meta())) return false;
   const Tensor x = contiguous(a.tensor()), y = contiguous(b.tensor());

@@ -1,4 +1,4 @@
-// Memory that a function gives away: what is compiled gives the bits of a plain call, whatever was written over.
+// Memory that a function donates: compiled code gives the bits of a plain call, whatever was overwritten.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// Functions that ask what a Value holds: each question ends a graph, and what is compiled gives the bits of a plain
-// call.
+// Functions that read Values: each read ends a graph, and compiled code gives the bits of a plain call.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +26,7 @@ namespace weft::graph_breaks_test {
 
 Value total(Value x) { return sum(reshape(x, {1, 32}), 1); }
 
-// Runs both ways three times over these inputs; gives the log of breaks.
+// Runs the plain and the compiled function three times on these inputs; returns the log of breaks.
 template <class Function>
 std::string expect_same(Function function, const std::vector<Value>& inputs, Eager& eager, int graphs) {
   std::ostringstream& said = eager.log("graph_breaks");
@@ -54,8 +53,8 @@ TEST(GraphBreaks, ItemGivesTheNumberAndEndsTheGraph) {
   EXPECT_NE(log.find(" ends a graph of 3 ops"), std::string::npos) << log;
 }
 
-// Which attributes a call leaves out is what a value says, so every call is held against one that spelled them
-// otherwise.
+// A value that was read decides which attributes a call leaves out, so every call is compared with one that has other
+// attributes.
 TEST(GraphBreaks, AttributesThatAreLeftOutAreTheirDefaults) {
   Eager eager;
   const Value weight = eager.random({8}, 9);
@@ -102,7 +101,7 @@ TEST(GraphBreaks, AttributesAreToldByTheirNames) {
   EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
 }
 
-// What is called is held first against the step that came there last time, which differs from it in one thing.
+// A call is compared first with the step that was there last time, which differs from it in one thing.
 TEST(GraphBreaks, CallsThatDifferInOneThingAreDifferentWays) {
   using Calls = Value (*)(const Value& x, const Value& y, const Value& w);
   const Calls not_in_place = [](const Value& x, const Value& y, const Value& w) {
@@ -201,7 +200,7 @@ TEST(GraphBreaks, ACallThatIsToRunEagerly) {
   EXPECT_EQ(runs, 12);
 }
 
-// What it gives may be what it was given, which is memory of the compiled graph before it.
+// Its result may be its argument, which is memory of the previous compiled graph.
 TEST(GraphBreaks, WhatAnEagerCallHandsThroughOutlivesTheNextCall) {
   Eager eager;
   auto compiled = compile(eager.context, [](Value x) {
@@ -238,7 +237,7 @@ TEST(GraphBreaks, AKernelThatCannotBeCapturedIsNone) {
   EXPECT_EQ(compiled.captured().counts().compiled, 1);
 }
 
-// An op that is opaque, as plugins bring them, with a kernel that says nothing of captures, or that it may be captured.
+// An opaque op, as plugins have, whose kernel says nothing about captures, or that it may be captured.
 class OpaqueOp : public ::testing::Test {
  protected:
   static Value function(Value x) { return mul(call("opaque_twice", {mul(x, x)}, {})[0], silu(x)); }
@@ -299,7 +298,7 @@ TEST(GraphBreaks, SeveralInARow) {
       {eager.random({4, 8}, 1), eager.random({4, 8}, 2)}, eager, 5);
 }
 
-// The value that the second way wants was not wanted by the first, for which the graph was compiled.
+// The first branch, for which the graph was compiled, did not use the value that the second branch needs.
 TEST(GraphBreaks, WhatAnotherWayWantsIsThere) {
   Eager eager;
   const auto function = [](Value x) {

@@ -1,4 +1,4 @@
-// Values that a function puts aside in one run and uses in a later one, behind a graph break: refused, by name and
+// Values that a function stores in one run and uses in a later one, after a graph break: they are refused with name and
 // line.
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(KeptValues, OfAnEarlierRunAreRefused) {
   }
 }
 
-// It was recorded with the value of its own run, which is at the same place.
+// It was recorded with the value of its own run, which has the same position.
 TEST(KeptValues, SoTheyAreWhereTheSameWasDoneBefore) {
   Eager eager;
   Value kept;
@@ -134,7 +134,7 @@ TEST(KeptValues, AreNotAskedForSizes) {
   EXPECT_EQ(said(), "[f] extent() wanted a value of this run, but was given one of another");
 }
 
-// What failed runs made is made use of again, and still told from what comes.
+// Objects of failed runs are used again, and still distinguished from those of later runs.
 TEST(KeptValues, OfARunThatFailedAreRefused) {
   Eager eager;
   Value kept;

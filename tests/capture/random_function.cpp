@@ -27,7 +27,7 @@ Feature feature_of(const StatementRecipe& statement) {
   return static_cast<Feature>(statement.kind % static_cast<int>(Feature::count));
 }
 
-// Its size is one, whatever the rows are.
+// Its size is 1 for any number of rows.
 Value one_number(const Value& x) { return sum(sum(x, 0), 1); }
 
 bool is_same_value(const Value& a, const Value& b) {
@@ -35,12 +35,12 @@ bool is_same_value(const Value& a, const Value& b) {
   return a.tensor().storage == b.tensor().storage;
 }
 
-// Whether what is given away is a tensor that the function brings with it.
+// Whether the donated value is a tensor that the function supplies.
 bool gives_what_it_brought(const StatementRecipe& s) {
   return feature_of(s) == Feature::given_away && s.detail / 2 % 3 == 0;
 }
 
-// What statements of other rows do.
+// The effects of statements on other rows.
 enum class OtherRows : std::uint8_t { pointwise, branch_on_size, mix, branch_on_value, count };
 OtherRows other_rows_of(const StatementRecipe& statement) {
   return static_cast<OtherRows>(statement.detail % static_cast<int>(OtherRows::count));
@@ -100,7 +100,7 @@ class Body {
     const Value a = at(s.first);
     constexpr std::int64_t half = RandomFunction::kWidth / 2;
     if (s.detail % 2 == 0) return concat({slice(a, 1, half, 2 * half), slice(at(s.second), 1, 0, half)}, 1);
-    // Twice as many rows: for no symbol, so that another try follows where the rows were one.
+    // Twice the rows cannot be a symbol, so another try follows if the rows were one.
     if (s.detail % 5 == 1 && !is_marked_) {
       const Value doubled = silu(reshape(a, {a.dim(0) * Dim(2), half}));
       return reshape(doubled, {a.dim(0), 2 * half});
@@ -113,7 +113,7 @@ class Body {
     return guard(x_, condition) ? silu(at(s.first)) : mul_scalar(at(s.first), 0.5);
   }
 
-  // The value, which nothing uses from here on: an argument, or of before or behind a break.
+  // Returns the value, which is not used after this: an argument, or a value from before or after a break.
   Value taken(int index) {
     const Value value = at(index);
     std::erase_if(values_, [&](const Value& other) { return is_same_value(other, value); });

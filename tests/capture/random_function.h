@@ -1,10 +1,10 @@
 #pragma once
 
-// Functions made at random: ops, branches and loops over sizes and numbers, questions what values hold, calls that give
-// their arguments away, tensors brought along, parts that are not to be compiled, rows of another count beside.
+// Random functions: ops, branches and loops over sizes and numbers, reads of values, calls that donate their arguments,
+// supplied tensors, parts that must not be compiled, and other row counts.
 //
-// A FunctionRecipe is a list of small numbers; RandomFunction reads any such list as a function that can be called, on
-// whatever Values.
+// A FunctionRecipe is a list of small numbers; RandomFunction interprets any such list as a function that can be called
+// on any Values.
 
 #include <array>
 #include <iosfwd>
@@ -27,13 +27,13 @@ struct StatementRecipe {
 
 struct FunctionRecipe {
   std::vector<StatementRecipe> statements;
-  int result = 0;  // which value is returned besides the last one
+  int result = 0;  // which value is returned in addition to the last one
 };
 
 class RandomFunction {
  public:
   static constexpr std::int64_t kWidth = 8;
-  // What statements do; one count each.
+  // Counts of the effects of statements.
   enum class Feature : std::uint8_t {
     pointwise,
     norm,
@@ -60,14 +60,15 @@ class RandomFunction {
   // x, y: f32[rows, kWidth]; other: f32[others, kWidth]; weight: f32[kWidth]. Gives two of the values it made of x and
   // y, and one made of `other`.
   Values operator()(Value x, Value y, Value other, Value weight, std::int64_t number) const;
-  // What it and its copies printed since this was asked last: what a compiled function printed more often is seen here.
+  // The text that it and its copies printed since the last call of this; it shows whether a compiled function printed
+  // more often.
   std::string take_printed() const { return std::exchange(*printed_, ""); }
 
   // Which statements the recipe has.
   Features features() const;
   // Its rows are to be marked; nothing it does then needs them to be a number.
   bool is_marked() const { return recipe_.result % 5 == 0; }
-  // So are those of `other`.
+  // The same for those of `other`.
   bool is_other_marked() const { return recipe_.result % 10 == 0; }
   // It has no graph breaks, and gives a tensor away that it brings with it.
   bool is_refused() const;

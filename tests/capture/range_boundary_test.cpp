@@ -1,4 +1,4 @@
-// A boundary that is found says what the condition says, at every size of the range.
+// A boundary agrees with its condition at every size of the range.
 
 #include "capture/range_boundary.h"
 
@@ -9,7 +9,8 @@ namespace weft::range_boundary_test {
 const Dim s = Dim::symbol("s");
 const Bounds kBounds{{"s", {1, 60}}, {"t", {1, 60}}};
 
-// At every size: the condition, as it holds there, and the range found around it. Gives how many have one.
+// For every size: compares the condition's value with the range found around it. Returns the number of sizes with a
+// range.
 int sizes_with_boundary(const DimCondition& condition) {
   int found = 0;
   for (std::int64_t size = 1; size <= 60; ++size) {

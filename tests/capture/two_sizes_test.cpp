@@ -69,7 +69,7 @@ TEST(TwoSizes, WhatIsUnbackedStaysASymbol) {
   EXPECT_EQ(compiled.captured().counts().compiled, 1);
 }
 
-// The same for rows that nobody marked.
+// The same for rows that are not marked.
 TEST(TwoSizes, ThatWereSeenToChangeAreASymbolAndANumber) {
   Eager eager;
   const auto function = [](Value x, Value y) { return std::pair(silu(x), silu(y)); };

@@ -1,5 +1,5 @@
-// Behind a graph break: ways that are not compiled, as there are too many or as they do not fit a symbol. They run op
-// by op, once, and what is compiled stays.
+// After a graph break: continuations that are not compiled, because there are too many or because they do not fit a
+// symbol. They run op by op, once, and compiled ones are kept.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace weft::ways_to_go_on_test {
 
 Value total(Value x) { return sum(reshape(x, {1, 32}), 1); }
 
-// New ways run op by op, those that are known as before.
+// New continuations run op by op, known ones run as before.
 TEST(WaysToGoOn, BeyondTheLimitWhatIsKnownStaysCompiled) {
   Eager eager;
   int effects = 0;
@@ -56,7 +56,7 @@ TEST(WaysToGoOn, BeyondTheLimitWhatIsKnownStaysCompiled) {
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "it is said once";
 }
 
-// Memory is given away before and behind the place where the way is a new one.
+// Memory is donated before and after the point where the continuation is a new one.
 TEST(WaysToGoOn, WaysThatAreNotCompiledMayGiveMemoryAway) {
   Eager eager{kernel_context()};
   const Value weight = eager.random({8}, 9);
@@ -81,7 +81,8 @@ TEST(WaysToGoOn, WaysThatAreNotCompiledMayGiveMemoryAway) {
   EXPECT_GT(compiled.captured().counts().op_by_op, 0);
 }
 
-// What was read was seen, so the call goes on with numbers where symbols do not fit; the next one begins with them.
+// The function has read a value, so the call continues with numbers if symbols do not fit, and the next call begins
+// with numbers.
 TEST(WaysToGoOn, SideEffectsHappenOnceAlsoWhereRowsCannotBeASymbol) {
   int effects = 0;
   const std::vector<std::function<Value(Value)>> functions{
@@ -107,7 +108,7 @@ TEST(WaysToGoOn, SideEffectsHappenOnceAlsoWhereRowsCannotBeASymbol) {
         const Value y = reshape(x, {8, x.dim(0)});
         return add(silu(y), y);
       },
-      // also where it gives memory away.
+      // also if it donates memory.
       [&](Value x) {
         const Value y = mul(x, x);
         item(sum(sum(y, 0), 1));
@@ -134,7 +135,7 @@ TEST(WaysToGoOn, SideEffectsHappenOnceAlsoWhereRowsCannotBeASymbol) {
     }
 }
 
-// Code that takes a symbol for a number throws, wherever it stands, and is run once more, but for what cannot be.
+// Code that takes a symbol for a number throws anywhere, and is run once more, unless it cannot be.
 TEST(WaysToGoOn, CodeThatTakesASizeForANumberRunsTwiceInOneCall) {
   Eager eager;
   int effects = 0;
@@ -153,7 +154,7 @@ TEST(WaysToGoOn, CodeThatTakesASizeForANumberRunsTwiceInOneCall) {
   }
 }
 
-// Not once for every choice of symbols.
+// It is not run once for every choice of symbols.
 TEST(WaysToGoOn, AlsoWhereSeveralSizesMayBeSymbols) {
   Eager eager;
   int effects = 0;
@@ -188,7 +189,7 @@ TEST(WaysToGoOn, AnErrorOfTheFunctionsOwnLeavesSymbolsSymbols) {
   EXPECT_EQ(compiled.captured().counts().op_by_op, 0);
 }
 
-// The weight has as many rows as x when it is called first, and shares x's symbol, which no width can be.
+// In the first call the weight has the same number of rows as x, and shares its symbol; a width cannot be a symbol.
 TEST(WaysToGoOn, AMarkedSizeThatAnotherArgumentHappensToHave) {
   Eager eager;
   int effects = 0;
@@ -226,7 +227,7 @@ TEST(WaysToGoOn, ItIsAnErrorWhereItHasWrittenOverAnArgument) {
   for (const std::int64_t rows : {5, 3, 7}) EXPECT_TRUE(call(rows)) << rows;
 }
 
-// The way that was compiled fits a symbol, the other one does not.
+// The compiled continuation fits a symbol, the other one does not.
 TEST(WaysToGoOn, AWayThatDoesNotFitASymbolRunsOpByOp) {
   Eager eager;
   int effects = 0;

@@ -1,4 +1,4 @@
-// weft bench functions as a user meets it. No test looks at how long anything took.
+// weft bench functions as a user sees it. No test depends on times.
 
 #include "apps/cli/bench_functions.h"
 

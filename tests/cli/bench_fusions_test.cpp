@@ -1,4 +1,4 @@
-// weft bench ops --fusions as a user meets it. No test looks at how long anything took.
+// weft bench ops --fusions as a user sees it. No test depends on times.
 
 #include "apps/cli/bench_fusions.h"
 
@@ -39,7 +39,7 @@ TEST(BenchFusions, FindsTheOpsThatFusionsPutIntoGraphs) {
   EXPECT_TRUE(std::is_sorted(fused.begin(), fused.end()));
 }
 
-// By kernels alone: what code is generated for is another matter.
+// With kernels only: generated code is another matter.
 TEST(BenchFusions, CountsTheBytesOfBothWays) {
   const std::string rope = "fused_qk_norm_rope_kv_cache_update", attention = "attention_static_scaled_fp8_quant";
   const ProgramRun run =
@@ -74,7 +74,7 @@ TEST(BenchFusions, CountsTheBytesOfBothWays) {
       expect(row, "fused_add_rms_norm_per_token_group_quant_int8@cpu", 64 * 2 + 3 * (64 * 2 * 3 + 64 + 2 * 4),
              "add@cpu+rms_norm@cpu+per_token_group_quant_int8@cpu",
              3 * 64 * 2 * 3 + 64 * 2 + 3 * 64 * 2 * 2 + 3 * (64 * 2 + 64 + 2 * 4));
-    // One head of query and of key. What goes into the pages counts, not what lies there.
+    // One head of query and of key. The stored columns count, not the size of the pages.
     const int row_bytes = 3 * 64 * 2, weights = 2 * 64 * 2, rotation = 3 * 8 + 20 * 64 * 4, slots = 3 * 8;
     if (row["op"] == rope && call.find(" bf16[3, 64]") != std::string::npos)
       expect(row, rope + "@cpu", rotation + slots + weights + 3 * row_bytes + 3 * row_bytes,
@@ -111,7 +111,7 @@ TEST(BenchFusions, MeasuresEveryFusedOpBesideItsParts) {
   EXPECT_EQ(std::vector<std::string>(seen.begin(), seen.end()), fused);
 }
 
-// By whatever computes it: code that reads the halves of a row as two operands moves no more bytes than a kernel.
+// For every provider: code that reads the halves of a row as two operands moves no more bytes than a kernel.
 TEST(BenchFusions, TakesTheGroupThatIsAskedFor) {
   const std::string fp8 = "silu_and_mul_per_token_group_quant_fp8", row = "silu_and_mul_static_scaled_fp8_quant";
   const ProgramRun run =

@@ -1,4 +1,4 @@
-// weft bench model --breakdown as a user meets it. No test looks at how long anything took.
+// weft bench model --breakdown as a user sees it. No test depends on times.
 
 #include <algorithm>
 

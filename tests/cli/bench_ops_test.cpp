@@ -1,4 +1,4 @@
-// weft bench ops as a user meets it. No test looks at how long anything took.
+// weft bench ops as a user sees it. No test depends on times.
 
 #include "apps/cli/bench_ops.h"
 
@@ -139,7 +139,7 @@ TEST(BenchOps, SaysWhoRefusesACall) {
   }
 }
 
-// Its swizzled scales are of one tile, which 300 rows do not fit.
+// Its swizzled scales have one tile, which does not fit 300 rows.
 TEST(BenchOps, LeavesSamplesAsTheyAreThatTakeNoOtherRows) {
   const Json report = bench_json({"--op", "linear_nvfp4", "--provider", "cpu", "--rows", "300"});
   for (const Json& row : report["rows"]) EXPECT_EQ(row["rows"], 300);

@@ -18,8 +18,7 @@ namespace weft::bench_startup_test {
 
 class BenchStartup : public ::testing::Test {
  protected:
-  // The program itself, with a compile cache of this test's own; `words` hold nothing that a shell would read
-  // otherwise.
+  // The program itself, with a compile cache of this test; `words` have no characters that a shell would interpret.
   ProgramRun start(const std::string& words, const std::string& variable = "") {
     const std::string out = folder_ / "out", err = folder_ / "err";
     const std::string variables =
@@ -90,9 +89,9 @@ TEST_F(BenchStartup, PrintsATableOfPhases) {
   EXPECT_EQ(run.out.find("warm"), std::string::npos) << run.out;
 }
 
-// Each phase ends where the next begins and the last where the total ends, so one start is enough, however long it was
-// made to wait. That none is left out, and that they begin with the process, is told by their names and by the time
-// that the whole process took.
+// Each phase ends where the next one begins, and the last one at the end of the total, so one start is enough, however
+// long it waited. The names, and the time of the whole process, show that no phase is missing and that the phases begin
+// with the process.
 TEST_F(BenchStartup, PhasesSumToTheTimeFromTheStartOfTheProcess) {
   const std::set<std::string> of_both{"process", "options", "context", "checkpoint", "trace", "compile",
                                       "weights", "capture", "pages",   "report",     "total"};
@@ -122,7 +121,7 @@ TEST_F(BenchStartup, PhasesSumToTheTimeFromTheStartOfTheProcess) {
   }
 }
 
-// As the loader tells it.
+// The path as the loader knows it.
 TEST_F(BenchStartup, AWarmStartDoesNotOpenTheCompiler) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   const std::string words = "bench startup " + model_ + " --once --require-codegen --forbid-lazy";
@@ -135,7 +134,7 @@ TEST_F(BenchStartup, AWarmStartDoesNotOpenTheCompiler) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// What compiling took is given back at ready: LLVM's freed memory, and the pages of its library.
+// At ready the memory of the compilation is released: LLVM's freed memory, and the pages of its library.
 TEST_F(BenchStartup, GivesBackWhatCompilingTook) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   const auto memory = [&](const char* what) {

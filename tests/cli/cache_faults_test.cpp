@@ -36,7 +36,7 @@ class CacheFaults : public ::testing::Test {
   }
   Words complete() const { return {"complete", model_, "-p", "abc", "-n", "4", "--ignore-eos", "-t", "1"}; }
   Words chat() const { return {"chat", model_, "-n", "4", "--ignore-eos", "--json", "-t", "1"}; }
-  // Of a completion, which has to succeed.
+  // The output of a completion, which has to succeed.
   std::string text_of(ChildProgram& child, std::string* err = nullptr) const {
     const ProgramRun run = child.wait();
     EXPECT_EQ(run.status, 0) << run.err;
@@ -51,7 +51,7 @@ class CacheFaults : public ::testing::Test {
   std::string text(std::string* err = nullptr) const { return text_of(*start(complete()), err); }
   std::string text_without_cache() const { return text_of(*start(complete(), {{"WEFT_DISABLE_COMPILE_CACHE", "1"}})); }
 
-  // The files of a cache folder, by their places within it.
+  // The files of a cache folder, by their relative paths.
   static std::map<std::string, std::string> files_of(const std::string& root) {
     std::map<std::string, std::string> files;
     if (!fs::exists(root)) return files;
@@ -60,7 +60,7 @@ class CacheFaults : public ::testing::Test {
         files[fs::relative(entry.path(), root)] = read_file(entry.path(), std::size_t{1} << 26);
     return files;
   }
-  // Plans of two graphs, and of what they are made where code can be generated.
+  // Plans of two graphs, and their generated code if this build generates code.
   void expect_sound_entries() const {
     const ProgramRun verified = start({"cache", "verify", "--json"})->wait();
     EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
@@ -98,7 +98,7 @@ TEST_F(CacheFaults, TheFolderGoesWhileItIsUsed) {
     std::string warned;
     EXPECT_EQ(text_of(*child, &warned), wanted);
   }
-  // Where everything is there already nobody asks for it again.
+  // If all entries exist, no one asks for them again.
   EXPECT_EQ(text(), wanted);
   const auto running = start(chat());
   const std::string answer = running->ask("abc");
@@ -108,8 +108,8 @@ TEST_F(CacheFaults, TheFolderGoesWhileItIsUsed) {
   EXPECT_EQ(running->wait().status, 0);
 }
 
-// No file may grow beyond a block: what the system then says is not that the disk is full, but comes at the same
-// places.
+// No file may grow beyond a block. The system's error is then not that the disk is full, but it occurs at the same
+// calls.
 TEST_F(CacheFaults, NothingMoreCanBeWritten) {
   const std::string wanted = text_without_cache();
   Words words{"/bin/sh", "-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh", WEFT_PROGRAM};
@@ -159,7 +159,7 @@ TEST_F(CacheFaults, TheFolderMayOnlyBeRead) {
   fs::permissions(compiled, fs::perms::owner_all);
   expect_text("cannot make the folder: Permission denied");
   EXPECT_EQ(text(), wanted);
-  expect_text("");  // what is there is read
+  expect_text("");  // existing entries are read
   fs::remove_all(compiled + "/plans");
   expect_text("[\"" + compiled + "/plans\"] cannot make the folder: Permission denied");
 }
@@ -211,7 +211,7 @@ TEST_F(CacheFaults, OtherFoldersAndEnvironmentsGiveTheSameBytes) {
   EXPECT_EQ(files_of(elsewhere + "/cache"), wanted);
 }
 
-// The key is found again, whatever else the environment holds.
+// The key is found again, whatever else is in the environment.
 TEST_F(CacheFaults, NoVariableOfTheEnvironmentMakesAMiss) {
   const Words words{"bench", "startup", model_, "--once", "-t", "1"};
   EXPECT_FALSE(nlohmann::json::parse(start(words)->wait().out)["compile_ms"].empty());
@@ -243,7 +243,7 @@ TEST_F(CacheFaults, NoVariableOfTheEnvironmentMakesAMiss) {
   EXPECT_EQ(files_of(folder_ / "cache"), files);
 }
 
-// As the system tells, which knows better than the loader.
+// As the system reports it, which knows better than the loader.
 TEST_F(CacheFaults, AWarmStartHasTheCompilerNotMapped) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   for (const bool is_warm : {false, true}) {

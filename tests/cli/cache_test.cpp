@@ -1,4 +1,4 @@
-// weft cache as a user meets it.
+// weft cache as a user sees it.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -147,7 +147,7 @@ TEST(CacheVerbHelp, EveryVerbSaysWhatItDoes) {
   }
   EXPECT_EQ(breach_of_refusal(run_weft({"cache"}), "list, explain, verify, prune, export, import"), "");
   EXPECT_EQ(breach_of_refusal(run_weft({"cache", "lst"}), "did you mean \"list\"?"), "");
-  EXPECT_EQ(run_weft({"cache", "list"}).status, 0);  // where there is none
+  EXPECT_EQ(run_weft({"cache", "list"}).status, 0);  // a folder that does not exist
 }
 
 }  // namespace weft::cache_test

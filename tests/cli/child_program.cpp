@@ -70,7 +70,7 @@ ChildProgram::~ChildProgram() {
 
 std::string ChildProgram::ask(const std::string& line) {
   const std::string said = line + "\n";
-  // Of a program that ended it is no signal.
+  // Sends no signal to a program that has ended.
   if (::send(input_, said.data(), said.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(said.size())) return "";
   std::string answer;
   for (char byte = 0; ::read(output_, &byte, 1) == 1 && byte != '\n';) answer += byte;

@@ -1,7 +1,6 @@
 #pragma once
 
-// A program that runs beside the test, as a process of its own: what is said to it, what it says, and what it has
-// mapped.
+// A program that runs as a child process of the test: its input, its output, and the files that it has mapped.
 
 #include <map>
 #include <string>
@@ -15,20 +14,20 @@ namespace weft {
 
 class ChildProgram {
  public:
-  // The program by its path, and what stands behind it; `environment` is all that it has, but for the options of
-  // sanitizers. Fails the running test where it cannot be started.
+  // The program's path and its arguments. `environment` is its whole environment, except for the options of sanitizers.
+  // The running test fails if it cannot be started.
   ChildProgram(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment);
   // Kills it if it still runs.
   ~ChildProgram();
   ChildProgram(const ChildProgram&) = delete;
   ChildProgram& operator=(const ChildProgram&) = delete;
 
-  // Says a line, and waits for the line that comes next; "" where the program ended instead.
+  // Writes a line and waits for the next line; "" if the program ended instead.
   std::string ask(const std::string& line);
-  // The files that it has mapped now, as /proc tells.
+  // The files that it has mapped now, from /proc.
   std::string maps() const;
   bool is_running() const;
-  // Says no more, and waits for the end. Status -1 where a signal ended it.
+  // Closes the input and waits for the end. The status is -1 if a signal ended it.
   ProgramRun wait();
 
  private:

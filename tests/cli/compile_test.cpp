@@ -1,4 +1,4 @@
-// weft compile, and the artifacts that it makes, as a user meets them.
+// weft compile and its artifacts as a user sees them.
 
 #include <algorithm>
 #include <filesystem>
@@ -48,7 +48,7 @@ TEST_F(CompileVerb, AFolderIsAModelToo) {
   expect_refused(complete(artifact), "config.json");
 }
 
-// The program itself, as the loader tells it, without a cache.
+// The program itself, at the path that the loader knows, without a cache.
 TEST_F(CompileVerb, RunsWithoutLlvmAndWithoutPasses) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   const std::string err = folder_ / "err";
@@ -116,7 +116,7 @@ TEST_F(CompileVerb, ForAGpuItSaysWhichAndRunsOnThatAlone) {
                  "was compiled for a GPU of \"sm_80\", but here is a GPU of \"sm_90\"");
 }
 
-// Of more instruction sets than this host has or may use, too; every host compiles the same.
+// Targets also instruction sets that this host does not have or may not use; every host compiles the same.
 TEST_F(CompileVerb, ForAnotherProcessorItIsWhatThatCompiles) {
   const CpuFeatures host = describe_cpu("", 1).host;
   for (int level = 0; level <= static_cast<int>(CpuFeatures::avx512_bf16); ++level) {

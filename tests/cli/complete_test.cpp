@@ -1,4 +1,4 @@
-// What weft complete and weft explain say of memory, and what the environment says to them.
+// Reports of weft complete and weft explain about memory, and the environment's options for them.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -71,7 +71,7 @@ TEST_F(MirrorsOfFlags, CountWhereTheCommandLineSaysNothing) {
 TEST_F(MirrorsOfFlags, OfOtherVerbsAreNoConcernOfThisOne) {
   const std::string listed = out_of({"cache", "list"}, {{"WEFT_CACHE_ROOT", folder_ / "cache"}});
   EXPECT_EQ(out_of({"cache", "list"}, {{"WEFT_CACHE_ROOT", folder_ / "cache"}, {"WEFT_ARG_TEMP", "x"}}), listed);
-  // Of two that exclude each other the command line has the one.
+  // Of two options that exclude each other, the one on the command line wins.
   out_of({"cache", "prune", "--all"}, {{"WEFT_CACHE_ROOT", folder_ / "cache"}, {"WEFT_ARG_TO", "1k"}});
 }
 

@@ -1,4 +1,4 @@
-// `weft dump code`, and what is said where no code can be generated.
+// `weft dump code`, and its message if no code can be generated.
 
 #include <filesystem>
 #include <fstream>
@@ -63,7 +63,7 @@ TEST_F(DumpCode, IsInThePlanThatRuns) {
   EXPECT_NE(run.out.find("0 rows_"), std::string::npos) << run.out;
 }
 
-// It runs nothing, so options that have ops run one by one are none of its own.
+// It runs nothing, so it has no options that run ops one by one.
 TEST_F(DumpCode, CompilesWhateverIsSaidOfRunning) {
   const std::string path = file(kGate);
   for (const char* eager : {"--enforce-eager", "-O0", "-cc.mode=none"})

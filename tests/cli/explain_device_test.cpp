@@ -1,4 +1,4 @@
-// What weft says of a device: who runs the functions that were generated for it, and what options cost on it.
+// Reports about a device: what runs the functions that were generated for it, and what options cost on it.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What `weft explain` says of options that overrule each other, and that what it says is what happened.
+// The report of `weft explain` about options that override each other, and that it is true.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -62,7 +62,7 @@ TEST_F(ExplainOfOptions, WhatAReportNeedsIsNoLateWork) {
   }
 }
 
-// So the same code is not compiled once more.
+// Therefore the same code is not compiled again.
 TEST_F(ExplainOfOptions, ABudgetThatMeasuresNothingIsInNoKey) {
   const std::map<std::string, std::string> environment{{"WEFT_CACHE_ROOT", folder_ / "cache"}};
   const auto run = [&](std::vector<std::string> flags) {

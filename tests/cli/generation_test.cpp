@@ -1,5 +1,5 @@
-// What a folder's small files say of text, as a user meets it: generation_config.json against flags, ends beyond the
-// vocabulary, special tokens as stop texts, named chat templates.
+// The small files of a folder that concern text, as a user sees them: generation_config.json compared with flags, ends
+// beyond the vocabulary, special tokens as stop texts, named chat templates.
 
 #include <fstream>
 

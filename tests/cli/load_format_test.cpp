@@ -1,4 +1,4 @@
-// --load-format, as a user meets it: of a folder that has nothing but config.json.
+// --load-format as a user sees it, for a folder that has only config.json.
 
 #include <filesystem>
 #include <fstream>

@@ -36,7 +36,7 @@ TEST_F(LogitsVerb, RefusesNan) {
 }
 
 TEST_F(LogitsVerb, RanksInfinitiesFirst) {
-  // One product a row, of either sign, so that no infinities of two signs meet.
+  // One product for each row, of either sign, so that infinities of two signs are never added.
   for (std::int64_t row = 0; row < 64; ++row) {
     sample_.set_row("lm_head.weight", row, row, 3e38F);
     sample_.set_row("lm_head.weight", 64 + row, row, -3e38F);

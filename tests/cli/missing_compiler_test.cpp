@@ -1,4 +1,4 @@
-// The program without libweft_llvm.so, or beside one that it cannot use: kernels compute everything.
+// The program without libweft_llvm.so, or with one in its folder that it cannot use: kernels compute everything.
 
 #include <cmath>
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 class MissingCompiler : public ::testing::Test {
  protected:
-  // A program of its own: what it finds beside it is what the test puts there.
+  // A copy of the program: its folder has only what the test puts there.
   MissingCompiler() {
     fs::create_directories(fs::path(library_).parent_path());
     fs::copy_file(WEFT_PROGRAM, program_);
@@ -46,7 +46,8 @@ class MissingCompiler : public ::testing::Test {
     EXPECT_GE(providers.size(), 10u);
     return providers;
   }
-  // What the program says of a library that it cannot use: once, and the text is there, of kernels, at every start.
+  // The program's message about a library that it cannot use: it is printed once at every start, and kernels compute
+  // the text.
   void expect_warning(const std::string& problem) const {
     for (int start = 0; start < 2; ++start) {
       const ProgramRun completed = complete();
@@ -68,10 +69,10 @@ class MissingCompiler : public ::testing::Test {
       SampleCheckpoint(make_model_registry().find("llama", "test")).write_gguf(folder_, "m.gguf", DType::q4_1);
 };
 
-// Also where the Plans are those that were kept.
+// Also with stored Plans.
 TEST_F(MissingCompiler, LeavesEverythingToKernels) { expect_warning("libweft_llvm.so is not installed"); }
 
-// Of an artifact alone: the checkpoint is inside, and neither the compiler nor a compile cache is anywhere.
+// With an artifact alone: the checkpoint is inside, and there is neither a compiler nor a compile cache.
 TEST_F(MissingCompiler, IsNotMissedByAnArtifact) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   const std::string artifact = folder_ / "m.weft";
@@ -109,8 +110,8 @@ TEST_F(MissingCompiler, SaysThatTheLibraryIsOfAnotherBuild) {
   EXPECT_NE(explained.out.find("\"hit\": false"), std::string::npos);
 }
 
-// Where the loader looks a library may be of another build. A warm start asks for no more than its first pages: the
-// rest need not be there.
+// The library in the loader's path may be of another build. A warm start reads only its first pages; the rest need not
+// exist.
 TEST_F(MissingCompiler, KnowsTheLibraryOfThisBuildByItsFirstPages) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   const std::string elsewhere = folder_ / "elsewhere", library = elsewhere + "/libweft_llvm.so";

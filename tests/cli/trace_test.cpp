@@ -13,7 +13,7 @@ namespace weft::trace_test {
 
 class TraceOfRun : public ::testing::Test {
  protected:
-  // Of a completion of four tokens.
+  // The trace of a completion of four tokens.
   std::vector<Json> events_of(std::vector<std::string> more, std::map<std::string, std::string> environment = {}) {
     std::vector<std::string> words{"complete", model_, "-p", "abc", "-n", "4", "--ignore-eos"};
     words.insert(words.end(), more.begin(), more.end());

@@ -1,4 +1,4 @@
-// weft tune and --tuned as a user meets them.
+// weft tune and --tuned as a user sees them.
 
 #include <filesystem>
 

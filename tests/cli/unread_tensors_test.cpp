@@ -1,4 +1,4 @@
-// Tensors that the model does not read, as a user meets them: in what runs models, and in weft quantize.
+// Tensors that the model does not read, as a user sees them: in verbs that run models, and in weft quantize.
 
 #include <filesystem>
 
@@ -45,7 +45,7 @@ TEST_F(UnreadTensorsVerb, UnknownKeysAreALineOfTheLog) {
   const std::string path = sample.write_folder(folder_, "keys", DType::bf16);
   const std::vector<std::string> words = {"logits", path, "--ids", "[1,2]"};
   EXPECT_EQ(run_weft(words).err, "");
-  // Of the process: the log of a run goes to standard error itself.
+  // The log of the process: a run logs to standard error itself.
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run_weft({"logits", path, "--ids", "[1,2]", "--logs", "+config"}).status, 0);
   const std::string said = ::testing::internal::GetCapturedStderr();

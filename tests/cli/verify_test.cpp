@@ -1,4 +1,4 @@
-// weft verify, --eager-piece and pieces as graphs, as a user meets them.
+// weft verify, --eager-piece and pieces as graphs, as a user sees them.
 
 #include <filesystem>
 #include <sstream>
@@ -50,7 +50,7 @@ TEST_F(VerifyVerb, RefusesWhatItCannotDo) {
   EXPECT_EQ(breach_of_refusal(run_weft({"verify", model_, "--keep", "/dev/null/x"}), "/dev/null"), "");
 }
 
-// Every kept piece runs on its own, uncompiled and compiled, from what stands in the folder and the model.
+// Every stored piece runs separately, uncompiled and compiled, from the files of the folder and the model.
 TEST_F(VerifyVerb, KeepsPiecesThatRun) {
   const std::string kept = folder_ / "kept";
   ASSERT_EQ(run_weft({"verify", model_, "-p", "abc", "--steps", "2", "--keep", kept}).status, 0);

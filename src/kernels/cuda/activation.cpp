@@ -1,4 +1,5 @@
-// silu_and_mul with quantization per group in the fast design; lib/silu_and_mul_per_block_quant.h has both.
+// silu_and_mul with quantization per group, in the fast design; lib/silu_and_mul_per_block_quant.h explains both
+// designs.
 
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant_kernel.h"
 

@@ -1,4 +1,4 @@
-// attention in one order of operations a row, whatever stands beside it.
+// attention with one order of operations for each row, independent of the other rows.
 
 #include "kernels/cuda/lib/attention_kernel.h"
 

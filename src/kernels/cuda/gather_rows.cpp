@@ -1,5 +1,5 @@
-// index_select of rows, and embedding of plain weights: device/gather_rows.cu says how. A number beyond the rows is not
-// looked for: it comes into being on the device.
+// index_select of rows, and embedding of plain weights; device/gather_rows.cu has the kernel. Row indices are not
+// checked, because they are computed on the device.
 
 #include <array>
 
@@ -16,7 +16,7 @@
 namespace weft::cuda {
 namespace {
 
-// Where an op's operands stand.
+// The indices of an op's operands.
 struct GatherOp {
   const char* op;
   std::size_t rows, ids;

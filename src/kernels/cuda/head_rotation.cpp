@@ -1,6 +1,6 @@
-// rotary_embedding, fused_qk_norm_rope, kv_cache_update and what joins them: device/head_rotation.cu says how.
-// Positions and slots are the runner's own and are not looked at here: where a graph is replayed they come into being
-// later.
+// rotary_embedding, fused_qk_norm_rope, kv_cache_update and the ops that combine them; device/head_rotation.cu has the
+// kernel. Positions and slots are computed by the runner and are not checked here: when a graph is replayed, they do
+// not exist yet.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 namespace weft::cuda {
 namespace {
 
-// Where an op's tensors stand among its operands; -1 where it has none.
+// The indices of an op's tensors among its operands; -1 if it has none.
 struct RotationOp {
   const char* op;
   int query, key, value, positions, table, query_weight, key_weight, pages, slots;
@@ -31,7 +31,8 @@ constexpr std::array kOps = {
     RotationOp{"fused_qk_norm_rope_kv_cache_update", 1, 2, 3, 0, 6, 4, 5, 7, 8},
 };
 
-// Rows of heads whose elements are pairs: even strides, those of a head side by side.
+// Whether these are rows of heads that can be read in pairs: other strides are even, and the elements of a head are
+// contiguous.
 Verdict supports_heads(const std::optional<Meta>& meta, const char* name, DType dtype) {
   if (!meta || !meta->is_tensor() || !meta->packed.empty()) return Verdict::no(fmt::format("{} is no tensor", name));
   if (meta->dtype != DType::bf16 && meta->dtype != DType::f16 && meta->dtype != DType::f32)
@@ -127,7 +128,7 @@ void run(const RotationOp& op, const KernelCall& call) {
   const TensorView& key = operand(op.key);
   const std::string kernel = fmt::format("head_rotation_{}", dtype_text(key.dtype));
   const char* name = kernel.c_str();
-  if (key.size[0] == 0) return;  // no tokens leave the pages as they are
+  if (key.size[0] == 0) return;  // without tokens the pages do not change
   check_sides(kernel, key);
   const std::int64_t head_size = op.table < 0 ? key.size[2] : call.attributes.at("head_size").integer();
   HeadRotationArguments arguments{.tokens = static_cast<std::uint32_t>(key.size[0]),
@@ -166,7 +167,7 @@ KERNELS(cuda, head_rotation) {
                   .supported = supported,
                   .supports = [&op](const weft::KernelRequest& request) { return supports(op, request); },
                   .writes = writes,
-                  .vector_bytes = 8,  // pairs of f32; wider vectors where all begins at one
+                  .vector_bytes = 8,  // pairs of f32; wider vectors if all tensors are aligned to them
                   .run = [&op](const weft::KernelCall& call) { run(op, call); },
                   .note = "16 bytes or two columns a lane, 64 columns of a head at a time"});
   }

@@ -1,5 +1,5 @@
-// Quantization per group and per token, alone: device/per_token_group_quant.cu and device/dynamic_per_token_quant.cu
-// say how.
+// Quantization per group and per token, as separate ops; the kernels are in device/per_token_group_quant.cu and
+// device/dynamic_per_token_quant.cu.
 
 #include <fmt/core.h>
 

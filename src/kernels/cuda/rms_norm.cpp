@@ -1,4 +1,4 @@
-// rms_norm and fused_add_rms_norm, plain and followed by quantization: device/rms_norm.cu says how.
+// rms_norm and fused_add_rms_norm, plain and followed by quantization; device/rms_norm.cu has the kernels.
 
 #include <array>
 
@@ -17,8 +17,8 @@ enum class NormTail : std::uint8_t { plain, static_fp8, token_fp8, token_int8, g
 
 struct TailRow {
   NormTail tail;
-  const char* op;      // ending of the op's name
-  const char* kernel;  // that of the kernel's
+  const char* op;      // suffix of the op's name
+  const char* kernel;  // suffix of the kernel's name
 };
 constexpr std::array kTails = {TailRow{NormTail::plain, "", "plain"},
                                TailRow{NormTail::static_fp8, "_static_scaled_fp8_quant", "static_f8e4m3"},
@@ -27,7 +27,7 @@ constexpr std::array kTails = {TailRow{NormTail::plain, "", "plain"},
                                TailRow{NormTail::group_fp8, "_per_token_group_quant_fp8", "group_f8e4m3"},
                                TailRow{NormTail::group_int8, "_per_token_group_quant_int8", "group_i8"}};
 
-// One op: where its operands and results stand.
+// One op: the indices of its operands and results.
 struct Norm {
   bool adds;
   TailRow tail;
@@ -75,7 +75,7 @@ void set_tail(const Norm& norm, const KernelCall& call, RmsNormArguments& argume
   if (norm.is_of_token()) arguments.rule = token_rule(call, norm.tail_tensor());
 }
 
-// Of what is loaded and stored as vectors: 16 bytes, and the codes of 16 bytes of x.
+// Checks the alignment of vector loads and stores: 16 bytes, and the codes of 16 bytes of x.
 void check_vectors(const std::string& kernel, const Norm& norm, const KernelCall& call) {
   const TensorView& x = call.operands[0];
   const TensorView& weight = call.operands[norm.weight()];

@@ -1,4 +1,5 @@
-// silu_and_mul, plain and followed by quantization by a given scale or to f4e2m1: device/silu_and_mul.cu says how.
+// silu_and_mul, plain and followed by quantization with a given scale or to f4e2m1; device/silu_and_mul.cu has the
+// kernels.
 
 #include <array>
 

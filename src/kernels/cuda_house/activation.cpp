@@ -1,4 +1,4 @@
-// silu_and_mul with quantization per group in the fast design, by house mathematics.
+// silu_and_mul with quantization per group, in the fast design, with reference math.
 
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant_kernel.h"
 

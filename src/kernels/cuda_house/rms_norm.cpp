@@ -1,4 +1,4 @@
-// rms_norm and fused_add_rms_norm, plain and followed by quantization, by house mathematics.
+// rms_norm and fused_add_rms_norm, plain and followed by quantization, with reference math.
 
 #include "kernels/cuda/lib/two_forms.h"
 

@@ -1,4 +1,4 @@
-// silu_and_mul, plain and followed by quantization by a given scale or to f4e2m1, by house mathematics.
+// silu_and_mul, plain and followed by quantization with a given scale or to f4e2m1, with reference math.
 
 #include "kernels/cuda/lib/two_forms.h"
 

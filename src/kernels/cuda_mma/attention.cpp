@@ -1,5 +1,5 @@
-// attention by the matrix units, for prompts. Which rows a call has decides who computes a row, and so its bits:
-// --batch-invariant leaves it to provider cuda.
+// attention by the matrix units, for prompts. The kernel that computes a row, and so its bits, depends on the other
+// rows of the call: --batch-invariant uses provider cuda.
 
 #include "kernels/cuda/lib/attention_kernel.h"
 

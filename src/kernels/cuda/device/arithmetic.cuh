@@ -1,7 +1,7 @@
 #pragma once
 
-// Arithmetic on f32 with one meaning on both sides: each function is one IEEE operation or a fixed sequence of them,
-// unless its name says `about`. Built without contraction: what is fused is spelled so.
+// Arithmetic on f32 with the same result on both sides: each function is one IEEE operation or a fixed sequence of
+// them, unless its name has `about`. It is built without contraction: fused operations are written explicitly.
 
 #include "kernels/cuda/device/platform.cuh"
 
@@ -43,7 +43,7 @@ WEFT_DEVICE float divide(float x, float y) {
   return x / y;
 #endif
 }
-// 1 / x for x from 2^-100 to 2^100: the steps of CUDA's __frcp_rn without its check of the range.
+// 1 / x for x from 2^-100 to 2^100: the steps of CUDA's __frcp_rn without its range check.
 WEFT_DEVICE float ordinary_reciprocal(float x) {
 #if defined(__CUDACC__)
   float about;
@@ -61,7 +61,7 @@ WEFT_DEVICE float square_root(float x) {
 #endif
 }
 
-// NaN if either is NaN. Devices before sm_80 lack the instruction; none of them is built for.
+// NaN if either is NaN. Devices before sm_80 do not have the instruction; no build is for them.
 WEFT_DEVICE float larger(float x, float y) {
 #if defined(__CUDACC__)
   float result;
@@ -82,7 +82,7 @@ WEFT_DEVICE float smaller(float x, float y) {
   return y < x ? y : x;
 #endif
 }
-// The other one where one is NaN.
+// The other one if one is NaN.
 WEFT_DEVICE float larger_number(float x, float y) {
 #if defined(__CUDACC__)
   return fmaxf(x, y);
@@ -108,7 +108,7 @@ WEFT_DEVICE float about_power_of_two(float x) {
   return approximated(std::exp2(without_denormal(x)), 2);
 #endif
 }
-// 1 / x within 1 unit in the last place, denormals likewise.
+// 1 / x within 1 unit in the last place; denormals are 0 as above.
 WEFT_DEVICE float about_reciprocal(float x) {
 #if defined(__CUDACC__)
   float result;
@@ -119,11 +119,11 @@ WEFT_DEVICE float about_reciprocal(float x) {
 #endif
 }
 
-// The smallest power of two that is not below x, for x >= 0; infinity and NaN stay.
+// The smallest power of two >= x, for x >= 0. Infinity and NaN are returned unchanged.
 WEFT_DEVICE float power_of_two_above(float x) {
   const std::uint32_t bits = bits_of(x);
   if (bits >= 0x00800000u) return bits >= 0x7f800000u ? x : float_of((bits + 0x7fffffu) & 0x7f800000u);
-  std::uint32_t power = 1;  // of a denormal number
+  std::uint32_t power = 1;  // for a denormal number
   while (power < bits) power += power;
   return bits == 0 ? x : float_of(power);
 }

@@ -1,14 +1,15 @@
-// Attention over paged K and V with online softmax. A block works on a tile of query rows of one KV head and sequence;
-// its warps have rows of their own and share K and V, which come through shared memory in steps of 64 tokens, by loads
-// of 16 bytes. Of a step's scores a lane has two tokens of each row, of the sums two columns in each 64: K, V and
-// probabilities are read without bank conflicts, queries and probabilities by all lanes at once.
+// Attention over paged K and V with online softmax. A block computes a tile of query rows of one KV head and sequence.
+// Each of its warps has rows of its own; the warps share K and V, which are copied to shared memory in steps of 64
+// tokens, by loads of 16 bytes. In a step a lane has the scores of two tokens for each row, and the sums of two columns
+// in each 64. So K, V and probabilities are read without bank conflicts, and all lanes read the same queries and
+// probabilities.
 //
-// A row's result is one fixed sequence of operations on its own query and the tokens it sees: scores sum over columns
-// in order; each step of 64 tokens by position rescales by its maximum; P x V sums over tokens in order; segments of
-// 256 tokens by position are summed by themselves and folded in order. Neither the rows beside it, nor the size of a
-// tile, nor the block size of pages, nor how many blocks share the segments change it. Tokens that a row does not see
-// are never multiplied with its probabilities, so that nothing of them shows; a step that it sees nothing of leaves
-// what it has as it is, so that a tile begins at the first step in the window of its first row.
+// The result of a row is one fixed sequence of operations on its own query and the tokens that it sees. Scores sum over
+// columns in order. Each step of 64 tokens, by position, rescales by its maximum. P x V sums over tokens in order.
+// Segments of 256 tokens, by position, are summed from zero and folded in order. Other rows, the size of a tile, the
+// block size of pages and the number of blocks that share the segments do not change it. A token that a row does not
+// see is never multiplied by a probability, so it has no effect. A step of which a row sees nothing leaves its sums
+// unchanged, so a tile can begin at the first step in the window of its first row.
 
 #include "kernels/cuda/device/attention_tiles.cuh"
 
@@ -18,7 +19,7 @@ struct alignas(16) FourFloats {
   float value[4];
 };
 
-// Pair `number` of the elements in a tile.
+// Reads pair `number` of the elements in a tile.
 template <class P, class Words>
 WEFT_DEVICE void read_pair(Words& tile, std::uint32_t number, float* values) {
   if constexpr (sizeof(P) == 4) {
@@ -49,7 +50,8 @@ WEFT_DEVICE void stage_queries(const AttentionArguments& arguments, const QueryT
   }
 }
 
-// What some rows made of some tokens; `sums` of this lane's columns, `total` of this lane's tokens until it is joined.
+// Partial results of some rows for some tokens: `sums` of this lane's columns, and `total` of this lane's tokens until
+// the lanes' totals are joined.
 template <int rows, int columns>
 struct Sums {
   float sums[rows][columns / 32];
@@ -67,7 +69,7 @@ struct Sums {
   }
 };
 
-// Adds what a row made of the tokens that follow; nothing where it saw none of them.
+// Adds a row's partial result for the next tokens; it changes nothing if the row saw none of them.
 template <int count>
 WEFT_DEVICE void fold(float* sums, float& maximum, float& total, const float* next_sums, float next_maximum,
                       float next_total) {
@@ -80,7 +82,8 @@ WEFT_DEVICE void fold(float* sums, float& maximum, float& total, const float* ne
   maximum = highest;
 }
 
-// Scores of this lane's two tokens become probabilities relative to the rows' new maxima; what there was shrinks.
+// Replaces the scores of this lane's two tokens by probabilities relative to the rows' new maxima, and rescales the
+// partial sums.
 template <int rows, int columns>
 WEFT_DEVICE void soften(float (&scores)[rows][2], Sums<rows, columns>& sums) {
   WEFT_UNROLL
@@ -99,8 +102,8 @@ WEFT_DEVICE void soften(float (&scores)[rows][2], Sums<rows, columns>& sums) {
   }
 }
 
-// This lane's two scores of each row of the warp: sums over columns in order. Minus infinity where a row does not see
-// the token.
+// Computes this lane's two scores of each row of the warp, as sums over columns in order. A score is minus infinity if
+// the row does not see the token.
 template <class P, int warps, int rows, class Words, class Queries>
 WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile& rows_of_block, const Step& step,
                             Words& tile, Queries& queries, float (&scores)[rows][2]) {
@@ -131,7 +134,7 @@ WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile
   }
 }
 
-// Where the probabilities of a token lie for the rows of a warp: even tokens, then odd ones, as lanes wrote them.
+// The index of a token's probabilities for the rows of a warp: even tokens, then odd ones, as the lanes wrote them.
 template <int rows>
 WEFT_DEVICE std::uint32_t probability_place(std::uint32_t token) {
   return ((thread_index() / 32 * 2 + token % 2) * 32 + token / 2) * (rows / 4);
@@ -151,7 +154,7 @@ WEFT_DEVICE void keep_probabilities(const float (&scores)[rows][2], Probabilitie
   }
 }
 
-// Adds P x V of the step's tokens [first, last). `checks`: rows that do not see a token leave it out.
+// Adds P x V of the step's tokens [first, last). With `checks`, each row leaves out tokens that it does not see.
 template <class P, int rows, int columns, bool checks, class Words, class Probabilities>
 WEFT_DEVICE void add_values(const AttentionArguments& arguments, const QueryTile& rows_of_block, const Step& step,
                             Words& tile, Probabilities& probabilities, std::uint32_t first, std::uint32_t last,
@@ -188,7 +191,7 @@ WEFT_DEVICE void store_row(void* to, std::uint64_t place, ElementKind kind, std:
   }
 }
 
-// The output of a row from what it made of all its tokens.
+// Stores the output of a row from its result for all its tokens.
 template <int columns>
 WEFT_DEVICE void store_result(const AttentionArguments& arguments, std::uint64_t row, float* sums, float total) {
   const float factor = divide(1.0f, total);
@@ -239,8 +242,8 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
       stage_values<P, columns, kStaging>(arguments, step, step.count, tile_words);
       wait_for_block();
       if (has_rows) {
-        // What rows see begins and ends later the further down they are. Where it does not begin together, each row
-        // leaves out what it does not see of all that some see.
+        // The windows of later rows begin and end later. If the windows of this warp's rows do not begin together, each
+        // row leaves out the tokens that only other rows see.
         const std::uint32_t some_begin = step.before(tile.begin(arguments, first));
         const bool begin_together = some_begin == step.before(tile.begin(arguments, first + rows - 1));
         const std::uint32_t all_see = begin_together ? step.before(tile.length(arguments, first)) : some_begin;
@@ -276,7 +279,7 @@ WEFT_DEVICE void attention(const AttentionArguments& arguments) {
   }
 }
 
-// Folds what blocks that shared a sequence left: a warp a row.
+// Folds the partial results of blocks that shared a sequence: one warp for each row.
 template <int columns>
 WEFT_DEVICE void finish_attention(const AttentionArguments& arguments) {
   const std::uint32_t row = block_index() * kFinishWarps + thread_index() / 32, head_dim = arguments.pages.head_dim;

@@ -1,22 +1,22 @@
-// Attention over paged K and V as attention.cu has it, with the matrix units: for prompts, whose rows are many. A block
-// works on 64 query rows of one KV head and sequence; each of its four warps has 16 of them and shares K and V with the
-// others, which come through shared memory in steps of 64 tokens.
+// Attention over paged K and V as in attention.cu, by the matrix units: for prompts, which have many rows. A block
+// computes 64 query rows of one KV head and sequence. Each of its four warps has 16 of them; the warps share K and V,
+// which are copied to shared memory in steps of 64 tokens.
 //
 // Scores and probabilities stay in registers. With g = lane / 4 and t = lane % 4 (emulator/matrix_product.h) a lane has
-// of rows g and g + 8 sixteen scores a step and a quarter of the sums. K lies in pages, and so in shared memory, with
-// tokens side by side, V with columns side by side; the matrix units want two columns of a token in a word, and two
-// tokens of a column. Two words that lie below each other in the tile have both for two tokens or columns: even ones
-// make one matrix, odd ones the next. Which token or column is which of a matrix is free as long as who reads the
-// result knows: of K the words of a matrix are taken in the order 0 4 1 5 2 6 3 7, so that the scores of a lane are
-// those that it gives as probabilities; of V in order, so that a lane's sums are four columns side by side. Rows of a
-// tile are 4 words longer than their elements: the 32 words that a warp reads together lie in 32 banks.
+// sixteen scores of rows g and g + 8 in each step, and a quarter of the sums. In pages, and so in shared memory, tokens
+// of K are contiguous, and so are columns of V. The matrix units need two columns of one token in a word, and two
+// tokens of one column. Two words from consecutive rows of the tile contain both for two tokens or columns: the even
+// halves make one matrix, the odd ones the next. The assignment of tokens or columns to a matrix is free if the reader
+// of the result uses the same one. The words of K are taken in the order 0 4 1 5 2 6 3 7, so that the scores of a lane
+// are the probabilities that it must supply; the words of V are taken in order, so that a lane's sums are four
+// contiguous columns. Rows of a tile are padded by 4 words: the 32 words that a warp reads together are in 32 banks.
 //
-// Queries are brought by a power of two a row to between 1 and 2, for f16 to the top of its range, so that those of
-// bf16 meet K of f16 with all digits down to 2^-29 of the row's largest; probabilities are rounded to the type of V, of
-// bf16 to twice its digits, and their sum is not. A row's bits depend on how many rows and tokens the call has (which
-// kernel is launched, and whether blocks share the sequence): where that must not be, attention.cu does all. Tokens
-// that a row does not see count nothing, as there: where V of one that another row of the warp sees is no finite
-// number, rows are added one at a time. A row that sees an infinity in V gets an infinity or a NaN.
+// Each row of queries is scaled by a power of two to between 1 and 2, for f16 to the top of its range, so that bf16
+// queries keep all digits down to 2^-29 of the row's largest when pages are f16. Probabilities are rounded to the type
+// of V, for bf16 to twice its digits; their sum is not rounded. A row's bits depend on the numbers of rows and tokens
+// of the call (which kernel is launched, and whether blocks share the sequence); attention.cu does not have this
+// dependence. Tokens that a row does not see have no effect, as there: if another row of the warp sees a token whose V
+// is not finite, rows are added one at a time. A row that sees an infinity in V gets an infinity or a NaN.
 
 #include "kernels/cuda/device/attention_tiles.cuh"
 #include "kernels/cuda/device/matrix.cuh"
@@ -30,8 +30,8 @@ constexpr Staging kTileStaging = {.threads = kMatrixWarps * 32, .loads = 4, .pad
 WEFT_DEVICE std::uint32_t lane_row() { return thread_index() % 32 / 4; }
 WEFT_DEVICE std::uint32_t lane_pair() { return thread_index() % 4; }
 
-// What the rows of a warp made of some tokens, as matrices of 8 columns; `total` of this lane's tokens until it is
-// joined.
+// Partial results of the rows of a warp for some tokens, as matrices of 8 columns; `total` of this lane's tokens until
+// the lanes' totals are joined.
 template <int columns>
 struct MatrixSums {
   float sums[columns / 8][4];
@@ -46,7 +46,7 @@ struct MatrixSums {
   }
 };
 
-// The queries of a warp's rows as matrices of 16 columns, and what their scores are to be multiplied with.
+// The queries of a warp's rows as matrices of 16 columns, and the factors of their scores.
 template <int columns>
 struct MatrixQueries {
   std::uint32_t words[columns / 16][4];
@@ -61,7 +61,7 @@ WEFT_DEVICE void unpack_kind(std::uint32_t word, ElementKind kind, float& first,
   }
 }
 
-// The row that is 0 or 1 of a lane: the largest number of all of it.
+// Loads the row that is row 0 or 1 of a lane; returns the largest magnitude of the whole row.
 template <int columns>
 WEFT_DEVICE float load_query(const AttentionArguments& arguments, const QueryTile& tile, std::uint32_t row, int of_lane,
                              MatrixQueries<columns>& queries) {
@@ -82,8 +82,8 @@ WEFT_DEVICE float load_query(const AttentionArguments& arguments, const QueryTil
   return largest;
 }
 
-// What the largest query of a row is brought to, 2 to this: f16's largest power leaves the others all their digits down
-// to 2^-29 of it.
+// The exponent to which the largest query of a row is scaled. The largest power of f16 leaves the other queries all
+// their digits down to 2^-29 of the largest.
 template <class P>
 constexpr std::uint32_t kQueryExponent = 15;
 template <>
@@ -95,7 +95,7 @@ WEFT_DEVICE void load_queries(const AttentionArguments& arguments, const QueryTi
   WEFT_UNROLL
   for (int r = 0; r < 2; ++r) {
     const float largest = load_query(arguments, tile, first + lane_row() + 8 * r, r, queries);
-    // 2^e for the largest number's e, as far as it and its reciprocal, moved, are normal numbers.
+    // 2^e for the exponent e of the largest number, clamped so that it and its scaled reciprocal are normal numbers.
     constexpr std::uint32_t kUp = kQueryExponent<P> << 23;
     std::uint32_t power = bits_of(largest) & 0x7f800000u;
     if (power < kUp + 0x00800000u) power = kUp + 0x00800000u;
@@ -112,8 +112,8 @@ WEFT_DEVICE void load_queries(const AttentionArguments& arguments, const QueryTi
   }
 }
 
-// Words `word` of rows `row`, row + 1, row + 8 and row + 9 of a tile as a lane's part of two matrices: that of their
-// lower halves, and that of their upper ones.
+// Reads words `word` of rows `row`, row + 1, row + 8 and row + 9 of a tile as a lane's part of two matrices: one of the
+// words' lower halves, and one of the upper halves.
 template <int stride, class Words>
 WEFT_DEVICE void read_matrices(Words& tile, std::uint32_t row, std::uint32_t word, std::uint32_t (&matrices)[2][2]) {
   WEFT_UNROLL
@@ -124,12 +124,12 @@ WEFT_DEVICE void read_matrices(Words& tile, std::uint32_t row, std::uint32_t wor
   }
 }
 
-// The token of a step that score i of matrix `matrix` of this lane is of.
+// The token of score i of matrix `matrix` of this lane, in the step.
 WEFT_DEVICE std::uint32_t token_of_score(int matrix, int i) {
   return matrix / 2 * 16 + 2 * lane_pair() + i % 2 * 8 + matrix % 2;
 }
 
-// The step's scores, scaled, of the rows of this warp; minus infinity where a row does not see the token.
+// Computes the step's scaled scores of the rows of this warp; minus infinity if a row does not see the token.
 template <class P, int columns, class Words>
 WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile& tile, const Step& step,
                             std::uint32_t first, Words& keys, const MatrixQueries<columns>& queries,
@@ -151,7 +151,7 @@ WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile
                        tile.begin(arguments, first + kMatrixRowsOfWarp - 1) <= step.start;
   WEFT_UNROLL
   for (int r = 0; r < 2; ++r) {
-    // As `sees` has it, from the step's first token on, in fewer registers.
+    // The same test as `sees`, from the step's first token on, with fewer registers.
     const std::uint32_t behind = tile.length(arguments, first + lane_row() + 8 * r) - 1 - step.start;
     WEFT_UNROLL
     for (int j = 0; j < kScoreMatrices; ++j) {
@@ -164,7 +164,7 @@ WEFT_DEVICE void score_step(const AttentionArguments& arguments, const QueryTile
   }
 }
 
-// Scores become probabilities relative to the rows' new maxima; what there was shrinks.
+// Replaces scores by probabilities relative to the rows' new maxima, and rescales the partial sums.
 template <int columns>
 WEFT_DEVICE void soften(float (&scores)[kScoreMatrices][4], MatrixSums<columns>& own) {
   WEFT_UNROLL
@@ -193,8 +193,8 @@ WEFT_DEVICE void soften(float (&scores)[kScoreMatrices][4], MatrixSums<columns>&
   }
 }
 
-// A step's probabilities as a lane's parts of matrices of 16 tokens. Those of bf16, which has eight digits, in two
-// parts: the nearest there is, and what that left.
+// A step's probabilities as a lane's parts of matrices of 16 tokens. For bf16, which has eight significant bits, they
+// have two parts: the nearest bf16 number, and the remainder.
 template <class P>
 constexpr int kParts = 1;
 template <>
@@ -233,7 +233,7 @@ WEFT_DEVICE void multiply_probabilities(const std::uint32_t (&parts)[kParts<P>][
   for (int part = 0; part < kParts<P>; ++part) multiply_matrices(parts[part], values, sums, P{});
 }
 
-// Adds P x V of the step's tokens, of which those behind its end are 0.
+// Adds P x V of the step's tokens; values after the step's end are 0.
 template <class P, int columns, class Words>
 WEFT_DEVICE void add_values(const MatrixProbabilities<P>& probabilities, Words& values, MatrixSums<columns>& own) {
   WEFT_UNROLL
@@ -248,13 +248,13 @@ WEFT_DEVICE void add_values(const MatrixProbabilities<P>& probabilities, Words& 
   }
 }
 
-// A pair of V, of the step's tokens from `token` on, without those outside [begin, end).
+// A pair of V from token `token` of the step on, with tokens outside [begin, end) replaced by 0.
 WEFT_DEVICE std::uint32_t seen_pair(std::uint32_t pair, std::uint32_t token, std::uint32_t begin, std::uint32_t end) {
   return (token - begin < end - begin ? pair & 0xffffu : 0u) |
          (token + 1 - begin < end - begin ? pair & 0xffff0000u : 0u);
 }
 
-// The same where V of a token that some rows do not see is no finite number: row by row, each with what it sees alone.
+// The same if V of a token that some rows do not see is not finite: row by row, each with only the tokens that it sees.
 template <class P, int columns, class Words>
 WEFT_DEVICE void add_seen_values(const AttentionArguments& arguments, const QueryTile& tile, const Step& step,
                                  std::uint32_t first, const MatrixProbabilities<P>& probabilities, Words& values,
@@ -287,7 +287,7 @@ constexpr std::uint32_t kExponent = 0x7c00;
 template <>
 constexpr std::uint32_t kExponent<Brain> = 0x7f80;
 
-// Whether V of tokens [from, to) of the step has an infinity or a NaN. All lanes of the warp call it.
+// Whether V of tokens [from, to) of the step has an infinity or a NaN. All lanes of the warp must call it.
 template <class P, int columns, class Words>
 WEFT_DEVICE bool has_no_number(Words& values, std::uint32_t from, std::uint32_t to) {
   bool found = false;
@@ -310,14 +310,14 @@ WEFT_DEVICE void join_totals(MatrixSums<columns>& own) {
   }
 }
 
-// Four columns side by side of a row: matrices i and i + 1.
+// Four contiguous columns of a row, from matrices i and i + 1.
 template <int columns>
 WEFT_DEVICE void four_columns(const MatrixSums<columns>& own, int i, int r, float factor, float (&values)[4]) {
   WEFT_UNROLL
   for (int n = 0; n < 4; ++n) values[n] = own.sums[i + n % 2][2 * r + n / 2] * factor;
 }
 
-// What the warp made of a segment, for finish_attention.
+// Stores the warp's partial result for a segment, for finish_attention.
 template <int columns>
 WEFT_DEVICE void store_partials(const AttentionArguments& arguments, const QueryTile& tile, std::uint32_t first,
                                 std::uint32_t segment, const MatrixSums<columns>& own) {
@@ -359,7 +359,7 @@ WEFT_DEVICE void store_results(const AttentionArguments& arguments, const QueryT
   }
 }
 
-// What the rows of a warp make of a step.
+// Computes a step for the rows of a warp.
 template <class P, int columns, class Keys, class Values>
 WEFT_DEVICE void attend_step(const AttentionArguments& arguments, const QueryTile& tile, const Step& step,
                              std::uint32_t first, Keys& keys, Values& values, const MatrixQueries<columns>& queries,
@@ -368,7 +368,7 @@ WEFT_DEVICE void attend_step(const AttentionArguments& arguments, const QueryTil
   score_step<P, columns>(arguments, tile, step, first, keys, queries, scores);
   soften(scores, own);
   const MatrixProbabilities<P> probabilities = pack_probabilities<P>(scores);
-  // What rows see begins and ends later the further down they are: all see [all_begin, all_end).
+  // The windows of later rows begin and end later: all rows see [all_begin, all_end).
   const std::uint32_t all_begin = step.before(tile.begin(arguments, first + kMatrixRowsOfWarp - 1));
   const std::uint32_t all_end = step.before(tile.length(arguments, first));
   const bool is_careful = (all_begin > 0 && has_no_number<P, columns>(values, 0, all_begin)) ||
@@ -394,7 +394,7 @@ WEFT_DEVICE void attention_mma(const AttentionArguments& arguments) {
 
   const std::uint32_t first = thread_index() / 32 * kMatrixRowsOfWarp;
   const std::uint32_t last = tile.length(arguments, tile.rows - 1);
-  // Tokens that some row of this warp sees.
+  // The number of tokens that some row of this warp sees.
   const std::uint32_t seen = first < tile.rows ? tile.length(arguments, first + kMatrixRowsOfWarp - 1) : 0;
   MatrixQueries<columns> queries;
   load_queries<P>(arguments, tile, first, queries);

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the attention kernels share: which rows a block has, the tokens that they see in steps of 64 and segments of
-// 256, and how K and V of a step come into shared memory.
+// Shared code of the attention kernels: the rows of a block, the tokens that they see in steps of 64 and segments of
+// 256, and the copy of K and V of a step to shared memory.
 
 #include "kernels/cuda/device/element_kinds.cuh"
 #include "kernels/cuda/device/pages.cuh"
@@ -10,11 +10,12 @@
 namespace weft::cuda {
 
 constexpr std::uint32_t kStepTokens = 64;
-constexpr float kLowest = -3.40282347e38f;  // the maximum of no scores, finite: beside it minus infinity counts 0
+constexpr float kLowest =
+    -3.40282347e38f;  // the maximum of no scores; finite, so that minus infinity relative to it gives 0
 
 WEFT_DEVICE float minus_infinity() { return float_of(0xff800000u); }
 
-// The first token that a row sees of so many, and whether it sees one.
+// The first of `length` tokens that a row sees, and whether it sees one token.
 WEFT_DEVICE std::uint32_t first_in_window(const AttentionArguments& arguments, std::uint32_t length) {
   return length > arguments.window ? length - arguments.window : 0;
 }
@@ -22,34 +23,36 @@ WEFT_DEVICE bool sees(const AttentionArguments& arguments, std::uint32_t length,
   return length - 1 - token < arguments.window;
 }
 
-// The first segment that a sequence's rows see something of, the first of which has so many tokens before it.
+// The first segment of which a sequence's rows see something; the sequence's first row has `first_length` tokens up to
+// its own.
 WEFT_DEVICE std::uint32_t first_segment_seen(const AttentionArguments& arguments, std::uint32_t first_length) {
   return first_in_window(arguments, first_length) / kSegmentTokens;
 }
 
-// The rows of a block: where they begin, and what they see.
+// The rows of a block, and the tokens that they see.
 struct QueryTile {
   std::uint32_t sequence;
-  std::uint32_t first_token;   // of the sequence, in query
-  std::uint32_t first_row;     // of the sequence's, of a KV head
-  std::uint32_t rows;          // 0 where there are none left
-  std::uint32_t first_length;  // tokens that row 0 of the sequence sees
-  std::uint32_t segments;      // that the sequence's rows see
+  std::uint32_t first_token;   // of the sequence: its index in query
+  std::uint32_t first_row;     // of the tile, among the sequence's rows of a KV head
+  std::uint32_t rows;          // 0 if there are none left
+  std::uint32_t first_length;  // number of tokens that row 0 of the sequence sees
+  std::uint32_t segments;      // number of segments that the sequence's rows see
 
-  // Tokens that a row of the block sees; behind the last row as many as that.
+  // The number of tokens up to a row of the block, including its own; for rows after the last one, that of the last
+  // row.
   WEFT_DEVICE std::uint32_t length(const AttentionArguments& arguments, std::uint32_t row) const {
     return first_length + quotient(first_row + (row < rows ? row : rows - 1), arguments.group);
   }
-  // The first of them in its window. The further down a row is, the later does what it sees begin and end.
+  // The first of them in its window. Windows of later rows begin and end later.
   WEFT_DEVICE std::uint32_t begin(const AttentionArguments& arguments, std::uint32_t row) const {
     return first_in_window(arguments, length(arguments, row));
   }
-  // The number among all tokens' heads of a row of the block.
+  // The index of a row of the block among the heads of all tokens.
   WEFT_DEVICE std::uint64_t head_row(const AttentionArguments& arguments, std::uint32_t row) const {
     const std::uint32_t group = arguments.group.divisor, token = quotient(first_row + row, arguments.group);
     return product(first_token + token, arguments.heads) + block_row() * group + (first_row + row - token * group);
   }
-  // The first column of its query.
+  // The index of the first column of the row's query.
   WEFT_DEVICE std::uint64_t query_place(const AttentionArguments& arguments, std::uint32_t row) const {
     const std::uint32_t group = arguments.group.divisor, token = quotient(first_row + row, arguments.group);
     const std::uint32_t head = block_row() * group + first_row + row - token * group;
@@ -75,8 +78,8 @@ WEFT_DEVICE std::uint32_t query_start(const AttentionArguments& arguments, std::
   return static_cast<std::uint32_t>(load(arguments.query_starts + sequence));
 }
 
-// Tile `number` of `size` rows each. Where those of sequence i begin leaves room for a part tile in each token, or in
-// each sequence, so that how many blocks there are depends on the numbers of tokens and sequences alone.
+// Finds tile `number`, with tiles of `size` rows. The first tile of sequence i leaves room for a partial tile for each
+// token or for each sequence, so that the number of blocks depends on the numbers of tokens and sequences alone.
 WEFT_DEVICE QueryTile find_tile(const AttentionArguments& arguments, std::uint32_t number, std::uint32_t size) {
   const std::uint32_t group = arguments.group.divisor;
   const auto first_tile = [&](std::uint32_t i) {
@@ -105,7 +108,7 @@ struct Step {
   std::uint32_t head;
   std::uint32_t start, count;
 
-  // Of them, those before token `end` of the sequence.
+  // The number of its tokens before token `end` of the sequence.
   WEFT_DEVICE std::uint32_t before(std::uint32_t end) const {
     const std::uint32_t ahead = end > start ? end - start : 0;
     return ahead < count ? ahead : count;
@@ -129,8 +132,7 @@ WEFT_DEVICE std::uint32_t element_bits(const void* from, std::uint64_t place) {
   }
 }
 
-// One column of as many tokens as 16 bytes hold, from `first` on, of which those behind the step's end may be anything
-// or 0.
+// Loads one column of as many tokens as fit 16 bytes, from `first` on. Tokens after the step's end have any value or 0.
 template <class P>
 WEFT_DEVICE FourWords load_keys(const AttentionArguments& arguments, const Step& step, const PageToken& at,
                                 std::uint32_t first, std::uint32_t column) {
@@ -141,7 +143,7 @@ WEFT_DEVICE FourWords load_keys(const AttentionArguments& arguments, const Step&
     return load(reinterpret_cast<const FourWords*>(from));
   }
   FourWords words = {};
-  // Not unrolled, so that the rare way takes no registers from the other.
+  // Not unrolled, so that this rare path takes no registers from the other one.
   WEFT_UNROLL_BY(1)
   for (std::uint32_t i = 0; i < kOfChunk<P> && first + i < step.count; ++i) {
     const std::uint64_t place = key_place(pages, step.token(pages, first + i), step.head) + in_page;
@@ -152,15 +154,15 @@ WEFT_DEVICE FourWords load_keys(const AttentionArguments& arguments, const Step&
   return words;
 }
 
-// Where K and V of a step come to lie in shared memory, and how: so many loads of 16 bytes a thread has under way, and
-// so many words lie unused behind each row of the tile.
+// The layout of K and V of a step in shared memory: the number of loads of 16 bytes that a thread has in flight, and
+// the number of unused words after each row of the tile.
 struct Staging {
   std::uint32_t threads;
   int loads = 1;
   std::uint32_t padding = 0;
 };
 
-// K of a step: [columns of the head][64 tokens]; tokens behind its end are 0 or anything.
+// Copies K of a step as [columns of the head][64 tokens]; tokens after the step's end are 0 or any value.
 template <class P, Staging how, class Words>
 WEFT_DEVICE void stage_keys(const AttentionArguments& arguments, const Step& step, Words& tile) {
   constexpr std::uint32_t kChunks = kStepTokens / kOfChunk<P>, kStride = 4 * kChunks + how.padding;
@@ -176,7 +178,7 @@ WEFT_DEVICE void stage_keys(const AttentionArguments& arguments, const Step& ste
   }
 }
 
-// V of a step: [tokens before `end`][columns]; tokens behind the step's own and columns behind the head's are 0.
+// Copies V of a step as [tokens before `end`][columns]; tokens after the step's end and columns after the head's are 0.
 template <class P, int columns, Staging how, class Words>
 WEFT_DEVICE void stage_values(const AttentionArguments& arguments, const Step& step, std::uint32_t end, Words& tile) {
   constexpr std::uint32_t kChunks = columns / kOfChunk<P>, kStride = 4 * kChunks + how.padding;
@@ -194,8 +196,8 @@ WEFT_DEVICE void stage_values(const AttentionArguments& arguments, const Step& s
   }
 }
 
-// Where a row's share of a segment waits, behind those of the segments before it that its sequence sees: head_dim sums,
-// the maximum, the total.
+// The index of a row's partial result for a segment, after those of earlier segments that its sequence sees: head_dim
+// sums, the maximum, the total.
 WEFT_DEVICE std::uint64_t partial_place(const AttentionArguments& arguments, std::uint64_t row, std::uint32_t segment,
                                         std::uint32_t first_length) {
   const std::uint32_t number = segment - first_segment_seen(arguments, first_length);

@@ -1,6 +1,6 @@
 #pragma once
 
-// The eight-bit codes of quantized values: what a scale makes of the range, and how scaled values become codes.
+// The codes of quantized values: the scale for a range, and the conversion of scaled values to codes.
 
 #include "kernels/cuda/device/arithmetic.cuh"
 
@@ -10,14 +10,14 @@
 
 namespace weft::cuda {
 
-// f8e4m3: nearest even, held to [-448, 448]; NaN stays NaN.
+// f8e4m3: rounds to nearest even and clamps to [-448, 448]; NaN stays NaN.
 struct Fp8 {
   static constexpr float kLimit = 448.0f;
   static constexpr float kInverseLimit = 1.0f / 448.0f;
-  // Scaled values below it are codes without a further check.
+  // Scaled values below this are converted without a further check.
   static constexpr float kSafe = 1024.0f;
 
-  // Of a row that has one scale: a NaN makes it NaN.
+  // For a row with one scale: a NaN makes the scale NaN.
   static WEFT_DEVICE float larger_magnitude(float largest, float x) { return larger(largest, magnitude(x)); }
 
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 890
@@ -31,8 +31,8 @@ struct Fp8 {
     return word;
   }
 #else
-  // The sum with 2^20 times the power of two below a magnitude, or with 2^14 below 2^-6, has the multiple of the code's
-  // last place in its low bits; there the addend brings the code of that power, 968 too large.
+  // Let p be the power of two below the magnitude, at least 2^-6. Adding 2^20 * p leaves the magnitude as a multiple of
+  // the code's last place in the low bits. The low bits of the addend, power >> 20, add the code of p, plus 968.
   static WEFT_DEVICE std::uint32_t code(float x) {
     const std::uint32_t bits = bits_of(x);
     const float held = magnitude(x) > kLimit ? kLimit : magnitude(x);
@@ -57,7 +57,7 @@ WEFT_DEVICE std::uint32_t low_bytes(std::uint32_t a, std::uint32_t b, std::uint3
 #endif
 }
 
-// int8: nearest even or towards zero, held to [-128, 127]; NaN gives 0.
+// int8: rounds to nearest even or towards zero and clamps to [-128, 127]; NaN gives 0.
 template <bool truncates>
 struct Int8Codes {
   static constexpr float kLimit = 127.0f;
@@ -71,13 +71,13 @@ struct Int8Codes {
     const float number = x != x ? 0.0f : x;
     return number < -128.0f ? -128.0f : number > 127.0f ? 127.0f : number;
   }
-  // In the lowest byte. The sum with 1.5 * 2^23 is rounded to a whole number, which its low bits hold.
+  // The code is the lowest byte of the result. Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits.
   static WEFT_DEVICE std::uint32_t code(float x, bool is_safe) {
     const float number = is_safe ? x : held(x);
     if constexpr (truncates) return static_cast<std::uint32_t>(static_cast<int>(number));
     return bits_of(number + 12582912.0f);
   }
-  // Four codes, the first in the lowest byte. `is_safe`: none is a NaN or beyond kSafe.
+  // Four codes, the first in the lowest byte. `is_safe` means that none is a NaN or beyond kSafe.
   static WEFT_DEVICE std::uint32_t pack(const float* x, bool is_safe) {
     return low_bytes(code(x[0], is_safe), code(x[1], is_safe), code(x[2], is_safe), code(x[3], is_safe));
   }
@@ -86,16 +86,18 @@ struct Int8Codes {
 using Int8 = Int8Codes<false>;
 using TruncatedInt8 = Int8Codes<true>;
 
-// The number of a code of f8e4m3 that is not negative.
+// The number of a non-negative code of f8e4m3.
 WEFT_DEVICE float number_of_fp8(std::uint32_t code) {
   if (code == 0x7fu) return float_of(0x7fffffffu);
-  // The bits of a normal number, or those of its mantissa under the least exponent, which is then taken off.
+  // A normal code becomes the bits of its number. A denormal code becomes a mantissa with the least exponent, whose
+  // power is then subtracted.
   if (code >= 8u) return float_of((code << 20) + (120u << 23));
   return float_of((code << 20) + (121u << 23)) - 0x1p-6f;
 }
 
-// The code of f4e2m1: nearest even, held to [-6, 6]; NaN gives 6. The sum with 2^22 times the power of two below a
-// magnitude, or with 2^22, has the multiple of the code's last place in its low bits, 254 too large.
+// The code of f4e2m1: rounds to nearest even and clamps to [-6, 6]; NaN gives 6. Let p be the power of two below the
+// magnitude, at least 1. Adding 2^22 * p leaves the magnitude as a multiple of the code's last place in the low bits,
+// where the addend's low bits make the code plus 254.
 WEFT_DEVICE std::uint32_t fp4_code(float x) {
   if (x != x) return 7u;
   const float held = magnitude(x) > 6.0f ? 6.0f : magnitude(x);

@@ -1,6 +1,6 @@
-// Quantization per token, alone: one block a row, 16-byte loads, one maximum over the block. A row is read again from
-// the first cache once its scale is known, so that rows may be of any length. 3 bytes of device memory an element
-// (bf16).
+// Quantization per token, as a separate op: one block for each row, 16-byte loads, one maximum over the block. Once the
+// scale is known, a row is read again from the first-level cache, so rows may have any length. 3 bytes of device memory
+// an element (bf16).
 
 #include "kernels/cuda/device/token_tail.cuh"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Elements whose type is known at run time: for what is little beside the rest, as tables and KV pages are, so that a
-// kernel does not exist once for each type.
+// Elements whose type is known at run time, for small parts of the data such as tables and KV pages, so that kernels
+// need not be compiled for each type.
 
 #include <type_traits>
 
@@ -40,8 +40,8 @@ WEFT_DEVICE void load_words(const void* from, std::uint32_t* words WEFT_SITE) {
   }
 }
 
-// 1, 2, 4 or 8 elements of a type that is known at run time, in accesses of at most 16 bytes. They begin at a multiple
-// of such an access.
+// 1, 2, 4 or 8 elements of a type that is known at run time, in accesses of at most 16 bytes. The first element must be
+// aligned to such an access.
 template <int count>
 constexpr int kWordsOfAccess = count < 4 ? count : 4;
 template <int count>
@@ -92,7 +92,7 @@ WEFT_DEVICE void store_elements(void* to, std::uint64_t place, ElementKind kind,
   for (int i = 0; i < count / 2; ++i) words[i] = pack(kind, values[2 * i], values[2 * i + 1]);
   store_words<count / 2>(static_cast<std::uint16_t*>(to) + place, words WEFT_PASS_SITE);
 }
-// Each `stride` elements behind the one before it.
+// Each element is `stride` elements after the previous one.
 template <int count>
 WEFT_DEVICE void scatter_elements(void* to, std::uint64_t place, std::uint32_t stride, ElementKind kind,
                                   const float* values WEFT_SITE) {

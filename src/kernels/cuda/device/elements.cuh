@@ -1,6 +1,6 @@
 #pragma once
 
-// The element types of activations: how 16 bytes of them become f32 and back.
+// The element types of activations: conversion of 16 bytes of them to f32 and back.
 
 #include "kernels/cuda/device/arithmetic.cuh"
 #include "kernels/cuda/device/memory.cuh"
@@ -59,7 +59,8 @@ WEFT_DEVICE std::uint32_t pack(float first, float second, Half) {
 #endif
 }
 
-// The products of two pairs, each rounded once. sm_80 has no product of Brains: one less 0 is the same, -0 included.
+// The products of two pairs, each rounded once. sm_80 has no product for Brain; adding -0 in a multiply-add gives the
+// same, also if the product is -0.
 WEFT_DEVICE std::uint32_t multiply_pairs(std::uint32_t x, std::uint32_t y, Brain) {
 #if defined(__CUDACC__)
   std::uint32_t product;
@@ -99,7 +100,7 @@ WEFT_DEVICE void unpack(const FourWords& words, float* values) {
   }
 }
 
-// A pair as it reads once stored as T.
+// Rounds a pair to T.
 template <class T>
 WEFT_DEVICE void round_pair(float& first, float& second) {
   if constexpr (sizeof(T) == 2) unpack(pack(first, second, T{}), first, second, T{});

@@ -1,6 +1,6 @@
-// Rows of a matrix by their numbers, copied in units of 1 to 16 bytes or converted between f32, f16 and bf16 by 8
-// elements: a unit a thread, so that the lanes of a warp read and write side by side. The number of a row is read again
-// for each of its units, out of the first cache.
+// Rows of a matrix by index, copied in units of 1 to 16 bytes or converted between f32, f16 and bf16 by 8 elements.
+// Each thread has a unit, so that the lanes of a warp read and write contiguous bytes. Each unit of a row reads the
+// row's index again, from the first-level cache.
 
 #include "kernels/cuda/device/elements.cuh"
 

@@ -1,7 +1,6 @@
 #pragma once
 
-// Which group a thread works on, where a group lies in `lanes` neighbouring threads and blocks stand as GroupOrder
-// says.
+// The group of a thread, if a group is in `lanes` neighbouring threads and blocks have the order GroupOrder.
 
 #include "kernels/cuda/device/memory.cuh"
 
@@ -11,7 +10,7 @@ struct GroupPlace {
   std::uint32_t row;
   std::uint32_t group;  // of the row
   std::uint32_t lane;   // in the group
-  // Lanes past the end work on the last group and store nothing, so that every shuffle has its whole warp.
+  // Lanes after the end compute the last group and store nothing, so that every shuffle has its whole warp.
   bool is_live;
 };
 

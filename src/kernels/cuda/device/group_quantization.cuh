@@ -1,6 +1,6 @@
 #pragma once
 
-// From the values of a group, spread over neighbouring lanes, to its scale and codes. The bits of the project's
+// Computes the scale and codes of a group whose values are spread over neighbouring lanes. The bits are those of the
 // quantizing ops: NaN stays NaN throughout and makes the scale NaN.
 
 #include "kernels/cuda/device/codes.cuh"
@@ -8,11 +8,11 @@
 
 namespace weft::cuda {
 
-// Quotients that are made by a product and one correction step: the scale so far from 0 and infinity that neither the
-// reciprocal nor a remainder of it loses bits.
+// For quotients by a product and one correction step: the scale is so far from 0 and infinity that neither the
+// reciprocal nor a remainder loses bits.
 constexpr float kLeastOrdinary = 0x1p-60f, kLargestOrdinary = 0x1p60f;
 
-// x / divisor, given that both are ordinary and `inverse` is the nearest number to 1 / divisor (Markstein 1990). The
+// x / divisor, if both are ordinary and `inverse` is the float nearest to 1 / divisor (Markstein 1990). The
 // remainder is taken of q * divisor - x: only so does -0 stay -0.
 WEFT_DEVICE float corrected_quotient(float x, float divisor, float inverse) {
   const float q = x * inverse;
@@ -25,12 +25,12 @@ WEFT_DEVICE float divided_by_limit(float x) {
   return divide(x, Code::kLimit);
 }
 
-// Infinity where there is none.
+// Infinity if there is no bound.
 WEFT_DEVICE float bound_of(const GroupRule& rule) {
   return rule.bound == nullptr ? float_of(0x7f800000u) : load(rule.bound);
 }
 
-// The scale of a group whose largest magnitude this is.
+// The scale of a group with this largest magnitude.
 template <class Code>
 WEFT_DEVICE float scale_of(float largest, const GroupRule& rule, float bound) {
   largest = larger(largest, rule.least_magnitude);
@@ -80,7 +80,7 @@ WEFT_DEVICE void quantize_by_product(float* values, float inverse, std::uint32_t
   for (int i = 0; i < count / 4; ++i) words[i] = Code::pack(values + 4 * i, false);
 }
 
-// Codes of f8e4m3 by a scale that is given: as the product with its reciprocal has them.
+// Codes of f8e4m3 with a given scale, computed as the product with its reciprocal.
 template <int count>
 WEFT_DEVICE void quantize_by_given_scale(float* values, const float* scale, std::uint32_t* words) {
   quantize_by_product<Fp8, count>(values, divide(1.0f, load(scale)), words);

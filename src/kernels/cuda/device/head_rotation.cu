@@ -1,12 +1,12 @@
-// Rotary embedding with what stands around it: heads of query and key are normalized, if so, and rotated; keys and
-// values go into the KV pages if there are any. A lane has `count` neighbouring columns of a head at a time: 16 bytes,
-// or, where sizes or places are no multiples of that, two columns. So 64 columns are a turn of 64 / count lanes, which
-// a head has, whatever its size: 8 lanes of 16-bit vectors, four heads a warp. Columns that turn together lie in one
-// lane, as two loads under way at once. Bytes an element (bf16): 4; K, whose pages have a token's elements `block`
-// apart, is stored element by element.
+// Rotary embedding with the ops around it: heads of query and key are optionally normalized, then rotated, and keys and
+// values are stored in the KV pages if there are any. A lane has `count` neighbouring columns of a head at a time: 16
+// bytes, or two columns if sizes or offsets are no multiples of that. So 64 columns are one iteration of 64 / count
+// lanes for a head of any size: 8 lanes of 16-bit vectors, four heads a warp. Columns that rotate together are in one
+// lane, as two loads in flight at once. Bytes an element (bf16): 4. K is stored element by element, because in its
+// pages a token's elements are `block` apart.
 //
-// The mean square of a head is the sum that tensor/house_math.h defines, column by column as its 64 partial sums and
-// tree have it, so that one kernel has the bits of every other device.
+// The mean square of a head is the sum that tensor/house_math.h defines, with the same 64 partial sums and tree, so
+// that one kernel has the bits of every other device.
 
 #include "kernels/cuda/device/element_kinds.cuh"
 #include "kernels/cuda/device/pages.cuh"
@@ -16,18 +16,18 @@ namespace weft::cuda {
 template <int count>
 constexpr std::uint32_t kLanesOfHead = kColumnsOfTurn / count;
 
-// One head of one token: where it lies, what becomes of it and where that goes.
+// One head of one token: its source, the operations on it, and its destination.
 struct Head {
   const void* x;
-  std::uint64_t place;  // of its first element
-  const void* weight;   // of normalization; null for none
+  std::uint64_t place;  // index of its first element
+  const void* weight;   // for normalization; null for none
   bool weight_is_wide;
-  bool is_value;  // which is neither normalized nor rotated
+  bool is_value;  // a value is neither normalized nor rotated
   bool is_stored;
   std::uint64_t angles;  // the row of its token in the table
   void* to;
   std::uint64_t to_place;
-  std::uint32_t stride;  // of columns there
+  std::uint32_t stride;  // of columns in `to`
   ElementKind kind;
 };
 
@@ -35,7 +35,7 @@ WEFT_DEVICE std::uint64_t place_of_head(const HeadRows& rows, std::uint32_t toke
   return product(token, rows.row_stride) + product(number, rows.head_stride);
 }
 
-// Where keys and values go if into the pages.
+// Sets the destination of keys and values in the pages.
 WEFT_DEVICE void put_into_pages(const HeadRotationArguments& arguments, std::uint32_t token, std::uint32_t number,
                                 Head& head) {
   const PagesPlace& pages = arguments.pages;
@@ -48,7 +48,7 @@ WEFT_DEVICE void put_into_pages(const HeadRotationArguments& arguments, std::uin
   head.kind = pages.kind;
 }
 
-// The head that this lane works at. Lanes behind the last one work at that once more, since warps exchange as a whole.
+// The head of this lane. Lanes after the last head compute the last one again, because shuffles need whole warps.
 template <class T, int count>
 WEFT_DEVICE Head head_of_lane(const HeadRotationArguments& arguments) {
   constexpr std::uint32_t kLanes = kLanesOfHead<count>, kOfBlock = kRotationThreads / kLanes;
@@ -78,14 +78,14 @@ WEFT_DEVICE Head head_of_lane(const HeadRotationArguments& arguments) {
   return head;
 }
 
-// The first of a lane's columns; the others are so many turns further on.
+// The first of a lane's columns; the others are whole iterations of kColumnsOfTurn later.
 template <int count>
 WEFT_DEVICE std::uint32_t first_column() {
   return thread_index() % kLanesOfHead<count> * count;
 }
 
-// The tree over a head's 64 partial sums, of which a lane has `count`, by exchanges in which each lane keeps one half
-// of what it has and gives the other away: 10 in place of 24 where a lane has 8. The last steps, of partial sums that
+// The tree over a head's 64 partial sums, of which a lane has `count`. In each exchange a lane keeps one half of its
+// sums and sends the other half: 10 exchanges instead of 24 if a lane has 8. The last steps, over partial sums that
 // began in one lane, are exchanges, too. Every lane gets the sum.
 template <int count>
 WEFT_DEVICE float tree_of_partial_sums(float* sums) {
@@ -131,7 +131,7 @@ WEFT_DEVICE void round_all(float* values) {
   for (int i = 0; i < count; i += 2) round_pair<T>(values[i], values[i + 1]);
 }
 
-// A lane's columns from `column` on, normalized if so.
+// Loads a lane's columns from `column` on, and normalizes them if required.
 template <class T, int count>
 WEFT_DEVICE void head_values(const HeadRotationArguments& arguments, const Head& head, float scale,
                              std::uint32_t column, float* values) {
@@ -153,7 +153,7 @@ WEFT_DEVICE void head_values(const HeadRotationArguments& arguments, const Head&
   round_all<T, count>(values);
 }
 
-// As T holds them, whatever the type there.
+// Stores values rounded to T, whatever the type of the destination.
 template <class T, int count>
 WEFT_DEVICE void store_values(const Head& head, std::uint32_t column, float* values) {
   if (head.kind != kKindOf<T>) round_all<T, count>(values);
@@ -165,7 +165,7 @@ WEFT_DEVICE void store_values(const Head& head, std::uint32_t column, float* val
   }
 }
 
-// Cosines and sines of `count` angles, as T has them.
+// Cosines and sines of `count` angles, rounded to T.
 template <class T, int count>
 WEFT_DEVICE void load_angles(const HeadRotationArguments& arguments, std::uint64_t place, float* cosines,
                              float* sines) {
@@ -186,7 +186,7 @@ WEFT_DEVICE void turn(float& x, float& y, float cosine, float sine) {
   y = along[1] + across[1];
 }
 
-// Columns of a head that turn alike: with the one half of `end` further on, or with the one beside it.
+// Columns of a head with the same rotation: each with the column half of `end` later, or with its neighbour.
 enum class Turning : std::uint8_t { nothing, halves, neighbours };
 struct Columns {
   std::uint32_t begin, end;
@@ -201,7 +201,8 @@ WEFT_DEVICE void turn_neighbours(const HeadRotationArguments& arguments, std::ui
   for (int i = 0; i < count / 2; ++i) turn<T>(values[2 * i], values[2 * i + 1], cosines[i], sines[i]);
 }
 
-// Two vectors at a time, so that the loads of both are under way: those that turn together, or of two turns.
+// Two vectors at a time, so that the loads of both are in flight: vectors that rotate together, or those of two
+// iterations.
 template <class T, int count>
 WEFT_DEVICE void rotate_columns(const HeadRotationArguments& arguments, const Head& head, float scale,
                                 const Columns& columns) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// House mathematics (tensor/house_math.h) as device code. A function that was declared for both sides is for both, also
-// where its definition says nothing of sides; nvcc refuses a call of one that is not declared here.
+// Reference math (tensor/house_math.h) as device code. A function that is declared for host and device is for both,
+// even if its definition has no attributes; nvcc refuses a call of a function that is not declared here.
 
 #if defined(__CUDACC__)
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
-// A group of columns in neighbouring lanes of 16 elements each, in blocks of kGroupThreads: which elements a lane has,
-// and from its values to the codes and the scale of the group. No barrier: lanes find the largest by shuffles.
+// A group of columns in neighbouring lanes of 16 elements each, in blocks of kGroupThreads: the elements of a lane, and
+// the codes and scale of the group. There is no barrier: lanes find the largest magnitude by shuffles.
 
 #include "kernels/cuda/device/elements.cuh"
 #include "kernels/cuda/device/group_place.cuh"

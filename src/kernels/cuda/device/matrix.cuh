@@ -1,9 +1,9 @@
 #pragma once
 
-// Products of small matrices by the matrix units: D = A x B + C with A 16 x 16, B 16 x 8, C and D 16 x 8. A and B are
-// of 16-bit elements, C and D of f32. emulator/matrix_product.h says which lane holds what, in which order the emulator
-// sums, and why a GPU's results are held to bounds and not to these bits. sm_80 and newer have the instruction; none
-// older is built for.
+// Products of small matrices by the matrix units: D = A x B + C with A 16 x 16, B 16 x 8, C and D 16 x 8. A and B have
+// 16-bit elements, C and D f32. emulator/matrix_product.h has the elements of each lane, the emulator's order of sums,
+// and the reason why a GPU's results are compared with bounds instead of these bits. The instruction needs sm_80; no
+// build is for older devices.
 
 #include "kernels/cuda/device/elements.cuh"
 
@@ -30,7 +30,7 @@ inline void add_matrix_product(const char* kind, MatrixElement element, const st
 }
 #endif
 
-// sums[4] += a[4] x b[2] of this warp; all 32 lanes call it together.
+// sums[4] += a[4] x b[2] of this warp. All 32 lanes must call it together.
 WEFT_DEVICE void multiply_matrices(const std::uint32_t* a, const std::uint32_t* b, float* sums, Half WEFT_SITE) {
 #if defined(__CUDACC__)
   WEFT_MATRIX_PRODUCT(f16);

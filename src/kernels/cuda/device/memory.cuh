@@ -1,6 +1,7 @@
 #pragma once
 
-// Global memory. All access goes through these, so that the emulator sees its alignment, bounds and sectors.
+// Access to global memory. All accesses use these functions, so that the emulator can check alignment and bounds and
+// count sectors.
 
 #include "kernels/cuda/device/platform.cuh"
 #include "kernels/cuda/lib/arguments.h"
@@ -15,7 +16,7 @@ struct alignas(8) TwoWords {
   std::uint32_t word[2];
 };
 
-// 16 bytes that no thread reads again: they displace nothing in the first cache.
+// 16 bytes that no thread reads again: they are not kept in the first-level cache.
 WEFT_DEVICE FourWords load_once(const void* from WEFT_SITE) {
 #if defined(__CUDACC__)
   FourWords to;

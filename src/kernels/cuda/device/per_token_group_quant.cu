@@ -1,4 +1,4 @@
-// Quantization per group of 32, 64 or 128 columns, alone. The scheme is that of silu_and_mul_per_block_quant: 16
+// Quantization per group of 32, 64 or 128 columns, as a separate op. It works as silu_and_mul_per_block_quant: 16
 // elements a thread, groups in neighbouring lanes, no barrier. 3.03 bytes an element (bf16).
 
 #include "kernels/cuda/device/lane_group.cuh"

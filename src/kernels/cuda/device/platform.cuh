@@ -1,14 +1,14 @@
 #pragma once
 
-// One kernel source, two compilers: nvcc makes device code of it, the host's C++ compiler code for the
-// emulator. All that is spelled differently on the two sides stands in this folder's .cuh files, here what every kernel
-// uses: where a thread stands, barriers, shuffles, shared arrays and the definition of kernels.
+// One kernel source for two compilers: nvcc compiles it to device code, the host's C++ compiler for the emulator. All
+// that differs between the two is in this folder's .cuh files. This file has what every kernel uses: indices of
+// threads, barriers, shuffles, shared arrays and the definition of kernels.
 //
-// A kernel takes one plain struct. WEFT_CUDA_KERNELS(file, Arguments, LIST) defines those of a file, where
-// LIST(KERNEL) says KERNEL(name, threads, function...) for each; `function` is a WEFT_DEVICE function of the struct.
+// A kernel takes one plain struct. WEFT_CUDA_KERNELS(file, Arguments, LIST) defines the kernels of a file, where
+// LIST(KERNEL) has KERNEL(name, threads, function...) for each; `function` is a WEFT_DEVICE function of the struct.
 //
-// Kernels with house mathematics are listed where WEFT_HOUSE_KERNELS is defined: on the host always, by nvcc in all
-// that the program carries, the contract (tools/check_cuda.py) holds and the tests' interpreter runs.
+// Kernels with reference math are listed if WEFT_HOUSE_KERNELS is defined: always on the host; with nvcc in the code of
+// the program, in the code that the contract checks (tools/check_cuda.py), and in the code that the tests interpret.
 
 #include <cstdint>
 
@@ -22,14 +22,14 @@ constexpr std::uint32_t kWholeWarp = 0xffffffffu;
 
 #define WEFT_DEVICE __device__ __forceinline__
 #define WEFT_UNROLL _Pragma("unroll")
-// A kernel's threads, of which a multiprocessor holds that many blocks at least: more registers than that are not used,
-// and none of fewer are put into memory.
+// A kernel's threads, and the least number of blocks that a multiprocessor must be able to hold. This limits the
+// registers; the compiler uses them up to that limit before it spills.
 #define WEFT_THREADS(threads, blocks) threads, blocks
-// So many turns at a time, where more would need registers that are not there.
+// Unrolls by `count`, if more iterations would need too many registers.
 #define WEFT_UNROLL_BY(count) WEFT_PRAGMA(unroll count)
 #define WEFT_PRAGMA(words) _Pragma(#words)
 #define WEFT_SHARED(Type, name, count) __shared__ Type name[count]
-// The place in the source that the emulator wants to know.
+// The source location for the emulator.
 #define WEFT_SITE
 #define WEFT_SITE_ALONE
 #define WEFT_PASS_SITE

@@ -1,6 +1,6 @@
-// rms_norm and fused_add_rms_norm, plain or followed by quantization: one block a row, 16-byte loads, one sum over the
-// block. A row is read again from the first cache once its scale is known, so that rows may be of any length. Bytes of
-// device memory an element (bf16): 4 plain, 3 with codes; 4 more with the residual.
+// rms_norm and fused_add_rms_norm, plain or followed by quantization: one block for each row, 16-byte loads, one sum
+// over the block. Once the scale is known, a row is read again from the first-level cache, so rows may have any length.
+// Bytes of device memory an element (bf16): 4 plain, 3 with codes; 4 more with the residual.
 //
 // y = x * rsqrt(mean(x^2) + epsilon), rounded to the weight's type before and after the product with it, then to x's.
 
@@ -13,7 +13,7 @@
 
 namespace weft::cuda {
 
-// What is normalized: x, or x + residual, which is also given as `rounded`, rounded to T.
+// Loads the values to normalize: x, or x + residual, whose value rounded to T is also returned as `rounded`.
 template <class T, bool adds>
 WEFT_DEVICE void load_row_values(const RmsNormArguments& arguments, const RowPart<T>& part, float* values,
                                  float* rounded) {
@@ -34,7 +34,7 @@ WEFT_DEVICE void load_row_values(const RmsNormArguments& arguments, const RowPar
   }
 }
 
-// values * scale * weight, as stored in T.
+// Computes values * scale * weight, rounded to T.
 template <class T>
 WEFT_DEVICE void normalize(const RmsNormArguments& arguments, std::uint32_t column, float scale, float* values) {
   constexpr int kOfLoad = kElementsOfLoad<T>;
@@ -60,7 +60,7 @@ WEFT_DEVICE void normalize(const RmsNormArguments& arguments, std::uint32_t colu
   for (int i = 0; i < kOfLoad; i += 2) round_pair<T>(values[i], values[i + 1]);
 }
 
-// What becomes of a row's values. A tail that must know the whole row sees it before it finishes the parts.
+// The epilogues. One that needs the whole row reads it once before it computes the parts.
 template <class T>
 struct PlainTail {
   static constexpr bool kSeesRow = false;
@@ -69,7 +69,7 @@ struct PlainTail {
   }
 };
 
-// Codes of values * (1 / scale), the scale given.
+// Codes of values * (1 / scale) with a given scale.
 template <class T>
 struct StaticTail {
   static constexpr bool kSeesRow = false;
@@ -81,7 +81,7 @@ struct StaticTail {
   }
 };
 
-// One scale for each 32, 64 or 128 columns, which lie in neighbouring lanes.
+// One scale for each 32, 64 or 128 columns, which are in neighbouring lanes.
 template <class T, class Code>
 struct GroupTail {
   static constexpr bool kSeesRow = false;

@@ -1,15 +1,16 @@
 #pragma once
 
-// How a block of threads goes over a row of any length, 16 bytes a thread at a time.
+// The parts of a row of any length for a block of threads, 16 bytes for each thread at a time.
 
 #include "kernels/cuda/device/elements.cuh"
 
 namespace weft::cuda {
 
-// 16 bytes of a row for each thread, then the next ones: where this thread's begin, and whether it has any.
+// Each thread has 16 bytes of a row, then the next ones in the next iteration: the offset of this thread's bytes, and
+// whether they are in the row.
 template <class T>
 struct RowPart {
-  std::uint64_t place;   // from the tensor's first element
+  std::uint64_t place;   // offset from the tensor's first element
   std::uint32_t column;  // of the row
   bool is_live;
 };

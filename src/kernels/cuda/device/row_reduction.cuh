@@ -28,9 +28,10 @@ struct LargerValue {
   WEFT_DEVICE float operator()(float x, float y) const { return larger(x, y); }
 };
 
-// The order of the device's own: each thread's part, then a tree.
+// The device's own order: each thread's part, then a tree.
 struct DeviceSum {
-  // Adds elements of consecutive columns, all threads together: of `count` the first `live` of each.
+  // Adds elements of consecutive columns; all threads call it together. Each thread has `count` values, of which the
+  // first `live` are added.
   template <int threads, int count>
   WEFT_DEVICE void add(const float* values, std::uint32_t live) {
     WEFT_UNROLL
@@ -47,8 +48,8 @@ struct DeviceSum {
 };
 
 #if defined(WEFT_HOUSE_KERNELS)
-// That of every other device: 64 partial sums, by the column's number modulo 64, each in the order of columns; then a
-// fixed tree.
+// The order of every other device: 64 partial sums, by column modulo 64, each in the order of columns; then a fixed
+// tree.
 struct HouseSum {
   static constexpr int kLanes = 64;
 

@@ -12,7 +12,7 @@
 
 namespace weft::cuda {
 
-// From a `place` that is a multiple of 4 on.
+// `place` must be a multiple of 4.
 template <class Words>
 WEFT_DEVICE void store_four(Words& words, std::uint32_t place, const FourWords& value) {
 #if defined(__CUDACC__)
@@ -22,7 +22,7 @@ WEFT_DEVICE void store_four(Words& words, std::uint32_t place, const FourWords& 
 #endif
 }
 
-// From an even `place` on.
+// `place` must be even.
 template <class Words>
 WEFT_DEVICE TwoWords load_two(Words& words, std::uint32_t place) {
 #if defined(__CUDACC__)

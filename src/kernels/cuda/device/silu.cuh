@@ -1,6 +1,6 @@
 #pragma once
 
-// x / (1 + exp(-x)), by the device's approximations or by house mathematics.
+// x / (1 + exp(-x)), by the device's approximations or by reference math.
 
 #include "kernels/cuda/device/arithmetic.cuh"
 #include "kernels/cuda/device/elements.cuh"
@@ -14,14 +14,14 @@ namespace weft::cuda {
 constexpr float kLogTwoOfE = 1.4426950408889634f, kLogTwoOfERest = 1.92596303e-8f;
 
 struct DeviceMathematics {
-  // Within 8 units in the last place where |x| < 80 if `precise`. Else within 2^-17 of its size, which neither codes
-  // nor 16 bits show: the argument of 2^y rounds, and what was rounded away is dropped.
+  // If `precise`, the error is at most 8 units in the last place for |x| < 80. Else it is at most 2^-17 of the result,
+  // which neither codes nor 16 bits show: the argument of 2^y is rounded, and the rounding error is dropped.
   template <bool precise>
   static WEFT_DEVICE float silu(float x) {
     const float argument = x * -kLogTwoOfE;
     float power = about_power_of_two(argument);
     if constexpr (precise) {
-      // kLogTwoOfE + kLogTwoOfERest is log2(e) to 48 bits. Not a number where x is infinite: there the power is exact.
+      // kLogTwoOfE + kLogTwoOfERest is log2(e) to 48 bits. `rest` is NaN if x is infinite; the power is then exact.
       const float rest = multiply_add(x, -kLogTwoOfERest, multiply_add(x, -kLogTwoOfE, -argument));
       if (rest == rest) power *= multiply_add(rest, 0.69314718f, 1.0f);  // 2^rest
     }
@@ -34,13 +34,13 @@ struct DeviceMathematics {
 };
 
 #if defined(WEFT_HOUSE_KERNELS)
-// The bits of every other device.
+// This has the bits of every other device.
 struct HouseMathematics {
   template <bool precise>
   static WEFT_DEVICE float silu(float x) {
     return house_silu(x);
   }
-  // Rounded to f32 first, as the definition has it: a matter of denormal products of bf16.
+  // The product is rounded to f32 first, as in the definition. This matters for denormal products of bf16.
   template <class T>
   static WEFT_DEVICE std::uint32_t multiply_pairs(std::uint32_t x, std::uint32_t y) {
     float a[2], b[2];
@@ -51,8 +51,8 @@ struct HouseMathematics {
 };
 #endif
 
-// silu(gate) * up of the elements of 16 bytes each. Rounded to T twice where `rounds` says, as the two ops one after
-// the other would store them, and precise then for f32; else not at all.
+// silu(gate) * up of the elements of 16 bytes each. With `rounds` it is rounded to T twice, as two separate ops would
+// store it, and f32 uses the precise silu. Otherwise nothing is rounded.
 template <class T, bool rounds, class Mathematics>
 WEFT_DEVICE void gated_values(const FourWords& gate, const FourWords& up, float* values) {
   if constexpr (rounds && sizeof(T) == 2) {

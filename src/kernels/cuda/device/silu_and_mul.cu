@@ -1,13 +1,13 @@
-// silu_and_mul, plain or followed by quantization by a given scale or to f4e2m1 in groups of 16: 16 bytes of gates and
-// 16 of what they let through for each thread. Bytes an element (bf16): 6 plain, 5 with codes of f8e4m3, 4.56 with
-// those of f4e2m1. A group of 16 lies in 2 neighbouring lanes (f32: 4).
+// silu_and_mul, plain or followed by quantization with a given scale or to f4e2m1 in groups of 16. Each thread has 16
+// bytes of gates and the 16 bytes that they multiply. Bytes an element (bf16): 6 plain, 5 with codes of f8e4m3, 4.56
+// with those of f4e2m1. A group of 16 is in 2 neighbouring lanes (f32: 4).
 
 #include "kernels/cuda/device/group_quantization.cuh"
 #include "kernels/cuda/device/silu.cuh"
 
 namespace weft::cuda {
 
-// Where a thread's 16 bytes begin; `column` may lie behind the row's end.
+// The begin of a thread's 16 bytes; `column` may be after the row's end.
 struct RowPlace {
   std::uint32_t row, column;
 };
@@ -51,7 +51,7 @@ WEFT_DEVICE void silu_and_mul_static_fp8(const SiluAndMulArguments& arguments) {
 
 WEFT_DEVICE float reciprocal_or_zero(float x) { return x == 0.0f ? 0.0f : divide(1.0f, x); }
 
-// Where the scale of a group lies among tiles of 128 rows and 4 groups, or row by row.
+// The index of a group's scale in tiles of 128 rows and 4 groups, or row by row.
 WEFT_DEVICE std::uint64_t place_of_group(const SiluAndMulArguments& arguments, std::uint32_t row, std::uint32_t group) {
   if (arguments.tiles == 0) return product(row, arguments.columns / kFp4Group) + group;
   const std::uint64_t tile = product(row / kScaleTileRows, arguments.tiles) + group / kScaleTileGroups;
@@ -59,7 +59,7 @@ WEFT_DEVICE std::uint64_t place_of_group(const SiluAndMulArguments& arguments, s
          group % kScaleTileGroups;
 }
 
-// Blocks also reach the rows and groups that tiles have beyond those of x: their scales are 0.
+// Blocks also cover the rows and groups that tiles have beyond those of x: their scales are 0.
 template <class T, bool rounds, class Mathematics>
 WEFT_DEVICE void silu_and_mul_fp4(const SiluAndMulArguments& arguments) {
   constexpr int kOfLoad = kElementsOfLoad<T>;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which kernels there are of each design of silu_and_mul_per_block_quant. KERNEL(name, threads, function...) for
-// every dtype of x, of codes, group size, way of rounding and kind of mathematics; THREADS(group) in a block.
+// The kernels of each design of silu_and_mul_per_block_quant. KERNEL(name, threads, function...) for every dtype of x,
+// dtype of codes, group size, rounding and kind of mathematics; a block has THREADS(group) threads.
 
 // clang-format off
 #define WEFT_SILU_KERNEL(KERNEL, design, THREADS, x, T, codes, Code, group, way, rounds, mathematics, Mathematics) \
@@ -24,7 +24,7 @@
 #define WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, x, T, way, rounds) \
   WEFT_SILU_GROUPS(KERNEL, design, THREADS, x, T, i8_truncated, TruncatedInt8, way, rounds) \
   WEFT_SILU_MATHEMATICS(KERNEL, design, THREADS, x, T, i8_truncated, TruncatedInt8, 32, way, rounds)
-// As its op has them: rounded to the dtype of x on the way.
+// As the op with truncated codes defines it: rounded to the dtype of x before quantization.
 #define WEFT_SILU_AND_MUL_PER_BLOCK_QUANT_TRUNCATED(KERNEL, design, THREADS) \
   WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, bf16, Brain, rounded, true) \
   WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, f16, Half, rounded, true) \

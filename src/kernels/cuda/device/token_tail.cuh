@@ -1,7 +1,7 @@
 #pragma once
 
-// One scale for each row, of its largest magnitude. A thread shows all of its parts of the row, then the block makes
-// the scale, then each part becomes codes. Arguments have places, rule and output.
+// An epilogue with one scale for each row, from its largest magnitude. A thread passes all its parts of the row, then
+// the block computes the scale, then each part becomes codes. Arguments have places, rule and output.
 
 #include "kernels/cuda/device/group_quantization.cuh"
 #include "kernels/cuda/device/row_parts.cuh"

@@ -1,7 +1,7 @@
 #pragma once
 
-// The GPU's approximate functions in the emulator: the true value, moved within the bound that is documented. A kernel
-// whose result depends on where in the bound the hardware lies fails a test under one of the settings.
+// The GPU's approximate functions in the emulator: the exact value, moved within the documented bound. A kernel whose
+// result depends on the actual error of the hardware fails a test under one of the settings.
 
 #include <bit>
 #include <cmath>
@@ -12,15 +12,15 @@ namespace weft::cuda {
 
 enum class Approximation : std::uint8_t { exact, upwards, downwards, scattered };
 
-// Of this thread of the host, for launches from now on; tests move it.
+// For launches of this host thread from now on; tests set it.
 inline thread_local Approximation current_approximation = Approximation::exact;
 
-// Denormals become 0 of their sign.
+// Replaces denormals by 0 of their sign.
 inline float without_denormal(float x) {
   return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
 }
 
-// `units` in the last place, at most.
+// `units` is the largest error in units in the last place.
 inline float approximated(float exact, int units) {
   exact = without_denormal(exact);
   if (current_approximation == Approximation::exact || !std::isnormal(exact)) return exact;

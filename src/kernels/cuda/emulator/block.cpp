@@ -15,7 +15,7 @@ namespace {
 
 thread_local Block* current_block = nullptr;
 
-// Thrown through a fiber's own frames and no further.
+// Thrown only within the frames of one fiber.
 struct Fault {
   std::string text;
 };
@@ -31,7 +31,7 @@ bool same_place(const Site& a, const Site& b) {
   return a.line() == b.line() && std::string_view(a.file_name()) == b.file_name();
 }
 
-// What the running thread asks of its block, until the end of the expression.
+// One request of the running thread to its block, until the end of the full expression.
 class Request {
  public:
   Request() { begin_bookkeeping(); }
@@ -98,7 +98,7 @@ void Block::run_thread() {
     launch_.kernel.body(launch_.arguments);
   } catch (const Fault& fault) {
     failure = fault.text;
-  } catch (const std::exception& error) {  // of the emulator itself; it must not leave the fiber
+  } catch (const std::exception& error) {  // an error of the emulator itself must not leave the fiber
     failure = fmt::format("[{}] {}", launch_.kernel.name, error.what());
   }
   Request()->end_thread(failure);
@@ -116,7 +116,7 @@ void Block::wait(State state, const Site& site) {
   Thread& thread = self();
   thread.state = state;
   thread.waits_at = site;
-  end_bookkeeping();  // a thread that is never resumed must not end in the middle of it
+  end_bookkeeping();  // a thread that is never resumed must not be left inside bookkeeping
   thread.fiber.suspend();
   begin_bookkeeping();
 }
@@ -285,7 +285,8 @@ void Block::fault(const std::string& what, const Site& site) const {
 }
 
 std::string Block::waiting_text() const {
-  std::map<std::string, std::pair<int, std::uint32_t>> places;  // how many wait there, the first of them
+  std::map<std::string, std::pair<int, std::uint32_t>>
+      places;  // the number of threads that wait there, and the first of them
   for (const Thread& thread : threads_) {
     if (thread.state == State::ended) continue;
     const char* what = thread.state == State::at_barrier ? "at the barrier of" : "in the exchange of";

@@ -1,6 +1,6 @@
 #pragma once
 
-// One block of a launch: its threads as fibers, who waits where, and what they share.
+// One block of a launch: its threads as fibers, their waiting states, and their shared memory.
 
 #include <cstdint>
 #include <map>
@@ -17,14 +17,14 @@
 
 namespace weft::cuda {
 
-// What the blocks of a launch have in common.
+// The state that all blocks of a launch share.
 struct Launch {
   const EmulatedKernel& kernel;
   const LaunchShape& shape;
   const void* arguments;
   const EmulatorSettings& settings;
   MemoryMap& memory;
-  TrafficCounter* traffic;  // null where nothing is counted
+  TrafficCounter* traffic;  // null if nothing is counted
   FiberStacks stacks;
   std::uint64_t random_state;
 };
@@ -35,10 +35,10 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  // Until all threads ended; DeviceError at the first fault.
+  // Runs until all threads have ended. Throws DeviceError at the first fault.
   void run();
 
-  // For the running thread; thread.h says what they do.
+  // For the running thread; thread.h explains these functions.
   static Block& current();
   const ThreadPlace& place() const { return threads_[running_].place; }
   void barrier(const Site& site);
@@ -61,7 +61,8 @@ class Block {
     Site waits_at;
     std::uint32_t warp_barriers = 0;
   };
-  // Lanes of a warp that meet. Values stay for those that read them late: the next meeting uses the other half.
+  // Lanes of a warp at a collective operation. The next one uses the other half of `values`, so that slow lanes can
+  // still read theirs.
   struct Meeting {
     std::uint32_t mask = 0, arrived = 0;
     std::uint32_t turn = 0;
@@ -72,21 +73,22 @@ class Block {
 
   static void thread_main(void* self);
   void run_thread();
-  void end_thread(const std::string& failure);  // "" where it did not fail
+  void end_thread(const std::string& failure);  // "" if it did not fail
   void wait(State state, const Site& site);
   Thread& self() { return threads_[running_]; }
   std::uint32_t random_number();
-  // What the next barrier of the block is to ThreadSanitizer. A thread may come to it before another has left the last.
+  // The address that is ThreadSanitizer's name for the next barrier of the block. There are two, because a thread may
+  // arrive at a barrier before another thread has left the last one.
   const void* barrier_point() const { return &barrier_points_[barriers_ % 2]; }
-  // Lets go of the block's barrier once all that run have come.
+  // Releases the block's barrier once all running threads have arrived.
   void release_barrier();
-  // Where meetings are not checked: all that wait go on with what is there, and it is true.
+  // If collectives are not checked: lets all waiting threads continue with what has arrived, and returns true.
   bool let_waiting_go();
-  // Meets the lanes of the mask; where their values lie.
+  // Waits for the lanes of the mask; returns their values.
   const LaneWords* meet(std::uint32_t mask, const char* kind, const LaneWords& value, const Site& site);
   std::uint32_t lanes_of_warp(std::uint32_t warp) const;
   std::string waiting_text() const;
-  // Whether a barrier lies between the access and now.
+  // Whether there was a barrier after the access.
   bool is_ordered(const SharedAccess& access) const;
   SharedAccess access_now() const;
 
@@ -95,7 +97,7 @@ class Block {
   std::vector<std::uint32_t> ready_;
   std::uint32_t alive_ = 0, at_barrier_ = 0, barriers_ = 0;
   Site barrier_site_;
-  char barrier_points_[2] = {};                             // of even and of odd barriers
+  char barrier_points_[2] = {};                             // for even and odd barriers
   std::vector<std::map<std::uint32_t, Meeting>> meetings_;  // by warp and mask
   std::map<const void*, std::shared_ptr<void>> shared_;
   std::string failure_;

@@ -1,21 +1,21 @@
 #pragma once
 
-// What the emulator, and what else runs kernels over a MemoryMap, holds a kernel to, check by check. Tests leave one
-// out to show that it alone sees a planted bug (tests/without_check.h); nothing else does.
+// The checks of the emulator, and of other code that runs kernels over a MemoryMap. Tests leave one out to show that it
+// alone detects a seeded fault (tests/without_check.h); no other code does.
 
 #include <cstdint>
 
 namespace weft::cuda {
 
 enum class EmulatorCheck : std::uint8_t {
-  places,    // accesses lie in the memory given, at multiples of their size. Without it they happen wherever they lie
-  races,     // of global memory: no byte that one thread writes is another one's
-  shared,    // of shared memory: nothing is read that nobody wrote, or with no barrier between threads
-  meetings,  // all threads of a barrier or shuffle come. Without it those that came go on once no other can run
-  traffic    // sectors are counted where the bytes lie. Without it as if the bytes of a request lay side by side
+  places,    // accesses are inside the given memory, at multiples of their size. Without it any access happens
+  races,     // global memory: no byte that one thread writes is accessed by another
+  shared,    // shared memory: no read of unwritten data, or without a barrier between threads
+  meetings,  // all threads arrive at a barrier or shuffle. Without it the others continue once no thread can run
+  traffic    // sectors are counted by address. Without it as if the bytes of a request were contiguous
 };
 
-// One bit of each that is left out, set before the first launch.
+// One bit for each check that is left out, set before the first launch.
 inline std::uint32_t emulator_checks_left_out = 0;
 
 inline bool is_checked(EmulatorCheck check) {

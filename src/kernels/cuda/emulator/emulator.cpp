@@ -6,7 +6,7 @@
 namespace weft::cuda {
 
 void Emulator::run(const EmulatedKernel& kernel, const LaunchShape& shape, const void* arguments, MemoryMap& memory) {
-  constexpr std::uint32_t kMostBlocks = 0x7fffffff, kMostBlockRows = 65535;  // every device's
+  constexpr std::uint32_t kMostBlocks = 0x7fffffff, kMostBlockRows = 65535;  // the limits of every device
   traffic_.clear();
   if (shape.threads == 0 || shape.threads > kernel.most_threads || shape.blocks == 0 || shape.blocks > kMostBlocks ||
       shape.block_rows == 0 || shape.block_rows > kMostBlockRows)

@@ -1,15 +1,15 @@
 #pragma once
 
-// Runs kernels of kernels/cuda/device on the host: one fiber per CUDA thread, block after block. What a GPU would
-// answer with a wrong number now and then is an error here, every time, named with its place in the source:
+// Runs kernels of kernels/cuda/device on the host: one fiber per CUDA thread, block after block. Faults that make a GPU
+// give a wrong number now and then are errors here, every time, with their source location:
 //
-//   memory       an access outside the regions given, misaligned, or racing with another thread's
-//   shared       a read of what nobody wrote, or of what another thread wrote with no barrier between
-//   collectives  a shuffle or barrier that some threads of it never reach, or reach at another place of the source;
-//                a mask without the caller; a lane read that takes no part
+//   memory       an access outside the given regions, misaligned, or racing with another thread's
+//   shared       a read of unwritten data, or of another thread's data without a barrier between
+//   collectives  a shuffle or barrier that some of its threads never reach, or reach at another source location;
+//                a mask without the caller; a read of a lane that does not take part
 //
-// It also counts, per access in the source, the 32-byte sectors that each warp touches beside the bytes it asked for.
-// Launches of one Emulator must not overlap; each runs on the thread that asks.
+// For each access in the source it also counts the 32-byte sectors that each warp touches, and the requested bytes.
+// Launches of one Emulator must not overlap; each runs in the calling thread.
 
 #include <cstdint>
 #include <optional>
@@ -21,35 +21,36 @@
 
 namespace weft::cuda {
 
-// The order in which threads of a block run that could run: a missing barrier may show in one and not in another.
+// The order in which the runnable threads of a block run: a missing barrier may be visible in one order and not in
+// another.
 enum class ThreadOrder : std::uint8_t { forward, backward, random };
 
 struct EmulatorSettings {
   ThreadOrder order = ThreadOrder::forward;
-  std::uint64_t seed = 1;  // of the random order
+  std::uint64_t seed = 1;  // for the random order
   bool measure = false;    // count sectors
-  // Of each row of blocks this one alone runs: launches over more than 2^32 elements have too many.
+  // Only this block of each row of blocks runs: launches over more than 2^32 elements have too many blocks.
   std::optional<std::uint32_t> only_block = {};
 };
 
-// One access in the source, over all warps that made it.
+// One access in the source, summed over all warps that made it.
 struct AccessTraffic {
   std::string place;  // file:line
   bool writes = false;
-  std::int64_t requests = 0;  // by a warp, of all its lanes together
-  std::int64_t bytes = 0;     // asked for, bytes that several lanes asked for counted once
-  std::int64_t sectors = 0;   // of 32 bytes, that hold them
+  std::int64_t requests = 0;  // one by each warp, for all its lanes
+  std::int64_t bytes = 0;     // requested; bytes that several lanes request count once
+  std::int64_t sectors = 0;   // sectors of 32 bytes that contain them
 };
 
 class Emulator {
  public:
   explicit Emulator(EmulatorSettings settings = {}) : settings_(settings) {}
 
-  // Runs a launch to its end. DeviceError, naming kernel, block, thread and place, where the kernel is at fault; memory
-  // then holds what was written so far.
+  // Runs a launch to its end. Throws DeviceError with kernel, block, thread and source location if the kernel is at
+  // fault; memory then has what was written so far.
   void run(const EmulatedKernel& kernel, const LaunchShape& shape, const void* arguments, MemoryMap& memory);
 
-  // Of the last launch, in the order of places. Empty unless `measure`.
+  // For the last launch, ordered by source location. Empty unless `measure`.
   const std::vector<AccessTraffic>& traffic() const { return traffic_; }
 
  private:

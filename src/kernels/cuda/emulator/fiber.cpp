@@ -23,7 +23,8 @@ constexpr std::size_t kGuard = 4096;
 constexpr std::size_t kStride = FiberStacks::kBytes + kGuard;
 
 #if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer's threads whose fibers have left, for the next fibers: it takes a millisecond to make one.
+// ThreadSanitizer's contexts of fibers that have ended, kept for the next fibers, because creating one takes a
+// millisecond.
 class IdleContexts {
  public:
   ~IdleContexts() {
@@ -45,9 +46,9 @@ thread_local IdleContexts idle_contexts;
 
 }  // namespace
 
-// Keeps what a function call must keep, leaves the stack pointer in *save and goes on where `load` was left.
+// Saves the callee-saved registers, stores the stack pointer in *save and continues at the stack of `load`.
 extern "C" void weft_switch_stack(void** save, void* load);
-// Where a fresh stack goes on: calls r12 with rbx.
+// The first code on a new stack: calls r12 with rbx.
 extern "C" void weft_start_fiber();
 #if defined(__x86_64__)
 asm(R"(
@@ -101,8 +102,8 @@ void FiberStacks::reserve(std::size_t count) {
 
 std::byte* FiberStacks::stack(std::size_t index) const { return mapping_ + index * kStride + kGuard; }
 
-// What switches is not instrumented: ThreadSanitizer would note a function's begin in one thread and its end in
-// another, and take what both sides of a switch say to each other for a race.
+// The switching functions are not instrumented. ThreadSanitizer would see a function begin in one thread and end in
+// another, and would report the data that both sides of a switch exchange as a race.
 [[gnu::no_sanitize_thread]] Fiber::~Fiber() {
 #if defined(__SANITIZE_THREAD__)
   if (own_context_ == nullptr) return;
@@ -112,7 +113,7 @@ std::byte* FiberStacks::stack(std::size_t index) const { return mapping_ + index
   if (has_left_) {
     idle_contexts.give(own_context_);
   } else {
-    __tsan_destroy_fiber(own_context_);  // functions that never ended are noted in it
+    __tsan_destroy_fiber(own_context_);  // it has functions that never ended
   }
 #endif
 }
@@ -123,10 +124,11 @@ std::byte* FiberStacks::stack(std::size_t index) const { return mapping_ + index
   argument_ = argument;
   own_frames_ = nullptr;
 #if defined(__SANITIZE_ADDRESS__)
-  // Frames that were left for good lie there still.
+  // Frames of an abandoned fiber are still on this stack.
   __asan_unpoison_memory_region(stack, FiberStacks::kBytes);
 #endif
-  // What weft_switch_stack takes off: r15, r14, r13, r12, rbx, rbp, and where to go. The stack is aligned behind it.
+  // The words that weft_switch_stack pops: r15, r14, r13, r12, rbx, rbp and the return address. The stack is aligned
+  // after them.
   void** top = reinterpret_cast<void**>(stack + FiberStacks::kBytes) - 9;
   for (int i = 0; i < 9; ++i) top[i] = nullptr;
   top[3] = reinterpret_cast<void*>(&Fiber::begin);
@@ -147,7 +149,7 @@ std::byte* FiberStacks::stack(std::size_t index) const { return mapping_ + index
   fiber->leave();
 }
 
-// On the fiber's stack, come from outside.
+// Runs on the fiber's stack, after a switch from outside.
 [[gnu::no_sanitize_thread]] void Fiber::arrived() {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(own_frames_, &outside_stack_, &outside_bytes_);

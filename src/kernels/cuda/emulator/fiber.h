@@ -1,16 +1,16 @@
 #pragma once
 
-// A flow of control with a stack of its own, resumed and suspended by hand: what stands for a CUDA thread. All fibers
-// of a block run on one thread of the host, so that nothing runs between two points where they switch.
+// A flow of control with its own stack, resumed and suspended explicitly; it runs one CUDA thread. All fibers of a
+// block run on one thread of the host, so no other fiber runs between two switches.
 //
-// To ThreadSanitizer a fiber is a thread of its own. What was done before `start` lies before all that it does, and
-// that before what follows its destructor; in between, to switch orders nothing.
+// For ThreadSanitizer each fiber is a thread. Everything before `start` happens before all that the fiber does, and all
+// of that happens before what follows its destructor. In between, switches order nothing.
 
 #include <cstddef>
 
 namespace weft::cuda {
 
-// Stacks of one size, kept for the next fibers; each has a page below it that must not be touched.
+// Stacks of one size, kept for the next fibers. Each has a guard page below it.
 class FiberStacks {
  public:
   static constexpr std::size_t kBytes = 64 << 10;
@@ -20,7 +20,7 @@ class FiberStacks {
   FiberStacks& operator=(const FiberStacks&) = delete;
   ~FiberStacks();
 
-  // Makes room for so many. DeviceError when there is no memory. Stacks that were given move.
+  // Allocates `count` stacks. Throws DeviceError if there is no memory. Existing stacks move.
   void reserve(std::size_t count);
   // The lowest byte of a stack.
   std::byte* stack(std::size_t index) const;
@@ -33,36 +33,36 @@ class FiberStacks {
 class Fiber {
  public:
   Fiber() = default;
-  // Called outside, also where the fiber is suspended and nobody will resume it.
+  // Called outside; also allowed while the fiber is suspended and will never be resumed.
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Once: `entry(argument)` runs on the stack from the first `resume` on. It must not throw.
+  // Call this once: `entry(argument)` runs on the stack from the first `resume` on. It must not throw.
   void start(std::byte* stack, void (*entry)(void*), void* argument);
 
-  // Called outside: runs the fiber until it suspends or `entry` returns; after that it must not be resumed.
+  // Called outside: runs the fiber until it suspends or `entry` returns. After that it must not be resumed.
   void resume();
-  // Called inside: goes back to who resumed.
+  // Called inside: returns to the caller of `resume`.
   void suspend();
 
  private:
   static void begin(Fiber* fiber);
   void arrived();
-  // As `suspend`, for the last time.
+  // The last `suspend`.
   [[noreturn]] void leave();
 
   void* own_ = nullptr;      // the fiber's stack pointer while it is suspended
-  void* outside_ = nullptr;  // that of who resumed it
+  void* outside_ = nullptr;  // that of the caller of `resume`
   void (*entry_)(void*) = nullptr;
   void* argument_ = nullptr;
   std::byte* stack_ = nullptr;
-  // What AddressSanitizer wants to know of stacks.
+  // Stack information for AddressSanitizer.
   void* own_frames_ = nullptr;
   void* outside_frames_ = nullptr;
   const void* outside_stack_ = nullptr;
   std::size_t outside_bytes_ = 0;
-  // ThreadSanitizer's threads.
+  // Contexts of ThreadSanitizer.
   void* own_context_ = nullptr;
   void* outside_context_ = nullptr;
   bool has_left_ = false;

@@ -1,6 +1,7 @@
 #pragma once
 
-// The kernels of kernels/cuda/device as the host's compiler made them. The build writes the table from the files there.
+// The kernels of kernels/cuda/device as compiled for the host. The build writes the table from the files in that
+// folder.
 
 #include <span>
 #include <string_view>
@@ -9,10 +10,10 @@
 
 namespace weft::cuda {
 
-// By file, each with its kernels.
+// The files, each with its kernels.
 std::span<const std::span<const EmulatedKernel>> emulated_kernels();
 
-// Null for a name that no file has; of the other, InternalError.
+// The first returns null if no file has the name, the second throws InternalError.
 const EmulatedKernel* find_emulated_kernel(std::string_view name);
 const EmulatedKernel& emulated_kernel(std::string_view name);
 

@@ -1,20 +1,20 @@
 #pragma once
 
-// The GPU's product of small matrices on the host, for the emulator and for what interprets PTX: D = A x B + C by
-// mma.sync.aligned.m16n8k16.row.col.f32, A 16 x 16 and B 16 x 8 of f16 or bf16, C and D 16 x 8 of f32. Who holds what
-// the PTX ISA says ("Matrix Fragments for mma.m16n8k16 with floating point type"); with g = lane / 4 and t = lane % 4,
-// the first of two elements in the lower half of a word:
+// The GPU's product of small matrices on the host, for the emulator and for the interpreter of PTX: D = A x B + C by
+// mma.sync.aligned.m16n8k16.row.col.f32, A 16 x 16 and B 16 x 8 of f16 or bf16, C and D 16 x 8 of f32. The PTX ISA
+// defines the elements of each lane ("Matrix Fragments for mma.m16n8k16 with floating point type"). With g = lane / 4
+// and t = lane % 4, and the first of two elements in the lower half of a word:
 //
-//   A  words 0 to 3: rows g, g + 8, g, g + 8; columns 2t and 2t + 1, in words 2 and 3 8 further on
-//   B  words 0 and 1: rows 2t and 2t + 1, in word 1 8 further on; column g
+//   A  words 0 to 3: rows g, g + 8, g, g + 8; columns 2t and 2t + 1, in words 2 and 3 8 more
+//   B  words 0 and 1: rows 2t and 2t + 1, in word 1 8 more; column g
 //   C  numbers 0 to 3: rows g, g, g + 8, g + 8; columns 2t, 2t + 1, 2t, 2t + 1
 //
-// An element of D is here c + a[0] b[0] + ... + a[15] b[15] in that order, each step a fused multiply-add. What order a
-// GPU takes, and how it rounds on the way, is not documented and differs from one to the next; measured was that it
-// takes products exactly, aligns them and c at the largest of them and drops what lies below its last place (Fasi,
+// Here an element of D is c + a[0] b[0] + ... + a[15] b[15] in this order, each step a fused multiply-add. The order
+// and the intermediate rounding of a GPU are not documented and differ between GPUs. Measurements show that a GPU
+// computes products exactly, aligns them and c to the largest of them, and drops what is below its last place (Fasi,
 // Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, 2021). Approximations other than exact
-// (approximation.h) do so, eight products at a time: results on a device are held to bounds, not to bits, and a kernel
-// must stay within its op's under both.
+// (approximation.h) do the same, eight products at a time: results on a device are compared with bounds, not bits, and
+// a kernel must be within its op's bounds for both.
 
 #include <algorithm>
 #include <array>
@@ -30,13 +30,13 @@ namespace weft::cuda {
 
 enum class MatrixElement : std::uint8_t { f16, bf16 };
 
-// What a lane holds of A and B.
+// A lane's elements of A and B.
 struct MatrixWords {
   std::array<std::uint32_t, 4> a;
   std::array<std::uint32_t, 2> b;
 };
 
-// Of up to nine terms, each exact: what lies more than 23 places below the largest one's first is dropped.
+// The sum of up to nine exact terms. Bits more than 23 places below the first bit of the largest term are dropped.
 inline float truncated_sum(const double* terms, int count) {
   double largest = 0;
   for (int i = 0; i < count; ++i) largest = std::max(largest, std::fabs(terms[i]));
@@ -47,7 +47,7 @@ inline float truncated_sum(const double* terms, int count) {
   return static_cast<float>(sum);
 }
 
-// c + a[0] b[0] + ... + a[15] b[15]; a NaN is the device's.
+// c + a[0] b[0] + ... + a[15] b[15]. A NaN has the device's bits.
 inline float matrix_sum(const std::array<float, 16>& a, const std::array<float, 16>& b, float c) {
   float sum = c;
   for (std::size_t k = 0; k < 16; ++k) sum = __builtin_fmaf(a[k], b[k], sum);
@@ -63,7 +63,7 @@ inline float matrix_sum(const std::array<float, 16>& a, const std::array<float, 
   return sum;
 }
 
-// Number `i` of those of D that `lane` holds; `words` are of all 32 lanes.
+// Element `i` of D in `lane`; `words` has all 32 lanes.
 inline float matrix_product(const std::array<MatrixWords, 32>& words, MatrixElement element, std::uint32_t lane,
                             std::uint32_t i, float c) {
   const auto number_of = [element](std::uint32_t word, std::uint32_t half) {

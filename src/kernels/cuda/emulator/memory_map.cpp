@@ -47,7 +47,7 @@ MemoryMap::Part& MemoryMap::Region::part_of(std::size_t byte) {
 MemoryMap::Region* MemoryMap::find(const void* address) {
   const auto* at = static_cast<const std::byte*>(address);
   const auto holds = [at](const Region& region) { return at >= region.begin && at < region.begin + region.bytes; };
-  // All of a device's memory is hundreds of regions.
+  // A device's whole memory has hundreds of regions.
   if (is_in_order_) {
     auto next = std::upper_bound(regions_.begin(), regions_.end(), at,
                                  [](const std::byte* place, const Region& region) { return place < region.begin; });

@@ -10,7 +10,7 @@
 namespace weft::cuda {
 namespace {
 
-// From the first element to behind the last, whatever the strides.
+// Bytes from the first element to the end of the last one, whatever the strides.
 std::size_t reach_of(const TensorView& view) {
   if (view.kind == MetaKind::kv)
     return static_cast<std::size_t>(bytes_of(view.dtype, view.size[0] * kv_page_elements(view.meta->kv)));

@@ -1,7 +1,7 @@
 #pragma once
 
-// A kernel's call in the emulator: the memory of its tensors, its scratch and the batch it reads are all that the
-// launch may touch.
+// Runs a kernel's call in the emulator. The launch may access only the memory of its tensors, its scratch memory and
+// the batch that it reads.
 
 #include <string>
 
@@ -11,11 +11,11 @@
 
 namespace weft::cuda {
 
-// What a launch of the call may touch.
+// The memory that a launch of the call may access.
 MemoryMap memory_of(const KernelCall& call);
 
-// Goes to the call's queue. Where there is none it runs to its end, in the emulator; DeviceError where the kernel is at
-// fault. An operand may be written where a result lies over it.
+// Adds the launch to the call's queue. Without a queue it runs to its end in the emulator, and throws DeviceError if
+// the kernel is at fault. An operand may be written if a result overlaps it.
 void run_call(const std::string& kernel, const LaunchShape& shape, const void* arguments, std::size_t argument_bytes,
               const KernelCall& call);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What device code may ask of the emulator while it runs in it: where the thread stands, barriers, exchange within a
-// warp, and leave to touch memory. device/platform.cuh gives these CUDA's meaning on both sides.
+// The services of the emulator for device code: the thread's index, barriers, exchange within a warp, and access to
+// memory. device/platform.cuh defines functions with CUDA's meaning for both compilers.
 
 #include <array>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace weft::cuda {
 
-// A place in a kernel's source.
+// A location in a kernel's source.
 using Site = std::source_location;
 
 struct ThreadPlace {
@@ -26,24 +26,25 @@ const ThreadPlace& this_thread();
 
 // Waits for all threads of the block that have not ended.
 void block_barrier(const Site& site);
-// Waits for the lanes of the mask and orders what they did in shared memory.
+// Waits for the lanes of the mask, and orders their accesses to shared memory.
 void warp_barrier(std::uint32_t mask, const Site& site);
-// What lane `source` of this warp gave; all lanes of the mask call it.
+// Returns the value of lane `source` of this warp. All lanes of the mask must call it.
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, std::uint32_t source, const Site& site);
-// What each of the 32 lanes of this warp gave, by lane; all of them call it, for the same `kind`, a literal. It stays
-// until the calling lane meets others for the next time but one.
+// Returns the words of each of the 32 lanes of this warp, by lane. All of them must call it with the same `kind`, a
+// literal. The result is valid until the calling lane's next collective but one.
 using LaneWords = std::array<std::uint64_t, 3>;
 const LaneWords* gather_lanes(const char* kind, const LaneWords& words, const Site& site);
 
-// Before global memory is touched: `bytes` at an address that is a multiple of them.
+// Call this before an access to global memory: `bytes` bytes at an address that is a multiple of them.
 void note_reading(const void* address, std::size_t bytes, const Site& site);
 void note_writing(void* address, std::size_t bytes, const Site& site);
 
 [[noreturn]] void kernel_fault(const std::string& what, const Site& site);
 
-// Who touched an element of shared memory last, and when: barriers of the block and of the warp that were behind it.
+// The last access to an element of shared memory: its thread, and the number of barriers of the block and of the warp
+// before it.
 struct SharedAccess {
-  std::int32_t thread = -1;  // nobody
+  std::int32_t thread = -1;  // none
   std::uint32_t block_barriers = 0, warp_barriers = 0;
 };
 struct SharedElement {
@@ -53,10 +54,10 @@ struct SharedElement {
 };
 void note_shared_reading(SharedElement& element, std::size_t index, const Site& array);
 void note_shared_writing(SharedElement& element, std::size_t index, const Site& array);
-// The block's own copy of the array known by `key`: `make(site)` of the first thread that asks.
+// Returns the block's own array for `key`; the first thread that needs it calls `make(site)`.
 void* shared_array(const void* key, void* (*make)(const Site&), void (*destroy)(void*), const Site& site);
 
-// An array in shared memory. Elements are read and written through what operator[] gives.
+// An array in shared memory. Elements are read and written through the result of operator[].
 template <class T, std::size_t count>
 class SharedArray {
  public:
@@ -92,7 +93,7 @@ class SharedArray {
   std::array<SharedElement, count> elements_;
 };
 
-// `Tag` is a type of the place of declaration alone.
+// `Tag` is a type that is unique to the declaration.
 template <class T, std::size_t count, class Tag>
 SharedArray<T, count>& shared_array_at(const Site& site) {
   static char key;

@@ -1,14 +1,14 @@
 #pragma once
 
-// What ThreadSanitizer is told of the emulator; builds without it have nothing of this. Each CUDA thread is a thread of
-// its own there, and barriers alone order those of a block: accesses that no barrier lies between are a data race,
-// those too that go around the emulator's own checks. Shuffles, votes and products of matrices order nothing, as on a
-// GPU. Blocks run one after another, so that races between them are for the memory map alone.
+// Annotations of the emulator for ThreadSanitizer; other builds have none. Each CUDA thread is a thread of its own, and
+// only barriers order the threads of a block: accesses without a barrier between them are a data race, also if they
+// bypass the emulator's own checks. Shuffles, votes and matrix products order nothing, as on a GPU. Blocks run one
+// after another, so only the memory map finds races between them.
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 
-// Of its runtime, in none of its headers.
+// Declared by the runtime, but in none of its headers.
 extern "C" void __tsan_ignore_thread_begin();
 extern "C" void __tsan_ignore_thread_end();
 #endif
@@ -16,12 +16,12 @@ extern "C" void __tsan_ignore_thread_end();
 namespace weft::cuda {
 
 #if defined(__SANITIZE_THREAD__)
-// What the running thread does between these is the emulator's, on what all threads share, and races with nothing.
+// Between these calls the running thread executes code of the emulator on shared state, which is no race.
 inline void begin_bookkeeping() { __tsan_ignore_thread_begin(); }
 inline void end_bookkeeping() { __tsan_ignore_thread_end(); }
 
-// All that a thread did before it arrived at a point lies before what others do after they passed it. A point is an
-// address that nothing else is a point of.
+// Everything that a thread did before it arrived at a point happens before what other threads do after they passed it.
+// A point is an address with no other use as a point.
 inline void arrive_at(const void* point) { __tsan_release(const_cast<void*>(point)); }
 inline void pass(const void* point) { __tsan_acquire(const_cast<void*>(point)); }
 #else

@@ -1,7 +1,7 @@
 #pragma once
 
-// Counts the sectors of 32 bytes that warps touch. The accesses of a warp's lanes belong together when they are the
-// same occurrence of the same place in the source.
+// Counts the sectors of 32 bytes that warps touch. Accesses of a warp's lanes belong to one request if they are the
+// same occurrence of the same source location.
 
 #include <cstdint>
 #include <map>
@@ -18,7 +18,7 @@ namespace weft::cuda {
 class TrafficCounter {
  public:
   void note(const ThreadPlace& at, const void* address, std::size_t bytes, bool writes, const Site& site);
-  // Counts what the block that just ended did.
+  // Counts the accesses of the block that just ended.
   void end_block();
   std::vector<AccessTraffic> result() const;
 
@@ -27,7 +27,7 @@ class TrafficCounter {
   struct Occurrences {
     bool writes = false;
     std::map<std::uint32_t, std::uint32_t> of_thread;
-    // By warp and occurrence: begin and end of what lanes asked for.
+    // By warp and occurrence: the begin and end of the bytes that each lane requested.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::pair<std::uintptr_t, std::uintptr_t>>> requests;
   };
   std::map<Place, Occurrences> open_;

@@ -1,26 +1,26 @@
 #pragma once
 
-// What kernels take: one plain struct each, made by the host and read by device code. Pointers are of the device's
-// memory; strides and counts are in elements. No side of a tensor reaches 2^31; their product may.
+// The arguments of kernels: one plain struct each, made by the host and read by device code. Pointers are to the
+// device's memory; strides and counts are in elements. Each side of a tensor is below 2^31; their product may be more.
 
 #include <cstdint>
 
 namespace weft::cuda {
 
-// Divides by a number that the host knows without a division (Granlund and Montgomery, 1994).
+// Divides by a number that is known on the host, without a division (Granlund and Montgomery, 1994).
 struct Divisor {
   std::uint32_t divisor = 1;
   std::uint32_t multiplier = 0x80000000u;  // 2^(31 + shift) / divisor, rounded up
   std::uint32_t shift = 0;                 // log2 of the divisor, rounded up
 };
 
-// How the scale of a group is made of its largest magnitude; limit is 448 for f8e4m3, 127 for int8:
+// How the scale of a group is computed from its largest magnitude; limit is 448 for f8e4m3, 127 for int8:
 //
 //   m     = max(magnitude, least_magnitude)
-//   m     = min(m, *bound) where there is one and bounds_magnitude says
-//   scale = m / limit, or m * (1 / limit) by_reciprocal
-//   scale = min(scale, *bound) where there is one and bounds_magnitude does not say
-//   scale = the power of two from max(scale, least_power) upwards where power_of_two says
+//   m     = min(m, *bound) if there is a bound and bounds_magnitude
+//   scale = m / limit, or m * (1 / limit) if by_reciprocal
+//   scale = min(scale, *bound) if there is a bound and not bounds_magnitude
+//   scale = the power of two at or above max(scale, least_power) if power_of_two
 //   scale = max(scale, least_scale)
 //
 // The group of a token is its row, whose bound is always of the magnitude.
@@ -32,17 +32,17 @@ struct GroupRule {
   bool bounds_magnitude = false;
   bool by_reciprocal = false;
   bool power_of_two = false;
-  bool codes_by_reciprocal = false;  // of a token: codes of x * (1 / scale), not of x / scale
+  bool codes_by_reciprocal = false;  // for a token: codes of x * (1 / scale), not of x / scale
 };
 
-// The scale of group g of row r lies at scales[r * row_stride + g * group_stride].
+// The scale of group g of row r is scales[r * row_stride + g * group_stride].
 struct ScalePlaces {
   float* scales = nullptr;
   std::uint32_t row_stride = 0;
   std::uint32_t group_stride = 0;
 };
 
-// Blocks stand along the groups of a row first, or along the rows of a group number; `slices` blocks reach that far.
+// Blocks go along the groups of a row first, or along the rows of a group index; `slices` blocks cover that direction.
 struct GroupOrder {
   Divisor slices;
   bool along_rows = false;
@@ -83,17 +83,17 @@ struct DynamicPerTokenQuantArguments {
 struct SiluAndMulArguments {
   const void* x = nullptr;
   void* output = nullptr;
-  const float* scale = nullptr;          // given, of static quantization, or the global one of fp4 groups
-  std::uint8_t* group_scales = nullptr;  // codes, of fp4 groups
+  const float* scale = nullptr;          // given: of static quantization, or the global scale of fp4 groups
+  std::uint8_t* group_scales = nullptr;  // codes of the scales of fp4 groups
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;
-  // Blocks of a row; and of fp4 groups where scales lie in tiles of 128 rows and 4 groups how many tiles stand beside
-  // each other, 0 where they lie row by row.
+  // `slices` is the number of blocks of a row. `tiles` is for fp4 groups whose scales are in tiles of 128 rows and 4
+  // groups: the number of tiles in a row of tiles, 0 if scales are stored row by row.
   Divisor slices;
   std::uint32_t tiles = 0;
 };
 
-// All tensors [rows, columns], contiguous. What is normalized is x, or x + residual.
+// All tensors are [rows, columns], contiguous. The kernel normalizes x, or x + residual.
 struct RmsNormArguments {
   const void* x = nullptr;
   const void* residual = nullptr;   // null for rms_norm
@@ -102,19 +102,19 @@ struct RmsNormArguments {
   void* output = nullptr;           // of the type of x, or codes
   ScalePlaces places;               // of dynamic scales
   GroupRule rule;
-  const float* given_scale = nullptr;  // one, of static quantization
+  const float* given_scale = nullptr;  // a single one, of static quantization
   float epsilon = 0;
   std::uint32_t columns = 0;
-  std::uint32_t variance_columns = 0;  // the first ones of a row, of which the mean square is taken
+  std::uint32_t variance_columns = 0;  // number of first columns whose mean square is computed
   std::uint32_t group = 0;             // 32, 64 or 128 columns
   bool weight_is_wide = false;         // f32, not the type of x
-  bool normalizes_rounded = false;     // what residual_output holds, not the sum before it was rounded
+  bool normalizes_rounded = false;     // normalizes residual_output, not the unrounded sum
 };
 
-// The type of elements that a kernel tells at run time.
+// The type of elements that a kernel distinguishes at run time.
 enum class ElementKind : std::uint8_t { f32, f16, bf16 };
 
-// KV pages as tensor_view.h lays them out.
+// KV pages in the layout of tensor_view.h.
 struct PagesPlace {
   void* pages = nullptr;
   ElementKind kind = ElementKind::f16;
@@ -123,7 +123,7 @@ struct PagesPlace {
   std::uint32_t head_dim = 0;
 };
 
-// Rows of heads, [tokens, heads, head_size]; strides are in elements, those of a head are 1.
+// Rows of heads, [tokens, heads, head_size]; strides are in elements, and the stride within a head is 1.
 struct HeadRows {
   const void* x = nullptr;
   std::uint32_t heads = 0;
@@ -131,16 +131,17 @@ struct HeadRows {
   std::uint32_t head_stride = 0;
 };
 
-// Heads of query and key are normalized, if so, then rotated; keys and values go into the pages if there are any.
+// Heads of query and key are optionally normalized, then rotated; keys and values are stored in the pages if there are
+// any.
 struct HeadRotationArguments {
-  HeadRows query, key, value;               // of one type; value without heads where there are no pages
+  HeadRows query, key, value;               // of one type; value has no heads if there are no pages
   void* query_output = nullptr;             // [tokens, query.heads * head_size]
-  void* key_output = nullptr;               // the same of keys; null where they go into the pages
+  void* key_output = nullptr;               // the same for keys; null if they are stored in the pages
   const std::int64_t* positions = nullptr;  // [tokens]
   const void* table = nullptr;              // [positions, rotary_dim]: cosines, then sines
   const void* query_weight = nullptr;       // [head_size] or null
   const void* key_weight = nullptr;
-  const std::int64_t* slots = nullptr;  // [tokens]; of a negative one nothing is stored
+  const std::int64_t* slots = nullptr;  // [tokens]; tokens of a negative slot are not stored
   PagesPlace pages;
   float epsilon = 0;
   std::uint32_t tokens = 0;
@@ -152,42 +153,43 @@ struct HeadRotationArguments {
   bool query_weight_is_wide = false;  // f32, not the type of query
   bool key_weight_is_wide = false;
   bool is_neox = false;
-  Divisor heads;  // those of query, key and value together
+  Divisor heads;  // heads of query, key and value together
 };
 
-// Attention over KV pages. Rows are query heads at tokens; those of a KV head in a sequence are numbered token by
-// token, `group` to a token.
+// Attention over KV pages. Rows are query heads at tokens. The rows of a KV head in a sequence are numbered token by
+// token, `group` rows to a token.
 struct AttentionArguments {
   const void* query = nullptr;          // [tokens, heads, head_dim]
   void* output = nullptr;               // the same, contiguous
   ElementKind kind = ElementKind::f32;  // of query and output
   std::uint32_t tokens = 0;
-  std::uint32_t token_stride = 0;  // of query; heads lie head_dim apart
+  std::uint32_t token_stride = 0;  // of query; the stride of heads is head_dim
   std::uint32_t heads = 0;
   float scale = 1;  // of scores, times log2(e)
   Divisor group;    // query heads of a KV head
-  // Tokens that a row sees at most, its own the last of them; below 2^31, so that a row's distance to a token behind
-  // it, below 0, is more (`sees` in attention_tiles.cuh).
+  // The largest number of tokens that a row sees, its own token being the last. It is below 2^31: the distance from a
+  // row to a later token is negative, and as an unsigned number greater than this (`sees` in attention_tiles.cuh).
   std::uint32_t window = 0x7fffffff;
   PagesPlace pages;
-  bool has_chunks = false;  // a page holds whole chunks of 16 bytes of K
+  bool has_chunks = false;  // a page has whole chunks of 16 bytes of K
   // A batch (tensor_view.h).
   const std::int32_t* query_starts = nullptr;
   const std::int32_t* lengths = nullptr;
   const std::int32_t* block_table = nullptr;
   std::uint32_t sequences = 0;
   std::uint32_t max_blocks = 0;
-  // Tiles of rows that each token of the step has, numbered token by token; 0: those of sequence i begin behind
-  // starts[i] * group / rows of a tile + i others.
+  // The number of tiles of rows for each token of the step, numbered token by token. If 0, the tiles of sequence i
+  // begin at index starts[i] * group / rows of a tile + i.
   std::uint32_t token_tiles = 0;
-  // Blocks that share the tokens of a tile of rows, segment by segment. What a row makes of a segment then waits as
-  // head_dim sums, a maximum and a total, `room` segments a row; sequences whose rows see more are not shared.
+  // The number of blocks that share the tokens of a tile of rows, segment by segment. They store a row's partial result
+  // for a segment as head_dim sums, a maximum and a total. There is room for `room` segments for each row; sequences
+  // whose rows see more are not shared.
   Divisor sharers;
   float* partials = nullptr;
   std::uint32_t room = 0;
 };
 
-// Rows of a matrix by their numbers. A unit is 1 to 16 bytes that are copied, or 8 elements that are converted.
+// Rows of a matrix by index. A unit is 1 to 16 bytes that are copied, or 8 elements that are converted.
 struct GatherRowsArguments {
   const void* from = nullptr;  // [rows of it, units_of_row units]
   const void* ids = nullptr;   // [rows]

@@ -16,8 +16,8 @@ namespace {
 
 enum Operand : std::size_t { kQuery, kKv, kBatch };
 
-// Room for what blocks that share sequences leave: so many segments a row, of 131072 tokens, but no more than
-// kMostPartialBytes. One decoded token of SmolLM2 takes 2.4 kB a segment.
+// The scratch memory for partial results of blocks that share sequences has room for this number of segments for each
+// row (131072 tokens), but at most kMostPartialBytes. One decoded token of SmolLM2 takes 2.4 kB a segment.
 constexpr std::int64_t kRoomSegments = 512;
 
 Verdict supports(const KernelRequest& request) {
@@ -37,8 +37,8 @@ Verdict supports(const KernelRequest& request) {
   return Verdict::yes();
 }
 
-// Queries go to the matrix units as what pages hold. Those of bf16 keep their digits in f16 (attention_mma.cu), but f16
-// has not the digits of f32, nor bf16 those of f16.
+// Queries are converted to the type of the pages for the matrix units. bf16 queries keep their digits in f16
+// (attention_mma.cu), but f16 cannot represent all digits of f32, nor bf16 those of f16.
 Verdict supports_matrices(const KernelRequest& request) {
   if (Verdict verdict = supports(request); !verdict) return verdict;
   const DType query = request.operands[kQuery]->dtype;
@@ -60,7 +60,7 @@ Dim scratch_bytes(const KernelRequest& request) {
   return Dim(std::min(kMostPartialBytes, rows * kRoomSegments * attention_partial_bytes(query.shape[2].number())));
 }
 
-// Of the tokens that a row of the block table has room for, those of the segments that a window reaches into.
+// The tokens of a row of the block table that are in segments which a window reaches.
 std::int64_t tokens_in_window(std::int64_t table_tokens, std::int64_t window) {
   return window < table_tokens ? std::min(table_tokens, window + kSegmentTokens) : table_tokens;
 }
@@ -125,7 +125,7 @@ void add_attention(KernelRegistry& registry, const char* provider, AttentionDesi
                       };
                     },
                 .batch_invariant = !has_matrices,
-                .vector_bytes = 8,  // of f32, as check_aligned wants a query
+                .vector_bytes = 8,  // two elements of f32, the alignment that check_aligned requires of a query
                 .scratch_bytes = scratch_bytes,
                 .note = has_matrices ? "a block 64 rows of a KV head by mma; decoded tokens as cuda does"
                                      : "a block 4 to 32 rows of a KV head; long sequences shared among blocks"});

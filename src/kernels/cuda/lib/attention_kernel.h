@@ -1,6 +1,6 @@
 #pragma once
 
-// The op attention, offered by a provider in one of its designs.
+// Registers the op attention for a provider, in one of its designs.
 
 #include "kernels/cuda/lib/attention_plan.h"
 #include "kernels/registry.h"

@@ -10,19 +10,19 @@ namespace weft::cuda {
 namespace {
 
 constexpr std::int64_t kMostSharers = 64;
-// Blocks of decoded tokens that run side by side on a multiprocessor: one for each of its schedulers, since most have
-// rows for one warp and the others load.
+// The number of blocks of decoded tokens that run at once on a multiprocessor: one for each of its schedulers, because
+// in most of them only one warp has rows and the others load.
 constexpr std::int64_t kDecodingBlocks = 4;
-// Rows of a sequence, on the average, from which on the matrix units are worth it: those of one warp.
+// The average number of rows of a sequence from which on the matrix units are faster: the rows of one warp.
 constexpr std::int64_t kMatrixRows = kMatrixRowsOfWarp;
 
-// The kernels' sizes: the head_dim that there is code for, and the rows of a tile.
+// The sizes of the kernels: the compiled head_dim, and the rows of a tile.
 int columns_for(std::int64_t head_dim) { return head_dim <= 64 ? 64 : head_dim <= 128 ? 128 : 256; }
 struct Tile {
   const char* name;
   std::int64_t warps;
   std::int64_t rows;  // of all warps
-  // Blocks that run side by side on a multiprocessor: kDecodingBlocks, else what the kernels' launch bounds ask for.
+  // The number of blocks that run at once on a multiprocessor: kDecodingBlocks, else the kernel's launch bounds.
   std::int64_t resident;
 };
 Tile tile_for(const AttentionSizes& sizes, AttentionDesign design) {
@@ -39,7 +39,7 @@ Tile tile_for(const AttentionSizes& sizes, AttentionDesign design) {
 
 std::int64_t whole(std::int64_t count, std::int64_t of) { return (count + of - 1) / of; }
 
-// Segments of a row that there is room for.
+// The number of segments for each row that fit the scratch memory.
 std::int64_t room_for(const AttentionSizes& sizes) {
   return sizes.partial_bytes / (sizes.tokens * sizes.heads * attention_partial_bytes(sizes.head_dim));
 }
@@ -66,7 +66,7 @@ AttentionPlan plan_attention(const AttentionSizes& sizes, AttentionDesign design
   const std::int64_t by_sequence = sizes.tokens * group / tile.rows + sizes.sequences;
   const std::int64_t tiles = std::min(sizes.tokens * of_token, by_sequence);
   if (tiles < by_sequence) plan.token_tiles = static_cast<std::uint32_t>(of_token);
-  // Sequences that there is no room for are not shared.
+  // Sequences that do not fit the scratch memory are not shared.
   const std::int64_t segments = std::min(whole(sizes.table_tokens, kSegmentTokens), room_for(sizes));
   const std::int64_t sharers =
       count_sharers(tiles * sizes.kv_heads, segments, std::max<std::int64_t>(sizes.multiprocessors, 1) * tile.resident);

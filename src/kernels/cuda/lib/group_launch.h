@@ -1,6 +1,6 @@
 #pragma once
 
-// How many blocks it takes for kernels that keep a group in neighbouring lanes, and how they stand.
+// The number of blocks for kernels that keep a group in neighbouring lanes, and their order.
 
 #include <cstdint>
 
@@ -17,14 +17,15 @@ struct GroupCounts {
   std::int64_t group_size = 128;
 };
 
-// Along the rows of a group number where its scales lie closer together than those of a row. UserError, naming
-// `kernel`, for more blocks than a launch has.
+// Blocks go along the rows of a group index if its scales are closer together than those of a row. Throws UserError
+// with `kernel` for more blocks than a launch can have.
 LaunchShape plan_groups(const char* kernel, const GroupCounts& counts, const ScalePlaces& places, GroupOrder& order);
 
-// UserError, naming `kernel`, for no rows or columns, which nothing can be launched for, and for 2^31 and more.
+// Throws UserError with `kernel` for no rows or columns, because nothing can be launched for them, and for 2^31 and
+// more.
 void check_sides(const char* kernel, std::int64_t rows, std::int64_t columns);
 
-// What is wrong with it as an address of vectors of so many bytes: UserError.
+// Throws UserError unless the address is aligned for vectors of `bytes` bytes.
 void check_aligned(const char* kernel, const char* what, const void* address, std::uintptr_t bytes);
 
 }  // namespace weft::cuda

@@ -20,7 +20,8 @@ bool has_vectors(const HeadRows& rows, std::uint32_t tokens, std::uint32_t colum
          (rows.heads == 1 || rows.head_stride % columns == 0);
 }
 
-// Whether vectors of so many columns divide it all. Angles that belong to a vector are read as vectors, too.
+// Whether all sizes and offsets are multiples of vectors of `columns` columns. Angles of a vector are read as vectors,
+// too.
 bool has_vectors(const HeadRotationArguments& arguments, std::uint32_t columns) {
   const std::uint32_t angles = arguments.is_neox ? columns : columns / 2;
   if (arguments.head_size % columns != 0 || arguments.rotary_dim / 2 % angles != 0) return false;

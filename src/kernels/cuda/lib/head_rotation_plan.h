@@ -1,7 +1,8 @@
 #pragma once
 
-// How rotation and normalization of heads is launched (device/head_rotation.cu). A lane takes 16 bytes of columns where
-// all that is read and stored divides into such vectors and begins at one, else two columns. Both have the same bits.
+// Plans the launch of rotation and normalization of heads (device/head_rotation.cu). A lane takes 16 bytes of columns
+// if everything that is read and stored is a multiple of such vectors and aligned to them, else two columns. Both have
+// the same bits.
 
 #include <string>
 
@@ -15,8 +16,8 @@ struct HeadRotationPlan {
   std::string kernel;
   LaunchShape shape;
 };
-// For arguments as the launch will be given them, with at least one token; `x` is the type of query, key and value.
-// UserError for more heads than a launch has.
+// Takes the arguments of the launch, with at least one token; `x` is the type of query, key and value. Throws UserError
+// for more heads than a launch can have.
 HeadRotationPlan plan_head_rotation(DType x, const HeadRotationArguments& arguments);
 
 }  // namespace weft::cuda

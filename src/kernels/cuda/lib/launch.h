@@ -1,6 +1,6 @@
 #pragma once
 
-// What host code says to run a kernel: its name, how many threads, and its arguments, which are one plain struct.
+// What the host needs to run a kernel: its name, the number of threads, and its arguments, which are one plain struct.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace weft::cuda {
 
 using weft::LaunchShape;
 
-// What rows, columns, strides and threads in all stay below: kernels count them in 32 bits.
+// The limit of rows, columns, strides and the total number of threads: kernels count them in 32 bits.
 inline constexpr std::int64_t kSideLimit = std::int64_t{1} << 31;
 
 // A kernel compiled for the host, for the emulator.

@@ -7,10 +7,10 @@
 
 namespace weft::cuda {
 
-// Of f32, f16 and bf16; InternalError for others.
+// For f32, f16 and bf16. Throws InternalError for others.
 ElementKind kind_of(DType dtype);
 
-// Whether pages are of a type that kernels here read and write.
+// Whether these kernels can read and write the type of the pages.
 Verdict supports_pages(const KvLayout& kv);
 PagesPlace pages_place(const TensorView& pages);
 

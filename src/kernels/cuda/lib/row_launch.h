@@ -1,6 +1,6 @@
 #pragma once
 
-// How many blocks it takes for kernels that go over rows without groups in lanes (group_launch.h), and how they stand.
+// The number of blocks for kernels that process rows without groups in lanes (group_launch.h), and their order.
 
 #include <string>
 
@@ -10,18 +10,18 @@
 
 namespace weft::cuda {
 
-// Of 16 bytes, which a thread loads at once.
+// The elements of 16 bytes, which a thread loads at once.
 std::int64_t elements_of_load(DType dtype);
 
-// A block a row: rms_norm and dynamic_per_token_quant. There are fewer than 2^31.
+// One block for each row: rms_norm and dynamic_per_token_quant. There are fewer than 2^31.
 LaunchShape plan_rows(std::int64_t rows);
 
-// silu_and_mul of x with rows and columns as the arguments have them; fills in slices, and tiles where scales of fp4
-// groups lie in tiles, whose rows and groups beyond those of x have threads, too. UserError, naming `kernel`, for more
-// blocks than a launch has.
+// Plans silu_and_mul for the rows and columns of the arguments; sets slices. If scales of fp4 groups are in tiles, it
+// also sets tiles; threads then exist for the rows and groups of tiles beyond those of x, too. Throws UserError with
+// `kernel` for more blocks than a launch can have.
 LaunchShape plan_silu_and_mul(const std::string& kernel, DType x, bool has_tiles, SiluAndMulArguments& arguments);
 
-// gather_rows of so many rows of so many units; fills both in. UserError likewise.
+// Plans gather_rows for these rows and units, and sets both. Throws UserError in the same case.
 LaunchShape plan_gather_rows(const std::string& kernel, std::int64_t rows, std::int64_t units,
                              GatherRowsArguments& arguments);
 

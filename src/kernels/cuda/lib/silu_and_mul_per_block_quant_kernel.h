@@ -1,6 +1,6 @@
 #pragma once
 
-// The ops that silu_and_mul_per_block_quant.h computes, offered by a provider in one of its designs and forms.
+// Registers the ops of silu_and_mul_per_block_quant.h for a provider, in one of its designs and forms.
 
 #include "kernels/cuda/lib/silu_and_mul_per_block_quant.h"
 #include "kernels/registry.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Ops whose kernels exist in two forms: each is offered by the provider of the form it is called for.
+// Registers ops whose kernels exist in two forms: the provider of each form calls these.
 
 #include "kernels/cuda/lib/mathematics.h"
 #include "kernels/registry.h"
