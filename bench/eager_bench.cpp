@@ -11,7 +11,7 @@
 #include <benchmark/benchmark.h>
 
 #include "builtin/context.h"
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "ops/add.h"
 #include "ops/fused_add_rms_norm.h"
 #include "ops/rms_norm.h"

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/effective_options.h"
 #include "base/error.h"
-#include "base/options.h"
-#include "base/options_text.h"
+#include "options/effective_options.h"
+#include "options/options.h"
+#include "options/options_text.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/error.h"
-#include "compiler/plan_bytes.h"
+#include "compiler/store/plan_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft;

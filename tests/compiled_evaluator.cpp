@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "codegen/row_program.h"
+#include "compiler/check/tensor_difference.h"
 #include "compiler/pipeline.h"
-#include "compiler/tensor_difference.h"
 #include "ir/print.h"
 #include "tests/compiled_graph.h"
 

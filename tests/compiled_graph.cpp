@@ -6,11 +6,11 @@
 #include <fmt/core.h>
 
 #include "builtin/context.h"
-#include "compiler/eager.h"
-#include "compiler/graph_program.h"
-#include "compiler/interpret.h"
-#include "compiler/sample_call.h"
-#include "compiler/tensor_difference.h"
+#include "compiler/check/tensor_difference.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/graph_program.h"
+#include "compiler/run/interpret.h"
+#include "compiler/run/sample_call.h"
 #include "ir/rank_groups.h"
 #include "ir/trace.h"
 #include "runtime/replay.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/options.h"
+#include "options/options.h"
 
 namespace weft {
 

@@ -9,10 +9,10 @@
 #include <fmt/core.h>
 
 #include "apps/cli/session.h"
-#include "base/effective_options.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "engine/engine.h"
+#include "options/effective_options.h"
 #include "tests/parity.h"
 
 namespace weft::parity {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/context.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 
 namespace weft {
 

@@ -29,7 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = "tools/checked_at.txt"
 EVERYTHING = "everything"
 # Under AddressSanitizer: parsers of files from outside, and what all else is made of.
-ALWAYS = re.compile(r"base|io|fuzz_replay_.*")
+ALWAYS = re.compile(r"base|options|io|fuzz_replay_.*")
 # Nothing that a test program is built of or reads.
 UNREAD = ("*.md", "docs/*", "bench/*", "LICENSE", "Makefile", ".gitignore", ".clang-format", ".githooks/*", ".ci/*", RECORD,
           "tests/planted/*", "tests/tools/*", "tools/check_*", "tools/fetch_*", "tools/gpu_check/*", "tools/*device_check.sh",

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "base/thread_pool.h"
 #include "engine/model_runner.h"
+#include "parallel/thread_pool.h"
 
 namespace weft {
 

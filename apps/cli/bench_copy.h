@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/thread_pool.h"
+#include "parallel/thread_pool.h"
 #include "tensor/storage.h"
 
 namespace weft {

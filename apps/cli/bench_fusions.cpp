@@ -8,9 +8,9 @@
 #include "apps/cli/bench_copy.h"
 #include "apps/cli/bench_ops_calls.h"
 #include "base/error.h"
-#include "compiler/kernel_timer.h"
-#include "compiler/parts_timer.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
+#include "compiler/tune/kernel_timer.h"
+#include "compiler/tune/parts_timer.h"
 
 namespace weft {
 namespace {

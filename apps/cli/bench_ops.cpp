@@ -6,7 +6,7 @@
 #include "apps/cli/bench_ops_calls.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "compiler/kernel_timer.h"
+#include "compiler/tune/kernel_timer.h"
 #include "kernels/provider.h"
 
 namespace weft {

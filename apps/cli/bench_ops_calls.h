@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 
 namespace weft {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "compiler/batch_invariance.h"
+#include "compiler/check/batch_invariance.h"
 
 namespace weft {
 namespace {

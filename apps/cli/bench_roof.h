@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "base/thread_pool.h"
+#include "parallel/thread_pool.h"
 #include "tensor/device.h"
 
 namespace weft {

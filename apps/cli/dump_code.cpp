@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "codegen/row_text.h"
-#include "compiler/graph_program.h"
 #include "compiler/pieces.h"
+#include "compiler/run/graph_program.h"
 #include "tensor/vector_lanes.h"
 
 namespace weft {

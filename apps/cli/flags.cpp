@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "base/text.h"
+#include "options/options.h"
 
 namespace weft {
 

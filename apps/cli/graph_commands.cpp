@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "compiler/graph_program.h"
+#include "compiler/run/graph_program.h"
 #include "ir/parse.h"
 #include "tensor/batch.h"
 #include "tensor/convert.h"

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "apps/cli/verb.h"
-#include "base/effective_options.h"
 #include "engine/engine.h"
 #include "engine/open_model.h"
+#include "options/effective_options.h"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // Each verb of the program has one file in apps/cli/verbs. A verb declares its own flags. Flags of the options table
-// (base/options.def) are removed from the command line first and stored in `options`.
+// (options/options.def) are removed from the command line first and stored in `options`.
 
 #include <functional>
 #include <iosfwd>
@@ -12,8 +12,8 @@
 
 #include "apps/cli/flags.h"
 #include "base/environment.h"
-#include "base/options.h"
 #include "base/stopwatch.h"
+#include "options/options.h"
 
 namespace weft {
 

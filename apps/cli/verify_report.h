@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "compiler/verify_pieces.h"
+#include "compiler/check/verify_pieces.h"
 
 namespace weft {
 

@@ -20,7 +20,7 @@
 #include "builtin/context.h"
 #include "capture/compile.h"
 #include "capture/run_eagerly.h"
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "ir/reading.h"
 #include "ops/all.h"
 

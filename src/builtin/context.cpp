@@ -5,14 +5,14 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/options_text.h"
 #include "base/text.h"
 #include "builtin/cuda_device.h"
 #include "builtin/default_priorities.h"
-#include "compiler/batch_invariance.h"
-#include "compiler/pattern_proof.h"
+#include "compiler/check/batch_invariance.h"
+#include "compiler/check/pattern_proof.h"
 #include "compiler/pipeline.h"
-#include "compiler/tuning_database.h"
+#include "compiler/tune/tuning_database.h"
+#include "options/options_text.h"
 #include "passes/pattern_pass.h"
 #include "plugin/plugin.h"
 

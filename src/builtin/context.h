@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/effective_options.h"
 #include "compiler/context.h"
+#include "options/effective_options.h"
 #include "plugin/registrations.h"
 
 namespace weft {

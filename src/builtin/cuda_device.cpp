@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "compiler/device_rows.h"
+#include "compiler/functions/device_rows.h"
 #include "kernels/cuda/code/device_code.h"
 #include "runtime/cuda/cublaslt_host.h"
 #include "runtime/cuda/driver_library.h"

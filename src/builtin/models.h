@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/environment.h"
-#include "base/options.h"
 #include "models/model.h"
+#include "options/options.h"
 
 namespace weft {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/ranges.h>
 
-#include "base/option_value.h"
-#include "base/options_text.h"
 #include "capi/handles.h"
+#include "options/option_value.h"
+#include "options/options_text.h"
 
 namespace weft {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "capi/boundary.h"
-#include "compiler/graph_program.h"
+#include "compiler/run/graph_program.h"
 #include "engine/engine.h"
 
 struct weft_context {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/effective_options.h"
 #include "base/error.h"
 #include "capture/range_boundary.h"
 #include "capture/segment_program.h"
+#include "options/effective_options.h"
 
 namespace weft {
 namespace {

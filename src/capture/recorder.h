@@ -12,7 +12,7 @@
 
 #include "capture/recording.h"
 #include "compiler/context.h"
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "tensor/storage_pool.h"
 
 namespace weft {

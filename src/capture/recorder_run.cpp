@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "capture/recorder.h"
 #include "capture/segment_program.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/interpret.h"
 #include "tensor/footprint.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 // One compiled segment: the indices of its inputs and results, and the program.
 
 #include "capture/recording.h"
-#include "compiler/graph_program.h"
+#include "compiler/run/graph_program.h"
 #include "tensor/storage_pool.h"
 
 namespace weft {

@@ -1,7 +1,7 @@
 #pragma once
 
 // The variants of a row program: loops cut differently that compute the same bits. Measurements decide which is fastest
-// for a number of rows (compiler/tune_functions.h).
+// for a number of rows (compiler/tune/tune_functions.h).
 
 #include <cstdint>
 #include <optional>

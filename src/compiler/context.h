@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "base/first_time_work.h"
-#include "base/options.h"
 #include "base/timeline.h"
 #include "cache/compile_cache.h"
-#include "compiler/generated_kernels.h"
+#include "compiler/functions/generated_kernels.h"
 #include "compiler/log.h"
-#include "compiler/size_tuning.h"
+#include "compiler/tune/size_tuning.h"
 #include "ir/op.h"
 #include "kernels/select.h"
+#include "options/options.h"
 #include "passes/pass.h"
 
 namespace weft {
@@ -39,7 +39,7 @@ struct Context {
   std::unique_ptr<CompileCache> cache = std::make_unique<CompileCache>();  // on disk; disabled unless opened
   std::unique_ptr<GeneratedKernels> generated = std::make_unique<GeneratedKernels>();  // functions that Plans call
   std::unique_ptr<FirstTimeWork> first_time_work = std::make_unique<FirstTimeWork>();  // shared by the whole Context
-  std::shared_ptr<const PlanSource> stored_plans;  // if set, nothing is compiled (compiler/plan_store.h)
+  std::shared_ptr<const PlanSource> stored_plans;  // if set, nothing is compiled (compiler/store/plan_store.h)
   SizeTuning size_tuning;                          // measurements at exact sizes; tune_sizes fills it
   std::shared_ptr<TuningTimer> tuning_timer;       // the clock of tune_sizes; null for the machine's clock
   RankGroups groups;  // the groups of this rank (a process or a thread); set by the code that runs several ranks

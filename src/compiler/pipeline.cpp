@@ -6,7 +6,7 @@
 
 #include "base/stopwatch.h"
 #include "codegen/build_row_program.h"
-#include "compiler/generated_calls.h"
+#include "compiler/functions/generated_calls.h"
 #include "compiler/pieces.h"
 #include "compiler/splitting_ops.h"
 #include "compiler/stitch.h"

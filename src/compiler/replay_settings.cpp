@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "options/effective_options.h"
 #include "runtime/cuda/stream_device.h"
 
 namespace weft {

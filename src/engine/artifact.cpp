@@ -12,7 +12,6 @@
 
 #include "base/build_id.h"
 #include "base/error.h"
-#include "base/options_text.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "base/zip_archive.h"
@@ -21,6 +20,7 @@
 #include "engine/artifact_manifest.h"
 #include "engine/open_checkpoint.h"
 #include "ir/print.h"
+#include "options/options_text.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 //   graphs/NN-STAGE.GRAPH.LO-HI.graph   each graph after each stage, for each range, for human readers
 //   objects/HASH.o    the code of generated functions, each object once: for a device also HASH.cubin or HASH.ptx
 //   plans/GRAPH.bin   the Plans of each graph and the functions that they call, which name their objects by their
-//                     hash (compiler/plan_store.h)
+//                     hash (compiler/store/plan_store.h)
 //
 // Without weights/ the weights stay in the checkpoint's own files, and the manifest has their names, sizes and hashes.
 // Running an artifact needs neither the passes, nor LLVM, nor a compile cache. It runs only where the build of the

@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "engine/weights.h"
 #include "ir/trace.h"
 #include "models/model.h"

@@ -4,11 +4,11 @@
 
 #include <unistd.h>
 
-#include "base/effective_options.h"
 #include "base/error.h"
 #include "compiler/piece_graph.h"
 #include "compiler/token_ranges.h"
 #include "models/unread_tensors.h"
+#include "options/effective_options.h"
 #include "passes/pattern_pass.h"
 #include "runtime/cuda/stream_device.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "compiler/expected_fusions.h"
+#include "compiler/check/expected_fusions.h"
 #include "compiler/pipeline.h"
-#include "compiler/plan_store.h"
+#include "compiler/store/plan_store.h"
 #include "engine/traced_graph.h"
 #include "engine/weights.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "compiler/interpret.h"
 #include "compiler/replay_settings.h"
+#include "compiler/run/interpret.h"
 #include "runtime/cuda/stream_device.h"
 
 namespace weft {

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/resident_memory.h"
 #include "codegen/row_compiler.h"
-#include "compiler/interpret.h"
 #include "compiler/replay_settings.h"
+#include "compiler/run/interpret.h"
 #include "engine/padded_step.h"
 #include "kernels/provider.h"
+#include "options/effective_options.h"
 #include "runtime/cuda/stream_device.h"
 #include "tensor/batch.h"
 #include "tensor/convert.h"

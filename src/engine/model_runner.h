@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "compiler/verify_pieces.h"
+#include "compiler/check/verify_pieces.h"
 #include "engine/model_compiler.h"
 #include "engine/model_program.h"
 #include "engine/step_buffer.h"

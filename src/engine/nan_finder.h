@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "engine/builders.h"
 
 namespace weft {

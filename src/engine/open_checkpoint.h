@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "base/options.h"
 #include "io/checkpoint.h"
 #include "models/model.h"
+#include "options/options.h"
 
 namespace weft {
 

@@ -2,7 +2,7 @@
 
 // One of a model's two graphs, traced from the model's code.
 
-#include "compiler/guard_evaluation.h"
+#include "compiler/run/guard_evaluation.h"
 #include "engine/builders.h"
 
 namespace weft {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/rank_group.h"
-#include "base/thread_pool.h"
+#include "parallel/rank_group.h"
+#include "parallel/thread_pool.h"
 #include "tensor/attribute.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"

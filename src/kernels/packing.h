@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "base/thread_pool.h"
 #include "kernels/kernel.h"
+#include "parallel/thread_pool.h"
 #include "tensor/meta.h"
 #include "tensor/tensor.h"
 

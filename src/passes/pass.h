@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/options.h"
 #include "base/timeline.h"
 #include "ir/graph.h"
 #include "ir/pattern_rewrite.h"
 #include "kernels/select.h"
+#include "options/options.h"
 
 namespace weft {
 

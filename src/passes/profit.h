@@ -2,7 +2,7 @@
 
 // Estimates whether a fusion pays, without measurements: it compares the memory traffic and the instructions of the
 // fused op with those of its parts. The model assumes that a kernel computes its op's meaning at the machine's rates.
-// Measurements (compiler/tune.h) show where a kernel is slower, and they take precedence.
+// Measurements (compiler/tune/tune.h) show where a kernel is slower, and they take precedence.
 //
 //   bytes         for each call: each operand and result once, at the given rows; views move nothing
 //   instructions  for each primitive of the op's meaning: elements times cost (Op::cost), divided by a vector's lanes

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "models/model.h"
+#include "parallel/thread_pool.h"
 #include "quantize/number_format.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 // Converts a weight to codes and scales. The codes are those that the ops of the same formats compute for activations:
 // the nearest code of x / scale, halves to even.
 
-#include "base/thread_pool.h"
+#include "parallel/thread_pool.h"
 #include "tensor/tensor.h"
 
 namespace weft {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/effective_options.h"
 #include "base/json.h"
-#include "compiler/device_functions.h"
-#include "compiler/guard_evaluation.h"
+#include "compiler/functions/device_functions.h"
 #include "compiler/pipeline.h"
-#include "compiler/plan_store.h"
+#include "compiler/run/guard_evaluation.h"
+#include "compiler/store/plan_store.h"
+#include "options/effective_options.h"
 #include "report/start_times.h"
 #include "runtime/replay_report.h"
 

@@ -2,9 +2,9 @@
 #include <map>
 
 #include "base/json.h"
-#include "base/options_text.h"
 #include "compiler/piece_graph.h"
 #include "ir/print.h"
+#include "options/options_text.h"
 #include "report/explain.h"
 #include "report/size_report.h"
 

@@ -5,8 +5,8 @@
 
 #include <fmt/ranges.h>
 
-#include "base/options_text.h"
 #include "compiler/piece_graph.h"
+#include "options/options_text.h"
 #include "report/explain.h"
 #include "report/size_report.h"
 

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "compiler/token_ranges.h"
-#include "compiler/tune_functions.h"
+#include "compiler/tune/tune_functions.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "compiler/pipeline.h"
-#include "compiler/size_tuning.h"
+#include "compiler/tune/size_tuning.h"
 
 namespace weft {
 

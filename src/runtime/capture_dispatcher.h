@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/options.h"
+#include "options/options.h"
 #include "runtime/replay_mode.h"
 
 namespace weft {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/options.h"
+#include "options/options.h"
 #include "runtime/replay.h"
 
 namespace weft {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/effective_options.h"
-#include "base/options_text.h"
+#include "options/effective_options.h"
+#include "options/options_text.h"
 #include "tests/capi/handles.h"
 
 namespace weft::context_test {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "tests/test_context.h"
 
 namespace weft {

@@ -10,10 +10,10 @@
 
 #include <gtest/gtest.h>
 
-#include "base/thread_pool.h"
 #include "codegen/interpret_row_program.h"
 #include "codegen/llvm_interface.h"
 #include "codegen/simplify_rows.h"
+#include "parallel/thread_pool.h"
 #include "runtime/loaded_code.h"
 #include "tensor/bfloat16.h"
 #include "tensor/device.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/interpret.h"
 #include "runtime/replay.h"
 #include "tests/compiled_graph.h"
 

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/graph_program.h"
+#include "compiler/check/tensor_difference.h"
 #include "compiler/pipeline.h"
-#include "compiler/tensor_difference.h"
+#include "compiler/run/graph_program.h"
 #include "runtime/replay.h"
 #include "tests/compiled_graph.h"
 #include "tests/test_context.h"

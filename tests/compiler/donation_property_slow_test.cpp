@@ -8,9 +8,9 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/interpret.h"
 #include "compiler/splitting_ops.h"
 #include "ir/alias.h"
 #include "ir/parse.h"

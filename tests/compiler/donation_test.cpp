@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/interpret.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ops/fused_add_rms_norm.h"

@@ -4,7 +4,7 @@
 
 #include "builtin/context.h"
 #include "compiler/token_ranges.h"
-#include "compiler/tune.h"
+#include "compiler/tune/tune.h"
 #include "ir/parse.h"
 #include "ops/div_scalar.h"
 #include "tests/test_context.h"

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/interpret.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "tests/base/temporary_folder.h"

@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/eager.h"
-#include "compiler/graph_program.h"
-#include "compiler/interpret.h"
 #include "compiler/pieces.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/graph_program.h"
+#include "compiler/run/interpret.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/interpret.h"
 #include "compiler/splitting_ops.h"
 #include "ir/parse.h"
 #include "ir/print.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "builtin/context.h"
-#include "compiler/graph_program.h"
+#include "compiler/run/graph_program.h"
 #include "ir/parse.h"
 #include "tests/test_context.h"
 #include "tests/thrown_message.h"

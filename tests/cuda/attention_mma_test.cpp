@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "builtin/context.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/cuda/emulator/approximation.h"
 #include "kernels/cuda/lib/attention_plan.h"
 #include "kernels/select.h"

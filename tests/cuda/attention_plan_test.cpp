@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "tests/cuda/attention_case.h"
 #include "tests/cuda/cuda_context.h"
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/cuda/emulator/approximation.h"
 #include "tensor/batch.h"
 #include "tests/cuda/attention_case.h"

@@ -1,7 +1,7 @@
 #include "tests/cuda/compiled_layer.h"
 
 #include "builtin/context.h"
-#include "compiler/plan_store.h"
+#include "compiler/store/plan_store.h"
 #include "ir/parse.h"
 #include "runtime/cuda/stream_device.h"
 #include "tests/cuda/ptx_images.h"

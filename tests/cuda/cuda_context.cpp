@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "builtin/context.h"
-#include "compiler/interpret.h"
-#include "compiler/run_kernel.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/interpret.h"
+#include "compiler/run/run_kernel.h"
+#include "compiler/run/sample_call.h"
 #include "passes/vector_places.h"
 #include "tests/without_check.h"
 

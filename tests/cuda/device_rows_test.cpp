@@ -1,7 +1,7 @@
 // Row programs on a device: their CUDA C++ compiled by NVRTC, loaded by the driver and launched through the queue of a
 // call, on a fake device whose kernels the PTX interpreter executes. The bits of the host's code.
 
-#include "compiler/device_rows.h"
+#include "compiler/functions/device_rows.h"
 
 #include <algorithm>
 #include <cstdio>

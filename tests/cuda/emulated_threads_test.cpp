@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/cuda/device/memory.cuh"
 #include "kernels/cuda/emulator/emulator.h"
 #include "tests/cuda/cuda_context.h"

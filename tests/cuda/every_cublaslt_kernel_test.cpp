@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/library_product.h"
 #include "kernels/select.h"
 #include "tests/cuda/cuda_context.h"

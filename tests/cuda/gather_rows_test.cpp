@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "tests/cuda/cuda_context.h"
 
 namespace weft::gather_rows_test {

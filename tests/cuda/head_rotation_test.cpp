@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/kernel_table.h"
 #include "kernels/cuda/lib/group_launch.h"

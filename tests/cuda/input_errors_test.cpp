@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/launch_queue.h"
 #include "runtime/cuda/driver_queue.h"
 #include "tests/cuda/cuda_context.h"

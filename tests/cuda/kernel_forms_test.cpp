@@ -8,7 +8,7 @@
 #include "apps/device_check/difference.h"
 #include "builtin/context.h"
 #include "builtin/default_priorities.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/cuda/emulator/approximation.h"
 #include "kernels/launch_queue.h"
 #include "tests/cuda/cuda_context.h"

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "builtin/context.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/interpret.h"
 #include "ir/parse.h"
 #include "runtime/cuda/stream_device.h"
 #include "runtime/replay.h"

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/cuda/ptx/built_ptx.h"
 #include "tests/cuda/recorded_calls.h"

@@ -9,7 +9,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/recorded_family.h"
 

@@ -10,7 +10,7 @@
 #include "builtin/cuda_device.h"
 #include "cache/cache_files.h"
 #include "codegen/compile_rows.h"
-#include "compiler/device_rows.h"
+#include "compiler/functions/device_rows.h"
 #include "compiler/pieces.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/cuda/compiled_layer.h"

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "tensor/convert.h"
 #include "tests/cuda/cuda_context.h"
 #include "tests/test_context.h"

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/cuda/emulator/approximation.h"
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/kernel_table.h"

@@ -14,7 +14,7 @@
 #include "engine/model_compiler.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/cache/cache_case.h"
-#include "tests/compiler/table_timer.h"
+#include "tests/compiler/tune/table_timer.h"
 #include "tests/cuda/ptx_images.h"
 #include "tests/engine/tiny_model.h"
 

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/options.h"
+#include "options/options.h"
 #include "tests/base/temporary_folder.h"
 
 namespace weft {

@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "compiler/plan_store.h"
+#include "compiler/store/plan_store.h"
 #include "engine/model_compiler.h"
 #include "engine/open_checkpoint.h"
 #include "ir/parse.h"

@@ -6,7 +6,7 @@
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
 #include "report/size_report.h"
-#include "tests/compiler/table_timer.h"
+#include "tests/compiler/tune/table_timer.h"
 #include "tests/engine/tiny_model.h"
 
 namespace weft::tuned_sizes_test {

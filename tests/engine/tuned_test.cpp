@@ -4,7 +4,7 @@
 
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "compiler/tuning_database.h"
+#include "compiler/tune/tuning_database.h"
 #include "tests/engine/tiny_model.h"
 
 namespace weft::tuned_test {

@@ -6,7 +6,7 @@
 
 #include "builtin/context.h"
 #include "builtin/models.h"
-#include "compiler/verify_pieces.h"
+#include "compiler/check/verify_pieces.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/thrown_message.h"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/cli/tensor_file.h"
-#include "base/options.h"
+#include "options/options.h"
 #include "tests/errors/tiny_files.h"
 
 namespace weft::arguments_test {

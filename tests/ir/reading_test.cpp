@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "ir/trace.h"
 #include "ops/constant.h"
 #include "ops/slice.h"

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/run_kernel.h"
+#include "compiler/run/run_kernel.h"
 #include "ir/meta_evaluator.h"
 #include "tests/test_context.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/tensor_difference.h"
+#include "compiler/check/tensor_difference.h"
 #include "tests/compiled_graph.h"
 
 namespace weft {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/tensor_difference.h"
+#include "compiler/check/tensor_difference.h"
 #include "tensor/bfloat16.h"
 #include "tensor/float16.h"
 #include "tests/kernels/guarded_memory.h"

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/interpret.h"
+#include "compiler/run/sample_call.h"
 #include "kernels/cpu/lib/scaled_linear_kernels.h"
 #include "ops/linear_fp8_block.h"
 #include "tensor/float4.h"

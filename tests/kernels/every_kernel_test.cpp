@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/interpret.h"
+#include "compiler/run/interpret.h"
 #include "tests/kernels/guarded_memory.h"
 #include "tests/test_context.h"
 

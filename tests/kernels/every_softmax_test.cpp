@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/run_kernel.h"
+#include "compiler/run/run_kernel.h"
 #include "ir/meta_evaluator.h"
 #include "kernels/provider.h"
 #include "tests/kernels/cpu_rows_support.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/interpret.h"
+#include "compiler/run/interpret.h"
 #include "ops/all_gather.h"
 #include "ops/all_reduce.h"
 #include "ops/rank_slice.h"

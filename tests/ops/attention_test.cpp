@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/interpret.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/interpret.h"
+#include "compiler/run/sample_call.h"
 #include "tensor/convert.h"
 #include "tests/test_context.h"
 #include "tests/thrown_message.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/interpret.h"
+#include "compiler/run/interpret.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/trace.h"

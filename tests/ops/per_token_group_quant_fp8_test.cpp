@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "ir/parse.h"
 #include "ops/dynamic_scaled_fp8_quant.h"
 #include "ops/linear_fp8_block.h"

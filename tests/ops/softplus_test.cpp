@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/interpret.h"
+#include "compiler/run/interpret.h"
 #include "tests/test_context.h"
 
 namespace weft::softplus_test {

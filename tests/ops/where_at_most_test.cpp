@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "compiler/interpret.h"
+#include "compiler/run/interpret.h"
 #include "tests/test_context.h"
 #include "tests/thrown_message.h"
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/pattern_instance.h"
+#include "compiler/check/pattern_instance.h"
 #include "ir/pattern_rewrite.h"
 #include "ir/print.h"
 #include "ir/rank_groups.h"

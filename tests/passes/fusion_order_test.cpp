@@ -11,9 +11,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/interpret.h"
+#include "compiler/run/sample_call.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "tensor/batch.h"

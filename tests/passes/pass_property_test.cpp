@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/interpret.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "runtime/replay.h"

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "builtin/context.h"
-#include "compiler/expected_fusions.h"
-#include "compiler/pattern_findings.h"
+#include "compiler/check/expected_fusions.h"
+#include "compiler/check/pattern_findings.h"
 #include "compiler/pipeline.h"
 #include "ir/parse.h"
 #include "ir/print.h"

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/interpret.h"
+#include "compiler/run/sample_call.h"
 #include "ir/print.h"
 #include "ir/trace.h"
 #include "ir/verify.h"

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "builtin/context.h"
-#include "compiler/eager.h"
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/eager.h"
+#include "compiler/run/interpret.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/shape_rules.h"

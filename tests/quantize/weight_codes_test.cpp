@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "builtin/context.h"
-#include "compiler/eager.h"
+#include "compiler/run/eager.h"
 #include "ir/sample.h"
 #include "ops/dynamic_per_token_scaled_fp8_quant.h"
 #include "ops/per_token_group_quant_fp8.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/options.h"
+#include "options/options.h"
 #include "tests/thrown_message.h"
 
 namespace weft::replay_mode_test {

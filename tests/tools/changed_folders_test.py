@@ -147,7 +147,7 @@ class ThisTree(unittest.TestCase):
 
     def test_folders_reach_what_they_should(self):
         for target in ("tests/test_engine", "tests/test_cache", "tests/test_tensor", "check_vectors", "fuzz/json"):
-            self.assertTrue(self.affected(target, "src/base/options.def"), target)
+            self.assertTrue(self.affected(target, "src/options/options.def"), target)
         for path in ("src/kernels/onednn/new.cpp", "src/codegen/llvm/prelude.cpp", "src/passes/fusion/new.cpp"):
             self.assertTrue(self.affected("tests/test_ops", path), path)
         self.assertFalse(self.affected("tests/test_tensor", "src/engine/new.cpp"))

@@ -7,8 +7,8 @@
 #include "apps/cli/plugin_check/sample_run.h"
 #include "base/error.h"
 #include "builtin/context.h"
-#include "compiler/interpret.h"
 #include "compiler/pipeline.h"
+#include "compiler/run/interpret.h"
 #include "ir/trace.h"
 
 namespace weft::plugin_check {

@@ -8,7 +8,7 @@
 
 #include "apps/cli/plugin_check/guarded_memory.h"
 #include "compiler/context.h"
-#include "compiler/sample_call.h"
+#include "compiler/run/sample_call.h"
 
 namespace weft::plugin_check {
 

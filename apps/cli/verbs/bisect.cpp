@@ -1,4 +1,4 @@
-#include "compiler/bisect.h"
+#include "compiler/check/bisect.h"
 
 #include <numeric>
 

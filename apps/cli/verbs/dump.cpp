@@ -4,15 +4,15 @@
 #include "apps/cli/dump_code.h"
 #include "apps/cli/graph_commands.h"
 #include "apps/cli/session.h"
-#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/options_text.h"
 #include "base/text.h"
 #include "builtin/models.h"
 #include "compiler/piece_graph.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "options/effective_options.h"
+#include "options/options_text.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "builtin/models.h"
-#include "compiler/pattern_findings.h"
+#include "compiler/check/pattern_findings.h"
 #include "engine/largest_step.h"
 #include "passes/pattern_pass.h"
 

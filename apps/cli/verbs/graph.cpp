@@ -2,12 +2,12 @@
 
 #include "apps/cli/graph_commands.h"
 #include "apps/cli/session.h"
-#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "options/effective_options.h"
 #include "passes/pattern_pass.h"
 
 namespace weft {

@@ -5,12 +5,12 @@
 
 #include "apps/cli/session.h"
 #include "base/json.h"
-#include "base/options_text.h"
 #include "base/version.h"
 #include "builtin/models.h"
 #include "codegen/compile_rows.h"
 #include "kernels/cuda/code/device_code.h"
 #include "kernels/provider.h"
+#include "options/options_text.h"
 #include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/driver_library.h"
 #include "runtime/cuda/nvrtc.h"

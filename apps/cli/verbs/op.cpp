@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "compiler/eager.h"
 #include "compiler/replay_settings.h"
+#include "compiler/run/eager.h"
 #include "ir/meta_evaluator.h"
 #include "tensor/attribute_parser.h"
 

@@ -1,5 +1,4 @@
 #include "apps/cli/session.h"
-#include "base/effective_options.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -7,6 +6,7 @@
 #include "builtin/context.h"
 #include "builtin/models.h"
 #include "engine/calibration.h"
+#include "options/effective_options.h"
 
 namespace weft {
 namespace {

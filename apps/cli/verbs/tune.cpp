@@ -1,4 +1,4 @@
-#include "compiler/tune.h"
+#include "compiler/tune/tune.h"
 
 #include <cmath>
 #include <ctime>

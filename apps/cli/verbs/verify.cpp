@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "builtin/models.h"
+#include "compiler/check/verify_pieces.h"
 #include "compiler/piece_graph.h"
-#include "compiler/verify_pieces.h"
 #include "ir/print.h"
 #include "tensor/batch.h"
 

@@ -52,7 +52,7 @@ struct Target {
   const char* prelude_end;
 };
 
-// The target depends on the lanes only; the keys of objects rely on that (compiler/generated_kernels.cpp).
+// The target depends on the lanes only; the keys of objects rely on that (compiler/functions/generated_kernels.cpp).
 Target target_of(int lanes) {
   if (lanes == 16)
     return {"+avx2,+fma,+f16c,-slow-unaligned-mem-32,+avx512f,+avx512bw,+avx512dq,+avx512vl,+evex512", weft_prelude_16,

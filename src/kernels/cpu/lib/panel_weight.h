@@ -10,9 +10,9 @@
 #include <span>
 #include <string_view>
 
-#include "base/thread_pool.h"
 #include "kernels/cpu/lib/panel.h"
 #include "kernels/kernel.h"
+#include "parallel/thread_pool.h"
 #include "tensor/dim.h"
 #include "tensor/dtype.h"
 #include "tensor/meta.h"

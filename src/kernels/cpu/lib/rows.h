@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "kernels/cpu/lib/element.h"
 #include "kernels/kernel.h"
 #include "kernels/row_chunks.h"
+#include "parallel/thread_pool.h"
 
 namespace weft::cpu {
 

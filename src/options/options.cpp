@@ -1,0 +1,244 @@
+#include "options/options.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "options/option_value.h"
+
+namespace weft {
+namespace {
+
+constexpr OptionLimits any() { return {}; }
+constexpr OptionLimits any_json() { return {.check = OptionCheck::any_json}; }
+constexpr OptionLimits between(std::int64_t least, std::int64_t most) {
+  return {.check = OptionCheck::between, .least = least, .most = most};
+}
+constexpr OptionLimits one_of(std::string_view words) { return {.check = OptionCheck::one_of, .words = words}; }
+constexpr OptionLimits custom_op_words() { return {.check = OptionCheck::custom_op_words}; }
+constexpr OptionLimits device_name() { return {.check = OptionCheck::device_name}; }
+constexpr OptionLimits repeatable() { return {.check = OptionCheck::repeatable}; }
+constexpr OptionLimits size_words() { return {.check = OptionCheck::size_words}; }
+
+constexpr OptionRow kTable[] = {
+#define OPTION(member, type, default_value, name, limits, effect, acts, environment, sentence) \
+  {name, &Options::member, limits, OptionEffect::effect, OptionActs::acts, environment, sentence},
+#define OPTION_ALIAS(...)
+#include "options/options.def"
+#undef OPTION
+#undef OPTION_ALIAS
+};
+
+struct Alias {
+  std::string_view alias;
+  std::string_view name;
+};
+
+constexpr Alias kAliases[] = {
+#define OPTION(...)
+#define OPTION_ALIAS(alias, name) {alias, name},
+#include "options/options.def"
+#undef OPTION
+#undef OPTION_ALIAS
+};
+
+constexpr std::string_view kPriorityPrefix = "ir-op-priority.";
+
+// Groups that take a JSON object: it sets the options whose names begin with the group.
+constexpr std::string_view kGroups[] = {"cc", "cc.pass_config", "cc.dynamic_shapes_config"};
+
+std::string with_dashes(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+// Removes one or two leading dashes.
+std::string_view strip_dashes(std::string_view name) {
+  for (int i = 0; i < 2 && name.starts_with('-'); ++i) name.remove_prefix(1);
+  return name;
+}
+
+std::string with_short_group(std::string_view name) {
+  const std::string text(strip_dashes(name));
+  constexpr std::string_view kGroup = "compilation-config";
+  if (with_dashes(text).starts_with(kGroup) && (text.size() == kGroup.size() || text[kGroup.size()] == '.')) {
+    return fmt::format("cc{}", text.substr(kGroup.size()));
+  }
+  return text;
+}
+
+// A single dash is for names of one letter, -tp and -cc, so that a verb may have its own flags with one dash.
+bool has_dashes_of_an_option(std::string_view name) {
+  const std::string_view stripped = strip_dashes(name);
+  if (name.starts_with("--")) return stripped.size() > 1;
+  return stripped.size() == 1 || stripped == "tp" || stripped == "cc" || stripped.starts_with("cc.");
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_table() { return kTable; }
+
+const OptionRow* find_option(std::string_view name) {
+  const std::string wanted = with_dashes(with_short_group(name));
+  for (const OptionRow& row : kTable) {
+    if (with_dashes(row.name) == wanted) return &row;
+    const bool takes_op = std::holds_alternative<Priorities Options::*>(row.member);
+    if (takes_op && wanted.starts_with(kPriorityPrefix)) return &row;
+  }
+  for (const Alias& alias : kAliases) {
+    if (with_dashes(alias.alias) == wanted) return find_option(alias.name);
+  }
+  return nullptr;
+}
+
+bool is_flag(const OptionRow& row) {
+  return std::holds_alternative<bool Options::*>(row.member) ||
+         std::holds_alternative<OptionalFlag Options::*>(row.member);
+}
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names(std::begin(kGroups), std::end(kGroups));
+  for (const OptionRow& row : kTable) names.emplace_back(row.name);
+  for (const Alias& alias : kAliases) names.emplace_back(alias.alias);
+  return names;
+}
+
+std::string_view option_group(std::string_view name) {
+  const std::string text = with_dashes(with_short_group(name));
+  for (const std::string_view group : kGroups)
+    if (with_dashes(group) == text) return group;
+  return "";
+}
+
+std::string_view priority_op(std::string_view name) {
+  const std::string_view stripped = strip_dashes(name);
+  return stripped.size() > kPriorityPrefix.size() ? stripped.substr(kPriorityPrefix.size()) : std::string_view();
+}
+
+void fail_unknown_option(std::string_view name) {
+  const std::vector<std::string> names = option_names();
+  const std::string stripped = with_short_group(name);
+  std::string near = suggestion(stripped, names);
+  // Users often omit the group or write the wrong one.
+  if (near.empty()) near = suggestion("cc." + stripped, names);
+  if (near.empty()) near = suggestion("cc.pass_config." + stripped.substr(stripped.rfind('.') + 1), names);
+  fail_user("[option] wanted a known option, but is {}{}", quote(name), near);
+}
+
+void set_from_text(Options& options, std::string_view name, std::string_view text, const std::string& source) {
+  if (const std::string_view group = option_group(name); !group.empty()) {
+    return set_from_json(options, text, source, group);
+  }
+  const OptionRow* row = find_option(name);
+  if (row == nullptr) fail_unknown_option(name);
+  std::string full_name(row->name);
+  if (std::holds_alternative<Priorities Options::*>(row->member)) {
+    const std::string_view op = priority_op(name);
+    if (op.empty()) return set_from_json(options, text, source, row->name);
+    assign_priority(options, op, text_items(text, "ir-op-priority"));
+    full_name = fmt::format("{}{}", kPriorityPrefix, op);
+  } else if (row->limits.check == OptionCheck::repeatable && options.requested.contains(full_name) &&
+             options.requested.at(full_name).source == source) {
+    Words& words = options.*std::get<Words Options::*>(row->member);
+    const Words before = std::exchange(words, {});
+    assign_option(options, *row, text);
+    words.insert(words.begin(), before.begin(), before.end());
+    options.requested[full_name].text += "," + std::string(text);
+    return;
+  } else {
+    assign_option(options, *row, text);
+  }
+  options.requested[full_name] = {std::string(text), source};
+}
+
+void set_option(Options& options, std::string_view name, std::string_view text, const std::string& source) {
+  try {
+    set_from_text(options, name, text, source);
+  } catch (const UserError& error) {
+    fail_user("{} ({})", error.what(), source);
+  }
+}
+
+void apply_json(Options& options, std::string_view json, const std::string& source, std::string_view group) {
+  try {
+    set_from_json(options, json, source, group);
+  } catch (const UserError& error) {
+    fail_user("{} ({})", error.what(), source);
+  }
+}
+
+std::string environment_mirror(std::string_view name) {
+  std::string text = "WEFT_ARG_";
+  for (const char c : name) {
+    if (c >= 'a' && c <= 'z') {
+      text += static_cast<char>(c - 'a' + 'A');
+    } else {
+      text += c == '-' || c == '.' ? '_' : c;
+    }
+  }
+  return text;
+}
+
+void apply_environment(Options& options, const EnvironmentLookup& environment) {
+  const auto apply = [&](std::string_view name, const std::string& variable) {
+    const std::optional<std::string> value = environment(variable);
+    if (value && !value->empty()) set_option(options, name, *value, variable);
+  };
+  for (const OptionRow& row : kTable) {
+    if (!row.environment.empty()) apply(row.name, std::string(row.environment));
+  }
+  for (const std::string_view group : kGroups) apply(group, environment_mirror(group));
+  for (const OptionRow& row : kTable) apply(row.name, environment_mirror(row.name));
+}
+
+void check_environment_names(std::span<const std::string> names, std::span<const std::string> flags) {
+  std::vector<std::string> known;
+  for (const std::string_view group : kGroups) known.push_back(environment_mirror(group));
+  for (const OptionRow& row : kTable) known.push_back(environment_mirror(row.name));
+  for (const std::string& flag : flags) known.push_back(environment_mirror(flag));
+  for (const std::string& name : names) {
+    if (!name.starts_with("WEFT_ARG_")) continue;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    fail_user("[environment] wanted the mirror of an option, but is {}{}", quote(name), suggestion(name, known));
+  }
+}
+
+std::size_t take_option(Options& options, std::span<const std::string> words) {
+  const std::string source = "command line";
+  if (words.empty() || words[0].size() < 2 || words[0][0] != '-') return 0;
+  const std::string& word = words[0];
+  if (word.size() == 3 && word.starts_with("-O")) {
+    set_option(options, "O", word.substr(2), source);
+    return 1;
+  }
+  const std::size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals);
+  if (!has_dashes_of_an_option(name)) return 0;
+  const bool is_group = !option_group(name).empty();
+  const OptionRow* row = is_group ? nullptr : find_option(name);
+  if (row == nullptr && !is_group) {
+    const OptionRow* opposite = name.starts_with("--no-") ? find_option(name.substr(5)) : nullptr;
+    if (opposite != nullptr && is_flag(*opposite) && equals == std::string::npos) {
+      set_option(options, opposite->name, "false", source);
+      return 1;
+    }
+    // No other parser accepts names of this group, so an unknown one is an error here.
+    if (with_short_group(name).starts_with("cc.")) fail_unknown_option(name);
+    return 0;
+  }
+  if (equals != std::string::npos) {
+    set_option(options, name, std::string_view(word).substr(equals + 1), source);
+    return 1;
+  }
+  if (row != nullptr && is_flag(*row)) {
+    set_option(options, name, "true", source);
+    return 1;
+  }
+  USER_CHECK(words.size() > 1, "[{}] wanted a value, but the command line ends", strip_dashes(name));
+  set_option(options, name, words[1], source);
+  return 2;
+}
+
+}  // namespace weft
