@@ -29,7 +29,7 @@ struct SiluAndMulPerBlockQuant {
   bool rounds = true;
   SiluAndMulDesign design = SiluAndMulDesign::fast;
   Mathematics mathematics = Mathematics::device;
-  // Of int8 in the fast design, rounded on the way: codes towards zero, not nearest.
+  // Of int8 in the fast design: codes towards zero, not nearest.
   bool truncates = false;
 
   bool takes_group() const;
