@@ -10,6 +10,11 @@ weft_table(
   FOLDERS src/ops
   HEADER ir/op.h ENTRY OpEntry ACCESS op_table
   FUNCTION define_op_@stem@ ARGUMENT OpDefinition& FIELDS @stem@)
+weft_table(
+  FILE ${WEFT_GENERATED}/op_product_table.cpp
+  FOLDERS src/ops/products
+  HEADER ir/op_products.h ENTRY OpProductEntry ACCESS op_product_table
+  FUNCTION define_op_product_@stem@ ARGUMENT OpTable& FIELDS @stem@)
 set(includes "")
 weft_sources(sources IN src/ops)
 foreach(source IN LISTS sources)
@@ -89,6 +94,7 @@ foreach(provider IN LISTS WEFT_PROVIDERS)
 endforeach()
 
 weft_link_table(op_table weft_ir weft_ops)
+weft_link_table(op_product_table weft_ir weft_ops)
 weft_link_table(kernel_table weft_kernels ${provider_layers})
 weft_link_table(provider_table weft_kernels ${provider_layers})
 weft_link_table(pattern_table weft_passes)

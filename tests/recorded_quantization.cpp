@@ -120,11 +120,16 @@ GroupForm fused_kernel_form() {
 
 NamedAttributes group_attributes(const Json& a, std::int64_t group_size, const GroupForm& form) {
   const bool column_major = a.value("column_major_scales", a.value("is_scale_transposed", form.column_major));
-  return GivenAttributes(group_fp8_attributes(group_size, a.value("eps", form.eps), a.value("use_ue8m0", false),
-                                              column_major, form.takes_tma && a.value("tma_aligned_scales", false),
-                                              form.minimum_scale, 0.0, form.scale_by, form.scale_ub_of,
-                                              form.short_last_group, DType::f8e4m3))
-      .named();
+  return {{"group_size", group_size},
+          {"eps", a.value("eps", form.eps)},
+          {"use_ue8m0", a.value("use_ue8m0", false)},
+          {"column_major_scales", column_major},
+          {"tma_aligned_scales", form.takes_tma && a.value("tma_aligned_scales", false)},
+          {"minimum_scale", form.minimum_scale},
+          {"ue8m0_minimum", 0.0},
+          {"scale_by", EnumWord{form.scale_by}},
+          {"scale_ub_of", EnumWord{form.scale_ub_of}},
+          {"short_last_group", form.short_last_group}};
 }
 
 std::pair<Value, Value> group_quantized(const Value& x, const Json& a, std::int64_t group_size, const GroupForm& form) {
@@ -235,9 +240,7 @@ Fused fused_of_two_layers(const Recorded& r) {
     fused.tail = "static_scaled_fp8_quant";
   } else if (tail == "token fp8") {
     fused.tail = "dynamic_per_token_scaled_fp8_quant";
-    fused.attributes =
-        GivenAttributes(token_fp8_attributes(a.at("scale_min").get<double>(), "division", "reciprocal", DType::f8e4m3))
-            .named();
+    fused.attributes = {{"minimum_scale", a.at("scale_min").get<double>()}, {"codes_by", EnumWord{"reciprocal"}}};
   } else if (tail == "group quant") {
     fused.tail = "per_token_group_quant_fp8";
     fused.attributes = group_attributes(a, a.at("group_shape")[1].get<std::int64_t>(), native_form());
@@ -266,8 +269,7 @@ Fused fused_kernel(const Recorded& r) {
     return {"silu_and_mul", by_group, groups({.scale_by = "reciprocal", .column_major = true})};
   if (op == "rms_norm_per_block_quant") return {norm, by_group, groups(fused_kernel_form())};
   if (a.at("out") == "int8") return {norm, "dynamic_per_token_scaled_int8_quant", {}};
-  return {norm, by_token,
-          GivenAttributes(token_fp8_attributes(std::nullopt, "reciprocal", "division", DType::f8e4m3)).named()};
+  return {norm, by_token, {{"scale_by", EnumWord{"reciprocal"}}}};
 }
 
 Tensors run_fused(const Recorded& r, Fused fused) {

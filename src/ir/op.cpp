@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "ir/meaning.h"
 #include "ir/meta_evaluator.h"
+#include "ir/op_products.h"
 
 namespace weft {
 namespace {
@@ -143,7 +144,7 @@ OpDefinition& OpDefinition::quantizes(QuantKey key, NamedAttributes attributes) 
 }
 
 Op OpDefinition::finish(const std::string& file_stem) && {
-  CHECK(op_.name == file_stem, "[{}] stands in a file named {}", op_.name, file_stem);
+  CHECK(op_.name == file_stem, "[{}] is defined as {}", op_.name, file_stem);
   CHECK(!op_.samples.empty(), "[{}] has no sample", op_.name);
   CHECK(!op_.allow_inplace || !op_.donates.empty(), "[{}] allows in-place calls but donates nothing", op_.name);
   CHECK(op_.meaning == nullptr || op_.infer == nullptr, "[{}] states both a meaning and a shape rule", op_.name);
@@ -282,13 +283,16 @@ Results call(CallSite site, Literal name, const Operands& operands, const GivenA
   }
 }
 
+void add_op(OpTable& ops, const std::string& name, const std::function<void(OpDefinition&)>& define) {
+  OpDefinition definition;
+  define(definition);
+  ops.add(std::move(definition).finish(name));
+}
+
 OpTable make_op_table() {
   OpTable table;
-  for (const OpEntry& entry : op_table()) {
-    OpDefinition definition;
-    entry.define(definition);
-    table.add(std::move(definition).finish(entry.name));
-  }
+  for (const OpEntry& entry : op_table()) add_op(table, entry.name, entry.define);
+  for (const OpProductEntry& entry : op_product_table()) entry.define(table);
   return table;
 }
 

@@ -129,21 +129,22 @@ class Rewriting {
 
   void try_node(Node* node) {
     if (erased_.contains(node)) return;
+    std::vector<std::pair<PatternReport*, std::string>> almost;  // dropped if a later pattern matches
     for (const std::size_t index : by_op_.at(node->name)) {
       Target& target = targets_[index];
       Mismatch mismatch;
-      std::optional<std::string> refusal;
       if (const auto match = target.matcher.match(node, &mismatch)) {
-        refusal = replace(*target.pattern, *match);
+        const std::optional<std::string> refusal = replace(*target.pattern, *match);
         if (!refusal) {
           ++target.report.matched;
           return;
         }
+        target.report.near_misses.push_back({node->result()->name, *refusal});
       } else if (is_near(mismatch, target.pattern->before.nodes.size())) {
-        refusal = mismatch.reason;
+        almost.emplace_back(&target.report, mismatch.reason);
       }
-      if (refusal) target.report.near_misses.push_back({node->result()->name, *refusal});
     }
+    for (auto& [report, reason] : almost) report->near_misses.push_back({node->result()->name, std::move(reason)});
   }
 
   static bool is_near(const Mismatch& mismatch, std::size_t nodes) {

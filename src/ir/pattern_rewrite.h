@@ -56,8 +56,8 @@ using RewriteFilter =
 // earlier one is tried first. A node belongs to one match at most, and nodes that a rewrite inserts are not matched
 // again. A match is a near miss when `refuses` refuses it, when `after` does not fit its types, or when `after` cannot
 // be inserted. An attempt is also a near miss when it found all nodes and one of them did not fit, or when it found all
-// but one of three or more nodes. Returns one report for each pattern, in the order of `patterns`. Adds the number of
-// visited nodes to `visits`, if given.
+// but one of three or more nodes, unless a later pattern matches there. Returns one report for each pattern, in the
+// order of `patterns`. Adds the number of visited nodes to `visits`, if given.
 std::vector<PatternReport> rewrite_all(Graph& graph, std::span<const Pattern* const> patterns, const OpTable& ops,
                                        const RewriteFilter& refuses = {}, std::int64_t* visits = nullptr);
 

@@ -15,6 +15,6 @@ std::pair<Value, Value> attention_scaled_fp4_quant(const Value& query, const Val
 }  // namespace weft
 
 OP(attention_scaled_fp4_quant) {
-  weft::define_attention_quant(op, "attention_scaled_fp4_quant", weft::nvfp4_tail());
+  weft::define_attention_quant(op, "attention_scaled_fp4_quant", weft::nvfp4_epilogue());
   op.function(&weft::attention_scaled_fp4_quant);
 }

@@ -14,10 +14,10 @@ Value attention_static_scaled_fp8_quant(const Value& query, const Value& kv, con
 }  // namespace weft
 
 OP(attention_static_scaled_fp8_quant) {
-  weft::QuantTail tail = weft::static_fp8_tail();
+  weft::QuantEpilogue epilogue = weft::static_fp8_epilogue();
   // The name `scale` is already the factor of attention's scores.
-  tail.tensors = ", Tensor output_scale";
-  for (weft::Sample& sample : tail.samples) sample.tensors[0].name = "output_scale";
-  weft::define_attention_quant(op, "attention_static_scaled_fp8_quant", tail);
+  epilogue.tensors = ", Tensor output_scale";
+  for (weft::Sample& sample : epilogue.samples) sample.tensors[0].name = "output_scale";
+  weft::define_attention_quant(op, "attention_static_scaled_fp8_quant", epilogue);
   op.function(&weft::attention_static_scaled_fp8_quant);
 }

@@ -12,15 +12,10 @@ std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(const Value& x, const
                                                            std::string_view scale_by, std::string_view codes_by,
                                                            DType dtype, CallSite site) {
   return call(site, "dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
-              token_fp8_attributes(minimum_scale, scale_by, codes_by, dtype));
-}
-
-std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, std::string_view scale_by,
-                                                   std::string_view codes_by, DType dtype) {
-  return {{{"minimum_scale", minimum_scale},
-           {"scale_by", WordView{scale_by}},
-           {"codes_by", WordView{codes_by}},
-           {"dtype", dtype}}};
+              {{"minimum_scale", minimum_scale},
+               {"scale_by", WordView{scale_by}},
+               {"codes_by", WordView{codes_by}},
+               {"dtype", dtype}});
 }
 
 void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale_ub) {
@@ -28,15 +23,6 @@ void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale
   check_word(request, op, "scale_by", {"division", "reciprocal"});
   check_word(request, op, "codes_by", {"division", "reciprocal"});
   check_scale_ub(request, op, scale_ub);
-}
-
-std::pair<Value, Value> quantized_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes) {
-  Values results = call("dynamic_per_token_scaled_fp8_quant", {x, scale_ub},
-                        {{"minimum_scale", attributes.at("minimum_scale")},
-                         {"scale_by", attributes.at("scale_by")},
-                         {"codes_by", attributes.at("codes_by")},
-                         {"dtype", attributes.at("dtype")}});
-  return {results[0], results[1]};
 }
 
 }  // namespace weft

@@ -16,13 +16,10 @@ std::pair<Value, Value> dynamic_per_token_scaled_fp8_quant(const Value& x, const
                                                            DType dtype = DType::f8e4m3,
                                                            CallSite site = CallSite::current());
 
-// Ops that end with this quantization share these: its attributes, the attributes of a typed call, the check of the
-// attributes and of scale_ub (an operand index; throws UserError), and the quantization itself.
+// Ops that end with this quantization share these: its attributes, and the check of the attributes and of scale_ub (an
+// operand index; throws UserError).
 inline constexpr const char* kTokenFp8Attributes =
     "float? minimum_scale=None, str scale_by=division, str codes_by=division, ScalarType dtype=f8e4m3";
-std::array<GivenAttribute, 4> token_fp8_attributes(std::optional<double> minimum_scale, std::string_view scale_by,
-                                                   std::string_view codes_by, DType dtype);
 void check_token_fp8(const OpRequest& request, const char* op, std::size_t scale_ub);
-std::pair<Value, Value> quantized_token_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes);
 
 }  // namespace weft

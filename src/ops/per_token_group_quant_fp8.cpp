@@ -7,7 +7,7 @@
 #include "ops/amax.h"
 #include "ops/concat.h"
 #include "ops/fp8_quant.h"
-#include "ops/lay_out.h"
+#include "ops/group_quant.h"
 #include "ops/reshape.h"
 #include "ops/round_to_power_of_two.h"
 #include "ops/slice.h"
@@ -16,10 +16,6 @@ namespace weft {
 namespace {
 
 constexpr const char* kGroupFp8 = "per_token_group_quant_fp8";
-constexpr const char* kAttributes[] = {
-    "group_size",    "eps",           "use_ue8m0", "column_major_scales", "tma_aligned_scales",
-    "minimum_scale", "ue8m0_minimum", "scale_by",  "scale_ub_of",         "short_last_group",
-    "dtype"};
 
 // Quantizes rows of whole groups in f32. The codes have the shape of x, the scales [..., groups].
 std::pair<Value, Value> quantized_groups(const Value& x, const Value& scale_ub, std::int64_t group,
@@ -51,17 +47,6 @@ std::pair<Value, Value> quantized_with_rest(const Value& x, const Value& scale_u
   return {concat({codes, rest}, -1), concat({scale, rest_scale}, -1)};
 }
 
-// The strides of column-major scales (spec D.8).
-Shape column_major_strides(const Shape& scales, bool tma_aligned) {
-  const std::size_t last = scales.size() - 1;
-  const Dim rows = tma_aligned ? align(scales[last - 1], 4) : scales[last - 1];
-  Shape strides(scales.size(), Dim(1));
-  strides[last] = rows;
-  Dim next = rows * scales[last];
-  for (std::size_t i = last - 1; i-- > 0; next = next * scales[i]) strides[i] = next;
-  return strides;
-}
-
 }  // namespace
 
 std::pair<Value, Value> per_token_group_quant_fp8(const Value& x, const Value& scale_ub, std::int64_t group_size,
@@ -70,8 +55,17 @@ std::pair<Value, Value> per_token_group_quant_fp8(const Value& x, const Value& s
                                                   std::string_view scale_by, std::string_view scale_ub_of,
                                                   bool short_last_group, DType dtype, CallSite site) {
   return call(site, kGroupFp8, {x, scale_ub},
-              group_fp8_attributes(group_size, eps, use_ue8m0, column_major_scales, tma_aligned_scales, minimum_scale,
-                                   ue8m0_minimum, scale_by, scale_ub_of, short_last_group, dtype));
+              {{"group_size", group_size},
+               {"eps", eps.value},
+               {"use_ue8m0", use_ue8m0},
+               {"column_major_scales", column_major_scales},
+               {"tma_aligned_scales", tma_aligned_scales},
+               {"minimum_scale", minimum_scale.value},
+               {"ue8m0_minimum", ue8m0_minimum.value},
+               {"scale_by", WordView{scale_by}},
+               {"scale_ub_of", WordView{scale_ub_of}},
+               {"short_last_group", short_last_group},
+               {"dtype", dtype}});
 }
 
 void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape, std::size_t scale_ub) {
@@ -80,24 +74,7 @@ void check_group_fp8(const OpRequest& request, const char* op, const Shape& shap
   check_word(request, op, "scale_by", {"division", "reciprocal"});
   check_word(request, op, "scale_ub_of", {"magnitude", "scale"});
   check_scale_ub(request, op, scale_ub);
-  const std::int64_t group = a.at("group_size").integer();
-  USER_CHECK(group > 0 && !shape.empty() && shape.back().is_number() && shape.back().number() > 0,
-             "[{}] group_size must be positive, and rows must have columns: they are {} and {}", op, group,
-             shape_text(shape));
-  USER_CHECK(shape.back().number() % group == 0 || a.at("short_last_group").boolean(),
-             "[{}] rows must be whole groups of {}, but are {}", op, group, shape_text(shape));
-  const bool column_major = a.at("column_major_scales").boolean();
-  USER_CHECK(!column_major || shape.size() >= 2, "[{}] column_major_scales wants a matrix, but the rows are {}", op,
-             shape_text(shape));
-  USER_CHECK(column_major || !a.at("tma_aligned_scales").boolean(),
-             "[{}] tma_aligned_scales are column-major: column_major_scales must be true, but is false", op);
-}
-
-std::pair<Value, Value> quantized_group_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes) {
-  NamedAttributes own;
-  for (const char* name : kAttributes) own.emplace_back(name, attributes.at(name));
-  Values results = call(kGroupFp8, {x, scale_ub}, own);
-  return {results[0], results[1]};
+  check_groups(request, op, shape, a.at("short_last_group").boolean());
 }
 
 }  // namespace weft
@@ -115,9 +92,7 @@ OP(per_token_group_quant_fp8) {
     const Value x = cast(v[0], DType::f32);
     const bool whole = x.dim(-1).number() % group == 0;
     const auto [codes, scale] = whole ? quantized_groups(x, v[1], group, a) : quantized_with_rest(x, v[1], group, a);
-    if (!a.at("column_major_scales").boolean()) return Values{codes, scale};
-    return Values{codes,
-                  lay_out(scale, column_major_strides(scale.meta().shape, a.at("tma_aligned_scales").boolean()))};
+    return Values{codes, laid_out_scales(scale, a)};
   });
   for (const DType dtype : {DType::f8e4m3, DType::f8e4m3fnuz})
     for (const std::int64_t group : {64, 128})

@@ -17,9 +17,7 @@ namespace weft {
 //   scale      of the scale before it is rounded up   silu_and_mul_per_block_quant
 //              and raised to minimum_scale
 //
-// Scales are row-major. With column_major_scales the scales with the same group index are adjacent: [M, d / group_size]
-// with strides (1, M). With tma_aligned_scales as well, each such column begins at a multiple of 16 bytes: strides (1,
-// align(M, 4)).
+// The layout of the scales is that of group_quant.h.
 //   x [..., d], scale_ub f32 [] or [1] or none -> dtype like x, f32 [..., d / group_size]
 std::pair<Value, Value> per_token_group_quant_fp8(
     const Value& x, const Value& scale_ub, std::int64_t group_size, Scalar eps = 1e-10, bool use_ue8m0 = false,
@@ -27,31 +25,12 @@ std::pair<Value, Value> per_token_group_quant_fp8(
     Scalar ue8m0_minimum = 1e-10, std::string_view scale_by = "division", std::string_view scale_ub_of = "magnitude",
     bool short_last_group = false, DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
-// Ops that end with this quantization share these: its attributes after group_size, the attributes of a typed call, the
-// check of the attributes and of scale_ub (an operand index) for an op that quantizes rows of this shape (throws
-// UserError), and the quantization itself.
+// Ops that end with this quantization share these: its attributes after group_size, and the check of the attributes and
+// of scale_ub (an operand index) for an op that quantizes rows of this shape (throws UserError).
 inline constexpr const char* kGroupFp8Attributes =
     "float eps=1e-10, bool use_ue8m0=False, bool column_major_scales=False, bool tma_aligned_scales=False, float "
     "minimum_scale=0.0, float ue8m0_minimum=1e-10, str scale_by=division, str scale_ub_of=magnitude, bool "
     "short_last_group=False, ScalarType dtype=f8e4m3";
-inline std::array<GivenAttribute, 11> group_fp8_attributes(std::int64_t group_size, Scalar eps, bool use_ue8m0,
-                                                           bool column_major_scales, bool tma_aligned_scales,
-                                                           Scalar minimum_scale, Scalar ue8m0_minimum,
-                                                           std::string_view scale_by, std::string_view scale_ub_of,
-                                                           bool short_last_group, DType dtype) {
-  return {{{"group_size", group_size},
-           {"eps", eps.value},
-           {"use_ue8m0", use_ue8m0},
-           {"column_major_scales", column_major_scales},
-           {"tma_aligned_scales", tma_aligned_scales},
-           {"minimum_scale", minimum_scale.value},
-           {"ue8m0_minimum", ue8m0_minimum.value},
-           {"scale_by", WordView{scale_by}},
-           {"scale_ub_of", WordView{scale_ub_of}},
-           {"short_last_group", short_last_group},
-           {"dtype", dtype}}};
-}
 void check_group_fp8(const OpRequest& request, const char* op, const Shape& shape, std::size_t scale_ub);
-std::pair<Value, Value> quantized_group_fp8(const Value& x, const Value& scale_ub, const Attributes& attributes);
 
 }  // namespace weft

@@ -96,11 +96,6 @@ void check_static_fp8(const OpRequest& request, const char* op, const Shape& sha
   if (!is_one_scale(meta)) checked_groups(shape, meta, request.attributes.at("group_shape"), op);
 }
 
-Value quantized_static_fp8(const Value& x, const Value& scale, const Attributes& attributes) {
-  return call("static_scaled_fp8_quant", {x, scale},
-              {{"group_shape", attributes.at("group_shape")}, {"dtype", attributes.at("dtype")}})[0];
-}
-
 }  // namespace weft
 
 OP(static_scaled_fp8_quant) {

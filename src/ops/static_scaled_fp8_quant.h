@@ -11,10 +11,9 @@ namespace weft {
 Value static_scaled_fp8_quant(const Value& x, const Value& scale, std::optional<Shape> group_shape = std::nullopt,
                               DType dtype = DType::f8e4m3, CallSite site = CallSite::current());
 
-// Ops that end with this quantization share these: its attributes, the check of its scale for values of this shape
-// (`scale` is the operand index; throws UserError), and the quantization itself.
+// Ops that end with this quantization share these: its attributes, and the check of its scale for values of this shape
+// (`scale` is the operand index; throws UserError).
 inline constexpr const char* kStaticFp8Attributes = "int[]? group_shape=None, ScalarType dtype=f8e4m3";
 void check_static_fp8(const OpRequest& request, const char* op, const Shape& shape, std::size_t scale);
-Value quantized_static_fp8(const Value& x, const Value& scale, const Attributes& attributes);
 
 }  // namespace weft

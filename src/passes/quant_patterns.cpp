@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "ops/cast.h"
 #include "passes/scheme_table.h"
 
 namespace weft {
@@ -23,10 +24,17 @@ struct Quantizer {
   }
 };
 
+// Whether the front reads the operand of the fused op, or this operand cast to f32.
+enum class FrontInput : std::uint8_t { as_is, cast_to_f32 };
+
 class QuantPattern {
  public:
-  QuantPattern(const OpTable& ops, const Op& front, const Quantizer& quantizer)
-      : front_(front), quantizer_(quantizer), fused_(*quantizer.fused), pattern_(fused_.name, ops) {}
+  QuantPattern(const OpTable& ops, const Op& front, const Quantizer& quantizer, FrontInput input)
+      : front_(front),
+        quantizer_(quantizer),
+        fused_(*quantizer.fused),
+        input_(input),
+        pattern_(fused_.name + (input == FrontInput::as_is ? "" : "_wide"), ops) {}
 
   PatternDefinition make() && {
     const Op& tail = *quantizer_.op;
@@ -34,12 +42,18 @@ class QuantPattern {
     for (const Parameter& parameter : fused_.schema.parameters)
       if (is_of(front_, parameter) || is_of(tail, parameter)) stand_for(parameter);
     pattern_.before([&] {
-      const Values made = call(front_.name.c_str(), values_of(front_, {}), attributes_of(front_));
+      Values operands = values_of(front_, {});
+      if (input_ == FrontInput::cast_to_f32) operands[0] = cast(operands[0], DType::f32);
+      const Values made = call(front_.name.c_str(), operands, attributes_of(front_));
       Values results = call(tail.name.c_str(), values_of(tail, made[0]), attributes_of(tail));
       results.insert(results.end(), made.begin() + 1, made.end());
       return results;
     });
-    pattern_.after([&] { return call(fused_.name.c_str(), values_of(fused_, {}), attributes_of(fused_)); });
+    pattern_.after([&] {
+      NamedAttributes attributes = attributes_of(fused_);
+      if (input_ == FrontInput::cast_to_f32) attributes.emplace_back("intermediate", EnumWord{"f32"});
+      return call(fused_.name.c_str(), values_of(fused_, {}), attributes);
+    });
     return std::move(pattern_);
   }
 
@@ -80,21 +94,24 @@ class QuantPattern {
   const Op& front_;
   const Quantizer& quantizer_;
   const Op& fused_;
+  FrontInput input_;
   PatternDefinition pattern_;
   std::map<std::string, Value> values_;
   NamedAttributes attributes_;
 };
 
+// Whether the fused op can compute the front in f32, whatever the dtype of its operand.
+bool computes_in_f32(const Op& front, const Op& fused) {
+  constexpr const char* kIntermediate = "intermediate";
+  return fused.schema.parameter_index(kIntermediate) >= 0 && front.schema.parameter_index(kIntermediate) < 0;
+}
+
 }  // namespace
 
 std::vector<QuantKey> joined_schemes(DType fp8) {
-  return {fp8_static_tensor(fp8),
-          fp8_dynamic_token(fp8),
-          fp8_dynamic_group(fp8, 64),
-          fp8_dynamic_group(fp8, 128),
-          int8_dynamic_token(),
-          int8_dynamic_group(32),
-          nvfp4_dynamic()};
+  return {fp8_static_tensor(fp8),      fp8_dynamic_token(fp8),  fp8_dynamic_group(fp8, 64),
+          fp8_dynamic_group(fp8, 128), int8_dynamic_token(),    int8_dynamic_group(32),
+          int8_dynamic_group(64),      int8_dynamic_group(128), nvfp4_dynamic()};
 }
 
 void add_quant_patterns(PatternList& patterns, const std::vector<std::string>& fronts) {
@@ -113,8 +130,13 @@ void add_quant_patterns(PatternList& patterns, const std::vector<std::string>& f
       if (known == quantizers.end()) known = quantizers.insert(known, Quantizer{row->quantizer, fused, {}});
       known->add(*row);
     }
+    // The wide pattern comes first, because the other one matches the same nodes without the cast.
     for (const Quantizer& quantizer : quantizers)
-      patterns.add(QuantPattern(patterns.ops(), patterns.ops().at(front), quantizer).make());
+      for (const FrontInput input : {FrontInput::cast_to_f32, FrontInput::as_is}) {
+        const bool is_wide = input == FrontInput::cast_to_f32;
+        if (is_wide && !computes_in_f32(patterns.ops().at(front), *quantizer.fused)) continue;
+        patterns.add(QuantPattern(patterns.ops(), patterns.ops().at(front), quantizer, input).make());
+      }
   }
 }
 

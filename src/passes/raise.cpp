@@ -176,11 +176,12 @@ class Raising {
                        [&](const PatternNode& node) { return there.contains(node.name); });
   }
 
-  // A meaning without primitives is a chain of ops with meanings; fusions produce such ops.
+  // A meaning without primitives, except casts and views, is a chain of ops with meanings; fusions produce such ops.
   static bool is_left_to_fusions(const Pattern& pattern) {
     const std::vector<PatternNode>& nodes = pattern.before.nodes;
-    return std::none_of(nodes.begin(), nodes.end(),
-                        [](const PatternNode& node) { return node.op->is_primitive() && !node.op->is_view; });
+    return std::none_of(nodes.begin(), nodes.end(), [](const PatternNode& node) {
+      return node.op->is_primitive() && !node.op->is_view && node.name != "cast";
+    });
   }
 
   std::optional<Pattern> written_out(const Op& op, const Sample& sample, DType dtype) const {

@@ -168,7 +168,7 @@ TEST(BenchFusions, SaysWhatCannotBeMeasured) {
             std::string::npos);
   EXPECT_NE(message({"--group", "-1"}).find("[--group] must be in [0, 65536], but is -1"), std::string::npos);
   EXPECT_NE(message({"--op", "rms_norm_per_token_group_quant_int8", "--columns", "40", "-o", "jsonl"})
-                .find("[rms_norm_per_token_group_quant_int8] x must have rows of whole groups of 32"),
+                .find("[rms_norm_per_token_group_quant_int8] rows must be whole groups of 32"),
             std::string::npos);
 }
 

@@ -50,7 +50,8 @@ std::vector<std::string> CompiledLayer::run(int rows, ReplayMode mode) {
   replay_->run(mode);
   std::vector<std::string> results;
   for (std::size_t i = 0; i < graph_->results().size(); ++i) {
-    const Tensor result = device == nullptr ? contiguous(replay_->result(i)) : device->download(replay_->result(i));
+    const Tensor result =
+        device == nullptr ? contiguous(replay_->result(i)) : contiguous(device->download(replay_->result(i)));
     results.emplace_back(reinterpret_cast<const char*>(result.data()),
                          static_cast<std::size_t>(result.meta.bytes().number()));
   }

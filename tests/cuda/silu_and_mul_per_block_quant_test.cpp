@@ -86,7 +86,15 @@ std::vector<Form> forms() {
     all.push_back({kInt8, {{"group_size", group}}});
     all.push_back({kInt8, {{"group_size", group}, {"eps", 0.0}}});
     all.push_back({kInt8, {{"group_size", group}, {"rounding", EnumWord{"toward_zero"}}}});
+    all.push_back({kInt8,
+                   {{"group_size", group},
+                    {"intermediate", f32},
+                    {"eps", 0.0},
+                    {"minimum_scale", 0.01},
+                    {"column_major_scales", true},
+                    {"tma_aligned_scales", true}}});
   }
+  all.push_back({kInt8, {{"group_size", 64}, {"intermediate", f32}, {"rounding", EnumWord{"toward_zero"}}}});
   all.push_back({kInt8, {{"group_size", 32}}});
   all.push_back({kInt8, {{"group_size", 32}, {"rounding", EnumWord{"toward_zero"}}}});
   return all;

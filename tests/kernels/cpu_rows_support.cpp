@@ -73,8 +73,9 @@ Verdict RowKernels::supports(const std::string& op, const std::vector<std::optio
 }
 
 std::vector<Tensor> RowKernels::call(const std::string& op, const std::vector<std::optional<Tensor>>& given,
-                                     const Attributes& attributes, const std::vector<Meta>& results) {
+                                     const Attributes& given_attributes, const std::vector<Meta>& results) {
   std::vector<std::optional<Tensor>> operands = given;
+  const Attributes attributes = complete_attributes(ops_.at(op).schema, given_attributes.entries());
   const Kernel* kernel = registry_.find(op, "cpu");
   const Verdict verdict = supports(op, operands, attributes, results);
   CHECK(verdict, "[{}] refused: {}", op, verdict.reason());

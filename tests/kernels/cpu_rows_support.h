@@ -23,9 +23,10 @@ class RowKernels {
   const KernelRegistry& registry() const { return registry_; }
   Verdict supports(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
                    const Attributes& attributes, const std::vector<Meta>& results) const;
-  // Runs the op on copies of the operands that it writes over. Checks that nothing outside its results and the scratch
-  // it asked for was written. Under the highest ceiling of the host the first call of each op with operands of the same
-  // types is also compiled, which takes longer than the call, and must give the same bits.
+  // Runs the op on copies of the operands that it writes over; attributes that are not given are the defaults. Checks
+  // that nothing outside its results and the scratch it asked for was written. Under the highest ceiling of the host
+  // the first call of each op with operands of the same types is also compiled, which takes longer than the call, and
+  // must give the same bits.
   std::vector<Tensor> call(const std::string& op, const std::vector<std::optional<Tensor>>& given,
                            const Attributes& attributes, const std::vector<Meta>& results);
 

@@ -12,8 +12,6 @@
 #include "ir/parse.h"
 #include "ops/dynamic_scaled_fp8_quant.h"
 #include "ops/linear_fp8_block.h"
-#include "ops/rms_norm_per_token_group_quant_fp8.h"
-#include "ops/silu_and_mul_per_token_group_quant_fp8.h"
 #include "ops/static_scaled_fp8_quant.h"
 #include "tests/test_context.h"
 #include "tests/thrown_message.h"
@@ -126,11 +124,13 @@ TEST_F(GroupQuantFp8, RefusesABoundThatIsNotOneFloat) {
   const Value x = filled(DType::f32, {3, 64}, 1);
   EXPECT_EQ(plain_message_of([&] { per_token_group_quant_fp8(x, filled(DType::f32, {2}, 1), 64); }),
             "[per_token_group_quant_fp8] scale_ub must be one f32, but is f32[2]");
-  EXPECT_EQ(plain_message_of([&] { silu_and_mul_per_token_group_quant_fp8(x, filled(DType::bf16, {1}, 1), 32); }),
+  EXPECT_EQ(plain_message_of([&] {
+              call("silu_and_mul_per_token_group_quant_fp8", {x, filled(DType::bf16, {1}, 1)}, {{"group_size", 32}});
+            }),
             "[silu_and_mul_per_token_group_quant_fp8] scale_ub must be one f32, but is bf16[1]");
   EXPECT_EQ(plain_message_of([&] {
-              rms_norm_per_token_group_quant_fp8(x, {}, bound(1), 1e-5, 64, {}, 0.0, false, false, false, 0.0, 0.0,
-                                                 "division", "rows");
+              call("rms_norm_per_token_group_quant_fp8", {x, {}, bound(1)},
+                   {{"epsilon", 1e-5}, {"group_size", 64}, {"scale_ub_of", EnumWord{"rows"}}});
             }),
             "[rms_norm_per_token_group_quant_fp8] scale_ub_of must be magnitude or scale, but is rows");
   // Codes of int8 have no bound.

@@ -29,10 +29,7 @@ void run(const RowWiseKernels& kernels, const KernelCall& call) {
 }
 
 // Whether values are rounded to the dtype of x before they are quantized.
-bool rounds(const KernelCall& call) {
-  const Attribute* intermediate = call.attributes.find("intermediate");
-  return intermediate == nullptr || intermediate->word() == "input_dtype";
-}
+bool rounds(const KernelCall& call) { return call.attributes.at("intermediate").word() == "input_dtype"; }
 
 Kernel quantized_gate_kernel(Gate gate, const char* op, const QuantTail& tail) {
   const auto supports_quantized = [tail](const KernelRequest& request) {

@@ -159,7 +159,7 @@ __attribute__((always_inline)) inline bool quantized_products(ProductBlock& bloc
   const std::int64_t group = task.group, width = kBlockColumns / group * group;
   const bool fp8 = task.tail == Tail::fp8_groups;
   const auto scale_of = [&](Floats magnitude) {
-    return fp8 ? fp8_scale(magnitude, task) : larger(fill(task.least), magnitude) / 127.0f;
+    return fp8 ? fp8_scale(magnitude, task) : int8_scale(magnitude, task);
   };
   std::int8_t* codes = task.codes + row * task.codes_stride;
   for (std::int64_t first = 0; first < task.columns; first += width, x += width, y += width) {

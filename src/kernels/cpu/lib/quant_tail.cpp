@@ -28,13 +28,21 @@ Verdict supports_fp8(const KernelRequest& request, std::size_t) {
 
 bool is_fnuz(const KernelCall& call) { return call.attributes.at("dtype").dtype() == DType::f8e4m3fnuz; }
 
+// The distance from a group's scale to that of the next group of the row.
+std::int64_t scales_step(const KernelCall& call) {
+  const TensorView& scales = call.results[1];
+  return scales.stride[scales.rank - 1];
+}
+
 QuantTask int8_groups(const KernelCall& call, std::size_t, std::int64_t columns) {
   const std::int64_t group = call.attributes.at("group_size").integer();
   CHECK(group > 0 && columns % group == 0, "[cpu] group_size {} of {} columns", group, columns);
   return {.tail = Tail::int8_groups,
+          .scales_step = scales_step(call),
           .columns = columns,
           .group = group,
           .least = real_attribute(call, "eps"),
+          .least_scale = real_attribute(call, "minimum_scale"),
           .toward_zero = call.attributes.at("rounding").word() == "toward_zero"};
 }
 
@@ -51,17 +59,16 @@ void set_bound(QuantTask& task, const TensorView& scale_ub, Bounded what) {
 
 QuantTask fp8_groups(const KernelCall& call, std::size_t tensor, std::int64_t columns) {
   const Attributes& a = call.attributes;
-  const TensorView& scales = call.results[1];
   QuantTask task{.tail = Tail::fp8_groups,
-                 .scales_step = scales.stride[scales.rank - 1],
+                 .scales_step = scales_step(call),
                  .columns = columns,
                  .group = std::min(a.at("group_size").integer(), columns),
                  .least = real_attribute(call, "eps"),
+                 .least_scale = real_attribute(call, "minimum_scale"),
                  .fnuz = is_fnuz(call),
                  .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
                  .power_of_two = a.at("use_ue8m0").boolean(),
-                 .least_power = real_attribute(call, "ue8m0_minimum"),
-                 .least_scale = real_attribute(call, "minimum_scale")};
+                 .least_power = real_attribute(call, "ue8m0_minimum")};
   set_bound(task, call.operands[tensor], a.at("scale_ub_of").word() == "scale" ? Bounded::scale : Bounded::magnitude);
   return task;
 }
@@ -72,9 +79,9 @@ QuantTask fp8_row(const KernelCall& call, std::size_t tensor, std::int64_t colum
   QuantTask task{.tail = Tail::fp8_groups,
                  .columns = columns,
                  .group = columns,
+                 .least_scale = states_least ? real_attribute(call, "minimum_scale") : least_scale,
                  .fnuz = is_fnuz(call),
                  .scale_by_reciprocal = by_reciprocal(call, "scale_by"),
-                 .least_scale = states_least ? real_attribute(call, "minimum_scale") : least_scale,
                  .codes_by_reciprocal = by_reciprocal(call, "codes_by")};
   set_bound(task, call.operands[tensor], Bounded::magnitude);
   return task;

@@ -10,7 +10,8 @@
 namespace weft::cpu {
 
 // How codes and scales are computed from a group's largest magnitude:
-//   int8_groups  scale = max(magnitude, least) / 127; nearest(x / scale), or truncated with toward_zero; NaN becomes 0
+//   int8_groups  scale = max(magnitude, least) / 127, at least least_scale; nearest(x / scale), or truncated with
+//                toward_zero; NaN becomes 0
 //   int8_rows    the group is a row; scale = magnitude / 127, ignoring NaN; nearest(x * (1 / scale)); NaN becomes 0
 //   fp8_groups   f8e4m3, or f8e4m3fnuz with `fnuz`. magnitude at least `least`; scale = magnitude / 448 or times
 //                1 / 448; one of them, selected by `bounded`, at most `bound`; scale with power_of_two raised to
@@ -42,6 +43,7 @@ struct QuantTask {
   std::int64_t columns = 0;
   std::int64_t group = 32;  // at most `columns`; the last one of a row may be short, of fp4_groups none is
   float least = 0;
+  float least_scale = 0;
   bool toward_zero = false;
 
   bool fnuz = false;
@@ -50,7 +52,6 @@ struct QuantTask {
   bool scale_by_reciprocal = false;
   bool power_of_two = false;
   float least_power = 0;
-  float least_scale = 0;
   bool codes_by_reciprocal = false;
 
   // fp8_given: the scale of row r and group g is given[(first_row + r) / given_rows * given_stride + g * given_step].

@@ -230,13 +230,17 @@ inline void give_scales(const QuantTask& task, std::int64_t row, std::int64_t gr
   }
 }
 
+inline Floats int8_scale(Floats magnitude, const QuantTask& task) {
+  return at_least(larger(fill(task.least), magnitude) / 127.0f, task.least_scale);
+}
+
 template <class F>
 inline void quantize_int8_groups(const QuantTask& task, const Part<F>& part) {
   GroupScales scales;
   const std::int64_t group = task.group, count = (part.columns + group - 1) / group;
   largest_magnitudes(scales.scale, part.x, part.columns, group);
-  const bool ordinary = scales_of<F::kShort>(
-      scales, count, [&](Floats magnitude) { return larger(fill(task.least), magnitude) / 127.0f; });
+  const bool ordinary =
+      scales_of<F::kShort>(scales, count, [&](Floats magnitude) { return int8_scale(magnitude, task); });
   give_scales(task, part.row, part.group, scales.scale, count);
   const bool toward_zero = task.toward_zero;
   if (ordinary && group == kTogether && part.columns % kTogether == 0) {

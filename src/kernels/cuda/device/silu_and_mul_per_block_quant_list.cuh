@@ -24,10 +24,11 @@
 #define WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, x, T, way, rounds) \
   WEFT_SILU_GROUPS(KERNEL, design, THREADS, x, T, i8_truncated, TruncatedInt8, way, rounds) \
   WEFT_SILU_MATHEMATICS(KERNEL, design, THREADS, x, T, i8_truncated, TruncatedInt8, 32, way, rounds)
-// As the op with truncated codes defines it: rounded to the dtype of x before quantization.
 #define WEFT_SILU_AND_MUL_PER_BLOCK_QUANT_TRUNCATED(KERNEL, design, THREADS) \
   WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, bf16, Brain, rounded, true) \
+  WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, bf16, Brain, wide, false) \
   WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, f16, Half, rounded, true) \
+  WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, f16, Half, wide, false) \
   WEFT_SILU_TRUNCATED(KERNEL, design, THREADS, f32, float, wide, false)
 #define WEFT_SILU_AND_MUL_PER_BLOCK_QUANT(KERNEL, design, THREADS) \
   WEFT_SILU_CODES(KERNEL, design, THREADS, bf16, Brain, rounded, true) \

@@ -65,12 +65,11 @@ bool truncates(const Attributes& attributes) {
 GroupRule group_rule(const KernelCall& call, std::size_t bound) {
   const Attributes& a = call.attributes;
   const auto number = [&](const char* name) { return static_cast<float>(a.at(name).real()); };
-  GroupRule rule{.least_magnitude = number("eps")};
+  GroupRule rule{.least_magnitude = number("eps"), .least_scale = number("minimum_scale")};
   if (a.find("use_ue8m0") == nullptr) return rule;  // int8
   rule.bound = call.operands[bound].as<float>();
   rule.bounds_magnitude = a.at("scale_ub_of").word() == "magnitude";
   rule.least_power = number("ue8m0_minimum");
-  rule.least_scale = number("minimum_scale");
   rule.by_reciprocal = a.at("scale_by").word() == "reciprocal";
   rule.power_of_two = a.at("use_ue8m0").boolean();
   return rule;

@@ -29,7 +29,7 @@ struct SiluAndMulPerBlockQuant {
   bool rounds = true;
   SiluAndMulDesign design = SiluAndMulDesign::fast;
   Mathematics mathematics = Mathematics::device;
-  // For int8 in the fast design with rounding: codes are rounded towards zero, not to nearest.
+  // For int8 in the fast design: codes are rounded towards zero, not to nearest.
   bool truncates = false;
 
   bool takes_group() const;

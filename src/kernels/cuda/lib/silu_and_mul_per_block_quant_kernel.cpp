@@ -9,11 +9,10 @@ namespace weft::cuda {
 namespace {
 
 SiluAndMulPerBlockQuant described(DType x, DType codes, const Attributes& attributes) {
-  const Attribute* intermediate = attributes.find("intermediate");
   return {.x = x,
           .codes = codes,
           .group_size = attributes.at("group_size").integer(),
-          .rounds = intermediate == nullptr || intermediate->word() == "input_dtype",
+          .rounds = attributes.at("intermediate").word() == "input_dtype",
           .truncates = truncates(attributes)};
 }
 
