@@ -25,6 +25,10 @@ using Counts = std::vector<std::int64_t>;
 using Words = std::vector<std::string>;
 using Priorities = std::map<std::string, Words>;  // op -> providers, first choice first
 
+// As the first name of a priority list: fusions may still replace the op by a fused op, which has a list of its own.
+// Without it, no fusion takes an op that has a list.
+inline constexpr std::string_view kMayBeFused = "fused";
+
 struct RequestedOption {
   std::string text;    // as given
   std::string source;  // "command line", "WEFT_ARG_DTYPE", ...
