@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include <fmt/ranges.h>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
@@ -11,7 +13,9 @@
 #include "compiler/check/batch_invariance.h"
 #include "compiler/check/pattern_proof.h"
 #include "compiler/pipeline.h"
+#include "compiler/splitting_ops.h"
 #include "compiler/tune/tuning_database.h"
+#include "options/custom_ops.h"
 #include "options/options_text.h"
 #include "passes/pattern_pass.h"
 #include "plugin/plugin.h"
@@ -77,6 +81,7 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
   for (const std::string& path : options.plugin) registrations.append(load_plugin(path).registrations);
   context->ops = make_op_table();
   add_ops(context->ops, registrations);
+  options.splitting_ops = resolve_splitting_ops(options.splitting_ops, context->ops);
   add_built_in_kernels(context->kernels);
   add_kernels(context->kernels, context->ops, registrations, options.batch_invariant);
   check_kernels(context->kernels, context->ops);
@@ -115,13 +120,9 @@ std::shared_ptr<Context> make_context(Options options, Registrations registratio
 
 OpenedContext open_context(Options requested, std::optional<CpuFeatures> target) {
   OpenedContext opened;
-  if (!requested.custom_ops.empty()) {
-    std::vector<std::string> names;
-    const OpTable ops = make_op_table();
-    for (const auto& [name, op] : ops.all()) names.push_back(name);
-    for (const std::string& spelling : translate_custom_ops(requested, names))
-      opened.notes.push_back("-cc.custom_ops is spelled " + spelling);
-  }
+  for (std::string& note : translate_custom_ops(requested)) opened.notes.push_back(std::move(note));
+  if (const Words missing = splitting_ops_without_counterpart(requested.splitting_ops); !missing.empty())
+    opened.notes.push_back(fmt::format("[cc.splitting_ops] no model here has {}: no effect", fmt::join(missing, ", ")));
   if (const std::string spelling = translate_autotuning(requested); !spelling.empty())
     opened.notes.push_back("autotuning in -cc.inductor_compile_config is spelled " + spelling);
   EffectiveOptions effective = effective_options(requested);
@@ -129,8 +130,9 @@ OpenedContext open_context(Options requested, std::optional<CpuFeatures> target)
   for (const OptionDifference& difference : opened.differences) {
     // options_without_effect() below reports these.
     if (!reason_without_effect(effective.options, *find_option(difference.option)).empty()) continue;
-    opened.notes.push_back(fmt::format("{} is {} instead of {}: {}", difference.option, difference.effective,
-                                       difference.requested, difference.reason));
+    const auto shown = [](const std::string& value) { return value.empty() ? "empty" : value; };
+    opened.notes.push_back(fmt::format("{} is {} instead of {}: {}", difference.option, shown(difference.effective),
+                                       shown(difference.requested), difference.reason));
   }
   for (std::string& sentence : options_without_effect(effective.options)) opened.notes.push_back(std::move(sentence));
   opened.context = make_context(std::move(effective.options), Registrations(), target);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/provider.h"
@@ -20,7 +22,12 @@ void Context::check_priority(const std::string& op, const std::vector<std::strin
   std::vector<std::string> names = known;
   names.push_back("native");
   names.push_back("reference");
-  for (const std::string& provider : providers) {
+  names.emplace_back(kMayBeFused);
+  for (std::size_t i = 0; i < providers.size(); ++i) {
+    const std::string& provider = providers[i];
+    USER_CHECK(provider != kMayBeFused || i == 0,
+               "[--ir-op-priority.{}] wanted fused as the first name alone, but is {}", op, fmt::join(providers, ","));
+    if (provider == kMayBeFused) continue;
     if (std::find(names.begin(), names.end(), provider) != names.end()) continue;
     for (const ProviderEntry& entry : provider_table())
       USER_CHECK(entry.name != provider || *entry.absent == 0, "[--ir-op-priority.{}] {} is not in this program: {}",

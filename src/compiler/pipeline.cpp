@@ -101,7 +101,7 @@ PassContext pass_context(const Context& context, TokenRange range, const Priorit
           .device = context.device,
           .range = range,
           .batch_invariant = context.options.batch_invariant,
-          .splitting_ops = resolve_splitting_ops(context.options),
+          .splitting_ops = resolve_splitting_ops(context.options.splitting_ops, context.ops),
           .patterns = context.patterns,
           .is_generated = extent ? &is_row_node : nullptr,
           .generated_extent = std::move(extent),

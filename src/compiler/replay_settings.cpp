@@ -28,8 +28,7 @@ CaptureSettings capture_settings(const Options& options, std::int64_t max_tokens
   const Options settled = effective_options(options).options;
   CaptureSettings settings{.mode = parse_replay_mode(settled.cudagraph_mode),
                            .sizes = settled.cudagraph_capture_sizes,
-                           .max_num_seqs = settled.max_num_seqs,
-                           .specialize_lora = settled.cudagraph_specialize_lora};
+                           .max_num_seqs = settled.max_num_seqs};
   const bool is_asked = options.requested.contains("cc.cudagraph_capture_sizes") ||
                         options.requested.contains("cc.max_cudagraph_capture_size");
   if (!is_asked && !is_padded) settings.sizes.push_back(max_tokens);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "options/options.h"
 
 namespace weft {
 namespace {
@@ -21,6 +22,8 @@ void KernelRegistry::add(Kernel kernel) {
   const std::string op = kernel.op, provider = kernel.provider, origin = kernel.origin;
   USER_CHECK(is_name(provider), "[{}@{}] a provider's name must match [a-z_][a-z0-9_]* ({})", op, provider, origin);
   USER_CHECK(provider != "native", "[{}@native] the name is reserved: native is the op's meaning ({})", op, origin);
+  USER_CHECK(provider != kMayBeFused, "[{}@{}] the name is reserved: in priorities it allows fusions ({})", op,
+             provider, origin);
   USER_CHECK(kernel.run != nullptr || kernel.prepare != nullptr, "[{}@{}] has no code ({})", op, provider, origin);
   const auto [entry, added] = kernels_[op].emplace(provider, Entry{std::move(kernel), ""});
   USER_CHECK(added, "[{}@{}] is already registered, by {} ({})", op, provider, entry->second.kernel.origin, origin);

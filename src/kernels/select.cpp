@@ -49,13 +49,18 @@ std::vector<std::string> PriorityLists::list(const std::string& op) const {
   std::vector<std::string> names;
   auto append = [&](const std::vector<std::string>& more) {
     for (const std::string& name : more)
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (name != kMayBeFused && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
   if (auto found = user_.find(op); found != user_.end()) append(found->second);
   if (auto found = op_defaults_.find(op); found != op_defaults_.end()) append(found->second);
   append(defaults_);
   append({"native"});
   return names;
+}
+
+bool PriorityLists::may_be_fused(const std::string& op) const {
+  const auto found = user_.find(op);
+  return found == user_.end() || found->second.front() == kMayBeFused;
 }
 
 std::vector<Candidate> list_candidates(const KernelRegistry& registry, const PriorityLists& priorities,

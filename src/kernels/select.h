@@ -12,6 +12,7 @@
 
 #include "kernels/registry.h"
 #include "kernels/tuned_call.h"
+#include "options/options.h"
 
 namespace weft {
 
@@ -38,7 +39,10 @@ class PriorityLists {
   void set(const std::string& op, std::vector<std::string> providers);
   // Adds defaults of one op, before those of the device.
   void add_defaults(const std::string& op, const std::vector<std::string>& providers);
+  // The providers of the op in order, without kMayBeFused.
   std::vector<std::string> list(const std::string& op) const;
+  // Whether the user's list of the op, if there is one, begins with kMayBeFused.
+  bool may_be_fused(const std::string& op) const;
   const std::map<std::string, std::vector<std::string>>& user() const { return user_; }
   // Puts a provider before the defaults for one call. A call has at most one such provider.
   void prefer(const std::string& op, const std::string& provider, TunedCall call);

@@ -60,7 +60,7 @@ Counts sizes_to_capture(const Options& options) {
   if (!options.cudagraph_capture_sizes.empty())
     return up_to(options.cudagraph_capture_sizes, options.max_num_batched_tokens);
   constexpr std::int64_t kLargestDefault = 512;
-  const bool is_limited = options.max_cudagraph_capture_size > 0;
+  const bool is_limited = options.max_cudagraph_capture_size >= 0;
   std::int64_t largest =
       is_limited ? options.max_cudagraph_capture_size : std::min(2 * options.max_num_seqs, kLargestDefault);
   largest = std::min(largest, options.max_num_batched_tokens);
@@ -77,12 +77,14 @@ void settle_capture_sizes(Settlement& settlement) {
     return settlement.settle(&Options::cudagraph_capture_sizes, kSizes, Counts{}, "nothing is captured");
   Counts sizes = sizes_to_capture(options);
   const std::int64_t largest = sizes.empty() ? 0 : sizes.back();
-  const bool are_both_given =
-      options.requested.contains(std::string(kSizes)) && options.requested.contains(std::string(kMost));
-  USER_CHECK(
-      !are_both_given || options.max_cudagraph_capture_size == 0 || options.max_cudagraph_capture_size == largest,
-      "[{}] must be the largest of {} up to max-num-batched-tokens, {}, but is {}", kMost, kSizes, largest,
-      options.max_cudagraph_capture_size);
+  const Counts& given = options.cudagraph_capture_sizes;
+  const bool are_both_given = !given.empty() && options.max_cudagraph_capture_size >= 0 &&
+                              options.requested.contains(std::string(kSizes)) &&
+                              options.requested.contains(std::string(kMost));
+  const std::int64_t largest_given = given.empty() ? 0 : *std::max_element(given.begin(), given.end());
+  USER_CHECK(!are_both_given || options.max_cudagraph_capture_size == largest_given,
+             "[{}] must be the largest of {}, {}, but is {}", kMost, kSizes, largest_given,
+             options.max_cudagraph_capture_size);
   settlement.settle(&Options::cudagraph_capture_sizes, kSizes, std::move(sizes),
                     fmt::format("sorted, at most max-num-batched-tokens = {}", options.max_num_batched_tokens));
   if (largest > 0)
@@ -92,6 +94,9 @@ void settle_capture_sizes(Settlement& settlement) {
 // Returns the effective cudagraph_mode and the reason if it differs from the request.
 std::pair<std::string, std::string> mode_to_capture(const Options& options) {
   if (options.mode == "none") return {"NONE", "nothing is compiled"};
+  if (options.max_cudagraph_capture_size == 0) return {"NONE", "-cc.max_cudagraph_capture_size is 0"};
+  if (sizes_to_capture(options).empty())
+    return {"NONE", fmt::format("no size is at most max-num-batched-tokens = {}", options.max_num_batched_tokens)};
   const bool is_open = options.cudagraph_mode == "auto";
   const std::int64_t level = options.optimization_level;
   const std::string mode = !is_open ? options.cudagraph_mode : level >= 2 ? "FULL" : level == 1 ? "PIECEWISE" : "NONE";
@@ -228,27 +233,6 @@ std::string translate_autotuning(Options& options) {
   }
   if (config.empty()) options.requested.erase(kConfig);
   return fmt::format("--tuning-budget={}", options.tuning_budget);
-}
-
-std::vector<std::string> translate_custom_ops(Options& options, std::span<const std::string> op_names) {
-  const Words words = std::exchange(options.custom_ops, {});
-  const auto is_listed = [&](const std::string& word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
-  };
-  for (const std::string& word : words) {
-    if (word == "all" || word == "none") continue;
-    const std::string op = word.substr(1);
-    USER_CHECK(std::find(op_names.begin(), op_names.end(), op) != op_names.end(),
-               "[cc.custom_ops] wanted the name of an op, but is {}{}", quote(op), suggestion(op, op_names));
-  }
-  std::vector<std::string> spellings;
-  for (const std::string& op : op_names) {
-    const bool is_off = is_listed("-" + op) || (is_listed("none") && !is_listed("+" + op));
-    if (!is_off || options.ir_op_priority.contains(op)) continue;
-    options.ir_op_priority[op] = {"native"};
-    spellings.push_back(fmt::format("--ir-op-priority.{}=native", op));
-  }
-  return spellings;
 }
 
 }  // namespace weft

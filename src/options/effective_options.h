@@ -3,7 +3,6 @@
 // Computes the effective options from the requested ones. Open options get their value, and conflicts between options
 // are resolved. Each change of a requested option is reported with its reason.
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -63,10 +62,5 @@ inline constexpr std::int64_t kAutotuneSeconds = 10;
 // kAutotuneSeconds, unless tuning-budget itself was requested, and removes them from cc.inductor_compile_config.
 // Returns the new spelling; "" if neither is true.
 std::string translate_autotuning(Options& options);
-
-// Translates cc.custom_ops into ir-op-priority and clears it: `none` puts native first for each op except the `+` ones,
-// and `-op` puts it first for that op. Requested priorities stay. Returns the new spelling, one per op, e.g.
-// "--ir-op-priority.rms_norm=native". UserError for an op that is not in `op_names`.
-std::vector<std::string> translate_custom_ops(Options& options, std::span<const std::string> op_names);
 
 }  // namespace weft

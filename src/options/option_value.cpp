@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "options/custom_ops.h"
 
 namespace weft {
 namespace {
@@ -68,21 +69,10 @@ std::string parse_text(std::string_view text, const OptionRow& row) {
   return std::string(text);
 }
 
-// `all` and `none` exclude each other, and no op may be both on and off.
-void check_custom_ops(const Words& words, std::string_view name) {
-  std::string base;
-  for (const std::string& word : words) {
-    if (word == "all" || word == "none") {
-      USER_CHECK(base.empty() || base == word, "[{}] wanted all or none, but has both", name);
-      base = word;
-      continue;
-    }
-    const bool signed_name = (word[0] == '+' || word[0] == '-') && is_name(std::string_view(word).substr(1));
-    USER_CHECK(signed_name, "[{}] wanted all, none, +op or -op, but is {}", name, quote(word));
-    const std::string opposite = (word[0] == '+' ? '-' : '+') + word.substr(1);
-    USER_CHECK(std::find(words.begin(), words.end(), opposite) == words.end(), "[{}] has both +{} and -{}", name,
-               word.substr(1), word.substr(1));
-  }
+// A shell removes the quotes of ["none"].
+bool is_unquoted_list(std::string_view text) {
+  if (text.size() < 3 || text.back() != ']' || text.find_first_of("[]\"{}", 1) != text.size() - 1) return false;
+  return parse_json(text).is_discarded();
 }
 
 constexpr OptionLimits kSizeLimits{.check = OptionCheck::between, .least = 1, .most = 1 << 20};
@@ -101,7 +91,7 @@ Words parse_words(const std::vector<std::string>& items, const OptionRow& row) {
       words.push_back(item);
     }
   }
-  if (row.limits.check == OptionCheck::custom_op_words) check_custom_ops(words, row.name);
+  if (row.limits.check == OptionCheck::custom_op_words) check_custom_ops(words);
   return words;
 }
 
@@ -112,6 +102,8 @@ std::vector<std::string> text_items(std::string_view text, std::string_view what
   std::vector<std::string> items;
   if (!trim(text).starts_with('[')) {
     items = split_text(text, ',');
+  } else if (is_unquoted_list(trim(text))) {
+    items = split_text(trim(text).substr(1, trim(text).size() - 2), ',');
   } else {
     const Json list = parse_json(text);
     USER_CHECK(list.is_array(), "[{}] wanted a list, but is {}", what, quote(text));
@@ -168,6 +160,14 @@ void assign_option(Options& options, const OptionRow& row, const std::vector<std
   } else {
     fail_user("[{}] wanted one value, but is a list of {}", row.name, items.size());
   }
+}
+
+std::vector<std::string> option_items(const Options& options, const OptionRow& row) {
+  std::vector<std::string> items;
+  if (const auto* words = std::get_if<Words Options::*>(&row.member)) items = options.**words;
+  if (const auto* counts = std::get_if<Counts Options::*>(&row.member))
+    for (const std::int64_t count : options.**counts) items.push_back(fmt::format("{}", count));
+  return items;
 }
 
 void reset_option(Options& options, const OptionRow& row) {

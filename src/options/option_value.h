@@ -29,6 +29,12 @@ std::string_view option_group(std::string_view name);
 // The op in a name like ir-op-priority.rms_norm; empty if there is none.
 std::string_view priority_op(std::string_view name);
 
+// The name in the form in which names are compared: without leading dashes, `cc` for `compilation-config`, dashes for
+// underscores.
+std::string plain_spelling(std::string_view name);
+
+// The name in quotes, with the nearest known name if there is one.
+std::string unknown_option_text(std::string_view name);
 [[noreturn]] void fail_unknown_option(std::string_view name);
 
 // The items of a list: `a,b` or a JSON list of strings and whole numbers. UserError that names `[what]` for other JSON.
@@ -40,6 +46,9 @@ void assign_priority(Options& options, std::string_view op, const std::vector<st
 // Checks the value against the row's limits and stores it. Not for ir-op-priority.
 void assign_option(Options& options, const OptionRow& row, std::string_view text);
 void assign_option(Options& options, const OptionRow& row, const std::vector<std::string>& items);
+
+// The items of a list option as text; empty for other options.
+std::vector<std::string> option_items(const Options& options, const OptionRow& row);
 
 // Resets the option to the default in options.def.
 void reset_option(Options& options, const OptionRow& row);

@@ -1,10 +1,13 @@
 #include "options/options.h"
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/text.h"
+#include "options/ignored_options.h"
 #include "options/option_value.h"
 
 namespace weft {
@@ -80,8 +83,10 @@ bool has_dashes_of_an_option(std::string_view name) {
 
 std::span<const OptionRow> option_table() { return kTable; }
 
+std::string plain_spelling(std::string_view name) { return with_dashes(with_short_group(name)); }
+
 const OptionRow* find_option(std::string_view name) {
-  const std::string wanted = with_dashes(with_short_group(name));
+  const std::string wanted = plain_spelling(name);
   for (const OptionRow& row : kTable) {
     if (with_dashes(row.name) == wanted) return &row;
     const bool takes_op = std::holds_alternative<Priorities Options::*>(row.member);
@@ -102,11 +107,12 @@ std::vector<std::string> option_names() {
   std::vector<std::string> names(std::begin(kGroups), std::end(kGroups));
   for (const OptionRow& row : kTable) names.emplace_back(row.name);
   for (const Alias& alias : kAliases) names.emplace_back(alias.alias);
+  for (const IgnoredOption& row : ignored_options()) names.emplace_back(row.name);
   return names;
 }
 
 std::string_view option_group(std::string_view name) {
-  const std::string text = with_dashes(with_short_group(name));
+  const std::string text = plain_spelling(name);
   for (const std::string_view group : kGroups)
     if (with_dashes(group) == text) return group;
   return "";
@@ -117,17 +123,45 @@ std::string_view priority_op(std::string_view name) {
   return stripped.size() > kPriorityPrefix.size() ? stripped.substr(kPriorityPrefix.size()) : std::string_view();
 }
 
-void fail_unknown_option(std::string_view name) {
+std::string unknown_option_text(std::string_view name) {
   const std::vector<std::string> names = option_names();
   const std::string stripped = with_short_group(name);
   std::string near = suggestion(stripped, names);
   // Users often omit the group or write the wrong one.
   if (near.empty()) near = suggestion("cc." + stripped, names);
   if (near.empty()) near = suggestion("cc.pass_config." + stripped.substr(stripped.rfind('.') + 1), names);
-  fail_user("[option] wanted a known option, but is {}{}", quote(name), near);
+  return quote(name) + near;
 }
 
+void fail_unknown_option(std::string_view name) {
+  fail_user("[option] wanted a known option, but is {}", unknown_option_text(name));
+}
+
+namespace {
+
+// Adds to the items that were requested before. The default of the list is not among them, as in vLLM.
+void add_items(Options& options, const OptionRow& row, std::string_view text, const std::string& source) {
+  const bool is_list =
+      std::holds_alternative<Words Options::*>(row.member) || std::holds_alternative<Counts Options::*>(row.member);
+  USER_CHECK(is_list, "[{}] wanted a list for +=, but has one value", row.name);
+  const auto before = options.requested.find(std::string(row.name));
+  const bool is_first = before == options.requested.end();
+  std::vector<std::string> items = is_first ? std::vector<std::string>() : option_items(options, row);
+  for (std::string& item : text_items(text, row.name)) items.push_back(std::move(item));
+  assign_option(options, row, items);
+  options.requested[std::string(row.name)] = {
+      is_first ? std::string(text) : before->second.text + "," + std::string(text), source};
+}
+
+}  // namespace
+
 void set_from_text(Options& options, std::string_view name, std::string_view text, const std::string& source) {
+  if (const IgnoredOption* ignored = find_ignored_option(name)) {
+    options.requested[std::string(ignored->name)] = {std::string(text), source};
+    return;
+  }
+  if (name.ends_with('+') && find_option(name.substr(0, name.size() - 1)) != nullptr)
+    return add_items(options, *find_option(name.substr(0, name.size() - 1)), text, source);
   if (const std::string_view group = option_group(name); !group.empty()) {
     return set_from_json(options, text, source, group);
   }
@@ -141,12 +175,7 @@ void set_from_text(Options& options, std::string_view name, std::string_view tex
     full_name = fmt::format("{}{}", kPriorityPrefix, op);
   } else if (row->limits.check == OptionCheck::repeatable && options.requested.contains(full_name) &&
              options.requested.at(full_name).source == source) {
-    Words& words = options.*std::get<Words Options::*>(row->member);
-    const Words before = std::exchange(words, {});
-    assign_option(options, *row, text);
-    words.insert(words.begin(), before.begin(), before.end());
-    options.requested[full_name].text += "," + std::string(text);
-    return;
+    return add_items(options, *row, text, source);
   } else {
     assign_option(options, *row, text);
   }
@@ -191,12 +220,14 @@ void apply_environment(Options& options, const EnvironmentLookup& environment) {
   }
   for (const std::string_view group : kGroups) apply(group, environment_mirror(group));
   for (const OptionRow& row : kTable) apply(row.name, environment_mirror(row.name));
+  for (const IgnoredOption& row : ignored_options()) apply(row.name, environment_mirror(row.name));
 }
 
 void check_environment_names(std::span<const std::string> names, std::span<const std::string> flags) {
   std::vector<std::string> known;
   for (const std::string_view group : kGroups) known.push_back(environment_mirror(group));
   for (const OptionRow& row : kTable) known.push_back(environment_mirror(row.name));
+  for (const IgnoredOption& row : ignored_options()) known.push_back(environment_mirror(row.name));
   for (const std::string& flag : flags) known.push_back(environment_mirror(flag));
   for (const std::string& name : names) {
     if (!name.starts_with("WEFT_ARG_")) continue;
@@ -205,8 +236,27 @@ void check_environment_names(std::span<const std::string> names, std::span<const
   }
 }
 
+namespace {
+
+constexpr std::size_t kMostConfigBytes = 1 << 20;
+constexpr const char* kCommandLine = "command line";
+
+// A group may be in a file.
+void set_from_command_line(Options& options, const std::string& name, const std::string& value) {
+  std::error_code none;
+  const bool is_file = !option_group(name).empty() && !trim(value).starts_with('{') && value.find('\0') == value.npos &&
+                       std::filesystem::is_regular_file(value, none);
+  if (is_file) return set_option(options, name, read_file(value, kMostConfigBytes), value);
+  const bool is_text = option_group(name).empty() || trim(value).starts_with('{');
+  USER_CHECK(is_text, "[{}] wanted a JSON object or a file with one, but is {} ({})", option_group(name), quote(value),
+             kCommandLine);
+  set_option(options, name, value, kCommandLine);
+}
+
+}  // namespace
+
 std::size_t take_option(Options& options, std::span<const std::string> words) {
-  const std::string source = "command line";
+  const std::string source = kCommandLine;
   if (words.empty() || words[0].size() < 2 || words[0][0] != '-') return 0;
   const std::string& word = words[0];
   if (word.size() == 3 && word.starts_with("-O")) {
@@ -217,8 +267,10 @@ std::size_t take_option(Options& options, std::span<const std::string> words) {
   const std::string name = word.substr(0, equals);
   if (!has_dashes_of_an_option(name)) return 0;
   const bool is_group = !option_group(name).empty();
-  const OptionRow* row = is_group ? nullptr : find_option(name);
-  if (row == nullptr && !is_group) {
+  const bool is_ignored = find_ignored_option(name) != nullptr;
+  const bool adds = name.ends_with('+');
+  const OptionRow* row = is_group ? nullptr : find_option(name.substr(0, name.size() - (adds ? 1 : 0)));
+  if (row == nullptr && !is_group && !is_ignored) {
     const OptionRow* opposite = name.starts_with("--no-") ? find_option(name.substr(5)) : nullptr;
     if (opposite != nullptr && is_flag(*opposite) && equals == std::string::npos) {
       set_option(options, opposite->name, "false", source);
@@ -229,7 +281,7 @@ std::size_t take_option(Options& options, std::span<const std::string> words) {
     return 0;
   }
   if (equals != std::string::npos) {
-    set_option(options, name, std::string_view(word).substr(equals + 1), source);
+    set_from_command_line(options, name, word.substr(equals + 1));
     return 1;
   }
   if (row != nullptr && is_flag(*row)) {
@@ -237,7 +289,7 @@ std::size_t take_option(Options& options, std::span<const std::string> words) {
     return 1;
   }
   USER_CHECK(words.size() > 1, "[{}] wanted a value, but the command line ends", strip_dashes(name));
-  set_option(options, name, words[1], source);
+  set_from_command_line(options, name, words[1]);
   return 2;
 }
 

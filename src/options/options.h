@@ -25,6 +25,10 @@ using Counts = std::vector<std::int64_t>;
 using Words = std::vector<std::string>;
 using Priorities = std::map<std::string, Words>;  // op -> providers, first choice first
 
+// As the first name of a priority list: fusions may still replace the op by a fused op, which has a list of its own.
+// Without it, no fusion takes an op that has a list.
+inline constexpr std::string_view kMayBeFused = "fused";
+
 struct RequestedOption {
   std::string text;    // as given
   std::string source;  // "command line", "WEFT_ARG_DTYPE", ...
@@ -109,16 +113,17 @@ const OptionRow* find_option(std::string_view name);
 // Whether the option takes no value (`--enforce-eager`); `--no-enforce-eager` is its opposite.
 bool is_flag(const OptionRow& row);
 
-// Names and aliases of all options, for suggestions and completion.
+// Names and aliases of all options, ignored ones too, for suggestions and completion.
 std::vector<std::string> option_names();
 
 // Sets one option from text: numbers with suffixes (4k), lists as `a,b` or a JSON list, flags as true/false/1/0 or
-// empty for true, groups such as `cc` and `cc.pass_config` as a JSON object. The error for an unknown name suggests the
-// nearest known one.
+// empty for true, groups such as `cc` and `cc.pass_config` as a JSON object. A `+` after the name of a list adds to the
+// items that were requested before. The error for an unknown name suggests the nearest known one.
 void set_option(Options& options, std::string_view name, std::string_view text, const std::string& source);
 
-// Sets every option of a JSON object, groups as nested objects; null is the default. `group` is put before each name:
-// "cc" for --compilation-config. Unknown and repeated keys are errors. After an error, no option has changed.
+// Sets every option of an object, groups as nested objects; null is the default. The text is JSON, or a Python value as
+// vLLM's log prints its configs. `group` is put before each name: "cc" for --compilation-config. Unknown and repeated
+// keys are errors; one error has all unknown keys and all wrong values. After an error, no option has changed.
 void apply_json(Options& options, std::string_view json, const std::string& source, std::string_view group = "");
 
 // Sets options from the environment: first the variables named in the table (WEFT_LOGS), then WEFT_ARG_ with the
@@ -134,8 +139,8 @@ std::string environment_mirror(std::string_view name);
 void check_environment_names(std::span<const std::string> names, std::span<const std::string> flags);
 
 // Sets the option at the start of a command line and returns the number of words that it consumed; 0 if the first word
-// is not an option of this table. Accepts --name VALUE, --name=VALUE, -cc.name=VALUE, -cc '{json}', -O2, --flag,
-// --no-flag.
+// is not an option of this table. Accepts --name VALUE, --name=VALUE, -cc.name=VALUE, -cc.list+=VALUE, -cc '{json}',
+// -cc FILE, -O2, --flag, --no-flag.
 std::size_t take_option(Options& options, std::span<const std::string> words);
 
 }  // namespace weft

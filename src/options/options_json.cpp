@@ -4,9 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/ranges.h>
+
 #include "base/error.h"
 #include "base/json.h"
+#include "base/python_text.h"
 #include "base/text.h"
+#include "options/ignored_options.h"
 #include "options/option_value.h"
 #include "options/options.h"
 
@@ -16,8 +20,6 @@ namespace {
 constexpr JsonLimits kLimits = {.most_bytes = 1 << 20, .deepest = 16, .keys_once = true};
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : json_text(value); }
-
-void apply_object(Options& options, const Json& object, const std::string& source, std::string_view group);
 
 std::vector<std::string> items_of(const Json& list, std::string_view name) {
   std::vector<std::string> items;
@@ -34,9 +36,11 @@ void apply_row(Options& options, const OptionRow& row, const Json& value, const 
   const bool is_flag_value = value.is_boolean();
   const bool is_text = std::holds_alternative<std::string Options::*>(row.member);
   const bool takes_json = row.limits.check == OptionCheck::any_json;
-  if (value.is_null()) {
+  // vLLM prints a word of its compilation config that is not set as "".
+  const bool is_open = row.limits.check == OptionCheck::one_of && row.name.starts_with("cc.") && value == "";
+  if (value.is_null() || is_open) {
     reset_option(options, row);
-  } else if (value.is_array() && !takes_json) {
+  } else if (value.is_array() && !is_text) {
     assign_option(options, row, items_of(value, row.name));
   } else {
     USER_CHECK(!value.is_object() || takes_json, "[{}] wanted a value, but is an object", row.name);
@@ -61,37 +65,83 @@ void apply_priorities(Options& options, const Json& object, const std::string& s
   }
 }
 
-void apply_member(Options& options, const std::string& name, const Json& value, const std::string& source) {
-  if (const std::string_view group = option_group(name); !group.empty()) {
-    if (value.is_null()) return;
-    USER_CHECK(value.is_object(), "[{}] wanted an object, but is {}", name, quote(json_text(value)));
-    return apply_object(options, value, source, group);
-  }
-  const OptionRow* row = find_option(name);
-  if (row == nullptr) fail_unknown_option(name);
-  if (!std::holds_alternative<Priorities Options::*>(row->member)) return apply_row(options, *row, value, source);
-  const std::string_view op = priority_op(name);
-  if (op.empty()) return apply_priorities(options, value, source);
-  apply_priorities(options, Json::object({{std::string(op), value}}), source);
-}
+// Sets the members of an object and collects what is wrong with them.
+class ObjectReader {
+ public:
+  ObjectReader(Options& options, const std::string& source) : options_(options), source_(source) {}
 
-void apply_object(Options& options, const Json& object, const std::string& source, std::string_view group) {
-  for (const auto& [key, value] : object.items()) {
-    apply_member(options, group.empty() ? key : fmt::format("{}.{}", group, key), value, source);
+  void read(const Json& object, std::string_view group) {
+    for (const auto& [key, value] : object.items()) {
+      const std::string name = group.empty() ? key : fmt::format("{}.{}", group, key);
+      try {
+        read_member(name, value);
+      } catch (const UserError& error) {
+        errors_.emplace_back(error.what());
+      }
+    }
   }
+
+  // UserError with everything that is wrong.
+  void check() const {
+    std::vector<std::string> all = errors_;
+    if (!unknown_.empty())
+      all.insert(all.begin(),
+                 fmt::format("[option] wanted {}, but {} {}", unknown_.size() == 1 ? "a known option" : "known options",
+                             unknown_.size() == 1 ? "is" : "are", fmt::join(unknown_, "; ")));
+    USER_CHECK(all.empty(), "{}", fmt::join(all, "; "));
+  }
+
+ private:
+  void read_member(const std::string& name, const Json& value) {
+    if (const std::string_view group = option_group(name); !group.empty()) {
+      if (value.is_null()) return;
+      USER_CHECK(value.is_object(), "[{}] wanted an object, but is {}", name, quote(json_text(value)));
+      return read(value, group);
+    }
+    if (const IgnoredOption* ignored = find_ignored_option(name)) {
+      options_.requested[std::string(ignored->name)] = {text_of(value), source_};
+      return;
+    }
+    const OptionRow* row = find_option(name);
+    if (row == nullptr) return unknown_.push_back(unknown_option_text(name));
+    if (!std::holds_alternative<Priorities Options::*>(row->member)) {
+      // In another program's keys null and the empty text mean that nothing is set, so an environment variable counts.
+      const bool is_alias = plain_spelling(name) != plain_spelling(row->name);
+      if (is_alias && (value.is_null() || value == "")) return;
+      return apply_row(options_, *row, value, source_);
+    }
+    const std::string_view op = priority_op(name);
+    if (op.empty()) return apply_priorities(options_, value, source_);
+    apply_priorities(options_, Json::object({{std::string(op), value}}), source_);
+  }
+
+  Options& options_;
+  const std::string& source_;
+  std::vector<std::string> unknown_;
+  std::vector<std::string> errors_;
+};
+
+// JSON, or else what vLLM's log prints.
+Json parse_options(std::string_view text) {
+  if (text.size() <= kLimits.most_bytes && parse_json(text).is_discarded())
+    if (const auto json = json_of_python(text); json && !parse_json(*json).is_discarded())
+      return parse_json(*json, "options", kLimits);
+  return parse_json(text, "options", kLimits);
 }
 
 }  // namespace
 
 void set_from_json(Options& options, std::string_view json, const std::string& source, std::string_view group) {
-  const Json object = parse_json(json, "options", kLimits);
+  const Json object = parse_options(json);
   USER_CHECK(object.is_object(), "[{}] wanted a JSON object, but is {}", group.empty() ? "options" : group,
              quote(json));
   Options changed = options;
   if (group == "ir-op-priority") {
     apply_priorities(changed, object, source);
   } else {
-    apply_object(changed, object, source, group);
+    ObjectReader reader(changed, source);
+    reader.read(object, group);
+    reader.check();
   }
   options = std::move(changed);
 }

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "options/ignored_options.h"
 #include "options/option_value.h"
 
 namespace weft {
@@ -125,6 +126,9 @@ std::string options_text(const Options& options) {
     if (requested != options.requested.end()) text += fmt::format(" (from {})", requested->second.source);
     text += '\n';
   }
+  for (const IgnoredOption& row : ignored_options())
+    text += fmt::format("{:<{}}  {:<{}}  {:<4}  {}\n", row.name, name_width, "-", value_width,
+                        effect_text(OptionEffect::none), row.sentence);
   return text;
 }
 
@@ -143,6 +147,21 @@ std::string options_json(const Options& options) {
         {"effect", effect_text(row.effect)},
         {"changes_code", row.effect == OptionEffect::code},
         {"environment", row.environment},
+        {"sentence", row.sentence},
+    });
+  }
+  for (const IgnoredOption& row : ignored_options()) {
+    const auto requested = options.requested.find(std::string(row.name));
+    list.push_back(Json{
+        {"name", row.name},
+        {"type", "ignored"},
+        {"allowed", ""},
+        {"default", nullptr},
+        {"value", nullptr},
+        {"source", requested == options.requested.end() ? Json(nullptr) : Json(requested->second.source)},
+        {"effect", effect_text(OptionEffect::none)},
+        {"changes_code", false},
+        {"environment", ""},
         {"sentence", row.sentence},
     });
   }
@@ -171,15 +190,32 @@ std::string reason_without_effect(const Options& effective, const OptionRow& row
 }
 
 std::vector<std::string> options_without_effect(const Options& effective) {
-  std::vector<std::string> notes;
+  // A pasted config may have many, so those with the same reason and source share a line.
+  struct Line {
+    bool is_accepted;
+    std::string reason;
+    std::vector<std::string> names;
+  };
+  std::vector<Line> lines;
+  const auto add = [&](const std::string& name, bool is_accepted, const std::string& reason) {
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& one) { return one.reason == reason; });
+    if (line == lines.end()) line = lines.insert(line, {is_accepted, reason, {}});
+    line->names.push_back(name);
+  };
   for (const auto& [name, requested] : effective.requested) {
     const OptionRow* row = find_option(name);
-    if (row == nullptr) continue;
-    if (row->effect == OptionEffect::none) {
-      notes.push_back(fmt::format("[{}] is accepted but has no effect in this version ({})", name, requested.source));
-    } else if (const std::string reason = reason_without_effect(effective, *row); !reason.empty()) {
-      notes.push_back(fmt::format("[{}] has no effect in this run: {} ({})", name, reason, requested.source));
+    if (find_ignored_option(name) != nullptr || (row != nullptr && row->effect == OptionEffect::none)) {
+      add(name, true, fmt::format("no effect in this version ({})", requested.source));
+    } else if (row != nullptr) {
+      const std::string reason = reason_without_effect(effective, *row);
+      if (!reason.empty()) add(name, false, fmt::format("no effect in this run: {} ({})", reason, requested.source));
     }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [is_accepted, reason, names] : lines) {
+    const bool is_one = names.size() == 1;
+    const char* const accepted = !is_accepted ? "" : is_one ? "is accepted but " : "are accepted but ";
+    notes.push_back(fmt::format("[{}] {}{} {}", fmt::join(names, ", "), accepted, is_one ? "has" : "have", reason));
   }
   return notes;
 }

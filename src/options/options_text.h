@@ -38,7 +38,7 @@ std::string values_json(const Options& options);
 // effective options.
 std::string reason_without_effect(const Options& effective, const OptionRow& row);
 
-// One sentence for each requested option without effect in this run, sorted by name.
+// One sentence for the requested options without effect in this run for each reason and source; their names are sorted.
 std::vector<std::string> options_without_effect(const Options& effective);
 
 // Each option that changes generated code with its value, such as ("block-size", "16"), in the order of options.def.

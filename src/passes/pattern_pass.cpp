@@ -76,13 +76,15 @@ class KernelFilter {
     return std::nullopt;
   }
 
-  // The rewrite would drop a priority list that the user set for a part, unless the fused op has one too.
+  // The rewrite would drop a priority list that the user set for a part, unless the fused op has one too or the list
+  // allows fusions.
   std::optional<std::string> named_by_user(const Pattern& pattern, std::span<const PlannedCall> calls) const {
     const auto& user = context_.priorities.user();
     for (const PlannedCall& call : calls)
       if (user.contains(call.op->name)) return std::nullopt;
     for (const PatternNode& node : pattern.before.nodes)
-      if (user.contains(node.name)) return fmt::format("--ir-op-priority.{} says who computes it", node.name);
+      if (!context_.priorities.may_be_fused(node.name))
+        return fmt::format("--ir-op-priority.{} says who computes it", node.name);
     return std::nullopt;
   }
 

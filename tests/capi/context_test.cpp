@@ -75,7 +75,7 @@ TEST(CContext, SaysWhatItMadeOfTheOptions) {
                                          {"max-num-seqs", "1000"},
                                          {"max-num-batched-tokens", "100"}});
   const std::string notes = text_of(weft_context_notes, static_cast<weft_context*>(context));
-  EXPECT_NE(notes.find("-cc.custom_ops is spelled --ir-op-priority.rms_norm=native"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("is spelled --ir-op-priority='{\"rms_norm\":\"fused,native\","), std::string::npos) << notes;
   EXPECT_NE(notes.find("max-num-seqs is 100 instead of 1000"), std::string::npos) << notes;
   EXPECT_NE(notes.find("[cc.cudagraph_num_of_warmups] is accepted but has no effect"), std::string::npos) << notes;
   EXPECT_EQ(list_of(context, "rms_norm"), "native,cpu");

@@ -79,7 +79,7 @@ class Trial {
       : context_(context), graph_(graph), counts_(counts), inputs_(layer_inputs(graph, rows)) {
     Interpreter interpreter(context_);
     wanted_ = tensors(run_graph(graph_, interpreter, values_of(interpreter, inputs_.copies())));
-    splitting_ = resolve_splitting_ops(context_.options);
+    splitting_ = resolve_splitting_ops(context_.options.splitting_ops, context_.ops);
   }
 
   void run() {

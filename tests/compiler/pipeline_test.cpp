@@ -11,6 +11,7 @@
 #include "ir/print.h"
 #include "runtime/replay.h"
 #include "tests/small_layer.h"
+#include "tests/thrown_message.h"
 
 namespace weft::pipeline_test {
 
@@ -153,11 +154,18 @@ TEST(MemoryPlan, KeepsScratchApartFromWhatLivesDuringItsStep) {
 }
 
 TEST(SplittingOps, ReadVllmNamesOnceEach) {
-  Options options;
-  options.splitting_ops = {"vllm::unified_attention_with_output", "vllm::unified_kv_cache_update",
-                           "vllm::unified_attention", "my_op"};
-  EXPECT_EQ(resolve_splitting_ops(options), (std::vector<std::string>{"attention", "kv_cache_update", "my_op"}));
-  EXPECT_EQ(resolve_splitting_ops(Options()), std::vector<std::string>{"attention"});
+  const auto context = test_context();
+  const auto resolve = [&](const Words& given) { return resolve_splitting_ops(given, context->ops); };
+  EXPECT_EQ(resolve({"vllm::unified_attention_with_output", "vllm::unified_kv_cache_update", "vllm::mamba_mixer",
+                     "vllm.unified_attention", "linear"}),
+            (Words{"attention", "kv_cache_update", "linear"}));
+  EXPECT_EQ(resolve({"attention"}), Words{"attention"});
+  EXPECT_EQ(resolve({}), Words{});
+  EXPECT_EQ(splitting_ops_without_counterpart({"vllm::short_conv", "attention", "vllm::unified_attention"}),
+            Words{"vllm::short_conv"});
+  const std::string error = message_of([&] { resolve({"attention", "vllm::short_convs", "attenton", "linear"}); });
+  EXPECT_NE(error.find("\"vllm::short_convs\", did you mean \"vllm::short_conv\"?"), std::string::npos) << error;
+  EXPECT_NE(error.find("\"attenton\", did you mean \"attention\"?"), std::string::npos) << error;
 }
 
 }  // namespace weft::pipeline_test

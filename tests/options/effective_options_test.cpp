@@ -151,6 +151,30 @@ TEST(EffectiveOptions, TheLargestCaptureIsOneOfTheSizes) {
   EXPECT_TRUE(settle({{"cc.cudagraph_capture_sizes", "600"}}).options.cudagraph_capture_sizes.empty());
 }
 
+// As in a config that vLLM printed where its steps are larger.
+TEST(EffectiveOptions, CaptureSizesOfLargerStepsAreCutTogether) {
+  const EffectiveOptions cut =
+      settle({{"cc.cudagraph_capture_sizes", "4,8,1024"}, {"cc.max_cudagraph_capture_size", "1024"}});
+  EXPECT_EQ(cut.options.cudagraph_capture_sizes, (Counts{4, 8}));
+  EXPECT_EQ(cut.options.max_cudagraph_capture_size, 8);
+  EXPECT_THROW(settle({{"cc.cudagraph_capture_sizes", "4,8,1024"}, {"cc.max_cudagraph_capture_size", "8"}}), UserError);
+}
+
+TEST(EffectiveOptions, NothingIsCapturedWhereNoSizeIsLeft) {
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  for (const Settings& settings : {Settings{{"cc.max_cudagraph_capture_size", "0"}},
+                                   {{"cc.cudagraph_capture_sizes", "600"}},
+                                   {{"cc.cudagraph_capture_sizes", "600"}, {"cc.max_cudagraph_capture_size", "600"}},
+                                   {{"cc.cudagraph_capture_sizes", ""}, {"cc.max_cudagraph_capture_size", "0"}}}) {
+    const EffectiveOptions once = settle(settings);
+    EXPECT_EQ(once.options.cudagraph_mode, "NONE");
+    EXPECT_TRUE(once.options.cudagraph_capture_sizes.empty());
+    EXPECT_EQ(effective_options(once.options).options, once.options);
+  }
+  EXPECT_EQ(settle({{"cc.cudagraph_mode", "FULL"}, {"cc.max_cudagraph_capture_size", "0"}}).differences[0].option,
+            "cc.cudagraph_mode");
+}
+
 TEST(EffectiveOptions, ABudgetThatMeasuresNothingIsNone) {
   for (const auto& [name, value] : {std::pair("enforce-eager", ""), {"cc.compile_sizes", ""}}) {
     const EffectiveOptions none = settle({{"tuning-budget", "5"}, {name, value}});
@@ -236,25 +260,6 @@ TEST(TranslateAutotuning, CountsAsAskedFor) {
   set_option(options, "cc.inductor_compile_config", R"({"max_autotune": true})", "test");
   translate_autotuning(options);
   EXPECT_EQ(options.requested.at("tuning-budget"), (RequestedOption{"10", "test"}));
-}
-
-TEST(TranslateCustomOps, GivesTheNewSpelling) {
-  const std::vector<std::string> ops{"add", "rms_norm", "silu_and_mul"};
-  const auto translate = [&](std::string_view words) {
-    Options options;
-    set_option(options, "cc.custom_ops", words, "test");
-    set_option(options, "ir-op-priority.add", "cpu", "test");
-    const std::vector<std::string> spellings = translate_custom_ops(options, ops);
-    EXPECT_TRUE(options.custom_ops.empty());
-    EXPECT_EQ(options.ir_op_priority.at("add"), Words{"cpu"});
-    EXPECT_EQ(options.ir_op_priority.size(), spellings.size() + 1);
-    return spellings;
-  };
-  EXPECT_EQ(translate("all"), std::vector<std::string>{});
-  EXPECT_EQ(translate("none,+rms_norm"), std::vector<std::string>{"--ir-op-priority.silu_and_mul=native"});
-  EXPECT_EQ(translate("all,-rms_norm"), std::vector<std::string>{"--ir-op-priority.rms_norm=native"});
-  EXPECT_EQ(translate("-add"), std::vector<std::string>{});
-  EXPECT_THROW(translate("+rms_nrom"), UserError);
 }
 
 }  // namespace weft::effective_options_test

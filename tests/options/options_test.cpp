@@ -176,10 +176,6 @@ TEST(SetOption, RefusesWordsThatAreNotAllowed) {
   EXPECT_NE(set_error("cc.splitting_ops", "a,,b"), "");
   EXPECT_NE(set_error("cc.splitting_ops", "[1.5]"), "");
   EXPECT_NE(set_error("cc.splitting_ops", "[\"a\""), "");
-  EXPECT_NE(set_error("cc.custom_ops", "all,none"), "");
-  EXPECT_NE(set_error("cc.custom_ops", "+add,-add"), "");
-  EXPECT_NE(set_error("cc.custom_ops", "add"), "");
-  EXPECT_NE(set_error("cc.custom_ops", "+"), "");
   EXPECT_NE(set_error("ir-op-priority.add", ""), "");
   EXPECT_NE(set_error("ir-op-priority.add", "cpu,cpu"), "");
   EXPECT_NE(set_error("ir-op-priority.ADD", "cpu"), "");

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "options/ignored_options.h"
+
 namespace weft::options_text_test {
 
 // A text that sets the option to something else than its default.
@@ -23,7 +25,7 @@ std::string other_value(const OptionRow& row) {
     return value_text(Options(), row) == first ? words.substr(words.rfind(' ') + 1) : first;
   }
   if (row.limits.check == OptionCheck::device_name) return "fake-cuda";
-  if (row.limits.check == OptionCheck::custom_op_words) return "none,+add";
+  if (row.limits.check == OptionCheck::custom_op_words) return "none,+rms_norm";
   if (row.limits.check == OptionCheck::size_words) return "8";
   if (type_text(row) == "providers per op") return R"({"add": ["native"]})";
   return "other";
@@ -94,7 +96,8 @@ TEST(OptionsText, HasOneLinePerOption) {
   Options options;
   set_option(options, "threads", "2", "WEFT_ARG_THREADS");
   const std::string text = options_text(options);
-  EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), option_table().size());
+  EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')),
+            option_table().size() + ignored_options().size());
   EXPECT_NE(text.find("(default auto) (from WEFT_ARG_THREADS)"), std::string::npos) << text;
 }
 
@@ -102,7 +105,8 @@ TEST(OptionsText, KeepsValuesOnTheirLine) {
   Options options;
   set_option(options, "logs", "a\nb\x1b", "test");
   const std::string text = options_text(options);
-  EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), option_table().size());
+  EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')),
+            option_table().size() + ignored_options().size());
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
@@ -110,7 +114,7 @@ TEST(OptionsJson, DescribesEveryOption) {
   Options options;
   set_option(options, "threads", "2", "command line");
   const nlohmann::json list = nlohmann::json::parse(options_json(options));
-  ASSERT_EQ(list.size(), option_table().size());
+  ASSERT_EQ(list.size(), option_table().size() + ignored_options().size());
   for (const nlohmann::json& entry : list) {
     if (entry["name"] == "threads") {
       EXPECT_EQ(entry["value"], 2);
@@ -149,7 +153,7 @@ TEST(OptionsWithoutEffect, SaysWhichAcceptedOptionsDoNothing) {
   set_option(options, "tuning-budget", "2", "command line");
   const std::string no_size = "[tuning-budget] has no effect in this run: no size is compiled exactly (command line)";
   EXPECT_EQ(options_without_effect(options).back(),
-            "[tuning-budget] has no effect in this run: nothing is compiled (command line)");
+            "[cc.splitting_ops, tuning-budget] have no effect in this run: nothing is compiled (command line)");
   options.mode = "weft";
   EXPECT_EQ(options_without_effect(options).back(), no_size);
   options.compile_sizes = {"1"};

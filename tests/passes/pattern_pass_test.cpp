@@ -93,6 +93,17 @@ TEST(PatternPass, LeavesAPartForWhichTheUserNamedAProvider) {
   EXPECT_EQ(report_of(*context, kFused).matched, 1);
 }
 
+TEST(PatternPass, FusesAPartWhoseListBeginsWithFused) {
+  const auto context = test_context();
+  const PriorityScope scope(*context, "silu_and_mul", {"fused", "native"});
+  EXPECT_EQ(report_of(*context, kFused).matched, 1);
+  EXPECT_EQ(context->priorities.list("silu_and_mul").front(), "native");
+  EXPECT_NE(message_of([&] {
+              PriorityScope(*context, "silu_and_mul", {"cpu", "fused"});
+            }).find("fused as the first"),
+            std::string::npos);
+}
+
 TEST(PatternPass, LeavesWhatNoKernelWouldCompute) {
   const auto context = test_context();
   const std::string wide =

@@ -161,7 +161,7 @@ TEST(Registrations, RefuseAProviderThatIsThereAndNameBothOrigins) {
 }
 
 TEST(Registrations, RefuseReservedProviders) {
-  for (const char* name : {"native", "reference"}) {
+  for (const char* name : {"native", "reference", "fused"}) {
     Registrations mine = named();
     mine.register_impl("rms_norm", name, nothing);
     expect_refused(mine, "reserved");

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -108,13 +109,16 @@ int merge(const TuneArguments& arguments, VerbCall& call) {
 
 // What is timed is compared with the default order, for the ranges that a compiled model has.
 std::shared_ptr<Context> open_tuning_context(const VerbCall& call) {
-  USER_CHECK(
-      call.options.ir_op_priority.empty() && call.options.custom_ops.empty(),
-      "[tune] times providers against the default order: --ir-op-priority and -cc.custom_ops have no place here");
+  USER_CHECK(call.options.ir_op_priority.empty(),
+             "[tune] times providers against the default order: --ir-op-priority has no place here");
+  // A pasted config of vLLM has it, so it is no error.
+  VerbCall in_default_order = call;
+  if (!std::exchange(in_default_order.options.custom_ops, {}).empty())
+    call.err << "weft: [cc.custom_ops] has no effect in this run: providers are timed against the default order\n";
   USER_CHECK(call.options.tuned.empty(),
              "[tune] does not read --tuned: -o FILE is both what it reads and what it writes");
   USER_CHECK(call.options.tuning_budget == 0, "[tune] has a --budget of its own: --tuning-budget has no place here");
-  std::shared_ptr<Context> context = open_context(call);
+  std::shared_ptr<Context> context = open_context(in_default_order);
   check_host_is_measured(*context, "tune");
   USER_CHECK(context->options.mode != "none" && context->options.compile_to == "plan",
              "[tune] wants a model that is compiled to the end: without --enforce-eager, -O0 and --compile-to");
