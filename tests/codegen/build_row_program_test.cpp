@@ -6,7 +6,7 @@
 
 namespace weft::build_row_program_test {
 
-// All nodes of a graph that are no views, as one region.
+// All nodes of a graph except views, as one region.
 struct Built {
   std::shared_ptr<Graph> graph;
   std::optional<RowRegion> region;
@@ -109,7 +109,7 @@ TEST(BuildRowProgram, TakesRowsOfPlainTablesAlone) {
             "refused");
 }
 
-// Of an output: what it may lie over.
+// The buffers that an output may overlap.
 std::string over_of(const std::string& body, const std::string& results) {
   const std::string text = program_of("%x: f32[s0, 64], %y: f32[s0, 64], %z: f32[s0, 2, 32]", body, results);
   std::string found;
@@ -355,7 +355,7 @@ TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
   }
 }
 
-// One number for 16 groups is no number for each of them.
+// One number for 16 groups is not one for each of them.
 TEST(BuildRowProgram, ReadsNumbersOfGroupsForElementsAlone) {
   const std::string text = program_of("%x: f32[s0, 4, 16, 16], %z: f32[s0, 4, 1, 1]",
                                       "%a = abs@native(%x)\n"

@@ -1,4 +1,4 @@
-// Where a loop is cut in two halves that run side by side. That no bit changes is for the random programs to show
+// Where a loop is cut in two halves that are software-pipelined. The random programs show that no bit changes
 // (compile_rows_test.cpp).
 
 #include "codegen/middle_of_chain.h"
@@ -71,7 +71,8 @@ TEST(MiddleOfChain, HasRoomInFewRegistersForLongHalvesAlone) {
   }
 }
 
-// What goes into the middle is made a turn ahead, and would be made again in its own turn for others.
+// Inputs of the second half are computed one iteration ahead; other users would compute them again in their own
+// iteration.
 TEST(MiddleOfChain, IsMadeOfNothingThatOthersWant) {
   for (const bool is_wanted : {false, true}) {
     RowProgram program;

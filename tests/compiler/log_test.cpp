@@ -1,4 +1,4 @@
-// What WEFT_LOGS asks for is said, and nothing else.
+// The program logs what WEFT_LOGS asks for, and nothing else.
 
 #include "compiler/log.h"
 
