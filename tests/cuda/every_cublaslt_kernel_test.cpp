@@ -1,5 +1,5 @@
-// Kernels of provider cublaslt against the meanings of their ops, on the samples: without a queue the host computes
-// what it computes in the library's place on a fake device.
+// Kernels of provider cublaslt compared with the meanings of their ops, on the samples: without a queue the host
+// computes them, as it does in place of the library on a fake device.
 
 #include <functional>
 #include <set>
@@ -14,7 +14,7 @@
 
 namespace weft::every_cublaslt_kernel_test {
 
-// The same elements in a matrix that lies otherwise, with room for `elements` from its first on.
+// The same elements in a matrix with another layout, with room for `elements` from its first one on.
 Tensor laid_out(const Tensor& matrix, std::int64_t row_stride, std::int64_t column_stride, std::int64_t elements) {
   const Shape& shape = matrix.meta.shape;
   Tensor laid{.meta = Meta::strided(DType::f32, shape, {row_stride, column_stride}),
@@ -37,7 +37,7 @@ std::vector<Tensor> as_read(const std::string& op, const std::vector<Tensor>& op
   return laid;
 }
 
-// What the scales of a call belong to.
+// The kind of the scales of a call.
 ProductScales scales_of(const std::string& op, const std::vector<Tensor>& operands) {
   if (op == "linear") return ProductScales::none;
   if (op == "linear_fp8_block") return ProductScales::blocks;
@@ -60,7 +60,7 @@ TEST(EveryCublasltKernel, AgreesWithTheMeaningOnEverySampleItTakes) {
       taken.insert({op, scales_of(op, operands)});
     }
   }
-  // An op whose samples are all refused shows in the forms, one that is new to the provider in the count.
+  // An op whose samples are all refused is visible in the forms, a new one of the provider in the count.
   const std::set<std::pair<std::string, ProductScales>> wanted = {{"linear", ProductScales::none},
                                                                   {"linear_fp8_block", ProductScales::blocks},
                                                                   {"linear_scaled", ProductScales::rows},
@@ -127,9 +127,9 @@ std::string refusal(const Context& context, const CodeProduct& product) {
   return verdict ? "" : verdict.reason();
 }
 
-// One thing is other than in a product that is taken.
+// One property differs from a product that is accepted.
 struct OtherProduct {
-  const char* reason;  // "" where it is taken all the same
+  const char* reason;  // "" if it is accepted nevertheless
   std::function<void(CodeProduct&)> change;
 };
 
@@ -187,7 +187,7 @@ TEST(EveryCublasltKernel, SaysWhyItRefusesScalesOfRows) {
        [](CodeProduct& p) { p.x_scale = plain(DType::f32, {1}); }},
       {"takes one scale on each side, or one for each row, not f32[4, 1] and f32[]",
        [](CodeProduct& p) { p.weight_scale = plain(DType::f32, {}); }},
-      // One scale of a single row is that row's.
+      // The single scale of a single row is that row's.
       {"",
        [](CodeProduct& p) {
          p.x = plain(DType::f8e4m3, {1, 256}), p.x_scale = plain(DType::f32, {1});

@@ -1,5 +1,5 @@
-// What is wrong with a call's input is said before anything is launched: by whose call, on which device and what was
-// wanted. The queue and whoever else gives it work go on.
+// Errors of a call's input are reported before anything is launched, with the call, the device and what was wanted. The
+// queue and its other users continue.
 
 #include <cstring>
 #include <functional>
