@@ -1,4 +1,4 @@
-// Text to graph: what it reads, and what it says about what it does not.
+// From text to graph: accepted texts, and the messages for others.
 
 #include "ir/parse.h"
 

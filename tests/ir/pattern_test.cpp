@@ -1,4 +1,4 @@
-// Patterns as text: what is read, what is refused and where, and the laws of the two prints.
+// Patterns as text: accepted and refused texts with their positions, and the laws of the two text forms.
 
 #include "ir/pattern.h"
 
@@ -233,7 +233,7 @@ TEST(Pattern, KeepsItsLimits) {
   expect_refused(pattern_text("(?x)", "%y = reshape(?x, shape=" + std::string(100, '[') + ")", ""), "nested at most");
 }
 
-// The graph as what a pattern looks for: rows are `?n`, floats become wildcards, `after` gives back inputs.
+// The graph as the `before` of a pattern: rows are `?n`, floats become wildcards, `after` returns inputs.
 Pattern pattern_of(const Graph& graph, bool typed) {
   Pattern pattern{.name = "random"};
   const std::map<std::string, Dim> symbols = {{"s0", Dim::symbol("?n")}};
