@@ -58,7 +58,7 @@ std::vector<Tensor> gemma(Evaluator& home, const RecordedTensors& inputs, const 
   return {plain.tensor(), normed.tensor(), residual.tensor()};
 }
 
-// Two records of one op: vLLM's layer with some of its arguments left out and with them.
+// Two records of one op: vLLM's layer without some of its arguments, and with them.
 std::string op_name(const std::string& recorded) {
   static const std::map<std::string, std::string> kForms = {{"silu_and_mul_with_clamp_oai", "silu_and_mul_with_clamp"},
                                                             {"situ_and_mul_linear", "situ_and_mul"}};
@@ -159,7 +159,7 @@ std::vector<Tensor> run_recorded(const RecordedCall& recorded, Evaluator& home) 
   for (std::size_t i = 0; i < known->schema.tensor_count(); ++i) {
     const Parameter& parameter = known->schema.parameters[i];
     const Tensor* tensor = find(tensors, parameter.name);
-    // vLLM rotates a query alone; here it goes with any key, whose result nobody looks at.
+    // vLLM rotates only a query; here it needs a key, whose result is ignored.
     if (tensor == nullptr && op == "rotary_embedding") tensor = find(tensors, "query");
     operands.push_back(tensor == nullptr ? Value() : Value::concrete(home, *tensor));
   }

@@ -30,8 +30,8 @@ struct RecordedCall {
   nlohmann::ordered_json attributes;
 };
 
-// The results as `home` computes them, in the order of the wanted ones, perhaps with more behind them. NotKnownYet, or
-// what the op throws.
+// The results as `home` computes them, in the order of the wanted ones, possibly followed by more. Throws NotKnownYet,
+// or the op's error.
 std::vector<Tensor> run_recorded(const RecordedCall& recorded, Evaluator& home);
 
 // By torch's name: `bfloat16`, and with the case of a conversion before it `round.bfloat16`. NotKnownYet.

@@ -20,7 +20,7 @@ struct Case {
   bool neox;
 };
 
-// Columns of one product, as a layer has them: query, key, value.
+// Columns of one product, as in a layer: query, key, value.
 struct Layer {
   Tensor query, key, value, table, kv, positions, slots;
   std::optional<Tensor> weight;

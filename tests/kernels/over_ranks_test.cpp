@@ -19,7 +19,7 @@ const Context& context() {
   return *shared;
 }
 
-// What each rank gets from the op, for what each of them has.
+// The result of each rank, for the operands of all ranks.
 std::vector<Tensor> run_on(const std::vector<Tensor>& owned, const std::function<Value(const Value&)>& op) {
   const std::vector<std::string> names = {"tp"};
   std::vector<Tensor> results(owned.size());

@@ -1,4 +1,4 @@
-// What ops that end in per_token_group_quant_int8 refuse, in their own names.
+// Calls that ops with the epilogue per_token_group_quant_int8 refuse, with their own names.
 
 #include <gtest/gtest.h>
 

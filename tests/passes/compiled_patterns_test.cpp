@@ -17,8 +17,8 @@ namespace weft::compiled_patterns_test {
 constexpr TokenRange kRange = {1, 8};
 constexpr std::int64_t kMostRanks = 4;
 
-// One sample of a pattern: `before` as it stands, and rewritten. Null where the sample does not stand for the pattern,
-// or no few ranks can run it.
+// One sample of a pattern: `before` unchanged, and rewritten. Null if the sample is not one of the pattern, or if a few
+// ranks cannot run it.
 struct Sides {
   std::shared_ptr<Graph> before, after;
   std::vector<Tensor> inputs;

@@ -1,4 +1,5 @@
-// What every pass must keep, on random graphs: legality, the laws of the text, and the result, bit for bit.
+// Properties that every pass must preserve, on random graphs: legality, the laws of the text, and the result, bit for
+// bit.
 
 #include <algorithm>
 

@@ -14,7 +14,7 @@ ProgramRun check(const std::string& library, const std::vector<std::string>& fla
   return run_weft(words);
 }
 
-// The line about one check begins as wanted and holds `part`.
+// The line about one check begins as wanted and contains `part`.
 void expect_failure(const std::string& library, const std::string& check_name, const std::string& part,
                     const std::vector<std::string>& flags = {}) {
   const ProgramRun run = check(library, flags);

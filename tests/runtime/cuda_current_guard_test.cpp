@@ -42,7 +42,7 @@ TEST_F(CudaCurrentGuard, MakesAStreamAndItsDeviceCurrent) {
     }
     EXPECT_EQ(driver_.current_device(), 1);
     EXPECT_EQ(driver_.current_stream(1), other);
-    // The backend's own notion went along: what is made there is of that device.
+    // The backend's own state followed: new objects belong to that device.
     void* memory = driver_.allocate(other, 4);
     EXPECT_EQ(driver_.device_of(memory), 1);
   }
@@ -59,7 +59,7 @@ TEST_F(CudaCurrentGuard, RestoresBothWhenSomethingThrows) {
       CudaError);
   expect_as_before();
   EXPECT_EQ(driver_.device_of(driver_.allocate(stream_[0], 4)), 0);
-  // Also when the device broke meanwhile, or the stream that was current is gone.
+  // Also if the device failed meanwhile, or the current stream was destroyed.
   std::uint32_t* buffer = devices_.buffer(1, 1);
   EXPECT_THROW(
       {

@@ -1,4 +1,4 @@
-// What every backend of the device interface is held to: handles, what is current, and the words of errors.
+// Requirements of every backend of the device interface: handles, current state, and the words of errors.
 
 #include <thread>
 
@@ -232,7 +232,7 @@ TEST(CudaDriver, AFailingKernelBreaksItsDeviceUntilThatIsReset) {
   expect_device_error(
       [&] { driver.synchronize(stream); },
       {"[fake-cuda:0] cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED", "kernel fail: thread 3 divided by zero"});
-  // From then on every call says so, wherever it is made.
+  // From then on every call reports it, in any thread.
   expect_device_error([&] { driver.allocate(stream, 4); },
                       {"cuMemAllocAsync: CUDA_ERROR_LAUNCH_FAILED", "kernel fail"});
   expect_device_error([&] { driver.create_event(0); }, {"CUDA_ERROR_LAUNCH_FAILED"});

@@ -1,4 +1,4 @@
-// Replay on one of two devices: its launches go there whatever is current, and it takes no other's memory.
+// Replay on one of two devices: its launches use that device, whichever is current, and it uses no memory of the other.
 
 #include "tests/runtime/cuda_replay_host.h"
 

@@ -1,4 +1,4 @@
-// What of a run a graph of its launches holds.
+// The properties of a run that a graph of its launches depends on.
 
 #include "runtime/launch_key.h"
 

@@ -18,7 +18,7 @@ namespace weft::dim_condition_z3_test {
 
 constexpr std::size_t kSymbols = 3;
 
-// constant + coefficient * symbol, summed; where `divisor` is not 0 also + factor * floordiv(inner, divisor).
+// constant + coefficient * symbol, summed; if `divisor` is not 0 also + factor * floordiv(inner, divisor).
 struct Linear {
   std::array<int, kSymbols> coefficients = {};
   int constant = 0;
@@ -29,7 +29,7 @@ struct Side {
   Linear inner;
 };
 
-// Numbers for the symbols and the way to divide, for Dims and for Z3.
+// Values of the symbols and the division, for Dims and for Z3.
 template <class Number, class Floor>
 Number value(const Side& side, const std::array<Number, kSymbols>& symbols, const Number& zero, const Floor& floor) {
   const auto sum = [&](const Linear& linear) {

@@ -1,4 +1,4 @@
-// Laws of Dim on random expressions: arithmetic agrees with numbers, text reads back, intervals hold the values.
+// Laws of Dim on random expressions: arithmetic agrees with numbers, text parses back, intervals contain the values.
 
 #include <algorithm>
 #include <array>
@@ -35,7 +35,7 @@ struct Numbers {
   }
 };
 
-// An expression together with its value, computed beside it in plain numbers.
+// An expression and its value, which is computed with plain numbers.
 struct Sample {
   Dim dim;
   std::int64_t value = 0;
