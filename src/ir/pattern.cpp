@@ -49,8 +49,8 @@ void check_extent(const Pattern& pattern, const Dim& dim) {
   dim.collect_symbols(symbols);
   for (const std::string& symbol : symbols) {
     const WildcardKind kind = declared(pattern, symbol).kind;
-    USER_CHECK(is_extent(kind), "[{}] {} is a {} and cannot stand in {}", pattern.name, symbol,
-               wildcard_kind_text(kind), dim.text());
+    USER_CHECK(is_extent(kind), "[{}] {} is a {} and cannot be in {}", pattern.name, symbol, wildcard_kind_text(kind),
+               dim.text());
   }
 }
 
@@ -273,7 +273,7 @@ void add_condition(Pattern& pattern, const std::string& name, Relation relation,
   USER_CHECK(relation == Relation::one_of ? has_set : is_number, "[{}] ?{} is a {}, which takes no condition '{}'",
              pattern.name, name, wildcard_kind_text(wildcard.kind), relation_text(relation));
   USER_CHECK(!operands.empty() && operands.size() <= kMaxConditionValues,
-             "[{}] a condition of ?{} names 1 to {} values, but came {}", pattern.name, name, kMaxConditionValues,
+             "[{}] a condition of ?{} names 1 to {} values, but got {}", pattern.name, name, kMaxConditionValues,
              operands.size());
   const Parameter parameter{"a condition of ?" + name, parameter_type(wildcard.kind), false, {}};
   for (Attribute& operand : operands) {
@@ -291,15 +291,15 @@ void add_condition(Pattern& pattern, const std::string& name, Relation relation,
   const auto place = std::find_if(wildcard.conditions.begin(), wildcard.conditions.end(),
                                   [&](const Condition& condition) { return condition.relation >= relation; });
   USER_CHECK(place == wildcard.conditions.end() || place->relation != relation,
-             "[{}] the condition '{}' of ?{} stands twice", pattern.name, relation_text(relation), name);
+             "[{}] the condition '{}' of ?{} is given twice", pattern.name, relation_text(relation), name);
   wildcard.conditions.insert(place, {relation, std::move(operands)});
 }
 
 void check_type(const Pattern& pattern, const PatternType& type) {
   if (!type.dtype_wildcard.empty()) {
     const WildcardKind kind = declared(pattern, "?" + type.dtype_wildcard).kind;
-    USER_CHECK(kind == WildcardKind::dtype, "[{}] ?{} is a {} and cannot stand for a dtype", pattern.name,
-               type.dtype_wildcard, wildcard_kind_text(kind));
+    USER_CHECK(kind == WildcardKind::dtype, "[{}] ?{} is a {} and cannot be a dtype", pattern.name, type.dtype_wildcard,
+               wildcard_kind_text(kind));
   }
   for (const Dim& dim : type.shape) check_extent(pattern, dim);
   if (!type.strides) return;

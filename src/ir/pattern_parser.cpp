@@ -175,7 +175,7 @@ class PatternParser {
       cursor_.skip(true);
       const bool is_value = cursor_.peek() == '%' || cursor_.peek() == '?';
       if (is_value || (cursor_.peek_word() == "none" && given.empty())) {
-        if (!given.empty()) cursor_.fail("values stand before attributes");
+        if (!given.empty()) cursor_.fail("values must be before attributes");
         if (node.operands.size() == kMaxPatternOperands)
           cursor_.fail(fmt::format("a node takes at most {} values", kMaxPatternOperands));
         node.operands.push_back(is_value ? operand() : PatternOperand());

@@ -43,7 +43,7 @@ float element(DType dtype, const std::byte* block, std::int64_t index) {
 
 void check_blocks(DType dtype, std::int64_t count) {
   CHECK(is_block(dtype), "[blocks] wanted a block type, but is {}", dtype_text(dtype));
-  CHECK(count >= 0 && count % kBlockElements == 0, "[blocks] wanted whole blocks of {}, but came {} elements",
+  CHECK(count >= 0 && count % kBlockElements == 0, "[blocks] wanted whole blocks of {}, but got {} elements",
         kBlockElements, count);
 }
 

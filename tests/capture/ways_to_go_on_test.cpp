@@ -50,8 +50,8 @@ TEST(WaysToGoOn, BeyondTheLimitWhatIsKnownStaysCompiled) {
   EXPECT_EQ(eager.context->first_time_work->counts(FirstTime::compile).after_ready, 0);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(
-      said.starts_with("weft: [f] goes on in a way that is not compiled; such calls run op by op, what is "
-                       "compiled stays: there are 3 ways to go on before silu(%"))
+      said.starts_with("weft: [f] continues in a way that is not compiled; such calls run op by op, and "
+                       "compiled code is kept: there are 3 ways to go on before silu(%"))
       << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "it is said once";
 }
@@ -252,7 +252,7 @@ TEST(WaysToGoOn, AWayThatDoesNotFitASymbolRunsOpByOp) {
   EXPECT_EQ(compiled.captured().counts().compiled, 1);
   EXPECT_EQ(compiled.captured().counts().op_by_op, 3);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(said.starts_with("weft: [f] goes on in a way that is not compiled")) << said;
+  EXPECT_TRUE(said.starts_with("weft: [f] continues in a way that is not compiled")) << said;
 }
 
 TEST(WaysToGoOn, AFunctionThatDoesSomethingElseEveryTimeGoesOpByOpAndSaysSo) {
@@ -266,8 +266,9 @@ TEST(WaysToGoOn, AFunctionThatDoesSomethingElseEveryTimeGoesOpByOpAndSaysSo) {
   }
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(
-      said.find("weft: [f] goes on in a way that is not compiled; such calls run op by op, what is compiled stays: "
-                "there are 3 ways to go on before mul_scalar(%0, value="),
+      said.find(
+          "weft: [f] continues in a way that is not compiled; such calls run op by op, and compiled code is kept: "
+          "there are 3 ways to go on before mul_scalar(%0, value="),
       0u)
       << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "it is said once";

@@ -173,7 +173,7 @@ TEST_F(CacheFaults, EveryEntryIsCutShort) {
     std::string warned;
     EXPECT_EQ(text(&warned), wanted) << percent;
     const auto is_named = [&](const auto& file) {
-      return warned.find(file.first + "\"] is no entry of the compile cache") != std::string::npos;
+      return warned.find(file.first + "\"] is not an entry of the compile cache") != std::string::npos;
     };
     EXPECT_EQ(std::count_if(whole.begin(), whole.end(), is_named), 1) << warned;
     EXPECT_EQ(files_of(folder_ / "cache"), whole) << percent << ": it is stored again";

@@ -332,7 +332,7 @@ TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
       {"%x: f4e2m1[s0, 32]", "%y = cast@native(%x, dtype=f32)\n", "%y", "reads f4e2m1[s0, 32]"},
       {"%x: f64[s0, 32]", "%y = exp@native(%x)\n", "%y", "reads f64[s0, 32]"},
       {"%x: f32[s0, 32]", "%y = cast@native(%x, dtype=i64)\n", "%y", "gives i64"},
-      {"%x: f32[s0, 32]", "%y = log1p@native(%x)\n", "%y", "log1p is no op of rows"},
+      {"%x: f32[s0, 32]", "%y = log1p@native(%x)\n", "%y", "log1p is not an op of rows"},
       {"%x: f32[s0, s0]", "%y = exp@native(%x)\n", "%y", "columns of an unknown number"},
       {"%x: f32[s0, 4, 8]", "%y = sum@native(%x, dim=-1)\n", "%y", "has groups of 8"},
       {"%x: f32[s0, 4, 16]", "%y = sum@native(%x, dim=1)\n", "%y", "16 columns among 64"},

@@ -141,7 +141,7 @@ TEST(FindRegions, SaysWhichNodesItRefuses) {
   std::string refusals;
   EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = log1p@native(%a)\n%c = neg@native(%b)\n", "%c", &refusals),
             "[a] b [c]");
-  EXPECT_EQ(refusals, "b: [log1p] log1p is no op of rows\n");
+  EXPECT_EQ(refusals, "b: [log1p] log1p is not an op of rows\n");
 }
 
 // Views, calls, functions and values that none computes, each at the position of its counterpart, with the piece's own

@@ -68,7 +68,7 @@ TEST(Log, GivesNodesTheirChoiceAndWithPlusTheReason) {
 
 TEST(Log, SaysOnceOfWhichTopicsThereIsNothingYet) {
   EXPECT_EQ(said("+schedule,output_code,-cache"),
-            "weft: [logs] nothing is said about schedule, output_code in this version\n");
+            "weft: [logs] nothing is logged about schedule, output_code in this version\n");
 }
 
 TEST(Log, RefusesATopicThatDoesNotExist) {

@@ -88,7 +88,7 @@ TEST(EveryCublasltKernel, SaysWhyItRefuses) {
             "takes a weight of the dtype of x: bf16[4, 64], not q4_1[48, 64]");
   EXPECT_NE(refusal(*context, Meta::tensor(DType::f64, {4, 64}), bf16({48, 64})).find("bf16, f16 and f32"),
             std::string::npos);
-  EXPECT_NE(refusal(*context, Meta::strided(DType::bf16, {4, 64}, {1, 4}), bf16({48, 64})).find("side by side"),
+  EXPECT_NE(refusal(*context, Meta::strided(DType::bf16, {4, 64}, {1, 4}), bf16({48, 64})).find("contiguous rows"),
             std::string::npos);
   EXPECT_NE(refusal(*context, bf16({4, 64}), bf16({48, 64}), Meta::tensor(DType::f32, {48})).find("a bias"),
             std::string::npos);
@@ -192,12 +192,12 @@ TEST(EveryCublasltKernel, SaysWhyItRefusesScalesOfRows) {
        [](CodeProduct& p) {
          p.x = plain(DType::f8e4m3, {1, 256}), p.x_scale = plain(DType::f32, {1});
        }},
-      {"wants scales side by side, not f32[4, 1]{2, 1}",
+      {"wants contiguous scales, not f32[4, 1]{2, 1}",
        [](CodeProduct& p) {
          p.x_scale = scales({4, 1}, {2, 1});
        }},
-      {"wants scales side by side, not f32[160]{3}", [](CodeProduct& p) { p.weight_scale = scales({160}, {3}); }},
-      {"takes no bias beside scales of rows", [](CodeProduct& p) { p.bias = plain(DType::bf16, {160}); }},
+      {"wants contiguous scales, not f32[160]{3}", [](CodeProduct& p) { p.weight_scale = scales({160}, {3}); }},
+      {"takes no bias with scales of rows", [](CodeProduct& p) { p.bias = plain(DType::bf16, {160}); }},
       {"",
        [](CodeProduct& p) {
          p.x_scale = p.weight_scale = plain(DType::f32, {1});
@@ -221,7 +221,7 @@ TEST(EveryCublasltKernel, SaysWhyItRefusesScalesOfBlocks) {
        [](CodeProduct& p) {
          p.x = codes({6, 256}, {272, 1});
        }},
-      {"takes no bias beside scales of blocks", [](CodeProduct& p) { p.bias = plain(DType::bf16, {160}); }},
+      {"takes no bias with scales of blocks", [](CodeProduct& p) { p.bias = plain(DType::bf16, {160}); }},
       {"wants scales of x group by group, 8 apart, not f32[6, 2]",
        [](CodeProduct& p) {
          p.x_scale = plain(DType::f32, {6, 2});

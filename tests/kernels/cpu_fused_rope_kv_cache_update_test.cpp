@@ -140,7 +140,7 @@ TEST(CpuFusedRopeKvCacheUpdate, NamesAPositionOutsideTheTableAndASlotBeyondThePa
   EXPECT_EQ(refusal("slot", 79), "");
   EXPECT_NE(refusal("position", 20).find("but position 69 is 20"), std::string::npos);
   EXPECT_NE(refusal("position", -1).find("but position 69 is -1"), std::string::npos);
-  EXPECT_NE(refusal("slot", 80).find("slots must lie below 80, but slot 69 is 80"), std::string::npos);
+  EXPECT_NE(refusal("slot", 80).find("slots must be below 80, but slot 69 is 80"), std::string::npos);
 }
 
 }  // namespace weft::cpu_fused_rope_kv_cache_update_test

@@ -215,7 +215,7 @@ TEST(CpuLinear, RefusesWithAReason) {
             "no panels of f8e4m3");
   Tensor apart = random_floats(DType::f32, {2, 128}, 1);
   apart.meta = Meta::strided(DType::f32, {2, 64}, {128, 2});
-  EXPECT_EQ(reason(apart, weight), "the elements of a row lie apart");
+  EXPECT_EQ(reason(apart, weight), "the elements of a row are not contiguous");
 }
 
 TEST(CpuEmbedding, ConvertsRowsOfPlainAndPackedWeights) {

@@ -63,9 +63,9 @@ TEST(PluginCheck, FindsAWrongResult) {
 
 TEST(PluginCheck, FindsAWriteBesideAResult) {
   expect_failure(workshop().rms_norm("behind", std::string("if (columns == 100) y[rows * columns] = 0; ") + kRight),
-                 "stays inside its buffers and operands", "wrote the byte 1 behind result 0");
+                 "stays inside its buffers and operands", "wrote the byte 1 after result 0");
   expect_failure(workshop().rms_norm("far_behind", std::string("y[rows * columns + 16] = 0; ") + kRight), "runs",
-                 "behind result 0");
+                 "after result 0");
   expect_failure(workshop().rms_norm("before", std::string("((char*)y)[-3] = 0; ") + kRight),
                  "stays inside its buffers and operands", "wrote the byte 3 before result 0");
 }
@@ -74,7 +74,7 @@ TEST(PluginCheck, FindsAReadFarOutsideAnOperand) {
   expect_failure(workshop().rms_norm("reader", std::string("if (((volatile char*)x)[rows * columns * 4 + 300] == 77) "
                                                            "return 5; ") +
                                                    kRight),
-                 "runs", "behind operand x");
+                 "runs", "after operand x");
 }
 
 TEST(PluginCheck, FindsAWriteToAnOperand) {

@@ -247,7 +247,7 @@ TEST(Plugin, MistakesInItsStructuresAreRefused) {
                  {"does not state the schema"});
   expect_refused(workshop().plugin("no_run", kernel, start + "(void)run; k.run = NULL;" + end),
                  {"has no function `run`"});
-  expect_refused(workshop().plugin("flags", kernel, start + "k.flags = 4096;" + end), {"flags that nobody knows"});
+  expect_refused(workshop().plugin("flags", kernel, start + "k.flags = 4096;" + end), {"unknown flags"});
   expect_refused(workshop().plugin("writes", kernel,
                                    start +
                                        "static const char* const w[] = {\"y\"}; k.writes = w; "

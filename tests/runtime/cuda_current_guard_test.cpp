@@ -93,8 +93,8 @@ TEST_F(CudaCurrentGuard, RefusesArgumentsThatAreNotOfOneDevice) {
   EXPECT_EQ(message({devices_.buffer(1, 0), devices_.buffer(1, 1)}),
             "[launch] arguments must be of one device, but are of fake-cuda:0 and fake-cuda:1");
   EXPECT_EQ(message({devices_.buffer(1, 1), &on_the_host}),
-            "[launch] argument 1 must lie in a device's memory, but lies in the host's");
-  EXPECT_EQ(message({nullptr}), "[launch] arguments must be of a device, but none lies in memory");
+            "[launch] argument 1 must be in a device's memory, but is in the host's");
+  EXPECT_EQ(message({nullptr}), "[launch] arguments must be of a device, but none is in memory");
   EXPECT_EQ(message_of<DeviceError>([&] {
               CurrentGuard(driver_, Stream{1, 99});
             }),

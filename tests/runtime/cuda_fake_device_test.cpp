@@ -170,7 +170,7 @@ TEST(CudaFakeDevice, CatchesWritesAfterReleaseAndBehindTheEnd) {
   others.driver().fill(stream, small, 0, kBytes - 4);
   others.mix(stream, static_cast<std::uint32_t*>(small), others.buffer(1), "mix_unchecked");
   expect_device_error([&] { others.driver().synchronize_device(0); },
-                      {"CUDA_ERROR_ILLEGAL_ADDRESS", "wrote behind the end of 92 bytes"});
+                      {"CUDA_ERROR_ILLEGAL_ADDRESS", "wrote beyond the end of 92 bytes"});
 }
 
 TEST(CudaFakeDevice, HoldsKernelsAndCopiesToTheMemoryTheyAreGiven) {
@@ -200,7 +200,7 @@ TEST(CudaFakeDevice, HoldsKernelsAndCopiesToTheMemoryTheyAreGiven) {
   expect_part(message([&](TestDevices& devices, Stream stream) {
                 devices.driver().copy(stream, devices.buffer(1), host.data(), kBytes + 1);
               }),
-              "reaches behind the end of an allocation");
+              "reaches beyond the end of an allocation");
   expect_part(message([&](TestDevices& devices, Stream stream) { devices.driver().fill(stream, host.data(), 0, 4); }),
               "is not of a device's memory");
 }
