@@ -40,7 +40,7 @@ std::vector<std::byte> header_of(const CacheKey& key, std::uint64_t payload_byte
 // Reads the kind and the factors. Throws UserError if the bytes are not a key.
 CacheKey read_key(ByteReader reader, std::uint32_t factor_count) {
   const std::string kind(reader.text());
-  USER_CHECK(CacheKey::is_kind(kind), "{} is no kind", quote(kind));
+  USER_CHECK(CacheKey::is_kind(kind), "{} is not a kind", quote(kind));
   std::vector<CacheFactor> factors;
   for (std::uint32_t i = 0; i < factor_count; ++i) {
     const std::string_view name = reader.text();

@@ -122,7 +122,7 @@ void place_tensors(const GgufCursor& end_of_header, std::vector<GgufTensor>& ten
   const auto file_bytes = header + static_cast<std::int64_t>(end_of_header.left());
   const std::int64_t data_start = (header + alignment - 1) / alignment * alignment;
   for (auto& tensor : tensors) {
-    USER_CHECK(tensor.offset % alignment == 0, "[{}] tensor {} must lie at a multiple of {}, but its offset is {}",
+    USER_CHECK(tensor.offset % alignment == 0, "[{}] tensor {} must be at a multiple of {}, but its offset is {}",
                where, tensor.name, alignment, tensor.offset);
     std::int64_t end = 0;
     USER_CHECK(!__builtin_add_overflow(tensor.offset, data_start, &tensor.offset) &&

@@ -37,7 +37,7 @@ bool takes(ParameterType type, WildcardKind kind) {
 }
 
 const Wildcard& declared(const Pattern& pattern, const std::string& symbol) {
-  USER_CHECK(symbol.starts_with('?'), "[{}] {} is a symbol of one graph: in a pattern a wildcard such as ?{} stands",
+  USER_CHECK(symbol.starts_with('?'), "[{}] {} is a symbol of one graph: a pattern needs a wildcard such as ?{}",
              pattern.name, symbol, symbol);
   const Wildcard* wildcard = pattern.find(without_mark(symbol));
   USER_CHECK(wildcard != nullptr, "[{}] the wildcard {} is not declared", pattern.name, symbol);
@@ -237,7 +237,7 @@ void add_wildcard(Pattern& pattern, std::string name, WildcardKind kind) {
   USER_CHECK(is_symbol_name("?" + name), "[{}] a wildcard is named by letters, digits and _, but is ?{}", pattern.name,
              name);
   USER_CHECK(pattern.find(name) == nullptr, "[{}] the wildcard ?{} is declared twice{}", pattern.name, name,
-             pattern.declared_by_types().contains(name) ? ": it stands in the type of a value already" : "");
+             pattern.declared_by_types().contains(name) ? ": the type of a value declares it already" : "");
   USER_CHECK(pattern.wildcards.size() < kMaxWildcards, "[{}] a pattern has at most {} wildcards", pattern.name,
              kMaxWildcards);
   pattern.wildcards.push_back({.name = std::move(name), .kind = kind});
@@ -258,7 +258,7 @@ void add_value_wildcard(Pattern& pattern, std::string name, std::optional<Patter
     const bool is_added = static_cast<std::size_t>(known - pattern.wildcards.data()) > value;
     USER_CHECK(known->kind == WildcardKind::integer || known->kind == WildcardKind::value || is_added ||
                    by_types.contains(read),
-               "[{}] ?{} stands in the type of ?{} and so needs no declaration", pattern.name, read,
+               "[{}] ?{} is in the type of ?{} and so needs no declaration", pattern.name, read,
                pattern.wildcards[value].name);
   }
   pattern.wildcards[value].type = std::move(type);

@@ -153,7 +153,7 @@ class PatternParser {
     node.op = ops_.find(node.name);
     if (cursor_.peek() == '.' || cursor_.peek() == '@')
       cursor_.fail(
-          "an op of a pattern stands alone: patterns match before providers are chosen, where every op makes "
+          "an op of a pattern is a plain name: patterns match before providers are chosen, where every op makes "
           "new values");
     arguments(node);
     expect_end_of_node(cursor_);

@@ -168,11 +168,11 @@ TEST(EveryCublasltKernel, SaysWhyItRefusesCodes) {
        [](CodeProduct& p) {
          p.x = codes({4, 256}, {272, 1}), p.weight = codes({160, 256}, {288, 1});
        }},
-      {"rows of x are no multiples of 16 bytes: f8e4m3[4, 256]{264, 1}",
+      {"rows of x are not multiples of 16 bytes: f8e4m3[4, 256]{264, 1}",
        [](CodeProduct& p) {
          p.x = codes({4, 256}, {264, 1});
        }},
-      {"rows of the weight are no multiples of 16 bytes: f8e4m3[160, 256]{264, 1}",
+      {"rows of the weight are not multiples of 16 bytes: f8e4m3[160, 256]{264, 1}",
        [](CodeProduct& p) {
          p.weight = codes({160, 256}, {264, 1});
        }},

@@ -165,11 +165,11 @@ TEST(Pattern, SaysWhereAndWhatItExpected) {
 TEST(Pattern, RefusesWildcardsThatDoNotFit) {
   const std::string neg = "%y = neg(?x)";
   expect_refused(pattern_text("(?x, ?x)", neg, neg), "the wildcard ?x is declared twice");
-  expect_refused(pattern_text("(?x: f32[?n], ?n: dim)", neg, neg), "it stands in the type of a value already");
+  expect_refused(pattern_text("(?x: f32[?n], ?n: dim)", neg, neg), "the type of a value declares it already");
   expect_refused(pattern_text("(?n: dim, ?x: f32[?n])", neg, neg), "and so needs no declaration");
   expect_refused(pattern_text("(?x: f32[?x])", neg, neg), "?x is a value and cannot be in ?x");
   expect_refused(pattern_text("(?x: ?T[?T])", neg, neg), "?T is a dtype and cannot be in ?T");
-  expect_refused(pattern_text("(?n: dim, ?x: ?n[4])", neg, neg), "?n stands in the type of ?x");
+  expect_refused(pattern_text("(?n: dim, ?x: ?n[4])", neg, neg), "?n is in the type of ?x");
   expect_refused(pattern_text("(?x: f32[2*?n])", neg, neg), "t:1:11: [p] the wildcard ?n is not declared");
   expect_refused(pattern_text("(?x)", "%y = neg(?z)", neg), "the wildcard ?z is not declared");
   expect_refused(pattern_text("(?x)", "%y = mul_scalar(?x, value=?v)", neg), "the wildcard ?v is not declared");
@@ -215,7 +215,7 @@ TEST(Pattern, RefusesBodiesThatCannotMatchOrReplace) {
   expect_refused(pattern_text("(?x)", neg + "\n    %y = neg(?x)", neg), "%y is defined twice");
   expect_refused(pattern_text("(?x)", "%y, %z = neg(?x)", neg), "[neg] gives 1 results, but 2 are named");
   expect_refused(pattern_text("(?x)", "%y = neg(?x, ?x)", neg), "[neg] takes 1 tensors, but 2 are given");
-  expect_refused(pattern_text("(?x)", "%y = neg@cpu(?x)", neg), "an op of a pattern stands alone");
+  expect_refused(pattern_text("(?x)", "%y = neg@cpu(?x)", neg), "an op of a pattern is a plain name");
   expect_refused(pattern_text("(?x)", "%y = mul_scalar(?x)", neg), "attribute value must be given");
   expect_refused(pattern_text("(?x)", "%y = mul_scalar(?x, speed=1.0)", neg), "has no attribute speed");
 }

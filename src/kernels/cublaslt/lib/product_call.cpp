@@ -19,7 +19,7 @@ Verdict has_whole_rows(const Meta& meta, const char* name) {
   const std::int64_t stride = meta.is_contiguous() ? columns : meta.strides[0].number();
   if (bytes_of(meta.dtype, columns) % kVectorBytes == 0 && bytes_of(meta.dtype, stride) % kVectorBytes == 0)
     return Verdict::yes();
-  return Verdict::no(fmt::format("rows of {} are no multiples of {} bytes: {}", name, kVectorBytes, meta.text()));
+  return Verdict::no(fmt::format("rows of {} are not multiples of {} bytes: {}", name, kVectorBytes, meta.text()));
 }
 
 }  // namespace
