@@ -47,7 +47,7 @@ std::shared_ptr<Graph> CompiledEvaluator::graph_of_rows(const Op& op, std::span<
                       [&](const GraphValue* result) { return are_of_rows(*result, rows); }))
         return graph;
     } catch (const UserError&) {
-      // The op compares this extent with one that stays a number.
+      // The op compares this extent with one that is a fixed number.
     }
   }
   return nullptr;

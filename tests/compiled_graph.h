@@ -24,7 +24,7 @@ std::vector<Tensor> run_eagerly(const Graph& graph, const Context& context, Toke
                                 std::span<const Tensor> inputs);
 std::vector<Tensor> run_interpreted(const Graph& graph, const Context& context, std::span<const Tensor> inputs);
 
-// Whether an op of the graph sums in an order that is its kernel's: then the meaning gives other bits.
+// Whether an op of the graph sums in its kernel's own order: the meaning then has other bits.
 bool sums_in_free_order(const Graph& graph);
 
 // "" if all results have the same bits, where all NaNs are equal; else the first difference. Results that depend on

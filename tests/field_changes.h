@@ -1,6 +1,6 @@
 #pragma once
 
-// Fields of anything set to another value, each in turn, and back: for tests of what reads them.
+// Sets each field of an object in turn to another value, and back: for tests of code that reads them.
 
 #include <cmath>
 #include <concepts>

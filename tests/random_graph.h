@@ -55,8 +55,8 @@ struct GraphFeatures {
 };
 GraphFeatures features_of(const Graph& graph);
 
-// "" when the graph obeys the laws of its text, else the law it breaks: parse(display(g)) == g; display gives that text
-// again; canonical(parse(canonical(g))) == canonical(g); a clone prints the same; equal graphs have equal hashes.
+// "" if the graph obeys the laws of its text, else the law that it breaks: parse(display(g)) == g; display gives that
+// text again; canonical(parse(canonical(g))) == canonical(g); a clone prints the same; equal graphs have equal hashes.
 std::string broken_text_law(const Graph& graph, const OpTable& ops);
 
 // For messages: the graph as text.

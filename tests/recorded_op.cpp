@@ -66,7 +66,8 @@ std::string op_name(const std::string& recorded) {
   return found == kForms.end() ? recorded : found->second;
 }
 
-// A number as vLLM stores it in bfloat16 for softplus to give it back: log(exp(value) - 1), each step rounded.
+// A number in the form that vLLM stores in bfloat16, so that softplus returns it: log(exp(value) - 1), each step
+// rounded.
 Tensor before_softplus(double value) {
   Tensor stored = Tensor::empty(Meta::tensor(DType::bf16, {1}));
   const auto rounded = [&](double number) {
@@ -77,7 +78,8 @@ Tensor before_softplus(double value) {
   return stored;
 }
 
-// The record has the alphas as vLLM's layer takes them, the negative one with beta in it; the op has what it stores.
+// The record has the alphas as vLLM's layer takes them, the negative one including beta; the op takes them as they are
+// stored.
 RecordedTensors xielu_inputs(RecordedTensors inputs, const Json& attributes) {
   const double beta = attributes.at("beta").get<double>();
   inputs.emplace_back("alpha_p", before_softplus(attributes.at("alpha_p").get<double>()));

@@ -1,6 +1,6 @@
 #pragma once
 
-// A call that was recorded elsewhere (tests/data/ops), and what this program gives for it.
+// A call that was recorded elsewhere (tests/data/ops), and this program's results for it.
 
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ namespace weft {
 // In the order of the record.
 using RecordedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// The rows that kernels are chosen for, and Plans made.
+// The row range for which kernels are chosen and Plans are made.
 inline constexpr TokenRange kRecordedRange = {1, 8192};
 
 // Thrown for an op, a format or a kind of table that is not in this program.

@@ -47,7 +47,7 @@ inline bool is_left_out(std::string_view check) {
   return std::find(checks_left_out().begin(), checks_left_out().end(), check) != checks_left_out().end();
 }
 
-// Takes in what tests expected and did not find.
+// Collects the failed expectations of tests.
 class ExpectsNothing : public testing::EmptyTestEventListener {
  public:
   void OnTestStart(const testing::TestInfo& test) override {

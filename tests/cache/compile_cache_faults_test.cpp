@@ -25,7 +25,7 @@ class FullDisk final : public FailingFileSystem {
   }
 };
 
-// Remembers what was to reach the disk, and when.
+// Records which data was synced to the disk, and when.
 class RecordingDisk final : public FailingFileSystem {
  public:
   RecordingDisk() : FailingFileSystem(0, 0) {}

@@ -86,14 +86,14 @@ TEST(WaysToGoOn, WaysThatAreNotCompiledMayGiveMemoryAway) {
 TEST(WaysToGoOn, SideEffectsHappenOnceAlsoWhereRowsCannotBeASymbol) {
   int effects = 0;
   const std::vector<std::function<Value(Value)>> functions{
-      // What is returned cannot have the rows of a symbol,
+      // A result cannot have the rows of a symbol,
       [&](Value x) {
         const Value y = silu(x);
         item(sum(sum(y, 0), 1));
         ++effects;
         return silu(reshape(y, {x.dim(0) * Dim(2), 4}));
       },
-      // nor can what is read,
+      // nor can a value that is read,
       [&](Value x) {
         ++effects;
         const Value y = silu(reshape(silu(x), {x.dim(0) * Dim(2), 4}));
@@ -101,7 +101,7 @@ TEST(WaysToGoOn, SideEffectsHappenOnceAlsoWhereRowsCannotBeASymbol) {
         ++effects;
         return reshape(mul(y, y), {x.dim(0), 8});
       },
-      // and what is computed with widths that are symbols,
+      // and a value that is computed with symbolic widths,
       [&](Value x) {
         item(sum(sum(x, 0), 1));
         ++effects;
@@ -172,7 +172,7 @@ TEST(WaysToGoOn, AlsoWhereSeveralSizesMayBeSymbols) {
   }
 }
 
-// Only what does not fit symbols speaks against them.
+// Only code that does not fit symbols prevents them.
 TEST(WaysToGoOn, AnErrorOfTheFunctionsOwnLeavesSymbolsSymbols) {
   Eager eager;
   const auto function = [&](Value x, double most) {

@@ -183,7 +183,7 @@ TEST_F(CacheFaults, EveryEntryIsCutShort) {
 TEST_F(CacheFaults, EntriesAreCutShortUnderARunningModel) {
   const std::string wanted = start(chat())->ask("abc");
   EXPECT_NE(wanted, "");
-  const auto running = start(chat());  // over what was found
+  const auto running = start(chat());  // overwrites the found entry
   EXPECT_EQ(running->ask("abc"), wanted);
   for (const auto& [name, bytes] : files_of(folder_ / "cache")) fs::resize_file(folder_ / "cache" + "/" + name, 0);
   const std::string again = running->ask("abc");

@@ -195,7 +195,7 @@ TEST(BuildRowProgram, ReadsAndWritesEverySecondColumn) {
             "  store 2 v3 at 1 every 2\n");
 }
 
-// Gates and what they let through in turn: halves of words, whichever is read first.
+// Gates alternate with the values that they multiply: halves of words, whichever is read first.
 TEST(BuildRowProgram, TellsWhatLiesBehindEachOther) {
   const auto read = [](const char* inputs, const char* second) {
     return program_of(inputs,

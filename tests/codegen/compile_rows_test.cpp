@@ -309,7 +309,7 @@ TEST_F(RowCompiler, MakesTheSameObjectForEveryLevelWithVectorsAsWide) {
   }
 }
 
-// Objects are kept, and go by what they were made from.
+// Objects are stored under a key of their source.
 TEST_F(RowCompiler, MakesTheSameObjectOfTheSameProgramOnEveryThread) {
   const std::vector<RowProgram> programs = random_programs(8, false, 29);
   ThreadPool threads(4);

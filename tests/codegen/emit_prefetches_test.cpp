@@ -84,7 +84,7 @@ TEST(FetchesAhead, WhereMuchIsComputedForWhatIsReadAndNoLaterLevelFetches) {
   EXPECT_TRUE(fetches_ahead(summed(0, DType::bf16))) << "they are decoded, and are half as long";
 }
 
-// Beside what is computed now, 32 lines later: in elements of each type.
+// 32 cache lines after the current position: in elements of each type.
 TEST(FetchesAhead, IsTwoKibibytesAhead) {
   EXPECT_NE(row_text(scaled(4, DType::f32), 8).find("__builtin_prefetch(b0 + column + 512);"), std::string::npos);
   EXPECT_NE(row_text(summed(0, DType::bf16), 8).find("__builtin_prefetch(b0 + column + 1024);"), std::string::npos);

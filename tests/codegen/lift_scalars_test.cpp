@@ -104,7 +104,7 @@ TEST(LiftScalars, TellsZerosApartAndNoNaN) {
   EXPECT_EQ(names_after_lifting(nans), before);
 }
 
-// A bound is a number of its op, not one of its own; a constant of rsqrt is no attribute; buffers hold f32.
+// A bound is a number of its op, not a separate one; a constant of rsqrt is no attribute; buffers are f32.
 TEST(LiftScalars, LiftsWhatSchemasMark) {
   const auto pair = [](const std::string& a, const std::string& b, const std::string& inputs = "%x: f32[s0, 32]") {
     std::vector<Made> made;

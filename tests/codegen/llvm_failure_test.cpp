@@ -55,7 +55,7 @@ void break_compiler(LlvmBreak how, const std::string& folder, bool in_a_worker) 
   }
 }
 
-// A folder of the test, which its child, who runs the test from its start, finds in the environment.
+// A folder of the test. Its child process, which runs the test from the start, finds it in the environment.
 class ParentFolder {
  public:
   ParentFolder() {

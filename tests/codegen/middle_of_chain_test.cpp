@@ -89,7 +89,7 @@ TEST(MiddleOfChain, IsMadeOfNothingThatOthersWant) {
   }
 }
 
-// Codes of bf16 that are stored are made from floats that wait, and would be made a second time.
+// Stored codes of bf16 are made from floats of the previous iteration, and would be computed a second time.
 TEST(MiddleOfChain, IsNoCodeThatIsStored) {
   for (const bool is_stored : {false, true}) {
     Coded coded;
@@ -100,7 +100,7 @@ TEST(MiddleOfChain, IsNoCodeThatIsStored) {
   }
 }
 
-// Levels make their own values: what an earlier one kept has no chain.
+// Levels compute their own values: a value that an earlier level stored has no chain.
 TEST(MiddleOfChain, IsOfOneLevel) {
   Coded coded;
   const int sum = coded.add({.op = RowOp::row_sum, .a = coded.product});

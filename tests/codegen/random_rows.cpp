@@ -235,7 +235,7 @@ class Maker {
     }
   }
 
-  // Codes by the largest magnitude of a group or row, as quantizing ops make them.
+  // Codes by the largest magnitude of a group or row, as in quantizing ops.
   void codes(int a) {
     if (domain_of(a) != RowDomain::element) return;
     const bool is_i8 = below(2) == 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Row programs made at random, and memory for them.
+// Random row programs, and memory for them.
 
 #include <cstddef>
 #include <cstdint>

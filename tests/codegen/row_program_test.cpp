@@ -74,7 +74,7 @@ TEST(SlotSharing, GivesEachPlaceOnce) {
   EXPECT_NE(sums.slot(second), sums.slot(sums.scaled));
 }
 
-// The cost of computing a value again counts what it is made of as often as it is read.
+// The cost of recomputing a value counts each of its operands as often as it is read.
 TEST(RowProgramCosts, GrowToABound) {
   const RowProgram program = doubled_rows(64, 100);
   for (std::size_t i = 1; i < program.values.size(); ++i)

@@ -117,7 +117,7 @@ class Coded {
   int least_of(int maximum, Change change) {
     if (change == Change::raised_maximum) maximum = binary(RowOp::mul, maximum, constant(2));
     if (change != Change::small_least) return binary(RowOp::at_least, maximum, constant(1e-10));
-    // The factors make the scale one that codes have a short quotient by.
+    // With these factors, codes have a fast quotient by the scale.
     maximum = binary(RowOp::mul, maximum, constant(0x1p-20));
     return binary(RowOp::mul, binary(RowOp::at_least, maximum, constant(0x1p-60)), constant(0x1p26));
   }
@@ -245,7 +245,7 @@ TEST(ShortWays, ShorterQuotientsAreDivisionsOfBfloats) {
     const auto a = static_cast<float>(code);
     for (std::uint32_t scale = code % 3; scale < 0x800000u; scale += 1021)
       expect_division(a, float_of_bits(0x3f800000u + scale));
-    // Next to the middle of two codes, and what has an inverse hard to round.
+    // Next to the middle of two codes, and values whose inverse is hard to round.
     for (std::uint32_t middle = 1; middle < 512; middle += 2)
       for (std::uint32_t i = 0; i < 8; ++i)
         for (const float power : {0x1p-43f, 1.0f, 0x1p50f})
@@ -302,7 +302,7 @@ const char* missing() {
   return describe_cpu("", 1).features < CpuFeatures::avx2 ? "short ways are those of AVX2" : nullptr;
 }
 
-// `fill` makes what is read.
+// `fill` writes the inputs.
 template <typename Fill>
 void expect_same_bits(const Case& wanted_case, std::int64_t rows, const Fill& fill) {
   const Coded coded(wanted_case);

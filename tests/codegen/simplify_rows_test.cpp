@@ -76,7 +76,8 @@ TEST(SimplifyRows, ConvertsOnce) {
             "  v4 elem = convert v3 bf16\n");
 }
 
-// Which needs that each number of a dtype is its own code's, and that it has one code of NaN for those it makes.
+// This requires that each number of a dtype is its own code's, and that the dtype has one code for the NaN that it
+// makes.
 TEST(SimplifyRows, WhatWasConvertedHasItsCode) {
   const auto check = [](auto encode, auto decode, std::uint32_t codes) {
     for (std::uint32_t code = 0; code < codes; ++code) {

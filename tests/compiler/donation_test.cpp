@@ -78,7 +78,7 @@ std::ptrdiff_t clones_of_run(const std::string& inputs, const std::string& body)
 TEST(Donation, GivesTheRightValuesWhereVllmsPassGivesWrongOnes) {
   const std::string inputs = "%x: f32[s0, 8], %y: f32[s0, 8]";
   const std::string a = "  %a = add(%x, %y)\n", c = "  %c = clone(%a)\n", d = "  %d = clone(%a)\n";
-  // A snapshot, then the original is written over: the copy must stay.
+  // A snapshot, then the original is overwritten: the copy must remain.
   EXPECT_EQ(clones_of_run(inputs, a + c + "  %b = bump.maybe_inplace(%a, %y)\n  return %c, %b"), 1);
   // Two copies, one of which is written over: one may go, in either order.
   EXPECT_EQ(clones_of_run(inputs, a + c + d + "  %b = bump.maybe_inplace(%c, %y)\n  return %b, %d"), 1);
@@ -138,7 +138,7 @@ struct Kept {
   const char* stage = "traced";
 };
 
-// Every reason that clone_elimination gives.
+// Every reason that clone_elimination reports.
 const Kept kKept[] = {
     {"%x: f32[s0, 8], %y: f32[s0, 8]", "  %b = bump(%x, %y)\n  return %b", "%x is an input that was not donated"},
     {"donated %x: f32[s0, 8], %y: f32[s0, 8]", "  %b = bump(%x, %y)\n  %d = add(%x, %b)\n  return %d",
@@ -265,7 +265,7 @@ TEST_F(EagerDonation, RefusesOneMemoryGivenAwayAndTakenByOneCall) {
   EXPECT_NO_THROW(fused_add_rms_norm(x, x, Value(), Scalar(1e-5)));
 }
 
-// The steps of the two fused_add_rms_norm, and what they take.
+// The steps of the two fused_add_rms_norm, and their operands.
 struct LayerMemory {
   std::int64_t arena = 0, unshared = 0;
   int steps = 0, copies = 0, fresh_results = 0;
@@ -289,7 +289,7 @@ LayerMemory layer_memory(const Context& context, const Graph& traced) {
 TEST(Donation, TheFusedNormsOfADecoderLayerAllocateNothing) {
   const auto context = kernel_context();
   const auto given = small_layer(*context);
-  // The same layer by an author who gives nothing away, with kernels that write over their arguments, and without.
+  // The same layer by an author who donates nothing, with kernels that overwrite their arguments, and without.
   const auto kept = given->clone();
   for (const auto& node : kept->nodes()) node->maybe_inplace = false;
   kept->inputs()[0]->donated = kept->inputs()[1]->donated = false;

@@ -170,7 +170,7 @@ TEST(RunGraph, WritesOverPagesThatTheGraphOwnsInsteadOfCopyingThem) {
     const Values given = values_of(eager, inputs.copies());
     const Values came = run_graph(*compiled.record.split, eager, given);
     EXPECT_EQ(came[2].tensor().storage, given[5].tensor().storage) << stage_text(stage);
-    // The interpreter is the oracle and keeps what it was given.
+    // The interpreter is the oracle and does not change its inputs.
     Interpreter oracle(*context);
     if (stage == Stage::split) continue;  // packed weights and chosen kernels are not its business
     const Values kept = values_of(oracle, inputs.copies());

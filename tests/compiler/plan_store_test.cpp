@@ -318,7 +318,7 @@ TEST_F(PlanStore, TheEnvironmentAndTheFolderChangeNothing) {
   EXPECT_EQ(bytes_of(*first), bytes_of(*elsewhere));
 }
 
-// A sound entry whose content was made by something else.
+// A valid entry whose content has another source.
 TEST_F(PlanStore, PassesOverWhatMakesNoSense) {
   const auto first = open();
   const auto traced = small_layer(*first);
@@ -337,7 +337,7 @@ TEST_F(PlanStore, PassesOverWhatMakesNoSense) {
     EXPECT_NE(testing::internal::GetCapturedStderr().find("are of no use"), std::string::npos) << length;
     EXPECT_EQ(came.records.size(), 2u);
     EXPECT_EQ(results_of(came, *traced, *second), results_of(wanted, *traced, *first));
-    const auto third = open();  // which finds what the second stored
+    const auto third = open();  // which finds the second one's entry
     EXPECT_EQ(find_or_compile(*traced, *third, ranges(), {}).records.size(), 0u);
   }
 }

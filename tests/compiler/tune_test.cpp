@@ -1,4 +1,4 @@
-// How providers are timed, with kernels whose time is made: a clock that only they move.
+// How providers are timed, with kernels of artificial time: only they advance the clock.
 
 #include "compiler/tune.h"
 

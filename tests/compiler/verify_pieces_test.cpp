@@ -101,7 +101,7 @@ TEST_F(VerifyPieces, FindAValueThatIsWrittenOverBetweenPieces) {
   const Graph& split = *compiled_.records[0].split;
   const auto calls = stitched_calls(split, generate_pieces(split, *context_, {1, 8}), *context_);
   ASSERT_EQ(calls.size(), 3u);
-  std::size_t residual = 0;  // among what p2 takes
+  std::size_t residual = 0;  // among the inputs of p2
   while (calls[2].node->operands[residual]->producer != calls[0].node) ++residual;
   Replay* replay = nullptr;
   auto planted = std::make_shared<Plan>(*compiled_.plans[0]);

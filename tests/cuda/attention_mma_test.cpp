@@ -1,5 +1,5 @@
-// Attention by the matrix units: the op's meaning at every tail of tiles and pages, which calls they get, and what of K
-// and V is read.
+// Attention by the matrix units: the op's meaning for every end of tiles and pages, the calls that it takes, and the
+// bytes of K and V that it reads.
 
 #include <cmath>
 #include <cstring>
@@ -97,7 +97,7 @@ TEST(CudaMmaAttention, SharesLongSequencesAmongBlocks) {
   EXPECT_EQ(bytes_of_row(alone, 29), bytes_of_row(shared, 29)) << "a sequence of one segment was shared";
 }
 
-// The tokens from `from` on become what the code is, in K and V.
+// Sets the tokens from `from` on to this code, in K and V.
 void spoil(const SampleCall& call, const KvLayout& kv, std::int64_t from, std::int64_t to, std::uint16_t code) {
   auto* pages = reinterpret_cast<std::uint16_t*>(call.operands[1].data());
   const std::int64_t block = kv.block, columns = kv.head_dim;

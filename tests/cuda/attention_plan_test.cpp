@@ -20,7 +20,7 @@ TEST(AttentionPlan, SharesUntilTheDeviceIsFullOnceOrAWholeNumberOfTimes) {
       // A tile is one segment, or has none.
       {1, 1, 528, 1},
       {1, 0, 528, 1},
-      // Few tiles: a block a segment, or the most blocks that a tile has, less what is not worth it.
+      // Few tiles: a block for each segment, or the largest number of blocks for a tile, reduced where more do not pay.
       {8, 16, 528, 16},
       {1, 64, 528, 64},
       {1, 512, 528, 52},

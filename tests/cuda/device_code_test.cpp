@@ -74,7 +74,7 @@ TEST(DeviceCode, NamesTheArchitectureThatItIsWithout) {
       << old.reason();
   for (const int architecture : device_code_architectures()) EXPECT_TRUE(has_device_code(architecture)) << architecture;
   if (device_code().empty()) return;
-  EXPECT_TRUE(has_device_code(87));   // runs what is made for 8.6
+  EXPECT_TRUE(has_device_code(87));   // runs the code for 8.6
   EXPECT_FALSE(has_device_code(75));  // and nothing older
   EXPECT_FALSE(has_device_code(110));
   EXPECT_TRUE(has_device_code(121));

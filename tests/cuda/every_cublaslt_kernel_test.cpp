@@ -26,7 +26,7 @@ Tensor laid_out(const Tensor& matrix, std::int64_t row_stride, std::int64_t colu
   return laid;
 }
 
-// Scales of blocks as the library reads them; all else stays.
+// Scales of blocks as the library reads them; everything else is unchanged.
 std::vector<Tensor> as_read(const std::string& op, const std::vector<Tensor>& operands) {
   if (op != "linear_fp8_block") return operands;
   std::vector<Tensor> laid = operands;

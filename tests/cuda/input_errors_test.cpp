@@ -42,7 +42,7 @@ class DeviceCall {
   }
 
   using Change = std::function<void(std::vector<TensorView>& operands, std::vector<TensorView>& results)>;
-  // Gives the queue the call with what `change` makes of its views.
+  // Queues the call with the views that `change` modified.
   void run(const Change& change) {
     std::vector<TensorView> operands = operands_, results = results_;
     change(operands, results);

@@ -19,7 +19,7 @@ using cuda::Mathematics;
 
 std::vector<std::string> ops_of_two_forms(const Context& context) { return ops_of_provider(context, "cuda_house"); }
 
-// Who is chosen for the first sample of an op that provider cuda takes.
+// The provider that is chosen for the first sample of an op that provider cuda supports.
 std::string chosen(const Context& context, const PriorityLists& priorities, const std::string& op,
                    bool batch_invariant = false) {
   for (const SampleCall& call : sample_calls(context.ops.at(op))) {

@@ -1,4 +1,4 @@
-// A model whose exact sizes were tuned gives the same bits at every count of rows, and tunes nothing after ready.
+// A model with tuned exact sizes has the same bits at every row count, and tunes nothing after ready.
 
 #include <gtest/gtest.h>
 

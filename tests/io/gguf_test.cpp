@@ -15,7 +15,7 @@ using namespace weft::testing;
 
 Gguf parse(const std::string& bytes) { return Gguf::parse(as_bytes(bytes), "model.gguf"); }
 
-// The message of the UserError that reading these bytes gives, "" when they are accepted.
+// The message of the UserError for these bytes, "" if they are accepted.
 std::string refusal(const std::string& bytes) {
   return message_of([&] { parse(bytes); });
 }

@@ -138,7 +138,7 @@ class Batches {
   std::map<std::pair<std::size_t, std::int64_t>, Tensor> alone_;
 };
 
-// The call as it is, and with its weight in every packing that takes it.
+// The call unchanged, and with its weight in every packing that accepts it.
 std::vector<RowsCall> with_packings(const Context& context, const Op& op, const RowsCall& plain) {
   std::vector<RowsCall> calls = {plain};
   const int index = op.schema.parameter_index("weight");

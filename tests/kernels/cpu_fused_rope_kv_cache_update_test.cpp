@@ -1,4 +1,4 @@
-// The fused kernels give what the kernels of their parts give one after the other, to the bit.
+// The fused kernels have the same bits as the kernels of their parts, one after the other.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -102,7 +102,8 @@ TEST(EveryLinear, AgreesWithTheReferenceOverSlicesAndBlocksOfRows) {
       EXPECT_GE(ran[std::string(op) + "@" + kernel->provider], 12) << op << "@" << kernel->provider;
 }
 
-// ThreadSanitizer does not see the locks of a library that was built without it, and takes what they guard for races.
+// ThreadSanitizer does not see the locks of a library that was built without it, and reports the accesses that they
+// guard as races.
 bool is_hidden_from_the_sanitizer([[maybe_unused]] const Kernel& kernel) {
 #ifdef __SANITIZE_THREAD__
   for (const ProviderEntry& entry : provider_table())

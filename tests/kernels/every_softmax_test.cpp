@@ -74,7 +74,8 @@ TEST(EverySoftmax, AgreesWithTheFormulaOnAllKindsOfRows) {
   for (const Kernel* kernel : kernels_of(*context)) EXPECT_GE(ran[kernel->provider], 21) << kernel->provider;
 }
 
-// ThreadSanitizer does not see the locks of a library that was built without it, and takes what they guard for races.
+// ThreadSanitizer does not see the locks of a library that was built without it, and reports the accesses that they
+// guard as races.
 bool is_hidden_from_the_sanitizer([[maybe_unused]] const Kernel& kernel) {
 #ifdef __SANITIZE_THREAD__
   for (const ProviderEntry& entry : provider_table())

@@ -1,4 +1,4 @@
-// Ops over ranks against plain loops over what the ranks have, which are threads here.
+// Ops over ranks compared with plain loops over the ranks' operands; the ranks are threads here.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Each folder of tests/data/models is a model that transformers made and ran: the same weights give the same logits
-// here, from the folder, and however the model is run.
+// Each folder of tests/data/models is a model that transformers created and ran: the same weights give the same logits
+// here, read from the folder, in every mode.
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Both sides of every pattern, compiled, on samples: the bits of what they mean, and of each other.
+// Both sides of every pattern, compiled, on samples: they have the bits of their meanings, and of each other.
 
 #include <algorithm>
 #include <cstdio>

@@ -130,7 +130,7 @@ TEST_F(Raise, LeavesWhatIsAlmostAMeaning) {
     for (const auto& node : graph->nodes())
       if (node->is("rsqrt")) rsqrt = node.get();
     ASSERT_NE(rsqrt, nullptr) << display(*graph);
-    // The inverse root is read once more.
+    // The inverse root has another reader.
     std::vector<GraphValue*> results = graph->results();
     results.push_back(rsqrt->result());
     graph->set_results(results);

@@ -1,4 +1,4 @@
-// weft plugin check: what it finds, and that nothing a plugin does ends the program itself.
+// weft plugin check: its findings, and that no fault of a plugin ends the program itself.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -75,7 +75,7 @@ TEST_F(CaptureTest, NeedsMetadataInPlaceForWhatReadsABatch) {
   EXPECT_NE(cut(ReplayMode::full).find(fmt::format("{}-{} apart", attention_, attention_ + 1)), std::string::npos);
 }
 
-// Notes what it is asked to capture and replay.
+// Records the captures and replays that are requested.
 class NotingCapturer : public Capturer {
  public:
   struct Noted : CapturedLaunches {

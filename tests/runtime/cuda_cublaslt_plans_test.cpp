@@ -12,7 +12,7 @@ namespace weft::cuda_cublaslt_plans_test {
 
 using namespace weft::cuda;
 
-// Counts what is asked of the library, and what of its is there.
+// Counts the calls of the library, and its live objects.
 struct Counts {
   int asked = 0, described = 0, most_described = 0;
 };

@@ -217,7 +217,7 @@ TEST_F(CublasltStandIns, AreCalledAsTheLibraryDeclares) {
                                           "Matmul 1 * 3 4 + 0, to 5 by 77 in 4096"};
   EXPECT_EQ(calls.log, first);
   calls.log.clear();
-  host.call(product);  // what is known is not asked for again
+  host.call(product);  // known products are not requested again
   EXPECT_EQ(calls.log.size(), 2u);
 
   calls.log.clear();

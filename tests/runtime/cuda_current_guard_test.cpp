@@ -1,4 +1,4 @@
-// Launches go to the device and stream of their arguments, and what was current before is so again.
+// Launches go to the device and stream of their arguments, and the previous current device is restored.
 
 #include <gtest/gtest.h>
 

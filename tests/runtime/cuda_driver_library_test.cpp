@@ -19,7 +19,7 @@ struct Calls {
   int version = 13000;
   Status start = Status::success;
   int devices = 2;
-  Status next = Status::success;  // of calls that make or queue something
+  Status next = Status::success;  // for calls that create or queue something
   int pools = 1;
   Status pool = Status::success;
   Status retain = Status::success;  // of a context

@@ -66,7 +66,7 @@ TEST(CudaDriver, NamesWhatWasAskedAndWhatIsFree) {
     EXPECT_EQ(error.status(), Status::out_of_memory);
     EXPECT_EQ(error.exit_code(), 4);
   }
-  // Running out of memory breaks nothing, and what is released can be had again.
+  // Running out of memory breaks nothing, and released memory can be allocated again.
   EXPECT_EQ(driver.last_error(0), "");
   driver.release(stream, memory);
   EXPECT_NE(driver.allocate(stream, 1 << 20), nullptr);

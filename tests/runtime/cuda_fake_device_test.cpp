@@ -1,5 +1,5 @@
-// The fake device runs work late and in any order that streams and events allow, and no other; and it catches what
-// host code forgets.
+// The fake device runs work late and in any order that streams and events permit, and no other. It reveals what host
+// code forgets.
 
 #include <set>
 #include <thread>

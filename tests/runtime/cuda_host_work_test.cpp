@@ -132,7 +132,7 @@ TEST(CudaHostWork, MeasuresBetweenTimedEventsThatWereReached) {
   expect_device_error([&] { driver.milliseconds_between(begin, host.fork); }, {"an event was made without timing"});
 }
 
-// A thread that ends gives its id to a later one, which is another thread all the same.
+// A later thread may have the id of an ended one, and is another thread nevertheless.
 TEST(CudaHostWork, KnowsTheThreadThatBeganACapture) {
   CaptureHost host;
   std::string message;

@@ -1,6 +1,6 @@
 // Random programs of kernels, copies, fills and captured graphs on several streams of two devices. With the events that
-// their dependencies need they give what the same steps give one after another, in every order that the fake device
-// tries; with one wait left out, some order gives something else, unless other waits make up for it.
+// their dependencies need, they have the results of the same steps run one after another, in every order that the fake
+// device tries. With one wait left out, some order has another result, unless other waits replace it.
 
 #include <algorithm>
 #include <iostream>
@@ -71,7 +71,7 @@ struct Program {
     std::iota(order.begin(), order.end(), std::size_t{0});
     return order;
   }
-  // Legal, too: `late` and what it needs before everything else.
+  // Legal, too: `late` and its dependencies before everything else.
   std::vector<std::size_t> in_order_with_first(std::size_t late) const {
     const std::set<std::size_t> done = before(late);
     std::vector<std::size_t> order = in_order();

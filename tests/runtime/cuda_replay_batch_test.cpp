@@ -5,7 +5,7 @@
 
 namespace weft::cuda_replay_batch_test {
 
-// A launch is made of how many sequences and pages there are, and reads lengths when it runs.
+// A launch depends on the numbers of sequences and pages, and reads lengths when it runs.
 class CudaReplayOfABatch : public ReplayOnADevice {
  protected:
   CudaReplayOfABatch() {

@@ -28,7 +28,7 @@ struct MixArguments {
   std::uint32_t count;
 };
 
-// The kernels: mix; mix_unchecked, which takes its pointers as they are; and fail, which throws.
+// The kernels: mix; mix_unchecked, which does not check its pointers; and fail, which throws.
 cuda::FakeSettings test_device_settings(std::uint64_t seed = 1, int devices = 1);
 
 class TestDevices {

@@ -47,7 +47,7 @@ class LaunchKeyTest : public testing::Test {
     replay_->run(mode);
   }
   Numbers numbers(std::size_t stretch) const {
-    Numbers numbers{7, 7, 7};  // of which nothing stays
+    Numbers numbers{7, 7, 7};  // leaves nothing
     capturer_.keys.at(stretch).numbers(numbers);
     return numbers;
   }

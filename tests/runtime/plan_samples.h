@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// Kernels of no code, made when they are first asked for.
+// Kernels without code, created when they are first requested.
 class NamedKernels {
  public:
   const Kernel* find(const std::string& op, const std::string& provider);

@@ -1,4 +1,4 @@
-// A second opinion on what is shown of comparisons of dims: Z3's, on random linear conditions. Only tests ask it.
+// Checks proved comparisons of dims with Z3, on random linear conditions. Only tests use Z3.
 
 #include <array>
 #include <iostream>
@@ -102,7 +102,7 @@ class Z3 : public ::testing::Test {
   }
 
   z3::context context_;
-  z3::solver solver_{context_, z3::solver::simple()};  // one for all: to make one takes longer than to ask it
+  z3::solver solver_{context_, z3::solver::simple()};  // one for all: creating one takes longer than a query
   std::mt19937 random_{5};
 };
 

@@ -16,7 +16,7 @@ const std::array<std::string, 3> kSymbols = {"s0", "s1", "n"};
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t k) { return a / k - (a % k < 0 ? 1 : 0); }
 
-// One step of a stack machine that makes an expression; any list of steps makes one.
+// One step of a stack machine that builds an expression; any list of steps is valid.
 struct Step {
   int kind = 0;
   int number = 0;
