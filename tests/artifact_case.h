@@ -1,6 +1,6 @@
 #pragma once
 
-// A small model that weft compile makes artifacts of, which are run, taken apart and put together otherwise.
+// A small model for artifacts of weft compile, which tests run, unpack and repack with changes.
 
 #include <map>
 #include <string>

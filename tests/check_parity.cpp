@@ -1,9 +1,11 @@
-// check_parity DIR MODEL: what other engines gave for one real checkpoint, held against this program. DIR is a folder
-// in the form of tests/data/parity: strings.json, detokenize.json, chat.json, template_cases.json, forward.json,
-// perplexity.json, sampling.json with sampling.safetensors. One line for each family, `N passed, N failed`, with what
-// failed named before it; exit 1 on a failure. A family whose file is not there is said to be missing, and fails.
+// check_parity DIR MODEL
 //
-// --family F runs one family; --skip-slow leaves out those that run the model.
+// Compares this program with the recorded results of other engines for one real checkpoint. DIR is a folder in the form
+// of tests/data/parity: strings.json, detokenize.json, chat.json, template_cases.json, forward.json, perplexity.json,
+// sampling.json with sampling.safetensors. Prints one line for each family, `N passed, N failed`, after the names of
+// failed cases; exits with 1 on a failure. A family without its file is reported as missing and fails.
+//
+// --family F runs one family; --skip-slow leaves out the families that run the model.
 
 #include <algorithm>
 #include <filesystem>

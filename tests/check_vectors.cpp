@@ -1,18 +1,18 @@
 // check_vectors DIR [--provider P | --every] [--compiled] [--family F] [--expect-failing FILE] [--least-generated N]
 //
-// Holds the ops of this program to recorded vectors: DIR has FAMILY.manifest.json and FAMILY.safetensors (the form is
-// described in tests/data/ops/README.md). Each case whose op is known runs as the op's meaning, or with --provider as
-// that provider's kernel wherever it supports the call; with --every in both ways, by every provider of the program and
-// under every level of instruction sets that the host has, or the one that WEFT_CPU_FEATURES says. Prints a line per
-// family and what failed; exits 1 on a failure.
+// Compares the ops of this program with recorded vectors: DIR has FAMILY.manifest.json and FAMILY.safetensors
+// (tests/data/ops/README.md describes the form). Each case with a known op runs as the op's meaning, or with --provider
+// as this provider's kernel if it supports the call. With --every it runs as both, with every provider of the program
+// and at every level of instruction sets of the host, or at the level of WEFT_CPU_FEATURES. Prints a line for each
+// family and the failures; exits with 1 on a failure.
 //
-// With --compiled each op of a case is a graph of its own, which is compiled and replayed: at default choices, or with
-// that provider first for every op, where `native` is code generated for all that can be. With --every it is native
-// under every level for which other code is generated, then at default choices under the highest. How many cases
-// generated functions computed is said, too; --least-generated is the least of each family where every op is native.
+// With --compiled each op of a case is a separate graph, which is compiled and replayed: with default choices, or with
+// the given provider first for every op; `native` is generated code for all ops that have it. With --every it is native
+// at every level that has code of its own, then default choices at the highest level. The program prints the number of
+// cases that generated functions computed; --least-generated is the least number for each family if every op is native.
 //
-// FILE has lines `FAMILY CASE ELEMENTS`, and comments after #: the cases that cannot pass and in how many elements they
-// differ. A listed case that passes, differs in another number of elements or does not exist is a failure too.
+// FILE has lines `FAMILY CASE ELEMENTS`, and comments after #: the cases that cannot pass and the number of elements
+// that differ. A listed case that passes, differs in another number of elements or does not exist is a failure, too.
 
 #include <bit>
 #include <cmath>
@@ -89,7 +89,7 @@ class Family {
   Family(const std::string& folder, std::string name, Home& home, std::map<std::string, std::int64_t> known_failures)
       : name_(std::move(name)), recorded_(folder, name_), home_(home), known_failures_(std::move(known_failures)) {}
 
-  // Whether nothing failed but what is known to, and that did.
+  // Whether exactly the cases that are known to fail failed.
   bool check() {
     int passed = 0, failed = 0, as_known = 0;
     std::map<std::string, int> unknown;
@@ -153,7 +153,7 @@ class Family {
     return fmt::format("; generated functions in {}, {} of them whole", generated_.all, generated_.whole);
   }
 
-  // Empty if the case did as it should; takes it off the list of those that are known to fail.
+  // Empty if the case behaved as expected; removes it from the list of known failures.
   std::string judged(const std::string& name, const RecordedProblem& problem) {
     auto listed = known_failures_.extract(name);
     if (listed.empty()) return problem.text;

@@ -7,7 +7,7 @@
 namespace weft {
 
 struct CommandRun {
-  int status = -1;     // of its exit; -1 where it did not start or a signal ended it
+  int status = -1;     // its exit status; -1 if it did not start or a signal ended it
   std::string output;  // of both streams
 };
 

@@ -28,8 +28,8 @@ bool has_elements(const Values& results) {
 
 }  // namespace
 
-// The call for any count of rows: dim 0 of the operand that says how many there are is a symbol, alone or with all that
-// are as long. Null where the op allows neither, or gives results of other rows.
+// The call for any number of rows: dim 0 of the operand that determines it is a symbol, alone or together with all
+// operands of the same length. Null if the op allows neither, or if its results have other rows.
 std::shared_ptr<Graph> CompiledEvaluator::graph_of_rows(const Op& op, std::span<const Tensor> operands,
                                                         const Attributes& attributes) {
   const auto first = static_cast<std::size_t>(op.rows_of);
@@ -47,7 +47,7 @@ std::shared_ptr<Graph> CompiledEvaluator::graph_of_rows(const Op& op, std::span<
                       [&](const GraphValue* result) { return are_of_rows(*result, rows); }))
         return graph;
     } catch (const UserError&) {
-      // The op compares this extent with one that stays a number.
+      // The op compares this extent with one that is a fixed number.
     }
   }
   return nullptr;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs each op as a graph of that call alone, compiled to a Plan at the Context's choice and replayed. Calls of equal
-// types but for their rows share one Plan: the rows are a symbol where the op allows it.
+// Runs each op as a graph of this single call, compiled to a Plan at the Context's choice and replayed. Calls whose
+// types differ only in their rows share one Plan: the rows are a symbol if the op allows it.
 
 #include <map>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace weft {
 
-// For one thread at a time. The Context must outlive it, its priorities unchanged.
+// For one thread at a time. The Context must outlive it, with unchanged priorities.
 class CompiledEvaluator : public Evaluator {
  public:
   // `range` is that of the rows.
@@ -20,10 +20,10 @@ class CompiledEvaluator : public Evaluator {
       : Evaluator(context.ops), context_(context), range_(range) {}
 
   Value value(Tensor tensor) override { return Value::concrete(*this, std::move(tensor)); }
-  // InternalError for `maybe_inplace`: nothing is given away.
+  // Throws InternalError for `maybe_inplace`: nothing is donated.
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool maybe_inplace) override;
 
-  // That ran so far, in all Plans; calls without an element run none.
+  // The count of runs in all Plans; calls without an element run none.
   struct Steps {
     int generated = 0;  // calls of generated functions
     int others = 0;

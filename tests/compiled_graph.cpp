@@ -32,7 +32,7 @@ std::vector<Tensor> run_op_by_op(const Graph& graph, Evaluator& evaluator, std::
   return results;
 }
 
-// What a rank has instead of an input: its elements, further on by some for each rank.
+// A rank's variant of an input: its elements, shifted by some for each rank.
 std::vector<Tensor> inputs_of_rank(const Graph& graph, std::span<const Tensor> inputs, int rank) {
   std::vector<Tensor> own = copies_of(inputs);
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -46,7 +46,7 @@ std::vector<Tensor> inputs_of_rank(const Graph& graph, std::span<const Tensor> i
   return own;
 }
 
-// Whether what it holds follows from memory that nobody wrote.
+// Whether its value depends on memory that was never written.
 bool is_undefined(const GraphValue* value) {
   const Node* maker = value == nullptr ? nullptr : value->producer;
   if (maker == nullptr) return false;

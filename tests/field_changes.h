@@ -1,6 +1,6 @@
 #pragma once
 
-// Fields of anything set to another value, each in turn, and back: for tests of what reads them.
+// Sets each field of an object in turn to another value, and back: for tests of code that reads them.
 
 #include <cmath>
 #include <concepts>
@@ -17,7 +17,7 @@ namespace weft {
 
 class FieldChanges {
  public:
-  // `look` is called while a field has another value, and told which.
+  // `look` is called while a field has another value, with the field's name.
   explicit FieldChanges(std::function<void(const std::string& what)> look) : look_(std::move(look)) {}
   int count() const { return count_; }
 
@@ -50,7 +50,7 @@ class FieldChanges {
     static_assert(std::is_enum_v<Enum>);
     set(what, field, static_cast<Enum>((static_cast<int>(field) + 1) % count));
   }
-  // One element less, one more, and each with its neighbour's place, where they differ.
+  // One element less, one more, and each swapped with its neighbour if they differ.
   template <class Element>
   void list(const std::string& what, std::vector<Element>& field, const Element& added) {
     std::vector<Element> other = field;
@@ -86,7 +86,7 @@ std::vector<Real> other_numbers(Real value) {
   return {std::nextafter(value, std::numeric_limits<Real>::infinity()), -value, std::numeric_limits<Real>::quiet_NaN()};
 }
 
-// Of the same type, which is the schema's to say, and none where it is not.
+// Another value of the same type, which the schema determines, or none.
 inline std::vector<Attribute> other_attributes(const Attribute& attribute) {
   std::vector<Attribute> others;
   const auto of = [&]<class Value>(const Value& value) {

@@ -26,7 +26,7 @@ constexpr std::byte kNotWritten{0xa5};
 
 std::vector<std::byte> bytes_now(const cuda::MemoryMap::Area& area) { return {area.begin, area.begin + area.bytes}; }
 
-// Runs what a call launches in the emulator, and records it.
+// Runs a call's launches in the emulator and records them.
 class RecordingQueue : public LaunchQueue {
  public:
   RecordingQueue(const KernelCall& call, const std::string& name, std::vector<device_check::RecordedLaunch>& launches)
@@ -62,14 +62,15 @@ class RecordingQueue : public LaunchQueue {
     return std::any_of(call_.operands.begin(), call_.operands.end(),
                        [&](const TensorView& operand) { return operand.data == area.begin; });
   }
-  // Scratch holds f32; what has no elements of its own is compared byte by byte.
+  // Scratch memory has f32; memory without a type is compared byte by byte.
   DType dtype_of(const cuda::MemoryMap::Area& area) const {
     for (const auto& views : {call_.results, call_.operands})
       for (const TensorView& view : views)
         if (view.kind != MetaKind::batch && view.data == area.begin) return view.dtype;
     return area.name == "scratch" && area.bytes % sizeof(float) == 0 ? DType::f32 : DType::u8;
   }
-  // Whether it matters where in their bounds the device's approximate functions lie. Leaves memory as it was.
+  // Whether the errors of the device's approximate functions, within their bounds, change the result. Leaves memory
+  // unchanged.
   bool is_moved(const device_check::RecordedLaunch& recorded, const std::function<void()>& run) {
     const auto restore = [&](auto bytes_of) {
       for (std::size_t i = 0; i < areas_.size(); ++i)
@@ -88,7 +89,7 @@ class RecordingQueue : public LaunchQueue {
     restore([](const device_check::RecordedBuffer& buffer) -> const auto& { return buffer.wanted; });
     return moved;
   }
-  // Eight bytes that name a place in the call's memory are an address: nothing else in the arguments is as large.
+  // Eight bytes with an address inside the call's memory are a pointer: no other argument is so large.
   void take_addresses(device_check::RecordedLaunch& recorded) const {
     for (std::size_t place = 0; place + 8 <= recorded.bytes.size(); place += 8) {
       std::uint64_t value = 0;
@@ -110,7 +111,8 @@ class RecordingQueue : public LaunchQueue {
   std::vector<cuda::MemoryMap::Area> areas_;
 };
 
-// Of a provider, null where it has none of the op; of cuda that with house mathematics, where there are two forms.
+// The kernel of a provider, null if it has none for the op; for cuda the one with reference math if there are two
+// forms.
 const Kernel* recorded_kernel(const Context& context, const std::string& op, const std::string& provider) {
   using namespace cuda;
   const Kernel* house = provider == provider_of(Mathematics::device)
@@ -131,7 +133,7 @@ void append(std::vector<T>& all, const std::vector<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// A kernel is approximate if one of its launches is: others happen to meet numbers that cannot be moved.
+// A kernel is approximate if one of its launches is: others may have numbers that cannot be moved.
 std::vector<device_check::RecordedLaunch> with_kinds(std::vector<device_check::RecordedLaunch> launches) {
   std::set<std::string> approximate;
   for (const device_check::RecordedLaunch& launch : launches)
@@ -151,8 +153,8 @@ bool set_groups(Sample& sample, std::int64_t group) {
   return has_groups;
 }
 
-// The sample itself; where it has groups, those of other sizes that divide its columns, of which gated ops have twice
-// as many; of norms, rows of more columns than a block takes at once.
+// The sample itself; if it has groups, also with other group sizes that divide its columns (gated ops have twice the
+// columns); for norms, rows of more columns than a block processes at once.
 std::vector<Sample> forms_of(const Op& op, const Sample& sample) {
   std::vector<Sample> forms = {sample};
   const std::int64_t width = sample.tensors[0].shape.empty() ? 0 : sample.tensors[0].shape.back();

@@ -1,7 +1,8 @@
 #pragma once
 
-// What weft_device_check runs on a GPU: launches of CUDA kernels with what they read and wrote in the emulator,
-// recorded while calls run on a fake device. The calls are held to their own records and meanings first.
+// The launches that weft_device_check runs on a GPU: launches of CUDA kernels with the data that they read and wrote in
+// the emulator, recorded while calls run on a fake device. The calls are compared with their own records and meanings
+// first.
 
 #include <string>
 #include <vector>
@@ -13,11 +14,12 @@ namespace weft {
 
 class LaunchRecorder {
  public:
-  // From then on the context's kernels of that provider run in the emulator here; of cuda those with house mathematics,
-  // where there are two forms: what they give is the record of both. The recorder must outlive the context's last call.
+  // From then on the context's kernels of this provider run in the emulator here. For cuda these are the forms with
+  // reference math if there are two; their results are the record of both. The recorder must outlive the context's last
+  // call.
   LaunchRecorder(Context& context, const std::string& provider);
 
-  // Of the calls from now on, in messages; those behind the first get a number.
+  // The name of the following calls in messages; calls after the first one get a number.
   void begin(std::string name);
   const std::vector<device_check::RecordedLaunch>& launches() const { return launches_; }
   int calls() const { return calls_; }
@@ -28,11 +30,11 @@ class LaunchRecorder {
   std::vector<device_check::RecordedLaunch> launches_;
 };
 
-// Every call of a family of recorded vectors that provider cuda, or cuda_tree, computes. InternalError where a result
-// is not as the record has it.
+// Every call of a family of recorded vectors that provider cuda, or cuda_tree, computes. Throws InternalError if a
+// result is not the recorded one.
 std::vector<device_check::RecordedLaunch> record_family(const std::string& folder, const std::string& family);
-// Every sample of every op of providers cuda and cuda_mma, in every dtype. InternalError where a result has not the
-// meaning's bits, of attention where it is not within its tolerance.
+// Every sample of every op of providers cuda and cuda_mma, in every dtype. Throws InternalError if a result does not
+// have the meaning's bits, for attention if it is not within its tolerance.
 std::vector<device_check::RecordedLaunch> record_samples();
 
 }  // namespace weft

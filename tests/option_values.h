@@ -1,6 +1,6 @@
 #pragma once
 
-// What options can be set to, for tests that try each row of the table.
+// Values of options, for tests that try each row of the table.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// Values that the option can be given besides its default, as text; of paths one in `folder`, which no other option is
-// given. None where there is no other value.
+// Values of the option other than its default, as text. A path is in `folder` and not used for another option. Empty if
+// there is no other value.
 Words other_values(const OptionRow& row, const std::string& folder);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 #pragma once
 
-// What check_parity holds against other engines, one family of cases each; the program is in check_parity.cpp.
+// The comparisons of check_parity with other engines, one family of cases each; the program is in check_parity.cpp.
 
 #include <functional>
 #include <string>
@@ -35,7 +35,7 @@ class Family {
   int failed_ = 0;
 };
 
-// What every family looks at.
+// The inputs of every family.
 struct Subject {
   std::string folder;
   Checkpoint checkpoint;

@@ -43,7 +43,7 @@ struct Agreement {
   int equal = 0;
 };
 
-// Feeds the reference's own tokens and compares what comes next at each of its steps.
+// Feeds the reference's own tokens and compares the logits at each of its steps.
 void check_forward_case(Family& family, Engine& engine, const Json& one, bool exact, Agreement& agreement) {
   const std::string name = one.at("name");
   std::vector<int> ids = ids_of(one.at("ids"));
@@ -77,7 +77,7 @@ void check_forward_case(Family& family, Engine& engine, const Json& one, bool ex
   family.note(fmt::format("{}: logits within {:.2e}", name, worst));
   const SamplingParameters parameters{.max_tokens = static_cast<std::int64_t>(greedy.size()), .ignore_end = true};
   const Engine::Generation generation = engine.generate(ids_of(one.at("ids")), parameters);
-  // A step whose margin is below twice the tolerance may flip; what follows it says nothing.
+  // A step whose margin is below twice the tolerance may flip; later steps are not compared.
   std::size_t solid = 0;
   while (solid < greedy.size() && one.at("margins").at(solid).get<double>() >= 2 * kLogitTolerance) ++solid;
   const auto cut = [&](const std::vector<int>& tokens) {

@@ -1,4 +1,4 @@
-// What is sampled from given logits.
+// Sampling from given logits.
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Runs the whole program inside the test, with streams and an environment of its own.
+// Runs the whole program inside the test, with its own streams and environment.
 
 #include <map>
 #include <string>
@@ -14,14 +14,14 @@ struct ProgramRun {
   std::string err;
 };
 
-// `words` are what stands behind `weft`. Variables of the environment are those given, and WEFT_CACHE_ROOT and
-// WEFT_MODELS_ROOT, which lead nowhere unless they are given; without the first nothing is kept in a compile cache
-// either.
+// `words` are the arguments of `weft`. The environment has only the given variables, and WEFT_CACHE_ROOT and
+// WEFT_MODELS_ROOT, which are paths that do not exist unless they are given. Without WEFT_CACHE_ROOT nothing is stored
+// in a compile cache.
 ProgramRun run_weft(const std::vector<std::string>& words, const std::string& input = "",
                     const std::map<std::string, std::string>& environment = {});
 
-// "" when the run ended as a user's error must: status 2, nothing on stdout, one line on stderr that begins with
-// `weft: [` and holds `part`. Else what was wrong, and what came.
+// "" if the run ended with a user's error: status 2, nothing on stdout, one line on stderr that begins with `weft: [`
+// and contains `part`. Else the difference and the output.
 std::string breach_of_refusal(const ProgramRun& run, const std::string& part = "");
 
 }  // namespace weft

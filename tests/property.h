@@ -1,10 +1,10 @@
 #pragma once
 
-// Properties under RapidCheck: a law, and generators of what it must hold for. A case that fails is shrunk and shown.
+// Properties under RapidCheck: a law, and generators of its inputs. A failing case is shrunk and printed.
 //
 //   check_property(300, [](const GraphRecipe& recipe) { RC_ASSERT(display(...) == ...); });
 //
-// RC_PARAMS="seed=7 max_success=1000" draws other cases, ten times as many.
+// RC_PARAMS="seed=7 max_success=1000" draws other cases, ten times the number.
 
 #include <iostream>
 #include <sstream>
@@ -14,7 +14,8 @@
 
 namespace weft {
 
-// Fails the running test with the smallest case found for which `property` does not hold; prints how many held.
+// Fails the running test with the smallest found case for which `property` is false; prints the number of cases that
+// passed.
 template <class Property>
 void check_property(int cases, Property&& property) {
   const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
@@ -36,7 +37,7 @@ void check_property(int cases, Property&& property) {
   ADD_FAILURE() << message.str();
 }
 
-// A number in [lo, hi), whatever the size of the case; shrinks toward lo.
+// A number in [lo, hi), for every size of the case; shrinks toward lo.
 inline rc::Gen<int> number_in(int lo, int hi) { return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(lo, hi)); }
 
 // Up to `most` elements, fewer in the first cases; shrinks by leaving some out.

@@ -118,8 +118,8 @@ class RandomBuilder {
     return call("rotary_embedding", {positions_, x, y, table_}, {{"head_size", 16}, {"rotary_dim", 8}});
   }
 
-  // Makes the node a .maybe_inplace one where its arguments can be given away. Then nothing may read them again, or
-  // what looks into their storage.
+  // Makes the node a .maybe_inplace one if its arguments can be donated. Then no later node may read them, or views of
+  // their storage.
   Node* give_away(Node* node, GraphValue* x, GraphValue* y) {
     if (storage_root(x) != storage_root(y)) give(node, {storage_root(x), storage_root(y)});
     return node;
@@ -132,7 +132,7 @@ class RandomBuilder {
       std::erase_if(*values, [&](const GraphValue* value) { return roots.contains(storage_root(value)); });
   }
 
-  // Both halves of the columns of x given away to one call, and its results put together again.
+  // Donates both halves of the columns of x to one call, and concatenates its results.
   Node* halves(GraphValue* x) {
     GraphValue* left = call("slice", {x}, {{"dim", 1}, {"start", 0}, {"end", 32}})->result();
     GraphValue* right = call("slice", {x}, {{"dim", 1}, {"start", 32}, {"end", 64}})->result();
@@ -141,7 +141,7 @@ class RandomBuilder {
     return call("concat", {node->result(0), node->result(1)}, {{"dim", 1}});
   }
 
-  // The node before once more, where its operands can still be read.
+  // The previous node again, if its operands can still be read.
   Node* repeat(GraphValue* x) {
     const Node* last = graph_->nodes().empty() ? nullptr : graph_->nodes().back().get();
     const bool readable =
@@ -157,12 +157,12 @@ class RandomBuilder {
   std::shared_ptr<Graph> graph_;
   GraphValue* weight_ = nullptr;
   GraphValue *positions_ = nullptr, *table_ = nullptr;  // made by the first node that needs them
-  std::set<const GraphValue*> given_;                   // storage that was given away
-  std::vector<GraphValue*> rows_;                       // of type kRows, not given away
+  std::set<const GraphValue*> given_;                   // donated storage
+  std::vector<GraphValue*> rows_;                       // of type kRows, not donated
   std::vector<GraphValue*> others_;                     // of other types, to return
 };
 
-// What a node computes, by the identity of its operands.
+// The identity of a node's computation, from those of its operands.
 std::string meaning_of(const Node& node) {
   std::string text = node.name;
   for (const GraphValue* operand : node.operands) text += fmt::format(",{}", static_cast<const void*>(operand));

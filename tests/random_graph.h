@@ -1,11 +1,11 @@
 #pragma once
 
-// Graphs made at random, of every shape that passes and printers must keep apart: views (also strided ones), values
-// that several nodes read, several results, nodes that repeat or that nobody reads, calls that give their arguments
-// away (whole or by halves), weights, inputs that are donated from the start.
+// Random graphs, with all shapes that passes and printers must distinguish: views (also strided ones), values that
+// several nodes read, several results, equal nodes and unread ones, calls that donate their arguments (whole or by
+// halves), weights, inputs that are donated at the start.
 //
-// A GraphRecipe is a list of small numbers; build_graph reads any such list as a legal graph of stage traced. So
-// whatever draws or shrinks numbers draws and shrinks graphs (tests/graph_recipes.h does, with RapidCheck).
+// A GraphRecipe is a list of small numbers; build_graph interprets any such list as a legal graph of stage traced. So
+// code that draws or shrinks numbers draws and shrinks graphs (tests/graph_recipes.h does, with RapidCheck).
 
 #include <iosfwd>
 #include <memory>
@@ -25,17 +25,17 @@ struct NodeRecipe {
 };
 
 struct GraphRecipe {
-  int inputs = 0;   // how many besides one, and their names
+  int inputs = 0;   // how many in addition to one, and their names
   int donated = 0;  // bit i: input i is donated
   std::vector<NodeRecipe> nodes;
-  std::vector<int> results;  // besides one
+  std::vector<int> results;  // in addition to one
 };
 
-// Rows of f32[s0, 64] and a weight f32[64]; i64[s0] positions and a table behind them where a node needs them. Legal at
-// stage traced, and functionalize takes it.
+// Rows of f32[s0, 64] and a weight f32[64], then i64[s0] positions and a table if a node needs them. Legal at stage
+// traced, and functionalize accepts it.
 std::shared_ptr<Graph> build_graph(const GraphRecipe& recipe, const OpTable& ops);
 
-// How much of each a graph holds.
+// Counts of the features of a graph.
 struct GraphFeatures {
   int views = 0;
   int strided_views = 0;
@@ -55,8 +55,8 @@ struct GraphFeatures {
 };
 GraphFeatures features_of(const Graph& graph);
 
-// "" when the graph obeys the laws of its text, else the law it breaks: parse(display(g)) == g; display gives that text
-// again; canonical(parse(canonical(g))) == canonical(g); a clone prints the same; equal graphs have equal hashes.
+// "" if the graph obeys the laws of its text, else the law that it breaks: parse(display(g)) == g; display gives that
+// text again; canonical(parse(canonical(g))) == canonical(g); a clone prints the same; equal graphs have equal hashes.
 std::string broken_text_law(const Graph& graph, const OpTable& ops);
 
 // For messages: the graph as text.

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How many representable numbers lie between two; a large count when one is infinite and the other is not.
+// The number of representable numbers between two; a large count if one is infinite and the other is not.
 double ulps(DType dtype, const std::byte* a, const std::byte* b, std::int64_t index) {
   const float x = load_float(dtype, a, index), y = load_float(dtype, b, index);
   if (x == y) return 0;
@@ -37,14 +37,14 @@ double ulps(DType dtype, const std::byte* a, const std::byte* b, std::int64_t in
 
 bool is_code(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::i8; }
 
-// The place of a code among the codes of its dtype, by value; both zeros have one.
+// The rank of a code among the codes of its dtype, by value; both zeros have the same.
 int place_of_code(DType dtype, const std::byte* row, std::int64_t index) {
   const int code = std::to_integer<int>(row[index]);
   if (dtype == DType::i8) return static_cast<std::int8_t>(code);
   return code & 0x80 ? -(code & 0x7f) : code & 0x7f;
 }
 
-// The scales of a case's codes: those that came, and by what factor they are larger than the wanted ones.
+// The scales of a case's codes: the computed ones, and the factor between them and the wanted ones.
 struct Scales {
   Tensor wanted;
   Tensor came;
@@ -67,8 +67,8 @@ struct Scales {
   }
 };
 
-// As `max_code_distance` and `scale_factor` or `scale_rtol` of tolerance `codes` say. Under another scale within the
-// tolerated factor, a code is compared where the wanted scale would have put it.
+// As `max_code_distance` and `scale_factor` or `scale_rtol` of tolerance `codes` define. Under another scale within the
+// tolerated factor, a code is compared with the one that the wanted scale would have given.
 class CodeComparison {
  public:
   CodeComparison(const RecordedTensors& wanted, const std::vector<Tensor>& came, const Json& entry)
@@ -118,7 +118,7 @@ class CodeComparison {
   Scales scales_;
 };
 
-// Whether elements are found where the record has them; dims with one place or none say nothing.
+// Whether elements are stored as in the record; dims with at most one index are ignored.
 std::string stride_difference(const Tensor& came, const Json& facts) {
   const Shape strides = came.meta.full_strides();
   if (element_count(came.meta.shape) == Dim(0)) return "";
@@ -135,7 +135,7 @@ class Comparison {
     if (kind_ == "codes") codes_.emplace(wanted, came, entry);
     if (kind_ != "exact" && kind_ != "close" && kind_ != "codes") throw NotKnownYet();
     most_ulps_ = tolerance_.value("ulp_of_output_dtype", 0.0);
-    // A sum within rtol, then one rounding: where the dtype has few digits, that is the tolerance.
+    // A sum within rtol, then one rounding: if the dtype has few digits, that is the tolerance.
     const std::string reason =
         tolerance_.contains("why") ? reasons.at(tolerance_.at("why").get<std::size_t>()).get<std::string>() : "";
     one_rounding_ = reason.find("one rounding to the output dtype (1 ulp)") != std::string::npos;

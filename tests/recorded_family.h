@@ -19,7 +19,7 @@ class RecordedFamily {
   const nlohmann::ordered_json& cases() const { return manifest_.at("cases"); }
   // NotKnownYet for a dtype that is not in this program.
   RecordedCall call_of(const nlohmann::ordered_json& entry) const;
-  // What is wrong with what came for a case of that call.
+  // The failure of a case of that call.
   RecordedProblem problem_of(const nlohmann::ordered_json& entry, const RecordedCall& call,
                              const std::vector<Tensor>& came) const;
 
@@ -31,8 +31,8 @@ class RecordedFamily {
   std::map<std::string, SafetensorsTensor> stored_;
 };
 
-// Of each family, how many elements of a case are known to differ: a file of lines FAMILY CASE ELEMENTS, with comments
-// behind `#`. UserError; nothing for no path.
+// The number of elements of each case that are known to differ: a file of lines FAMILY CASE ELEMENTS, with comments
+// after `#`. Throws UserError; empty if there is no path.
 using KnownDifferences = std::map<std::string, std::map<std::string, std::int64_t>>;
 KnownDifferences read_known_differences(const std::string& path);
 

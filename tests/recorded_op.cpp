@@ -58,7 +58,7 @@ std::vector<Tensor> gemma(Evaluator& home, const RecordedTensors& inputs, const 
   return {plain.tensor(), normed.tensor(), residual.tensor()};
 }
 
-// Two records of one op: vLLM's layer with some of its arguments left out and with them.
+// Two records of one op: vLLM's layer without some of its arguments, and with them.
 std::string op_name(const std::string& recorded) {
   static const std::map<std::string, std::string> kForms = {{"silu_and_mul_with_clamp_oai", "silu_and_mul_with_clamp"},
                                                             {"situ_and_mul_linear", "situ_and_mul"}};
@@ -66,7 +66,8 @@ std::string op_name(const std::string& recorded) {
   return found == kForms.end() ? recorded : found->second;
 }
 
-// A number as vLLM stores it in bfloat16 for softplus to give it back: log(exp(value) - 1), each step rounded.
+// A number in the form that vLLM stores in bfloat16, so that softplus returns it: log(exp(value) - 1), each step
+// rounded.
 Tensor before_softplus(double value) {
   Tensor stored = Tensor::empty(Meta::tensor(DType::bf16, {1}));
   const auto rounded = [&](double number) {
@@ -77,7 +78,8 @@ Tensor before_softplus(double value) {
   return stored;
 }
 
-// The record has the alphas as vLLM's layer takes them, the negative one with beta in it; the op has what it stores.
+// The record has the alphas as vLLM's layer takes them, the negative one including beta; the op takes them as they are
+// stored.
 RecordedTensors xielu_inputs(RecordedTensors inputs, const Json& attributes) {
   const double beta = attributes.at("beta").get<double>();
   inputs.emplace_back("alpha_p", before_softplus(attributes.at("alpha_p").get<double>()));
@@ -159,7 +161,7 @@ std::vector<Tensor> run_recorded(const RecordedCall& recorded, Evaluator& home) 
   for (std::size_t i = 0; i < known->schema.tensor_count(); ++i) {
     const Parameter& parameter = known->schema.parameters[i];
     const Tensor* tensor = find(tensors, parameter.name);
-    // vLLM rotates a query alone; here it goes with any key, whose result nobody looks at.
+    // vLLM rotates only a query; here it needs a key, whose result is ignored.
     if (tensor == nullptr && op == "rotary_embedding") tensor = find(tensors, "query");
     operands.push_back(tensor == nullptr ? Value() : Value::concrete(home, *tensor));
   }

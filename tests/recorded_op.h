@@ -1,6 +1,6 @@
 #pragma once
 
-// A call that was recorded elsewhere (tests/data/ops), and what this program gives for it.
+// A call that was recorded elsewhere (tests/data/ops), and this program's results for it.
 
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ namespace weft {
 // In the order of the record.
 using RecordedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// The rows that kernels are chosen for, and Plans made.
+// The row range for which kernels are chosen and Plans are made.
 inline constexpr TokenRange kRecordedRange = {1, 8192};
 
 // Thrown for an op, a format or a kind of table that is not in this program.
@@ -30,8 +30,8 @@ struct RecordedCall {
   nlohmann::ordered_json attributes;
 };
 
-// The results as `home` computes them, in the order of the wanted ones, perhaps with more behind them. NotKnownYet, or
-// what the op throws.
+// The results as `home` computes them, in the order of the wanted ones, possibly followed by more. Throws NotKnownYet,
+// or the op's error.
 std::vector<Tensor> run_recorded(const RecordedCall& recorded, Evaluator& home);
 
 // By torch's name: `bfloat16`, and with the case of a conversion before it `round.bfloat16`. NotKnownYet.

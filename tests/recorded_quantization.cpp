@@ -106,7 +106,7 @@ struct GroupForm {
   const char* scale_by = "division";
   const char* scale_ub_of = "magnitude";
   bool takes_tma = true;
-  bool column_major = false;  // where the record does not say
+  bool column_major = false;  // if the record does not say
   bool short_last_group = false;
 };
 
@@ -154,7 +154,7 @@ std::pair<Value, Value> quant_fp8(const Value& x, const Value& scale, const Valu
 
 Tensors quant_fp8(const Recorded& r) {
   auto [codes, scale] = quant_fp8(r.value("x"), r.value_or_none("scale"), r.value_or_none("scale_ub"), r.attributes);
-  // The layer pads the rows of codes behind the op.
+  // The layer pads the rows of codes after the op.
   if (const std::int64_t rows = r.attributes.value("num_token_padding", std::int64_t{0}); rows > 0) {
     Shape shape = codes.meta().shape;
     shape[0] = rows - shape[0].number();

@@ -1,7 +1,7 @@
 #pragma once
 
-// Recorded calls of the quantizing ops: vLLM's functions take and give more than one op does, under other names, and
-// store codes of four bits and scales of one byte as integers.
+// Recorded calls of the quantizing ops: vLLM's functions have more arguments and results than one op, with other names,
+// and store codes of four bits and scales of one byte as integers.
 
 #include <optional>
 
@@ -13,8 +13,7 @@ namespace weft {
 // As run_recorded; nothing for ops of other families.
 std::optional<std::vector<Tensor>> run_recorded_quantization(const RecordedCall& recorded, Evaluator& home);
 
-// The wanted results of such an op in a form that what comes can be compared with: a float64 result rounded to the
-// dtype of the others.
+// The wanted results of such an op in a comparable form: a float64 result is rounded to the dtype of the others.
 RecordedTensors comparable(const std::string& op, RecordedTensors wanted);
 
 }  // namespace weft

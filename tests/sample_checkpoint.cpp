@@ -57,7 +57,8 @@ Tensor stored_as(const Tensor& tensor, DType dtype) {
   return stored;
 }
 
-// A value of few bits, so that f16 and bf16 hold it exactly; matrices a little smaller than their fan-in asks for.
+// A value of few bits, so that f16 and bf16 represent it exactly; matrices are a little smaller than their fan-in
+// requires.
 Tensor random_weight(const std::vector<std::int64_t>& shape, std::uint64_t seed) {
   const bool is_vector = shape.size() == 1;
   Tensor tensor = make_sample_tensor(SampleTensor("w", shape, DType::f32, is_vector ? Fill::positive : Fill::normal),
@@ -71,7 +72,7 @@ Tensor random_weight(const std::vector<std::int64_t>& shape, std::uint64_t seed)
   return tensor;
 }
 
-// Rows of heads whose halves are rotated with each other, as a file wants them that rotates neighbours.
+// Rows of heads whose halves are rotated together, permuted for a file that rotates neighbours.
 Tensor neighbours_from_halves(const Tensor& tensor, int heads) {
   Tensor result = Tensor::empty(tensor.meta);
   const std::int64_t width = width_of(tensor), dims = rows_of(tensor) / heads;

@@ -1,8 +1,8 @@
 #pragma once
 
-// Tiny checkpoints of random weights for any architecture of the registry, made from what the architecture says of
-// itself (models/model.h): its sample config, the names of its weights and their shapes. All values are exact in f16
-// and bf16, so that one model may be written in several dtypes and kinds of file.
+// Tiny checkpoints of random weights for any architecture of the registry, made from its description (models/model.h):
+// its sample config, the names of its weights and their shapes. All values are exact in f16 and bf16, so that one model
+// can be written in several dtypes and kinds of file.
 
 #include <map>
 #include <set>
@@ -42,7 +42,7 @@ class SampleCheckpoint {
   // A folder with config.json, tokenizer.json and the weights in `files` files (an index from two on). Gives its path.
   std::string write_folder(const TemporaryFolder& folder, const std::string& name, DType dtype, int files = 1) const;
 
-  // What a GGUF file of it holds, matrices in the dtype (f32, f16, bf16, q8_0 or q4_1), vectors in f32.
+  // The content of its GGUF file: matrices in the dtype (f32, f16, bf16, q8_0 or q4_1), vectors in f32.
   testing::GgufBytes gguf(DType dtype) const;
   std::string write_gguf(const TemporaryFolder& folder, const std::string& name, DType dtype) const;
 
@@ -60,7 +60,7 @@ class SampleCheckpoint {
   std::vector<std::pair<std::string, Tensor>> weights_;
   std::map<std::string, std::string> gguf_names_;  // by the name in a folder
   std::map<std::string, int> heads_;               // by the name in a folder: heads whose rows are rotated
-  std::set<std::string> one_plus_;                 // names in a folder of vectors of which GGUF files hold 1 + w
+  std::set<std::string> one_plus_;                 // names in a folder of vectors for which GGUF files have 1 + w
 };
 
 }  // namespace weft

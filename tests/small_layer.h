@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// Rows s0 of width 32; 2 heads, 1 key/value head of 16; f32 pages of 4 tokens. Its norms differ in epsilon alone, so
-// where code is generated they are one function that is given it.
+// Rows s0 of width 32; 2 heads, 1 key/value head of 16; f32 pages of 4 tokens. Its norms differ only in epsilon, so
+// generated code for them is one function with an argument.
 std::shared_ptr<Graph> small_layer(const Context& context);
 
 struct LayerInputs {
@@ -18,7 +18,7 @@ struct LayerInputs {
   std::vector<Tensor> copies() const;
 };
 
-// For any graph: one sequence of `rows` new tokens, and as many rows for every symbol.
+// For any graph: one sequence of `rows` new tokens, and that number of rows for every symbol.
 LayerInputs layer_inputs(const Graph& graph, int rows);
 
 }  // namespace weft

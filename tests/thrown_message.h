@@ -4,7 +4,7 @@
 
 namespace weft {
 
-// The words of the error that the call throws, "" where it throws none. Errors of another kind are not caught.
+// The message of the error that the call throws, "" if it throws none. Errors of another kind are not caught.
 template <class Kind = UserError, class Call>
 std::string message_of(Call&& call) {
   try {
@@ -15,7 +15,7 @@ std::string message_of(Call&& call) {
   return "";
 }
 
-// The same without the file and line of the code that asked for it, which stand at the end: `... (at test.cpp:12)`.
+// The same without the file and line of the calling code, which are at the end: `... (at test.cpp:12)`.
 template <class Kind = UserError, class Call>
 std::string plain_message_of(Call&& call) {
   const std::string message = message_of<Kind>(std::forward<Call>(call));

@@ -1,21 +1,20 @@
 #pragma once
 
-// Checks that a run of tests leaves out: the variable WEFT_TEST_WITHOUT names them, with blanks between.
-// tools/check_planted.py so sees that a planted bug gets through without the check that caught it. The words:
+// Checks that a run of tests leaves out: the variable WEFT_TEST_WITHOUT names them, separated by blanks. With it
+// tools/check_planted.py shows that a seeded fault is not detected without the check that detects it. The words:
 //
-//   places, races, shared, meetings, traffic   of the emulator (kernels/cuda/emulator/checks.h), and of the PTX
-//   interpreter
-//              where it asks the emulator's memory; its own, of alignment and of meetings, stay
-//   results    what a test expects, such as the bits of an op's meaning, EXPECT_NO_THROW too; what leaves a test as an
-//              exception still fails it. Where an ASSERT fails, the rest of the test is not run
-//   ptx        the same of suites Ptx...: the bits that the emulator gives
+//   places, races, shared, meetings, traffic   of the emulator (kernels/cuda/emulator/checks.h), and of the
+//              PTX interpreter where it uses the emulator's memory; its own checks of alignment and meetings stay
+//   results    the expected results of a test, such as the bits of an op's meaning, and EXPECT_NO_THROW; an
+//              exception that leaves a test still fails it. After a failed ASSERT the rest of the test does not run
+//   ptx        the same for suites Ptx...: the bits of the emulator
 //   order      the fake device does its work late and in random order; without it, at once
-//   captures   the fake device refuses what captures forbid
+//   captures   the fake device refuses calls that captures forbid
 //
-// What no run can leave out is no word here: bugs that the contract of machine code alone sees (Layer: contract), or a
-// sanitizer (threads, addresses), are planted in programs with and without it.
+// Checks that no run can leave out have no word: faults that only the contract of machine code detects (Layer:
+// contract), or a sanitizer (threads, addresses), are seeded in programs with and without it.
 //
-// A folder whose tests have planted bugs calls leave_checks_out() while its program starts.
+// A folder whose tests have seeded faults calls leave_checks_out() while its program starts.
 
 #include <algorithm>
 #include <cstdlib>
@@ -48,7 +47,7 @@ inline bool is_left_out(std::string_view check) {
   return std::find(checks_left_out().begin(), checks_left_out().end(), check) != checks_left_out().end();
 }
 
-// Takes in what tests expected and did not find.
+// Collects the failed expectations of tests.
 class ExpectsNothing : public testing::EmptyTestEventListener {
  public:
   void OnTestStart(const testing::TestInfo& test) override {
@@ -71,7 +70,7 @@ class ExpectsNothing : public testing::EmptyTestEventListener {
   std::unique_ptr<testing::ScopedFakeTestPartResultReporter> reporter_;
 };
 
-// InternalError for a word that is not one of the above. True, so that a static variable can hold it.
+// Throws InternalError for an unknown word. Returns true, so that a static variable can be initialized with it.
 inline bool leave_checks_out() {
   using cuda::EmulatorCheck;
   static const std::map<std::string_view, EmulatorCheck> kOfEmulator = {{"places", EmulatorCheck::places},

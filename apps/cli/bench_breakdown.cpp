@@ -117,7 +117,7 @@ std::string breakdown_markdown(const std::string& test, const StepBreakdown& bre
     return fmt::format("{:.1f} ({:.1f} %)", time / 1e3, 100 * time / breakdown.wall);
   };
   std::string text = fmt::format(
-      "\n{}: a step of {:.1f} us, {:.1f} where nobody measures ({:+.1f} %); {:.0f} calls, {:.0f} shared runs\n\n"
+      "\n{}: a step of {:.1f} us, {:.1f} without measuring ({:+.1f} %); {:.0f} calls, {:.0f} shared runs\n\n"
       "| {:<16} | {:<16} | {:<16} | {:<22} |\n| {:-<16} | {:-<16} | {:-<16} | {:-<22} |\n"
       "| {:<16} | {:<16} | {:<16} | {:<22} |\n",
       test, breakdown.wall / 1e3, breakdown.plain / 1e3, 100 * breakdown.cost_of_measuring(), breakdown.launches,

@@ -97,7 +97,7 @@ void FunctionArguments::declare(Flags& flags) {
   model.declare(flags, ModelArgument::optional);
   flags.option("--op", ops, "Without a model: only this op; may be repeated.");
   flags.option("--columns", columns, "Without a model: columns of the ops' results.", {.shows_default = true});
-  flags.option("--bytes", bytes, "What a call moves at least; 0: half as much again as the shared cache holds.",
+  flags.option("--bytes", bytes, "What a call moves at least; 0: 1.5 times the size of the shared cache.",
                {.shows_default = true});
   flags.option("--objects", objects, "A folder that gets the functions' object files.");
   flags.option("-t,--threads", threads, "Threads that compute.");

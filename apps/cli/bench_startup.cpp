@@ -105,7 +105,7 @@ std::vector<std::string> words_of_iteration(const StartupArguments& arguments, c
 std::string error_of(const std::string& stderr_text) {
   std::vector<std::string> lines = split_text(stderr_text, '\n');
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  if (lines.empty()) return "it did not say why";
+  if (lines.empty()) return "it gave no reason";
   constexpr std::string_view kName = "weft: ";
   return lines.back().starts_with(kName) ? lines.back().substr(kName.size()) : lines.back();
 }

@@ -15,7 +15,7 @@ namespace {
 void print_help(const VerbTable& verbs, std::ostream& out) {
   out << "weft " << kVersion << ": runs language models, compiled\n\nusage: weft VERB MODEL [flags]\n\nverbs:\n";
   for (const auto& [name, verb] : verbs.all()) out << fmt::format("  {:<12} {}\n", name, verb.summary);
-  out << "\n'weft VERB --help' says more; 'weft dump options' lists the options that every verb takes.\n";
+  out << "\n'weft VERB --help' prints more; 'weft dump options' lists the options that every verb takes.\n";
 }
 
 // -t, -t4, --threads or --threads=4, where -t and --threads are among `flags`.

@@ -40,7 +40,7 @@ void ModelArgument::declare_to_run(Flags& flags) {
   flags.option("model,-m,--model", name,
                "A GGUF file, a folder with config.json, a built-in name, or an artifact of weft compile.",
                {.required = true});
-  flags.option("--checkpoint", checkpoint, "The model of an artifact, where it does not lie beside it.");
+  flags.option("--checkpoint", checkpoint, "The model of an artifact, if it is not next to it.");
 }
 
 std::string ModelArgument::path(const VerbCall& call) const {
@@ -90,9 +90,10 @@ void SamplingArguments::declare(Flags& app) {
   app.option("--presence-penalty", given.presence_penalty, "Lowers tokens that were generated.");
   app.option("-s,--seed", given.seed, "Seed of the draw.", {.shows_default = true});
   app.option("--stop", given.stop, "Text that ends the answer; may be given several times.");
-  app.option("--generation-config", generation_config,
-             "auto takes what is not given from the model's generation_config.json; none (or vllm) does not read it.",
-             {.shows_default = true});
+  app.option(
+      "--generation-config", generation_config,
+      "auto reads options that are not given from the model's generation_config.json; none (or vllm) does not read it.",
+      {.shows_default = true});
   app.flag("--ignore-eos", given.ignore_end, "Go on after end-of-text tokens.");
 }
 

@@ -190,7 +190,7 @@ std::vector<Fault> faults_of_code() {
        {"cuModuleGetFunction", kSimpleKernel},
        [](Target& target) { target.find(kSimpleKernel, 8); }},
       {"argument in the host's memory",
-       {"[launch] argument 1 must lie in a device's memory, but lies in the host's"},
+       {"[launch] argument 1 must be in a device's memory, but is in the host's"},
        [](Target& target) {
          const SimpleWork work(target);
          const void* const arguments[] = {work.codes, work.numbers.data()};
@@ -260,7 +260,7 @@ Fault fault_of(KernelFault kind) {
 }
 
 CheckedCase provoke(Target& target, const Fault& fault) {
-  CheckedCase result{.name = fault.name, .outcome = Outcome::failed, .text = "nothing was said"};
+  CheckedCase result{.name = fault.name, .outcome = Outcome::failed, .text = "no error was reported"};
   try {
     fault.provoke(target);
     return result;

@@ -174,7 +174,7 @@ std::vector<RecordedLaunch> unpack_launches(std::span<const std::byte> packed) {
   from.raw(kMagic.size());
   std::vector<RecordedLaunch> launches;
   for (std::uint64_t left = from.number(); left > 0; --left) launches.push_back(read_launch(from));
-  USER_CHECK(from.left() == 0, "[launches] {} bytes lie behind the last launch", from.left());
+  USER_CHECK(from.left() == 0, "[launches] {} bytes follow the last launch", from.left());
   return launches;
 }
 

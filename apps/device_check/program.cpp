@@ -66,7 +66,7 @@ Arguments read_arguments(const std::vector<std::string>& words) {
     } else if (word == "--name") {
       arguments.selection.name = value;
     } else {
-      USER_CHECK(word == "--device", "[{}] is no option of weft_device_check: wanted {}", word, kOptions);
+      USER_CHECK(word == "--device", "[{}] is not an option of weft_device_check: wanted {}", word, kOptions);
       arguments.device = read_device(value);
     }
   }

@@ -78,7 +78,7 @@ std::vector<std::byte> arguments_of(const RecordedLaunch& launch, const std::vec
 }
 
 std::string difference_of(const RecordedBuffer& recorded, const Placed& placed, Bound bound, DType input) {
-  if (!placed.is_guard_untouched()) return recorded.name + ": bytes before or behind it were written";
+  if (!placed.is_guard_untouched()) return recorded.name + ": bytes before or after it were written";
   if (!recorded.wanted.empty()) return difference_of(recorded, placed.now(), bound, input);
   const std::span<const std::byte> now = placed.now();
   return std::equal(now.begin(), now.end(), recorded.before.begin()) ? "" : recorded.name + " was written";

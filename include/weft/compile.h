@@ -54,7 +54,7 @@ class Compiler {
   // Returns a row-major f32 tensor. Throws UserError if the shape does not have as many elements as `numbers`.
   Value value(const Shape& shape, const std::vector<float>& numbers) {
     const auto count = static_cast<std::int64_t>(numbers.size());
-    USER_CHECK(element_count(shape) == Dim(count), "[value] wanted {} numbers for {}, but came {}",
+    USER_CHECK(element_count(shape) == Dim(count), "[value] wanted {} numbers for {}, but got {}",
                element_count(shape).text(), shape_text(shape), count);
     return value(Tensor::from_bytes(Meta::tensor(DType::f32, shape), numbers.data()));
   }

@@ -26,7 +26,7 @@ std::string hash_in_name(std::string_view name) {
 
 bool check_folder(const std::string& path, const FileStatus& status) {
   if (status.kind == FileKind::missing) return false;
-  USER_CHECK(status.kind == FileKind::folder, "[{}] is not used: it is no folder", quote(path, 1000));
+  USER_CHECK(status.kind == FileKind::folder, "[{}] is not used: it is not a folder", quote(path, 1000));
   const std::string reason = distrust(status);
   USER_CHECK(reason.empty(), "[{}] is not used: {}", quote(path, 1000), reason);
   return true;
@@ -46,10 +46,11 @@ bool is_of_this_user(const FileStatus& status) { return status.owner == ::geteui
 
 std::string distrust(const FileStatus& status) {
   if (!is_of_this_user(status))
-    return fmt::format("it belongs to user {}, and this is user {}: it may hold machine code, so it must be one's own",
-                       status.owner, ::geteuid());
+    return fmt::format(
+        "it belongs to user {}, and this is user {}: it may contain machine code, so it must belong to this user",
+        status.owner, ::geteuid());
   if ((status.mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fmt::format("others can write to it (mode {:04o}), and it may hold machine code: chmod go-w it",
+    return fmt::format("others can write to it (mode {:04o}), and it may contain machine code: chmod go-w it",
                        status.mode & 07777);
   return "";
 }

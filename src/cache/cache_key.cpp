@@ -11,7 +11,7 @@ namespace weft {
 
 CacheKey::CacheKey(std::string kind, std::vector<CacheFactor> factors)
     : kind_(std::move(kind)), factors_(std::move(factors)) {
-  CHECK(is_kind(kind_), "[cache key] {} is no kind", quote(kind_));
+  CHECK(is_kind(kind_), "[cache key] {} is not a kind", quote(kind_));
   const std::string* repeated = repeated_name(factors_);
   CHECK(repeated == nullptr, "[cache key] the factor {} is there twice", quote(*repeated));
   ContentHasher hasher;

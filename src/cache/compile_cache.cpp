@@ -26,7 +26,7 @@ class UntrustedEntry : public UserError {
 };
 
 void check_trusted(const FileStatus& status, const std::string& path) {
-  const std::string reason = status.kind == FileKind::regular ? distrust(status) : "it is no file";
+  const std::string reason = status.kind == FileKind::regular ? distrust(status) : "it is not a file";
   if (!reason.empty())
     throw UntrustedEntry(fmt::format("[{}] is not used: {}", quote(path, 1000), reason), is_of_this_user(status));
 }

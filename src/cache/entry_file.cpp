@@ -40,7 +40,7 @@ std::vector<std::byte> header_of(const CacheKey& key, std::uint64_t payload_byte
 // Reads the kind and the factors. Throws UserError if the bytes are not a key.
 CacheKey read_key(ByteReader reader, std::uint32_t factor_count) {
   const std::string kind(reader.text());
-  USER_CHECK(CacheKey::is_kind(kind), "{} is no kind", quote(kind));
+  USER_CHECK(CacheKey::is_kind(kind), "{} is not a kind", quote(kind));
   std::vector<CacheFactor> factors;
   for (std::uint32_t i = 0; i < factor_count; ++i) {
     const std::string_view name = reader.text();
@@ -76,12 +76,12 @@ EntryFile read_entry(std::span<const std::byte> bytes) {
   const ByteReader key_reader(header.first(header_bytes - kHashBytes).subspan(kFixedBytes));
   EntryFile entry{read_key(key_reader, factor_count), payload, payload_hash};
   USER_CHECK(std::ranges::equal(header, header_of(entry.key, payload_bytes, payload_hash)),
-             "something stands behind its factors");
+             "there is more data after its factors");
   return entry;
 }
 
 [[noreturn]] void refuse(const std::string& source, std::string_view reason) {
-  throw BadEntry(fmt::format("[{}] is no entry of the compile cache: {}", quote(source, 1000), reason));
+  throw BadEntry(fmt::format("[{}] is not an entry of the compile cache: {}", quote(source, 1000), reason));
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ void check_payload(const EntryFile& entry, const std::string& source) {
 void check_name(const EntryFile& entry, std::string_view kind, std::string_view hash, const std::string& source) {
   const std::string own = entry.key.hash().hex();
   if (entry.key.kind() == kind && own == hash) return;
-  refuse(source, fmt::format("what it holds is that of {} {}, under another name", entry.key.kind(), own));
+  refuse(source, fmt::format("its content is that of {} {}, under another name", entry.key.kind(), own));
 }
 
 }  // namespace weft

@@ -36,7 +36,7 @@ int report_exception(weft_error* error) noexcept {
   } catch (const std::exception& failure) {
     return report(error, WEFT_INTERNAL_ERROR, failure.what());
   } catch (...) {
-    return report(error, WEFT_INTERNAL_ERROR, "[weft] something was thrown that is no exception");
+    return report(error, WEFT_INTERNAL_ERROR, "[weft] something was thrown that is not an exception");
   }
 }
 

@@ -58,7 +58,7 @@ bool show(weft_token_function on_token, void* state, const RequestEvent& event) 
   } catch (const std::exception& error) {
     fail_user("[weft_model_complete] on_token threw: {}", error.what());
   } catch (...) {
-    fail_user("[weft_model_complete] on_token threw something that is no exception");
+    fail_user("[weft_model_complete] on_token threw something that is not an exception");
   }
 }
 

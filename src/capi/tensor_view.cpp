@@ -93,7 +93,7 @@ Tensor tensor_from(const weft_tensor_view& view, const std::string& what) {
 void copy_to(const weft_tensor_view& view, const Tensor& tensor, const std::string& what) {
   const auto [meta, is_empty, bytes] = layout_of(view, what);
   const Tensor plain = contiguous(tensor);
-  USER_CHECK(plain.meta.is_tensor(), "[{}] is {}, which is no tensor", what, plain.meta.text());
+  USER_CHECK(plain.meta.is_tensor(), "[{}] is {}, which is not a tensor", what, plain.meta.text());
   USER_CHECK(meta.dtype == plain.meta.dtype && meta.shape == plain.meta.shape, "[{}] must be {}, but is {}", what,
              plain.meta.text(), meta.text());
   if (is_empty) return;

@@ -116,7 +116,7 @@ void walk(Visitor& visitor, T& part) {
   } else if constexpr (walking::Tuple<Plain>) {
     std::apply([&](auto&... parts) { walking::walk_each(visitor, parts...); }, part);
   } else {
-    static_assert(walking::HasMembers<Plain>, "say what the struct holds: visit_members(auto&& visit, Struct&)");
+    static_assert(walking::HasMembers<Plain>, "list the struct's members: visit_members(auto&& visit, Struct&)");
     // visit_members takes a mutable struct; visitors that only read do not write to it.
     visit_members([&](auto&... members) { walking::walk_each(visitor, members...); }, const_cast<Plain&>(part));
   }

@@ -81,7 +81,7 @@ CapturedFunction::Turn::~Turn() {
 
 void CapturedFunction::mark_dynamic(const std::string& argument, int dim, const DynamicDim& range,
                                     DynamicShapes shapes) {
-  USER_CHECK(entries_.empty(), "[{}] mark_dynamic must come before the first call", name_);
+  USER_CHECK(entries_.empty(), "[{}] mark_dynamic must be called before the first call", name_);
   dynamic_dims_.mark(argument, dim, range, shapes);
 }
 

@@ -62,8 +62,8 @@ void CapturedFunction::warn_of_ways() {
   if (has_warned_of_ways_) return;
   has_warned_of_ways_ = true;
   std::cerr << fmt::format(
-      "weft: [{}] goes on in a way that is not compiled; such calls run op by op, what is compiled stays: {}\n", name_,
-      recorder_.why_not_kept());
+      "weft: [{}] continues in a way that is not compiled; such calls run op by op, and compiled code is kept: {}\n",
+      name_, recorder_.why_not_kept());
 }
 
 void CapturedFunction::warn_of_limit() {

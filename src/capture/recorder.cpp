@@ -259,7 +259,7 @@ Tensor Recorder::read(const Value& value, const Reading& reading) {
   const int number = checked_number(value, reading.what);
   USER_CHECK(!fullgraph_,
              "[{}] {} asks what a value holds, which ends the graph; with fullgraph there is one graph: compute "
-             "with ops instead, read behind the function, or leave fullgraph out",
+             "with ops instead, read after the function, or leave fullgraph out",
              function_, reading.what);
   if (purpose_ == Purpose::trace) throw Stopped();
   if (purpose_ == Purpose::check) start_drafting(reading.what);

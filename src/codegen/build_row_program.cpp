@@ -214,7 +214,7 @@ class RowProgramBuilder {
       buffer.placement.stride = dims.back().stride;
       if (dims.size() == 2) set_runs(buffer.placement, dims[1].extent, dims[0].stride);
     } else if (dims.size() != 1 || !is(0, 1)) {
-      refuse("reads {} in columns that lie in no order of rows", meta.text());
+      refuse("reads {} in columns that are in no order of rows", meta.text());
     }
     Loaded& loaded = loaded_[static_cast<std::size_t>(input(*source, domain, buffer))];
     if (loaded.value < 0)
@@ -381,7 +381,7 @@ class RowProgramBuilder {
       }
       region_.outputs.push_back(value);
     }
-    if (region_.outputs.empty()) refuse("[{}] is used by nobody", nodes_.front()->name);
+    if (region_.outputs.empty()) refuse("[{}] is not used", nodes_.front()->name);
   }
 
   struct Loaded {

@@ -83,7 +83,7 @@ class Regions {
   }
 
   std::string why_not(int i) {
-    if (!is_row_candidate(node(i))) return fmt::format("[{}] is no op of rows", node(i).name);
+    if (!is_row_candidate(node(i))) return fmt::format("[{}] is not an op of rows", node(i).name);
     return gives_f64(i) ? "gives f64" : refusals_[i];
   }
 
@@ -151,7 +151,7 @@ class Regions {
       for (const Node* part : region(other).nodes) numbers.push_back(number_.at(part));
     std::sort(numbers.begin(), numbers.end());
     if (has_way_around(numbers)) {
-      reason = "something that is called stands between";
+      reason = "a call is between them";
       return false;
     }
     std::vector<const Node*> nodes;

@@ -88,7 +88,7 @@ int add_pointwise(RowProgram& program, const Node& node, const std::vector<int>&
         {.op = RowOp::select_at_most, .a = a, .b = operands[1], .c = operands[2], .number = number_of(node, "bound")});
   if (node.name == "clamp") return add_clamp(program, node, a);
   if (node.name == "reciprocal") return add_reciprocal(program, node, a);
-  refuse("{} is no op of rows", node.name);
+  refuse("{} is not an op of rows", node.name);
 }
 
 }  // namespace weft

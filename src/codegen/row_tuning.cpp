@@ -97,9 +97,9 @@ RowTuning parse_row_tuning(std::string_view text) {
     USER_CHECK(equals != std::string::npos && (value != &tuning.chunks || name == "chunks") &&
                    std::from_chars(word.data() + equals + 1, end, *value).ptr == end && *value >= 1 &&
                    *value <= (value == &tuning.unroll ? kMostUnrolled : kMostPieces),
-               "{} is no tuning of a row program", quote(text));
+               "{} is not a tuning of a row program", quote(text));
   }
-  USER_CHECK(tuning.text() == text, "{} is no tuning of a row program", quote(text));
+  USER_CHECK(tuning.text() == text, "{} is not a tuning of a row program", quote(text));
   return tuning;
 }
 

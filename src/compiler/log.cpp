@@ -87,7 +87,7 @@ Log::Log(const std::string& topics, std::ostream& to) {
     if (!topic.has_lines && sign != '-') without_lines.emplace_back(topic.name);
   }
   if (!without_lines.empty())
-    to << fmt::format("weft: [logs] nothing is said about {} in this version\n", fmt::join(without_lines, ", "));
+    to << fmt::format("weft: [logs] nothing is logged about {} in this version\n", fmt::join(without_lines, ", "));
 }
 
 Log::Detail Log::detail(const std::string& topic) const {

@@ -41,7 +41,7 @@ std::string ModelRunner::find_nan_by_op(const StepInput& input) {
 std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, std::span<const std::int32_t> blocks,
                                       std::int64_t tokens) {
   if (device_ != nullptr)
-    return "[logits] some are not numbers (NaN); --device cpu says in which layer the first appears";
+    return "[logits] some are not numbers (NaN); --device cpu reports in which layer the first appears";
   std::string by_op;
   if (context_->log.detail("nan") != Log::Detail::none) {
     by_op = find_nan_by_op(input);

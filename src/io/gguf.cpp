@@ -122,12 +122,12 @@ void place_tensors(const GgufCursor& end_of_header, std::vector<GgufTensor>& ten
   const auto file_bytes = header + static_cast<std::int64_t>(end_of_header.left());
   const std::int64_t data_start = (header + alignment - 1) / alignment * alignment;
   for (auto& tensor : tensors) {
-    USER_CHECK(tensor.offset % alignment == 0, "[{}] tensor {} must lie at a multiple of {}, but its offset is {}",
+    USER_CHECK(tensor.offset % alignment == 0, "[{}] tensor {} must be at a multiple of {}, but its offset is {}",
                where, tensor.name, alignment, tensor.offset);
     std::int64_t end = 0;
     USER_CHECK(!__builtin_add_overflow(tensor.offset, data_start, &tensor.offset) &&
                    !__builtin_add_overflow(tensor.offset, tensor.bytes, &end) && end <= file_bytes,
-               "[{}] tensor {} of {} bytes at offset {} must lie inside the file, but the file has {} bytes: is it "
+               "[{}] tensor {} of {} bytes at offset {} must be inside the file, but the file has {} bytes: is it "
                "complete?",
                where, tensor.name, tensor.bytes, tensor.offset, file_bytes);
   }
@@ -269,7 +269,7 @@ Gguf Gguf::parse(std::span<const std::byte> file, std::string where) {
     read_shape(cursor, tensor);
     const auto offset = cursor.number<std::uint64_t>();
     USER_CHECK(offset <= cursor.offset() + cursor.left(),
-               "[{}] tensor {} must lie inside the file of {} bytes, but its offset is {}", gguf.where_, tensor.name,
+               "[{}] tensor {} must be inside the file of {} bytes, but its offset is {}", gguf.where_, tensor.name,
                cursor.offset() + cursor.left(), offset);
     tensor.offset = static_cast<std::int64_t>(offset);
     gguf.tensors_.push_back(std::move(tensor));

@@ -16,7 +16,7 @@
 
 namespace weft {
 
-static_assert(std::endian::native == std::endian::little, "GGUF numbers are read as they lie");
+static_assert(std::endian::native == std::endian::little, "GGUF numbers are read as they are stored");
 
 // Bytes of one stored number; 0 for text and array, whose elements have no fixed size.
 std::int64_t gguf_number_bytes(GgufType type);

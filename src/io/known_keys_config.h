@@ -210,7 +210,7 @@ inline constexpr KnownKey kGgufModelKeys[] = {
     {"attention.chunk_size", KeyClass::changes, "0", "attention in chunks"},
     {"attention.clamp_kqv", KeyClass::changes, "0", "clipped queries, keys and values"},
     {"attention.kv_lora_rank", KeyClass::changes, "0", "compressed keys and values"},
-    {"attention.layer_norm_epsilon", KeyClass::changes, "", "norms that take off the mean"},
+    {"attention.layer_norm_epsilon", KeyClass::changes, "", "norms that subtract the mean"},
     {"attention.max_alibi_bias", KeyClass::changes, "0", "positions by linear biases"},
     {"attention.q_lora_rank", KeyClass::changes, "0", "compressed queries"},
     {"attention.scale", KeyClass::changes, "0", "a scale of attention scores"},

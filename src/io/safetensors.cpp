@@ -174,7 +174,7 @@ std::string_view header_text(std::span<const std::byte> file, const std::string&
   USER_CHECK(length <= kLongestHeader,
              "[{}] wanted a safetensors file with a header of at most {} bytes, but the header's length is {}", where,
              kLongestHeader, length);
-  USER_CHECK(length <= file.size() - 8, "[{}] the header of {} bytes must lie inside the file, but the file has {}",
+  USER_CHECK(length <= file.size() - 8, "[{}] the header of {} bytes must be inside the file, but the file has {}",
              where, length, file.size());
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
   USER_CHECK(!text.empty() && text[0] == '{', "[{}] the header must begin with a brace, but does not", where);

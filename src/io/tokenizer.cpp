@@ -32,7 +32,7 @@ Vocabulary checked(Vocabulary vocabulary) {
              vocabulary.kinds.size());
   for (const AddedToken& token : vocabulary.added_tokens) check_ids(std::span(&token.id, 1), "added token", count);
   check_ids(vocabulary.prefix, "token in front of a text", count);
-  check_ids(vocabulary.suffix, "token behind a text", count);
+  check_ids(vocabulary.suffix, "token after a text", count);
   check_ids(vocabulary.end_of_generation, "end-of-generation token", count);
   check_id(vocabulary.unknown, "unknown token", count);
   check_id(vocabulary.bos, "beginning-of-text token", count);

@@ -27,7 +27,7 @@ class Parser {
       if (pieces.empty() && cursor_.take_word("pattern")) {
         definitions.emplace_back(parse_pattern(cursor_, ops_));
         const std::string& name = std::get<std::shared_ptr<Pattern>>(definitions.back())->name;
-        if (!patterns.insert(name).second) cursor_.fail("a pattern named " + name + " stands above already");
+        if (!patterns.insert(name).second) cursor_.fail("a pattern named " + name + " is defined above already");
         continue;
       }
       std::shared_ptr<Graph> graph = definition(pieces);
@@ -116,7 +116,7 @@ class Parser {
       interval.hi = parse_number(cursor_);
       cursor_.expect("]");
       if (interval.lo > interval.hi) cursor_.fail("the bounds of " + symbol + " are empty");
-      if (!graph.bounds.emplace(symbol, interval).second) cursor_.fail("bounds of " + symbol + " stand twice");
+      if (!graph.bounds.emplace(symbol, interval).second) cursor_.fail("bounds of " + symbol + " are given twice");
     } while (cursor_.take(","));
   }
 
@@ -181,7 +181,7 @@ class Parser {
       const bool written = cursor_.peek() == '&';
       if (written) ++cursor_.position();
       if (cursor_.peek() == '%') {
-        if (!given.empty()) cursor_.fail("values stand before attributes");
+        if (!given.empty()) cursor_.fail("values must be before attributes");
         if (written) node.writes.push_back(static_cast<int>(node.operands.size()));
         node.operands.push_back(used_value());
       } else if (cursor_.peek_word() == "none" && !written && given.empty()) {
@@ -193,8 +193,7 @@ class Parser {
       more = cursor_.take(",", true);
       if (!more) cursor_.expect(")", true);
     }
-    if (inplace_ != !node.writes.empty())
-      cursor_.fail("'.inplace' goes with '&' before each argument that is written over");
+    if (inplace_ != !node.writes.empty()) cursor_.fail("'.inplace' needs '&' before each argument that is overwritten");
     inplace_ = false;
     complete(node, given);
   }
@@ -235,7 +234,7 @@ class Parser {
     const bool known_piece =
         node.kind != NodeKind::call ||
         std::any_of(pieces.begin(), pieces.end(), [&](const auto& piece) { return piece->name == node.name; });
-    if (!known_piece) cursor_.fail("no piece named " + node.name + " stands above");
+    if (!known_piece) cursor_.fail("no piece named " + node.name + " is defined above");
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (!types[i]) cursor_.fail("the type of %" + names[i] + " must be stated: nothing here infers it");
       metas.push_back(*types[i]);
@@ -257,7 +256,8 @@ class Parser {
           cursor_.fail("%" + values.back()->name + " is " + values.back()->meta.text() + ", not " + stated.text());
         cursor_.expect("in");
         const GraphValue* home = used_value();
-        if (home->producer != nullptr) cursor_.fail("a result lives in an input, and %" + home->name + " is none");
+        if (home->producer != nullptr)
+          cursor_.fail("a result can only be stored in an input, and %" + home->name + " is not one");
         homes.back() = home->index;
       }
       if (!cursor_.take(",")) break;

@@ -41,7 +41,7 @@ void check_attribute_name(const GraphCursor& cursor, const Op* op, const std::st
   if (op != nullptr && op->schema.parameter_index(key) < static_cast<int>(op->schema.tensor_count()))
     cursor.fail(fmt::format("[{}] has no attribute {}; its signature is {}", op_name, key, op->schema.text()));
   for (const auto& [name, unused] : given)
-    if (name == key) cursor.fail("attribute " + key + " stands twice");
+    if (name == key) cursor.fail("attribute " + key + " is given twice");
 }
 
 }  // namespace weft

@@ -37,7 +37,7 @@ bool takes(ParameterType type, WildcardKind kind) {
 }
 
 const Wildcard& declared(const Pattern& pattern, const std::string& symbol) {
-  USER_CHECK(symbol.starts_with('?'), "[{}] {} is a symbol of one graph: in a pattern a wildcard such as ?{} stands",
+  USER_CHECK(symbol.starts_with('?'), "[{}] {} is a symbol of one graph: a pattern needs a wildcard such as ?{}",
              pattern.name, symbol, symbol);
   const Wildcard* wildcard = pattern.find(without_mark(symbol));
   USER_CHECK(wildcard != nullptr, "[{}] the wildcard {} is not declared", pattern.name, symbol);
@@ -49,8 +49,8 @@ void check_extent(const Pattern& pattern, const Dim& dim) {
   dim.collect_symbols(symbols);
   for (const std::string& symbol : symbols) {
     const WildcardKind kind = declared(pattern, symbol).kind;
-    USER_CHECK(is_extent(kind), "[{}] {} is a {} and cannot stand in {}", pattern.name, symbol,
-               wildcard_kind_text(kind), dim.text());
+    USER_CHECK(is_extent(kind), "[{}] {} is a {} and cannot be in {}", pattern.name, symbol, wildcard_kind_text(kind),
+               dim.text());
   }
 }
 
@@ -237,7 +237,7 @@ void add_wildcard(Pattern& pattern, std::string name, WildcardKind kind) {
   USER_CHECK(is_symbol_name("?" + name), "[{}] a wildcard is named by letters, digits and _, but is ?{}", pattern.name,
              name);
   USER_CHECK(pattern.find(name) == nullptr, "[{}] the wildcard ?{} is declared twice{}", pattern.name, name,
-             pattern.declared_by_types().contains(name) ? ": it stands in the type of a value already" : "");
+             pattern.declared_by_types().contains(name) ? ": the type of a value declares it already" : "");
   USER_CHECK(pattern.wildcards.size() < kMaxWildcards, "[{}] a pattern has at most {} wildcards", pattern.name,
              kMaxWildcards);
   pattern.wildcards.push_back({.name = std::move(name), .kind = kind});
@@ -258,7 +258,7 @@ void add_value_wildcard(Pattern& pattern, std::string name, std::optional<Patter
     const bool is_added = static_cast<std::size_t>(known - pattern.wildcards.data()) > value;
     USER_CHECK(known->kind == WildcardKind::integer || known->kind == WildcardKind::value || is_added ||
                    by_types.contains(read),
-               "[{}] ?{} stands in the type of ?{} and so needs no declaration", pattern.name, read,
+               "[{}] ?{} is in the type of ?{} and so needs no declaration", pattern.name, read,
                pattern.wildcards[value].name);
   }
   pattern.wildcards[value].type = std::move(type);
@@ -273,7 +273,7 @@ void add_condition(Pattern& pattern, const std::string& name, Relation relation,
   USER_CHECK(relation == Relation::one_of ? has_set : is_number, "[{}] ?{} is a {}, which takes no condition '{}'",
              pattern.name, name, wildcard_kind_text(wildcard.kind), relation_text(relation));
   USER_CHECK(!operands.empty() && operands.size() <= kMaxConditionValues,
-             "[{}] a condition of ?{} names 1 to {} values, but came {}", pattern.name, name, kMaxConditionValues,
+             "[{}] a condition of ?{} names 1 to {} values, but got {}", pattern.name, name, kMaxConditionValues,
              operands.size());
   const Parameter parameter{"a condition of ?" + name, parameter_type(wildcard.kind), false, {}};
   for (Attribute& operand : operands) {
@@ -291,15 +291,15 @@ void add_condition(Pattern& pattern, const std::string& name, Relation relation,
   const auto place = std::find_if(wildcard.conditions.begin(), wildcard.conditions.end(),
                                   [&](const Condition& condition) { return condition.relation >= relation; });
   USER_CHECK(place == wildcard.conditions.end() || place->relation != relation,
-             "[{}] the condition '{}' of ?{} stands twice", pattern.name, relation_text(relation), name);
+             "[{}] the condition '{}' of ?{} is given twice", pattern.name, relation_text(relation), name);
   wildcard.conditions.insert(place, {relation, std::move(operands)});
 }
 
 void check_type(const Pattern& pattern, const PatternType& type) {
   if (!type.dtype_wildcard.empty()) {
     const WildcardKind kind = declared(pattern, "?" + type.dtype_wildcard).kind;
-    USER_CHECK(kind == WildcardKind::dtype, "[{}] ?{} is a {} and cannot stand for a dtype", pattern.name,
-               type.dtype_wildcard, wildcard_kind_text(kind));
+    USER_CHECK(kind == WildcardKind::dtype, "[{}] ?{} is a {} and cannot be a dtype", pattern.name, type.dtype_wildcard,
+               wildcard_kind_text(kind));
   }
   for (const Dim& dim : type.shape) check_extent(pattern, dim);
   if (!type.strides) return;

@@ -15,8 +15,8 @@ class PatternDefinition::Trace : public Evaluator {
   }
 
   Values evaluate(const Op& op, const Values& operands, const Attributes& attributes, bool inplace) override {
-    CHECK(body != nullptr, "[{}] {} stands outside before and after", pattern.name, op.name);
-    CHECK(!inplace, "[{}] {}: patterns hold no maybe_inplace", pattern.name, op.name);
+    CHECK(body != nullptr, "[{}] {} is outside before and after", pattern.name, op.name);
+    CHECK(!inplace, "[{}] {}: patterns have no maybe_inplace", pattern.name, op.name);
     PatternNode node{.name = op.name, .op = &op, .operands = {}, .attributes = attributes};
     for (const Value& operand : operands)
       node.operands.push_back(operand.present() ? place_of(operand) : PatternOperand());
@@ -35,7 +35,7 @@ class PatternDefinition::Trace : public Evaluator {
   }
 
   const PatternOperand& place_of(const Value& value) const {
-    CHECK(value.present() && &value.home() == this, "[{}] takes values of its own alone", pattern.name);
+    CHECK(value.present() && &value.home() == this, "[{}] takes only values of its own", pattern.name);
     return places.at(static_cast<std::size_t>(value.pattern_number()));
   }
 
@@ -99,7 +99,7 @@ Attribute PatternDefinition::attribute(std::string name, ParameterType type) {
     case ParameterType::dtype:
       return dtype(std::move(name));
     default:
-      CHECK(false, "[{}] no wildcard stands for the list {}", trace_->pattern.name, name);
+      CHECK(false, "[{}] there is no wildcard for the list {}", trace_->pattern.name, name);
   }
   return {};
 }

@@ -153,7 +153,7 @@ class PatternParser {
     node.op = ops_.find(node.name);
     if (cursor_.peek() == '.' || cursor_.peek() == '@')
       cursor_.fail(
-          "an op of a pattern stands alone: patterns match before providers are chosen, where every op makes "
+          "an op of a pattern is a plain name: patterns match before providers are chosen, where every op makes "
           "new values");
     arguments(node);
     expect_end_of_node(cursor_);
@@ -175,7 +175,7 @@ class PatternParser {
       cursor_.skip(true);
       const bool is_value = cursor_.peek() == '%' || cursor_.peek() == '?';
       if (is_value || (cursor_.peek_word() == "none" && given.empty())) {
-        if (!given.empty()) cursor_.fail("values stand before attributes");
+        if (!given.empty()) cursor_.fail("values must be before attributes");
         if (node.operands.size() == kMaxPatternOperands)
           cursor_.fail(fmt::format("a node takes at most {} values", kMaxPatternOperands));
         node.operands.push_back(is_value ? operand() : PatternOperand());

@@ -29,7 +29,7 @@ const std::byte* row_address(std::span<const Tensor> parts, std::int64_t row_byt
     if (row < rows) return part.data() + row * row_bytes;
     row -= rows;
   }
-  CHECK(false, "there is no row {} behind the last", row);
+  CHECK(false, "there is no row {} after the last", row);
   return nullptr;
 }
 

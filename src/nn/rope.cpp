@@ -83,7 +83,7 @@ std::vector<float> inverse_frequencies(const RopeConfig& rope, std::int64_t max_
   const RopeScaling& scaling = rope.scaling;
   const double theta = scaling.type == RopeScalingType::dynamic ? dynamic_theta(rope, max_position) : rope.theta;
   std::vector<float> frequencies = plain_frequencies(theta, rope.rotary_dim);
-  USER_CHECK(factors.empty() || factors.size() == frequencies.size(), "[rope] wanted {} frequency factors, but came {}",
+  USER_CHECK(factors.empty() || factors.size() == frequencies.size(), "[rope] wanted {} frequency factors, but got {}",
              frequencies.size(), factors.size());
   for (std::size_t i = 0; i < factors.size(); ++i) frequencies[i] /= factors[i];
   if (scaling.type == RopeScalingType::linear)

@@ -32,7 +32,7 @@ NamedAttributes parse_attribute_list(const std::string& text, const std::string&
     attributes.emplace_back(std::move(name), std::move(value));
     at = text.find_first_not_of(' ', at);
     if (at == std::string::npos) break;
-    USER_CHECK(text[at] == ',', "[{}] attributes of a sample stand between commas, but are {}", op, quote(text));
+    USER_CHECK(text[at] == ',', "[{}] attributes of a sample must be separated by commas, but are {}", op, quote(text));
     ++at;
   }
   return attributes;
@@ -43,10 +43,10 @@ SampleTensor sample_tensor(const weft_sample_tensor& tensor, const std::string& 
   USER_CHECK(tensor.rank >= 0 && tensor.rank <= kMaxRank, "[{}] a sample's {} has {} dims, of at most {}", op, name,
              tensor.rank, kMaxRank);
   const std::optional<DType> dtype = dtype_of_flat(tensor.dtype);
-  USER_CHECK(dtype || tensor.dtype == WEFT_DTYPE_UNDER_TEST, "[{}] a sample's {} has dtype {}, which is none", op, name,
-             tensor.dtype);
+  USER_CHECK(dtype || tensor.dtype == WEFT_DTYPE_UNDER_TEST, "[{}] a sample's {} has dtype {}, which does not exist",
+             op, name, tensor.dtype);
   USER_CHECK(tensor.fill >= WEFT_FILL_NORMAL && tensor.fill <= WEFT_FILL_ZERO,
-             "[{}] a sample's {} has fill {}, which is none", op, name, tensor.fill);
+             "[{}] a sample's {} has fill {}, which does not exist", op, name, tensor.fill);
   static constexpr Fill kFills[] = {Fill::normal, Fill::positive, Fill::indices, Fill::codes, Fill::zero};
   const std::vector<std::int64_t> size(tensor.size, tensor.size + tensor.rank);
   for (std::int64_t extent : size)
@@ -213,7 +213,7 @@ void register_flat_kernel(weft_registry& registry, const weft_kernel& kernel) {
   USER_CHECK(flat.run != nullptr, "{} has no function `run`", flat.name);
   USER_CHECK(kernel.schema != nullptr, "{} does not state the schema that it is for", flat.name);
   constexpr std::uint32_t kKnown = WEFT_BATCH_INVARIANT | WEFT_MAY_BE_CAPTURED | WEFT_TAKES_STRIDES | WEFT_TAKES_PACKED;
-  USER_CHECK((kernel.flags & ~kKnown) == 0, "{} has flags that nobody knows: {:#x}", flat.name, kernel.flags & ~kKnown);
+  USER_CHECK((kernel.flags & ~kKnown) == 0, "{} has unknown flags: {:#x}", flat.name, kernel.flags & ~kKnown);
   KernelTraits traits;
   traits.schema = kernel.schema;
   traits.rows = {std::max<std::int64_t>(kernel.least_rows, 1),

@@ -76,7 +76,8 @@ void check_donations(const Op& op) {
           "[{}] gives {} to result {}, but has {} results", op.name,
           op.schema.parameters[static_cast<std::size_t>(donation.argument)].name, donation.result,
           op.schema.results.size());
-  CHECK(op.rows_of < static_cast<int>(op.schema.tensor_count()), "[{}] counts rows of what is no tensor", op.name);
+  CHECK(op.rows_of < static_cast<int>(op.schema.tensor_count()), "[{}] counts rows of an operand that is not a tensor",
+        op.name);
 }
 
 }  // namespace
@@ -162,7 +163,7 @@ void check_kernels(const KernelRegistry& kernels, const OpTable& ops) {
     if (!kernel.schema.empty()) check_schema(kernel, op);
     check_writes(kernel, op);
     USER_CHECK(kernel.rows.lo >= 1 && kernel.rows.lo <= kernel.rows.hi,
-               "[{}@{}] is for {} to {} rows, which is no range ({})", op.name, kernel.provider, kernel.rows.lo,
+               "[{}@{}] is for {} to {} rows, which is not a range ({})", op.name, kernel.provider, kernel.rows.lo,
                kernel.rows.hi, kernel.origin);
   });
 }

@@ -20,7 +20,7 @@ void check_utf8(const std::string& text, const char* what) {
 Json rope_scaling_json(const Checkpoint& checkpoint, const RopeConfig& rope) {
   USER_CHECK(
       rope.frequency_factors.empty(),
-      "[{}] holds rotary frequencies as a tensor, {}, which config.json cannot say; wanted the folder it was made "
+      "[{}] holds rotary frequencies as a tensor, {}, which config.json cannot express; wanted the folder it was made "
       "from",
       checkpoint.path(), rope.frequency_factors);
   const RopeScaling& scaling = rope.scaling;

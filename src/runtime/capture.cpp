@@ -39,7 +39,7 @@ CaptureClass capture_class(const PlanStep& step) {
 }
 
 std::vector<Stretch> cut_for_capture(const Plan& plan, ReplayMode mode) {
-  CHECK(is_simple(mode), "a run is in one mode, but is told {}", replay_mode_text(mode));
+  CHECK(is_simple(mode), "a run is in one mode, but got {}", replay_mode_text(mode));
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const bool is_captured = may_capture(plan.steps[i], mode);

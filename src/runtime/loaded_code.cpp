@@ -30,7 +30,7 @@ class ObjectReader {
     const Elf64_Ehdr header = at<Elf64_Ehdr>(0);
     CHECK(std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
               header.e_type == ET_REL && header.e_machine == EM_X86_64,
-          "generated code is no relocatable object for x86-64");
+          "generated code is not a relocatable object for x86-64");
     for (std::size_t i = 0; i < header.e_shnum; ++i)
       sections_.push_back(at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)));
   }

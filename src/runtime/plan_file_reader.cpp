@@ -134,8 +134,7 @@ class PlanReader {
     for (std::size_t i = 0; i < count; ++i) {
       take_memory(sizeof(Bounds::value_type));
       std::string symbol = text();
-      USER_CHECK(bounds.empty() || bounds.rbegin()->first < symbol, "the bounds of '{}' stand in the wrong place",
-                 symbol);
+      USER_CHECK(bounds.empty() || bounds.rbegin()->first < symbol, "the bounds of '{}' are out of order", symbol);
       const auto lo = in_.number<std::int64_t>(), hi = in_.number<std::int64_t>();
       bounds.emplace_hint(bounds.end(), std::move(symbol), Interval{lo, hi});
     }
@@ -224,7 +223,7 @@ class PlanReader {
   DType dtype() {
     const std::string name = text();
     const std::optional<DType> dtype = dtype_from_text(name);
-    USER_CHECK(dtype.has_value(), "'{}' is no dtype", name);
+    USER_CHECK(dtype.has_value(), "'{}' is not a dtype", name);
     return *dtype;
   }
 

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 std::size_t index_of(ReplayMode mode) {
-  CHECK(is_simple(mode), "a run is in one mode, but is told {}", replay_mode_text(mode));
+  CHECK(is_simple(mode), "a run is in one mode, but got {}", replay_mode_text(mode));
   return static_cast<std::size_t>(mode);
 }
 

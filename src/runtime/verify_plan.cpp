@@ -22,7 +22,7 @@ class PlanVerifier {
       check_read(view, "the end");
       const PlanSlot& slot = plan_.slots[static_cast<std::size_t>(view.slot)];
       require(view.meta.kind != MetaKind::kv || (slot.kind == SlotKind::input && slot.donated), "the end",
-              "KV pages are returned in slot {}, which is no donated input", view.slot);
+              "KV pages are returned in slot {}, which is not a donated input", view.slot);
     }
   }
 

@@ -11,7 +11,7 @@ Tensor make_batch(std::span<const std::int32_t> query_starts, std::span<const st
                   std::span<const std::int32_t> block_table) {
   const std::size_t sequences = lengths.size();
   USER_CHECK(query_starts.size() == sequences + 1 && query_starts[0] == 0,
-             "[batch] {} sequences need {} query starts from 0, but {} came", sequences, sequences + 1,
+             "[batch] {} sequences need {} query starts from 0, but got {}", sequences, sequences + 1,
              query_starts.size());
   USER_CHECK(sequences == 0 ? block_table.empty() : block_table.size() % sequences == 0,
              "[batch] a block table of {} entries does not divide among {} sequences", block_table.size(), sequences);

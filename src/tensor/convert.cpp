@@ -150,7 +150,7 @@ void copy_row(DType dtype, const std::byte* source, std::byte* target, std::int6
   const DTypeInfo& info = dtype_info(dtype);
   const std::int64_t whole = count / info.block_elements;
   std::memcpy(target, source, static_cast<std::size_t>(whole * info.block_bytes));
-  CHECK(!is_block(dtype) || count % info.block_elements == 0, "[cast] {} elements of {} are no whole blocks", count,
+  CHECK(!is_block(dtype) || count % info.block_elements == 0, "[cast] {} elements of {} are not whole blocks", count,
         dtype_text(dtype));
   for (std::int64_t i = whole * info.block_elements; i < count; ++i) put_nibble(target, i, nibble(source, i));
 }

@@ -28,7 +28,7 @@ std::optional<DType> dtype_from_text(std::string_view text) {
 
 std::int64_t bytes_of(DType dtype, std::int64_t elements) {
   const DTypeInfo& info = dtype_info(dtype);
-  USER_CHECK(elements >= 0, "[{}] wanted a count of elements, but came {}", info.text, elements);
+  USER_CHECK(elements >= 0, "[{}] wanted a count of elements, but got {}", info.text, elements);
   USER_CHECK(elements % info.block_elements == 0, "[{}] is stored in blocks of {} elements, but {} were asked for",
              info.text, info.block_elements, elements);
   std::int64_t bytes = 0;

@@ -37,7 +37,7 @@ Meta Meta::tensor(DType dtype, Shape shape) {
 
 Meta Meta::strided(DType dtype, Shape shape, Shape strides) {
   Meta meta = tensor(dtype, std::move(shape));
-  USER_CHECK(strides.size() == meta.shape.size(), "[{}] wanted one stride for each dim of {}, but came {}",
+  USER_CHECK(strides.size() == meta.shape.size(), "[{}] wanted one stride for each dim of {}, but got {}",
              dtype_text(dtype), shape_text(meta.shape), braces(strides));
   const Shape contiguous = contiguous_strides(meta.shape);
   for (std::size_t i = 0; i < strides.size(); ++i) {
@@ -46,8 +46,8 @@ Meta Meta::strided(DType dtype, Shape shape, Shape strides) {
     if (meta.shape[i] == Dim(1)) strides[i] = contiguous[i];
   }
   if (strides == contiguous) return meta;
-  USER_CHECK(!is_block(dtype), "[{}] is stored row-major in blocks and takes no strides, but came {}",
-             dtype_text(dtype), braces(strides));
+  USER_CHECK(!is_block(dtype), "[{}] is stored row-major in blocks and takes no strides, but got {}", dtype_text(dtype),
+             braces(strides));
   meta.strides = std::move(strides);
   return meta;
 }

@@ -204,7 +204,7 @@ class SchemaParser {
     }
     if (is_tensor_type(parameter.type) && schema.tensor_count() != schema.parameters.size()) {
       cursor_.move_to(start);
-      cursor_.fail("an attribute, as tensors come first");
+      cursor_.fail("an attribute, as tensors are first");
     }
     cursor_.skip_blanks();
     const std::size_t name_start = position_;

@@ -275,7 +275,7 @@ TEST(MakeFolders, MakesAllThatAreMissing) {
   write_then_rename(folder / "a/file", "x");
   EXPECT_NE(failure_of([&] { make_folders(folder / "a/file/b"); }).find("cannot make the folder"), std::string::npos);
   const FailingFileSystem broken(1, EIO);
-  make_folders(folder.path(), broken);  // "/tmp" exists, whatever the call says
+  make_folders(folder.path(), broken);  // "/tmp" exists, although the call fails
   EXPECT_NE(failure_of([&] { make_folders(folder / "new", FailingFileSystem(5, EIO)); }).find("device"),
             std::string::npos);
 }

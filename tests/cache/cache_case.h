@@ -75,7 +75,7 @@ class CacheCase {
   TemporaryFolder folder_;
 };
 
-// Whether the cache finds the payload of this number under its key; what else it may find is a failure of the caller's.
+// Whether the cache finds the payload of this number under its key. The test fails if it finds another payload.
 inline std::optional<bool> finds(CompileCache& cache, int number, std::size_t count = 1000,
                                  const std::string& kind = "rows") {
   const std::optional<CacheEntry> entry = cache.find(numbered_key(number, kind));

@@ -25,7 +25,7 @@ class FullDisk final : public FailingFileSystem {
   }
 };
 
-// Remembers what was to reach the disk, and when.
+// Records which data was synced to the disk, and when.
 class RecordingDisk final : public FailingFileSystem {
  public:
   RecordingDisk() : FailingFileSystem(0, 0) {}
@@ -223,10 +223,10 @@ TEST(CompileCacheFaults, EntriesThatAreDamagedAreOneWarning) {
   const auto cache = files.open();
   for (int number = 0; number < 5; ++number) EXPECT_EQ(finds(*cache, number), std::nullopt);
   EXPECT_EQ(cache->counters().rejected, 5);
-  EXPECT_EQ(files.warnings,
-            std::vector<std::string>{"[\"" + files.path_of(numbered_key(0)) +
-                                     "\"] is no entry of the compile cache: it is cut short; others like it are not "
-                                     "reported"});
+  EXPECT_EQ(files.warnings, std::vector<std::string>{
+                                "[\"" + files.path_of(numbered_key(0)) +
+                                "\"] is not an entry of the compile cache: it is cut short; others like it are not "
+                                "reported"});
   EXPECT_EQ(files.files(), 0u);
 }
 

@@ -164,16 +164,16 @@ TEST(CompileCache, ReplacedWhileItIsUsedIsAMissOrTheOtherFolder) {
   };
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
-  expect_a_miss_with("it is no file");
+  expect_a_miss_with("it is not a file");
   std::filesystem::remove(path);
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  expect_a_miss_with("it is no file");
+  expect_a_miss_with("it is not a file");
   std::filesystem::remove(path);
   std::filesystem::create_symlink(path, path);
   expect_a_miss_with("Too many levels of symbolic links");
   std::filesystem::remove_all(files.kind_folder());
   put_text(files.kind_folder(), "no folder");
-  expect_a_miss_with("it is no folder");
+  expect_a_miss_with("it is not a folder");
 
   const std::string moved = files.folder() / "moved";
   std::filesystem::remove(files.kind_folder());

@@ -75,9 +75,9 @@ TEST(EntryFile, RefusesEveryFlippedBitAndEveryShorterOrLongerFile) {
     EXPECT_NE(refusal_of(flipped), "") << bit;
   }
   for (std::size_t size = 0; size < file.size(); ++size) EXPECT_NE(refusal_of(file.substr(0, size)), "") << size;
-  EXPECT_EQ(refusal_of(file.substr(0, 100)), "[\"file\"] is no entry of the compile cache: it is cut short");
+  EXPECT_EQ(refusal_of(file.substr(0, 100)), "[\"file\"] is not an entry of the compile cache: it is cut short");
   EXPECT_EQ(refusal_of(file + "x"),
-            "[\"file\"] is no entry of the compile cache: its payload has 12 bytes instead of 11");
+            "[\"file\"] is not an entry of the compile cache: its payload has 12 bytes instead of 11");
 }
 
 TEST(EntryFile, SaysWhatIsWrong) {

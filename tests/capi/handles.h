@@ -1,6 +1,6 @@
 #pragma once
 
-// Handles of the C interface that end with their scope, and what tests ask of them.
+// Handles of the C interface with scoped lifetime, and helpers of the tests.
 
 #include <string>
 #include <utility>

@@ -17,7 +17,7 @@
 
 namespace weft::interface_test {
 
-// Where `make install` would put what C programs need.
+// The folder with all that C programs need, as `make install` writes it.
 const TemporaryFolder& prefix() {
   static const TemporaryFolder folder;
   static const bool once = [] {

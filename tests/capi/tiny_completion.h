@@ -33,7 +33,7 @@ inline const std::string& plain_model() {
 
 inline constexpr const char* kPrompt = "Once upon a time";
 
-// The callback of a completion, and what it saw.
+// The callback of a completion, and the tokens that it received.
 struct Listener {
   std::string text;
   std::vector<int> tokens;

@@ -86,7 +86,7 @@ void check_functions(Eager& eager, int cases, Totals& totals) {
     };
     for (const auto& [rows, others, number] : std::vector<Call>{
              {4, 3, 1}, {4, 3, 1}, {1, 3, 1}, {7, 5, 1}, {0, 5, 1}, {7, 5, 3}, {12, 5, 1}, {4, 4, 1}, {7, 3, 1}}) {
-      // Both write over what they are given.
+      // Both overwrite their arguments.
       const auto call = [&, rows = rows, others = others, number = number](auto& called) {
         Values values = called(eager.random({rows, RandomFunction::kWidth}, seed),
                                eager.random({rows, RandomFunction::kWidth}, seed + 1),

@@ -137,7 +137,7 @@ TEST(Compile, TakesAndGivesWhatIsNested) {
   EXPECT_EQ(compiled.captured().counts().compiled, 6);
 }
 
-// Values in maps, and in vectors of vectors: what is missing, more, or under another name is another entry.
+// Values in maps, and in vectors of vectors: a missing, additional or renamed value makes another entry.
 TEST(Compile, TakesMapsOfValuesAndVectorsOfVectors) {
   Eager eager;
   using Named = std::map<std::string, Value>;

@@ -13,7 +13,7 @@ TEST(Compiler, ValuesAreMadeOfNumbers) {
   EXPECT_EQ(plain_message_of([&] {
               compiler.value({2, 2}, {1, 2, 3});
             }),
-            "[value] wanted 4 numbers for [2, 2], but came 3");
+            "[value] wanted 4 numbers for [2, 2], but got 3");
 }
 
 // How often `silu` is compiled in three calls with these options.

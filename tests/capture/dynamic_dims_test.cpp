@@ -248,7 +248,7 @@ TEST(DynamicDims, SizesOutsideTheRangeAreErrors) {
   EXPECT_EQ(plain_message_of([&] {
               compiled.mark_dynamic(2, 0, {"width", 1, 2});
             }),
-            "[f] mark_dynamic must come before the first call");
+            "[f] mark_dynamic must be called before the first call");
 }
 
 TEST(DynamicDims, RefusesRangesThatAreNone) {

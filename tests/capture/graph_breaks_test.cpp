@@ -220,7 +220,7 @@ TEST(GraphBreaks, AnArgumentIsKnownAndEndsNothing) {
               eager, 0);
 }
 
-// A kernel that may not be captured runs between what is: that ends no graph.
+// A kernel that may not be captured runs between captured steps, which does not end the graph.
 TEST(GraphBreaks, AKernelThatCannotBeCapturedIsNone) {
   Eager eager{kernel_context()};
   Kernel opaque = *eager.context->kernels.find("exp", "reference");

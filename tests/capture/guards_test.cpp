@@ -1,4 +1,4 @@
-// A call whose arguments differ from what was compiled is compiled anew, and both stay.
+// A call whose arguments differ from those of the compiled entry is compiled anew, and both entries are kept.
 
 #include "capture/guards.h"
 

@@ -15,7 +15,7 @@
 
 namespace weft::kept_values_test {
 
-// A function whose code runs in every call; what it does with a value that an earlier call kept.
+// A function whose code runs in every call, and its use of a value that an earlier call stored.
 struct Keeper {
   using Use = std::function<Value(Value y, Value kept)>;
   Value kept;

@@ -1,4 +1,4 @@
-// examples/ as a project outside the tree, over what `make install` puts somewhere.
+// examples/ as a project outside the tree, with an installation of `make install`.
 
 #include <algorithm>
 #include <filesystem>
@@ -16,8 +16,8 @@ namespace weft::outside_program_test {
 
 namespace fs = std::filesystem;
 
-// An installed Weft, and the examples somewhere else. The installation is moved before it is used, as what is in it may
-// name no folder of the build, nor the one it was made in.
+// An installed Weft, and the examples in another folder. The installation is moved before it is used, because its files
+// must not name a folder of the build or the original prefix.
 class OutsideProgram : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

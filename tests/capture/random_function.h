@@ -70,7 +70,7 @@ class RandomFunction {
   bool is_marked() const { return recipe_.result % 5 == 0; }
   // The same for those of `other`.
   bool is_other_marked() const { return recipe_.result % 10 == 0; }
-  // It has no graph breaks, and gives a tensor away that it brings with it.
+  // It has no graph breaks, and donates a tensor that it supplies.
   bool is_refused() const;
 
  private:

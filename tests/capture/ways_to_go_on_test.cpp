@@ -50,8 +50,8 @@ TEST(WaysToGoOn, BeyondTheLimitWhatIsKnownStaysCompiled) {
   EXPECT_EQ(eager.context->first_time_work->counts(FirstTime::compile).after_ready, 0);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(
-      said.starts_with("weft: [f] goes on in a way that is not compiled; such calls run op by op, what is "
-                       "compiled stays: there are 3 ways to go on before silu(%"))
+      said.starts_with("weft: [f] continues in a way that is not compiled; such calls run op by op, and "
+                       "compiled code is kept: there are 3 ways to go on before silu(%"))
       << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "it is said once";
 }
@@ -86,14 +86,14 @@ TEST(WaysToGoOn, WaysThatAreNotCompiledMayGiveMemoryAway) {
 TEST(WaysToGoOn, SideEffectsHappenOnceAlsoWhereRowsCannotBeASymbol) {
   int effects = 0;
   const std::vector<std::function<Value(Value)>> functions{
-      // What is returned cannot have the rows of a symbol,
+      // A result cannot have the rows of a symbol,
       [&](Value x) {
         const Value y = silu(x);
         item(sum(sum(y, 0), 1));
         ++effects;
         return silu(reshape(y, {x.dim(0) * Dim(2), 4}));
       },
-      // nor can what is read,
+      // nor can a value that is read,
       [&](Value x) {
         ++effects;
         const Value y = silu(reshape(silu(x), {x.dim(0) * Dim(2), 4}));
@@ -101,7 +101,7 @@ TEST(WaysToGoOn, SideEffectsHappenOnceAlsoWhereRowsCannotBeASymbol) {
         ++effects;
         return reshape(mul(y, y), {x.dim(0), 8});
       },
-      // and what is computed with widths that are symbols,
+      // and a value that is computed with symbolic widths,
       [&](Value x) {
         item(sum(sum(x, 0), 1));
         ++effects;
@@ -172,7 +172,7 @@ TEST(WaysToGoOn, AlsoWhereSeveralSizesMayBeSymbols) {
   }
 }
 
-// Only what does not fit symbols speaks against them.
+// Only code that does not fit symbols prevents them.
 TEST(WaysToGoOn, AnErrorOfTheFunctionsOwnLeavesSymbolsSymbols) {
   Eager eager;
   const auto function = [&](Value x, double most) {
@@ -252,7 +252,7 @@ TEST(WaysToGoOn, AWayThatDoesNotFitASymbolRunsOpByOp) {
   EXPECT_EQ(compiled.captured().counts().compiled, 1);
   EXPECT_EQ(compiled.captured().counts().op_by_op, 3);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_TRUE(said.starts_with("weft: [f] goes on in a way that is not compiled")) << said;
+  EXPECT_TRUE(said.starts_with("weft: [f] continues in a way that is not compiled")) << said;
 }
 
 TEST(WaysToGoOn, AFunctionThatDoesSomethingElseEveryTimeGoesOpByOpAndSaysSo) {
@@ -266,8 +266,9 @@ TEST(WaysToGoOn, AFunctionThatDoesSomethingElseEveryTimeGoesOpByOpAndSaysSo) {
   }
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(
-      said.find("weft: [f] goes on in a way that is not compiled; such calls run op by op, what is compiled stays: "
-                "there are 3 ways to go on before mul_scalar(%0, value="),
+      said.find(
+          "weft: [f] continues in a way that is not compiled; such calls run op by op, and compiled code is kept: "
+          "there are 3 ways to go on before mul_scalar(%0, value="),
       0u)
       << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "it is said once";

@@ -178,7 +178,7 @@ TEST(BenchOps, BatchInvarianceThatTakesNothingAwayCostsNothing) {
 
 TEST(BenchOps, SaysWhatBatchInvarianceCosts) {
   const auto context = test_context();
-  std::string variant;  // a provider whose kernel --batch-invariant takes away
+  std::string variant;  // a provider whose kernel --batch-invariant removes
   for (const std::string& provider : context->kernels.providers("linear")) {
     const Kernel* kernel = context->kernels.find("linear", provider);
     if (kernel != nullptr && !kernel->batch_invariant && (variant.empty() || provider == "onednn")) variant = provider;

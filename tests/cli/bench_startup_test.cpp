@@ -62,7 +62,7 @@ TEST_F(BenchStartup, HasTheKeysOfVllm) {
     const auto& memory = report[kind + "_memory_bytes"];
     EXPECT_GT(memory["resident"], memory["of_files"]);
     EXPECT_GE(memory["peak"], memory["resident"]);
-    // The phases, with what the process cannot see, are all of the time.
+    // The phases, including the time that the process cannot see, are the whole time.
     const double startup = report["avg_" + kind + "_startup_time"].get<double>() * 1000;
     EXPECT_NEAR(sum(report[kind + "_phases_ms"]), startup, 1e-6);
     EXPECT_TRUE(report[kind + "_phases_ms"].contains("process"));

@@ -173,7 +173,7 @@ TEST_F(CacheFaults, EveryEntryIsCutShort) {
     std::string warned;
     EXPECT_EQ(text(&warned), wanted) << percent;
     const auto is_named = [&](const auto& file) {
-      return warned.find(file.first + "\"] is no entry of the compile cache") != std::string::npos;
+      return warned.find(file.first + "\"] is not an entry of the compile cache") != std::string::npos;
     };
     EXPECT_EQ(std::count_if(whole.begin(), whole.end(), is_named), 1) << warned;
     EXPECT_EQ(files_of(folder_ / "cache"), whole) << percent << ": it is stored again";
@@ -183,7 +183,7 @@ TEST_F(CacheFaults, EveryEntryIsCutShort) {
 TEST_F(CacheFaults, EntriesAreCutShortUnderARunningModel) {
   const std::string wanted = start(chat())->ask("abc");
   EXPECT_NE(wanted, "");
-  const auto running = start(chat());  // over what was found
+  const auto running = start(chat());  // overwrites the found entry
   EXPECT_EQ(running->ask("abc"), wanted);
   for (const auto& [name, bytes] : files_of(folder_ / "cache")) fs::resize_file(folder_ / "cache" + "/" + name, 0);
   const std::string again = running->ask("abc");

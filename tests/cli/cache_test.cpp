@@ -85,7 +85,7 @@ TEST_F(CacheVerb, AnEntryUnderAnothersNameIsNamedAndPruned) {
   const std::string misplaced = path_of(numbered_key(2)), own = numbered_key(1).hash().hex();
   put_text(misplaced, file_text(path_of(numbered_key(1))));
   const std::string problem = "[\"" + misplaced +
-                              "\"] is no entry of the compile cache: what it holds is that of rows " + own +
+                              "\"] is not an entry of the compile cache: its content is that of rows " + own +
                               ", under another name";
   const ProgramRun verified = weft({"verify"});
   EXPECT_EQ(verified.status, 2);

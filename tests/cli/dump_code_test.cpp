@@ -49,7 +49,7 @@ TEST_F(DumpCode, HasNothingToShowWhereKernelsAreChosen) {
 TEST_F(DumpCode, SaysWhichNativeNodesAreNoFunction) {
   const std::string path = file("  %y: f32[s0, 96] = log1p(%x)\n");
   const ProgramRun run = run_weft({"dump", "code", path});
-  EXPECT_NE(run.out.find("y of p0 in g: [log1p] log1p is no op of rows"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("y of p0 in g: [log1p] log1p is not an op of rows"), std::string::npos) << run.out;
   const ProgramRun required = run_weft({"dump", "plan", path, "--require-codegen"});
   EXPECT_EQ(breach_of_refusal(required, "[--require-codegen] no code can be generated for y of piece p0"), "");
   EXPECT_EQ(run_weft({"dump", "plan", path}).status, 0);

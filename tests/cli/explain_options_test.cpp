@@ -48,7 +48,7 @@ TEST_F(ExplainOfOptions, AMeasuredStepIsAfterReady) {
   EXPECT_EQ(late["after_ready"], early["before_ready"]);
 }
 
-// Reports of what was found compiled run the passes again: that is nothing that the model does late.
+// Reports about stored code run the passes again; the model itself does nothing late.
 TEST_F(ExplainOfOptions, WhatAReportNeedsIsNoLateWork) {
   const std::map<std::string, std::string> kept{{"WEFT_CACHE_ROOT", folder_ / "cache"}};
   for (const char* state : {"cold", "warm"}) {

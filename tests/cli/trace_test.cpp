@@ -1,4 +1,4 @@
-// WEFT_TRACE: what a run writes of itself, for viewers of traces.
+// WEFT_TRACE: the trace of a run, for viewers of traces.
 
 #include <gtest/gtest.h>
 

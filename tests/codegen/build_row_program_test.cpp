@@ -6,7 +6,7 @@
 
 namespace weft::build_row_program_test {
 
-// All nodes of a graph that are no views, as one region.
+// All nodes of a graph except views, as one region.
 struct Built {
   std::shared_ptr<Graph> graph;
   std::optional<RowRegion> region;
@@ -109,7 +109,7 @@ TEST(BuildRowProgram, TakesRowsOfPlainTablesAlone) {
             "refused");
 }
 
-// Of an output: what it may lie over.
+// The buffers that an output may overlap.
 std::string over_of(const std::string& body, const std::string& results) {
   const std::string text = program_of("%x: f32[s0, 64], %y: f32[s0, 64], %z: f32[s0, 2, 32]", body, results);
   std::string found;
@@ -195,7 +195,7 @@ TEST(BuildRowProgram, ReadsAndWritesEverySecondColumn) {
             "  store 2 v3 at 1 every 2\n");
 }
 
-// Gates and what they let through in turn: halves of words, whichever is read first.
+// Gates alternate with the values that they multiply: halves of words, whichever is read first.
 TEST(BuildRowProgram, TellsWhatLiesBehindEachOther) {
   const auto read = [](const char* inputs, const char* second) {
     return program_of(inputs,
@@ -332,7 +332,7 @@ TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
       {"%x: f4e2m1[s0, 32]", "%y = cast@native(%x, dtype=f32)\n", "%y", "reads f4e2m1[s0, 32]"},
       {"%x: f64[s0, 32]", "%y = exp@native(%x)\n", "%y", "reads f64[s0, 32]"},
       {"%x: f32[s0, 32]", "%y = cast@native(%x, dtype=i64)\n", "%y", "gives i64"},
-      {"%x: f32[s0, 32]", "%y = log1p@native(%x)\n", "%y", "log1p is no op of rows"},
+      {"%x: f32[s0, 32]", "%y = log1p@native(%x)\n", "%y", "log1p is not an op of rows"},
       {"%x: f32[s0, s0]", "%y = exp@native(%x)\n", "%y", "columns of an unknown number"},
       {"%x: f32[s0, 4, 8]", "%y = sum@native(%x, dim=-1)\n", "%y", "has groups of 8"},
       {"%x: f32[s0, 4, 16]", "%y = sum@native(%x, dim=1)\n", "%y", "16 columns among 64"},
@@ -355,7 +355,7 @@ TEST(BuildRowProgram, SaysWhatStandsAgainstIt) {
   }
 }
 
-// One number for 16 groups is no number for each of them.
+// One number for 16 groups is not one for each of them.
 TEST(BuildRowProgram, ReadsNumbersOfGroupsForElementsAlone) {
   const std::string text = program_of("%x: f32[s0, 4, 16, 16], %z: f32[s0, 4, 1, 1]",
                                       "%a = abs@native(%x)\n"

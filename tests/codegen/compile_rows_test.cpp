@@ -26,7 +26,7 @@ namespace weft::compile_rows_test {
 
 constexpr std::int64_t kRows = 3;
 
-// All different.
+// All of them are different.
 std::vector<RowProgram> random_programs(int count, bool tame, std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<RowProgram> programs;
@@ -63,7 +63,7 @@ std::vector<CpuFeatures> features_to_try() {
   return levels;
 }
 
-// The tests that need the library pass over themselves where it is not found.
+// The tests that need the library skip themselves if it is not found.
 TEST(RowCompilerLibrary, IsFoundWhereItWasBuilt) { EXPECT_EQ(can_compile_rows(), kBuildsLlvm); }
 
 class RowCompiler : public testing::Test {
@@ -73,7 +73,7 @@ class RowCompiler : public testing::Test {
   }
 };
 
-// Whatever chain of partial maxima it goes into, and whatever comes behind it.
+// For any chain of partial maxima that it is part of, and any value after it.
 TEST_F(RowCompiler, ANaNIsTheMaximumOfItsRowWhereverItStands) {
   constexpr std::int64_t kColumns = 300;
   RowProgram program;
@@ -98,7 +98,7 @@ TEST_F(RowCompiler, ANaNIsTheMaximumOfItsRowWhereverItStands) {
 
 constexpr std::int64_t kBfloats = 0x10000;
 
-// A program of one bf16, value 0, and what it gives for each: what `result` adds to it.
+// A program with one bf16 input, value 0; its outputs are the values that `result` adds.
 template <class Result>
 RowProgram of_every_bfloat(const Result& result) {
   RowProgram program;
@@ -119,7 +119,7 @@ std::vector<std::uint16_t> given_for_every_bfloat(const RowProgram& program, Cpu
   return {given, given + kBfloats};
 }
 
-// In fewer steps than a sigmoid has by itself.
+// With fewer operations than a separate sigmoid has.
 TEST_F(RowCompiler, RoundsTheSigmoidOfEveryBfloatAsTheHouseDoes) {
   RowProgram program = of_every_bfloat([](RowProgram& rows) { return rows.add({.op = RowOp::bf16_sigmoid, .a = 0}); });
   program.finish();
@@ -168,7 +168,7 @@ TEST_F(RowCompiler, GivesTheBitsOfTheCppText) {
   }
 }
 
-// On every instruction set, and also where outputs lie over inputs.
+// For every instruction set, and also with outputs that overlap inputs.
 TEST_F(RowCompiler, GivesTheSameBitsOnEveryInstructionSet) {
   const std::vector<RowProgram> programs = random_programs(40, false, 11);
   const auto levels = features_to_try();
@@ -201,7 +201,7 @@ TEST_F(RowCompiler, GivesTheSameBitsOnEveryInstructionSet) {
   EXPECT_GE(laid_over, 2 * static_cast<int>(levels.size()));
 }
 
-// The first output lies over what only the second is made of.
+// The first output overlaps an input that only the second output needs.
 TEST_F(RowCompiler, ReadsWhatOutputsLieOverBeforeItWrites) {
   RowProgram program;
   program.columns = 65;
@@ -231,7 +231,7 @@ TEST_F(RowCompiler, ReadsWhatOutputsLieOverBeforeItWrites) {
   }
 }
 
-// In pairs, beside elements of bf16.
+// In pairs, next to elements of bf16.
 TEST_F(RowCompiler, StoresCodesAsTheyWereLoaded) {
   RowProgram program;
   program.columns = 64;
@@ -298,7 +298,7 @@ TEST_F(RowCompiler, ComputesTheRowsItIsGivenAndNoOthers) {
   }
 }
 
-// So keys of code name the width alone, and tests try each width once.
+// So keys of code have only the width, and tests try each width once.
 TEST_F(RowCompiler, MakesTheSameObjectForEveryLevelWithVectorsAsWide) {
   for (const RowProgram& program : random_programs(4, false, 13)) {
     std::string problem;
@@ -309,7 +309,7 @@ TEST_F(RowCompiler, MakesTheSameObjectForEveryLevelWithVectorsAsWide) {
   }
 }
 
-// Objects are kept, and go by what they were made from.
+// Objects are stored under a key of their source.
 TEST_F(RowCompiler, MakesTheSameObjectOfTheSameProgramOnEveryThread) {
   const std::vector<RowProgram> programs = random_programs(8, false, 29);
   ThreadPool threads(4);
@@ -319,7 +319,7 @@ TEST_F(RowCompiler, MakesTheSameObjectOfTheSameProgramOnEveryThread) {
     objects[static_cast<std::size_t>(i)] =
         compile_rows(programs[static_cast<std::size_t>(i)], CpuFeatures::avx2, problem);
   });
-  // A program of numbers alone, without a vector, may be the same for every level.
+  // A program with numbers only, without a vector, may be the same for every level.
   int of_their_level = 0;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     std::string problem;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A row program of one level that adds a column to itself, so many times.
+// A row program of one level that adds a column to itself `count` times.
 
 #include "codegen/row_program.h"
 

@@ -1,4 +1,4 @@
-// What the loops of a row program fetch for later turns and rows.
+// The prefetches of a row program's loops for later iterations and rows.
 
 #include "codegen/emit_prefetches.h"
 
@@ -9,7 +9,7 @@
 
 namespace weft::emit_prefetches_test {
 
-// Codes of x / its largest, behind `work` more operations; of f32 or bf16.
+// Codes of x / its largest, after `work` more operations; of f32 or bf16.
 RowProgram scaled(int work, DType dtype) {
   RowProgram program;
   program.columns = 4096;
@@ -48,7 +48,7 @@ TEST(FetchingLevels, TakeLessWorkWhereLessIsFetched) {
 
 TEST(FetchingLevels, AreNoneWhereThereIsOneLevel) { EXPECT_TRUE(fetching_levels(doubled_rows(64, 100)).empty()); }
 
-// x times the largest of what `first` operations make of it, summed, and that sum behind 20 more.
+// x times the largest result of `first` operations, summed; the sum is followed by 20 more operations.
 RowProgram of_three_levels(int first) {
   RowProgram program;
   program.columns = 4096;
@@ -84,13 +84,14 @@ TEST(FetchesAhead, WhereMuchIsComputedForWhatIsReadAndNoLaterLevelFetches) {
   EXPECT_TRUE(fetches_ahead(summed(0, DType::bf16))) << "they are decoded, and are half as long";
 }
 
-// Beside what is computed now, 32 lines later: in elements of each type.
+// 32 cache lines after the current position: in elements of each type.
 TEST(FetchesAhead, IsTwoKibibytesAhead) {
   EXPECT_NE(row_text(scaled(4, DType::f32), 8).find("__builtin_prefetch(b0 + column + 512);"), std::string::npos);
   EXPECT_NE(row_text(summed(0, DType::bf16), 8).find("__builtin_prefetch(b0 + column + 1024);"), std::string::npos);
 }
 
-// A row of gates, and behind it one of what they let through: behind the last column lies the next row's first.
+// A row of gates, followed by one of the values that they multiply: after the last column is the first one of the next
+// row.
 TEST(FetchesAhead, GoesOnInTheNextRow) {
   RowProgram program;
   program.columns = 4096;
@@ -105,7 +106,7 @@ TEST(FetchesAhead, GoesOnInTheNextRow) {
       << row_text(program, 8);
 }
 
-// Two that take turns are of one stream, of whose lines each has half the columns.
+// Two alternating loads belong to one stream; each has half the columns of its cache lines.
 TEST(FetchesAhead, TakesEveryOtherColumnForAStream) {
   RowProgram program;
   program.columns = 4096;
@@ -133,7 +134,7 @@ TEST(FetchesAhead, TakesNeighboursForOneStream) {
   EXPECT_EQ(bits_of_first_level(program), 2 * 16 + 32);
 }
 
-// Of columns that lie farther apart every one would be a line of its own.
+// If columns were farther apart, each would be in a cache line of its own.
 TEST(FetchesAhead, LeavesColumnsThatLieFarApart) {
   RowProgram program;
   program.columns = 64;
@@ -145,7 +146,7 @@ TEST(FetchesAhead, LeavesColumnsThatLieFarApart) {
   EXPECT_EQ(row_text(program, 8).find("__builtin_prefetch(b0"), std::string::npos);
 }
 
-// What the first level writes is fetched with what it reads; weights, which all rows share, are not.
+// The output of the first level is fetched with its inputs; weights, which all rows share, are not.
 TEST(FetchingLevels, FetchTheStreamsOfTheFirstLevel) {
   RowProgram program;
   program.columns = 64;

@@ -61,13 +61,13 @@ TEST(FindRegions, JoinsTwoRegionsInTheirCommonUser) {
   EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = neg@native(%x)\n%c = add@native(%a, %b)\n", "%c"), "[a b c]");
 }
 
-// b waits for a, c for b: a and c are no one step, though c reads a.
+// b depends on a and c on b: a and c are no single step, although c reads a.
 TEST(FindRegions, DoesNotJoinAroundACall) {
   EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = linear@cpu(%a, %w)\n%c = add@native(%a, %b)\n", "%c"),
             "[a] b [c]");
 }
 
-// The same, with a function in the way that is no call itself.
+// The same, with a function between them that is no call itself.
 TEST(FindRegions, DoesNotJoinAroundAFunction) {
   EXPECT_EQ(schedule_of("%x: f32[s0, 64], %w: f32[32, 64], %v: f32[64, 32]",
                         "%a = exp@native(%x)\n%b = linear@cpu(%a, %w)\n%c = neg@native(%b)\n%d = linear@cpu(%c, %v)\n"
@@ -126,7 +126,7 @@ TEST(FindRegions, TakesRowsInAFunctionOfItsOwnForCalls) {
   EXPECT_EQ(schedule_of(kTable, "%r = index_select@cpu(%t, %i, dim=0)\n%a = mul@native(%x, %r)\n", "%a"), "r [a]");
 }
 
-// Also where the table is written over later, and where a call makes it.
+// Also if the table is overwritten later, and if a call makes it.
 TEST(FindRegions, TakesRowsBetweenWhatMakesAndWhatOverwritesTheTable) {
   EXPECT_EQ(schedule_of("%x: f32[s0, 64], %i: i64[s0], %s: f32[40, 64], %u: f32[40, 64], %n: f32[64], %w: f32[64, 64]",
                         "%t = linear@cpu(%s, %w)\n%r = index_select@native(%t, %i, dim=0)\n"
@@ -141,10 +141,11 @@ TEST(FindRegions, SaysWhichNodesItRefuses) {
   std::string refusals;
   EXPECT_EQ(schedule_of(kRows, "%a = exp@native(%x)\n%b = log1p@native(%a)\n%c = neg@native(%b)\n", "%c", &refusals),
             "[a] b [c]");
-  EXPECT_EQ(refusals, "b: [log1p] log1p is no op of rows\n");
+  EXPECT_EQ(refusals, "b: [log1p] log1p is not an op of rows\n");
 }
 
-// Views, calls, functions and what none computes, each in the place of its counterpart, with the piece's own numbers.
+// Views, calls, functions and values that none computes, each at the position of its counterpart, with the piece's own
+// numbers.
 TEST(FindRegions, ThoseOfAPieceServeAnotherWithOtherNumbers) {
   const auto with = [](const char* number) {
     return piece(kRows,

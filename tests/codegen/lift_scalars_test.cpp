@@ -1,4 +1,4 @@
-// Row programs that differ in scalars alone become one function with the bits that each of them had.
+// Row programs that differ only in scalars become one function, with the same bits as before.
 
 #include "codegen/lift_scalars.h"
 
@@ -43,7 +43,7 @@ Made made_of(const std::string& body, const std::string& inputs = "%x: f32[s0, 3
   return made;
 }
 
-// Their names behind it; what has no scalars in common with another one keeps its own.
+// Its name is followed by theirs. A program without common scalars keeps its own.
 std::vector<std::string> names_after_lifting(std::vector<Made>& made) {
   std::vector<RowRegion*> regions;
   for (Made& one : made) regions.push_back(&one.region);
@@ -104,7 +104,7 @@ TEST(LiftScalars, TellsZerosApartAndNoNaN) {
   EXPECT_EQ(names_after_lifting(nans), before);
 }
 
-// A bound is a number of its op, not one of its own; a constant of rsqrt is no attribute; buffers hold f32.
+// A bound is a number of its op, not a separate one; a constant of rsqrt is no attribute; buffers are f32.
 TEST(LiftScalars, LiftsWhatSchemasMark) {
   const auto pair = [](const std::string& a, const std::string& b, const std::string& inputs = "%x: f32[s0, 32]") {
     std::vector<Made> made;
@@ -176,7 +176,7 @@ RowBuffers buffers_of(const RowRegion& region) {
 
 using FindFunction = std::function<RowFunction*(const RowProgram&)>;
 
-// Of the lifted function and each that it stands for. How many numbers were lifted.
+// The names of the lifted function and of each function that it replaces. Returns the count of lifted numbers.
 int hold_against_plain(const std::vector<Pair>& pairs, const FindFunction& find) {
   int scalars = 0;
   for (const Pair& pair : pairs) {

@@ -1,4 +1,4 @@
-// What is left where LLVM ends the process or crashes, in whichever thread.
+// The remaining state after LLVM ends the process or crashes, in any thread.
 
 #include <cstdlib>
 #include <filesystem>
@@ -40,7 +40,7 @@ RowProgram doubled() {
   return program;
 }
 
-// In the child of a death test, which is a process of its own.
+// In the child process of a death test.
 void break_compiler(LlvmBreak how, const std::string& folder, bool in_a_worker) {
   std::string problem;
   const auto library = SharedLibrary::open(row_compiler_path(), problem);
@@ -55,7 +55,7 @@ void break_compiler(LlvmBreak how, const std::string& folder, bool in_a_worker) 
   }
 }
 
-// A folder of the test, which its child, who runs the test from its start, finds in the environment.
+// A folder of the test. Its child process, which runs the test from the start, finds it in the environment.
 class ParentFolder {
  public:
   ParentFolder() {
@@ -132,12 +132,12 @@ std::string two_pieces(int sums) {
          "  %y: f32[s0, 8] = call p0(%x)\n  %z: f32[s0, 8] = call p1(%y)\n  return %z\n}\n";
 }
 
-// In a thread where there is stack enough for all but a long piece within LLVM.
+// In a thread whose stack is large enough for all but a long computation inside LLVM.
 void generate_on_a_small_stack(const std::string& folder, int sums) {
   constexpr std::size_t kStackBytes = std::size_t{160} << 10;
   const auto context = test_context("host", 1);
   context->options.debug_dump_path = folder;
-  if (row_compiler_text().empty()) std::_Exit(1);  // opened here, where there is stack
+  if (row_compiler_text().empty()) std::_Exit(1);  // opened here, where there is enough stack
   const auto split = parse_graph(two_pieces(sums), context->ops);
   std::function<void()> work = [&] { generate_pieces(*split, *context, {1, 8}); };
   pthread_attr_t attributes;
@@ -170,7 +170,7 @@ TEST(LlvmFailureOfAPieceDeathTest, LeavesItsGraph) {
   EXPECT_EQ(graphs, 1);
 }
 
-// What happens outside LLVM is not LLVM's, although it was there before.
+// A crash outside LLVM is not attributed to it, although LLVM ran before.
 TEST(AfterLlvmDeathTest, AbortIsAbort) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -1,4 +1,4 @@
-// Where a loop is cut in two halves that run side by side. That no bit changes is for the random programs to show
+// Where a loop is cut in two halves that are software-pipelined. The random programs show that no bit changes
 // (compile_rows_test.cpp).
 
 #include "codegen/middle_of_chain.h"
@@ -71,7 +71,8 @@ TEST(MiddleOfChain, HasRoomInFewRegistersForLongHalvesAlone) {
   }
 }
 
-// What goes into the middle is made a turn ahead, and would be made again in its own turn for others.
+// Inputs of the second half are computed one iteration ahead; other users would compute them again in their own
+// iteration.
 TEST(MiddleOfChain, IsMadeOfNothingThatOthersWant) {
   for (const bool is_wanted : {false, true}) {
     RowProgram program;
@@ -88,7 +89,7 @@ TEST(MiddleOfChain, IsMadeOfNothingThatOthersWant) {
   }
 }
 
-// Codes of bf16 that are stored are made from floats that wait, and would be made a second time.
+// Stored codes of bf16 are made from floats of the previous iteration, and would be computed a second time.
 TEST(MiddleOfChain, IsNoCodeThatIsStored) {
   for (const bool is_stored : {false, true}) {
     Coded coded;
@@ -99,7 +100,7 @@ TEST(MiddleOfChain, IsNoCodeThatIsStored) {
   }
 }
 
-// Levels make their own values: what an earlier one kept has no chain.
+// Levels compute their own values: a value that an earlier level stored has no chain.
 TEST(MiddleOfChain, IsOfOneLevel) {
   Coded coded;
   const int sum = coded.add({.op = RowOp::row_sum, .a = coded.product});

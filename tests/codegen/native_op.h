@@ -12,18 +12,18 @@ namespace weft {
 // Where every op with a meaning is that.
 std::shared_ptr<Context> native_context(const std::string& features = "host", int threads = 2);
 
-// Of a compiled call.
+// The result of a compiled call.
 struct NativeOutcome {
   int functions = 0;  // steps that are generated
   int others = 0;
 };
 
-// Compiles and runs a call of the op alone and fails the running test where a bit differs from its meaning, a NaN for a
-// NaN.
+// Compiles and runs a call of only this op. The running test fails if a bit differs from the op's meaning; all NaNs are
+// equal.
 NativeOutcome run_native_op(const Op& op, const SampleCall& call, const Context& context);
 
-// Whether a call is of rows, with a meaning, and without products: those are computed by kernels that may sum in
-// another order.
+// Whether the call works on rows, has a meaning, and has no products: kernels compute those and may sum in another
+// order.
 bool is_native_sample(const Op& op, const SampleCall& call);
 
 }  // namespace weft

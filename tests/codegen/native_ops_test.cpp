@@ -102,7 +102,7 @@ TEST_F(NativeOps, GiveTheBitsOfSiluForEveryBfloat) {
   }
 }
 
-// Codes are made of quotients by reciprocals, without limits: of groups of any magnitude, and of what is no number.
+// Codes use quotients by reciprocals, without limits, for groups of any magnitude and for infinities and NaN.
 TEST_F(NativeOps, GiveTheCodesOfAnyValues) {
   std::mt19937 random(5);
   for (const std::string& features : vector_features_to_try()) {

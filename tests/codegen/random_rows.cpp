@@ -16,7 +16,7 @@ constexpr std::size_t kGuard = 64;
 constexpr std::byte kGuardByte{0xa5};
 constexpr std::int64_t kRowsOfTables = 7;
 
-// From the first column to behind the last.
+// From the first column to the end of the last one.
 std::int64_t extent_of(const RowPlacement& placement, std::int64_t columns) { return placement.of(columns - 1) + 1; }
 
 class Maker {
@@ -54,7 +54,7 @@ class Maker {
   int any() { return static_cast<int>(below(program_.values.size())); }
   RowDomain domain_of(int id) const { return program_.values[static_cast<std::size_t>(id)].domain; }
 
-  // N = 1 has no elements beside rows in graphs, but programs may have them.
+  // In graphs N = 1 has no elements other than rows, but programs may have them.
   RowDomain any_domain() {
     const std::size_t choice = below(6);
     if (choice == 0) return RowDomain::constant;
@@ -235,7 +235,7 @@ class Maker {
     }
   }
 
-  // Codes by the largest magnitude of a group or row, as quantizing ops make them.
+  // Codes by the largest magnitude of a group or row, as in quantizing ops.
   void codes(int a) {
     if (domain_of(a) != RowDomain::element) return;
     const bool is_i8 = below(2) == 0;
@@ -257,7 +257,7 @@ class Maker {
                                  DType::i8,  DType::f8e4m3, DType::f4e2m1};
     RowDomain domain = domain_of(value);
     if (domain == RowDomain::constant) domain = RowDomain::row;
-    // Also once for each column, as what stands beside it may want it.
+    // Also once for each column, because other values may need it so.
     if (domain == RowDomain::group && below(3) == 0) domain = RowDomain::element;
     const bool has_nibbles = domain == RowDomain::element && program_.columns % 2 == 0;
     DType dtype = kDTypes[tame_ ? 0 : below(has_nibbles ? 7 : 6)];
@@ -283,7 +283,7 @@ class Maker {
 
   std::mt19937& random_;
   bool tame_;
-  bool in_pairs_;  // whether elements are what lies in pairs of vectors
+  bool in_pairs_;  // whether elements are stored in pairs of vectors
   RowProgram program_;
 };
 

@@ -1,4 +1,4 @@
-// What row_math.h says of one float, against the standard library.
+// row_math.h on single floats, compared with the standard library.
 
 #include "codegen/row_math.h"
 

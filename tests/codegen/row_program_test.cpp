@@ -1,5 +1,5 @@
-// What values cost, and which share a place in scratch. That no bit changes is for the random programs and the ops to
-// show (compile_rows_test.cpp, native_ops_test.cpp).
+// The cost of values, and the values that share scratch memory. The random programs and the ops show that no bit
+// changes (compile_rows_test.cpp, native_ops_test.cpp).
 
 #include "codegen/row_program.h"
 
@@ -53,7 +53,7 @@ TEST(SlotSharing, LeavesWhatALaterLevelReads) {
   EXPECT_EQ(sums.program.scratch_floats, 512);
 }
 
-// It would be read again behind the value that lies there then.
+// It would be read again after another value has been stored there.
 TEST(SlotSharing, LeavesWhatTheSameLevelReadsForSomethingElse) {
   for (const bool is_reduced : {false, true}) {
     Sums sums;
@@ -74,7 +74,7 @@ TEST(SlotSharing, GivesEachPlaceOnce) {
   EXPECT_NE(sums.slot(second), sums.slot(sums.scaled));
 }
 
-// The cost of computing a value again counts what it is made of as often as it is read.
+// The cost of recomputing a value counts each of its operands as often as it is read.
 TEST(RowProgramCosts, GrowToABound) {
   const RowProgram program = doubled_rows(64, 100);
   for (std::size_t i = 1; i < program.values.size(); ++i)

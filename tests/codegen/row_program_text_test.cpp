@@ -1,6 +1,6 @@
-// The text of a row program, which names its function and is the key of its code: every field of every value, buffer
-// and store is in it, but for what finish() makes of the others. The fields are taken apart by name, so that one that
-// is new does not compile here before somebody says which of the two it is.
+// The text of a row program, which names its function and is the key of its code. It contains every field of every
+// value, buffer and store, except what finish() derives. The fields are destructured by name, so a new field does not
+// compile here until it is assigned to one of the two sets.
 
 #include <iostream>
 
@@ -43,7 +43,7 @@ void change_buffer(FieldChanges& changes, RowBuffer& buffer) {
   changes.number("buffer.over", over);
 }
 
-// Of operands and the like only those that the op has; `unread` is for what nothing is to tell.
+// Of operands and similar fields only those that the op has; `unread` is for fields that must not be in the text.
 void change_value(FieldChanges& changes, FieldChanges& unread, RowValue& value) {
   auto& [op, domain, a, b, c, number, is_wide, is_liftable, dtype, is_plain, buffer, level, needs_group, cost, slot] =
       value;
@@ -130,7 +130,7 @@ TEST(RowProgramText, DiffersWithEveryField) {
   EXPECT_GT(tried, 10'000);
 }
 
-// What the text does not tell, follows from what it does.
+// Fields that are not in the text follow from those that are.
 TEST(RowProgramText, StandsForWhatFinishSets) {
   for (const RowProgram& program : programs()) {
     if (program.tuning.parts > 1) continue;  // cut after it was finished

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// A library of all these functions under their names, compiled by the compiler of this machine for vectors of so many
-// lanes.
+// A library of all these functions under their names, compiled by the compiler of this machine for vectors of this
+// number of lanes.
 SharedLibrary compiled_row_text(const std::vector<RowProgram>& programs, int lanes);
 
 }  // namespace weft

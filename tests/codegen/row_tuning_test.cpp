@@ -1,4 +1,4 @@
-// The variants of a row program: the same bits, whatever is cut how.
+// The variants of a row program have the same bits, however they are cut.
 
 #include "codegen/row_tuning.h"
 
@@ -20,7 +20,7 @@ namespace weft::row_tuning_test {
 
 constexpr std::int64_t kRows = 3;
 
-// a * b, by elements, with the largest of each group of 32 beside it.
+// a * b, element by element, and the largest of each group of 32.
 RowProgram by_groups(std::int64_t columns) {
   RowProgram program;
   program.columns = columns;
@@ -117,7 +117,7 @@ class TunedRows : public testing::Test {
   void SetUp() override {
     if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   }
-  // What the default gives and what the variant does; "" when they are the same bits.
+  // Compares the results of the default and of the variant; "" if they have the same bits.
   static std::string compared(const RowProgram& program, const RowProgram& tuned) {
     RowBuffers wanted(program, kRows, 3), came(program, kRows, 3);
     run(program, wanted);

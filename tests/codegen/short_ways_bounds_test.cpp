@@ -1,4 +1,4 @@
-// Up to where rows take short ways: by numbers on either side of each bound.
+// The bounds of the fast paths of rows, tested with numbers on either side of each bound.
 
 #include <algorithm>
 #include <cmath>
@@ -22,8 +22,8 @@ namespace weft::short_ways_bounds_test {
 
 constexpr std::int64_t kColumns = 128, kGroup = 32;
 
-// Codes of v = bf16(bf16(x * s) * w) by its largest magnitudes, of which `floored` makes what scales are made of: those
-// of groups or, where `group` is 0, that of the row.
+// Codes of v = bf16(bf16(x * s) * w), scaled by its largest magnitudes. `floored` computes the base of the scales from
+// them: for groups, or for the row if `group` is 0.
 class Coded {
  public:
   using Floored = std::function<int(Coded&, int)>;
@@ -81,7 +81,7 @@ TEST(ShortWaysBounds, ScalesAreMadeOfNoLessThanWhatHidesTinyNumbers) {
     return find_short_ways(coded.program).has_value();
   };
   constexpr float kLeast = 0x1p-58f;
-  // With these factors scales are those that codes have a short quotient by.
+  // With these factors, the scales are those for which codes have a fast quotient.
   EXPECT_TRUE(has_ways(RowOp::mul, 0x1p-20f, kLeast, 0x1p26f));
   EXPECT_FALSE(has_ways(RowOp::mul, 0x1p-20f, below(kLeast), 0x1p26f));
   EXPECT_TRUE(has_ways(RowOp::mul, below(1), 1e-9f, 2));
@@ -93,10 +93,10 @@ TEST(ShortWaysBounds, ScalesAreMadeOfNoLessThanWhatHidesTinyNumbers) {
 // A row of x, x / 2, ... x / 128 over and over, by s, by w.
 struct Row {
   float x, s, w;
-  bool is_short;  // whether it is made in short ways
+  bool is_short;  // whether it has fast paths
 };
 
-// x * s that only the long way rounds to 0. Its v, kept in scratch, says which way its row went.
+// A value of x * s that only the fallback rounds to 0. Its v, kept in scratch memory, shows which path its row took.
 constexpr float kTiny = 0x1p-140f;
 
 std::vector<float> kept(RowBuffers& buffers, const Coded& coded) {
@@ -108,7 +108,7 @@ std::vector<float> kept(RowBuffers& buffers, const Coded& coded) {
   return {first, first + kColumns};
 }
 
-// Which way the row went; its codes and scales are held against the interpreter's.
+// Returns the path of the row; its codes and scales are compared with the interpreter's.
 bool takes_short_way(const Coded& coded, RowFunction* function, const Row& row) {
   RowBuffers buffers(coded.program, 1, 1);
   auto* x = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
@@ -131,7 +131,7 @@ bool takes_short_way(const Coded& coded, RowFunction* function, const Row& row) 
                   (std::isnan(came[i]) && std::isnan(wanted[store][i])))
           << came[i] << " for " << wanted[store][i] << " of " << row.x << " " << row.w;
   }
-  const std::vector<float> v = kept(buffers, coded);  // even columns may lie apart from odd ones
+  const std::vector<float> v = kept(buffers, coded);  // even columns may be stored apart from odd ones
   return std::count(v.begin(), v.end(), kTiny) == 1;
 }
 
@@ -159,7 +159,7 @@ TEST_P(ShortWaysBoundsOf, AreThoseOfTheLargestValueAndOfTheLargestWeight) {
       {0x1p90f, 0x1p-120f, 0x1p65f, false},  // a weight is
       {0x1p90f, 0x1p-120f, -0x1p65f, false},
       {0x1p127f, 0x1p-7f, 0x1p-100f, false},   // x * s is too large to be rounded in fewer steps
-      {0x1p127f, 0x1p-12f, 0x1p-100f, false},  // here in some columns alone
+      {0x1p127f, 0x1p-12f, 0x1p-100f, false},  // here in some columns only
       {0x1p127f, 0x1p-20f, 0x1p-100f, true},
   };
   for (const Row& row : rows)

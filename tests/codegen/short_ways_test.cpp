@@ -1,4 +1,4 @@
-// Codes of groups and rows in fewer steps: the same bits as in all of them, whatever is read.
+// Codes of groups and rows by fast paths: the same bits as without them, for all inputs.
 
 #include "codegen/short_ways.h"
 
@@ -30,7 +30,7 @@ enum class Change : std::uint8_t {
   raised_maximum,
   small_least,
   two_maxima,
-  // These have short ways.
+  // These have fast paths.
   dequantized,
   dequantized_over,
   read_later,
@@ -117,7 +117,7 @@ class Coded {
   int least_of(int maximum, Change change) {
     if (change == Change::raised_maximum) maximum = binary(RowOp::mul, maximum, constant(2));
     if (change != Change::small_least) return binary(RowOp::at_least, maximum, constant(1e-10));
-    // The factors make the scale one that codes have a short quotient by.
+    // With these factors, codes have a fast quotient by the scale.
     maximum = binary(RowOp::mul, maximum, constant(0x1p-20));
     return binary(RowOp::mul, binary(RowOp::at_least, maximum, constant(0x1p-60)), constant(0x1p26));
   }
@@ -134,7 +134,7 @@ class Coded {
   int code_ = -1;
 };
 
-// Of two maxima each is to be one that alone has a short way: with it nothing may be kept but its own value.
+// Each of two maxima must be one that has a fast path by itself: only its own value may be kept with it.
 Case changed(Change change, std::int64_t group = 32) {
   return {.made = change == Change::two_maxima ? Made::as_read : Made::of_rows, .group = group, .change = change};
 }
@@ -170,7 +170,7 @@ TEST_P(ShortWaysOf, AreNotWhereSomethingElseTellsTinyNumbersApart) {
 
 INSTANTIATE_TEST_SUITE_P(Groups, ShortWaysOf, testing::Values(0, 16, 32));
 
-// Signs that no loads tell are put where the codes will be, which others must not read.
+// Signs that the loads do not contain are stored in the buffer of the codes, which others must not read.
 TEST(ShortWays, HaveMagnitudesWhereOnlyCodesOfFp8Are) {
   const auto ways = [](const Case& wanted) { return *find_short_ways(Coded(wanted).program); };
   EXPECT_TRUE(ways({}).keeps_magnitudes);
@@ -245,7 +245,7 @@ TEST(ShortWays, ShorterQuotientsAreDivisionsOfBfloats) {
     const auto a = static_cast<float>(code);
     for (std::uint32_t scale = code % 3; scale < 0x800000u; scale += 1021)
       expect_division(a, float_of_bits(0x3f800000u + scale));
-    // Next to the middle of two codes, and what has an inverse hard to round.
+    // Next to the middle of two codes, and values whose inverse is hard to round.
     for (std::uint32_t middle = 1; middle < 512; middle += 2)
       for (std::uint32_t i = 0; i < 8; ++i)
         for (const float power : {0x1p-43f, 1.0f, 0x1p50f})
@@ -302,7 +302,7 @@ const char* missing() {
   return describe_cpu("", 1).features < CpuFeatures::avx2 ? "short ways are those of AVX2" : nullptr;
 }
 
-// `fill` makes what is read.
+// `fill` writes the inputs.
 template <typename Fill>
 void expect_same_bits(const Case& wanted_case, std::int64_t rows, const Fill& fill) {
   const Coded coded(wanted_case);
@@ -354,12 +354,12 @@ TEST(ShortWays, GiveTheBitsOfTheLongOnes) {
           compare({.made = made, .codes = codes, .group = group, .change = change});
 }
 
-// A group's scale shows its largest value: that of a single operand, of every one in turn. With a large weight those of
-// small quotients are above the least that scales are made of.
+// A group's scale reveals its largest value: that of a single operand, of each one in turn. With a large weight, the
+// values of small quotients are above the lower limit of the scales.
 TEST(ShortWays, NoQuotientOfSiluIsInTheMiddleOfTwoBfloatsButTinyOnes) {
   if (const char* why = missing()) GTEST_SKIP() << why;
   constexpr Case kCase{.made = Made::by_silu, .codes = DType::i8};
-  constexpr float kLargest = 0x1p64f;  // of a row that takes short ways
+  constexpr float kLargest = 0x1p64f;  // of a row that takes the fast path
   for (const float weight : {1.0f, kLargest}) {
     const auto fill = [weight](RowBuffers& buffers, const RowProgram& program) {
       auto* x = reinterpret_cast<std::uint16_t*>(buffers.memory(0).data());
@@ -376,7 +376,7 @@ TEST(ShortWays, NoQuotientOfSiluIsInTheMiddleOfTwoBfloatsButTinyOnes) {
   }
 }
 
-// Nor where even the largest weight leaves a quotient below what scales show.
+// Nor if even the largest weight leaves a quotient below the limit of the scales.
 TEST(ShortWays, QuotientsOfSiluRoundHalfUp) {
   if (const char* why = missing()) GTEST_SKIP() << why;
   constexpr std::int64_t kColumns = 128, kRows = 0x10000 / kColumns;

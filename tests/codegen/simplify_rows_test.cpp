@@ -8,7 +8,7 @@
 
 namespace weft::simplify_rows_test {
 
-// A program of one input, whose value is number 0, and one output.
+// A program with one input, which is value 0, and one output.
 class OneInput {
  public:
   explicit OneInput(DType dtype) {
@@ -76,7 +76,8 @@ TEST(SimplifyRows, ConvertsOnce) {
             "  v4 elem = convert v3 bf16\n");
 }
 
-// Which needs that each number of a dtype is its own code's, and that it has one code of NaN for those it makes.
+// This requires that each number of a dtype is its own code's, and that the dtype has one code for the NaN that it
+// makes.
 TEST(SimplifyRows, WhatWasConvertedHasItsCode) {
   const auto check = [](auto encode, auto decode, std::uint32_t codes) {
     for (std::uint32_t code = 0; code < codes; ++code) {
@@ -201,7 +202,8 @@ TEST(SimplifyRows, MakesCodesOfQuotientsThatNeedNoLimits) {
             "  v11 elem = short_quotient v0 v10 v8\n  v12 elem = convert v11 i8 plain\n");
 }
 
-// A quotient may overflow where the scale is a tiny part of the largest value, and a product's correction be NaN.
+// A quotient may overflow if the scale is a tiny part of the largest value, and the correction of a product may then be
+// NaN.
 TEST(SimplifyRows, KeepsTheDivisionByATinyPartOfTheLargest) {
   for (const double limit : {127.0, 1e30}) {
     OneInput rows(DType::f32);
@@ -307,7 +309,7 @@ TEST(SimplifyRows, LeavesOutTheSumWithZeroBeforeCodesThatHaveNoMinusZero) {
   EXPECT_EQ(text_with(0.0f, true).find("plain"), std::string::npos) << text_with(0.0f, true);
 }
 
-// What arithmetic gives, and limits hand on.
+// A NaN that arithmetic makes and limits pass on.
 TEST(SimplifyRows, PlainCodesOfFp8AreOfQuietNan) {
   for (const RowOp made : {RowOp::load, RowOp::mul, RowOp::convert}) {
     RowProgram program;

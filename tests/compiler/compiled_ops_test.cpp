@@ -12,7 +12,7 @@ namespace weft::compiled_ops_test {
 
 constexpr TokenRange kRange = {1, 8};
 
-// Of the call alone, at the Context's choice.
+// The graph of the call alone, at the Context's choice.
 std::string difference_of(const Op& op, const SampleCall& call, const Context& context) {
   const auto graph = graph_of_call(op, call.operands, call.attributes, context.ops);
   std::vector<Tensor> inputs;
@@ -33,7 +33,7 @@ TEST(CompiledOps, GiveTheBitsOfEagerOnEverySampleInKernelsAlone) {
   std::printf("count: %d calls of %zu ops\n", calls, context->ops.all().size());
 }
 
-// Functions take long to make, so that of each op there is one sample.
+// Functions take long to compile, so each op has one sample.
 TEST(CompiledOps, GiveTheBitsOfEagerWithCodeGenerated) {
   const auto context = test_context();
   for (const auto& [name, op] : context->ops.all())
@@ -42,7 +42,7 @@ TEST(CompiledOps, GiveTheBitsOfEagerWithCodeGenerated) {
   std::printf("count: %zu functions\n", context->generated->size());
 }
 
-// Every kernel that there is, chosen for the samples that it supports.
+// Every existing kernel, for the samples that it supports.
 TEST(CompiledOps, GiveTheBitsOfEveryKernel) {
   const auto context = kernel_context();
   int kernels = 0, calls = 0;

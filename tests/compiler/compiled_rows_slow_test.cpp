@@ -1,5 +1,5 @@
-// Every op on every sample, compiled once for a range of rows, with code generated and without: at no rows, at one, at
-// the bounds and beside them the bits of the same kernels run op by op at that count.
+// Every op on every sample, compiled once for a range of rows, with generated code and without. At no rows, at one, at
+// the bounds and next to them, the bits are those of the same kernels run op by op at that row count.
 
 #include <cstdio>
 #include <map>
@@ -18,7 +18,7 @@ namespace weft::compiled_rows_test {
 constexpr TokenRange kRange = {1, 8};
 constexpr std::int64_t kCounts[] = {8, 0, 1, 2, 7, 5};
 
-// A sample of an op as a call of any count of rows.
+// A sample of an op as a call with any number of rows.
 struct RowsOfSample {
   const Op& op;
   const OpTable& ops;
@@ -34,8 +34,8 @@ struct RowsOfSample {
   }
 };
 
-// The call where each extent that changes with the rows is s0; null where they change otherwise, or where a batch says
-// how many there are (tests/engine has those).
+// The call in which each extent that changes with the rows is s0; null if they change otherwise, or if a batch
+// determines the number (tests/engine has those).
 std::shared_ptr<Graph> graph_of_rows(const RowsOfSample& rows) {
   SampleCall most = rows.call(kRange.hi);
   const auto fewer = rows.metas(kRange.hi - 1);
@@ -56,7 +56,7 @@ std::shared_ptr<Graph> graph_of_rows(const RowsOfSample& rows) {
 
 class CompiledRows : public ::testing::Test {
  protected:
-  // Of every sample that has rows; `most_samples` of an op.
+  // For every sample with rows, at most `most_samples` of an op.
   void hold(const Context& context, std::size_t most_samples) {
     int calls = 0;
     for (const auto& [name, op] : context.ops.all()) {

@@ -1,6 +1,6 @@
-// Donation on random graphs: whatever is given away, wherever the graph is cut, and whichever kernels write over their
-// arguments, a compiled graph, an eager one and the meaning give the same bits; what nobody gave away stays as it was;
-// what is read after it was given away is refused, naming both lines.
+// Donation on random graphs. For all donated values, cuts of the graph and kernels that overwrite their arguments, a
+// compiled graph, an eager one and the meaning give the same bits. Values that are not donated do not change. A read
+// after a donation is refused with both lines.
 
 #include <cstring>
 #include <regex>
@@ -44,7 +44,7 @@ const std::vector<std::shared_ptr<Context>>& contexts() {
   return all;
 }
 
-// How often each thing that matters came up.
+// Counts of the cases that occurred.
 struct Counts {
   int placements = 0, given_away = 0, pieces = 0, two_pieces_read_a_donated_input = 0, inputs_not_donated = 0;
   int inserted = 0, removed = 0, kept = 0, returned_copies = 0;
@@ -103,8 +103,8 @@ class Trial {
     return all;
   }
 
-  // A graph in which one node is given its arguments: whether the compiler takes it. Where it does not, both lines must
-  // be named, and the second must indeed read what was given away.
+  // A graph in which one node gets its arguments donated: checks whether the compiler accepts it. If not, it must name
+  // both lines, and the second one must really read a donated value.
   bool try_one(Graph& graph) {
     const Node* giver = nullptr;
     for (const auto& node : graph.nodes())
@@ -212,7 +212,7 @@ class Trial {
     }
   }
 
-  // What was not donated is as it was.
+  // Values that were not donated are unchanged.
   void check_inputs(const std::vector<Tensor>& after, const Plan& plan, const char* mode) {
     for (std::size_t i = 0; i < after.size(); ++i) {
       if (plan.slots[static_cast<std::size_t>(plan.inputs[i])].donated) continue;

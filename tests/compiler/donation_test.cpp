@@ -1,5 +1,6 @@
-// Giving arguments away, case by case: copies that go and that stay, with their reasons; graphs on which vLLM's clone
-// elimination gives wrong values, run; in-place kernels in eager mode, by address; what a decoder layer saves.
+// Donated arguments, case by case: copies that are removed and that are kept, with their reasons; graphs for which
+// vLLM's clone elimination gives wrong values; in-place kernels in eager mode, by address; the memory that a decoder
+// layer saves.
 
 #include <algorithm>
 
@@ -46,8 +47,8 @@ std::vector<std::string> reasons(const CompileRecord& record) {
   return all;
 }
 
-// Runs it compiled, eagerly and by its meaning; all three must agree to the bit, and leave alone what is not donated.
-// How many copies were left.
+// Runs it compiled, eagerly and by its meaning. All three must agree to the bit and must not change values that are not
+// donated. Returns the number of remaining copies.
 std::ptrdiff_t clones_of_run(const std::string& inputs, const std::string& body) {
   const auto graph = parsed(inputs, body);
   const LayerInputs given = layer_inputs(*graph, 3);
@@ -77,12 +78,12 @@ std::ptrdiff_t clones_of_run(const std::string& inputs, const std::string& body)
 TEST(Donation, GivesTheRightValuesWhereVllmsPassGivesWrongOnes) {
   const std::string inputs = "%x: f32[s0, 8], %y: f32[s0, 8]";
   const std::string a = "  %a = add(%x, %y)\n", c = "  %c = clone(%a)\n", d = "  %d = clone(%a)\n";
-  // A snapshot, then the original is written over: the copy must stay.
+  // A snapshot, then the original is overwritten: the copy must remain.
   EXPECT_EQ(clones_of_run(inputs, a + c + "  %b = bump.maybe_inplace(%a, %y)\n  return %c, %b"), 1);
   // Two copies, one of which is written over: one may go, in either order.
   EXPECT_EQ(clones_of_run(inputs, a + c + d + "  %b = bump.maybe_inplace(%c, %y)\n  return %b, %d"), 1);
   EXPECT_EQ(clones_of_run(inputs, a + d + c + "  %b = bump.maybe_inplace(%c, %y)\n  return %b, %d"), 1);
-  // A copy is written over and the original returned, whichever argument the copy stands for.
+  // A copy is overwritten and the original returned, whichever argument is copied.
   EXPECT_EQ(clones_of_run(inputs, a + c + "  %b = bump.maybe_inplace(%c, %y)\n  return %b, %a"), 1);
   EXPECT_EQ(clones_of_run(inputs + ", %r: f32[s0, 8]",
                           a + c +
@@ -112,7 +113,7 @@ TEST(Donation, CopiesGoAlongAChainThroughPieces) {
                           "  %a = bump(%x, %y)\n  %n = neg(%y)\n  %b = bump(%a, %n)\n  %m = neg(%n)\n"
                           "  %c = bump(%b, %m)\n  return %c"),
             0);
-  // The first piece's value is read once more behind the cut.
+  // The first piece's value is read again after the cut.
   EXPECT_EQ(clones_of_run("donated %x: f32[s0, 8], %y: f32[s0, 8]",
                           "  %b = bump(%x, %y)\n  %n = neg(%y)\n  %c = bump(%b, %n)\n  %m = neg(%n)\n"
                           "  %d = add(%b, %m)\n  return %c, %d"),
@@ -127,7 +128,7 @@ TEST(Donation, BothResultsOfOneOpMayBeWrittenOver) {
   EXPECT_EQ(clones_of_run("%x: f32[s0, 8], %y: f32[s0, 8]",
                           "  %b, %s = fused_add_rms_norm(%x, %y, none, epsilon=1e-05)\n  %c = bump(%b, %y)\n"
                           "  %d = bump(%s, %y)\n  return %c, %d"),
-            2);  // of the two inputs alone
+            2);  // of only the two inputs
 }
 
 struct Kept {
@@ -137,7 +138,7 @@ struct Kept {
   const char* stage = "traced";
 };
 
-// Every reason that clone_elimination gives.
+// Every reason that clone_elimination reports.
 const Kept kKept[] = {
     {"%x: f32[s0, 8], %y: f32[s0, 8]", "  %b = bump(%x, %y)\n  return %b", "%x is an input that was not donated"},
     {"donated %x: f32[s0, 8], %y: f32[s0, 8]", "  %b = bump(%x, %y)\n  %d = add(%x, %b)\n  return %d",
@@ -264,7 +265,7 @@ TEST_F(EagerDonation, RefusesOneMemoryGivenAwayAndTakenByOneCall) {
   EXPECT_NO_THROW(fused_add_rms_norm(x, x, Value(), Scalar(1e-5)));
 }
 
-// The steps of the two fused_add_rms_norm, and what they take.
+// The steps of the two fused_add_rms_norm, and their operands.
 struct LayerMemory {
   std::int64_t arena = 0, unshared = 0;
   int steps = 0, copies = 0, fresh_results = 0;
@@ -288,7 +289,7 @@ LayerMemory layer_memory(const Context& context, const Graph& traced) {
 TEST(Donation, TheFusedNormsOfADecoderLayerAllocateNothing) {
   const auto context = kernel_context();
   const auto given = small_layer(*context);
-  // The same layer by an author who gives nothing away, with kernels that write over their arguments, and without.
+  // The same layer by an author who donates nothing, with kernels that overwrite their arguments, and without.
   const auto kept = given->clone();
   for (const auto& node : kept->nodes()) node->maybe_inplace = false;
   kept->inputs()[0]->donated = kept->inputs()[1]->donated = false;
@@ -311,7 +312,7 @@ TEST(Donation, TheFusedNormsOfADecoderLayerAllocateNothing) {
   EXPECT_LT(with.arena, native.arena);
 }
 
-// A kernel that counts how often it is asked whether it supports a call: that is how a choice begins.
+// A kernel that counts how often it is asked whether it supports a call, which is the first step of a choice.
 TEST(Donation, ACompiledGraphChoosesNothingWhenItRuns) {
   const auto asked = std::make_shared<int>(0), ran = std::make_shared<int>(0);
   const auto context = kernel_context();

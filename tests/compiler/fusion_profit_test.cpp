@@ -1,4 +1,4 @@
-// Whether fusions pay is measured: a fused kernel that is slower than its parts is left to them, where it is slower.
+// Fusions are measured: a fused kernel that is slower than its parts is not used where it is slower.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class FusionProfit : public testing::Test {
  protected:
   FusionProfit() {
     context_->options.compile_ranges_split_points = {64};
-    // Without the tree's own kernel for it, whose time nobody makes.
+    // Without the program's own kernel for it, whose time no test sets.
     KernelRegistry others;
     context_->kernels.for_each([&](const Kernel& kernel) {
       const bool is_refused = context_->kernels.find(kernel.op, kernel.provider) == nullptr;
@@ -35,7 +35,7 @@ class FusionProfit : public testing::Test {
     add_kernel("per_token_group_quant_int8", [](std::int64_t) { return 1e-3; });
   }
 
-  // A kernel that comes first and does nothing, for as long as it is said to.
+  // A kernel with the highest priority that does nothing for a given time.
   void add_kernel(const std::string& op, std::function<double(std::int64_t rows)> seconds) {
     context_->kernels.add({.op = op, .provider = "planted", .run = [this, seconds](const KernelCall& call) {
                              timer_.at += seconds(call.operands[0].size[0]);
@@ -48,7 +48,7 @@ class FusionProfit : public testing::Test {
     return compile_ranges(*graph, *context_, token_ranges(*graph, *context_, 512).ranges, {}).records;
   }
 
-  // By where the range begins: "fused" or the reason why not.
+  // By the begin of the range: "fused", or the reason why not.
   std::map<std::int64_t, std::string> outcomes() {
     std::map<std::int64_t, std::string> found;
     for (const CompileRecord& record : compiled())
@@ -69,7 +69,7 @@ class FusionProfit : public testing::Test {
   }
 
   const std::shared_ptr<Context> context_ = test_context();
-  // Moved by the kernels alone.
+  // Only the kernels advance it.
   struct : TuningTimer {
     double now() override { return at; }
     double at = 0;

@@ -1,4 +1,4 @@
-// What WEFT_LOGS asks for is said, and nothing else.
+// The program logs what WEFT_LOGS asks for, and nothing else.
 
 #include "compiler/log.h"
 
@@ -68,7 +68,7 @@ TEST(Log, GivesNodesTheirChoiceAndWithPlusTheReason) {
 
 TEST(Log, SaysOnceOfWhichTopicsThereIsNothingYet) {
   EXPECT_EQ(said("+schedule,output_code,-cache"),
-            "weft: [logs] nothing is said about schedule, output_code in this version\n");
+            "weft: [logs] nothing is logged about schedule, output_code in this version\n");
 }
 
 TEST(Log, RefusesATopicThatDoesNotExist) {

@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-// Runs on copies of what it will write over, whose own memory it spoils first: nothing else may look into it.
+// Runs on copies of the arguments that it overwrites, and first fills their own memory with garbage: no other argument
+// may overlap it.
 Registrations::Run overwriting(std::vector<int> writes, Registrations::Run run) {
   return [run = std::move(run), writes = std::move(writes)](const KernelCall& call) {
     std::vector<TensorView> operands(call.operands.begin(), call.operands.end());

@@ -11,12 +11,12 @@
 
 namespace weft {
 
-// What is written over: ops and indices of their arguments.
+// The overwritten arguments: ops and indices of their arguments.
 using Overwritten = std::vector<std::pair<std::string, std::vector<int>>>;
 
-// A Context where each of these ops prefers its `over` kernel: the cpu kernel, whose results come out in the memory of
-// these arguments. It also has bump(x, y) = x + y, which donates x, with a kernel bump@over that writes over x. They
-// spoil what they write over before they read their other arguments.
+// A Context in which each of these ops prefers its `over` kernel: the cpu kernel, with results in the memory of these
+// arguments. It also has bump(x, y) = x + y, which donates x, with a kernel bump@over that overwrites x. These kernels
+// fill the memory that they overwrite with garbage before they read their other arguments.
 std::shared_ptr<Context> overwriting_context(const Overwritten& overwritten, std::vector<std::string> splitting_ops);
 
 }  // namespace weft

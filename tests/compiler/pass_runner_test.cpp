@@ -1,4 +1,4 @@
-// What may be looked at on the way, and where the way may end.
+// The dumps between passes, and the points where the passes may stop.
 
 #include "compiler/pass_runner.h"
 
@@ -107,7 +107,7 @@ TEST_F(PassRunner, DumpsOneNumberedFileForEachPass) {
   for (const auto& entry : std::filesystem::directory_iterator(folder / "made/too"))
     names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
-  ASSERT_EQ(names.size(), pipeline_passes().size());  // one is skipped, the traced graph stands first
+  ASSERT_EQ(names.size(), pipeline_passes().size());  // one is skipped, the traced graph is first
   EXPECT_EQ(names[0], "00-trace.g.1-8.graph");
   EXPECT_EQ(names[1], "01-functionalize.g.1-8.graph");
   EXPECT_EQ(names[2], "03-common_subexpression_elimination.g.1-8.graph");
@@ -170,7 +170,7 @@ TEST(RunGraph, WritesOverPagesThatTheGraphOwnsInsteadOfCopyingThem) {
     const Values given = values_of(eager, inputs.copies());
     const Values came = run_graph(*compiled.record.split, eager, given);
     EXPECT_EQ(came[2].tensor().storage, given[5].tensor().storage) << stage_text(stage);
-    // The interpreter is the oracle and keeps what it was given.
+    // The interpreter is the oracle and does not change its inputs.
     Interpreter oracle(*context);
     if (stage == Stage::split) continue;  // packed weights and chosen kernels are not its business
     const Values kept = values_of(oracle, inputs.copies());

@@ -60,7 +60,7 @@ TEST_F(PieceGraph, ReadsBackAndIsLegal) {
 
 TEST_F(PieceGraph, ComputesTheSameCompiledAndOpByOp) {
   const LayerInputs inputs = layer_inputs(*traced_, 3);
-  // p0 takes inputs of the layer alone.
+  // p0 takes only inputs of the layer.
   const auto alone = standalone_piece(split_, *first_call(split_, "p0"));
   std::vector<std::size_t> numbers;
   for (const auto& input : alone->inputs())

@@ -1,4 +1,4 @@
-// From a traced graph to a plan: what comes out computes what the graph means.
+// From a traced graph to a plan, which computes the meaning of the graph.
 
 #include "compiler/pipeline.h"
 

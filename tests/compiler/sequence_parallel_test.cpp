@@ -1,5 +1,5 @@
 // A model in tensor-parallel form on 2 and 4 ranks, which are threads: with and without sequence parallelism every rank
-// gives the bits of one process that adds the parts itself.
+// has the bits of one process that adds the parts itself.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ const std::vector<std::string> kGroups = {"tp"};
 
 struct Form {
   int ranks = 2;
-  bool is_quantized = false;  // what goes into products, by a static scale
+  bool is_quantized = false;  // inputs of products, with a static scale
   bool is_whole = false;      // one process has the parts of all ranks, and adds them
 };
 
@@ -183,7 +183,7 @@ TEST(SequenceParallel, ThreadsGiveTheBitsOfOneProcess) {
 // Sharing the rows of norms moves as much as before; to gather codes instead of values, a quarter of their part.
 TEST(SequenceParallel, ThreadsMoveAsManyBytesAsCounted) {
   for (const int ranks : {2, 4}) {
-    // Of one reduce-scatter, or one all-gather.
+    // The bytes of one reduce-scatter, or one all-gather.
     const std::int64_t bytes = kRows * kWidth * 4 * (ranks - 1) / ranks;
     const Ran off = run_on_ranks({.ranks = ranks}, {});
     EXPECT_EQ(off.shared_norms, 0);

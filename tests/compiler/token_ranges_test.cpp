@@ -1,4 +1,4 @@
-// Where token ranges end, which kernel runs in each, and what equal ranges share.
+// The ends of token ranges, the kernel in each, and the code that equal ranges share.
 
 #include "compiler/token_ranges.h"
 

@@ -26,15 +26,15 @@ struct AttentionCase {
   SampleCall call(const Context& context) const;
 };
 
-// The kernel's own result, with so many bytes of scratch; none, and no blocks share a sequence.
+// The kernel's own result with this number of bytes of scratch memory. Without any, blocks do not share sequences.
 Tensor attend(const Context& context, const std::vector<Tensor>& operands, const Attributes& attributes,
               std::size_t scratch_bytes, const std::string& provider = "cuda");
 constexpr std::size_t kAttentionScratch = 1 << 20;
 
-// Of the first axis.
+// The sizes of the first axis.
 std::vector<std::byte> bytes_of_row(const Tensor& tensor, std::int64_t row);
 
-// Accesses of the first kernel that a call launches without scratch, those that ask for the most bytes first.
+// Accesses of the first kernel that a call launches without scratch memory, those with the most requested bytes first.
 std::vector<cuda::AccessTraffic> attention_traffic(const Context& context, const SampleCall& made,
                                                    const std::string& provider = "cuda");
 

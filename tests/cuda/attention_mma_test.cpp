@@ -1,5 +1,5 @@
-// Attention by the matrix units: the op's meaning at every tail of tiles and pages, which calls they get, and what of K
-// and V is read.
+// Attention by the matrix units: the op's meaning for every end of tiles and pages, the calls that it takes, and the
+// bytes of K and V that it reads.
 
 #include <cmath>
 #include <cstring>
@@ -28,7 +28,7 @@ Tensor by_matrices(const Context& context, const SampleCall& call, std::size_t s
   return attend(context, call.operands, call.attributes, scratch, kProvider);
 }
 
-// The kernel that a call of so many tokens launches.
+// The kernel that a call with this number of tokens launches.
 std::string kernel_of(std::int64_t tokens, std::int64_t sequences, std::int64_t group) {
   return cuda::plan_attention({.tokens = tokens,
                                .sequences = sequences,
@@ -43,7 +43,7 @@ std::string kernel_of(std::int64_t tokens, std::int64_t sequences, std::int64_t 
 
 TEST(CudaMmaAttention, GivesTheMeaningAtEveryTail) {
   const auto context = cuda_context();
-  // Tiles of 1 to 64 rows, whole and part pages, chunks that pages do not hold, segments behind each other.
+  // Tiles of 1 to 64 rows, whole and partial pages, chunks that are no part of a page, several segments.
   const AttentionCase::Sequences tails = {{1, 1}, {15, 15}, {16, 16}, {17, 40}, {33, 33}, {33, 300}};
   const std::vector<AttentionCase> cases = {
       {layout(DType::bf16, 16, 1, 64), 1, DType::bf16, tails},
@@ -97,7 +97,7 @@ TEST(CudaMmaAttention, SharesLongSequencesAmongBlocks) {
   EXPECT_EQ(bytes_of_row(alone, 29), bytes_of_row(shared, 29)) << "a sequence of one segment was shared";
 }
 
-// The tokens from `from` on become what the code is, in K and V.
+// Sets the tokens from `from` on to this code, in K and V.
 void spoil(const SampleCall& call, const KvLayout& kv, std::int64_t from, std::int64_t to, std::uint16_t code) {
   auto* pages = reinterpret_cast<std::uint16_t*>(call.operands[1].data());
   const std::int64_t block = kv.block, columns = kv.head_dim;
@@ -146,7 +146,7 @@ TEST(CudaMmaAttention, ShowsNothingOfTokensBeforeTheWindow) {
   }
 }
 
-// In any order and rounding of the matrix units, and wherever the exponential lies.
+// For any order and rounding of the matrix units, and any error of the exponential.
 TEST(CudaMmaAttention, StaysWithinTheToleranceWhateverTheDeviceRounds) {
   const auto context = cuda_context();
   for (const DType dtype : {DType::f16, DType::bf16}) {
@@ -212,7 +212,7 @@ TEST(CudaMmaAttention, SaysWhatItDoesNotTake) {
               std::string::npos);
 }
 
-// What a row gets depends on which other rows there are.
+// The result of a row depends on the other rows.
 TEST(CudaMmaAttention, ComesFirstUnlessRowsMustNotDependOnTheBatch) {
   const auto context = cuda_context();
   const auto first = [&](bool batch_invariant) {
@@ -225,7 +225,7 @@ TEST(CudaMmaAttention, ComesFirstUnlessRowsMustNotDependOnTheBatch) {
   EXPECT_EQ(first(true), "cuda");
 }
 
-// Of a prompt, once for each 64 rows, in whole sectors.
+// For a prompt, once for each 64 rows, in whole sectors.
 TEST(CudaMmaAttention, ReadsKAndVOnceATileInWholeSectors) {
   const auto context = cuda_context();
   constexpr std::int64_t kLength = 256, kTokens = 64 * (1 + 2 + 3 + 4);
@@ -245,7 +245,7 @@ TEST(CudaMmaAttention, ReadsKAndVOnceATileInWholeSectors) {
   }
 }
 
-// The largest meets zeros, so that the small ones beside it decide.
+// The largest is multiplied by zeros, so that the small ones decide.
 TEST(CudaMmaAttention, TakesSmallQueriesBesideALargeOne) {
   const auto context = cuda_context();
   const KvLayout kv = layout(DType::f16, 16, 1, 64);

@@ -1,4 +1,4 @@
-// How many blocks attention is launched with, as a function of numbers; and that no row shows it.
+// The number of blocks of attention as a function of sizes; and that it does not change any row.
 
 #include "kernels/cuda/lib/attention_plan.h"
 
@@ -20,11 +20,11 @@ TEST(AttentionPlan, SharesUntilTheDeviceIsFullOnceOrAWholeNumberOfTimes) {
       // A tile is one segment, or has none.
       {1, 1, 528, 1},
       {1, 0, 528, 1},
-      // Few tiles: a block a segment, or the most blocks that a tile has, less what is not worth it.
+      // Few tiles: a block for each segment, or the largest number of blocks for a tile, reduced where more do not pay.
       {8, 16, 528, 16},
       {1, 64, 528, 64},
       {1, 512, 528, 52},
-      // Full once: 4 x 128 of 528, where 8 would take two rounds of half the time.
+      // One full round: 4 x 128 of 528 blocks; 8 would take two rounds of half the time.
       {128, 16, 528, 4},
       {64, 16, 528, 8},
       {264, 16, 528, 2},
@@ -90,7 +90,7 @@ TEST(AttentionPlan, FollowsTheDevice) {
   }
 }
 
-// Tiles of a token where that takes fewer than tiles of a sequence, of one more each.
+// Tiles of a token if there are fewer of them than tiles of a sequence, which need one more each.
 TEST(AttentionPlan, NumbersTilesByWhatTakesFewer) {
   const auto tiles = [](std::int64_t tokens, std::int64_t sequences, std::int64_t group) {
     const AttentionPlan plan = plan_attention({.tokens = tokens,
@@ -110,7 +110,7 @@ TEST(AttentionPlan, NumbersTilesByWhatTakesFewer) {
   EXPECT_EQ(tiles(6, 4, 32), (std::pair{6u, 1u}));
 }
 
-// Of sequences that have no row of the step, one or several, with as many rows in all as there are sequences.
+// Sequences with no row of the step, one or several; the total number of rows is that of sequences.
 TEST(AttentionPlan, HasTheRowsOfStepsThatAreNotATokenASequence) {
   const auto context = cuda_context();
   for (const int group : {1, 3, 4, 5}) {

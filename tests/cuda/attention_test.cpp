@@ -1,5 +1,5 @@
-// Attention over KV pages: the op's meaning whatever heads, pages and batches are, and of a row the same bits whatever
-// stands beside it and however many blocks share its tokens.
+// Attention over KV pages: the op's meaning for all heads, pages and batches. The bits of a row depend neither on other
+// rows nor on the number of blocks that share its tokens.
 
 #include <cmath>
 #include <cstring>
@@ -40,7 +40,7 @@ TEST(CudaAttention, GivesTheMeaningOfManyForms) {
   }
 }
 
-// Windows of the own token alone, of part of a page, of a page, across pages, steps and segments, and of all there is.
+// Windows of only the own token, of part of a page, of a page, across pages, steps and segments, and of all tokens.
 TEST(CudaAttention, GivesTheMeaningInWindows) {
   const auto context = cuda_context();
   const KvLayout f16{.dtype = DType::f16, .block = 16, .heads = 2, .head_dim = 64};
@@ -97,7 +97,8 @@ TEST(CudaAttention, FoldsSegmentsInOneOrderWhoeverSharesThem) {
   }
 }
 
-// The last rows of a prompt, one at a time and by fives, beside another sequence, against those of the whole prompt.
+// The last rows of a prompt, one at a time and by fives, with another sequence in the batch, compared with those of the
+// whole prompt.
 void expect_same_bits_beside_others(const Attribute& window) {
   const auto context = cuda_context();
   constexpr int kLength = 300, kBlock = 16, kPages = (kLength + kBlock - 1) / kBlock;
@@ -134,7 +135,7 @@ TEST(CudaAttention, GivesTheSameBitsInPagesOfAnySize) {
   for (const std::int64_t block : {16, 5, 1}) {
     const KvLayout kv{.dtype = DType::f16, .block = block, .heads = 1, .head_dim = 16};
     const SampleCall call = AttentionCase{kv, 2, DType::f32, {{4, kLength}}}.call(*context);
-    // The same keys and values, wherever they lie.
+    // The same keys and values in any pages.
     auto* pages = reinterpret_cast<std::uint16_t*>(call.operands[1].data());
     for (std::int64_t token = 0; token < kLength; ++token)
       for (std::int64_t column = 0; column < 16; ++column) {
@@ -215,7 +216,7 @@ TEST(CudaAttention, SaysWhichHeadsItDoesNotTake) {
             std::string::npos);
 }
 
-// What K and V take, each: a decoded token reads them once, a prompt once for each 32 rows, in whole sectors.
+// The bytes of K and of V: a decoded token reads them once, a prompt once for each 32 rows, in whole sectors.
 TEST(CudaAttention, ReadsKAndVOnceATileInWholeSectors) {
   const auto context = cuda_context();
   constexpr std::int64_t kLength = 256, kHeadDim = 64;

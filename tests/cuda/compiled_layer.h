@@ -14,19 +14,19 @@
 
 namespace weft {
 
-// Of a device by name; what generated code computes goes there, so that host and device compute the same things in the
-// same way.
+// A Context for a device by name. Generated code is used for the same ops, so that host and device compute the same
+// things in the same way.
 std::shared_ptr<Context> context_of(const std::string& device);
 
 inline std::vector<std::string> nvrtc_of_this_machine() { return cuda::nvrtc_places(process_environment()); }
 inline const std::vector<std::string> kNoNvrtc = {"/nowhere/libnvrtc.so.13"};
 
-// Of a fake device.
+// A Context of a fake device.
 std::shared_ptr<Context> device_context(std::uint64_t seed = 1,
                                         const std::vector<std::string>& nvrtc = nvrtc_of_this_machine(),
                                         int capability = 90);
 
-// Of the steps in turn.
+// The results of the steps, in order.
 std::vector<const Kernel*> generated_kernels(const Plan& plan, const Context& context);
 
 // A graph's Plan, and what it gives on a Context's device, or the host without one.
@@ -39,7 +39,7 @@ class CompiledLayer {
   const Plan& plan() const { return *plan_; }
   Context& context() const { return *context_; }
 
-  // By result, the bytes.
+  // The bytes of each result.
   std::vector<std::string> run(int rows, ReplayMode mode = ReplayMode::full);
 
  private:

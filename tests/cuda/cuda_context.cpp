@@ -53,7 +53,7 @@ const Kernel& kernel_of(const Context& context, const std::string& op, const std
   return context.kernel_for(op, provider.empty() ? provider_of_form(context, op, cuda::Mathematics::house) : provider);
 }
 
-// With those that are left out at the end, absent.
+// With missing operands at the end as absent ones.
 std::vector<Tensor> completed(const Op& op, std::vector<Tensor> operands) {
   operands.resize(op.schema.tensor_count());
   return operands;

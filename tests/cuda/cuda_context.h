@@ -18,9 +18,9 @@ std::vector<std::string> cuda_providers(const Context& context);
 // Who offers the op's kernel with these mathematics, or its only form.
 std::string provider_of_form(const Context& context, const std::string& op, cuda::Mathematics mathematics);
 
-// What the op means, interpreted, whether its kernel of a provider takes the call, and what that gives. UserError where
-// it does not support the call, with its reason. No provider: the one with house mathematics, or of the only form.
-// Optional operands at the end may be left out.
+// The op's meaning, interpreted; whether a provider's kernel supports the call; and the kernel's result. Throws
+// UserError with the reason if it does not support the call. Without a provider: the one with reference math, or the
+// only form. Optional operands at the end may be missing.
 std::vector<Tensor> meaning_of(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                                const Attributes& attributes);
 Verdict supports_of_cuda(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
@@ -28,10 +28,11 @@ Verdict supports_of_cuda(const Context& context, const std::string& op, const st
 std::vector<Tensor> by_cuda(const Context& context, const std::string& op, const std::vector<Tensor>& operands,
                             const Attributes& attributes, const std::string& provider = "");
 
-// The same numbers, so many bytes, or an element of more, behind a place where every vector begins.
+// The same numbers at an offset of this number of bytes, or of one element, from an address where every vector is
+// aligned.
 Tensor moved_by(const Tensor& tensor, std::int64_t bytes);
 
-// The difference of all results, exact but for the sign and payload of NaN; "" where there is none.
+// The difference of all results, exact except for the sign and payload of NaN; "" if there is none.
 std::string difference_of_results(const std::vector<Tensor>& wanted, const std::vector<Tensor>& came);
 
 }  // namespace weft

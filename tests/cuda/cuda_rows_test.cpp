@@ -53,7 +53,7 @@ std::vector<RowProgram> random_programs(std::size_t count, bool tame, std::uint3
   return programs;
 }
 
-// Whose result is the sum itself: codes of a sum may hide its last bits.
+// Ops whose result is the sum itself, because codes of a sum may hide its last bits.
 RowProgram sum_of_a_row() {
   RowProgram program;
   program.columns = 130;
@@ -64,7 +64,7 @@ RowProgram sum_of_a_row() {
   return program;
 }
 
-// Rounded where processors make NaN of other bits than devices.
+// Rounded where processors and devices make NaN with different bits.
 RowProgram rounded_nan() {
   RowProgram program;
   program.columns = 32;
@@ -121,7 +121,7 @@ TEST_F(CudaRows, BeginAtAnyRow) {
   std::vector<RowProgram> programs = random_programs(6, false, 29);
   programs.push_back(sum_of_a_row());
   ptx::Interpreter interpreter(compiled(programs, 90), "rows.ptx");
-  std::size_t told_apart = 0;  // rows may be alike, as where all are limited
+  std::size_t told_apart = 0;  // rows may be equal, e.g. if all are clamped
   for (const RowProgram& program : programs) {
     RowBuffers wanted(program, kRows, 5), came(program, kRows, 5), last(program, kRows, 5);
     run_by_processor(program, wanted);

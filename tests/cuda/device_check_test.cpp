@@ -1,5 +1,5 @@
-// weft_device_check on a fake device: what it finds there, that it finds what is planted, and that it says of no time
-// that it was measured.
+// weft_device_check on a fake device: its findings, its detection of seeded faults, and that it reports no time as
+// measured.
 
 #include "apps/device_check/device_check.h"
 
@@ -88,7 +88,7 @@ TEST(DeviceCheck, FindsAWrongByteInAResult) {
   EXPECT_NE(text.find("1 of "), std::string::npos) << text;
 }
 
-// What the device's mathematics may do no bit of the house's may.
+// Differences that the device's mathematics may have, reference math must not have in any bit.
 TEST(DeviceCheck, AllowsAStepInTheLastPlaceToTheDevicesMathematicsAlone) {
   RecordedLaunch launch = launch_of("rms_norm_bf16_plain_house");
   for (RecordedBuffer& buffer : launch.buffers)
@@ -134,7 +134,7 @@ TEST(DeviceCheck, GoesOnWhenAKernelFails) {
     EXPECT_EQ(checks.passed, checks.kernel.find("bf16") != std::string::npos ? 1 : 0) << checks.kernel;
 }
 
-// As with a driver that refuses the device to a process in which a kernel failed.
+// As a driver that refuses the device to a process after a kernel fault.
 TEST(DeviceCheck, StopsWhereTheDeviceIsLost) {
   RecordedLaunch broken = launch_of("rms_norm_f32_plain_house");
   broken.pointers.front().offset += 4;
@@ -156,14 +156,14 @@ TEST(DeviceCheck, TakesALostDeviceForAnAnswerToAKernelFault) {
     ASSERT_EQ(report.faults.size(), 1u);
     EXPECT_NE(report.faults[0].text.find("start the process again"), std::string::npos) << report.faults[0].text;
   }
-  // What comes after it in one process is not run, and not passed.
+  // Later parts of the same process do not run, and do not count as passed.
   Target target = Target::fake(1, 0, false);
   const Report report = check_device(target, {}, "", {.parts = {"kernel_fault", "graph_fault"}});
   ASSERT_EQ(report.faults.size(), 2u);
   EXPECT_EQ(report.faults[1].outcome, Outcome::not_run);
 }
 
-// Of two devices, where another one and a stream of its own are current.
+// With two devices, while another one is current, and with a stream of its own.
 TEST(DeviceCheck, LaunchesWhereTheBuffersLieAndLeavesWhatWasCurrent) {
   Target target = Target::fake(1, 1);
   cuda::Driver& driver = target.driver();
@@ -276,10 +276,10 @@ TEST(DeviceCheck, IsLateOnAGpuAlone) {
   EXPECT_TRUE(is_good(report));
 }
 
-// bench/cuda.md shows what would be measured: its rows, filled or not, are those of today.
+// bench/cuda.md has the rows that would be measured, filled or not.
 TEST(DeviceCheck, StandsInTheBenchWithAllItsRows) {
   const std::string table = table_text({.timings = planned_timings()});
-  // What stands in front of the first number that is measured: kernel, size, MB.
+  // The columns before the first measured number: kernel, size, MB.
   const auto rows_of = [](const std::string& text) {
     std::vector<std::string> rows;
     std::istringstream lines(text.substr(std::min(text.size(), text.find("| kernel | rows x columns |"))));
@@ -303,7 +303,7 @@ TEST(DeviceCheck, StatesTheFloorsOfTheFusedKernel) {
         << row;
 }
 
-// Of 64 sequences of 4096 tokens with 8 KV heads of 128 columns of bf16: K and V, queries and results.
+// For 64 sequences of 4096 tokens with 8 KV heads of 128 columns of bf16: K and V, queries and results.
 TEST(DeviceCheck, CountsTheBytesOfAttention) {
   constexpr double kKeysAndValues = 2.0 * 64 * 4096 * 8 * 128 * 2, kRows = 2.0 * 64 * 4096 * 2;
   int found = 0;

@@ -41,8 +41,8 @@ T number_at(std::span<const std::byte> image, std::size_t at) {
   return number;
 }
 
-// What a fatbin holds, in its order: behind a head of 16 bytes parts that say kind, length of their head, length of
-// what follows it and, at byte 28, the architecture.
+// The parts of a fatbin, in order. After a header of 16 bytes, each part has its kind, the length of its header, the
+// length of its data and, at byte 28, the architecture.
 struct Parts {
   std::vector<int> machine_code, ptx;
 };
@@ -74,7 +74,7 @@ TEST(DeviceCode, NamesTheArchitectureThatItIsWithout) {
       << old.reason();
   for (const int architecture : device_code_architectures()) EXPECT_TRUE(has_device_code(architecture)) << architecture;
   if (device_code().empty()) return;
-  EXPECT_TRUE(has_device_code(87));   // runs what is made for 8.6
+  EXPECT_TRUE(has_device_code(87));   // runs the code for 8.6
   EXPECT_FALSE(has_device_code(75));  // and nothing older
   EXPECT_FALSE(has_device_code(110));
   EXPECT_TRUE(has_device_code(121));
@@ -89,7 +89,7 @@ TEST(DeviceCode, AsksForADriverThatReadsIt) {
   EXPECT_TRUE(driver_reads_device_code(12040, true));
   EXPECT_TRUE(driver_reads_device_code(13000, true));
   EXPECT_TRUE(driver_reads_device_code(0, true));       // a fake device's
-  EXPECT_TRUE(driver_reads_device_code(12000, false));  // PTX of NVRTC alone
+  EXPECT_TRUE(driver_reads_device_code(12000, false));  // only PTX of NVRTC
   EXPECT_EQ(bool(driver_reads_device_code(12030)), device_code().empty());
 }
 

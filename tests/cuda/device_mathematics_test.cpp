@@ -1,4 +1,4 @@
-// Kernels as a GPU has them, with its own functions and order of sums, beside those with house mathematics.
+// Kernels as on a GPU, with its own functions and order of sums, compared with those with reference math.
 
 #include <cmath>
 #include <cstring>
@@ -37,7 +37,7 @@ std::int64_t step_of_codes(std::byte a, std::byte b, bool is_int8) {
   return std::abs(place(a) - place(b));
 }
 
-// What one kernel writes: its output, and scales if it has any.
+// The data that one kernel writes: its output, and scales if it has any.
 struct Written {
   std::vector<std::byte> output;
   std::vector<float> scales;
@@ -159,7 +159,7 @@ TEST(DeviceMathematics, GatesWithinTheBoundsOfTheDevicesFunctions) {
   }
 }
 
-// Wherever the functions of the device lie in their own.
+// For any error of the device's functions within their bounds.
 TEST(DeviceMathematics, SiluStaysWithinItsBounds) {
   for (const Approximation approximation :
        {Approximation::exact, Approximation::upwards, Approximation::downwards, Approximation::scattered}) {

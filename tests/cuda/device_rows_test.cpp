@@ -1,5 +1,5 @@
-// Row programs on a device: their CUDA C++ compiled by NVRTC, loaded by the driver and launched through the queue of a
-// call, on a fake device whose kernels the PTX interpreter executes. The bits of the host's code.
+// Row programs on a device: their CUDA C++ is compiled by NVRTC, loaded by the driver and launched through the queue of
+// a call, on a fake device whose kernels the PTX interpreter executes. The bits are those of the host's code.
 
 #include "compiler/functions/device_rows.h"
 
@@ -91,7 +91,7 @@ TEST_F(LaunchedRows, AreNodesOfACapture) {
   EXPECT_EQ(said.reason, "");
 }
 
-// The numbers that functions are given lie in the device's memory, where kernels read all else.
+// The numeric arguments of functions are in the device's memory, like all other data of kernels.
 constexpr const char* kTwoEpsilons = R"(
 graph norms(%x: f32[s0, 96], param %norm: f32[96], param %w: f32[96, 96]) stage=traced {
   %a = rms_norm(%x, %norm, epsilon=1e-05)
@@ -110,7 +110,7 @@ TEST_F(LaunchedRows, ReadTheScalarsInWhichTheyDiffer) {
     for (const int rows : {1, kMostRows, 1}) EXPECT_EQ(on_device.run(rows, mode), on_host.run(rows));
 }
 
-// Levels read again what an output in its place would have replaced.
+// Later levels read values again that an output would have overwritten.
 TEST_F(LaunchedRows, LeaveTheirArgumentsAsTheyAre) {
   Layer on_device(device_context()), on_host(context_of("cpu"));
   const auto may_lie_over = [](const Kernel* kernel) {
@@ -187,7 +187,7 @@ graph wide(%x: f32[s0, 524288]) stage=traced {
             std::string::npos);
 }
 
-// As a driver that is older than NVRTC does; of the fourth image on.
+// As a driver that is older than NVRTC; from the fourth image on.
 TEST_F(LaunchedRows, StayWithTheHostWhereTheDriverRefusesTheirImage) {
   auto context = context_of("fake-cuda");
   const auto read = [count = 0](std::span<const std::byte> image) mutable {
@@ -241,8 +241,8 @@ TEST_F(RowsOfTheHost, RunInTheStreamsOrderWhereNothingExecutesPtx) {
   EXPECT_EQ(functions_of(plain).code, "");
 }
 
-// What a driver for CUDA `driver_version` makes of functions, for which there are images of this PTX; each function
-// comes twice, as tuning cuts rows into other chunks. `reads` counts the images that it read.
+// The result of a driver for CUDA `driver_version` for functions with images of this PTX. Each function exists twice,
+// because tuning cuts rows into other chunks. `reads` counts the images that it read.
 std::shared_ptr<Context> with_images(const Layer& from, const std::string& version, int driver_version, int& reads) {
   auto context = context_of("fake-cuda");
   const auto read = [&reads](std::span<const std::byte> image) {
@@ -303,7 +303,7 @@ class CountsListings : public FailingFileSystem {
   mutable int listings = 0;
 };
 
-// What compilers left in the cache is asked of all of its entries, until there is one: another process may leave it.
+// The message of the compiler is looked up in all its entries until one has it: another process may have stored it.
 TEST_F(RowsOfTheHost, LookForImagesOfOthersInTheCacheUntilThereAreAny) {
   const TemporaryFolder folder;
   const CountsListings files;
@@ -328,7 +328,7 @@ TEST_F(RowsOfTheHost, LookForImagesOfOthersInTheCacheUntilThereAreAny) {
   EXPECT_EQ(listings[3], listings[2]);
 }
 
-// What a device says to an image.
+// The answer of a device to an image.
 std::string refusal_of(cuda::StreamDevice& device, const std::string& image) {
   return message_of<DeviceError>([&] { device.load(std::as_bytes(std::span(image)), "nothing"); });
 }

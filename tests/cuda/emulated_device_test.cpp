@@ -1,5 +1,5 @@
 // Kernels in the order of streams: two of the family one after the other, alone, over two streams and in a captured
-// graph, on a device that runs them as late and in as strange an order as streams and events let it.
+// graph, on a device that runs them as late and in as unusual an order as streams and events permit.
 
 #include "tests/cuda/emulated_device.h"
 
@@ -62,7 +62,7 @@ struct Chain {
   void *x, *normal, *codes, *scales;
 };
 
-// Rows of one magnitude but for one element in each group, so that codes are the same whatever the norm.
+// Rows of one magnitude except for one element in each group, so that codes are the same for every norm.
 std::vector<float> rows_with(float peak) {
   std::vector<float> x(kElements, 1.0f);
   for (std::size_t i = 0; i < kElements; i += kGroup) x[i] = peak;

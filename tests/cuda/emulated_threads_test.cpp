@@ -1,5 +1,5 @@
-// CUDA threads as ThreadSanitizer sees them: memory that goes around the emulator's checks, ordered by barriers or not,
-// and every kernel. In other builds the results alone say that barriers wait.
+// CUDA threads as ThreadSanitizer sees them: memory that bypasses the emulator's checks, ordered by barriers or not,
+// and every kernel. In other builds only the results show that barriers wait.
 
 #include <array>
 #include <cstdlib>
@@ -19,7 +19,7 @@ using namespace cuda;
 
 constexpr unsigned kThreads = 64, kRounds = 4;
 
-// What threads share and the emulator does not watch.
+// Memory that threads share and that the emulator does not check.
 struct Shared {
   std::array<unsigned, 2 * kThreads> words = {};
 };
@@ -34,7 +34,8 @@ void launch(void (*body)(const void*), Shared& shared, LaunchShape shape = {.thr
 
 constexpr ThreadOrder kOrders[] = {ThreadOrder::forward, ThreadOrder::backward, ThreadOrder::random};
 
-// Each round a thread takes the word of the next one. The halves take turns, so that one barrier a round is enough.
+// In each round a thread takes the word of the next one. The two halves alternate, so one barrier for each round is
+// enough.
 template <unsigned halves>
 void pass_around(const void* arguments) {
   auto& words = shared_by(arguments).words;
@@ -58,7 +59,7 @@ TEST(EmulatedThreads, AreOrderedByTheBlocksBarrier) {
   }
 }
 
-// Odd threads end before the barrier, at which nobody waits for them.
+// Odd threads end before the barrier, which does not wait for them.
 void leave_words_behind(const void* arguments) {
   auto& words = shared_by(arguments).words;
   const unsigned i = thread_index();
@@ -168,7 +169,7 @@ TEST(EmulatedThreads, RaceWithoutABarrier) {
 // The word that a thread reads after the barrier is written again before the next one.
 TEST(EmulatedThreads, RaceWhereEveryOtherBarrierIsMissing) { expect_race(pass_around<1>); }
 
-// Which the emulator's own check of shared arrays does not tell from a barrier of the whole warp.
+// The emulator's own check of shared arrays does not distinguish this from a barrier of the whole warp.
 TEST(EmulatedThreads, RaceWhereTheHalvesOfAWarpWaitEachByItself) {
   expect_race([](const void* arguments) {
     auto& words = shared_by(arguments).words;

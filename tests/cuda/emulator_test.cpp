@@ -94,7 +94,7 @@ TEST(EmulatorOfThreads, FindsAWriteThatOvertakesAReader) {
     kept[i] = load(given(arguments).x + i);
     wait_for_block();
     const float other = kept[63 - i];
-    kept[i] = other;  // some other thread still wants it
+    kept[i] = other;  // another thread still needs it
     store(given(arguments).y + i, other);
   };
   for (const ThreadOrder order : {ThreadOrder::forward, ThreadOrder::backward, ThreadOrder::random}) {
@@ -195,7 +195,7 @@ TEST(EmulatorOfThreads, FindsBadMasks) {
 float of_a(std::uint32_t row, std::uint32_t column) { return static_cast<float>((row * 7 + column * 3) % 11) - 5; }
 float of_b(std::uint32_t row, std::uint32_t column) { return static_cast<float>((row * 5 + column * 2) % 13) - 6; }
 
-// Who holds what, element by element as the PTX ISA has it.
+// The elements of each lane, as in the PTX ISA.
 template <class T>
 void multiply_once(const void* arguments) {
   const std::uint32_t group = thread_index() % 32 / 4, in_group = thread_index() % 4;
@@ -232,7 +232,7 @@ TEST(EmulatorOfThreads, SumsProductsInOrderOrAsADeviceDropsWhatIsSmall) {
   std::array<float, 16> a, b;
   a.fill(1);
   b.fill(1);
-  b[0] = 0x1p24f;  // beside which one 1 is half of the last place
+  b[0] = 0x1p24f;  // for which 1 is half of the last place
   EXPECT_EQ(matrix_sum(a, b, 0), 0x1p24f);
   std::swap(b[0], b[15]);
   EXPECT_EQ(matrix_sum(a, b, 1), 0x1p24f + 16);

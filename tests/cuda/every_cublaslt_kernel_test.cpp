@@ -1,5 +1,5 @@
-// Kernels of provider cublaslt against the meanings of their ops, on the samples: without a queue the host computes
-// what it computes in the library's place on a fake device.
+// Kernels of provider cublaslt compared with the meanings of their ops, on the samples: without a queue the host
+// computes them, as it does in place of the library on a fake device.
 
 #include <functional>
 #include <set>
@@ -14,7 +14,7 @@
 
 namespace weft::every_cublaslt_kernel_test {
 
-// The same elements in a matrix that lies otherwise, with room for `elements` from its first on.
+// The same elements in a matrix with another layout, with room for `elements` from its first one on.
 Tensor laid_out(const Tensor& matrix, std::int64_t row_stride, std::int64_t column_stride, std::int64_t elements) {
   const Shape& shape = matrix.meta.shape;
   Tensor laid{.meta = Meta::strided(DType::f32, shape, {row_stride, column_stride}),
@@ -26,7 +26,7 @@ Tensor laid_out(const Tensor& matrix, std::int64_t row_stride, std::int64_t colu
   return laid;
 }
 
-// Scales of blocks as the library reads them; all else stays.
+// Scales of blocks as the library reads them; everything else is unchanged.
 std::vector<Tensor> as_read(const std::string& op, const std::vector<Tensor>& operands) {
   if (op != "linear_fp8_block") return operands;
   std::vector<Tensor> laid = operands;
@@ -37,7 +37,7 @@ std::vector<Tensor> as_read(const std::string& op, const std::vector<Tensor>& op
   return laid;
 }
 
-// What the scales of a call belong to.
+// The kind of the scales of a call.
 ProductScales scales_of(const std::string& op, const std::vector<Tensor>& operands) {
   if (op == "linear") return ProductScales::none;
   if (op == "linear_fp8_block") return ProductScales::blocks;
@@ -60,7 +60,7 @@ TEST(EveryCublasltKernel, AgreesWithTheMeaningOnEverySampleItTakes) {
       taken.insert({op, scales_of(op, operands)});
     }
   }
-  // An op whose samples are all refused shows in the forms, one that is new to the provider in the count.
+  // An op whose samples are all refused is visible in the forms, a new one of the provider in the count.
   const std::set<std::pair<std::string, ProductScales>> wanted = {{"linear", ProductScales::none},
                                                                   {"linear_fp8_block", ProductScales::blocks},
                                                                   {"linear_scaled", ProductScales::rows},
@@ -88,7 +88,7 @@ TEST(EveryCublasltKernel, SaysWhyItRefuses) {
             "takes a weight of the dtype of x: bf16[4, 64], not q4_1[48, 64]");
   EXPECT_NE(refusal(*context, Meta::tensor(DType::f64, {4, 64}), bf16({48, 64})).find("bf16, f16 and f32"),
             std::string::npos);
-  EXPECT_NE(refusal(*context, Meta::strided(DType::bf16, {4, 64}, {1, 4}), bf16({48, 64})).find("side by side"),
+  EXPECT_NE(refusal(*context, Meta::strided(DType::bf16, {4, 64}, {1, 4}), bf16({48, 64})).find("contiguous rows"),
             std::string::npos);
   EXPECT_NE(refusal(*context, bf16({4, 64}), bf16({48, 64}), Meta::tensor(DType::f32, {48})).find("a bias"),
             std::string::npos);
@@ -127,9 +127,9 @@ std::string refusal(const Context& context, const CodeProduct& product) {
   return verdict ? "" : verdict.reason();
 }
 
-// One thing is other than in a product that is taken.
+// One property differs from a product that is accepted.
 struct OtherProduct {
-  const char* reason;  // "" where it is taken all the same
+  const char* reason;  // "" if it is accepted nevertheless
   std::function<void(CodeProduct&)> change;
 };
 
@@ -168,11 +168,11 @@ TEST(EveryCublasltKernel, SaysWhyItRefusesCodes) {
        [](CodeProduct& p) {
          p.x = codes({4, 256}, {272, 1}), p.weight = codes({160, 256}, {288, 1});
        }},
-      {"rows of x are no multiples of 16 bytes: f8e4m3[4, 256]{264, 1}",
+      {"rows of x are not multiples of 16 bytes: f8e4m3[4, 256]{264, 1}",
        [](CodeProduct& p) {
          p.x = codes({4, 256}, {264, 1});
        }},
-      {"rows of the weight are no multiples of 16 bytes: f8e4m3[160, 256]{264, 1}",
+      {"rows of the weight are not multiples of 16 bytes: f8e4m3[160, 256]{264, 1}",
        [](CodeProduct& p) {
          p.weight = codes({160, 256}, {264, 1});
        }},
@@ -187,17 +187,17 @@ TEST(EveryCublasltKernel, SaysWhyItRefusesScalesOfRows) {
        [](CodeProduct& p) { p.x_scale = plain(DType::f32, {1}); }},
       {"takes one scale on each side, or one for each row, not f32[4, 1] and f32[]",
        [](CodeProduct& p) { p.weight_scale = plain(DType::f32, {}); }},
-      // One scale of a single row is that row's.
+      // The single scale of a single row is that row's.
       {"",
        [](CodeProduct& p) {
          p.x = plain(DType::f8e4m3, {1, 256}), p.x_scale = plain(DType::f32, {1});
        }},
-      {"wants scales side by side, not f32[4, 1]{2, 1}",
+      {"wants contiguous scales, not f32[4, 1]{2, 1}",
        [](CodeProduct& p) {
          p.x_scale = scales({4, 1}, {2, 1});
        }},
-      {"wants scales side by side, not f32[160]{3}", [](CodeProduct& p) { p.weight_scale = scales({160}, {3}); }},
-      {"takes no bias beside scales of rows", [](CodeProduct& p) { p.bias = plain(DType::bf16, {160}); }},
+      {"wants contiguous scales, not f32[160]{3}", [](CodeProduct& p) { p.weight_scale = scales({160}, {3}); }},
+      {"takes no bias with scales of rows", [](CodeProduct& p) { p.bias = plain(DType::bf16, {160}); }},
       {"",
        [](CodeProduct& p) {
          p.x_scale = p.weight_scale = plain(DType::f32, {1});
@@ -221,7 +221,7 @@ TEST(EveryCublasltKernel, SaysWhyItRefusesScalesOfBlocks) {
        [](CodeProduct& p) {
          p.x = codes({6, 256}, {272, 1});
        }},
-      {"takes no bias beside scales of blocks", [](CodeProduct& p) { p.bias = plain(DType::bf16, {160}); }},
+      {"takes no bias with scales of blocks", [](CodeProduct& p) { p.bias = plain(DType::bf16, {160}); }},
       {"wants scales of x group by group, 8 apart, not f32[6, 2]",
        [](CodeProduct& p) {
          p.x_scale = plain(DType::f32, {6, 2});

@@ -1,5 +1,5 @@
-// Every CUDA kernel, where there are two forms that with house mathematics, against the meaning of its op, bit for bit
-// but where the op leaves the order of its sums free: on the op's samples, on rows of more columns than a block takes
+// Every CUDA kernel (if there are two forms, the one with reference math) compared with the meaning of its op, bit for
+// bit unless the op leaves the order of its sums free: on the op's samples, on rows of more columns than a block takes
 // at once, and on the calls that vLLM recorded.
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace weft::every_cuda_kernel_test {
 
 std::vector<std::string> ops_of_cuda(const Context& context) { return ops_of_provider(context, "cuda"); }
 
-// Ops whose order of sums is free; their own tolerance holds.
+// Ops whose order of sums is free; the tests use their own tolerance.
 const std::set<std::string> kFreeOrder = {"attention"};
 
 // Whether the kernel takes the call; compares if so.
@@ -135,7 +135,7 @@ std::string refusal_of_run(const Context& context, const std::string& op, const 
 TEST(EveryCudaKernel, RefusesSidesThatItsArgumentsDoNotHold) {
   const auto context = cuda_context();
   for (const std::string& op : ops_of_cuda(*context)) {
-    // Rows that are taken by their numbers may be as many as there are.
+    // The number of gathered rows is free.
     const bool has_x = context->ops.at(op).schema.parameters[0].name == "x" && op != "index_select";
     if (op.find("quant_int8") != std::string::npos || !has_x) continue;
     for (const int side : {0, 1}) {

@@ -1,5 +1,5 @@
-// The whole program on the fake device: kernels of provider cuda run in the emulator, products where cuBLASLt would do
-// them.
+// The whole program on the fake device: kernels of provider cuda run in the emulator, and the stand-in of cuBLASLt
+// computes products.
 
 #include <filesystem>
 #include <regex>
@@ -20,7 +20,7 @@ class FakeCudaDevice : public ::testing::Test {
     if (!std::filesystem::exists(root_ + "/" + builtin_models()[0].file))
       GTEST_SKIP() << "the model has not been fetched (make model)";
   }
-  // Of the default model; "" where the run failed.
+  // The text of the default model; "" if the run failed.
   std::string output(std::vector<std::string> words) const {
     words.insert(words.begin() + 1, builtin_models()[0].name);
     const ProgramRun run = run_weft(words, "", {{"WEFT_MODELS_ROOT", root_}});
@@ -51,7 +51,7 @@ TEST_F(FakeCudaDevice, GeneratesTheTextOfTheCpu) {
   EXPECT_EQ(output(joined(complete, {"--device", "fake-cuda", "--dtype", "f32"})), text);
 }
 
-// In bf16, which is a GPU's default, two tokens may be as likely as each other: what follows then says nothing.
+// In bf16, a GPU's default, two tokens may be equally likely; the text after that is not compared.
 TEST_F(FakeCudaDevice, GeneratesTheTextOfTheCpuInBf16UpToTheFirstSmallMargin) {
   const auto text_with = [&](const Words& more) {
     return kPrompt + output(joined({"complete", "-n", "16", "--temp", "0", "-p", kPrompt}, more));

@@ -100,7 +100,7 @@ TEST(HeadRotation, HasTheBitsOfTheMeaningForHeadsOfAnySize) {
   }
 }
 
-// A launch of 5 tokens without an op: two query heads and one each of key and value, which lie side by side in a row.
+// A launch of 5 tokens without an op: two query heads and one each of key and value, next to each other in a row.
 struct RotationLaunch {
   explicit RotationLaunch(DType x, std::int64_t head_size = 64)
       : rows(Tensor::empty(Meta::tensor(x, {5, 4 * head_size}))),
@@ -176,7 +176,7 @@ TEST(HeadRotation, TakesVectorsWhereAllDividesIntoThemAndPairsElsewhere) {
     }
 }
 
-// 16 bytes a lane side by side, but of K, which lies element by element.
+// 16 contiguous bytes for each lane, except for K, which is stored element by element.
 TEST(HeadRotation, MovesNoSectorThatItDoesNotUse) {
   for (const DType x : {DType::bf16, DType::f32})
     for (const bool neox : {true, false})
@@ -198,7 +198,7 @@ TEST(HeadRotation, MovesNoSectorThatItDoesNotUse) {
         emulator.run(cuda::emulated_kernel(plan.kernel), plan.shape, &launch.arguments, memory);
         std::int64_t loaded = 0, stored = 0;
         for (const cuda::AccessTraffic& access : emulator.traffic()) {
-          // What a token's numbers and a key's columns lie in is not theirs alone.
+          // The sectors of a token's numbers and of a key's columns contain other data, too.
           if (access.bytes == access.requests * 8 || access.sectors * 32 > 2 * access.bytes) continue;
           EXPECT_EQ(access.sectors * 32, access.bytes) << access.place << " " << plan.kernel << " " << head_size;
           (access.writes ? stored : loaded) += access.bytes;

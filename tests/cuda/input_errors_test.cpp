@@ -1,5 +1,5 @@
-// What is wrong with a call's input is said before anything is launched: by whose call, on which device and what was
-// wanted. The queue and whoever else gives it work go on.
+// Errors of a call's input are reported before anything is launched, with the call, the device and what was wanted. The
+// queue and its other users continue.
 
 #include <cstring>
 #include <functional>
@@ -42,7 +42,7 @@ class DeviceCall {
   }
 
   using Change = std::function<void(std::vector<TensorView>& operands, std::vector<TensorView>& results)>;
-  // Gives the queue the call with what `change` makes of its views.
+  // Queues the call with the views that `change` modified.
   void run(const Change& change) {
     std::vector<TensorView> operands = operands_, results = results_;
     change(operands, results);

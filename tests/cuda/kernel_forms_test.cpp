@@ -1,5 +1,5 @@
-// Kernels that exist with the device's own mathematics and with the house's: who launches which, and how far apart the
-// results are.
+// Kernels that exist with the device's own mathematics and with reference math: which provider launches which, and the
+// distance of the results.
 
 #include <set>
 
@@ -19,7 +19,7 @@ using cuda::Mathematics;
 
 std::vector<std::string> ops_of_two_forms(const Context& context) { return ops_of_provider(context, "cuda_house"); }
 
-// Who is chosen for the first sample of an op that provider cuda takes.
+// The provider that is chosen for the first sample of an op that provider cuda supports.
 std::string chosen(const Context& context, const PriorityLists& priorities, const std::string& op,
                    bool batch_invariant = false) {
   for (const SampleCall& call : sample_calls(context.ops.at(op))) {
@@ -108,7 +108,7 @@ TEST(KernelForms, LaunchTheKernelsOfTheirMathematics) {
 
 DType first_dtype(const SampleCall& call) { return call.operands[0].meta.dtype; }
 
-// Within the bound to which weft_device_check holds a GPU, wherever the device's functions lie in their own.
+// Within the bound that weft_device_check uses for a GPU, for any error of the device's functions within their bounds.
 TEST(KernelForms, OfTheDeviceStayWithinItsBoundOnEverySample) {
   const auto context = cuda_context();
   std::size_t compared = 0, different = 0;

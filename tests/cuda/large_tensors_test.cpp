@@ -1,5 +1,5 @@
-// Tensors of more than 2^32 elements: a launch of as many rows, of which one block runs. Its memory is mapped and never
-// filled; what the block gives must be what the same row gives alone, and in no other place.
+// Tensors of more than 2^32 elements: of a launch of all rows only one block runs. The memory is mapped and never
+// filled. The block's result must be that of the same row alone, and at no other address.
 
 #include <cstring>
 #include <limits>
@@ -27,7 +27,7 @@ class Mapping {
   ~Mapping() {
     if (begin_ != nullptr) munmap(begin_, bytes_);
   }
-  // Null where there is no such address space.
+  // Null if there is not enough address space.
   std::byte* begin() const { return begin_; }
   std::size_t bytes() const { return bytes_; }
 
@@ -48,11 +48,11 @@ void fill(std::byte* to, std::uint32_t count) {
   }
 }
 
-// What a kernel reads of each row, and gives: bytes.
+// The bytes that a kernel reads and writes for each row.
 struct Sizes {
   std::size_t x, output, scales;
 };
-// The tensors of a launch of so many rows, of which the last is filled.
+// The tensors of a launch of this number of rows; only the last row is filled.
 struct Tensors {
   Tensors(std::uint32_t rows, Sizes sizes)
       : rows(rows), sizes(sizes), x(rows * sizes.x), output(rows * sizes.output), scales(rows * sizes.scales) {

@@ -1,4 +1,4 @@
-// The conversions of device code that are written out, beside the number formats of the program.
+// The conversions that device code writes out, compared with the number formats of the program.
 
 #include <bit>
 #include <cmath>

@@ -1,5 +1,5 @@
-// Views that begin between the vectors that kernels of a device read: the bits that a copy gives, compiled and not, and
-// a copy that says why it stays.
+// Views that begin between the vectors that kernels of a device read: they have the bits of a copy, compiled and not,
+// and a remaining copy reports its reason.
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,7 @@ class OddViews : public testing::Test {
     graph->bounds[graph->governing_symbol()] = {kRange.lo, kRange.hi};
     return graph;
   }
-  // x, and weights whose numbers lie `by` elements further on.
+  // x, and weights that begin `by` elements later.
   std::vector<Tensor> inputs_of(const Graph& graph, int by) const {
     std::vector<Tensor> inputs = layer_inputs(graph, kRows).copies();
     auto* weights = reinterpret_cast<float*>(inputs[1].data());
@@ -72,7 +72,7 @@ class OddViews : public testing::Test {
     for (const Tensor& input : inputs_of(*graph, by)) inputs.push_back(evaluator.value(input));
     return bytes_of(run_graph(*graph, evaluator, inputs)[0].tensor());
   }
-  // Of rows of f32: the largest, beside the largest that is wanted.
+  // For rows of f32: the largest difference, and the allowed one.
   static double difference(const std::string& came, const std::string& wanted) {
     const auto number = [](const std::string& bytes, std::size_t i) {
       float value = 0;
@@ -143,7 +143,7 @@ TEST_F(OddViews, AreCopiedWhereNothingIsCompiled) {
   for (const int start : {1, 3, 4}) EXPECT_EQ(eager(norm(start), start), wanted) << start;
 }
 
-// A copy lies in rows; the library's product reads scales of groups that lie in columns.
+// A copy is stored by rows; the library's product reads scales of groups by columns.
 TEST_F(OddViews, WhoseLayoutAKernelWantsAreNotCopiedIntoAnother) {
   const auto product = [](int start) {
     return fmt::format(R"(
@@ -180,7 +180,7 @@ graph g(%x: f32[s0, 128], param %w: f32[32768]) stage=traced {{
   }
 }
 
-// What a kernel of the host wrote over such a view is read by one of the device.
+// A kernel of the device reads data that a kernel of the host wrote through such a view.
 TEST_F(OddViews, AreCopiedBeforeAKernelWritesOverThemForAnother) {
   const std::string text = R"(
 graph g(%x: f32[s0, 128], param %w: f32[1024]) stage=traced {

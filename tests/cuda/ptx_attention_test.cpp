@@ -25,7 +25,7 @@ TEST_F(PtxAttention, HasTheEmulatorsBitsInEveryKernel) {
   built.take_over(*interpreted);
   for (const DType dtype : {DType::bf16, DType::f16, DType::f32})
     for (const std::int64_t head_dim : {64, 128, 256}) {
-      if (dtype == DType::f32 && head_dim == 256) continue;  // for which there is no kernel
+      if (dtype == DType::f32 && head_dim == 256) continue;  // no kernel exists for it
       const KvLayout kv{.dtype = dtype, .block = 16, .heads = 1, .head_dim = head_dim};
       const auto expect_equal = [&](const AttentionCase::Sequences& sequences, const char* provider,
                                     const Attribute& window = {}) {
@@ -53,7 +53,7 @@ TEST_F(PtxAttention, HasTheEmulatorsBitsInEveryKernel) {
   EXPECT_EQ(used, wanted);
 }
 
-// Rows one at a time, where V of a token that some do not see is no number.
+// Rows one at a time, if V of a token that some rows do not see is not finite.
 TEST_F(PtxAttention, HasTheEmulatorsBitsWhereARowMustNotSeeANaN) {
   const auto emulated = cuda_context(), interpreted = cuda_context();
   ptx::BuiltPtx built(80);

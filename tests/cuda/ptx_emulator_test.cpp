@@ -1,5 +1,5 @@
-// Each CUDA kernel as nvcc made it beside the same kernel in the emulator, with the device's mathematics and the
-// house's: on the same numbers, none of them a NaN, they write the same bytes.
+// Each CUDA kernel as compiled by nvcc, compared with the same kernel in the emulator, with the device's mathematics
+// and with reference math: on the same numbers, none of them a NaN, they write the same bytes.
 
 #include <cmath>
 #include <cstring>
@@ -44,7 +44,7 @@ std::vector<std::byte> random_numbers(DType dtype, std::size_t count, std::uint6
   return bytes;
 }
 
-// What a launch writes, by either way of running it.
+// The data that a launch writes, in either of the two.
 struct Buffers {
   std::vector<std::byte> output, sums;
   std::vector<float> scales;
@@ -216,7 +216,7 @@ TEST_F(PtxBesideEmulator, QuantizationPerGroup) {
   }
 }
 
-// Rows of one turn of the block, of several and of a part of one; a row of zeros.
+// Rows of one iteration of the block, of several and of a part of one; a row of zeros.
 TEST_F(PtxBesideEmulator, QuantizationPerToken) {
   constexpr std::uint32_t kRows = 3;
   const float bound = 2.5f;
@@ -246,7 +246,7 @@ TEST_F(PtxBesideEmulator, QuantizationPerToken) {
   }
 }
 
-// House mathematics divides by the device's approximate reciprocal and mends that: wherever in its bound it lies, the
+// Reference math divides by the device's approximate reciprocal and corrects it: for any error within its bound, the
 // bits are the same.
 TEST_F(PtxBesideEmulator, HouseMathematicsDoesNotDependOnWhereTheDevicesFunctionsLie) {
   for (const Approximation approximation :

@@ -1,5 +1,5 @@
-// The PTX interpreter on texts written here: what single instructions give, lanes that part and meet, faults of
-// kernels, and texts that are no PTX.
+// The PTX interpreter on texts of these tests: results of single instructions, lanes that diverge and converge, faults
+// of kernels, and texts that are no PTX.
 
 #include <bit>
 #include <cmath>
@@ -19,7 +19,8 @@ namespace weft::ptx_interpreter_test {
 using namespace ptx;
 using ptx::Interpreter;  // not the interpreter of graphs
 
-// A kernel that reads and writes `memory`, 32 words, each thread its own word from %rd2 on; `body` says what it does.
+// A kernel that reads and writes `memory`, 32 words, each thread its own word from %rd2 on; `body` has its
+// instructions.
 std::string kernel_text(const std::string& body) {
   return ".version 9.0\n.target sm_89\n.address_size 64\n.visible .entry test(\n\t.param .u64 test_param_0\n)\n"
          ".maxntid 64, 1, 1\n{\n"
@@ -111,7 +112,7 @@ TEST(PtxInterpreter, GivesWhatSingleInstructionsGive) {
 }
 
 TEST(PtxInterpreter, TakesLanesApartAndTogether) {
-  // Odd lanes loop as often as their number says; then all exchange.
+  // Odd lanes loop as often as their index; then all exchange.
   const std::string body =
       "mov.u32 %r2, 0; and.b32 %r3, %r0, 1; setp.eq.s32 %p1, %r3, 0; @%p1 bra $EVEN;\n"
       "$LOOP: add.s32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r0; @%p2 bra $LOOP;\nbra.uni $JOIN;\n"
@@ -156,7 +157,7 @@ std::string product_text(int i) {
       3 + i);
 }
 
-// Who holds what, as the PTX ISA has it.
+// The elements of each lane, as in the PTX ISA.
 TEST(PtxInterpreter, MultipliesMatricesOfAWarp) {
   std::vector<std::uint32_t> words(32);
   for (std::uint32_t lane = 0; lane < 32; ++lane) words[lane] = 0x3c004000u + lane * 0x00080010u;
@@ -184,7 +185,7 @@ TEST(PtxInterpreter, MultipliesMatricesOfAWarp) {
 }
 
 TEST(PtxInterpreter, HoldsWarpsAtTheBarrier) {
-  // Each thread of two warps gives its number to the one that lies opposite.
+  // Each thread of two warps passes its index to the opposite one.
   const std::string body =
       "mov.u32 %r3, common; shl.b32 %r4, %r0, 2; add.s32 %r5, %r3, %r4; st.shared.u32 [%r5], %r0; bar.sync 0;\n"
       "sub.s32 %r6, 252, %r4; add.s32 %r6, %r3, %r6; ld.shared.u32 %r2, [%r6];\n";

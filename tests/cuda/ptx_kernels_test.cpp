@@ -1,5 +1,5 @@
-// What nvcc makes of the CUDA kernels, run on the host under the ops that they compute: the bits of the same kernels in
-// the emulator, and what vLLM recorded.
+// The CUDA kernels as compiled by nvcc, run on the host for the ops that they compute: the bits of the same kernels in
+// the emulator, and vLLM's records.
 
 #include <cstdio>
 
@@ -27,7 +27,7 @@ class PtxKernels : public testing::Test {
   }
 };
 
-// What is wrong with a kernel's text, or nothing.
+// The error of a kernel's text, or "".
 std::string problem_of(Interpreter& file, const std::string& kernel) {
   try {
     return file.program(kernel).code.size() > 10 ? "" : kernel + " has no code";
@@ -69,7 +69,7 @@ TEST_F(PtxKernels, GiveTheEmulatorsBitsOnEverySampleTheyTake) {
   }
 }
 
-// The forms of kernels for places where no wider vector begins.
+// The forms of kernels for addresses that are not aligned for wider vectors.
 TEST_F(PtxKernels, GiveTheEmulatorsBitsWhereOperandsBeginBetweenVectors) {
   const auto emulated = cuda_context();
   BuiltPtx built(89);

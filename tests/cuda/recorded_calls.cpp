@@ -42,8 +42,8 @@ const std::map<std::string, int> kLeastCalls = {
 int expect_recorded_calls(Context& context, cuda::Mathematics mathematics) {
   std::map<std::string, int> runs;
   int all = 0;
-  // Of this form: calls that it does not support go to others. A recorded call may take several kernels, as one that is
-  // compared with its parts.
+  // Kernels of this form: calls that it does not support use others. A recorded call may use several kernels, e.g. one
+  // that is compared with its parts.
   const auto called = std::make_shared<std::set<std::string>>();
   for (const std::string& op : ops_of_provider(context, "cuda")) {
     const std::string provider = provider_of_form(context, op, mathematics);
@@ -61,7 +61,7 @@ int expect_recorded_calls(Context& context, cuda::Mathematics mathematics) {
     const RecordedFamily family(WEFT_TEST_DATA "/ops", name);
     const auto known = differing.find(name);
     for (const auto& entry : family.cases()) {
-      // What the op's meaning does not give either.
+      // Results that the op's meaning does not have either.
       if (known != differing.end() && known->second.contains(entry.at("case"))) continue;
       called->clear();
       try {

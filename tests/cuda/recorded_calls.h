@@ -7,9 +7,9 @@
 
 namespace weft {
 
-// Each as a test: what the kernels of that form give in this Context, whose priorities are set to them, must be what
-// was recorded, within the record's own tolerance; and each op's kernels must have taken as many as they can. How many
-// calls they took in all; those that they do not take go to other providers and are not looked at.
+// Checks each call: the result of the kernels of that form in this Context, whose priorities are set to them, must be
+// the recorded one within the record's own tolerance, and the kernels of each op must have taken the wanted number of
+// calls. Returns the total number of calls that they took; other calls use other providers and are not checked.
 int expect_recorded_calls(Context& context, cuda::Mathematics mathematics);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Generated functions of a device where libweft_llvm.so is missing: NVRTC compiles them, and the host's code is not
-// needed. The fake device hides its memory, as a GPU does, so that a kernel of the host in a Plan is an error.
+// Generated functions of a device without libweft_llvm.so: NVRTC compiles them, and the host's code is not needed. The
+// fake device hides its memory, as a GPU does, so that a kernel of the host in a Plan is an error.
 
 #include <cstdio>
 #include <filesystem>
@@ -19,7 +19,7 @@
 
 namespace weft::rows_without_llvm_test {
 
-// As Gemma has it: embeddings times a scalar, of which the device has no kernel, a norm and gelu.
+// As in Gemma: embeddings times a scalar, for which the device has no kernel, a norm and gelu.
 constexpr const char* kLayer = R"(
 graph layer(%x: f32[s0, 96], param %norm: f32[96]) stage=traced {
   %e = mul_scalar(%x, value=9.5)
@@ -86,7 +86,7 @@ TEST_F(RowsWithoutLlvm, MeetRequireCodegen) {
   EXPECT_GE(generated_kernels(on_device.plan(), *context).size(), 1u);
 }
 
-// Whoever has LLVM finds what was kept by whoever has not, and the other way round.
+// A program with LLVM finds the entries of one without, and the reverse.
 TEST_F(RowsWithoutLlvm, ShareTheCompileCacheWithThoseThatHaveIt) {
   for (const Host first : {Host::lacks_llvm, Host::has_llvm}) {
     std::filesystem::remove_all(root_);
@@ -123,7 +123,7 @@ TEST_F(RowsWithoutLlvm, SayWhatIsMissingWhereThereIsNoNvrtcEither) {
   EXPECT_FALSE(generates_code(*context));
 }
 
-// As a driver that is older than NVRTC does.
+// As a driver that is older than NVRTC.
 TEST_F(RowsWithoutLlvm, SayThatTheDriverRefusesTheirImage) {
   const auto read = [](std::span<const std::byte>) -> cuda::FakeImage {
     throw std::runtime_error("Unsupported .version 9.1");
@@ -137,7 +137,7 @@ TEST_F(RowsWithoutLlvm, SayThatTheDriverRefusesTheirImage) {
   EXPECT_EQ(context->generated->size(), 0u);
 }
 
-// A Plan that was kept with images alone is compiled anew where the driver takes none of them.
+// A Plan that was stored with images only is compiled anew if the driver accepts none of them.
 TEST_F(RowsWithoutLlvm, AreNoUseInAPlanWhereTheDriverRefusesTheirImage) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   layer(Host::lacks_llvm);

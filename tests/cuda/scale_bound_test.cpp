@@ -1,5 +1,5 @@
-// scale_ub of the ops that quantize fp8 by group, whatever comes first: the bits of the meaning by the processor's
-// kernels and by every CUDA kernel that has them; where the bound acts, where it does not, and where it is no number.
+// scale_ub of the ops that quantize fp8 by group, after any first op: the processor's kernels and every CUDA kernel
+// that has them give the bits of the meaning, with a bound that acts, with one that does not, and with NaN.
 
 #include <limits>
 #include <map>
@@ -22,12 +22,12 @@ constexpr const char* kOps[] = {kGroups,
                                 "rms_norm_per_token_group_quant_fp8",
                                 "fused_add_rms_norm_per_token_group_quant_fp8"};
 
-// One that scales of values of about 1 lie about, and the same of magnitudes; and ones that are at the ends.
+// A bound near the scales of values of about 1, one near their magnitudes, and extreme ones.
 std::vector<float> bounds_of(const std::string& what) {
   return {what == "scale" ? 0.004f : 1.8f, 1e30f, 1e-30f, 0, -1, kInfinity, kNan};
 }
 
-// A call of the op with the bound, five rows of four groups; two elements of x are no numbers where `is_odd` says.
+// A call of the op with the bound, five rows of four groups; with `is_odd` two elements of x are not finite.
 SampleCall call_of(const Op& op, DType dtype, const std::string& what, float bound, bool is_odd) {
   Sample sample = op.samples.front();
   const std::int64_t columns = op.name.find("_and_mul") != std::string::npos ? 512 : 256;

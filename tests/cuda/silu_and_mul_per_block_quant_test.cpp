@@ -25,8 +25,8 @@ using namespace cuda;
 constexpr const char* kFp8 = "silu_and_mul_per_token_group_quant_fp8";
 constexpr const char* kInt8 = "silu_and_mul_per_token_group_quant_int8";
 
-// Of all magnitudes; every so often a zero of either sign, a denormal, something that overflows, and where asked
-// infinity and NaN.
+// Values of all magnitudes, with some zeros of either sign, denormals and overflowing values, and optionally infinity
+// and NaN.
 Tensor numbers(DType dtype, std::int64_t rows, std::int64_t columns, bool has_strange = false) {
   RandomSource random(static_cast<std::uint64_t>(rows * 131 + columns));
   Tensor x = Tensor::empty(Meta::tensor(dtype, {rows, columns}));
@@ -81,7 +81,7 @@ std::vector<Form> forms() {
                     {"column_major_scales", true},
                     {"tma_aligned_scales", true},
                     {"minimum_scale", 1.0 / (448 * 512)}}});
-    // Nothing holds scales off denormals here.
+    // Here scales may be denormal.
     all.push_back({kFp8, {{"group_size", group}, {"eps", 0.0}, {"use_ue8m0", true}, {"ue8m0_minimum", 0.0}}});
     all.push_back({kInt8, {{"group_size", group}}});
     all.push_back({kInt8, {{"group_size", group}, {"eps", 0.0}}});
@@ -173,7 +173,7 @@ TEST(CudaSiluAndMulPerBlockQuant, GivesTheTreeDesignsBitsInTheFastDesign) {
         }
 }
 
-// As vLLM's silu_and_mul_per_block_quant does.
+// As in vLLM's silu_and_mul_per_block_quant.
 TEST(CudaSiluAndMulPerBlockQuant, HoldsScalesToTheBound) {
   const auto context = cuda_context();
   const Attributes attributes = complete(
@@ -217,7 +217,7 @@ TEST(CudaSiluAndMulPerBlockQuant, HoldsInt8CodesAtTheEdge) {
   }
 }
 
-// How many codes two results lie apart where their scales agree, at most.
+// The largest distance of codes of two results where their scales agree.
 int largest_step(const Tensor& wanted, const Tensor& came) {
   const auto place = [](DType dtype, int code) {
     if (dtype == DType::i8) return static_cast<int>(static_cast<std::int8_t>(code));

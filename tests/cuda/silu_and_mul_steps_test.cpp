@@ -1,5 +1,5 @@
-// The steps of docs/cuda-silu-quant.md from the tree to the fast design: all give the same bits, and the page's table
-// says of each what the contract of its machine code and the emulator's counts say.
+// The steps of docs/cuda-silu-quant.md from the tree to the fast design: all give the same bits, and each row of the
+// page's table agrees with the contract of its machine code and with the emulator's counts.
 
 #include "tests/cuda/steps/silu_and_mul_steps.cu"
 

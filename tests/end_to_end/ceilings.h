@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// All there are; one that the host cannot reach repeats the highest it has.
+// All levels; one above the host's repeats its highest level.
 inline std::vector<std::string> all_ceilings() { return {"baseline", "avx2", "avx512", "vnni", "bf16"}; }
 
-// Those that the host reaches.
+// The levels that the host has.
 inline std::vector<std::string> host_ceilings() {
   std::vector<std::string> ceilings = all_ceilings();
   ceilings.resize(static_cast<std::size_t>(describe_cpu("", 1).host) + 1);

@@ -40,8 +40,8 @@ const Words kWays[] = {{"--expect-fusions=all"},
                        {"--skip-pass=common_subexpression_elimination"},
                        {"--skip-pass=dead_code_elimination"}};
 
-// Greedy token ids after a short prompt; the ids alone, as the text of random models is often no text. With `cache`, a
-// folder, what was compiled before is not compiled again.
+// Greedy token ids after a short prompt; only the ids, because the text of random models is often no text. With a
+// folder `cache`, compiled code is not compiled again.
 std::vector<int> greedy_ids(const std::string& path, const Words& more, const std::string& ceiling = "bf16",
                             const std::string& cache = "") {
   Words words{"complete", path, "-p",           "The sea", "-n", std::to_string(kTokens),
@@ -113,8 +113,8 @@ TEST_F(EveryModel, GivesTheSameIdsFromBlocksAsFromTheirValues) {
   });
 }
 
-// Where a higher ceiling has vectors as wide, passes and generated code are those of the higher one, and only kernels
-// are others: eager is the one other way there. Most of their functions are the same: each is compiled once.
+// If a higher level has vectors of the same width, passes and generated code are the same and only kernels differ: then
+// only eager mode is tested. Most of their functions are the same, and each is compiled once.
 TEST_F(EveryModel, GivesTheSameIdsHoweverItIsRun) {
   const Words with_every_way = vector_features_to_try();
   const std::string cache = folder_ / "cache";

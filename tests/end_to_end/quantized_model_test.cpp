@@ -47,7 +47,7 @@ class QuantizedModel : public ::testing::TestWithParam<std::string> {
     all.insert(all.end(), words.begin(), words.end());
     return breach_of_refusal(run_weft(all), part);
   }
-  // Of every position, by token.
+  // The logits of every position, by token.
   static std::vector<std::vector<double>> logits(const std::string& model, const Words& more = {}) {
     Words words{"logits", model, "--ids", "[10,30,55,9,200,77,31]", "--positions", "all", "--top-k", "257"};
     words.insert(words.end(), more.begin(), more.end());
@@ -62,9 +62,9 @@ class QuantizedModel : public ::testing::TestWithParam<std::string> {
     }
     return rows;
   }
-  // Of each position the root mean square of the difference by that of the second, which is 1.4 for logits that have
-  // nothing to do with each other; of these the median: where random attention is nearly undecided between two tokens,
-  // the least rounding decides.
+  // For each position: the root mean square of the difference, divided by that of the second; it is 1.4 for unrelated
+  // logits. Returns the median, because where random attention is nearly undecided between two tokens, the smallest
+  // rounding decides.
   static double difference(const std::vector<std::vector<double>>& a, const std::vector<std::vector<double>>& b) {
     std::vector<double> differences;
     EXPECT_EQ(a.size(), b.size());
@@ -100,7 +100,7 @@ class QuantizedModel : public ::testing::TestWithParam<std::string> {
   }
 
   const TemporaryFolder folder_;
-  // Widths that blocks of 64 divide, as the fusions with groups want them.
+  // Widths that are multiples of 64, as the fusions with groups need.
   const SampleCheckpoint sample_{make_model_registry().find(GetParam(), "test"),
                                  json{{"hidden_size", 128}, {"intermediate_size", 192}}, 7};
   const std::string folder_model_ = sample_.write_folder(folder_, "plain", DType::bf16);
@@ -149,7 +149,7 @@ TEST_P(QuantizedModel, FromAGgufFileIsTheSameAsFromTheFolder) {
   for (const Format& format : formats_) {
     const std::string a = quantize(folder_model_, format.name, format.words);
     const std::string b = quantize(gguf_model_, format.name + "-of-gguf", format.words);
-    // What a calibration saw depends on the dtype of the residual stream.
+    // The observations of a calibration depend on the dtype of the residual stream.
     if (format.name == "nvfp4" || format.name == "fp8-static") {
       EXPECT_LT(difference(logits(b), logits(a)), format.most) << format.name;
     } else {

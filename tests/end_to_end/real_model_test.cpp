@@ -1,4 +1,4 @@
-// The default model, where `make model` has fetched it: its greedy text is what other engines gave.
+// The default model, if `make model` has fetched it: its greedy text is that of other engines.
 
 #include <filesystem>
 #include <iostream>

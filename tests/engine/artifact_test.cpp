@@ -152,7 +152,7 @@ TEST_F(ArtifactTest, WhatIsNoArtifactIsRefused) {
   }
 }
 
-// Whoever writes the hash anew is not told from the compiler; what cannot be run is still refused.
+// A program that updates the hash cannot be distinguished from the compiler; code that cannot run is still refused.
 TEST_F(ArtifactTest, PlansThatAreNoneAreRefused) {
   const std::string artifact = compile("m.weft");
   Members members = members_of(artifact);
@@ -170,7 +170,7 @@ TEST_F(ArtifactTest, PlansThatAreNoneAreRefused) {
   }
 }
 
-// Those that the last pass of the stage left.
+// The graphs after the last pass of the stage.
 TEST_F(ArtifactTest, HasTheGraphsOfEveryStageAndRange) {
   const Words ranges{"-cc.compile_ranges_split_points=[8]"};
   std::map<std::string, std::string> graphs;

@@ -1,5 +1,5 @@
-// What a compiled model leaves in the compile cache, of every kind, with one factor of its key changed, each in turn:
-// it is not found. Which factors there are is read from the entries.
+// The entries of every kind that a compiled model stores in the compile cache: with any single factor of its key
+// changed, an entry is not found. The list of factors is read from the entries.
 
 #include <filesystem>
 #include <iostream>
@@ -51,8 +51,8 @@ class CacheFactors : public ::testing::Test {
     return entries;
   }
 
-  // Those beside which an entry of the kind is looked up: where there are Plans nobody asks for their functions, and
-  // where there are measurements nobody for those that were slower.
+  // The kinds that must be missing for an entry of this kind to be looked up: with Plans, no one asks for their
+  // functions, and with measurements, no one asks for the slower functions.
   static std::vector<Kept> beside(const Kept& wanted, const std::vector<Kept>& all) {
     std::vector<Kept> others;
     for (const Kept& entry : all) {

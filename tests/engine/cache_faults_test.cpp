@@ -46,7 +46,7 @@ class CacheFaults : public ::testing::Test {
 
 TEST_F(CacheFaults, WhicheverCallFailsWhereNothingIsKeptTheTokensAreTheSame) {
   const int calls = walk(EIO, [&] { empty(); });
-  EXPECT_GT(calls, can_compile_rows() ? 60 : 20);  // of two Plans and their functions, each looked up and stored
+  EXPECT_GT(calls, can_compile_rows() ? 60 : 20);  // two Plans and their functions, each looked up and stored
   std::cout << "count: " << calls << " calls that failed where nothing was kept\n";
 }
 

@@ -1,5 +1,5 @@
-// A step that decodes one token of each sequence is two graphs on a device, one of the forward with attention inside
-// and one of the head, whatever sequences come and go and however long they are.
+// On a device, a step that decodes one token of each sequence is two graphs, one for the forward with attention and one
+// for the head, for all sequences and lengths.
 
 #include <map>
 #include <set>
@@ -33,8 +33,8 @@ class DecodeGraph : public ::testing::Test {
     return std::make_unique<Engine>(context, Checkpoint::open(path_), make_model_registry());
   }
 
-  // What the device was given so far: launches of graphs, and all else, which is what was launched or captured by
-  // itself and what its library was asked.
+  // The work of the device so far: launches of graphs, and everything else: single launches, captures, and calls of its
+  // library.
   struct Given {
     std::int64_t graphs, others, captures;
     bool operator==(const Given&) const = default;
@@ -122,7 +122,7 @@ TEST_F(DecodeGraph, CapturesNothingAfterReadyHoweverManyPlansThereAre) {
   }
 }
 
-// Two for each step without a prompt; what a prompt is in takes its three pieces, or none where it is too long.
+// Two for each step without a prompt; a step with a prompt uses its three pieces, or none if it is too long.
 TEST_F(DecodeGraph, IsLaunchedForEveryCountOfSequences) {
   const auto engine = this->engine({{"cc.cudagraph_capture_sizes", "2,4,5"}, {"forbid-lazy", ""}});
   std::int64_t before = given().graphs;
@@ -135,13 +135,13 @@ TEST_F(DecodeGraph, IsLaunchedForEveryCountOfSequences) {
             (std::map<int, std::set<std::int64_t>>{{1, {2, 3}}, {2, {2}}, {3, {0, 2}}, {4, {2}}, {5, {0, 2}}}));
 }
 
-// A sequence of one token that is not the last of its prompt shares a step with one that generates.
+// A sequence of one token that is not the last one of its prompt shares a step with one that generates.
 TEST_F(DecodeGraph, GivesTheLogitsOfTheRowsThatWantThem) {
   const auto tokens_of = [](Engine& engine) {
     std::map<int, std::vector<int>> all;
     engine.add(some_ids(2), tokens(9));
     engine.step();
-    engine.add(some_ids(9, 1), tokens(3));  // in chunks of 1, beside the other's token
+    engine.add(some_ids(9, 1), tokens(3));  // in chunks of 1, together with the other's token
     while (!engine.is_idle())
       for (const RequestEvent& event : engine.step()) all[event.request].push_back(event.token);
     return all;

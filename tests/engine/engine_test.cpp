@@ -123,7 +123,7 @@ TEST_F(EngineTest, SequencesThatShareStepsGetTheTokensTheyGetAlone) {
 }
 
 TEST_F(EngineTest, ASequenceThatLosesItsPagesStartsOverAndGivesTheSameTokens) {
-  // One sequence's worth of pages for two sequences that grow to the whole context.
+  // Pages for one sequence, used by two sequences that grow to the whole context.
   const Settings settings{{"max-num-seqs", "1"}, {"block-size", "16"}};
   auto alone = tiny_engine(path_, settings);
   const auto first = alone->generate(some_ids(60, 1), greedy(60)).tokens;
@@ -152,7 +152,7 @@ TEST_F(EngineTest, ACancelledRequestGivesItsPagesBackAndLeavesTheOthersAlone) {
         EXPECT_EQ(event.request, kept);
         tokens.push_back(event.token);
       }
-    // Its first token came with the step above, unless its pages were not free then.
+    // Its first token is from the step above, unless its pages were not free then.
     ASSERT_GE(tokens.size(), 11U);
     EXPECT_TRUE(std::equal(tokens.rbegin(), tokens.rend(), alone.rbegin()));
   }
@@ -200,7 +200,7 @@ TEST_F(EngineTest, EqualLayersAreOnePiece) {
   auto engine = tiny_engine(path_);
   const CompileRecord& forward = engine->runner().records().front();
   ASSERT_EQ(forward.graph, "forward");
-  // First piece, attention, the step between layers, the last: whatever the number of layers.
+  // The first piece, attention, the piece between layers, the last piece: for any number of layers.
   EXPECT_EQ(forward.split->pieces.size(), 4u);
   for (const PassRecord& pass : forward.passes) {
     if (pass.name == "clone_elimination") {

@@ -61,7 +61,7 @@ TEST_F(EveryModelSizes, ReportNothingUnlessAsked) {
   for_each(small_options(), [](Engine& engine) { EXPECT_TRUE(engine.runner().model().guard_reports().empty()); });
 }
 
-// Requests of random lengths come and go, so that steps have from one row to as many as they may.
+// Requests of random lengths begin and end, so that steps have from one row to the allowed maximum.
 TEST_F(EveryModelSizes, CompileNothingInTwoThousandSteps) {
   constexpr int kSteps = 2000;
   Options options = small_options();

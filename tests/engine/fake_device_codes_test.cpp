@@ -1,6 +1,6 @@
-// Checkpoints of codes on fake devices of several GPUs: products of codes where the GPU's library has them, with scales
-// of rows or of blocks, and of numbers that the weights were made into where it has not. And what of the weights stays
-// in the host's memory.
+// Checkpoints of codes on fake devices of several GPUs. The GPU's library multiplies codes with scales of rows or of
+// blocks if it can; otherwise weights are converted to numbers. The tests also check which weights stay in the host's
+// memory.
 
 #include <cmath>
 
@@ -51,7 +51,7 @@ class FakeDeviceCodes : public ::testing::Test {
   const ModelRegistry models_ = make_model_registry();
   const ModelDefinition model_ = models_.find("llama", "test");
   const TemporaryFolder folder_;
-  // Widths of two and of three groups of 128: scales of blocks lie in rows that are made up to four.
+  // Widths of two and of three groups of 128: rows of block scales are padded to four.
   const SampleCheckpoint sample_{model_, json{{"hidden_size", 256}, {"intermediate_size", 384}, {"head_dim", 64}}, 5};
   const std::string plain_ = sample_.write_folder(folder_, "plain", DType::bf16);
 };
@@ -67,7 +67,7 @@ std::map<std::string, int> products_of(Engine& engine) {
 
 using Products = std::map<std::string, int>;
 
-// Root mean square, of that of the wanted ones.
+// The root mean square, divided by that of the wanted ones.
 double difference(const Logits& came, const Logits& wanted) {
   double squares = 0, all = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -79,7 +79,7 @@ double difference(const Logits& came, const Logits& wanted) {
   return std::sqrt(squares / all);
 }
 
-// Activations of bf16 lie a step apart where sums were made in another order, and so may a few codes.
+// Activations of bf16 differ by a step if sums had another order, and then a few codes may differ, too.
 constexpr double kOfAnotherOrder = 0.02;
 
 TEST_F(FakeDeviceCodes, InBlocksAreMultipliedByTheLibraryOfHopperHoweverManyRowsThereAre) {
@@ -102,7 +102,7 @@ TEST_F(FakeDeviceCodes, InBlocksAreMultipliedByTheLibraryOfHopperHoweverManyRows
   EXPECT_LT(difference(all_logits(*engine(path, 90, {{"enforce-eager", ""}}), ids), wanted), kOfAnotherOrder);
 }
 
-// The rows of scales of a weight are made up to four, behind the last one, too.
+// The rows of a weight's scales are padded to four, including the last row.
 TEST_F(FakeDeviceCodes, InOneRowOfBlocksHaveRoomForTheScalesThatMakeItUp) {
   const SampleCheckpoint narrow(model_, json{{"hidden_size", 128}, {"intermediate_size", 384}, {"head_dim", 64}}, 5);
   const std::string plain = narrow.write_folder(folder_, "narrow", DType::bf16);
@@ -117,7 +117,7 @@ TEST_F(FakeDeviceCodes, InOneRowOfBlocksHaveRoomForTheScalesThatMakeItUp) {
   }
 }
 
-// Weights that are merged have a scale for each row, which the library does not take beside one scale of x.
+// Merged weights have a scale for each row, which the library does not accept together with one scale of x.
 TEST_F(FakeDeviceCodes, WithScalesOfInputsAreMultipliedWeightByWeight) {
   std::vector<LinearInput> inputs;
   for (int layer = 0; layer < 2; ++layer) {
@@ -222,7 +222,7 @@ TEST_F(FakeDeviceCodes, AndAllOtherWeightsAreInTheDevicesMemoryAlone) {
     EXPECT_EQ(engine.runner().memory_use().weights_of_device, use.weights_of_device);
     EXPECT_EQ(engine.runner().memory_use().weights, use.weights);
   };
-  // Of q4_1 in the file, and of an embedding of q8_0.
+  // For q4_1 in the file, and an embedding of q8_0.
   const std::string file = write_tiny_model(folder_);
   const auto on_host = engine_on_host(file, {{"activation-precision", "exact"}, {"ir-op-priority.linear", "native"}});
   EXPECT_EQ(on_host->runner().memory_use().weights_of_device, 0);

@@ -1,5 +1,5 @@
-// Models on the fake device: their steps go through its stream, kernels of provider cuda into the emulator, products to
-// what stands in for cuBLASLt and other calls to the host, captured as graphs or not. Tokens are the host's.
+// Models on the fake device: their steps use its stream. Kernels of provider cuda run in the emulator, products in the
+// stand-in of cuBLASLt, and other calls on the host, captured as graphs or not. Tokens are the host's.
 
 #include <set>
 #include <stdexcept>
@@ -36,7 +36,7 @@ class FakeDeviceModel : public ::testing::Test {
     device_ = context->stream_device.get();
     return std::make_unique<Engine>(context, Checkpoint::open(path_), make_model_registry());
   }
-  // With the numbers that a GPU is given: weights of blocks are expanded, and activations not quantized.
+  // With the numbers of a GPU: weights of blocks are expanded, and activations are not quantized.
   std::unique_ptr<Engine> engine_on_host(const Settings& settings) const {
     Settings all = {{"dtype", "bf16"}, {"activation-precision", "exact"}, {"kv-cache-dtype", "f16"}};
     all.insert(all.end(), settings.begin(), settings.end());
@@ -133,8 +133,7 @@ TEST_F(FakeDeviceModel, GoesOnAfterAKernelThatBrokeTheDevice) {
   }
 }
 
-// Whoever steps next opens it anew, and the other one finds that what it had there is gone. Only requests of the step
-// that broke it fail.
+// The next step opens it anew, and the state of the other one is lost. Only requests of the step that broke it fail.
 TEST_F(FakeDeviceModel, GoesOnWithTwoEnginesOfADeviceThatOneOfThemBroke) {
   const SamplingParameters greedy{.temperature = 0, .max_tokens = 6, .ignore_end = true, .stop = {}};
   const auto wanted = [&](int seed) { return engine_on_host({})->generate(some_ids(7, seed), greedy).tokens; };
@@ -189,7 +188,7 @@ TEST_F(FakeDeviceModel, HasOneArenaForAllRangesOfAGraph) {
   EXPECT_EQ(generated(*engine), generated(*engine_on_host(settings)));
 }
 
-// What a GPU launches: the forms with the device's own mathematics, where there are two.
+// The kernels of a GPU: the forms with the device's own mathematics if there are two.
 TEST_F(FakeDeviceModel, GivesTheHostsTokensWithTheDevicesOwnMathematics) {
   const Settings settings{{"dtype", "f32"}};
   Settings own = settings;
@@ -199,7 +198,7 @@ TEST_F(FakeDeviceModel, GivesTheHostsTokensWithTheDevicesOwnMathematics) {
   EXPECT_NE(all_logits(*engine(own), some_ids(6)), all_logits(*engine(settings), some_ids(6)));
 }
 
-// Kernels of the host that stand in take weights packed, of numbers of the model's dtype as a GPU has them.
+// Kernels of the host in place of missing ones take packed weights, of numbers of the model's dtype as on a GPU.
 TEST_F(FakeDeviceModel, KernelsOfTheHostPackWhatTheWeightsWereExpandedTo) {
   const auto wanted = generated(*engine_on_host({}));
   for (const Settings& given : std::vector<Settings>{{{"ir-op-priority.linear", "cpu"}}, {{"batch-invariant", ""}}})
@@ -248,7 +247,7 @@ TEST_F(FakeDeviceModel, CapturesEachSizeBeforeItIsReadyAndReportsWhatThatTook) {
 TEST_F(FakeDeviceModel, SharesExecutablesBetweenEqualPieces) {
   const auto engine = this->engine({{"cc.cudagraph_mode", "PIECEWISE"}, {"cc.cudagraph_capture_sizes", "4,8"}});
   const cuda::GraphCapturer::Counts& counts = device_->capturer().counts();
-  // 2 sizes of the pieces before, between and behind the attention of 2 layers; sizes differ in numbers alone.
+  // 2 sizes of the pieces before, between and after the attention of 2 layers; the sizes differ only in numbers.
   EXPECT_EQ(counts.captures, 6);
   EXPECT_EQ(counts.executables, 3);
 }
@@ -260,7 +259,7 @@ TEST_F(FakeDeviceModel, LaunchesKernelsAndCallsLibrariesInOneStream) {
   EXPECT_EQ(generated(*engine), generated(*engine_on_host({})));
 }
 
-// Also where the file has blocks, f32 and f16: two layers with four products each, and the head.
+// Also if the file has blocks, f32 and f16: two layers with four products each, and the head.
 TEST_F(FakeDeviceModel, MultipliesByTheLibraryInTheDtypeOfTheModel) {
   for (const char* dtype : {"auto", "f16", "f32"}) {
     const auto engine = this->engine({{"dtype", dtype}});

@@ -1,4 +1,4 @@
-// A model on a device whose memory the host cannot reach, as a GPU's: whatever is computed there, or copied, is queued.
+// A model on a device whose memory the host cannot access, as for a GPU: all computations and copies there are queued.
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
-// A whole model whose generated functions are launched: compiled by NVRTC, and run by the PTX interpreter on a fake
-// device, beside the other work of the stream. The numbers of the host's code, also from an artifact.
+// A whole model whose generated functions are launched: compiled by NVRTC and run by the PTX interpreter on a fake
+// device, together with the other work of the stream. The numbers are those of the host's code, also from an artifact.
 
 #include <cstdio>
 
@@ -45,7 +45,7 @@ class LaunchedModel : public ::testing::Test {
     for (const auto& [name, value] : settings) set_option(options, name, value, "test");
     return options;
   }
-  // What generated code can compute goes there.
+  // Generated code computes all ops that it can.
   std::shared_ptr<Context> context_of(Options options) const {
     auto context = make_context(std::move(options));
     for (const auto& [name, op] : context->ops.all())
@@ -104,7 +104,7 @@ TEST_F(LaunchedModel, HasTheBitsThatTheHostGivesInTheOrderOfTheStream) {
   EXPECT_EQ(functions_of(*on_host).functions, functions_of(*launched).launched);
 }
 
-// As a GPU is where libweft_llvm.so is not installed: the host reads none of its memory, and compiles nothing.
+// As a GPU without libweft_llvm.so: the host reads none of its memory, and compiles nothing.
 TEST(LaunchedGemma, NeedsNoLlvmOnItsDevice) {
   std::string problem;
   if (cuda::Nvrtc::open(nvrtc_of_this_machine(), problem) == nullptr) GTEST_SKIP() << problem;

@@ -1,4 +1,4 @@
-// However many layers a model has, and whatever they are called, equal ones are compiled once.
+// Equal layers are compiled once, whatever their number and names.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace weft::layer_count_test {
 
-// What was compiled, for all graphs and ranges together.
+// The compiled code for all graphs and ranges together.
 struct Compiled {
   std::size_t pieces = 0, functions = 0, steps = 0, generated_steps = 0;
   bool operator==(const Compiled&) const = default;
@@ -52,12 +52,12 @@ TEST(LayerCount, EightyLayersCompileWhatFourDo) {
   }
 }
 
-// Of the norm of a layer.
+// The epsilon of a layer's norm.
 using Epsilon = double(int layer);
 double one_epsilon(int) { return 1e-05; }
 double epsilon_of_layer(int layer) { return 1e-05 * (layer + 1); }
 
-// A graph of layers around attention, where NAME in what stands for a layer becomes the layer's name.
+// A graph of layers around attention. NAME in the text of a layer is replaced by the layer's name.
 std::string layers_text(int layers, const std::string& value, const std::string& origin,
                         Epsilon* epsilon = &one_epsilon) {
   const auto named = [](std::string text, int layer) {
@@ -90,23 +90,23 @@ Compiled compiled_text(const std::string& text) {
           .steps = made.plan->steps.size()};
 }
 
-// Values, weights and origins say the layer's name within every node of a piece.
+// Values, weights and origins contain the layer's name in every node of a piece.
 TEST(LayerCount, NamesWithinNodesMakeNoPieceAnother) {
   const Compiled plain = compiled_text(layers_text(12, "NAME", ""));
-  EXPECT_EQ(plain.pieces, 4u);  // the first, attention, what stands between, the last
+  EXPECT_EQ(plain.pieces, 4u);  // the first, attention, the piece between, the last
   EXPECT_EQ(plain.pieces, compiled_text(layers_text(3, "NAME", "")).pieces);
   EXPECT_EQ(compiled_text(layers_text(12, "model.NAME.self_attn", "")), plain);
   EXPECT_EQ(compiled_text(layers_text(12, "NAME", "  #@ layer=NAME part=NAME.mlp")), plain);
 }
 
-// What differs in scalars alone is a piece of its own, and its functions are those of the others.
+// Pieces that differ only in scalars are separate, but share their functions.
 TEST(LayerCount, LayersThatDifferInScalarsHaveOneFunction) {
   if (!generates_code(*test_context())) GTEST_SKIP() << "no code is generated here";
   const auto compiled = [](int layers, Epsilon* epsilon) {
     return compiled_text(layers_text(layers, "NAME", "", epsilon)).functions;
   };
   const std::size_t equal = compiled(4, &one_epsilon);
-  EXPECT_GE(equal, 3u);  // the first, what stands between, the last
+  EXPECT_GE(equal, 3u);  // the first, the piece between, the last
   EXPECT_EQ(compiled(4, &epsilon_of_layer), equal);
   EXPECT_EQ(compiled(80, &epsilon_of_layer), equal);
 }
@@ -122,8 +122,8 @@ TEST(LayerCount, LayersThatDifferInScalarsHaveTheBitsOfTheirOwn) {
       << "the numbers change nothing";
 }
 
-// Each op's words, which count as what it computes, are from a list; none is free to hold a layer's name, but that of a
-// group of ranks.
+// The words of each op are part of its computation and are from a list, except a rank group's name; so none can contain
+// a layer's name.
 TEST(LayerCount, NoOpTakesANameButOfAGroup) {
   const auto context = test_context();
   for (const auto& [name, op] : context->ops.all())

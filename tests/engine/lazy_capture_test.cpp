@@ -1,4 +1,4 @@
-// What is captured when it first runs says so then, and what it cost.
+// A late capture logs itself and its cost when it happens.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -8,14 +8,14 @@
 
 namespace weft::lazy_capture_test {
 
-// What the model says while it computes a few logits.
+// The model's log while it computes a few logits.
 std::string said_by(Engine& engine) {
   ::testing::internal::CaptureStderr();
   all_logits(engine, some_ids(3));
   return ::testing::internal::GetCapturedStderr();
 }
 
-// The milliseconds in the line about this Plan; fails the test where there is none.
+// The milliseconds in the line about this Plan. The test fails if there is none.
 double cost_in(const std::string& said, const Plan& plan) {
   const std::string begin = fmt::format("{}: captured {} steps, FULL, in ", plan.name, plan.steps.size());
   const std::size_t at = said.find(begin);

@@ -86,7 +86,7 @@ TEST_F(LoadFormat, EveryNumberFormatTracesAsWithItsWeights) {
     const std::string wanted = graphs(path, "auto");
     drop_weights(path);
     EXPECT_EQ(graphs(path, "dummy"), wanted) << format;
-    // Every scale is a number, so that what comes out is one.
+    // Every scale is finite, so that the results are, too.
     EXPECT_EQ(all_logits(*engine(path), some_ids(3)), std::vector(3, std::vector<float>(257, 0))) << format;
   }
 }
@@ -131,7 +131,7 @@ TEST_F(LoadFormat, WithoutATokenizerThereAreTokensAndNoText) {
   EXPECT_EQ(engine(path)->tokenizer().encode("a").size(), 1u);
 }
 
-// Plans have no weights in them, so those of either format are found by the other, and their key is of the types alone.
+// Plans have no weights, so each format finds those of the other; their key has only the types.
 TEST_F(LoadFormat, SharesItsPlansWithTheWeights) {
   const SampleCheckpoint sample(models_.find("llama", "test"), {{"torch_dtype", "bfloat16"}});
   const std::string path = sample.write_folder(folder_, "model", DType::bf16);

@@ -1,4 +1,4 @@
-// What steps take of the arenas, beside what was planned for them.
+// The arena memory that steps use, compared with the plan.
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-// Tiny models of every architecture in every form that weights come in, for tests that ask what the compiler makes of
-// them: of those that are folders there is only a config.
+// Tiny models of every architecture with weights in every form, for tests of the compiler; those that are folders have
+// only a config.
 
 #include <string>
 #include <vector>

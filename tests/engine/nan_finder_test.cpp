@@ -1,4 +1,4 @@
-// NaN among logits, and what is said of where it came from.
+// NaN among logits, and the report of its origin.
 
 #include "engine/nan_finder.h"
 
@@ -17,7 +17,7 @@ namespace weft::nan_finder_test {
 
 class NanAmongLogits : public ::testing::Test {
  protected:
-  // A model one of whose weights is changed, and what scoring a few tokens with it says.
+  // A model with one changed weight, and the log while it scores a few tokens.
   std::string said_of(const std::string& name, float factor, std::vector<std::pair<std::string, std::string>> options,
                       DType dtype = DType::f32) {
     SampleCheckpoint sample(model_, {{"torch_dtype", dtype == DType::f32 ? "float32" : "bfloat16"}});

@@ -1,5 +1,5 @@
-// A model whose ops are computed as their meanings, each alone and all of them: the bits of the same model run op by
-// op, and of the default kernels where these sum in the order of the meaning.
+// A model whose ops are computed as their meanings, each alone and all of them: the bits are those of the same model
+// run op by op, and of the default kernels where these sum in the order of the meaning.
 
 #include <map>
 #include <set>
@@ -27,7 +27,7 @@ class NativeModel : public ::testing::Test {
     if (is_eager) settings.emplace_back("enforce-eager", "true");
     return all_logits(*tiny_engine(path_, settings), some_ids(5));
   }
-  // What the model's code calls, and what stands in its graphs when they are lowered.
+  // The ops that the model's code calls, and those of its lowered graphs.
   std::set<std::string> ops() const {
     const auto engine = tiny_engine(path_);
     std::set<std::string> names;
@@ -100,11 +100,11 @@ CompiledForm compiled(const ModelForm& form, const Options& options) {
   return {context, {{"forward", model.forward().plans}, {"head", model.head().plans}}};
 }
 
-// What a row program can compute is in one: nothing is left to the reference kernels, one op after another. What is,
-// stands here with its reason, and is to be seen in every Plan of its graph: it goes when it is mended.
+// All that a row program can compute is in one, and no op is left to the reference kernels. Exceptions are listed here
+// with their reasons and must exist in every Plan of their graph: an exception that is repaired must be removed.
 const std::map<std::string, std::vector<std::string>> kLeftToTheReference = {
     {"forward", {}},
-    // Rows of a table whose own rows are counted by a symbol: functions hold numbers against a size that they know.
+    // Rows of a table whose row count is a symbol: functions compare indices with a size that they know.
     {"head", {"index_select"}}};
 
 TEST_F(NativeModel, LeavesNothingToTheReference) {
@@ -132,8 +132,8 @@ TEST_F(NativeModel, LeavesNothingToTheReference) {
   }
 }
 
-// With the priorities that a user has who says nothing. In the formats left out here the kernels that normalize, or
-// activate, and quantize in one step come first.
+// With the default priorities. In the formats that are left out here, kernels that normalize or activate and quantize
+// in one step come first.
 TEST_F(NativeModel, EachLayerRunsThreeGeneratedFunctionsOnVectors) {
   if (!generates_code(*test_context())) GTEST_SKIP() << "libweft_llvm.so was not built";
   const std::vector<std::string> tried = cpu_features_to_try();

@@ -38,7 +38,7 @@ TEST_F(PaddedStepTest, HasOneMoreSequenceThatWritesNothing) {
   ASSERT_EQ(batch.sequences, 3);
   EXPECT_EQ(std::vector(batch.query_starts, batch.query_starts + 4), (std::vector<std::int32_t>{0, 2, 3, 13}));
   EXPECT_EQ(std::vector(batch.lengths, batch.lengths + 3), (std::vector<std::int32_t>{6, 1, 10}));
-  ASSERT_EQ(batch.max_blocks, 3);  // as many as the last one's 10 rows take
+  ASSERT_EQ(batch.max_blocks, 3);  // the number that the last one's 10 rows take
   EXPECT_EQ(std::vector(batch.block_table, batch.block_table + 9),
             (std::vector<std::int32_t>{2, 3, 0, 5, 0, 0, 0, 0, 0}));
   EXPECT_NO_THROW(check_batch(batch, 13, 4, 6));
@@ -62,7 +62,7 @@ TEST_F(PaddedStepTest, CanBeOfNothingElse) {
 
 class PaddedDecodeStepTest : public ::testing::Test {
  protected:
-  // A sequence of 5 tokens on pages of 4 and one of 1, of which the second alone wants logits.
+  // A sequence of 5 tokens on pages of 4 and one of 1; only the second needs logits.
   PaddedDecodeStepTest() {
     given_.begin(2);
     given_.add_row(7, 4, 12);
@@ -91,7 +91,7 @@ TEST_F(PaddedDecodeStepTest, HasASequenceOfOneTokenForEachMissingRow) {
   EXPECT_NO_THROW(check_batch(batch, 4, 4, 6));
 }
 
-// Also where no row is missing, so that a size has one batch's numbers alone.
+// Also if no row is missing, so that a size has the numbers of only one batch.
 TEST_F(PaddedDecodeStepTest, HasTheNumbersOfItsSizeWhateverItIsMadeOf) {
   StepBuffer nothing(StepLimits{});
   nothing.begin(0);

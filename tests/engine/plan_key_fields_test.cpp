@@ -1,7 +1,6 @@
-// The key of Plans holds what the compiler reads of a graph: every field of every node, value and input changes it, of
-// graphs as models trace them and as texts have them, also where the graph is no legal one then; what is for people
-// does not. The fields are taken apart by name, so that one that is new does not compile here before somebody says
-// which of the two it is.
+// The key of Plans contains all that the compiler reads of a graph: every field of every node, value and input changes
+// it, in graphs of models and of texts, also if the changed graph is not legal. Fields for people do not change it. The
+// fields are destructured by name, so a new field does not compile here until it is assigned to one of the two sets.
 
 #include <algorithm>
 #include <filesystem>
@@ -26,8 +25,8 @@
 
 namespace weft::plan_key_fields_test {
 
-// What a Graph holds, in its order. Some of it is private, so that nobody here can name its fields; the size tells one
-// that is new, unless it fits between two of them.
+// The members of a Graph, in their order. Some are private, so this file cannot name them; the size reveals a new one,
+// unless it fits into padding.
 struct FieldsOfGraph {
   std::string name;
   DefinitionKind kind;
@@ -109,7 +108,7 @@ class GraphFields {
     }
   }
 
-  // Who makes it and who uses it stands with these.
+  // Its producer and its users are fields of these.
   void change_value(const std::string& of, GraphValue& value, bool is_input) {
     auto& [producer, index, meta, name, uses, donated, param, key, overwrites] = value;
     change_meta(of + ".meta", meta);
@@ -121,7 +120,7 @@ class GraphFields {
     unread_.text(of + ".key", key);
   }
 
-  // `op` is what the name says, and `position` is the list's.
+  // `op` is part of the name, and `position` is that of the list.
   void change_node(Node& node) {
     auto& [kind, name, op, operands, attributes, results, origin, maybe_inplace, provider, writes, results_in, position,
            line, site] = node;
@@ -142,7 +141,7 @@ class GraphFields {
     unread_.set("node.site", site, CallSite::current());
   }
 
-  // Of the origin the layer, which Plans hold for people, is in the key.
+  // The layer of the origin is in the key, because Plans keep it for people.
   void change_origin(Origin& origin) {
     Origin other = origin;
     other.emplace_back("part", "mlp");
@@ -172,7 +171,7 @@ class GraphFields {
       if (other != operand) changes_.set(of + ".operand", operand, other);
       if (operand != nullptr && node.kind != NodeKind::result) changes_.set(of + ".operand, absent", operand, nullptr);
     }
-    // None is there or not at the end alike.
+    // An absent value at the end is the same as none.
     if (!operands.empty() && operands.back() != nullptr) changes_.list(of + ".operands", operands, values_.front());
   }
 
@@ -238,7 +237,7 @@ TEST_F(PlanKeyFields, OfModelsAreInTheKey) {
   EXPECT_GT(tried, 10'000);
 }
 
-// Of all stages but the last, which is after the key.
+// For all stages except the last, which is after the key.
 TEST_F(PlanKeyFields, OfTextsAreInTheKey) {
   const auto context = open({});
   int graphs = 0, tried = 0;

@@ -21,7 +21,7 @@ class ReplayModesTest : public ::testing::Test {
  protected:
   ReplayModesTest() : path_(write_tiny_model(folder_)) {}
 
-  // Logits of a prompt that takes steps of 16, 16 and 1 rows, and of one of 16 and 15.
+  // Logits of a prompt in steps of 16, 16 and 1 rows, and of one in steps of 16 and 15.
   std::vector<std::vector<std::vector<float>>> logits(Settings settings) const {
     settings.emplace_back("max-num-batched-tokens", "16");
     const auto engine = tiny_engine(path_, settings);
@@ -63,7 +63,7 @@ TEST_F(ReplayModesTest, EveryModeGivesTheSameTokensToRequestsThatShareSteps) {
   EXPECT_EQ(generated({{"cc.cudagraph_copy_inputs", "1"}}), wanted);
 }
 
-// One bit of what the first generated function computes is turned over.
+// Flips one bit of a result of the first generated function.
 TEST_F(ReplayModesTest, ACheckedReplayIsHeldAgainstTheGraph) {
   if (!can_compile_rows()) GTEST_SKIP() << row_compiler_text();
   for (const char* mode : {"FULL", "NONE"}) {
@@ -154,7 +154,7 @@ TEST_F(ReplayModesTest, DoesNothingForTheFirstTimeAfterReady) {
     EXPECT_EQ(generated(settings), wanted);
 }
 
-// Weights and libraries, where steps run op by op.
+// Weights and libraries, if steps run op by op.
 TEST_F(ReplayModesTest, LoadsAllThatEagerStepsNeedBeforeReady) {
   const auto eager = tiny_engine(path_, {{"enforce-eager", ""}});
   const auto loads = [&] {

@@ -1,4 +1,5 @@
-// Options that are said to change no code: the Plans of a model, functions and all, are the same bytes under each.
+// Options that are declared to change no code: the Plans of a model, with their functions, have the same bytes under
+// each.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 
 namespace weft::run_options_test {
 
-// Compiled anew, without a cache; nothing where compile-to stopped before.
+// Compiled anew, without a cache; nothing if compile-to stops before.
 std::vector<std::vector<std::byte>> plans_with(const std::string& path, std::string_view name,
                                                const std::string& value) {
   Options options;
@@ -36,7 +37,7 @@ TEST(RunOptions, ChangeNoByteOfAModelsPlans) {
   for (const OptionRow& row : option_table()) {
     // Their number is the device's, which is in the key; weights take files.
     if (row.effect == OptionEffect::code || row.name == "threads" || row.name == "load-format") continue;
-    // Fails where fusions did not come, as it should.
+    // Fails if fusions are missing, as it should.
     if (row.name == "expect-fusions") continue;
     for (const std::string& value : other_values(row, folder.path())) {
       ::testing::internal::CaptureStderr();

@@ -13,7 +13,7 @@ namespace weft::sliding_window_test {
 using nlohmann::json;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// Of all ways of running here.
+// The tokens of all modes of this test.
 const Settings kNumbers = {{"dtype", "f32"}, {"activation-precision", "exact"}, {"kv-cache-dtype", "f16"}};
 
 class SlidingWindow : public ::testing::Test {
@@ -23,7 +23,7 @@ class SlidingWindow : public ::testing::Test {
     const SampleCheckpoint sample(models_.find(architecture, "test"), changes, 7);
     return sample.write_folder(folder_, "m" + std::to_string(count_++), DType::bf16);
   }
-  // Tokens behind two prompts of unequal length, in steps of 16 tokens at most.
+  // Tokens after two prompts of different length, in steps of at most 16 tokens.
   std::vector<std::vector<int>> tokens_of(const std::string& path, Settings settings) const {
     settings.insert(settings.end(), kNumbers.begin(), kNumbers.end());
     settings.emplace_back("max-num-batched-tokens", "16");

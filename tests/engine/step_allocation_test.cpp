@@ -56,8 +56,8 @@ TEST_F(StepAllocation, IsNoneInModelsOfAnyNumberOfLayers) {
   }
 }
 
-// Prompts of several chunks, steps of prompts beside those that generate, and steps that generate alone; where a mode
-// captures none of a kind, its steps run one by one.
+// Prompts of several chunks, steps of prompts together with sequences that generate, and steps that only generate. If a
+// mode captures none of a kind, its steps run one by one.
 TEST_F(StepAllocation, IsNoneInAnyModeForAThousandSteps) {
   for (const std::string mode : {"NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"}) {
     SCOPED_TRACE(mode);
@@ -78,7 +78,8 @@ TEST_F(StepAllocation, IsNoneInAnyModeForAThousandSteps) {
   }
 }
 
-// Prompts in chunks alone and beside sequences that generate, and steps of another size each time one of them ends.
+// Prompts in chunks, alone and together with sequences that generate, and steps of another size after each end of a
+// sequence.
 TEST_F(StepAllocation, IsNoneWhereRequestsOfEveryKindShareSteps) {
   Engine shared = engine(2);
   shared.add(std::vector<int>(60, 7), {.max_tokens = 9, .ignore_end = true});

@@ -1,4 +1,4 @@
-// The Plans of every architecture come back from bytes as they were.
+// The Plans of every architecture are the same after a round trip through bytes.
 
 #include <iostream>
 

@@ -13,11 +13,11 @@
 
 namespace weft {
 
-// Writes the model as a GGUF file and gives its path.
+// Writes the model as a GGUF file and returns its path.
 std::string write_tiny_model(const TemporaryFolder& folder, std::uint64_t seed = 1);
 
-// Writes a model that has only a config, the architecture's sample with these changes, for `--load-format dummy`: what
-// is computed does not matter. Gives its path.
+// Writes a model that has only a config, the architecture's sample with these changes, for `--load-format dummy`, where
+// results do not matter. Returns its path.
 std::string write_config_only(const TemporaryFolder& folder, const std::string& architecture,
                               const nlohmann::json& changes);
 

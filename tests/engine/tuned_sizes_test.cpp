@@ -1,4 +1,4 @@
-// A model whose exact sizes were tuned gives the same bits at every count of rows, and tunes nothing after ready.
+// A model with tuned exact sizes has the same bits at every row count, and tunes nothing after ready.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST_F(TunedSizes, GiveTheBitsOfTheDefaultAtTheBoundsAndTheirNeighbours) {
   auto tuned = engine(100);
   EXPECT_GT(timer_->runs, 0);
   EXPECT_EQ(timer_->sizes, (std::set<std::int64_t>{1, 4, 16}));
-  // Prompts of one step each, but the last, which is one of 16 and one of 1.
+  // Prompts of one step each, except the last one, which has steps of 16 and of 1.
   for (const int count : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17})
     EXPECT_EQ(all_logits(*tuned, some_ids(count)), all_logits(*standard, some_ids(count))) << count;
   const ReplayReport report = tuned->runner().replay_report();

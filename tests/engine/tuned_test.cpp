@@ -11,7 +11,7 @@ namespace weft::tuned_test {
 
 class TunedWeights : public ::testing::Test {
  protected:
-  // linear by `plain_only`, which refuses packed weights, and cpu behind it.
+  // linear by `plain_only`, which refuses packed weights, then by cpu.
   std::unique_ptr<Engine> engine(bool tuned, bool eager, const std::vector<std::string>& user = {}) {
     Options options;
     options.activation_precision = "exact";

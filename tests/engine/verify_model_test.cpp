@@ -14,7 +14,7 @@ namespace weft::verify_model_test {
 
 class VerifyModel : public ::testing::Test {
  protected:
-  // With `plant` every other call of the activation changes a bit: that of the compiled run, which comes first.
+  // With `plant` every other call of the activation changes a bit: the call of the compiled run, which is first.
   std::vector<PieceVerdict> verdicts(bool plant, const Options& options = {}) {
     const auto context = make_context(options);
     Kernel kernel = *context->kernels.find("silu_and_mul", "cpu");
@@ -47,7 +47,7 @@ TEST_F(VerifyModel, FindsEqualBitsInEveryPiece) {
     EXPECT_TRUE(verdict.is_right()) << verdict.graph << "." << verdict.piece;
     calls += verdict.calls;
   }
-  // Four steps of two layers, each with attention, what is before, between and behind, and the head.
+  // Four steps of two layers, each with attention, the pieces before, between and after it, and the head.
   EXPECT_EQ(calls, 4 * (2 + 3 + 1));
 }
 
@@ -63,7 +63,7 @@ TEST_F(VerifyModel, NamesThePieceOfAKernelThatChangesAValue) {
     EXPECT_EQ(verdict.differing_calls, verdict.calls);
     EXPECT_FALSE(verdict.layer.empty());
   }
-  // The activation of the first layer stands in the piece between the attentions, that of the last behind both.
+  // The activation of the first layer is in the piece between the attentions, that of the last after both.
   EXPECT_EQ(wrong, 2);
 }
 

@@ -27,7 +27,7 @@ class LoadedWeights : public ::testing::Test {
   Weights weights_{*context_, checkpoint_, facts_};
 };
 
-// Small weights share large pages: each begins in the line behind the one before.
+// Small weights share large pages: each begins in the cache line after the previous one.
 TEST_F(LoadedWeights, LieOneAfterAnother) {
   constexpr std::int64_t kLine = 64;
   const Tensor norm = load("0.input_layernorm", WeightRole::vector);
@@ -42,7 +42,7 @@ TEST_F(LoadedWeights, LieOneAfterAnother) {
   EXPECT_EQ(load("0.input_layernorm", WeightRole::vector).data(), norm.data());
 }
 
-// What one of them is holds when others come and go, and when the loader is gone.
+// One of them stays valid when others are created and destroyed, and when the loader is gone.
 TEST_F(LoadedWeights, KeepTheirMemory) {
   Tensor norm;
   {

@@ -1,4 +1,4 @@
-// Words of the command line that are no verb, no option, no number or out of bounds; prompts that cannot be taken.
+// Words of the command line that are no verb, no option, no number or out of bounds; prompts that cannot be used.
 
 #include <iostream>
 
@@ -15,7 +15,7 @@ using Words = std::vector<std::string>;
 
 class Arguments : public ::testing::Test {
  protected:
-  // A verb over the tiny model, with more words behind.
+  // A verb for the tiny model, followed by more words.
   ProgramRun run(const Words& verb, const Words& more, const std::string& input = "") const {
     Words words = verb;
     words.push_back(model_);
@@ -30,7 +30,7 @@ class Arguments : public ::testing::Test {
   const std::string model_ = tiny_checkpoint().write_gguf(folder_, "m.gguf", DType::q8_0);
 };
 
-// What no numeric option may be: a text, not a number, beyond 64 bits.
+// Values that no numeric option accepts: a text, not a number, beyond 64 bits.
 const char* const kNeverNumbers[] = {"",      "abc",  "nan", "NaN", "-nan",  "inf",  "-inf",
                                      "1e999", "0x10", "1 2", "--",  "12abc", "\xff", "99999999999999999999"};
 

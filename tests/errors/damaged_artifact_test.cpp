@@ -1,4 +1,4 @@
-// An artifact of weft compile with the model inside, a file or a folder, that is cut, or changed at one place.
+// An artifact of weft compile with the model inside, a file or a folder, that is truncated, or changed at one byte.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 namespace weft::damaged_artifact_test {
 
-// By whether the model is a folder.
+// For a model that is a folder, or not.
 class DamagedArtifact : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -39,8 +39,8 @@ TEST_P(DamagedArtifact, CutShortIsRefused) {
   EXPECT_EQ(count.refused(), count.runs());
 }
 
-// Bits that say nothing, of the program that packed it or the rights of a member, and zeros in front of each file of
-// the model may be others.
+// Bits without a meaning, of the program that packed it or the rights of a member, and zeros before each file of the
+// model may differ.
 TEST_P(DamagedArtifact, OfOneChangedBitIsRefusedOrTheSame) {
   DamageCount count;
   constexpr std::size_t kStep = 7 * kDamageStep;

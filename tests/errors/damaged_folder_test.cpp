@@ -1,4 +1,4 @@
-// A Hugging Face folder with a file that is missing, cut, changed at one place, or wrong in one of its facts.
+// A Hugging Face folder with a file that is missing, truncated, changed at one byte, or wrong in one fact.
 
 #include <cstring>
 #include <filesystem>

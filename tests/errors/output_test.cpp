@@ -1,4 +1,4 @@
-// Results that cannot be written: what was there stays, nothing half-written is left.
+// Results that cannot be written: an existing file is kept, and no partial file is left.
 
 #include <filesystem>
 #include <iostream>

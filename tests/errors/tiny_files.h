@@ -13,7 +13,7 @@ SampleCheckpoint tiny_checkpoint();
 // A short completion from the model at the path. One thread and few tokens in a step: it runs thousands of times.
 ProgramRun complete_with(const std::string& path);
 
-// Runs over damaged copies of one file, counted: a run has to be refused as a user's error must be, or to succeed.
+// Counted runs over damaged copies of one file: a run must be refused as a user's error, or succeed.
 class DamageCount {
  public:
   // `what` is the damage, for messages.
@@ -28,8 +28,8 @@ class DamageCount {
   int valid_ = 0;
 };
 
-// From one byte that is changed to the next. A sanitizer takes eight times as long, so there it is every third; no
-// divisor of eight, so that every bit of a byte has its turn.
+// The distance between changed bytes. A sanitizer takes eight times as long, so it tests every third byte; this is no
+// divisor of eight, so that every bit of a byte is tested.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr std::size_t kDamageStep = 3;
 #else

@@ -1,5 +1,5 @@
-// Templates made of what popular model families use, each over a conversation with a tool call. The expected texts are
-// what Jinja 3.1.6 gives in the environment of transformers 5.
+// Templates in the style of popular model families, each for a conversation with a tool call. The expected texts are
+// those of Jinja 3.1.6 in the environment of transformers 5.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

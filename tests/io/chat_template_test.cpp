@@ -37,7 +37,7 @@ std::string repeat(const std::string& text, int times) {
   return out;
 }
 
-// As it stands in the GGUF file of SmolLM2-135M-Instruct under tokenizer.chat_template.
+// As in the GGUF file of SmolLM2-135M-Instruct under tokenizer.chat_template.
 constexpr const char* kSmolLm2 =
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
     "{{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}"

@@ -180,7 +180,7 @@ TEST(Checkpoint, OpensAFolderWithSeveralFiles) {
   EXPECT_EQ(checkpoint.find("c")->file, folder / "model-2.safetensors");
 }
 
-// The files of a checkpoint behind one another in a file, by their names.
+// The files of a checkpoint, one after another in one file, by their names.
 std::map<std::string, FilePart> write_parts(const Checkpoint& checkpoint, const std::string& path) {
   std::map<std::string, FilePart> parts;
   std::string bytes;
@@ -326,7 +326,7 @@ TEST(Checkpoint, OfADummyFolderOnlyTheConfigIsRead) {
   EXPECT_FALSE(message_of([&] { Checkpoint::open(folder / ""); }).empty());
 }
 
-// What divides the frequencies of positions is no weight.
+// The divisor of the frequencies of positions is no weight.
 TEST(Checkpoint, OfADummyFileTheTypesAndTheFrequenciesAreRead) {
   const TemporaryFolder folder;
   auto file = tiny_gguf();

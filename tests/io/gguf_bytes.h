@@ -50,7 +50,7 @@ class GgufBytes {
     return entry(key, kArray, bytes);
   }
 
-  // `ne` begins with the contiguous dim, as in the file. The data goes to the next aligned offset.
+  // `ne` begins with the contiguous dim, as in the file. The data is stored at the next aligned offset.
   GgufBytes& tensor(std::string_view name, const std::vector<std::uint64_t>& ne, std::uint32_t type,
                     const std::string& data) {
     tensor_at(name, ne, type, data_.size());
@@ -58,7 +58,7 @@ class GgufBytes {
     data_.resize((data_.size() + alignment - 1) / alignment * alignment, '\0');
     return *this;
   }
-  // Says where a tensor lies, and adds no data.
+  // Adds a tensor's entry with this offset, and no data.
   GgufBytes& tensor_at(std::string_view name, const std::vector<std::uint64_t>& ne, std::uint32_t type,
                        std::uint64_t offset) {
     tensors_ += raw_text(name) + raw(static_cast<std::uint32_t>(ne.size()));
@@ -79,7 +79,7 @@ class GgufBytes {
     return result + data_;
   }
 
-  // What the header says; the builder counts, a test may overwrite.
+  // The counts of the header; the builder counts, and a test may overwrite them.
   std::uint64_t entry_count = 0;
   std::uint64_t tensor_count = 0;
 

@@ -15,7 +15,7 @@ using namespace weft::testing;
 
 Gguf parse(const std::string& bytes) { return Gguf::parse(as_bytes(bytes), "model.gguf"); }
 
-// The message of the UserError that reading these bytes gives, "" when they are accepted.
+// The message of the UserError for these bytes, "" if they are accepted.
 std::string refusal(const std::string& bytes) {
   return message_of([&] { parse(bytes); });
 }
@@ -201,7 +201,7 @@ TEST(Gguf, RefusesTheFileCutAnywhere) {
   const auto whole = static_cast<std::size_t>(last.offset + last.bytes);
   ASSERT_GT(whole, 500U);
   for (std::size_t size = 0; size < whole; ++size) {
-    // A copy of its own, so that a read behind the end is one of foreign memory.
+    // A separate copy, so that a read after the end accesses foreign memory.
     const std::string cut(bytes.data(), size);
     EXPECT_NE(refusal(cut), "") << size;
   }
@@ -226,7 +226,7 @@ TEST(Gguf, SurvivesEveryFlippedBitOfTheHeader) {
       }
     }
   }
-  // Flips in values and names go unseen, those in lengths, counts, types and places must not.
+  // Flips in values and names are not detected; those in lengths, counts, types and offsets must be.
   EXPECT_GT(refused, 1000);
   EXPECT_GT(accepted, 100);
 }

@@ -70,7 +70,7 @@ TEST(GgufVocabulary, EndOfGenerationTokensAreAscendingAndDistinct) {
   EXPECT_EQ(vocabulary_from_gguf_fields(fields).end_of_generation, (Ids{3, 258}));
 }
 
-// As llama.cpp, since files name one end of several at most.
+// As in llama.cpp, because files name at most one of several ends.
 TEST(GgufVocabulary, TextsOfTokensSayThatTheyEndGeneration) {
   const auto ends = [](const std::vector<std::string>& more, std::int32_t type) {
     GgufTokenizerFields fields = small_fields();

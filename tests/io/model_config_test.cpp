@@ -106,7 +106,7 @@ TEST(ModelConfig, ReadsNewerSpellings) {
   EXPECT_EQ(config.pad_token_id, std::nullopt);
 }
 
-// As transformers does: by layer_types, and in its absence by what the family has.
+// As in transformers: by layer_types, and without it by the family's default.
 TEST(ModelConfig, ReadsWhichLayersHaveAWindow) {
   const auto windows = [](const nlohmann::json& changes) {
     auto json = tiny_json();

@@ -98,7 +98,7 @@ TEST(RopeConfig, ReadsTheRopeScalingsOfGguf) {
   EXPECT_EQ(yarn.factor, 4);
   EXPECT_EQ(yarn.original_context_length, 32);
   EXPECT_EQ(yarn.beta_fast, 16);
-  // As llama.cpp: a factor is linear where no type is given, 0 is none, and the oldest files have another key.
+  // As in llama.cpp: a factor is linear if no type is given, 0 is none, and the oldest files have another key.
   const auto without_type = [](const char* key, float factor) {
     return read(without("").f32(std::string("llama.") + key, factor)).rope.scaling;
   };

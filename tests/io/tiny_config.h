@@ -1,6 +1,6 @@
 #pragma once
 
-// Configs of a tiny model, as config.json and as GGUF metadata, for tests of what is read from them.
+// Configs of a tiny model, as config.json and as GGUF metadata, for tests of their readers.
 
 #include <string>
 

@@ -9,7 +9,7 @@ namespace weft::tokenizer_config_test {
 
 using Ids = std::vector<int>;
 
-// What tokenizer.json says: BOS in front and EOS after a text.
+// The settings of tokenizer.json: BOS before and EOS after a text.
 Vocabulary plain() {
   Vocabulary vocabulary;
   vocabulary.tokens = {"a", "<bos>", "<eos>", "<s>", "<pad>"};
@@ -38,7 +38,7 @@ TEST(TokenizerConfig, NamesTokens) {
   EXPECT_EQ(read.padding, 4);
 }
 
-// As transformers 4.57 encodes: these classes rebuild what is put around a text, others take tokenizer.json's.
+// As transformers 4.57 encodes: these classes rebuild the tokens around a text, others use tokenizer.json's.
 TEST(TokenizerConfig, ItsFlagsCountForClassesThatReadThem) {
   for (const char* name : {"LlamaTokenizerFast", "LlamaTokenizer", "GemmaTokenizerFast", "CohereTokenizerFast"}) {
     const auto ends = [&](Json changes) {

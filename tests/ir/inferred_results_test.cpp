@@ -1,4 +1,4 @@
-// What is remembered is what would be inferred.
+// Remembered results are the inferred ones.
 
 #include "ir/inferred_results.h"
 

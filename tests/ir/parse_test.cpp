@@ -1,4 +1,4 @@
-// Text to graph: what it reads, and what it says about what it does not.
+// From text to graph: accepted texts, and the messages for others.
 
 #include "ir/parse.h"
 
@@ -94,7 +94,7 @@ TEST(Parse, RefusesCallsThatDoNotFitTheirOp) {
   expect_refused(with_node("%y = add(%x)"), "y must be given");
   expect_refused(with_node("%y = neg(none)"), "must be a value");
   expect_refused(with_node("%y = add_scalar(%x)"), "value must be given");
-  expect_refused(with_node("%y = add_scalar(%x, value=1.0, value=2.0)"), "stands twice");
+  expect_refused(with_node("%y = add_scalar(%x, value=1.0, value=2.0)"), "is given twice");
   expect_refused(with_node("%y = add_scalar(%x, speed=1.0)"), "has no attribute speed");
   expect_refused(with_node("%y: f32[s0, 65] = neg(%x)"), "is stated as f32[s0, 65], but neg gives f32[s0, 64]");
   expect_refused(with_node("%y, %z = neg(%x)"), "gives 1 results, but 2 are named");

@@ -1,4 +1,4 @@
-// Where a pattern is found, and what is said where it almost is.
+// Matches of a pattern, and the report about near matches.
 
 #include "ir/pattern_match.h"
 
@@ -261,7 +261,7 @@ TEST(PatternMatch, AsksBeforeItReplaces) {
   EXPECT_EQ(near(outcome), "q not neg f32[s0, 64]\n");
 }
 
-// Every order of a sum of twenty is no way to look for it.
+// Trying every order of a sum of twenty terms would take too long.
 TEST(PatternMatch, GivesUpWhereThereAreTooManyWays) {
   std::string pattern = "pattern p(?x, ?y) {\n before {\n  %a0 = add(?x, ?y)\n", body = "%a0 = add(%x, %r)\n";
   for (int i = 1; i < 24; ++i) {
@@ -275,7 +275,7 @@ TEST(PatternMatch, GivesUpWhereThereAreTooManyWays) {
   EXPECT_LE(outcome.visits, 30'000);
 }
 
-// The nodes that are looked at grow with the graph, whatever its length.
+// The number of visited nodes grows with the graph, for any length.
 TEST(PatternMatch, LooksAtAFewNodesForEachOfTheGraph) {
   for (const int layers : {4, 80, 400}) {
     std::string body;
@@ -293,7 +293,7 @@ TEST(PatternMatch, LooksAtAFewNodesForEachOfTheGraph) {
   }
 }
 
-// What was one node away from a match is named, whichever node it is.
+// A near match with one wrong node is reported, for any node.
 TEST(FindPattern, NamesTheNodeThatIsAnother) {
   const Pattern pattern = pattern_of(kAddNorm);
   const std::pair<const char*, const char*> cases[] = {

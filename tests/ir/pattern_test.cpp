@@ -1,4 +1,4 @@
-// Patterns as text: what is read, what is refused and where, and the laws of the two prints.
+// Patterns as text: accepted and refused texts with their positions, and the laws of the two text forms.
 
 #include "ir/pattern.h"
 
@@ -143,7 +143,7 @@ TEST(Pattern, StandsAmongGraphs) {
   ASSERT_EQ(definitions.size(), 3u);
   EXPECT_EQ(std::get<std::shared_ptr<Graph>>(definitions[1])->name, "g");
   EXPECT_EQ(parse_graphs(kQuant + graph, ops(), "t").size(), 1u);
-  expect_refused(std::string(kQuant) + kQuant, "a pattern named quant stands above already");
+  expect_refused(std::string(kQuant) + kQuant, "a pattern named quant is defined above already");
   expect_refused("piece p(%x: f32[4]) stage=lowered {\n  return %x\n}\n" + std::string(kQuant),
                  "expected 'piece', 'splitting' or the graph that the pieces belong to, but found 'pattern'");
 }
@@ -165,11 +165,11 @@ TEST(Pattern, SaysWhereAndWhatItExpected) {
 TEST(Pattern, RefusesWildcardsThatDoNotFit) {
   const std::string neg = "%y = neg(?x)";
   expect_refused(pattern_text("(?x, ?x)", neg, neg), "the wildcard ?x is declared twice");
-  expect_refused(pattern_text("(?x: f32[?n], ?n: dim)", neg, neg), "it stands in the type of a value already");
+  expect_refused(pattern_text("(?x: f32[?n], ?n: dim)", neg, neg), "the type of a value declares it already");
   expect_refused(pattern_text("(?n: dim, ?x: f32[?n])", neg, neg), "and so needs no declaration");
-  expect_refused(pattern_text("(?x: f32[?x])", neg, neg), "?x is a value and cannot stand in ?x");
-  expect_refused(pattern_text("(?x: ?T[?T])", neg, neg), "?T is a dtype and cannot stand in ?T");
-  expect_refused(pattern_text("(?n: dim, ?x: ?n[4])", neg, neg), "?n stands in the type of ?x");
+  expect_refused(pattern_text("(?x: f32[?x])", neg, neg), "?x is a value and cannot be in ?x");
+  expect_refused(pattern_text("(?x: ?T[?T])", neg, neg), "?T is a dtype and cannot be in ?T");
+  expect_refused(pattern_text("(?n: dim, ?x: ?n[4])", neg, neg), "?n is in the type of ?x");
   expect_refused(pattern_text("(?x: f32[2*?n])", neg, neg), "t:1:11: [p] the wildcard ?n is not declared");
   expect_refused(pattern_text("(?x)", "%y = neg(?z)", neg), "the wildcard ?z is not declared");
   expect_refused(pattern_text("(?x)", "%y = mul_scalar(?x, value=?v)", neg), "the wildcard ?v is not declared");
@@ -177,7 +177,7 @@ TEST(Pattern, RefusesWildcardsThatDoNotFit) {
   expect_refused(pattern_text("(?x, ?v: int)", "%y = mul_scalar(?x, value=?v)", neg),
                  "value cannot be ?v, of kind int");
   expect_refused(pattern_text("(?x, ?v: float)", "%y = mul_scalar(?x, value=2*?v)", neg),
-                 "?v is a float and cannot stand in 2*?v");
+                 "?v is a float and cannot be in 2*?v");
   expect_refused(pattern_text("(?x)", "%y = reshape(?x, shape=[s0, 4])", neg), "s0 is a symbol of one graph");
   expect_refused(pattern_text("(?x)", "%y: f32[?k] = neg(?x)", neg), "the wildcard ?k is not declared");
 }
@@ -196,7 +196,7 @@ TEST(Pattern, RefusesConditionsThatSayNothing) {
   refused("?n > ?n", "must be a number");
   refused("?n in {1, 2, 1}", "names 1 twice");
   refused("?n in {}", "expected");
-  refused("?n > 1, ?n > 2", "the condition '>' of ?n stands twice");
+  refused("?n > 1, ?n > 2", "the condition '>' of ?n is given twice");
   refused("?n = 1", "expected 'in', '>', '>=', '<' or '<='");
 }
 
@@ -215,7 +215,7 @@ TEST(Pattern, RefusesBodiesThatCannotMatchOrReplace) {
   expect_refused(pattern_text("(?x)", neg + "\n    %y = neg(?x)", neg), "%y is defined twice");
   expect_refused(pattern_text("(?x)", "%y, %z = neg(?x)", neg), "[neg] gives 1 results, but 2 are named");
   expect_refused(pattern_text("(?x)", "%y = neg(?x, ?x)", neg), "[neg] takes 1 tensors, but 2 are given");
-  expect_refused(pattern_text("(?x)", "%y = neg@cpu(?x)", neg), "an op of a pattern stands alone");
+  expect_refused(pattern_text("(?x)", "%y = neg@cpu(?x)", neg), "an op of a pattern is a plain name");
   expect_refused(pattern_text("(?x)", "%y = mul_scalar(?x)", neg), "attribute value must be given");
   expect_refused(pattern_text("(?x)", "%y = mul_scalar(?x, speed=1.0)", neg), "has no attribute speed");
 }
@@ -233,7 +233,7 @@ TEST(Pattern, KeepsItsLimits) {
   expect_refused(pattern_text("(?x)", "%y = reshape(?x, shape=" + std::string(100, '[') + ")", ""), "nested at most");
 }
 
-// The graph as what a pattern looks for: rows are `?n`, floats become wildcards, `after` gives back inputs.
+// The graph as the `before` of a pattern: rows are `?n`, floats become wildcards, `after` returns inputs.
 Pattern pattern_of(const Graph& graph, bool typed) {
   Pattern pattern{.name = "random"};
   const std::map<std::string, Dim> symbols = {{"s0", Dim::symbol("?n")}};

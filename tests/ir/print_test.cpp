@@ -1,4 +1,4 @@
-// The two prints and their laws, on graphs made at random.
+// The two text forms and their laws, on random graphs.
 
 #include "ir/print.h"
 

@@ -32,7 +32,7 @@ TEST(RankGroupsOfAGraph, HaveOneSizeEach) {
       "[all_reduce] group tp has 2 ranks elsewhere in the graph, but here 4 (%y)");
 }
 
-// A rule of the headers, which other code goes by.
+// A rule of the headers that other code relies on.
 TEST(RankGroupsOfAGraph, AreNamedByOpsThatSayHowManyRanksThereAre) {
   int found = 0;
   const OpTable ops = make_op_table();

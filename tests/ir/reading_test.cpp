@@ -1,4 +1,4 @@
-// What Values hold and how large they are: answers on concrete ones, errors with a line where nothing has data.
+// Reads of Values and their sizes: answers on concrete ones, errors with a line if there is no data.
 
 #include "ir/reading.h"
 

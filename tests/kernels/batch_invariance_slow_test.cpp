@@ -1,6 +1,6 @@
-// Every kernel that declares batch_invariant is: a row gives the same bits alone and at any position of a batch of 1 to
-// 64 rows, whoever its neighbours are and however the rows are cut into chunks. On the samples of every op, with as
-// many rows as that takes, under every ceiling of instruction sets this host has, with weights plain and packed.
+// Every kernel that declares batch_invariant is so: a row has the same bits alone and at any position of a batch of 1
+// to 64 rows, for any neighbours and any cut of the rows into chunks. Tested on the samples of every op, with the
+// needed number of rows, at every level of instruction sets of this host, with plain and packed weights.
 
 #include <algorithm>
 #include <cstring>
@@ -24,7 +24,7 @@ struct RowsCall {
   SampleCall call;                // of kRows rows
   std::vector<bool> has_rows;     // by operand
   std::vector<bool> result_rows;  // by result: whether its row i belongs to row i of the operands
-  std::string skipped;            // why there is no such call
+  std::string skipped;            // the reason if there is no such call
 };
 
 std::int64_t dim0(const Tensor& tensor) {
@@ -71,7 +71,7 @@ class Batches {
   Batches(const Context& context, const Op& op, const Kernel& kernel, const RowsCall& rows)
       : context_(context), op_(op), kernel_(kernel), rows_(rows), evaluator_(context.ops) {}
 
-  // Whether the kernel takes batches of every size. Then `different` says where a row first came out otherwise.
+  // Whether the kernel takes batches of every size. Then `different` names the first row that differed.
   bool run(bool every_size) {
     std::vector<std::int64_t> all(kRows);
     std::iota(all.begin(), all.end(), 0);
@@ -121,7 +121,7 @@ class Batches {
     return true;
   }
 
-  // Against the row alone, which comes first.
+  // Compares with the row alone, which runs first.
   void compare(std::size_t result, const std::vector<std::int64_t>& rows, std::size_t at, const Tensor& row) {
     const auto [alone, is_new] = alone_.try_emplace({result, rows[at]}, row);
     const auto bytes = static_cast<std::size_t>(row.storage->bytes());
@@ -138,7 +138,7 @@ class Batches {
   std::map<std::pair<std::size_t, std::int64_t>, Tensor> alone_;
 };
 
-// The call as it is, and with its weight in every packing that takes it.
+// The call unchanged, and with its weight in every packing that accepts it.
 std::vector<RowsCall> with_packings(const Context& context, const Op& op, const RowsCall& plain) {
   std::vector<RowsCall> calls = {plain};
   const int index = op.schema.parameter_index("weight");

@@ -1,7 +1,7 @@
 #pragma once
 
-// Holds what a CPU kernel gave against the same call compiled: a graph of the op alone, for any count of rows where it
-// allows them, made a Plan in which the CPU's kernels are the first choice, and replayed.
+// Compares the results of a CPU kernel with the same call compiled: a graph of only this op, for any number of rows if
+// the op allows it, made into a Plan in which the CPU's kernels have priority, and replayed.
 
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ class CompiledCalls {
  public:
   CompiledCalls(const std::string& ceiling, int threads);
 
-  // The test fails where a bit differs; a NaN equals any NaN. Operands that the op writes over are copied.
+  // The test fails if a bit differs; a NaN equals any NaN. Operands that the op overwrites are copied.
   void expect_same(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
                    const Attributes& attributes, const std::vector<Tensor>& came);
 

@@ -20,7 +20,7 @@ struct Heads {
   std::int64_t dim = 64;
 };
 
-// One sequence: query, key and value of every token, as a model would make them.
+// One sequence: query, key and value of every token, as a model computes them.
 struct Sequence {
   Sequence(const Heads& heads, std::int64_t length, DType dtype, std::uint32_t seed)
       : heads(heads), length(length), dtype(dtype) {
@@ -46,7 +46,7 @@ struct Sequence {
   std::vector<float> query, key, value;
 };
 
-// One layer's pages, each sequence's at random places.
+// One layer's pages; each sequence has random ones.
 class Cache {
  public:
   Cache(const Heads& heads, DType dtype, std::int64_t block, std::int64_t pages)
@@ -76,7 +76,7 @@ class Cache {
   std::vector<std::int32_t> free_;
 };
 
-// Sequences that share steps; every token sees so many.
+// Sequences that share steps; every token sees at most `window` tokens.
 class Session {
  public:
   Session(RowKernels& kernels, Cache& cache, std::vector<const Sequence*> sequences, const Attribute& window = {})
@@ -112,7 +112,7 @@ class Session {
     const Heads& heads = sequences_[0]->heads;
     const DType dtype = sequences_[0]->dtype;
     const std::int64_t tokens = starts.back();
-    // Query, key and value lie side by side, as one linear gives them.
+    // Query, key and value are next to each other, as one linear computes them.
     const auto view = [&](const std::vector<float>& values, std::int64_t count) {
       return with_row_gaps(tensor_of(dtype, {tokens, count, heads.dim}, values));
     };
@@ -130,7 +130,7 @@ class Session {
     }
   }
 
-  // What the last step attended, quantized by attention's kernel and behind it.
+  // The attention of the last step, quantized by attention's kernel and by a separate op after it.
   void expect_same_codes(const OpTable& ops, const std::string& tail, const Tensor& given,
                          const NamedAttributes& attributes) {
     Tensor rows = attended_;
@@ -199,7 +199,7 @@ std::vector<float> as_stored(std::vector<float> values, DType pages) {
   return values;
 }
 
-// In double, from the values as the cache holds them.
+// In double, from the values in the cache.
 std::vector<float> exact_output(const Sequence& sequence, DType pages, double scale, std::int64_t window = 1 << 20) {
   const Heads& heads = sequence.heads;
   const std::vector<float> keys = as_stored(sequence.key, pages), values = as_stored(sequence.value, pages);
@@ -295,7 +295,7 @@ TEST(CpuAttention, GivesTheSameBitsWholeInChunksTokenByTokenAndBesideAnother) {
   });
 }
 
-// Few KV heads and a long sequence: threads share its segments; beside others, or in a chunk of rows, they may not.
+// Few KV heads and a long sequence: threads share its segments. In a larger batch, or in a chunk of rows, they may not.
 TEST(CpuAttention, GivesTheSameBitsWhicheverThreadAttendsASegment) {
   constexpr std::int64_t kLength = 2 * cpu::kAttentionSegment + 150;
   const Sequence sequence({6, 2, 24}, kLength, DType::f32, 3), other({6, 2, 24}, 90, DType::f32, 9);
@@ -339,7 +339,7 @@ TEST(CpuAttention, GivesTheCodesOfTheTwoOpsWhereItQuantizes) {
   }
 }
 
-// Windows of the own token alone, of part of a page, of a page, across pages, steps and segments, and of all.
+// Windows of only the own token, of part of a page, of a page, across pages, steps and segments, and of all.
 TEST(CpuAttention, SeesTheLastTokensOfAWindow) {
   constexpr std::int64_t kLength = 2 * cpu::kAttentionSegment + 90;
   for (const Heads& heads : {Heads{6, 2, 24}, {3, 3, 16}, {8, 1, 8}}) {

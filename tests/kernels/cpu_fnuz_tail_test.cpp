@@ -1,5 +1,5 @@
-// Codes of f8e4m3fnuz: those of the definition in plain scalar code, for every bf16 and for floats around every place
-// where one code ends and the next begins.
+// Codes of f8e4m3fnuz compared with the definition in plain scalar code, for every bf16 and for floats around every
+// bound between two codes.
 
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace weft::cpu_fnuz_tail_test {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLargest = 224;
 
-// As clamp and cast have it: a NaN passes.
+// As clamp and cast do: a NaN passes.
 std::uint8_t code_of(float scaled) {
   const float held = scaled < -kLargest ? -kLargest : scaled > kLargest ? kLargest : scaled;
   return f32_to_f8e4m3fnuz(held);
@@ -28,8 +28,8 @@ Tensor every_bfloat() {
   return x;
 }
 
-// Of both signs: zeros, denormals, infinities, NaN, what is beyond the codes, and each value of a code, the middle of
-// it and the next, and the floats beside those.
+// Of both signs: zeros, denormals, infinities, NaN, values beyond the codes, each value of a code, the middle of it and
+// the next, and the floats next to those.
 Tensor floats_around_codes() {
   std::vector<float> values = {0,     1e-45f, 1e-38f,    0x1p-11f, 0x1.000002p-11f, 0x1.fffffep-12f,
                                1e30f, 3e38f,  kInfinity, NAN};

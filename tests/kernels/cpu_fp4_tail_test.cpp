@@ -88,7 +88,7 @@ TEST(CpuFp4Tail, EveryBfloatHasTheCodeOfItsMeaningByAnyScale) {
   });
 }
 
-// Groups whose largest is 6 times a scale have all codes, and what lies between two of them.
+// Groups whose largest is 6 times a scale have all codes, and the values between two of them.
 TEST(CpuFp4Tail, ValuesBetweenCodesRoundToTheEvenOne) {
   std::vector<float> x;
   for (int i = 0; i < 64 * 15; ++i) {

@@ -1,4 +1,4 @@
-// The fused kernels give what the kernels of their parts give one after the other, to the bit.
+// The fused kernels have the same bits as the kernels of their parts, one after the other.
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Case {
   bool neox;
 };
 
-// Columns of one product, as a layer has them: query, key, value.
+// Columns of one product, as in a layer: query, key, value.
 struct Layer {
   Tensor query, key, value, table, kv, positions, slots;
   std::optional<Tensor> weight;
@@ -140,7 +140,7 @@ TEST(CpuFusedRopeKvCacheUpdate, NamesAPositionOutsideTheTableAndASlotBeyondThePa
   EXPECT_EQ(refusal("slot", 79), "");
   EXPECT_NE(refusal("position", 20).find("but position 69 is 20"), std::string::npos);
   EXPECT_NE(refusal("position", -1).find("but position 69 is -1"), std::string::npos);
-  EXPECT_NE(refusal("slot", 80).find("slots must lie below 80, but slot 69 is 80"), std::string::npos);
+  EXPECT_NE(refusal("slot", 80).find("slots must be below 80, but slot 69 is 80"), std::string::npos);
 }
 
 }  // namespace weft::cpu_fused_rope_kv_cache_update_test

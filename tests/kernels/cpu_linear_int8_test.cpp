@@ -144,8 +144,8 @@ TEST(CpuLinearInt8, IsExactAtTheLargestCodes) {
   }
 }
 
-// Sums that lie so close to the middle of two f32 that rounding them to f64 first would go the wrong way. Group 0 gives
-// f = s0; group 1 adds m * s1 with m * s1 = 2^-24 (1 + 2^-30), then 2^-24 (1 - 2^-33).
+// Sums so close to the middle of two f32 that rounding them to f64 first would give the wrong one. Group 0 gives f =
+// s0; group 1 adds m * s1 with m * s1 = 2^-24 (1 + 2^-30), then 2^-24 (1 - 2^-33).
 TEST(CpuLinearInt8, RoundsEachMultiplyAddOnce) {
   struct Case {
     float first;            // s0
@@ -230,7 +230,7 @@ TEST(CpuLinearInt8, RefusesWithAReason) {
   EXPECT_EQ(reason(foreign, result), "packing q4x32 is not q8x32");
 }
 
-// The skeleton for 16 lanes, 32-bit dots and whatever else this host may not have, over vectors made of loops.
+// The skeleton for 16 lanes, 32-bit dots and other features that this host may not have, with vectors made of loops.
 TEST(CpuLinearInt8, GivesTheDefinedBitsOnEmulatedVectors) {
   for (const cpu::LinearInt8Variant* variant : {&cpu::kLinearInt8EmulatedPairs, &cpu::kLinearInt8EmulatedDots}) {
     LinearFamily family("", 1);

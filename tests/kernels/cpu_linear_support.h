@@ -32,8 +32,8 @@ class LinearFamily {
   const KernelRegistry& registry() const { return registry_; }
   Verdict supports(const std::string& op, const std::vector<std::optional<Tensor>>& operands,
                    const Attributes& attributes, const Meta& result) const;
-  // Runs the op and checks that nothing before or after the result, or after the scratch it asked for, was written, and
-  // that the call gives the same bits when it is compiled.
+  // Runs the op and checks that nothing before or after the result, or after the requested scratch memory, was written,
+  // and that the compiled call has the same bits.
   Tensor call(const std::string& op, const std::vector<std::optional<Tensor>>& operands, const Attributes& attributes,
               const Meta& result);
   // From now on calls run this instead of the op's own code.

@@ -25,7 +25,7 @@ std::vector<float> widened(const Tensor& tensor) {
 }
 
 // One chain of multiply-adds in k order, each with one rounding or two, then the bias, then one rounding to the type of
-// x: what every instruction set computes, but for bf16 pairs.
+// x: every instruction set computes this, except bf16 pairs.
 std::vector<float> chained(const Tensor& x, const Tensor& weight, const Tensor* bias, bool fused) {
   const std::vector<float> rows = widened(x), columns = widened(weight);
   const std::vector<float> offset = bias == nullptr ? std::vector<float>() : widened(*bias);
@@ -215,7 +215,7 @@ TEST(CpuLinear, RefusesWithAReason) {
             "no panels of f8e4m3");
   Tensor apart = random_floats(DType::f32, {2, 128}, 1);
   apart.meta = Meta::strided(DType::f32, {2, 64}, {128, 2});
-  EXPECT_EQ(reason(apart, weight), "the elements of a row lie apart");
+  EXPECT_EQ(reason(apart, weight), "the elements of a row are not contiguous");
 }
 
 TEST(CpuEmbedding, ConvertsRowsOfPlainAndPackedWeights) {

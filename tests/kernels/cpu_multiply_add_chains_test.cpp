@@ -20,9 +20,9 @@ void for_each_instruction_set(Check check) {
   }
 }
 
-// A chain starts at the factor f, and a turn makes f * x + f of x. What comes back is the first lane of all chains
-// added up, the first one's twice. With f = 1/2 a chain is 1 - 2^-(turns + 1), exact as long as that fits 24 bits; then
-// it rounds to 1 and stays.
+// A chain starts at the factor f, and an iteration computes f * x + f from x. The result is the sum of the first lanes
+// of all chains, with the first one twice. With f = 1/2 a chain is 1 - 2^-(turns + 1), exact while that fits 24 bits;
+// then it rounds to 1 and stays.
 TEST(CpuMultiplyAddChains, GiveWhatArithmeticSays) {
   for_each_instruction_set([](const MultiplyAddChains& chains, std::int64_t floats) {
     const float sums = static_cast<float>(chains.lanes / floats + 1);
@@ -34,7 +34,7 @@ TEST(CpuMultiplyAddChains, GiveWhatArithmeticSays) {
   });
 }
 
-// Two units with a latency of four or five turns want at least ten chains.
+// Two units with a latency of four or five cycles need at least ten chains.
 TEST(CpuMultiplyAddChains, CountWholeRegistersOfLanesEnoughToHideTheLatency) {
   for_each_instruction_set([](const MultiplyAddChains& chains, std::int64_t floats) {
     EXPECT_EQ(chains.lanes % floats, 0);

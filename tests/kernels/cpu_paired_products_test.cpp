@@ -10,7 +10,7 @@
 
 namespace weft::cpu_paired_products_test {
 
-// Each alone in a group, whose scale shows all of its bits. Silu leaves numbers from 128 on as they are.
+// Each is alone in a group, whose scale reveals all of its bits. Silu does not change numbers from 128 on.
 TEST(CpuPairedProducts, EveryProductOfSignificandsIsRoundedAsTheProductIs) {
   constexpr std::int64_t kGroup = 32, kSignificands = 128, kColumns = kGroup * kSignificands;
   Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {kSignificands, 2 * kColumns}));

@@ -1,6 +1,6 @@
 #pragma once
 
-// Row-wise ops with a quantization behind them: one kernel for both beside a kernel for each.
+// Row-wise ops followed by a quantization: one kernel for both, compared with a kernel for each.
 
 #include <optional>
 #include <string>
@@ -12,17 +12,17 @@ namespace weft {
 
 void set_all(Attributes& attributes, const Attributes& more);
 
-// One quantization of rows of so many columns.
+// One quantization of rows with this number of columns.
 struct Tail {
   std::string op;
   Attributes attributes;
   std::vector<Meta> results;
-  std::optional<Tensor> tensor = {};  // scales or scale_ub, where it takes one and is given one
+  std::optional<Tensor> tensor = {};  // scales or scale_ub, if it takes one and is given one
 };
 
 Attributes fp8_groups(std::int64_t group);
 
-// The tail of what the first op gave, and the one kernel for both.
+// The quantization of the first op's result, and the single kernel for both.
 std::vector<Tensor> quantized(RowKernels& kernels, const Tail& tail, const Tensor& x);
 std::vector<Tensor> fused(RowKernels& kernels, const std::string& front, const Tail& tail,
                           std::vector<std::optional<Tensor>> operands, Attributes attributes,

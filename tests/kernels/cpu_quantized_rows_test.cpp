@@ -1,5 +1,5 @@
-// Kernels whose op is a row-wise op and its quantization: codes and scales of the two kernels one after the other,
-// which other tests hold against their meanings.
+// Kernels of a row-wise op with its quantization: codes and scales are those of two separate kernels, which other tests
+// compare with their meanings.
 
 #include <cmath>
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace weft::cpu_quantized_rows_test {
 
 constexpr std::int64_t kRows = 9;
-// Groups that registers or vectors hold, that they do not, and some longer than a block.
+// Groups that fit registers or vectors, that do not, and some longer than a block.
 constexpr std::int64_t kGroups[] = {1, 7, 32, 64, 100, 1024, 2048};
 
 Tensor positive_scales(Shape shape) {
@@ -177,7 +177,7 @@ TEST(CpuQuantizedRows, SumNormAndQuantizationGiveTheBitsOfTheTwoOpsOverTheResidu
   });
 }
 
-// Rows of special values, quantized alone, against the definition in plain scalar code.
+// Rows of special values, quantized by a separate op, compared with the definition in plain scalar code.
 TEST(CpuQuantizedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
   constexpr std::int64_t kColumns = 200;
   for (const std::string& ceiling : vector_features_to_try()) {
@@ -225,8 +225,8 @@ TEST(CpuQuantizedRows, RowsOfSpecialValuesGiveTheCodesOfTheMeaning) {
   }
 }
 
-// Codes are decided by quotients that are rounded once: scales that are no power of two, values of few bits, and among
-// them those that lie between two codes.
+// Quotients that are rounded once decide the codes: scales that are no power of two, values of few bits, and among them
+// values between two codes.
 TEST(CpuQuantizedRows, EveryQuotientOfABfloatGivesTheCodeOfTheDivision) {
   for (const std::string& ceiling : vector_features_to_try()) {
     RowKernels kernels(ceiling, 1);
@@ -335,7 +335,7 @@ TEST(CpuQuantizedRows, EveryBfloatHasTheActivationOfItsMeaning) {
   }
 }
 
-// The same where bf16 are read as pairs: each alone in a group, whose scale shows all of its bits.
+// The same for bf16 that are read as pairs: each is alone in a group, whose scale reveals all of its bits.
 TEST(CpuQuantizedRows, EveryBfloatHasTheActivationOfItsMeaningInAGroup) {
   constexpr std::int64_t kGroup = 32, kGroupsOfRow = 128, kColumns = kGroup * kGroupsOfRow, kAll = 512;
   Tensor x = Tensor::empty(Meta::tensor(DType::bf16, {kAll, 2 * kColumns}));

@@ -177,7 +177,8 @@ TEST(CpuSoftmax, GivesTheBitsOfItsMeaning) {
       for (std::int64_t columns : kWidths) {
         SCOPED_TRACE(case_text(dtype, columns));
         for (std::uint32_t seed : {1u, 2u}) {
-          // Below 0 throughout, so that what lies beyond the row must not become its largest element or join the sum.
+          // All values are below 0, so that bytes after the row must not become its largest element or be added to the
+          // sum.
           std::vector<float> values = rows_with_specials(kRows, columns, seed);
           if (seed == 2)
             for (float& value : values) value = -5 - std::fabs(value);

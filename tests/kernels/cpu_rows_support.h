@@ -43,9 +43,9 @@ inline const std::vector<DType> kFloatTypes{DType::f32, DType::f16, DType::bf16}
 
 // `value` as it reads after a store as dtype.
 float rounded(DType dtype, float value);
-// Elements of an f32, f16 or bf16 tensor in row-major order, whatever its strides.
+// Elements of an f32, f16 or bf16 tensor in row-major order, for any strides.
 std::vector<float> values_of(const Tensor& tensor);
-// The other way; values round to the dtype.
+// The reverse; values are rounded to the dtype.
 Tensor tensor_of(DType dtype, Shape shape, const std::vector<float>& values);
 Tensor indices_of(const std::vector<std::int64_t>& values);
 // The same elements with rows `padding` elements apart from their neighbours.

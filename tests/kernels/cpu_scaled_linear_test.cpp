@@ -58,7 +58,7 @@ TEST(CpuScaledLinear, WidensEveryCodeAtEveryPlaceOfARow) {
     }
 }
 
-// The largest codes of all among them; the byte behind the last weight is not read (address sanitizer).
+// The largest codes are among them; the byte after the last weight is not read (address sanitizer).
 TEST(CpuScaledLinear, MultipliesIntegersExactlyForAnyRowsColumnsAndDepth) {
   const auto weight_at = [](std::int64_t i) {
     return static_cast<std::int8_t>(i % 7 == 0 ? -128 : i * 31 % 256 - 128);
@@ -169,7 +169,7 @@ TEST(CpuScaledLinear, FinishesAsManyColumnsAsThereAre) {
     }
 }
 
-// f32 sums of 1536 products, against sums in f64 of what the codes and scales stand for.
+// f32 sums of 1536 products, compared with f64 sums of the decoded numbers.
 TEST(CpuScaledLinear, SumsBeyondOneTileAndOneBlockOfRows) {
   constexpr std::int64_t kRows = 70, kColumns = 100, kDepth = 1536, kBlock = 64;
   const auto byte_at = [](std::int64_t i) { return static_cast<std::uint8_t>((i * 37 + i / 251) % 256 & 0xf7); };

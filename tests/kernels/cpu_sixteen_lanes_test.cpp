@@ -1,5 +1,5 @@
-// The skeletons in the shapes of AVX-512, which few hosts of the suite have, against the baseline objects, which the
-// other tests hold against the meaning of each op.
+// The skeletons in the shapes of AVX-512, which few hosts of the suite have, compared with the baseline objects, which
+// the other tests compare with the meaning of each op.
 
 #include <cmath>
 #include <cstring>
@@ -148,7 +148,7 @@ void compare_tails(std::int64_t width, std::int64_t group, const char* what, Fun
       task.codes = result.codes.as<std::int8_t>();
       task.scales = result.scales.as<float>();
       task.scales_stride = groups;
-      if (task.tail == Tail::fp4_groups) {  // scales behind the codes of each row
+      if (task.tail == Tail::fp4_groups) {  // scales after the codes of each row
         task.scale_codes = result.codes.as<std::uint8_t>() + width / 2;
         task.scales_stride = width;
       }

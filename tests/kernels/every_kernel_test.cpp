@@ -131,7 +131,7 @@ class EveryKernel : public testing::TestWithParam<std::string> {
              const std::vector<Tensor>& wanted) {
     std::vector<Meta> metas;
     for (const Tensor& tensor : wanted) metas.push_back(tensor.meta);
-    // A kernel writes over its argument as it lies: its result has the argument's type.
+    // A kernel overwrites its argument in the argument's layout: its result has the argument's type.
     for (const Donation& donation : op.donates)
       if (GuardedRun::writes(kernel, static_cast<std::size_t>(donation.argument)))
         metas[static_cast<std::size_t>(donation.result)] = operands[static_cast<std::size_t>(donation.argument)].meta;
@@ -183,7 +183,7 @@ TEST_P(EveryKernel, AgreesWithTheMeaningOnStridedRowsWhereItTakesThem) {
       try {
         infer_results(op, context_->ops, metas_of(operands), call.attributes);
       } catch (const UserError&) {
-        continue;  // the op itself wants contiguous rows here
+        continue;  // the op itself requires contiguous rows here
       }
       for (const std::string& provider : context_->kernels.providers(op.name))
         if (const Kernel* kernel = context_->kernels.find(op.name, provider))
@@ -198,7 +198,7 @@ TEST_P(EveryKernel, AgreesWithTheMeaningOnStridedRowsWhereItTakesThem) {
 TEST_P(EveryKernel, GivesARowTheSameBitsAloneAsAmongOthers) {
   int tried = 0;
   for_each_call([&](const Op& op, const SampleCall& call) {
-    // Rows that come through pages are not one after another: tests/engine.
+    // Rows from pages are not contiguous: tests/engine.
     const auto is_plain = [](const Tensor& operand) { return !operand.defined() || operand.meta.is_tensor(); };
     if (op.rows_of < 0 || op.is_allocation || !std::all_of(call.operands.begin(), call.operands.end(), is_plain))
       return;
@@ -238,7 +238,7 @@ TEST_P(EveryKernel, GivesARowTheSameBitsAloneAsAmongOthers) {
   EXPECT_GT(tried, 50);
 }
 
-// The weight laid out as the packing says, in a tensor of the packed type.
+// The weight in the layout of the packing, in a tensor of the packed type.
 Tensor packed(const Tensor& plain, const Packing& packing) {
   const std::int64_t row_bytes = plain.meta.bytes().number() / plain.meta.shape[0].number();
   GuardedMemory memory(packing.bytes(plain.meta));

@@ -75,7 +75,7 @@ std::vector<LinearCall> calls() {
   return all;
 }
 
-// Those of the op's providers that this host can use.
+// The op's providers that this host can use.
 std::vector<const Kernel*> kernels_of(const Context& context, const std::string& op) {
   std::vector<const Kernel*> kernels;
   for (const std::string& provider : context.kernels.providers(op))
@@ -102,7 +102,8 @@ TEST(EveryLinear, AgreesWithTheReferenceOverSlicesAndBlocksOfRows) {
       EXPECT_GE(ran[std::string(op) + "@" + kernel->provider], 12) << op << "@" << kernel->provider;
 }
 
-// ThreadSanitizer does not see the locks of a library that was built without it, and takes what they guard for races.
+// ThreadSanitizer does not see the locks of a library that was built without it, and reports the accesses that they
+// guard as races.
 bool is_hidden_from_the_sanitizer([[maybe_unused]] const Kernel& kernel) {
 #ifdef __SANITIZE_THREAD__
   for (const ProviderEntry& entry : provider_table())
@@ -111,7 +112,7 @@ bool is_hidden_from_the_sanitizer([[maybe_unused]] const Kernel& kernel) {
   return false;
 }
 
-// What threads share without a lock gives other bits only now and then; ThreadSanitizer reports it in any run.
+// Data that threads share without a lock changes bits only now and then; ThreadSanitizer reports it in any run.
 #ifdef __SANITIZE_THREAD__
 constexpr int kRepeats = 2;
 #else

@@ -1,5 +1,5 @@
-// Every provider of softmax against the formula in doubles, beyond the samples: rows with NaN and infinities, several
-// blocks of rows and what is left of one, rows that lie apart.
+// Every provider of softmax compared with the formula in doubles, beyond the samples: rows with NaN and infinities,
+// several blocks of rows and a partial one, rows that are apart.
 
 #include <cmath>
 #include <map>
@@ -29,7 +29,7 @@ Tensor formula(const Tensor& x) {
   return tensor_of(x.meta.dtype, x.meta.shape, result);
 }
 
-// The result, or an undefined one where the kernel refuses.
+// The result, or an undefined one if the kernel refuses.
 Tensor run(const Context& context, const Kernel& kernel, const Tensor& x) {
   const std::vector<Meta> results = {Meta::tensor(x.meta.dtype, x.meta.shape)};
   if (!kernel.supports({metas_of({x}), results, kLast, {1, 4096}})) return {};
@@ -74,7 +74,8 @@ TEST(EverySoftmax, AgreesWithTheFormulaOnAllKindsOfRows) {
   for (const Kernel* kernel : kernels_of(*context)) EXPECT_GE(ran[kernel->provider], 21) << kernel->provider;
 }
 
-// ThreadSanitizer does not see the locks of a library that was built without it, and takes what they guard for races.
+// ThreadSanitizer does not see the locks of a library that was built without it, and reports the accesses that they
+// guard as races.
 bool is_hidden_from_the_sanitizer([[maybe_unused]] const Kernel& kernel) {
 #ifdef __SANITIZE_THREAD__
   for (const ProviderEntry& entry : provider_table())

@@ -1,6 +1,6 @@
 #pragma once
 
-// Memory for one tensor with marked bytes on both sides: what a kernel writes beside its tensors is seen.
+// Memory for one tensor with marked bytes on both sides, which reveal a kernel's writes outside its tensors.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace weft {
 
 class GuardedMemory {
  public:
-  // Aligned as tensors are, with no spare bytes behind: kernels may count on the one, not on the other.
+  // Aligned as tensors are, without spare bytes after it: kernels may rely on the first, but not on the second.
   explicit GuardedMemory(std::int64_t bytes) : bytes_(bytes), storage_(Storage::allocate(bytes + 2 * kGuard)) {
     std::memset(storage_->data(), std::to_integer<int>(kMark), static_cast<std::size_t>(storage_->bytes()));
   }

@@ -1,4 +1,4 @@
-// Ops over ranks against plain loops over what the ranks have, which are threads here.
+// Ops over ranks compared with plain loops over the ranks' operands; the ranks are threads here.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ const Context& context() {
   return *shared;
 }
 
-// What each rank gets from the op, for what each of them has.
+// The result of each rank, for the operands of all ranks.
 std::vector<Tensor> run_on(const std::vector<Tensor>& owned, const std::function<Value(const Value&)>& op) {
   const std::vector<std::string> names = {"tp"};
   std::vector<Tensor> results(owned.size());

@@ -1,4 +1,4 @@
-// How pack_weight hands a weight to a packing, with one that writes down what it is asked for.
+// How pack_weight passes a weight to a packing, with a packing that records its calls.
 
 #include "kernels/packing.h"
 

@@ -1,4 +1,4 @@
-// What every architecture refuses of checkpoints, by its table of weights and its check of the config.
+// The checkpoints that every architecture refuses, by its table of weights and its check of the config.
 
 #include "models/model.h"
 
@@ -15,14 +15,14 @@ using nlohmann::json;
 
 class EveryArchitecture : public ::testing::TestWithParam<std::string> {
  protected:
-  // What loading says of the checkpoint, as a folder and as a GGUF file.
+  // The error of loading the checkpoint, as a folder and as a GGUF file.
   std::string refusal_of_folder(const SampleCheckpoint& sample) const {
     return refusal_of(sample.write_folder(folder_, "m" + std::to_string(count_++), DType::bf16));
   }
   std::string refusal_of_gguf(const SampleCheckpoint& sample) const {
     return refusal_of(sample.write_gguf(folder_, "m.gguf", DType::f32));
   }
-  // That of the sample's config with these members changed.
+  // The error for the sample's config with these members changed.
   std::string refusal_of_config(const json& changes) const {
     return message_of([&] { model_.check(SampleCheckpoint(model_, changes).config()); });
   }
@@ -53,7 +53,7 @@ TEST_P(EveryArchitecture, NamesAWeightThatIsMissingOrMisshapenAndWhatWasWanted) 
     SampleCheckpoint changed = sample_;
     changed.erase(name);
     EXPECT_NE(refusal_of_folder(changed).find("wanted tensor " + name + ", but it is not among"), std::string::npos);
-    // A GGUF file without a head of its own uses the embedding.
+    // A GGUF file without a head uses the embedding.
     EXPECT_EQ(refusal_of_gguf(changed).find("wanted tensor " + gguf_name + ", but") == std::string::npos,
               gguf_name == "output.weight");
     changed = sample_;
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EveryArchitecture, ::testing::ValuesIn(make_mod
 
 TEST(ModelRegistry, NamesTheArchitecturesItKnowsBesideOneItDoesNot) {
   const ModelRegistry models = make_model_registry();
-  // Gemma 2 and 3 have norms behind the halves of a layer, too: not Gemma with other numbers.
+  // Gemma 2 and 3 also have norms after the halves of a layer: they are not Gemma with other numbers.
   for (const char* unknown : {"gemma2", "gemma3_text", "gemma3", "qwen3_moe", "mamba"})
     EXPECT_EQ(message_of([&] { models.find(unknown, "config.json"); }),
               std::string("[config.json] the architecture must be one of gemma, llama, mistral, qwen3, but is \"") +

@@ -1,5 +1,5 @@
-// Each folder of tests/data/models is a model that transformers made and ran: the same weights give the same logits
-// here, from the folder, and however the model is run.
+// Each folder of tests/data/models is a model that transformers created and ran: the same weights give the same logits
+// here, read from the folder, in every mode.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ using Rows = std::vector<std::vector<float>>;
 constexpr float kMost = 1e-4F;  // logits are of size 1; sums of f32 in another order differ by a few 1e-6
 
 const Settings kExact{{"activation-precision", "exact"}, {"dtype", "f32"}, {"kv-cache-dtype", "f32"}};
-// Of the 40 ids here, so that pages and steps end within them.
+// For the 40 ids here, so that pages and steps end within them.
 const Settings kWays[] = {{{"enforce-eager", "true"}},
                           {{"block-size", "1"}},
                           {{"block-size", "7"}},

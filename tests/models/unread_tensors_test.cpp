@@ -45,7 +45,7 @@ TEST_P(Unread, AreBiasesNormsAndLayersThatItDoesNotHave) {
   sample.add("model.layers.1.self_attn.o_proj.bias", "blk.1.attn_output.bias", {64});
   sample.add("model.layers.0.mlp.down_proj.weight_scale", "blk.0.ffn_down.scale", {1});
   sample.add("model.layers.0.post_feedforward_layernorm.weight", "blk.0.post_ffw_norm.weight", {64});
-  // In the order of the file, which is that of the writer.
+  // In the order of the file, which is the writer's.
   Names in_folder = of_folder(sample).names;
   std::sort(in_folder.begin(), in_folder.end());
   EXPECT_EQ(in_folder,

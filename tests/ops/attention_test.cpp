@@ -12,7 +12,7 @@
 
 namespace weft::attention_op_test {
 
-// Softmax over the tokens in the window and no others, of pages that a sample gives, in double.
+// Softmax over only the tokens in the window, for the pages of a sample, in double.
 std::vector<double> masked_softmax(const std::vector<Tensor>& operands, int rows, int length, int window,
                                    double scale) {
   const KvLayout& kv = operands[1].meta.kv;

@@ -1,4 +1,4 @@
-// What holds for every op of the table, tried on its samples.
+// Laws of every op of the table, tested on its samples.
 
 #include <gtest/gtest.h>
 

@@ -71,8 +71,8 @@ TEST(ThreadPool, OneThreadNumberIsNeverUsedByTwoChunksAtOnce) {
 
 TEST(ThreadPool, AllThatAHeldUpThreadHasNotTakenIsFinishedByOthers) {
   ThreadPool pool(2);
-  // Only one thread gets the blocking chunk, with what else it took of its share of 32, a quarter; the other one must
-  // take all the rest, from both shares.
+  // Only one thread gets the blocking chunk, together with the other chunks that it took from its share of 32, a
+  // quarter; the other thread must take all the rest, from both shares.
   constexpr int kTaken = 8;
   std::atomic<int> others{0};
   pool.run(64, [&](std::int64_t chunk, int) {

@@ -1,10 +1,10 @@
-// Runs cases/<pass>/<case>.graph. A file begins with comments that say what is wanted, then holds graphs:
+// Runs cases/<pass>/<case>.graph. A file begins with comments for the expected result, followed by graphs:
 //
-//   graph before, graph after     the pass turns the one into the other; a second run changes nothing more
-//   # error: TEXT                 the pass refuses `before` with a UserError that holds TEXT
-//   # counts: NAME N, ...         the pass reports these counts; `after` may be left out then
+//   graph before, graph after     the pass rewrites the one to the other; a second run changes nothing
+//   # error: TEXT                 the pass refuses `before` with a UserError that contains TEXT
+//   # counts: NAME N, ...         the pass reports these counts; `after` may be missing then
 //   # options: NAME=VALUE, ...    as on the command line, without dashes
-//   # range: LO HI                the rows it is compiled for, 1 to 8 otherwise
+//   # range: LO HI                the rows it is compiled for, by default 1 to 8
 //
 // `before` is also compiled by the whole pipeline and run.
 
@@ -40,7 +40,7 @@ std::vector<std::string> case_names() {
   return {names.begin(), names.end()};
 }
 
-// What stands behind `# KEY: ` in the text, "" when it has no such line.
+// The value of `# KEY: ` in the text, "" if it has no such line.
 std::string note(const std::string& text, const std::string& key) {
   const std::string start = "# " + key + ": ";
   const std::size_t begin = text.find(start);
@@ -55,7 +55,7 @@ void apply_options(Options& options, const std::string& words) {
   }
 }
 
-// Whether the kernels that the text names write over arguments as it says, so that they can run it.
+// Whether the kernels that the text names overwrite arguments as it states, so that they can run it.
 bool is_as_kernels_are(const Graph& graph, const Context& context) {
   return std::all_of(graph.nodes().begin(), graph.nodes().end(), [&](const auto& node) {
     if (node->provider.empty() || node->op->is_view) return true;

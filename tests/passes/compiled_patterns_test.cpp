@@ -1,4 +1,4 @@
-// Both sides of every pattern, compiled, on samples: the bits of what they mean, and of each other.
+// Both sides of every pattern, compiled, on samples: they have the bits of their meanings, and of each other.
 
 #include <algorithm>
 #include <cstdio>
@@ -17,8 +17,8 @@ namespace weft::compiled_patterns_test {
 constexpr TokenRange kRange = {1, 8};
 constexpr std::int64_t kMostRanks = 4;
 
-// One sample of a pattern: `before` as it stands, and rewritten. Null where the sample does not stand for the pattern,
-// or no few ranks can run it.
+// One sample of a pattern: `before` unchanged, and rewritten. Null if the sample is not one of the pattern, or if a few
+// ranks cannot run it.
 struct Sides {
   std::shared_ptr<Graph> before, after;
   std::vector<Tensor> inputs;

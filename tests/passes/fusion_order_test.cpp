@@ -1,6 +1,6 @@
-// In whatever order the fusions run, the graph computes the same bits, interpreted and compiled, and a match of the
-// pipeline's order that does not come is explained: another fusion has taken one of its nodes, or its pattern reports
-// why it stayed away.
+// For every order of the fusions the graph computes the same bits, interpreted and compiled. A match of the pipeline's
+// order that is missing is explained: another fusion has taken one of its nodes, or its pattern reports why it did not
+// apply.
 
 #include <algorithm>
 #include <cstdio>
@@ -32,7 +32,7 @@ std::string with(std::string text, const std::map<std::string, std::string>& wor
   return text;
 }
 
-// Four heads of 32 over two; fp8 linears with blocks of 64, the one behind attention with one scale.
+// Four heads of 32 over two KV heads; fp8 linears with blocks of 64, the one after attention with one scale.
 constexpr const char* kAttention = R"(
   %hq.L, %hs.L = per_token_group_quant_fp8(%h.L, group_size=64)
   %qkv.L = linear_fp8_block(%hq.L, %hs.L, %w_qkv, %w_qkv_scale, none, block=[64, 64])
@@ -58,7 +58,7 @@ constexpr const char* kHeads = R"(
   %kn.L = rms_norm(%kh.L, %w_head, epsilon=1e-06)
   %kr.L = reshape(%kn.L, shape=[s0, 64]))";
 
-// One norm with the sum in it, one behind it.
+// One norm with the sum in it, one after it.
 constexpr const char* kFeedForward = R"(
   %g.L, %r1.L = fused_add_rms_norm(%o.L, %r.L, %w_norm, epsilon=1e-06)
   %gq.L, %gs.L = per_token_group_quant_fp8(%g.L, group_size=64)
@@ -112,7 +112,7 @@ std::vector<Tensor> inputs_of(const Graph& graph) {
   return tensors;
 }
 
-// The nodes that came before all fusions, by the names of their first results; views are left out.
+// The nodes before all fusions, by the names of their first results; views are left out.
 using Cover = std::set<std::string>;
 
 struct Fused {
@@ -120,7 +120,7 @@ struct Fused {
   Cover cover;
 };
 
-// What an order gave.
+// The result of an order.
 struct Outcome {
   std::shared_ptr<Graph> graph;
   std::vector<Fused> fused;                              // that are there in the end
@@ -134,7 +134,7 @@ const Node* node_of(const Graph& graph, const std::string& value) {
   return nullptr;
 }
 
-// Which nodes each value's node holds, kept up from pass to pass by names: what a rewrite replaces hands them on.
+// The original nodes that each value's node contains, updated by names after each pass: a replaced node passes them on.
 class Covers {
  public:
   explicit Covers(const Graph& graph) : before_(graph.clone()) {
@@ -163,7 +163,7 @@ class Covers {
   const Cover& of(const Node& node) const { return covers_.at(node.result()->name); }
 
  private:
-  // Of the node, and of what went away that it read.
+  // Those of the node, and of removed nodes that it read.
   void collect(const Node& node, const Graph& after, Cover& cover) const {
     if (const auto own = covers_.find(node.result()->name); own != covers_.end())
       cover.insert(own->second.begin(), own->second.end());
@@ -221,7 +221,7 @@ class FusionOrder : public testing::TestWithParam<bool> {
     return outcome;
   }
 
-  // Why a match of the pipeline's order is not there; "" when nothing says so.
+  // The reason for a missing match of the pipeline's order; "" if nothing explains it.
   static std::string explanation(const Fused& lost, const Outcome& outcome) {
     for (const Fused& other : outcome.fused)
       if (meet(other.cover, lost.cover)) return "taken by " + other.op;

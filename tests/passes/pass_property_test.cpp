@@ -1,4 +1,5 @@
-// What every pass must keep, on random graphs: legality, the laws of the text, and the result, bit for bit.
+// Properties that every pass must preserve, on random graphs: legality, the laws of the text, and the result, bit for
+// bit.
 
 #include <algorithm>
 
@@ -29,7 +30,7 @@ std::vector<Tensor> interpreted(const Graph& graph, const LayerInputs& inputs) {
   return results;
 }
 
-// "" when the results are the same bits, else what differs first.
+// "" if the results have the same bits, else the first difference.
 std::string compared(const std::vector<Tensor>& wanted, const std::vector<Tensor>& came) {
   if (wanted.size() != came.size()) return "another count of results";
   for (std::size_t i = 0; i < wanted.size(); ++i)

@@ -1,4 +1,4 @@
-// Every op that is expanded to its meaning comes back.
+// Every op that is expanded to its meaning is recovered.
 
 #include <algorithm>
 #include <cstdio>
@@ -48,7 +48,7 @@ class Raise : public testing::Test {
     }
   }
 
-  // Such ops are what fusions give, and are left to them.
+  // Fusions make such ops.
   bool is_one_after_another(const Op& op) {
     const auto graph = graph_of(op, sample_calls(op)[0]);
     expand(*graph, 1);
@@ -100,7 +100,7 @@ TEST_F(Raise, GivesEveryExpandedOpBack) {
         }
         raise(*expanded, passes_);
         EXPECT_EQ(find_breach(*expanded, context_->ops), std::nullopt);
-        // An op inside an op may come in a form that no sample of it has; then a part stays written out.
+        // An op inside an op may have a form that none of its samples has; a part then stays expanded.
         if (levels > 1 && expanded->nodes().size() > 1) {
           ++in_part;
         } else {
@@ -108,7 +108,8 @@ TEST_F(Raise, GivesEveryExpandedOpBack) {
           EXPECT_EQ(expanded->nodes().front()->name, name);
           ++raised;
         }
-        // Not canonical(): two operands may mean the same in either order, an attribute the same as its default.
+        // Not canonical(): two operands may have the same meaning in either order, and an attribute the same as its
+        // default.
         const std::vector<Tensor> meant = interpreted(*graph, call.operands),
                                   came = interpreted(*expanded, call.operands);
         for (std::size_t i = 0; i < meant.size(); ++i) EXPECT_EQ(difference(meant[i], came[i], {}, true), "");
@@ -129,7 +130,7 @@ TEST_F(Raise, LeavesWhatIsAlmostAMeaning) {
     for (const auto& node : graph->nodes())
       if (node->is("rsqrt")) rsqrt = node.get();
     ASSERT_NE(rsqrt, nullptr) << display(*graph);
-    // The inverse root is read once more.
+    // The inverse root has another reader.
     std::vector<GraphValue*> results = graph->results();
     results.push_back(rsqrt->result());
     graph->set_results(results);

@@ -1,4 +1,4 @@
-// What ops say of schemes is so, and what the patterns need of them is there.
+// The ops' declarations of schemes are true, and include all that the patterns need.
 
 #include "passes/scheme_table.h"
 
@@ -13,7 +13,7 @@ namespace weft::scheme_table_test {
 
 std::int64_t groups_in(std::int64_t extent, std::int64_t group) { return group < 0 ? 1 : extent / group; }
 
-// The sample with the attributes of the scheme; nothing where the op does not take its tensors then.
+// The sample with the attributes of the scheme; nothing if the op does not accept its tensors then.
 std::optional<std::vector<Tensor>> computed(const Context& context, const SchemeRow& row, const Sample& sample) {
   Sample own = sample;
   for (const auto& [name, value] : row.attributes) {

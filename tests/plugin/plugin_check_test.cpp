@@ -1,4 +1,4 @@
-// weft plugin check: what it finds, and that nothing a plugin does ends the program itself.
+// weft plugin check: its findings, and that no fault of a plugin ends the program itself.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ ProgramRun check(const std::string& library, const std::vector<std::string>& fla
   return run_weft(words);
 }
 
-// The line about one check begins as wanted and holds `part`.
+// The line about one check begins as wanted and contains `part`.
 void expect_failure(const std::string& library, const std::string& check_name, const std::string& part,
                     const std::vector<std::string>& flags = {}) {
   const ProgramRun run = check(library, flags);
@@ -63,9 +63,9 @@ TEST(PluginCheck, FindsAWrongResult) {
 
 TEST(PluginCheck, FindsAWriteBesideAResult) {
   expect_failure(workshop().rms_norm("behind", std::string("if (columns == 100) y[rows * columns] = 0; ") + kRight),
-                 "stays inside its buffers and operands", "wrote the byte 1 behind result 0");
+                 "stays inside its buffers and operands", "wrote the byte 1 after result 0");
   expect_failure(workshop().rms_norm("far_behind", std::string("y[rows * columns + 16] = 0; ") + kRight), "runs",
-                 "behind result 0");
+                 "after result 0");
   expect_failure(workshop().rms_norm("before", std::string("((char*)y)[-3] = 0; ") + kRight),
                  "stays inside its buffers and operands", "wrote the byte 3 before result 0");
 }
@@ -74,7 +74,7 @@ TEST(PluginCheck, FindsAReadFarOutsideAnOperand) {
   expect_failure(workshop().rms_norm("reader", std::string("if (((volatile char*)x)[rows * columns * 4 + 300] == 77) "
                                                            "return 5; ") +
                                                    kRight),
-                 "runs", "behind operand x");
+                 "runs", "after operand x");
 }
 
 TEST(PluginCheck, FindsAWriteToAnOperand) {

@@ -32,7 +32,7 @@ void expect_refused(const std::string& library, const std::vector<std::string>& 
   for (const std::string& part : parts) EXPECT_EQ(breach_of_refusal(run, part), "");
 }
 
-// What a tiny Llama of random weights answers.
+// The answer of a tiny Llama of random weights.
 std::string answer(const std::vector<std::string>& flags) {
   static const std::string model = SampleCheckpoint(make_model_registry().find("llama", "the test"))
                                        .write_gguf(workshop().folder(), "tiny.gguf", DType::q4_1);
@@ -150,7 +150,7 @@ TEST(Plugin, EveryStageOfAModelGoesThroughTextAndBack) {
   EXPECT_EQ(answer({"--plugin", library}), answer({}));
 }
 
-// What is said of a pass of a plugin whose function has this body; "" where it is fine.
+// The message about a plugin's pass whose function has this body; "" if it is correct.
 std::string failure_of_pass(const std::string& name, const std::string& body) {
   const std::string library = workshop().plugin(
       name,
@@ -242,12 +242,12 @@ TEST(Plugin, MistakesInItsStructuresAreRefused) {
   const std::string start =
       "weft_kernel k; memset(&k, 0, sizeof k); k.op = \"silu\"; k.provider = \"trial\"; k.run = run; "
       "k.schema = \"silu(Tensor x) -> Tensor\";";
-  const std::string end = "host->add_kernel(registry, &k); return WEFT_OK;";  // a status that nobody looks at
+  const std::string end = "host->add_kernel(registry, &k); return WEFT_OK;";  // an ignored status
   expect_refused(workshop().plugin("no_schema", kernel, start + "k.schema = NULL;" + end),
                  {"does not state the schema"});
   expect_refused(workshop().plugin("no_run", kernel, start + "(void)run; k.run = NULL;" + end),
                  {"has no function `run`"});
-  expect_refused(workshop().plugin("flags", kernel, start + "k.flags = 4096;" + end), {"flags that nobody knows"});
+  expect_refused(workshop().plugin("flags", kernel, start + "k.flags = 4096;" + end), {"unknown flags"});
   expect_refused(workshop().plugin("writes", kernel,
                                    start +
                                        "static const char* const w[] = {\"y\"}; k.writes = w; "

@@ -196,7 +196,7 @@ TEST(Registrations, RefuseAKernelWithoutCodeOrRows) {
   expect_refused(code, "has no code");
   Registrations rows = named();
   rows.register_impl("rms_norm", "mine", nothing, {.rows = {8, 4}});
-  expect_refused(rows, "which is no range");
+  expect_refused(rows, "which is not a range");
 }
 
 TEST(Registrations, RefusePassesAndPatternsThatDoNotFit) {

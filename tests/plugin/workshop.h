@@ -1,7 +1,7 @@
 #pragma once
 
-// Builds plugins while the tests run, with the system's compiler and nothing of the tree but the one header, copied to
-// where `make install` would put it.
+// Builds plugins while the tests run, with the system's compiler and only the one header, copied to the path that `make
+// install` uses.
 
 #include <string>
 
@@ -12,11 +12,11 @@ namespace weft {
 class Workshop {
  public:
   Workshop();
-  // Of examples/NAME, by its own Makefile. Gives the library's path.
+  // Builds examples/NAME by its own Makefile. Returns the library's path.
   std::string example(const std::string& name) const;
-  // Of C source text (C++ where `plus_plus`) as lib<name>.so.
+  // Builds C source text (C++ if `plus_plus`) as lib<name>.so.
   std::string library(const std::string& name, const std::string& source, bool plus_plus = false) const;
-  // A plugin called `name` that brings what the body of `bring` says; `before` stands before it.
+  // A plugin called `name` whose registration has the body `bring`; `before` is inserted before it.
   std::string plugin(const std::string& name, const std::string& before, const std::string& bring,
                      bool plus_plus = false) const;
   // A plugin with one kernel for rms_norm over f32, called `trial`, whose `run` has this body. x, y and weight (null:
@@ -29,7 +29,7 @@ class Workshop {
   TemporaryFolder folder_;
 };
 
-// One for all tests of the program, so that each plugin is built once.
+// One object for all tests of the program, so that each plugin is built once.
 const Workshop& workshop();
 
 }  // namespace weft

@@ -40,7 +40,7 @@ TEST_F(QuantizeCheckpoint, SharesManyWeightsOutOverFiles) {
     ASSERT_EQ(other.meta, entry.tensor.meta) << entry.name;
     EXPECT_EQ(std::memcmp(other.data(), entry.tensor.data(), static_cast<std::size_t>(other.meta.bytes().number())), 0);
   }
-  // A folder of several files is not written over by one of one: both would be there.
+  // A folder of several files is not overwritten by a single file: both would exist.
   recipe.file_bytes = std::int64_t{1} << 30;
   EXPECT_THROW(quantize_checkpoint(source_, model_, recipe, folder_ / "many", threads_), UserError);
 }

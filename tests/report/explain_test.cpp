@@ -1,4 +1,4 @@
-// What `weft explain` says is what the compiler did.
+// The report of `weft explain` agrees with the compiler.
 
 #include "report/explain.h"
 

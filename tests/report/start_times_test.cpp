@@ -1,4 +1,4 @@
-// Where the time to ready goes, in phases and in the parts of one.
+// The time to ready, by phases and by the parts of one.
 
 #include "report/start_times.h"
 
@@ -32,7 +32,7 @@ TEST(StartTimes, AccountForAllOfTheCompilePhase) {
   EXPECT_GE(parts["rest"], 0);
 }
 
-// The work behind the last lap is in them, too.
+// They include the work after the last lap.
 TEST(StartTimes, EndTheLastPhaseWhereTheTotalEnds) {
   Stopwatch watch(Stopwatch::Clock::now() - std::chrono::seconds(2));
   watch.lap("trace");

@@ -26,7 +26,7 @@ TEST(CaptureDispatcher, GivesAFullCaptureThePaddedCountAndItsRequests) {
   const CaptureDispatcher full = dispatcher(ReplayMode::full);
   EXPECT_EQ(full.dispatch({.num_tokens = 3}),
             (Dispatch{ReplayMode::full, {.num_tokens = 4, .num_reqs = 4, .uniform = false}}));
-  // Decode batches are treated apart in pair modes alone.
+  // Decode batches are handled separately only in pair modes.
   EXPECT_EQ(full.dispatch({.num_tokens = 3, .uniform_decode = true}), full.dispatch({.num_tokens = 3}));
   EXPECT_EQ(full.dispatch({.num_tokens = 16}), (Dispatch{ReplayMode::full, {.num_tokens = 16, .num_reqs = 8}}));
 }

@@ -1,4 +1,4 @@
-// What of a Plan is captured in which mode.
+// The captured parts of a Plan in each mode.
 
 #include "runtime/capture.h"
 
@@ -62,7 +62,7 @@ TEST_F(CaptureTest, LeavesOutWhatMayNeverBeCaptured) {
 TEST_F(CaptureTest, NeedsMetadataInPlaceForWhatReadsABatch) {
   EXPECT_EQ(capture_class(plan_.steps[0]), CaptureClass::always);
   EXPECT_EQ(capture_class(plan_.steps[attention_]), CaptureClass::with_metadata_in_place);
-  // In one piece with what stands around, it is still no part of a piece's capture.
+  // Even if it is in one piece with its neighbours, it is no part of a piece's capture.
   for (PlanStep& step : plan_.steps) step.is_splitting = false;
   EXPECT_EQ(cut(ReplayMode::full), fmt::format("0-{} captured", steps()));
   EXPECT_NE(cut(ReplayMode::piecewise).find(fmt::format("{}-{} apart", attention_, attention_ + 1)), std::string::npos);
@@ -70,12 +70,12 @@ TEST_F(CaptureTest, NeedsMetadataInPlaceForWhatReadsABatch) {
   kernel_.launches = true;
   plan_.steps[attention_].kernel = &kernel_;
   EXPECT_EQ(capture_class(plan_.steps[attention_]), CaptureClass::with_metadata_in_place);
-  kernel_.capture = CaptureClass::never;  // as plugins that say nothing
+  kernel_.capture = CaptureClass::never;  // as plugins without a declaration
   EXPECT_EQ(capture_class(plan_.steps[attention_]), CaptureClass::never);
   EXPECT_NE(cut(ReplayMode::full).find(fmt::format("{}-{} apart", attention_, attention_ + 1)), std::string::npos);
 }
 
-// Notes what it is asked to capture and replay.
+// Records the captures and replays that are requested.
 class NotingCapturer : public Capturer {
  public:
   struct Noted : CapturedLaunches {

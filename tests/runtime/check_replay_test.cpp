@@ -1,4 +1,4 @@
-// A replay that leaves other bits than its steps one by one is found out, and where.
+// A replay with other bits than its single steps is detected, with the location.
 
 #include "runtime/check_replay.h"
 
@@ -15,7 +15,7 @@ namespace weft::check_replay_test {
 class CheckReplayTest : public testing::Test {
  protected:
   CheckReplayTest() : context_(test_context()), traced_(small_layer(*context_)) {
-    // Each op a step of its own, whatever kernels this host has.
+    // Each op is a step of its own, for all kernels of this host.
     plan_ = *compile(*traced_->clone(), *context_, {1, 8}, {.fuse = false}).plan;
   }
 

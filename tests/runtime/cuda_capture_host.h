@@ -1,6 +1,6 @@
 #pragma once
 
-// Host code that captures: what tests of captures and graphs share.
+// Host code with captures, shared by the tests of captures and graphs.
 
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-// Captures on the fake device: what may stand in one, what ends it, and that its streams go on afterwards.
+// Captures on the fake device: allowed calls, calls that end a capture, and that its streams work afterwards.
 
 #include <thread>
 
@@ -75,7 +75,7 @@ TEST(CudaCapture, ForksAndJoinsByEvents) {
     return host.devices.read(c)[0] == mixed(mixed(3, waits ? a : 2), b);
   };
   EXPECT_FALSE(is_caught(kSeeds, [&](std::uint64_t seed) { return gives_right_result(seed, true); }));
-  // What reads b beside the other branch, which writes it, may see it before or after.
+  // A read of b in parallel to the other branch, which writes it, may see it before or after.
   EXPECT_TRUE(is_caught(kSeeds, [&](std::uint64_t seed) { return gives_right_result(seed, false); }));
 }
 
@@ -141,7 +141,7 @@ TEST(CudaCapture, RefusesToMixWithWorkOutside) {
                       {"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"});
   expect_device_error([&] { host.driver.end_capture(joining); }, {"INVALIDATED", "the default stream is used"});
   expect_usable(host);
-  // It is free beside the capture of a stream that does not join it.
+  // It is free during the capture of a stream that does not join it.
   const Owner graph(host.driver,
                     host.capture([&] { host.driver.fill(host.driver.default_stream(0), host.a, 0, kBytes); }));
   EXPECT_EQ(host.devices.read(host.a)[0], 0u);

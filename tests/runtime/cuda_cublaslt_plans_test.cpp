@@ -1,5 +1,5 @@
-// What CublasltProducts keeps: descriptions of so many products, made outside captures, and the library's own object,
-// which goes while its device is current.
+// The state of CublasltProducts: a limited number of descriptions of products, made outside captures, and the library's
+// object, which is destroyed while its device is current.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace weft::cuda_cublaslt_plans_test {
 
 using namespace weft::cuda;
 
-// Counts what is asked of the library, and what of its is there.
+// Counts the calls of the library, and its live objects.
 struct Counts {
   int asked = 0, described = 0, most_described = 0;
 };
@@ -52,7 +52,7 @@ TEST(CublasltPlans, AreKeptForSoManyProductsTheLatestOnes) {
   EXPECT_LE(counts->most_described, kMost + 1);
   for (const int rows : {17, 18, 19, 20, 17}) multiply(rows);
   EXPECT_EQ(counts->asked, 20);
-  multiply(1);  // in the place of 18, which was called longest ago
+  multiply(1);  // replaces 18, the least recently used one
   EXPECT_EQ(counts->asked, 21);
   for (const int rows : {17, 19, 20, 1}) multiply(rows);
   EXPECT_EQ(counts->asked, 21);
@@ -60,7 +60,7 @@ TEST(CublasltPlans, AreKeptForSoManyProductsTheLatestOnes) {
   EXPECT_EQ(counts->asked, 22);
 }
 
-// All that a capture needs is described before it begins, and nothing in it.
+// All that a capture needs is described before it begins, and nothing during it.
 TEST(CublasltPlans, OfACaptureAreAllThereHoweverFewAreKept) {
   ProductHost host;
   const auto counts = count_plans(host.library.functions);

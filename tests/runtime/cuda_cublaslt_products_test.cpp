@@ -27,7 +27,7 @@ TEST(CublasltProducts, AreThoseOfTheMatricesHoweverLargeTheWorkspaceIs) {
       }
 }
 
-// What is known of their sizes holds no address.
+// The description of their sizes contains no address.
 TEST(CublasltProducts, OfEqualSizesAreOfTheirOwnMatrices) {
   ProductHost host;
   std::vector<LibraryProduct> products(2, host.product(DType::bf16, 3, 32, 48, true));

@@ -1,5 +1,5 @@
-// Products of codes with scales of rows and of blocks on a fake device: results whatever the sizes, rows that are made
-// up, captures, and what the library has only on some GPUs and in some versions.
+// Products of codes with scales of rows and of blocks on a fake device: results for all sizes, padded rows, captures,
+// and features that only some GPUs and versions of the library have.
 
 #include <cstring>
 
@@ -90,7 +90,7 @@ TEST(CublasltScales, AreTheLibrarysOnSomeGpusAndSinceSomeVersion) {
   expect_refused(100, ProductScales::blocks, "f8e4m3[32, 128] to bf16[4, 32], scaled by blocks");
 }
 
-// What kernels say before, so that no product is refused.
+// The kernels' earlier answer, so that no product is refused.
 TEST(CublasltScales, AreRefusedByNameBeforeThereIsAProduct) {
   EXPECT_EQ(refusal_of_scales(ProductScales::blocks, 90, 130000), "");
   EXPECT_EQ(refusal_of_scales(ProductScales::whole, 80, 130000),
@@ -116,7 +116,7 @@ TEST(CublasltScales, OfBlocksBeginWhereTheLibraryReadsThem) {
   EXPECT_EQ(host.refusal(of_rows), "");
 }
 
-// Of blocks on both sides, of one mode on one side, without addresses: as the library's manual has it.
+// Block scales on both sides, or of one mode on one side, without addresses: as in the library's manual.
 TEST(CublasltScales, StandInRefusesWhatTheLibraryHasNotGot) {
   ProductHost host;
   const LibraryProduct product = host.scaled(ProductScales::blocks, 4, 32, 128);

@@ -1,5 +1,5 @@
-// Opening cuBLASLt: every reason why it cannot be used, and that products are asked for as it declares its functions.
-// Symbols stand in for them, since a machine that runs tests need not have the library.
+// Opening cuBLASLt: every reason why it cannot be used, and that products are requested with the arguments that it
+// declares. The tests provide symbols in place of the library, which a test machine need not have.
 
 #include <cstring>
 #include <fstream>
@@ -16,7 +16,7 @@ namespace weft::cuda_cublaslt_test {
 
 using namespace weft::cuda;
 
-// What the symbols below were called with: C functions have no place of their own for it.
+// The arguments of the symbols below: C functions have no state of their own.
 struct Calls {
   std::size_t version = 120903;
   std::map<std::string, CublasStatus> answers;  // other than success, by function
@@ -31,7 +31,7 @@ CublasStatus note(const char* function, const std::string& text) {
   return answer == calls.answers.end() ? CublasStatus::success : answer->second;
 }
 
-char places[16];  // that objects of the library stand for
+char places[16];  // in place of objects of the library
 int made = 0;
 template <class Object>
 void make(Object** object) {
@@ -177,7 +177,7 @@ TEST_F(CublasltRefusals, NamesTheVersionThatIsAnother) {
   }
 }
 
-// A driver runs libraries of its own major version, whichever the minor is, and of older ones.
+// A driver runs libraries of its own major version, with any minor version, and of older ones.
 TEST_F(CublasltRefusals, NamesBothWhereTheDriverIsTooOldForIt) {
   calls.version = 130102;
   EXPECT_FALSE(open(12080));
@@ -217,7 +217,7 @@ TEST_F(CublasltStandIns, AreCalledAsTheLibraryDeclares) {
                                           "Matmul 1 * 3 4 + 0, to 5 by 77 in 4096"};
   EXPECT_EQ(calls.log, first);
   calls.log.clear();
-  host.call(product);  // what is known is not asked for again
+  host.call(product);  // known products are not requested again
   EXPECT_EQ(calls.log.size(), 2u);
 
   calls.log.clear();
@@ -271,7 +271,7 @@ TEST_F(CublasltStandIns, MayFindNoWay) {
   EXPECT_EQ(host.refusal(product), "");  // asked again
 }
 
-// What the library itself says to these descriptions; the products need a GPU.
+// The library's own answer to these descriptions; the products need a GPU.
 TEST(CublasltLibraryOfThisMachine, TakesTheDescriptions) {
   std::string problem;
   const auto library = open_cublaslt(cublaslt_places(process_environment()), 0, problem);

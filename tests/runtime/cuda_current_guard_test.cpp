@@ -1,4 +1,4 @@
-// Launches go to the device and stream of their arguments, and what was current before is so again.
+// Launches go to the device and stream of their arguments, and the previous current device is restored.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST_F(CudaCurrentGuard, MakesAStreamAndItsDeviceCurrent) {
     }
     EXPECT_EQ(driver_.current_device(), 1);
     EXPECT_EQ(driver_.current_stream(1), other);
-    // The backend's own notion went along: what is made there is of that device.
+    // The backend's own state followed: new objects belong to that device.
     void* memory = driver_.allocate(other, 4);
     EXPECT_EQ(driver_.device_of(memory), 1);
   }
@@ -59,7 +59,7 @@ TEST_F(CudaCurrentGuard, RestoresBothWhenSomethingThrows) {
       CudaError);
   expect_as_before();
   EXPECT_EQ(driver_.device_of(driver_.allocate(stream_[0], 4)), 0);
-  // Also when the device broke meanwhile, or the stream that was current is gone.
+  // Also if the device failed meanwhile, or the current stream was destroyed.
   std::uint32_t* buffer = devices_.buffer(1, 1);
   EXPECT_THROW(
       {
@@ -93,8 +93,8 @@ TEST_F(CudaCurrentGuard, RefusesArgumentsThatAreNotOfOneDevice) {
   EXPECT_EQ(message({devices_.buffer(1, 0), devices_.buffer(1, 1)}),
             "[launch] arguments must be of one device, but are of fake-cuda:0 and fake-cuda:1");
   EXPECT_EQ(message({devices_.buffer(1, 1), &on_the_host}),
-            "[launch] argument 1 must lie in a device's memory, but lies in the host's");
-  EXPECT_EQ(message({nullptr}), "[launch] arguments must be of a device, but none lies in memory");
+            "[launch] argument 1 must be in a device's memory, but is in the host's");
+  EXPECT_EQ(message({nullptr}), "[launch] arguments must be of a device, but none is in memory");
   EXPECT_EQ(message_of<DeviceError>([&] {
               CurrentGuard(driver_, Stream{1, 99});
             }),

@@ -1,6 +1,5 @@
-// Opening the CUDA driver: every reason why it cannot be used, and that calls are passed on as the driver declares
-// them. The driver itself is not in these tests: symbols stand in for it, since a machine that runs tests need not have
-// one.
+// Opening the CUDA driver: every reason why it cannot be used, and that calls are passed on with the arguments that it
+// declares. The tests provide symbols in place of the driver, which a test machine need not have.
 
 #include <cstring>
 #include <map>
@@ -15,12 +14,12 @@ namespace weft::cuda_driver_library_test {
 
 using namespace weft::cuda;
 
-// What the symbols below were called with: C functions have no place of their own for it.
+// The arguments of the symbols below: C functions have no state of their own.
 struct Calls {
   int version = 13000;
   Status start = Status::success;
   int devices = 2;
-  Status next = Status::success;  // of calls that make or queue something
+  Status next = Status::success;  // for calls that create or queue something
   int pools = 1;
   Status pool = Status::success;
   Status retain = Status::success;  // of a context
@@ -29,7 +28,7 @@ struct Calls {
 };
 Calls calls;
 
-char places[8];  // that objects of the driver stand for
+char places[8];  // in place of objects of the driver
 template <class Object>
 Object* place(int index) {
   return reinterpret_cast<Object*>(&places[index]);
@@ -44,7 +43,7 @@ Status note(std::string text) {
   return calls.next;
 }
 
-// Stands in for every symbol that a test does not look at.
+// The replacement of every symbol that a test does not check.
 Status succeed() { return Status::success; }
 
 Status driver_version(int* version) {
@@ -358,7 +357,7 @@ TEST_F(CudaDriverStandIns, SayThatTheProcessIsToStartAgainWhereAFaultOutlivesARe
   calls.retain = Status::illegal_address;
   expect_device_error([&] { driver->reset(0); }, {"cuDevicePrimaryCtxReset", "start the process again"});
   EXPECT_NE(driver->last_error(0).find("start the process again"), std::string::npos);
-  // What fails for another reason says only that.
+  // A failure with another reason reports only that.
   calls.retain = Status::out_of_memory;
   driver->reset(0);
   expect_device_error([&] { driver->create_stream(0); }, {"OUT_OF_MEMORY"});

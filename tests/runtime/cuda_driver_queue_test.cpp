@@ -85,7 +85,7 @@ TEST(DriverQueue, LooksForAKernelWhereItWasToldAndNowhereElse) {
   QueueHost host;
   const Module own = host.driver->load_module(0, fake_image({90}));
   host.queue->add(own, "mix");
-  host.driver->destroy(host.modules[0]);  // where it would be looked for else
+  host.driver->destroy(host.modules[0]);  // where it would be searched otherwise
   host.launch("mix", host.a, host.b);
   host.queue->synchronize();
   EXPECT_EQ(host.a[0], mixed(1, 1));
@@ -129,7 +129,7 @@ TEST(DriverQueue, OfADestroyedStreamSaysSoAndLeavesNothingBehind) {
   host.driver->destroy(host.stream);
   expect_device_error([&] { host.launch("mix", host.a, host.b); }, {"[fake-cuda:0]", "its stream was destroyed"});
   expect_device_error([&] { host.queue->synchronize(); }, {"its stream was destroyed"});
-  EXPECT_TRUE(has_run);  // what was queued before still runs, and before what it points to is gone
+  EXPECT_TRUE(has_run);  // earlier work still runs, before its memory is freed
 }
 
 TEST(DriverQueue, SaysWhichKernelBrokeTheDevice) {

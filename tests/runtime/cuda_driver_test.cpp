@@ -1,4 +1,4 @@
-// What every backend of the device interface is held to: handles, what is current, and the words of errors.
+// Requirements of every backend of the device interface: handles, current state, and the words of errors.
 
 #include <thread>
 
@@ -66,7 +66,7 @@ TEST(CudaDriver, NamesWhatWasAskedAndWhatIsFree) {
     EXPECT_EQ(error.status(), Status::out_of_memory);
     EXPECT_EQ(error.exit_code(), 4);
   }
-  // Running out of memory breaks nothing, and what is released can be had again.
+  // Running out of memory breaks nothing, and released memory can be allocated again.
   EXPECT_EQ(driver.last_error(0), "");
   driver.release(stream, memory);
   EXPECT_NE(driver.allocate(stream, 1 << 20), nullptr);
@@ -232,7 +232,7 @@ TEST(CudaDriver, AFailingKernelBreaksItsDeviceUntilThatIsReset) {
   expect_device_error(
       [&] { driver.synchronize(stream); },
       {"[fake-cuda:0] cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED", "kernel fail: thread 3 divided by zero"});
-  // From then on every call says so, wherever it is made.
+  // From then on every call reports it, in any thread.
   expect_device_error([&] { driver.allocate(stream, 4); },
                       {"cuMemAllocAsync: CUDA_ERROR_LAUNCH_FAILED", "kernel fail"});
   expect_device_error([&] { driver.create_event(0); }, {"CUDA_ERROR_LAUNCH_FAILED"});

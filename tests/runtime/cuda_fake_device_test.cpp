@@ -1,5 +1,5 @@
-// The fake device runs work late and in any order that streams and events allow, and no other; and it catches what
-// host code forgets.
+// The fake device runs work late and in any order that streams and events permit, and no other. It reveals what host
+// code forgets.
 
 #include <set>
 #include <thread>
@@ -16,7 +16,7 @@ using namespace weft::cuda;
 constexpr int kSeeds = 200;
 constexpr std::size_t kBytes = TestDevices::kBytes;
 
-// Forgotten or not, under every seed: what a host bug shows as. The right program is never accused.
+// With and without the forgotten call, for every seed: the effects of a host bug. The correct program never fails.
 void expect_caught(const std::function<bool(std::uint64_t seed, bool is_forgotten)>& gives_right_result) {
   EXPECT_FALSE(is_caught(kSeeds, [&](std::uint64_t seed) { return gives_right_result(seed, false); }));
   EXPECT_TRUE(is_caught(kSeeds, [&](std::uint64_t seed) { return gives_right_result(seed, true); }));
@@ -132,8 +132,8 @@ TEST(CudaFakeDevice, CatchesAHostThatChangesWhatIsStillToBeCopied) {
   });
 }
 
-// Memory used on a stream that is not ordered behind its allocation, or before its release. A kernel that checks what
-// it is given gives an error, one that does not gives garbage.
+// Memory used on a stream that is not ordered after its allocation, or before its release. A kernel that checks its
+// input reports an error, another one computes garbage.
 TEST(CudaFakeDevice, CatchesUseBeforeAllocationAndAfterRelease) {
   for (const char* kernel : {"mix", "mix_unchecked"})
     for (const bool at_the_end : {false, true})
@@ -170,7 +170,7 @@ TEST(CudaFakeDevice, CatchesWritesAfterReleaseAndBehindTheEnd) {
   others.driver().fill(stream, small, 0, kBytes - 4);
   others.mix(stream, static_cast<std::uint32_t*>(small), others.buffer(1), "mix_unchecked");
   expect_device_error([&] { others.driver().synchronize_device(0); },
-                      {"CUDA_ERROR_ILLEGAL_ADDRESS", "wrote behind the end of 92 bytes"});
+                      {"CUDA_ERROR_ILLEGAL_ADDRESS", "wrote beyond the end of 92 bytes"});
 }
 
 TEST(CudaFakeDevice, HoldsKernelsAndCopiesToTheMemoryTheyAreGiven) {
@@ -200,7 +200,7 @@ TEST(CudaFakeDevice, HoldsKernelsAndCopiesToTheMemoryTheyAreGiven) {
   expect_part(message([&](TestDevices& devices, Stream stream) {
                 devices.driver().copy(stream, devices.buffer(1), host.data(), kBytes + 1);
               }),
-              "reaches behind the end of an allocation");
+              "reaches beyond the end of an allocation");
   expect_part(message([&](TestDevices& devices, Stream stream) { devices.driver().fill(stream, host.data(), 0, 4); }),
               "is not of a device's memory");
 }
@@ -267,7 +267,7 @@ TEST(CudaFakeDevice, AnEventStandsForWhatItsStreamWasGivenWhenRecorded) {
     devices.mix(first, a, a);
     driver.record(event, first);
     driver.wait(second, event);
-    // Recorded again, and destroyed: the wait above stands for what the event stood for then.
+    // Recorded again, and destroyed: the wait above refers to the event's earlier record.
     driver.record(event, second);
     while (!driver.is_done(event)) {
     }

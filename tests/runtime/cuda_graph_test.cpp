@@ -137,7 +137,7 @@ TEST(CudaGraph, GraphsShareThePoolOfMemoryAllocatedInThem) {
   host.driver.synchronize(host.stream);
   EXPECT_EQ(host.driver.graph_memory_bytes(0), kLarge);
   EXPECT_EQ(host.devices.read(host.a)[0], mixed(mixed(1, 0), 0));
-  // What is held for graphs is not free for others, and a graph finds no memory where others took it.
+  // Memory that is reserved for graphs is not free for others, and a graph finds no memory that others took.
   expect_device_error([&] { host.driver.allocate(host.stream, 600 << 10); }, {"CUDA_ERROR_OUT_OF_MEMORY"});
   Host full;
   const Owner graph(full.driver,
@@ -149,7 +149,7 @@ TEST(CudaGraph, GraphsShareThePoolOfMemoryAllocatedInThem) {
   EXPECT_EQ(full.driver.last_error(0), "");
 }
 
-// What one launch left in memory of its graph is not there for the next.
+// Data of one launch in the graph's memory does not exist in the next launch.
 TEST(CudaGraph, MemoryOfAGraphIsUndefinedAtEachLaunch) {
   Host host;
   const Owner graph(host.driver, host.capture([&] {
@@ -186,7 +186,7 @@ TEST(CudaGraph, DestroyedGraphsFinishWhatWasLaunched) {
   }
 }
 
-// Two nodes, whose executable takes 2 x 1000 bytes when it is made, and 2 x 4000 more where it is launched.
+// Two nodes, whose executable takes 2 x 1000 bytes when it is created, and 2 x 4000 more when it is launched.
 class LaunchMemory {
  public:
   explicit LaunchMemory(std::size_t memory_bytes = std::size_t{1} << 20) : devices_(settings(memory_bytes)) {

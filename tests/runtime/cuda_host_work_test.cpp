@@ -1,5 +1,5 @@
-// What the driver's interface has for the host's side of a stream: functions in its order, memory that both use, and
-// times between events.
+// The driver's interface for the host's side of a stream: functions in its order, memory that both use, and times
+// between events.
 
 #include <thread>
 
@@ -124,7 +124,7 @@ TEST(CudaHostWork, MeasuresBetweenTimedEventsThatWereReached) {
   for (int i = 0; i < 4; ++i) host.devices.mix(host.stream, host.a, host.b);
   driver.record(end, host.stream);
   driver.synchronize(end);
-  // Four kernels and the end itself: whatever else ran between came on top.
+  // Four kernels and the end itself: other work between them adds to it.
   EXPECT_GE(driver.milliseconds_between(begin, end), 5e-3f);
   EXPECT_FLOAT_EQ(driver.milliseconds_between(begin, begin), 0);
   driver.record(host.fork, host.stream);
@@ -132,7 +132,7 @@ TEST(CudaHostWork, MeasuresBetweenTimedEventsThatWereReached) {
   expect_device_error([&] { driver.milliseconds_between(begin, host.fork); }, {"an event was made without timing"});
 }
 
-// A thread that ends gives its id to a later one, which is another thread all the same.
+// A later thread may have the id of an ended one, and is another thread nevertheless.
 TEST(CudaHostWork, KnowsTheThreadThatBeganACapture) {
   CaptureHost host;
   std::string message;

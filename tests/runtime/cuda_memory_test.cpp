@@ -1,4 +1,4 @@
-// A device's memory that tensors take: counted, and what is read back goes where there is memory for it.
+// The device memory of tensors: it is counted, and data is read back to memory that exists.
 
 #include <numeric>
 

@@ -81,7 +81,7 @@ std::string ProductHost::refusal(const LibraryProduct& product) {
   return message_of<DeviceError>([&] { call(product); });
 }
 
-// Of both sides together, for element k of their rows.
+// The factor of both sides together, for element k of their rows.
 static double scale_of(const LibraryProduct& product, std::int64_t row, std::int64_t column, std::int64_t k) {
   const auto pair = [&](std::int64_t of_x, std::int64_t of_weight) {
     return static_cast<double>(product.x_scale[of_x]) * static_cast<double>(product.weight_scale[of_weight]);

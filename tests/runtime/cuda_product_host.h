@@ -14,22 +14,22 @@ namespace weft {
 struct ProductHost {
   explicit ProductHost(std::uint64_t seed = 1, std::size_t workspace_bytes = 1 << 16,
                        std::size_t memory_bytes = 1 << 22, int capability = 90);
-  // With what a test has made of the library.
+  // With the test's version of the library.
   void ready(std::size_t most_plans = cuda::kCublasltPlans);
   // Memory of the host and the device, with other numbers for each seed.
   std::byte* matrix(DType dtype, std::int64_t count, int seed);
   // Rows of x are 16 elements further apart than long.
   LibraryProduct product(DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t depth, bool has_bias);
-  // Of codes to bf16, with scales and scratch; rows of x lie one after another.
+  // A product of codes to bf16, with scales and scratch memory; rows of x are contiguous.
   LibraryProduct scaled(ProductScales scales, std::int64_t rows, std::int64_t columns, std::int64_t depth);
   void call(const LibraryProduct& product);
-  // What the call throws.
+  // The error of the call.
   std::string refusal(const LibraryProduct& product);
 
   std::unique_ptr<cuda::Driver> driver;
   cuda::Stream stream;
   std::unique_ptr<cuda::DriverQueue> queue;
-  cuda::CublasltLibrary library;  // the host's stand-in, until a test changes it
+  cuda::CublasltLibrary library;  // the stand-in on the host, until a test changes it
   std::size_t workspace_bytes;
 };
 

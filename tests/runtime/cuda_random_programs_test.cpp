@@ -1,6 +1,6 @@
 // Random programs of kernels, copies, fills and captured graphs on several streams of two devices. With the events that
-// their dependencies need they give what the same steps give one after another, in every order that the fake device
-// tries; with one wait left out, some order gives something else, unless other waits make up for it.
+// their dependencies need, they have the results of the same steps run one after another, in every order that the fake
+// device tries. With one wait left out, some order has another result, unless other waits replace it.
 
 #include <algorithm>
 #include <iostream>
@@ -71,7 +71,7 @@ struct Program {
     std::iota(order.begin(), order.end(), std::size_t{0});
     return order;
   }
-  // Legal, too: `late` and what it needs before everything else.
+  // Legal, too: `late` and its dependencies before everything else.
   std::vector<std::size_t> in_order_with_first(std::size_t late) const {
     const std::set<std::size_t> done = before(late);
     std::vector<std::size_t> order = in_order();
@@ -93,7 +93,7 @@ Program random_program(std::uint64_t seed, bool on_two_devices) {
     step.stream = below(random, kStreams);
     step.to = below(random, kBuffers);
     step.from = below(random, kBuffers);
-    // A kernel takes memory of its own device; copies go between devices, too.
+    // A kernel uses memory of its own device; copies also go between devices.
     if (program.device_of_buffer(step.to) != program.device_of_stream(step.stream)) continue;
     if (step.kind == Step::Kind::mix && program.device_of_buffer(step.from) != program.device_of_buffer(step.to))
       continue;
@@ -134,7 +134,7 @@ class Execution {
     for (std::size_t i = 0; i < program_.steps.size(); ++i) queue(i, streams_[program_.steps[i].stream]);
     return read();
   }
-  // All as one graph, forked from a stream and joined to it, launched once.
+  // All of it as one graph, forked from a stream, joined to it and launched once.
   std::vector<std::uint32_t> captured_results() {
     const Stream origin = driver_.create_stream(0);
     const CurrentGuard guard(driver_, origin);
@@ -194,7 +194,7 @@ TEST(CudaRandomPrograms, GiveWhatTheirStepsGiveInOrder) {
   }
 }
 
-// A race need not reach a result: a fill or copy may write over what came of it.
+// A race need not change a result: a fill or copy may overwrite its effect.
 TEST(CudaRandomPrograms, ShowADependencyThatWasDropped) {
   int seen = 0, unseen = 0;
   std::mt19937_64 random(7);

@@ -1,11 +1,11 @@
-// Replay on a device where launches are made of a batch's numbers, as those of attention are.
+// Replay on a device where launches depend on a batch's numbers, as those of attention do.
 
 #include "tensor/batch.h"
 #include "tests/runtime/cuda_replay_host.h"
 
 namespace weft::cuda_replay_batch_test {
 
-// A launch is made of how many sequences and pages there are, and reads lengths when it runs.
+// A launch depends on the numbers of sequences and pages, and reads lengths when it runs.
 class CudaReplayOfABatch : public ReplayOnADevice {
  protected:
   CudaReplayOfABatch() {
@@ -56,7 +56,7 @@ TEST_F(CudaReplayOfABatch, HasPiecesAroundItThatServeEveryBatch) {
   EXPECT_EQ(replay->size_captures()[0].text, "s0 = 4");
 }
 
-// Nor does what failed with some numbers stand in the way of others.
+// Nor does a failure with some numbers prevent others.
 TEST_F(CudaReplayOfABatch, TriesEachOfItsNumbersByItself) {
   replace(step_of("attention"), [](const Kernel& before, const KernelCall& call) {
     if (call.operands[2].as<const Batch>()->sequences == 1)

@@ -1,4 +1,4 @@
-// Replay on one of two devices: its launches go there whatever is current, and it takes no other's memory.
+// Replay on one of two devices: its launches use that device, whichever is current, and it uses no memory of the other.
 
 #include "tests/runtime/cuda_replay_host.h"
 
@@ -47,11 +47,11 @@ TEST_F(CudaReplayOnOneOfTwo, TakesNoMemoryThatIsNotThere) {
   Tensor input = layer_inputs(*traced_, 4).tensors[0];
   const std::string name = "input " + plan_.slots[static_cast<std::size_t>(plan_.inputs[0])].name;
   expect_device_error([&] { replay->bind(0, input); },
-                      {"[fake-cuda:1]", name.c_str(), "must lie in its memory, but lies in the host's"});
+                      {"[fake-cuda:1]", name.c_str(), "must be in its memory, but is in the host's"});
   const std::int64_t bytes = input.storage->bytes();
   void* const other = device_->driver().allocate(of_first_, static_cast<std::size_t>(bytes));
   input.storage = Storage::view_of(static_cast<std::byte*>(other), bytes, nullptr);
-  expect_device_error([&] { replay->bind(0, input); }, {"must lie in its memory, but lies in fake-cuda:0's"});
+  expect_device_error([&] { replay->bind(0, input); }, {"must be in its memory, but is in fake-cuda:0's"});
 }
 
 }  // namespace weft::cuda_replay_devices_test

@@ -45,7 +45,7 @@ class ReplayOnADevice : public testing::Test {
                                     std::move(settings));
   }
 
-  // What the host gives: the layer's output and its residual. Of one sequence, or of a batch of its own.
+  // The host's results: the layer's output and its residual, for one sequence or a given batch.
   std::vector<std::string> wanted(int rows, const Tensor& batch = {}) const {
     const std::vector<Tensor> inputs = layer_inputs(*traced_, rows).copies();
     for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -74,7 +74,7 @@ class ReplayOnADevice : public testing::Test {
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 
-// The layer's inputs on a device, always in the same places.
+// The layer's inputs on a device, always at the same addresses.
 class Places {
  public:
   Places(cuda::StreamDevice& device, const Graph& traced, const Plan& plan)
@@ -101,7 +101,7 @@ class Places {
     replay.run(mode);
     return {bytes_of_tensor(device_.download(replay.result(0))), bytes_of_tensor(device_.download(replay.result(1)))};
   }
-  // From now on an input lies elsewhere, and where it lay is nothing of use.
+  // Moves an input to another address and fills its old memory with garbage.
   void move(std::size_t input) {
     left_.push_back(storages_[input]);
     std::memset(left_.back()->data(), 0xff, static_cast<std::size_t>(left_.back()->bytes()));

@@ -1,4 +1,4 @@
-// Replay on a device: the bits of the host whatever the order of work, graphs by size, and what goes wrong.
+// Replay on a device: the bits of the host for every order of work, graphs by size, and failures.
 
 #include "tests/runtime/cuda_replay_host.h"
 
@@ -65,7 +65,7 @@ TEST_F(CudaReplay, CapturesAnewWhatMoved) {
   EXPECT_EQ(replay->size_captures().size(), 1u);
 }
 
-// As what another Plan gives is, where several give it by turns.
+// As the output of another Plan is, if several alternate.
 TEST_F(CudaReplay, KeepsTheGraphOfWhatIsBackWhereItLay) {
   const auto device = open_device();
   Places places(*device, *traced_, plan_);
@@ -174,7 +174,7 @@ TEST_F(CudaReplay, GivesBackItsExecutablesWithTheLastThatSharesThem) {
 
 TEST_F(CudaReplay, GivesBackWhatACaptureThatFailsHadTaken) {
   int tried = 0;
-  // From no memory for the first piece to enough for all of them.
+  // From no memory for the first piece up to enough for all of them.
   for (std::size_t node_bytes = std::size_t{1} << 21; node_bytes > 1024; node_bytes -= node_bytes / 8) {
     cuda::FakeSettings settings = test_device_settings();
     settings.node_bytes = node_bytes;

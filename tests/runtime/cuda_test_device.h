@@ -18,8 +18,8 @@
 
 namespace weft {
 
-// What a step of the kernel mix makes of an element. What was in `to` is never forgotten, so that a changed order of
-// two steps shows in the end.
+// The function that a step of the kernel mix applies to an element. It always depends on the old value of `to`, so that
+// a changed order of two steps changes the end result.
 inline std::uint32_t mixed(std::uint32_t to, std::uint32_t from) { return to * 3 + from + 1; }
 
 struct MixArguments {
@@ -28,7 +28,7 @@ struct MixArguments {
   std::uint32_t count;
 };
 
-// The kernels: mix; mix_unchecked, which takes its pointers as they are; and fail, which throws.
+// The kernels: mix; mix_unchecked, which does not check its pointers; and fail, which throws.
 cuda::FakeSettings test_device_settings(std::uint64_t seed = 1, int devices = 1);
 
 class TestDevices {
@@ -45,7 +45,7 @@ class TestDevices {
   std::uint32_t* buffer(std::uint32_t value, int device = 0);
   // Queues to = mix(to, from); the device of the stream is current afterwards only if it was before.
   void mix(cuda::Stream stream, std::uint32_t* to, const std::uint32_t* from, const std::string& name = "mix");
-  // What lies there when everything of the device is done.
+  // The data there after all work of the device.
   std::vector<std::uint32_t> read(const std::uint32_t* buffer, int device = 0);
 
  private:
@@ -61,7 +61,7 @@ void expect_device_error(Call&& call, std::initializer_list<const char*> words) 
   for (const char* word : words) EXPECT_NE(message.find(word), std::string::npos) << word << " in: " << message;
 }
 
-// Whether something threw a DeviceError, or says itself that its result was wrong, for at least one of `seeds` seeds.
+// Whether for at least one of `seeds` seeds a DeviceError was thrown or the result was reported as wrong.
 bool is_caught(int seeds, const std::function<bool(std::uint64_t seed)>& gives_right_result);
 
 }  // namespace weft

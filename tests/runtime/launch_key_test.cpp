@@ -1,4 +1,4 @@
-// What of a run a graph of its launches holds.
+// The properties of a run that a graph of its launches depends on.
 
 #include "runtime/launch_key.h"
 
@@ -47,7 +47,7 @@ class LaunchKeyTest : public testing::Test {
     replay_->run(mode);
   }
   Numbers numbers(std::size_t stretch) const {
-    Numbers numbers{7, 7, 7};  // of which nothing stays
+    Numbers numbers{7, 7, 7};  // leaves nothing
     capturer_.keys.at(stretch).numbers(numbers);
     return numbers;
   }

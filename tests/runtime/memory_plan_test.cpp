@@ -11,7 +11,7 @@
 
 namespace weft::memory_plan_test {
 
-// A Plan of one input and of steps, each making one arena slot of rows of f32 from others.
+// A Plan of one input and of steps that each make one arena slot with rows of f32 from other slots.
 class Steps {
  public:
   Steps() {
@@ -20,7 +20,7 @@ class Steps {
     over_.may_lie_over = {0};
   }
 
-  // Over its first operand where it may. Gives the slot.
+  // Overlaps its first operand if it may. Returns the slot.
   int add(const std::vector<int>& operands, std::int64_t columns = 16, std::int64_t byte_offset = 0) {
     const int slot = static_cast<int>(plan_.slots.size());
     plan_.slots.push_back({.kind = SlotKind::arena, .bytes = Dim::symbol("s0") * Dim(4 * columns)});
@@ -32,7 +32,7 @@ class Steps {
     return slot;
   }
   void add_scratch(std::int64_t bytes) { plan_.steps.back().scratch_bytes = bytes; }
-  // From here on no result lies over an operand.
+  // From here on no result overlaps an operand.
   void keep_apart() { over_.may_lie_over.clear(); }
   void give(int slot) { plan_.results.push_back({.slot = slot, .meta = meta(16)}); }
   std::int64_t offset(int slot) const { return plan_.slots[static_cast<std::size_t>(slot)].offset; }
@@ -94,7 +94,7 @@ TEST(MemoryPlan, LeavesWhatIsReadLaterOrOtherwise) {
   }));
 }
 
-// The whole of what lies in one place keeps others out.
+// All slots of one buffer together keep others out.
 TEST(MemoryPlan, KeepsOthersOutAsLongAsAnyOfThemIsThere) {
   Steps steps;
   const int a = steps.add({0}), other = steps.add({0}), b = steps.add({a}), c = steps.add({b});
@@ -116,7 +116,7 @@ TEST(MemoryPlan, RefusesMoreThanSizesCount) {
   EXPECT_THROW(steps.plan(), UserError);
 }
 
-// What is there at once is 10 of them. Into the lowest gap they would take 11 or 12, whatever goes first.
+// 10 of them are live at once. With first fit at the lowest gap they would take 11 or 12, in any order.
 TEST(MemoryPlan, TakesTheEndsOfTheArenaByTurnsWhereThatIsSmaller) {
   Steps steps;
   steps.keep_apart();

@@ -1,4 +1,4 @@
-// What the compiler made comes back from bytes as it was, and runs to the same bits.
+// Compiled Plans are the same after a round trip through bytes, and run to the same bits.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Plans of every kind come back as they were; bytes that are no Plan are refused, whatever was done to them.
+// Plans of every kind are the same after a round trip; bytes that are no Plan are refused, however they were changed.
 
 #include "runtime/plan_file.h"
 
@@ -24,13 +24,13 @@ class PlanFileTest : public testing::Test {
   std::string error_of(const Bytes& bytes) {
     return message_of<PlanFileError>([&] { read(bytes); });
   }
-  // Of the Plan of every part with one change.
+  // The bytes of the Plan of every part with one change.
   std::string error_of(const std::function<void(Plan&)>& change) {
     Plan plan = plan_of_every_part(kernels_);
     change(plan);
     return error_of(plan_bytes(plan));
   }
-  // Of its bytes with other ones in the place of the first `from`.
+  // The result for its bytes with the first `from` replaced.
   std::string error_of_other_bytes(const std::string& from, const std::string& to) {
     std::string text = as_text(plan_bytes(plan_of_every_part(kernels_)));
     const std::size_t at = text.find(from);
@@ -127,7 +127,7 @@ TEST_F(PlanFileTest, RefusesBytesThatWereCutOffOrFollow) {
   EXPECT_EQ(error_of(bytes), "[plan file] 1 bytes follow the end");
 }
 
-// What is still a Plan prints, and verify_plan has an opinion of it.
+// Bytes that are still a Plan can be printed and checked by verify_plan.
 TEST_F(PlanFileTest, RefusesOrReadsEveryChangedByte) {
   const Bytes bytes = plan_bytes(plan_of_every_part(kernels_));
   std::size_t refused = 0, read_anyway = 0;
@@ -184,7 +184,7 @@ TEST_F(PlanFileTest, RefusesScalarsOfAnotherType) {
     EXPECT_EQ(error_of([&](Plan& plan) { plan.slots[6].meta = meta; }), "[plan file] a scalar is " + meta.text());
 }
 
-// One short text could otherwise stand for a very long sum, and equal Plans have other bytes.
+// Otherwise one short text could mean a very long sum, and equal Plans could have different bytes.
 TEST_F(PlanFileTest, RefusesTextsSpelledOtherwise) {
   EXPECT_EQ(error_of_other_bytes("16*align(s0, 4)", "align(s0, 4)*16"),
             "[plan file] the dim 16*align(s0, 4) is spelled 'align(s0, 4)*16'");

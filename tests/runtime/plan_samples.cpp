@@ -32,7 +32,7 @@ class Choices {
   std::int64_t size() { return below(3) == 0 ? 0 : below(1 << 20) * std::int64_t{64}; }
 
   Dim symbol() { return Dim::symbol("s" + std::to_string(below(3))); }
-  // a*s + b and what it takes to align and cut, two deep at most.
+  // a*s + b and its alignments and divisions, at most two deep.
   Dim dim(int depth = 0) {
     const int kind = below(depth < 2 ? 8 : 3);
     const std::int64_t k = 1 + below(64);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Plans made by hand, by chance, and what tells two of them apart.
+// Plans written by hand, random Plans, and the comparison of two Plans.
 
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// Kernels of no code, made when they are first asked for.
+// Kernels without code, created when they are first requested.
 class NamedKernels {
  public:
   const Kernel* find(const std::string& op, const std::string& provider);
@@ -22,7 +22,7 @@ class NamedKernels {
   std::map<std::pair<std::string, std::string>, Kernel> kernels_;
 };
 
-// Nothing of it can run. It has every kind of slot, type, dim and attribute, and an operand that is absent.
+// It cannot run. It has every kind of slot, type, dim and attribute, and an operand that is absent.
 Plan plan_of_every_part(NamedKernels& kernels);
 
 // Any list of numbers is such a Plan.

@@ -15,7 +15,7 @@ struct StepInputs {
   bool is_decode = false;
 };
 
-// Of 1 to 8 rows; those of one row are decode steps.
+// Steps of 1 to 8 rows; those of one row are decode steps.
 std::vector<StepInputs> some_runs(const Graph& traced, int count) {
   std::vector<std::vector<Tensor>> by_rows;
   for (int rows = 1; rows <= 8; ++rows) by_rows.push_back(layer_inputs(traced, rows).tensors);
@@ -50,7 +50,7 @@ TEST(ReplayAllocation, RunsWithOtherTokenCountsAllocateAndLookUpNothingInAnyMode
     EXPECT_EQ(replay.counts().runs, kRuns);
     EXPECT_GE(replay.counts().resolved, mode == ReplayMode::full ? kRuns - 1 : 0);
 
-    // The same counters see who looks at a view by itself.
+    // The same counters count separate accesses to a view.
     const std::int64_t ran = counted_allocations;
     const Tensor seen = replay.tensor(plan->results[0]);
     EXPECT_EQ(seen.meta, replay.result(0).meta);

@@ -87,7 +87,7 @@ TEST_F(ReplayTest, CapturesNothingAfterReadyThatIsForbidden) {
   EXPECT_EQ(replay.counts().runs, 2);
 }
 
-// Of one step alone, so that the runs of every mode come to it.
+// With only one step, so that the runs of every mode reach it.
 TEST_F(ReplayTest, CountsWhatAKernelTakesOrOpensInARunButNotWhatItsObserverDoes) {
   for (const ReplayMode mode : {ReplayMode::full, ReplayMode::piecewise, ReplayMode::none}) {
     Plan plan = *plan_;

@@ -1,4 +1,4 @@
-// Inputs that are copied lie in the same place in every run, and give the same results.
+// Copied inputs have the same address in every run, and give the same results.
 
 #include "runtime/stable_inputs.h"
 
@@ -35,7 +35,7 @@ class StableInputsTest : public testing::Test {
   std::shared_ptr<Context> context_;
   std::shared_ptr<Graph> traced_;
   std::shared_ptr<const Plan> plan_;
-  std::map<std::size_t, std::vector<std::byte*>> addresses_;  // by input: where it lay in each run
+  std::map<std::size_t, std::vector<std::byte*>> addresses_;  // by input: its address in each run
 };
 
 TEST_F(StableInputsTest, StayInPlaceAndGiveTheSame) {

@@ -1,4 +1,4 @@
-// A Plan that reads what is not there, or no longer there, is refused.
+// A Plan that reads a value that does not exist, or no longer exists, is refused.
 
 #include <algorithm>
 
@@ -57,7 +57,7 @@ TEST_F(VerifyPlanTest, RefusesToReadWhatALaterVersionWroteOver) {
 TEST_F(VerifyPlanTest, AllowsColumnsThatNobodyWroteOver) {
   auto [step, operand] = first_overwrite();
   ASSERT_NE(step, nullptr);
-  // Columns 0 to 15 of a matrix of 32 are written over; columns 16 to 31 are still what they were.
+  // Columns 0 to 15 of a matrix of 32 are overwritten; columns 16 to 31 are unchanged.
   const int slot = operand->slot;
   PlanView half = *operand;
   half.meta = Meta::tensor(DType::f32, {Dim::symbol("s0"), 16});

@@ -84,7 +84,7 @@ TEST(Convert, EverythingButZeroIsTrue) {
 }
 
 TEST(Convert, DoublesRoundToSmallFormatsOnce) {
-  // Just above the middle of two halves, by less than f32 can show.
+  // Just above the middle of two halves, by less than f32 can represent.
   const double above = 1.0 + 0x1p-11 + 0x1p-40;
   EXPECT_EQ(through(DType::f16, above), 1.0 + 0x1p-10);
   EXPECT_EQ(through(DType::f16, 1.0 + 0x1p-11), 1.0);

@@ -1,4 +1,4 @@
-// Comparisons of dims: what is shown of them holds at every size.
+// Comparisons of dims: a proved answer is true at every size.
 
 #include "tensor/dim_condition.h"
 

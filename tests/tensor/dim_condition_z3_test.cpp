@@ -1,4 +1,4 @@
-// A second opinion on what is shown of comparisons of dims: Z3's, on random linear conditions. Only tests ask it.
+// Checks proved comparisons of dims with Z3, on random linear conditions. Only tests use Z3.
 
 #include <array>
 #include <iostream>
@@ -18,7 +18,7 @@ namespace weft::dim_condition_z3_test {
 
 constexpr std::size_t kSymbols = 3;
 
-// constant + coefficient * symbol, summed; where `divisor` is not 0 also + factor * floordiv(inner, divisor).
+// constant + coefficient * symbol, summed; if `divisor` is not 0 also + factor * floordiv(inner, divisor).
 struct Linear {
   std::array<int, kSymbols> coefficients = {};
   int constant = 0;
@@ -29,7 +29,7 @@ struct Side {
   Linear inner;
 };
 
-// Numbers for the symbols and the way to divide, for Dims and for Z3.
+// Values of the symbols and the division, for Dims and for Z3.
 template <class Number, class Floor>
 Number value(const Side& side, const std::array<Number, kSymbols>& symbols, const Number& zero, const Floor& floor) {
   const auto sum = [&](const Linear& linear) {
@@ -102,7 +102,7 @@ class Z3 : public ::testing::Test {
   }
 
   z3::context context_;
-  z3::solver solver_{context_, z3::solver::simple()};  // one for all: to make one takes longer than to ask it
+  z3::solver solver_{context_, z3::solver::simple()};  // one for all: creating one takes longer than a query
   std::mt19937 random_{5};
 };
 

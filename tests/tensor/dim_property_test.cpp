@@ -1,4 +1,4 @@
-// Laws of Dim on random expressions: arithmetic agrees with numbers, text reads back, intervals hold the values.
+// Laws of Dim on random expressions: arithmetic agrees with numbers, text parses back, intervals contain the values.
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ const std::array<std::string, 3> kSymbols = {"s0", "s1", "n"};
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t k) { return a / k - (a % k < 0 ? 1 : 0); }
 
-// One step of a stack machine that makes an expression; any list of steps makes one.
+// One step of a stack machine that builds an expression; any list of steps is valid.
 struct Step {
   int kind = 0;
   int number = 0;
@@ -35,7 +35,7 @@ struct Numbers {
   }
 };
 
-// An expression together with its value, computed beside it in plain numbers.
+// An expression and its value, which is computed with plain numbers.
 struct Sample {
   Dim dim;
   std::int64_t value = 0;

@@ -24,7 +24,7 @@ TEST(DimRange, SaturatesAtTheEndsOf64Bits) {
   EXPECT_EQ((Dim(0) - s0 * s0 * s0 * s0).range({}), (Interval{INT64_MIN, 0}));
   EXPECT_EQ((s0 * s0 * s0 * s0 + s1 * s1 * s1 * s1).range({}), (Interval{0, INT64_MAX}));
   EXPECT_EQ((s0 * s0 * s0 * s0 - s1 * s1 * s1 * s1).range({}), (Interval{INT64_MIN, INT64_MAX}));
-  // However large the divisor, what has no end has none after it.
+  // For any divisor, an infinite bound stays infinite.
   EXPECT_EQ(floordiv(s0 * s0 * s0, INT64_MAX).range({}), (Interval{0, INT64_MAX}));
   const Dim powers = s0 * s0 * s0 - s1 * s1 * s1;
   const Interval range = powers.range({{"s0", {INT64_MAX - 1, INT64_MAX}}, {"s1", {INT64_MAX - 1, INT64_MAX}}});

@@ -38,7 +38,7 @@ TEST(Footprint, TellsViewsThatLieOneBehindTheOtherApart) {
   EXPECT_FALSE(may_overlap(eight, 0, Meta::tensor(DType::i8, {3}), 32)) << "whatever the types";
   EXPECT_TRUE(may_overlap(eight, 0, Meta::tensor(DType::i8, {3}), 31));
   EXPECT_FALSE(may_overlap(Meta::tensor(DType::q4_1, {2, 32}), 0, eight, 40)) << "blocks have a size, too";
-  // Three rows of 4, 32 elements apart, end 68 elements behind their first.
+  // Three rows of 4, 32 elements apart, end 68 elements after the begin of their first.
   const Meta spread = Meta::strided(DType::f32, {3, 4}, {32, 1});
   EXPECT_TRUE(may_overlap(spread, 0, eight, 67 * 4));
   EXPECT_FALSE(may_overlap(spread, 0, eight, 68 * 4));

@@ -133,8 +133,8 @@ TEST(HouseMath, GivesTheBitsOfItsOperationsOneByOne) {
   EXPECT_EQ(bits, wanted);
 }
 
-// As above; arguments where the result is not the nearest float, so that a lost rest of a pair shows, and both sides of
-// the bounds between its forms.
+// As above; arguments whose result is not the nearest float, so that a lost remainder of a pair is visible, and both
+// sides of the bounds between its forms.
 TEST(HouseMath, TanhGivesTheBitsOfItsOperationsOneByOne) {
   const std::vector<std::pair<float, std::uint32_t>> wanted = {
       {0.09593267f, 0x3dc3de9eu}, {0.14378738f, 0x3e123b5eu},    {0.28534454f, 0x3e8e419du},
@@ -144,7 +144,7 @@ TEST(HouseMath, TanhGivesTheBitsOfItsOperationsOneByOne) {
   for (const auto& [x, bits] : wanted) EXPECT_EQ(bits_of_float(house_tanh(x)), bits) << x;
 }
 
-// gelu_tanh adds 1 to tanh near -1: a last bit there is many of the sum.
+// gelu_tanh adds 1 to tanh near -1: a last bit of tanh is many bits of the sum.
 TEST(HouseMath, TanhIsNearlyAlwaysTheNearestFloatWhereOnePlusTanhCancels) {
   RandomSource random(10);
   int other = 0;

@@ -173,7 +173,7 @@ void PluginChecks::run(std::size_t subject, const ReportCheck& report) {
 
 // What the shape rule says for a number of rows it must say for the symbol, and for no rows at all.
 void PluginChecks::check_op(const Op& op, const ReportCheck& report) const {
-  Finding rule{"the shape rule takes its samples"}, symbolic{"the shape rule holds for every number of rows"};
+  Finding rule{"the shape rule accepts its samples"}, symbolic{"the shape rule holds for every number of rows"};
   const Dim symbol = Dim::symbol("s0");
   for (const SampleCall& call : sample_calls(op)) {
     const std::vector<std::optional<Meta>> metas = metas_of(call.operands);
@@ -187,7 +187,7 @@ void PluginChecks::check_op(const Op& op, const ReportCheck& report) const {
     const std::vector<Meta> general = infer_results(op, context_->ops, open, call.attributes);
     for (std::size_t i = 0; i < general.size(); ++i) {
       const bool counts = general[i].is_tensor() && general[i].rank() > 0 && general[i].shape[0] == rows;
-      symbolic.note(counts ? fmt::format("result {} has {} rows, however many come in", i, rows.text()) : "",
+      symbolic.note(counts ? fmt::format("result {} has {} rows, for any number of input rows", i, rows.text()) : "",
                     call.text);
     }
     for (const auto& [name, count] : {std::pair("these rows", rows), std::pair("no rows", Dim(0))}) {

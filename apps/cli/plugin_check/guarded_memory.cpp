@@ -41,7 +41,7 @@ std::string FaultRecord::text() const {
     if (address >= at.begin && address < at.data)
       return fmt::format("touched the byte {} before {}", at.data - address, at.name);
     if (address >= at.data_end && address < at.end)
-      return fmt::format("touched the byte {} behind {}", address - at.data_end + 1, at.name);
+      return fmt::format("touched the byte {} after {}", address - at.data_end + 1, at.name);
   }
   return "";
 }
@@ -103,7 +103,7 @@ std::string GuardedMemory::breach() const {
     for (std::int64_t i = 1; i <= buffer.before; ++i)
       if (data[-i] != kGuard) return fmt::format("wrote the byte {} before {}", i, buffer.name);
     for (std::int64_t i = 0; i < buffer.behind; ++i)
-      if (data[buffer.bytes + i] != kGuard) return fmt::format("wrote the byte {} behind {}", i + 1, buffer.name);
+      if (data[buffer.bytes + i] != kGuard) return fmt::format("wrote the byte {} after {}", i + 1, buffer.name);
   }
   return "";
 }

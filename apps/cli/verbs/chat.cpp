@@ -23,7 +23,7 @@ struct ChatArguments {
 
 Json message(const char* role, const std::string& content) {
   const auto bad = first_invalid_utf8(content);
-  USER_CHECK(!bad, "[chat] what is said must be UTF-8, but is not from byte {} on", *bad);
+  USER_CHECK(!bad, "[chat] a message must be UTF-8, but is not from byte {} on", *bad);
   return {{"role", role}, {"content", content}};
 }
 

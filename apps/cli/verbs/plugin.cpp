@@ -34,7 +34,7 @@ void print_text(const plugin_check::PluginReport& report, VerbCall& call) {
   for (const plugin_check::CheckRow& row : report.rows)
     call.out << fmt::format("{:<5} {}: {}: {}\n", row.passed ? "ok" : "FAIL", row.subject, row.check, row.detail);
   if (!report.patterns.empty())
-    call.out << fmt::format("{} texts of patterns were read and hold\n", report.patterns.size());
+    call.out << fmt::format("{} texts of patterns were read and proved\n", report.patterns.size());
 }
 
 int check(const PluginArguments& arguments, VerbCall& call) {

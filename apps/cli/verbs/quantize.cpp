@@ -41,8 +41,8 @@ std::vector<LinearInput> inputs_for(const QuantizeArguments& arguments, NumberFo
   if (!is_given && format != NumberFormat::nvfp4) return {};
   const std::string text = is_given ? read_calibration_text(arguments.calibrate) : kCalibrationText;
   if (!is_given)
-    call.err
-        << "weft: scales of inputs come from a built-in text; --calibrate FILE takes one like what the model is for\n";
+    call.err << "weft: scales of inputs are from a built-in text; --calibrate FILE uses a text like the inputs that "
+                "the model will get\n";
   Engine engine(context, checkpoint, make_model_registry());
   return calibrate(engine, text);
 }

@@ -96,7 +96,7 @@ VERB(verify) {
                          arguments->model.declare(flags);
                          flags.option("-p,--prompt", arguments->prompt, "The prompt.", {.shows_default = true});
                          flags.option("--steps", arguments->steps,
-                                      "Steps: the prompt's, and one for each token behind.", {.shows_default = true});
+                                      "Steps: the prompt's, and one for each token after it.", {.shows_default = true});
                          flags.option("--keep", arguments->keep,
                                       "A folder for the graph of each piece and what one call took, for weft graph run "
                                       "FILE.graph --in FILE.safetensors -m MODEL.");

@@ -25,9 +25,9 @@ struct Caught {
 constexpr std::array kCaught = {
     Caught{SIGSEGV, "it touched memory that it has not, or ran out of its stack"},
     Caught{SIGBUS, "it touched memory that is not there"},
-    Caught{SIGILL, "it came to where it never goes"},
+    Caught{SIGILL, "it reached unreachable code"},
     Caught{SIGFPE, "it divided by zero"},
-    Caught{SIGABRT, "it gave up"},
+    Caught{SIGABRT, "it aborted"},
 };
 
 // Threads inside LLVM share the handlers of the process: the first thread installs them, and the last one restores the

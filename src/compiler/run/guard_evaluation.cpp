@@ -15,7 +15,7 @@ std::string first_difference(const Graph& wanted, const Graph& came) {
   for (; a != wanted.nodes().end() && b != came.nodes().end(); ++a, ++b)
     if (const std::string left = display_node(**a), right = display_node(**b); left != right)
       return fmt::format("wanted `{}`, but is `{}`", left, right);
-  if (a != wanted.nodes().end()) return fmt::format("wanted `{}`, but is no more", display_node(**a));
+  if (a != wanted.nodes().end()) return fmt::format("wanted `{}`, but it is missing", display_node(**a));
   if (b != came.nodes().end()) return fmt::format("wanted no more, but is `{}`", display_node(**b));
   return "wanted the same inputs and results, but are others";
 }

@@ -47,7 +47,7 @@ KernelTimer::KernelTimer(const Context& context, const Op& op, const Kernel& ker
 }
 
 void KernelTimer::take_turns(std::size_t operand, std::vector<Tensor> tensors, std::size_t first) {
-  CHECK(!tensors.empty(), "nothing takes turns");
+  CHECK(!tensors.empty(), "there is nothing to time");
   turning_ = operand;
   turns_ = std::move(tensors);
   turn_views_ = views_of(turns_);

@@ -279,7 +279,7 @@ class Tuner {
 
 TuneReport tune(Context& context, std::span<const CompileRecord> records, TuningDatabase& database,
                 const TuneOptions& options) {
-  CHECK(options.timer != nullptr, "nobody says how long things take");
+  CHECK(options.timer != nullptr, "there is no timer");
   context.first_time_work->begin(FirstTime::tune, "the choice of kernels");
   TuneReport report;
   const double deadline = options.timer->now() + options.budget_seconds;

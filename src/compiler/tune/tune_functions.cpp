@@ -192,7 +192,7 @@ bool is_function(const TuningEntry& entry) { return entry.op.starts_with(kRowFun
 
 TuneReport tune_functions(const Context& context, std::span<const FunctionAtSize> functions, TuningDatabase& database,
                           const TuneOptions& options) {
-  CHECK(options.timer != nullptr, "nobody says how long things take");
+  CHECK(options.timer != nullptr, "there is no timer");
   TuneReport report;
   const double deadline = options.timer->now() + options.budget_seconds;
   FunctionTuner tuner(context, options);

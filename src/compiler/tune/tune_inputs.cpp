@@ -66,7 +66,7 @@ std::vector<Tensor> tune_inputs(const std::vector<std::optional<Meta>>& operands
     } else if (operand->kind == MetaKind::kv) {
       inputs.push_back(Tensor::empty(Meta::pages(operand->kv), tokens / block + 1));
     } else {
-      CHECK(operand->is_tensor(), "{} is no operand of a compiled call", operand->text());
+      CHECK(operand->is_tensor(), "{} is not an operand of a compiled call", operand->text());
       inputs.push_back(tensor_of(*operand, limit));
     }
   }

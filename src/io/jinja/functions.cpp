@@ -178,7 +178,7 @@ Value format_now(Runtime& runtime, const Arguments& arguments) {
   const auto whole = std::chrono::system_clock::from_time_t(seconds);
   const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(now - whole).count();
   std::tm time{};
-  if (localtime_r(&seconds, &time) == nullptr) fail_template("the time cannot be told");
+  if (localtime_r(&seconds, &time) == nullptr) fail_template("the time cannot be determined");
   constexpr std::string_view kDirectives = "%aAbBcCdDeFfgGhHIjmMnpRrSTtuUVwWxXyYzZ";
   std::string out;
   for (std::size_t position = 0; position < format.size(); ++position) {

@@ -184,7 +184,7 @@ Value from_json_at(Budget& budget, const nlohmann::ordered_json& json, int depth
       return make_dict(budget, std::move(dict));
     }
     default:
-      fail_template("the template variables hold something that is no JSON");
+      fail_template("the template variables hold a value that is not JSON");
   }
 }
 

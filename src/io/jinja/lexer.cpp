@@ -217,7 +217,7 @@ class Lexer {
       std::size_t end = position_;
       while (end < source_.size() && is_word(character_at(source_, end).code)) end += character_at(source_, end).bytes;
       const std::string_view name = source_.substr(position_, end - position_);
-      if (!is_identifier(name)) fail(fmt::format("{} is no name", quote(name)));
+      if (!is_identifier(name)) fail(fmt::format("{} is not a name", quote(name)));
       add(TokenKind::name, std::string(name));
       position_ = end;
     } else {

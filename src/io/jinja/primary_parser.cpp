@@ -56,12 +56,12 @@ ExpressionPtr ExpressionParser::parse_number() {
   const Token token = tokens_.next();
   if (token.kind == TokenKind::real) {
     const auto real = parse_real(token.text);
-    if (!real) TokenStream::fail_at(token.line, fmt::format("'{}' is no number", token.text));
+    if (!real) TokenStream::fail_at(token.line, fmt::format("'{}' is not a number", token.text));
     return make_constant(token.line, Value::real(*real));
   }
   try {
     const auto integer = parse_integer(token.text, 0);
-    if (!integer) TokenStream::fail_at(token.line, fmt::format("'{}' is no number", token.text));
+    if (!integer) TokenStream::fail_at(token.line, fmt::format("'{}' is not a number", token.text));
     return make_constant(token.line, Value::integer(*integer));
   } catch (const TemplateFailure& failure) {
     TokenStream::fail_at(token.line, failure.what());

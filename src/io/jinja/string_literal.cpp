@@ -57,7 +57,7 @@ std::string append_coded(std::string_view digits, std::size_t count, std::string
     code = code * 16 + static_cast<char32_t>(value);
   }
   if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-    return fmt::format("the string escape U+{:04X} is no character", static_cast<unsigned>(code));
+    return fmt::format("the string escape U+{:04X} is not a character", static_cast<unsigned>(code));
   append_character(text, code);
   return "";
 }

@@ -327,7 +327,7 @@ Kernel quantized_attention_kernel(const QuantTail& tail) {
           .provider = "cpu",
           .supports = supports_quantized,
           .prepare = prepare_quantized,
-          .note = "attention, whose results are quantized where they lie in L1; baseline, AVX2, AVX-512"};
+          .note = "attention, whose results are quantized while they are in L1; baseline, AVX2, AVX-512"};
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ void run(const KernelCall& call) {
   call.threads.run((rows + kRowsOfChunk - 1) / kRowsOfChunk, [&](std::int64_t chunk, int) {
     for (std::int64_t i = chunk * kRowsOfChunk; i < std::min(rows, (chunk + 1) * kRowsOfChunk); ++i) {
       const std::int64_t id = index_at(ids, i);
-      USER_CHECK(id >= 0 && id < weight.columns, "[embedding] id {} lies outside [0, {})", id, weight.columns);
+      USER_CHECK(id >= 0 && id < weight.columns, "[embedding] id {} is outside [0, {})", id, weight.columns);
       write_row(weight, id, result.dtype, result.data + bytes_of(result.dtype, i * weight.depth));
     }
   });

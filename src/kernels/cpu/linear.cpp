@@ -28,7 +28,7 @@ Verdict supports(const KernelRequest& request) {
   const std::optional<Meta>& bias = request.operands[2];
   if (Verdict verdict = weight_verdict(weight); !verdict) return verdict;
   if (!float_kind(x.dtype)) return Verdict::no(fmt::format("no rows of {}", dtype_text(x.dtype)));
-  if (x.rank() == 0 || !has_contiguous_rows(x)) return Verdict::no("the elements of a row lie apart");
+  if (x.rank() == 0 || !has_contiguous_rows(x)) return Verdict::no("the elements of a row are not contiguous");
   if (x.rank() > 2 && !x.is_contiguous()) return Verdict::no("x has more than two dims and is not contiguous");
   if (bias && (!float_kind(bias->dtype) || !bias->is_contiguous()))
     return Verdict::no(fmt::format("no bias of {}", bias->text()));

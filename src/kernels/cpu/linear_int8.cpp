@@ -38,7 +38,8 @@ Verdict supports(const KernelRequest& request) {
   if (x.dtype != DType::i8 || x.rank() != 2 || scale.dtype != DType::f32 || scale.rank() != 2)
     return Verdict::no(fmt::format("wants codes i8[rows, depth] and scales f32[rows, groups], but is {} and {}",
                                    x.text(), scale.text()));
-  if (!has_contiguous_rows(x) || !has_contiguous_rows(scale)) return Verdict::no("the elements of a row lie apart");
+  if (!has_contiguous_rows(x) || !has_contiguous_rows(scale))
+    return Verdict::no("the elements of a row are not contiguous");
   return result_verdict(request.results[0]);
 }
 

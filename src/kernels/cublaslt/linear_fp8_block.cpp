@@ -43,7 +43,7 @@ Verdict supports(const KernelRequest& request) {
   if (const Verdict blocks = takes_blocks(request.attributes); !blocks) return blocks;
   if (const Verdict codes = takes_codes(x, weight, std::nullopt, request.results[0]); !codes) return codes;
   if (!x.is_contiguous()) return Verdict::no("wants rows one after another, not " + x.text());
-  if (request.operands[4]) return Verdict::no("takes no bias beside scales of blocks");
+  if (request.operands[4]) return Verdict::no("takes no bias with scales of blocks");
   return takes_scales(*request.operands[1], *request.operands[3]);
 }
 

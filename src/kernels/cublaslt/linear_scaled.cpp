@@ -22,7 +22,7 @@ Verdict takes_scales(const Meta& x_scale, const Meta& weight_scale, const Dim& r
     return Verdict::no(fmt::format("takes one scale on each side, or one for each row, not {} and {}", x_scale.text(),
                                    weight_scale.text()));
   for (const Meta* scale : {&x_scale, &weight_scale})
-    if (!scale->is_contiguous()) return Verdict::no(fmt::format("wants scales side by side, not {}", scale->text()));
+    if (!scale->is_contiguous()) return Verdict::no(fmt::format("wants contiguous scales, not {}", scale->text()));
   return Verdict::yes();
 }
 
@@ -33,7 +33,7 @@ Verdict supports(const DeviceDescription& device, const KernelRequest& request) 
   if (const Verdict codes = takes_codes(x, weight, bias, request.results[0]); !codes) return codes;
   if (const Verdict scales = takes_scales(x_scale, weight_scale, x.shape[0]); !scales) return scales;
   const ProductScales scales = scales_of(is_one(x_scale), is_one(weight_scale));
-  if (scales == ProductScales::rows && bias) return Verdict::no("takes no bias beside scales of rows");
+  if (scales == ProductScales::rows && bias) return Verdict::no("takes no bias with scales of rows");
   return multiplies_codes(device, scales);
 }
 

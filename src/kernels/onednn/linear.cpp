@@ -34,7 +34,7 @@ Verdict supports(const KernelRequest& request) {
   if (!weight.shape[0].is_number() || !weight.shape[1].is_number() || weight.shape[1].number() == 0)
     return Verdict::no(fmt::format("wants a weight of known size, not {}", weight.text()));
   for (const Meta* meta : {&x, &weight})
-    if (!has_plain_rows(*meta)) return Verdict::no(fmt::format("wants rows side by side, not {}", meta->text()));
+    if (!has_plain_rows(*meta)) return Verdict::no(fmt::format("wants contiguous rows, not {}", meta->text()));
   if (!request.results[0].is_contiguous()) return Verdict::no("the result is not contiguous");
   if (bias && (!takes(bias->dtype) || !bias->is_contiguous()))
     return Verdict::no(fmt::format("no bias of {}", bias->text()));

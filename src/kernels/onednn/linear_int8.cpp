@@ -38,7 +38,7 @@ Verdict supports(bool wide_sums, const KernelRequest& request) {
   if (!weight.shape[0].is_number() || !weight.shape[1].is_number())
     return Verdict::no(fmt::format("wants a weight of known size, not {}", weight.text()));
   if (!has_plain_rows(x) || !has_plain_rows(scale))
-    return Verdict::no(fmt::format("wants rows side by side, not {} and {}", x.text(), scale.text()));
+    return Verdict::no(fmt::format("wants contiguous rows, not {} and {}", x.text(), scale.text()));
   if (!result.is_contiguous() ||
       (result.dtype != DType::f32 && result.dtype != DType::bf16 && result.dtype != DType::f16))
     return Verdict::no(fmt::format("gives contiguous f32, bf16 and f16, not {}", result.text()));

@@ -148,7 +148,7 @@ Verdict supports(Softmaxes& softmaxes, const KernelRequest& request) {
   if (dim != -1 && dim != static_cast<std::int64_t>(x.rank()) - 1) return Verdict::no("dim is not the last one");
   if (!x.shape.back().is_number() || x.shape.back().number() == 0)
     return Verdict::no(fmt::format("wants rows of known length, not {}", x.text()));
-  if (!has_plain_rows(x)) return Verdict::no(fmt::format("wants rows side by side, not {}", x.text()));
+  if (!has_plain_rows(x)) return Verdict::no(fmt::format("wants contiguous rows, not {}", x.text()));
   if (!request.results[0].is_contiguous()) return Verdict::no("the result is not contiguous");
   if (const Verdict there = is_there(); !there) return there;
   return softmaxes.takes(x.shape.back().number());

@@ -33,7 +33,7 @@ Verdict supports(const KernelRequest& request) {
     if (!dim.is_number() || dim.number() == 0 || dim.number() > INT_MAX)
       return Verdict::no(fmt::format("wants a weight whose size is known and fits an int, not {}", weight.text()));
   for (const Meta* meta : {&x, &weight}) {
-    if (!has_plain_rows(*meta)) return Verdict::no(fmt::format("wants rows side by side, not {}", meta->text()));
+    if (!has_plain_rows(*meta)) return Verdict::no(fmt::format("wants contiguous rows, not {}", meta->text()));
     if (!meta->is_contiguous() && meta->strides[0].number() > INT_MAX)
       return Verdict::no(fmt::format("wants rows whose distance fits an int, not {}", meta->text()));
   }

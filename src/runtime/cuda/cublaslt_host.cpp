@@ -341,7 +341,7 @@ CublasltLibrary cublaslt_on_host(Driver& driver, Stream stream, std::size_t vers
   describe(all, version);
   all.cublasLtGetVersion = [version] { return version; };
   all.cublasLtGetStatusName = name_of;
-  all.cublasLtGetStatusString = [](CublasStatus) { return "said by the host in its place"; };
+  all.cublasLtGetStatusString = [](CublasStatus) { return "reported by the host in its place"; };
   all.cublasLtCreate = [](CublasltObject** object) {
     *object = new CublasltObject;
     return CublasStatus::success;

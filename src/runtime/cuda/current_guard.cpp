@@ -10,13 +10,13 @@ Stream stream_of_arguments(Driver& driver, std::span<const void* const> argument
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == nullptr) continue;
     const std::optional<int> found = driver.device_of(arguments[i]);
-    if (!found) fail_device("[launch] argument {} must lie in a device's memory, but lies in the host's", i);
+    if (!found) fail_device("[launch] argument {} must be in a device's memory, but is in the host's", i);
     if (device && *device != *found)
       fail_device("[launch] arguments must be of one device, but are of {} and {}", driver.device_name(*device),
                   driver.device_name(*found));
     device = found;
   }
-  if (!device) fail_device("[launch] arguments must be of a device, but none lies in memory");
+  if (!device) fail_device("[launch] arguments must be of a device, but none is in memory");
   return driver.current_stream(*device);
 }
 

@@ -45,7 +45,7 @@ Status FakeCalls::check_default_stream(const StreamObject& stream) {
   for (const std::shared_ptr<FakeCapture>& capture : captures_)
     for (const StreamObject* member : capture->members)
       if (member->device == stream.device && member->joins_default)
-        return invalidate(*capture, Status::capture_implicit, "the default stream is used beside a capture");
+        return invalidate(*capture, Status::capture_implicit, "the default stream is used during a capture");
   return Status::success;
 }
 

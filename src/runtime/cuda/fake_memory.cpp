@@ -136,7 +136,7 @@ std::string FakeMemory::copy_fault(const void* address, std::size_t bytes) const
   const auto* found = find(address);
   if (found == nullptr) return "";
   if (!is_in_bounds(address, bytes))
-    return fmt::format("{} bytes at {} reach behind the end of {} bytes", bytes, address, found->second.bytes);
+    return fmt::format("{} bytes at {} reach beyond the end of {} bytes", bytes, address, found->second.bytes);
   if (found->second.state == State::waiting)
     return fmt::format("{} bytes at {} are used before their allocation ran", bytes, address);
   if (found->second.state == State::released)
@@ -156,7 +156,7 @@ std::string FakeMemory::spoiled(int device) const {
   for (const auto& [address, region] : regions_) {
     if (region.device != device) continue;
     if (!holds_only(region.block.get() + region.bytes, kBehind, kBehindTheEnd))
-      return fmt::format("something wrote behind the end of {} bytes at {}", region.bytes,
+      return fmt::format("something wrote beyond the end of {} bytes at {}", region.bytes,
                          static_cast<const void*>(region.block.get()));
     if (region.state == State::released && !holds_only(region.block.get(), region.bytes, kReleased))
       return fmt::format("something wrote to {} bytes at {} after they were released", region.bytes,

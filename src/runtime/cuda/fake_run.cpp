@@ -187,14 +187,14 @@ Status FakeCalls::find_device(const void* address, int& device) {
 Status FakeCalls::copy(StreamObject* stream, void* to, const void* from, std::size_t bytes) {
   const auto lock = begin_call();
   if (to == nullptr || from == nullptr || !memory_.is_in_bounds(to, bytes) || !memory_.is_in_bounds(from, bytes))
-    return refuse_in_capture(stream, "a copy reaches behind the end of an allocation, or is of nothing");
+    return refuse_in_capture(stream, "a copy reaches beyond the end of an allocation, or is of nothing");
   return enqueue(stream, {.kind = FakeOperation::Kind::copy, .to = to, .from = from, .bytes = bytes});
 }
 
 Status FakeCalls::fill(StreamObject* stream, void* to, std::uint8_t value, std::size_t bytes) {
   const auto lock = begin_call();
   if (!memory_.is_known(to) || !memory_.is_in_bounds(to, bytes))
-    return refuse_in_capture(stream, "a fill reaches behind the end of an allocation, or is not of a device's memory");
+    return refuse_in_capture(stream, "a fill reaches beyond the end of an allocation, or is not of a device's memory");
   return enqueue(stream, {.kind = FakeOperation::Kind::fill, .to = to, .bytes = bytes, .value = value});
 }
 

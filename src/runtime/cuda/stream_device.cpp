@@ -131,7 +131,7 @@ void StreamDevice::check_is_here(const void* address, const std::string& what) {
   const int device = parts_->stream.device;
   const std::optional<int> found = driver.device_of(address);
   if (found == device) return;
-  fail_device("[{}] {} must lie in its memory, but lies in {}", driver.device_name(device), what,
+  fail_device("[{}] {} must be in its memory, but is in {}", driver.device_name(device), what,
               found ? driver.device_name(*found) + "'s" : "the host's");
 }
 

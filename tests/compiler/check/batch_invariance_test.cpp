@@ -1,4 +1,4 @@
-// --batch-invariant admits the kernels that declare it, and says which ones it takes away.
+// --batch-invariant admits the kernels that declare it, and reports which ones it removes.
 
 #include "compiler/check/batch_invariance.h"
 

@@ -1,4 +1,4 @@
-// A wrong rewrite that is planted is found.
+// Bisect finds a seeded wrong rewrite.
 
 #include "compiler/check/bisect.h"
 
@@ -16,7 +16,7 @@ namespace weft::bisect_test {
 
 constexpr int kLayers = 10;
 
-// Layers that differ in their epsilon, each with a sum that a right pattern turns round.
+// Layers that differ in their epsilon, each with a sum whose operands a correct pattern swaps.
 std::string model_text() {
   std::string body, last = "%x";
   for (int i = 0; i < kLayers; ++i) {
@@ -55,7 +55,7 @@ pattern also_right(?x) {
 }
 )";
 
-// A norm of one layer alone becomes something else.
+// The norm of a single layer becomes something else.
 std::string wrong_pattern(int layer, const std::string& instead) {
   return fmt::format(
       "pattern wrong(?x, ?w) {{\n  before {{\n    %n = rms_norm(?x, ?w, epsilon={})\n    return %n\n  }}\n  after {{\n "

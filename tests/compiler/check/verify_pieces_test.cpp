@@ -1,4 +1,4 @@
-// Faults that are planted in a Plan are found, in the piece where they are.
+// Seeded faults of a Plan are found in their piece.
 
 #include "compiler/check/verify_pieces.h"
 
@@ -44,8 +44,8 @@ class VerifyPieces : public ::testing::Test {
   int differs_ = 0;
 };
 
-// The kernel, but for a bit of the exponent of the first element of one result; a smaller change may be rounded away by
-// what comes after.
+// The kernel with one changed bit in the exponent of the first element of one result; later ops might round away a
+// smaller change.
 Kernel wrong_kernel(const Kernel& right, std::size_t result) {
   Kernel wrong = right;
   wrong.run = [run = right.run, result](const KernelCall& call) {
@@ -96,12 +96,12 @@ TEST_F(VerifyPieces, NameThePieceOfEachWrongKernel) {
   std::printf("count: %d planted kernels found\n", found);
 }
 
-// The attention writes over the residual, which goes past it from p0 to p2: each piece alone computes what it should.
+// The attention overwrites the residual, which bypasses it from p0 to p2: each piece alone is correct.
 TEST_F(VerifyPieces, FindAValueThatIsWrittenOverBetweenPieces) {
   const Graph& split = *compiled_.records[0].split;
   const auto calls = stitched_calls(split, generate_pieces(split, *context_, {1, 8}), *context_);
   ASSERT_EQ(calls.size(), 3u);
-  std::size_t residual = 0;  // among what p2 takes
+  std::size_t residual = 0;  // among the inputs of p2
   while (calls[2].node->operands[residual]->producer != calls[0].node) ++residual;
   Replay* replay = nullptr;
   auto planted = std::make_shared<Plan>(*compiled_.plans[0]);

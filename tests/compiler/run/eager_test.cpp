@@ -1,4 +1,4 @@
-// Eager calls: what is remembered from one to the next, and what must not be.
+// Eager calls: the state that is kept from one call to the next, and state that must not be kept.
 
 #include "compiler/run/eager.h"
 

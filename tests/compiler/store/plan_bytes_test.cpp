@@ -11,7 +11,7 @@ namespace weft::plan_bytes_test {
 
 class PlanBytesTest : public ::testing::Test {
  protected:
-  // By a Context of their own, which has their functions until the next are read.
+  // Read by a Context of their own, which keeps their functions until the next ones are read.
   std::vector<std::shared_ptr<const Plan>> read(const PlanBytes& bytes) {
     reader_ = test_context();
     return plans_of_bytes(bytes.bytes, bytes.objects, *small_layer(*reader_), *reader_);
@@ -76,7 +76,7 @@ TEST_F(PlanBytesTest, AreOneWithTheirObjectsAndApartAgain) {
   EXPECT_NE(message_of([] { parted({}); }), "");
 }
 
-// Wherever they end too early, and whatever byte is another, it is an error or Plans.
+// Truncated at any byte, or with any byte changed, they are an error or Plans.
 TEST_F(PlanBytesTest, DamagedOnesAreAnErrorOrPlans) {
   int refused = 0;
   const std::size_t step = std::max<std::size_t>(1, made_.bytes.size() / 300);

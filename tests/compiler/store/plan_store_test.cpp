@@ -32,7 +32,7 @@ class PlanStore : public testing::Test {
     return context.first_time_work->counts(FirstTime::compile).before_ready;
   }
   static CacheKey key_of(const Context& context) { return *plans_key(*small_layer(context), context, ranges(), {}); }
-  // Compiled anew, without a cache; nothing where --compile-to stops before there are Plans.
+  // Compiled anew, without a cache; nothing if --compile-to stops before there are Plans.
   static std::vector<std::byte> compiled_bytes(const Context& context) {
     const auto traced = small_layer(context);
     const CompiledRanges compiled = compile_ranges(*traced, context, ranges(), pass_runner_options(context.options));
@@ -91,7 +91,7 @@ TEST_F(PlanStore, FindsFunctionsWherePlansAreOthers) {
   EXPECT_EQ(compiled(*second), 1);  // the graph; no function
 }
 
-// What each row of the options table could be instead.
+// Another value for each row of the options table.
 void change(Options& options, const OptionRow& row) {
   std::visit(
       [&](auto member) {
@@ -125,7 +125,7 @@ TEST_F(PlanStore, EveryOptionThatChangesCodeIsInTheKeyAndNoOther) {
   EXPECT_GT(code, 20);
 }
 
-// What an option that is said to change no code makes of the Plans, functions and all.
+// The Plans, with their functions, under an option that is declared to change no code.
 TEST_F(PlanStore, OptionsThatAreNotInTheKeyChangeNoByteOfThePlans) {
   const auto bytes_with = [&](std::string_view name, const std::string& value) -> std::vector<std::byte> {
     Options options;
@@ -189,7 +189,7 @@ TEST_F(PlanStore, WhatElseTheCompilerReadsIsInTheKey) {
   EXPECT_NE(*plans_key(*traced, *context, ranges(), {}), key);
 }
 
-// What a graph, its values and its weights are called is nobody's business but of those who bind them.
+// The names of a graph, its values and its weights matter only to code that binds them.
 TEST_F(PlanStore, ARenamedGraphFindsThePlanAndGivesItItsNames) {
   const auto first = open();
   const auto traced = small_layer(*first);
@@ -234,7 +234,7 @@ TEST_F(PlanStore, WhatADeviceIsBesidesChangesNoByteOfThePlans) {
   }
 }
 
-// As an artifact holds them.
+// As they are stored in an artifact.
 TEST_F(PlanStore, StoredPlansStandInForTheCompiler) {
   const auto first = open();
   const auto traced = small_layer(*first);
@@ -318,7 +318,7 @@ TEST_F(PlanStore, TheEnvironmentAndTheFolderChangeNothing) {
   EXPECT_EQ(bytes_of(*first), bytes_of(*elsewhere));
 }
 
-// A sound entry whose content was made by something else.
+// A valid entry whose content has another source.
 TEST_F(PlanStore, PassesOverWhatMakesNoSense) {
   const auto first = open();
   const auto traced = small_layer(*first);
@@ -337,7 +337,7 @@ TEST_F(PlanStore, PassesOverWhatMakesNoSense) {
     EXPECT_NE(testing::internal::GetCapturedStderr().find("are of no use"), std::string::npos) << length;
     EXPECT_EQ(came.records.size(), 2u);
     EXPECT_EQ(results_of(came, *traced, *second), results_of(wanted, *traced, *first));
-    const auto third = open();  // which finds what the second stored
+    const auto third = open();  // which finds the second one's entry
     EXPECT_EQ(find_or_compile(*traced, *third, ranges(), {}).records.size(), 0u);
   }
 }
@@ -360,7 +360,7 @@ TEST_F(PlanStore, SaysWhatTheNearestEntryDiffersIn) {
   EXPECT_EQ(option->factor, "--block-size") << "the first of two";
   EXPECT_EQ(option->wanted, "32");
   EXPECT_EQ(option->found, "16");
-  // What this run stores is no neighbour, however near.
+  // An entry of this run is no neighbour, however near.
   find_or_compile(*small_layer(*third), *third, {{1, 3}}, {});
   EXPECT_EQ(cache_use(*third, key_of(*third), false).first_difference->factor, "--block-size");
   EXPECT_FALSE(cache_use(*second, std::nullopt, false).enabled);

@@ -1,4 +1,4 @@
-// What a timer runs, with kernels that write down what they are given.
+// The calls of a timer, with kernels that record their arguments.
 
 #include "compiler/tune/kernel_timer.h"
 
@@ -13,7 +13,7 @@ namespace weft::kernel_timer_test {
 
 class KernelTimerTest : public ::testing::Test {
  protected:
-  // The reference kernel of an op, with a look at each call.
+  // The reference kernel of an op, with a hook for each call.
   Kernel watched(const std::string& op, const std::function<void(const KernelCall&)>& look) {
     Kernel kernel = *context_->kernels.find(op, "reference");
     kernel.run = [look, run = kernel.run](const KernelCall& call) {

@@ -1,4 +1,4 @@
-// What is measured at exact sizes, and what becomes of it.
+// Measurements at exact sizes, and their effects.
 
 #include "compiler/tune/size_tuning.h"
 
@@ -20,7 +20,7 @@
 
 namespace weft::size_tuning_test {
 
-// A generated function of its own, and a call that kernels compute.
+// A separate generated function, and a call that kernels compute.
 constexpr const char* kGraph = R"(
 graph g(%x: f32[s0, 512], %w: f32[256, 256]) stage=traced where s0 in [1, 64] {
   %y = silu_and_mul(%x)
@@ -39,7 +39,7 @@ class SizeTuningTest : public testing::Test {
     context->options.compile_sizes = sizes;
     context->tuning_timer = timer_;
     context->cache = std::make_unique<CompileCache>(CompileCacheSettings{.root = folder_ / "cache", .warn = {}});
-    // As fast as the tree's own, until somebody measures.
+    // As fast as the program's own kernel until a test sets its time.
     Kernel rival = *context->kernels.find("linear", "cpu");
     rival.provider = "rival";
     context->kernels.add(std::move(rival));
@@ -215,7 +215,7 @@ TEST_F(SizeTuningTest, ASecondStartMeasuresNothing) {
   EXPECT_EQ(second->size_tuning.functions, first->size_tuning.functions);
   const CompiledRanges found = compiled(*second);
   EXPECT_EQ(plan_text(*found.plans[0]), plan_text(*wanted.plans[0]));
-  // With another budget it is another question.
+  // Another budget has another key.
   const auto other = open(999);
   tune(*other);
   EXPECT_GT(timer_->runs, 0);
@@ -310,7 +310,7 @@ TEST_F(SizeTuningTest, WhatADatabaseSettlesStays) {
   EXPECT_EQ(provider_of(compiled(*second).records[0], "linear"), "rival");
 }
 
-// Its time beside others, and in one function with them, is another.
+// Its time differs next to others and in one function with them.
 TEST_F(SizeTuningTest, APartThatWasMeasuredLeavesTheWholeToGeneratedCode) {
   if (!can_compile_rows()) GTEST_SKIP() << "libweft_llvm.so was not built";
   const auto context = test_context();

@@ -1,6 +1,6 @@
 #pragma once
 
-// A timer whose times a test makes up: nothing is run.
+// A timer with times that a test chooses; it runs nothing.
 
 #include <functional>
 #include <set>

@@ -1,4 +1,4 @@
-// How providers are timed, with kernels whose time is made: a clock that only they move.
+// How providers are timed, with kernels of artificial time: only they advance the clock.
 
 #include "compiler/tune/tune.h"
 
@@ -29,7 +29,7 @@ class TuneTest : public ::testing::Test {
     add_kernel("base", [](std::int64_t, int) { return 1e-3; });
   }
 
-  // `seconds` a call takes, by its rows and by how often the kernel ran before.
+  // The seconds of a call, by its rows and by how often the kernel ran before.
   void add_kernel(const std::string& provider, std::function<double(std::int64_t rows, int before)> seconds) {
     Kernel kernel = *context_->kernels.find("abs", "reference");
     kernel.provider = provider;
@@ -57,7 +57,7 @@ class TuneTest : public ::testing::Test {
 
   const std::shared_ptr<Context> context_ = test_context();
   TuningDatabase database_{.fingerprint = fingerprint_of(context_->device), .entries = {}};
-  // Moved by the kernels alone.
+  // Only the kernels advance it.
   struct : TuningTimer {
     double now() override { return at; }
     double at = 0;

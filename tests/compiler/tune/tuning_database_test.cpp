@@ -1,4 +1,4 @@
-// What a database of times says, and what is no such database.
+// The content of a database of times, and files that are no such database.
 
 #include "compiler/tune/tuning_database.h"
 
@@ -234,7 +234,7 @@ TEST(TuningDecisions, SayTheTimesOfAnExactSize) {
   EXPECT_EQ(decide(database)[entry.key()].reason, "tuned: 12.3 us against 15.1 us of cpu");
 }
 
-// What a fusion gave, and generated code computes, is no fusion that lost against its parts.
+// A fusion that generated code computes is no fusion that lost against its parts.
 TEST(TuningDecisions, TellAMeaningThatIsTheDefaultOnlyWhereItLost) {
   const OpTable ops = make_op_table();
   const auto tuned = [&](const Rounds& cpu) {

@@ -1,4 +1,4 @@
-// Kernels that break the contract beside them, each in its own ways: tools/check_cuda.py must say so of every one.
+// Kernels that break the contract in broken.json, each in its own ways: tools/check_cuda.py must report every breach.
 
 #include "kernels/cuda/device/memory.cuh"
 
@@ -10,7 +10,7 @@ struct BrokenArguments {
   int count;
 };
 
-// An array that is indexed by what only the run knows lies in local memory.
+// An array that is indexed by a run-time value is in local memory.
 WEFT_DEVICE void local_memory(const BrokenArguments& arguments) {
   float kept[64];
   for (int i = 0; i < 64; ++i) kept[i] = load(arguments.x + i);

@@ -12,7 +12,7 @@
 
 namespace weft::ptx {
 
-// Why there is none, or nothing. Tests then skip.
+// The reason why there is none, or "". Tests then skip.
 std::string absence_of_ptx();
 // 89 for sm_89, in rising order.
 std::vector<int> architectures_of_ptx();
@@ -20,9 +20,9 @@ std::vector<int> architectures_of_ptx();
 // All files of one architecture.
 class BuiltPtx {
  public:
-  explicit BuiltPtx(int architecture);  // UserError where a file is none
+  explicit BuiltPtx(int architecture);  // UserError if a file is no PTX
 
-  // By kernel, each with the file that has it.
+  // The kernels, each with its file.
   const std::map<std::string, std::shared_ptr<Interpreter>>& kernels() const { return kernels_; }
   void run(const std::string& kernel, const cuda::LaunchShape& shape, const void* arguments, std::size_t bytes,
            cuda::MemoryMap& memory);

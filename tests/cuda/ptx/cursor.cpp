@@ -30,7 +30,7 @@ bool parse_number(std::string_view word, std::uint64_t& bits, std::uint8_t& widt
   }
   if (word.size() > 1 && word.back() == 'U') word.remove_suffix(1);
   if (front == "0x" || front == "0X") return parse_digits(word.substr(2), 16, bits);
-  // With a zero in front it would be octal, which no compiler writes.
+  // With a leading zero it would be octal, which no compiler writes.
   if (word.size() > 1 && word[0] == '0') return false;
   return parse_digits(word, 10, bits);
 }

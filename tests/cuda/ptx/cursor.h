@@ -1,6 +1,6 @@
 #pragma once
 
-// Walks tokens of a PTX module. What is not as wanted is a UserError with file, line and what came.
+// Reads the tokens of a PTX module. An unexpected token is a UserError with file, line and the token.
 
 #include <cstdint>
 #include <string>
@@ -54,11 +54,11 @@ class Cursor {
   std::size_t at_;
 };
 
-// As PTX writes numbers: 12, 12U, 0x1f, 0f3F800000 (the bits of an f32), 0d3FF0000000000000. `width` is 32 or 64 for
-// the last two, else 0. False where the word is none.
+// Numbers as in PTX: 12, 12U, 0x1f, 0f3F800000 (the bits of an f32), 0d3FF0000000000000. `width` is 32 or 64 for the
+// last two, else 0. False if the word is no number.
 bool parse_number(std::string_view word, std::uint64_t& bits, std::uint8_t& width);
 
-// `.align N .b8 name[bytes]`, or `.TYPE name` of one scalar, behind the space. The numbers are below 2^31.
+// `.align N .b8 name[bytes]`, or `.TYPE name` of one scalar, after the space. The numbers are below 2^31.
 struct Declared {
   std::string_view name;
   std::uint64_t alignment = 1, bytes = 0;

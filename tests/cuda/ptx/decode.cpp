@@ -1,4 +1,5 @@
-// From the text of a kernel to what runs: each instruction's opcode and operands are looked up in `operations()`.
+// From the text of a kernel to executable instructions: the opcode and operands of each are looked up in
+// `operations()`.
 
 #include <algorithm>
 
@@ -72,7 +73,7 @@ class Decoder {
     fail_user("[{}:{}] {} does not take these operands: {}", module_, statement.line, statement.opcode, statement.text);
   }
 
-  // Whether the operands are as the signature says; they then stand in `one`.
+  // Whether the operands match the signature; they are then in `one`.
   bool bind(std::string_view signature, const std::vector<Operand>& operands, Instruction& one) {
     std::size_t at = 0;
     bool is_target = true;

@@ -9,7 +9,7 @@ namespace weft::ptx {
 namespace {
 
 constexpr std::size_t kMostRegisters = 1 << 16;
-// Of any device: arguments, a block's shared memory, a thread's local memory.
+// Limits of every device: arguments, a block's shared memory, a thread's local memory.
 constexpr std::uint64_t kMostArgumentBytes = 32764, kMostSharedBytes = 227 * 1024, kMostLocalBytes = 512 * 1024;
 
 Width width_of(std::string_view type) {
@@ -126,7 +126,7 @@ class KernelReader {
     }
   }
 
-  // What is said to the assembler alone.
+  // Directives for the assembler only.
   void read_pragma() {
     const Token& token = cursor_.take();
     if (token.kind != TokenKind::string || (token.text != "nounroll" && !token.text.starts_with("used_bytes_mask ")))
@@ -240,7 +240,7 @@ class KernelReader {
     } else if (find_variable(atom)) {
       atom.kind = AtomKind::variable;
     } else {
-      // Labels may stand further on: `run` looks.
+      // Labels may be defined later; `run` looks them up.
       atom.kind = atom.name.starts_with("%") ? AtomKind::special : AtomKind::label;
     }
   }
@@ -263,7 +263,7 @@ class KernelReader {
     return false;
   }
 
-  // A shared variable of the module has its place in a kernel from where that first names it.
+  // A shared variable of the module gets its address in a kernel when the kernel first names it.
   bool find_variable(Atom& atom) {
     for (std::size_t i = 0; i < kernel_.variables.size(); ++i) {
       atom.index = static_cast<std::uint32_t>(i);

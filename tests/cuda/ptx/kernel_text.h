@@ -25,7 +25,7 @@ struct Variable {
 
 enum class AtomKind : std::uint8_t { reg, special, number, variable, label, nowhere };
 
-// What stands in one place of an operand.
+// One element of an operand.
 struct Atom {
   AtomKind kind = AtomKind::number;
   std::uint32_t index = 0;  // of registers and variables of the kernel

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which instructions there are: by the whole opcode, so that a modifier nobody thought of makes an unknown one.
+// The known instructions, by the whole opcode, so that an unexpected modifier makes an unknown one.
 
 #include <bit>
 #include <cstring>
@@ -15,7 +15,7 @@
 
 namespace weft::ptx {
 
-// One form of an opcode. The signature says what its operands are, targets before the colon:
+// One form of an opcode. The signature lists its operands, targets before the colon:
 //
 //   p h w d   a predicate, 16, 32, 64 bits         B H W D   at least 8, 16, 32, 64 bits
 //   {ww}      a tuple      w|p  a pair             a         an address     l    a label     v    a variable
@@ -91,7 +91,7 @@ void run_lanes(Warp& warp, const Instruction& one, std::uint32_t lanes) {
   run_lanes_at<R, A...>(warp, one, lanes, std::index_sequence_for<A...>());
 }
 
-// An opcode that is a function of each lane's own values, and whose operands are as the function's types say.
+// An opcode that is a function of each lane's own values, with operands of the function's types.
 template <class R, class... A>
 void add(Operations& table, const std::string& opcode, R (*function)(A...)) {
   std::string signature = {letter_of<R>(), ':', letter_of<A>()...};

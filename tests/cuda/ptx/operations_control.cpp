@@ -22,8 +22,8 @@ std::uint32_t mask_of(Warp& warp, std::uint32_t slot, std::uint32_t lanes) {
 
 enum class Shuffle : std::uint8_t { up, down, butterfly, index };
 
-// shfl.sync.MODE.b32 to|found, from, b, c, mask: c is the last lane of a segment, and in bits 8 on the bits of a lane's
-// number that say which segment it is in.
+// shfl.sync.MODE.b32 to|found, from, b, c, mask: c has the last lane of a segment and, from bit 8 on, the bits of a
+// lane's index that select its segment.
 template <Shuffle mode>
 void shuffle(Warp& warp, const Instruction& one, std::uint32_t lanes) {
   lanes = warp.gather(lanes, mask_of(warp, one.from[3], lanes));
@@ -114,7 +114,7 @@ void add_control_operations(Operations& table) {
   const Execute barrier = [](Warp& warp, const Instruction&, std::uint32_t lanes) { warp.wait_for_block(lanes); };
   table["bar.sync"].push_back({":0", barrier, nullptr, {}});
   table["barrier.sync"].push_back({":0", barrier, nullptr, {}});
-  // Lanes that meet. What they wrote is there for all of them at once, here.
+  // Lanes at a barrier. Writes are visible to all lanes at once here.
   const Execute meet = [](Warp& warp, const Instruction& one, std::uint32_t lanes) {
     warp.gather(lanes, mask_of(warp, one.from[0], lanes));
   };

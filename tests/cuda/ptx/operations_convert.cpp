@@ -15,7 +15,7 @@ void add_whole(Operations& table, const std::string& to, const std::string& from
       table, "cvt." + to + "." + from, +[](From x) { return static_cast<To>(x); });
 }
 
-// From shorter ones, which registers of any width may hold, and from all others.
+// From shorter types, which registers of any width may contain, and from all others.
 template <class To>
 void add_whole_of(Operations& table, const std::string& to) {
   add_whole<To, std::uint8_t>(table, to, "u8");
@@ -32,7 +32,7 @@ void add_whole_of(Operations& table, const std::string& to) {
       table, "cvt.rn.f64." + to, +[](To x) { return static_cast<double>(x); });
 }
 
-// Held to what T has; NaN gives 0, of 64 bits the first bit alone.
+// Clamped to the range of T; NaN gives 0, for 64 bits only the first bit.
 template <class T>
 T held(float x) {
   if (x != x) return sizeof(T) == 8 ? static_cast<T>(std::uint64_t{1} << 63) : T{0};

@@ -1,8 +1,8 @@
-// Arithmetic on f32 and f64. Only what says how it rounds is known: a plain add or mul may be contracted by ptxas, and
-// then has other bits. NaN comes out as the device's.
+// Arithmetic on f32 and f64. Only instructions with explicit rounding are known: ptxas may contract a plain add or mul,
+// which changes bits. NaN has the device's bits.
 //
-// The approximate functions stand in for the device's as the emulator has them: the true value, moved within its
-// documented bound as emulator/approximation.h is set.
+// The approximate functions are those of the emulator: the exact value, moved within its documented bound as
+// emulator/approximation.h is set.
 
 #include <cmath>
 #include <limits>
@@ -23,7 +23,7 @@ T with_device_nan(T x) {
   }
 }
 
-// The other one where one is NaN; -0 is below 0.
+// The other one if one is NaN; -0 is below 0.
 template <class T>
 T larger(T x, T y) {
   if (x != x || y != y) return with_device_nan(x != x ? y : x);
@@ -63,7 +63,7 @@ void add_float_arithmetic(Operations& table, const std::string& type) {
       table, "copysign." + type, +[](T sign, T x) { return std::copysign(x, sign); });
 }
 
-// Of numbers: false where one is NaN; with a u, true there.
+// Compares numbers: false if one is NaN; with suffix u, true.
 template <class T>
 void add_float_comparisons(Operations& table, const std::string& type) {
   const auto one = [&](const std::string& name, bool (*ordered)(T, T), bool (*unordered)(T, T)) {

@@ -17,7 +17,7 @@ T product(T x, T y) {
   return static_cast<T>(static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(y));
 }
 
-// What a device gives for a division by 0.
+// The result of a device for a division by 0.
 template <class T>
 T quotient(T x, T y) {
   if (y == 0) return static_cast<T>(-1);

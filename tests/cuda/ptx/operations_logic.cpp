@@ -44,7 +44,7 @@ std::uint32_t field(std::uint32_t x, std::uint32_t first, std::uint32_t count) {
   return x >> first & (count >= 32 ? 0xffffffffu : (1u << count) - 1);
 }
 
-// bits << first, `count` of them, in place of what `into` has there.
+// Replaces `count` bits of `into` by bits << first.
 template <class T>
 T inserted(T bits, T into, std::uint32_t first, std::uint32_t count) {
   constexpr std::uint32_t kBits = 8 * sizeof(T);

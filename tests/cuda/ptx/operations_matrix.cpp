@@ -1,5 +1,4 @@
-// Products of small matrices by a warp: who holds what, and in which order it is summed, emulator/matrix_product.h
-// says.
+// Products of small matrices by a warp; emulator/matrix_product.h has the elements of each lane and the order of sums.
 
 #include "kernels/cuda/emulator/matrix_product.h"
 #include "tests/cuda/ptx/operations.h"

@@ -36,7 +36,7 @@ void store(Warp& warp, const Instruction& one, std::uint32_t lanes) {
 
 struct Type {
   const char* name;
-  char letter;  // of the register that holds it
+  char letter;  // of its register
   std::uint8_t bytes;
   bool is_signed;
 };

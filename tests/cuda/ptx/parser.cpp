@@ -7,7 +7,7 @@
 
 namespace weft::ptx {
 
-// What stands outside the bodies of kernels.
+// The parts outside the bodies of kernels.
 class ModuleReader {
  public:
   explicit ModuleReader(ModuleText& module) : module_(module), cursor_(module.tokens_, module.name_) {}
@@ -67,7 +67,7 @@ class ModuleReader {
     cursor_.expect(";");
   }
 
-  // To behind the body's last brace.
+  // Skips to after the body's last brace.
   void read_entry() {
     const std::size_t place = cursor_.place();
     const std::string kernel(cursor_.word("a kernel's name"));

@@ -13,7 +13,7 @@ namespace weft::ptx {
 
 class ModuleText {
  public:
-  // UserError where the text is no module. The bodies of kernels are read by `kernel`.
+  // Throws UserError if the text is no module. `kernel` parses the bodies of kernels.
   ModuleText(std::string text, std::string name);
 
   const std::string& name() const { return name_; }
@@ -21,17 +21,17 @@ class ModuleText {
   int architecture() const { return architecture_; }                 // 89
   char architecture_suffix() const { return architecture_suffix_; }  // 'a' of sm_90a; 0 for none
   std::vector<std::string> kernels() const;                          // in the order of names
-  KernelText kernel(const std::string& kernel) const;  // UserError where there is none, or its text is wrong
+  KernelText kernel(const std::string& kernel) const;                // UserError if there is none, or its text is wrong
 
  private:
   friend class ModuleReader;
   friend class KernelReader;
-  // Of shared memory, for all kernels that name it.
+  // Variables in shared memory, for all kernels that name them.
   struct SharedVariable {
     std::uint64_t alignment, bytes;
   };
 
-  std::unique_ptr<const std::string> text_;  // where tokens lie
+  std::unique_ptr<const std::string> text_;  // the tokens' text
   std::string name_;
   int version_ = 0;
   int architecture_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A kernel ready to run: instructions with what executes them and where their operands lie.
+// An executable kernel: instructions with their functions and the offsets of their operands.
 
 #include "tests/cuda/ptx/kernel_text.h"
 
@@ -45,7 +45,7 @@ enum class Special : std::uint8_t {
   one,   // and their extents
 };
 
-// Values in slots behind the registers. `special` counts where it is set.
+// Values in slots after the registers. `special` counts where it is set.
 struct Preset {
   std::uint64_t bits = 0;
   std::optional<Special> special;
@@ -60,8 +60,8 @@ struct Program {
   std::vector<Instruction> code;
 };
 
-// UserError, naming `module`, line and text, for an instruction or a form of it that is not known. Texts lie where
-// those of the kernel do.
+// Throws UserError with `module`, line and text for an unknown instruction or form of it. The result refers to the
+// kernel's text.
 Program decode(const KernelText& kernel, const std::string& module);
 
 }  // namespace weft::ptx

@@ -1,6 +1,6 @@
 #pragma once
 
-// PTX text as words, strings and signs, each with its place. Comments and white space are gone.
+// PTX text as words, strings and signs, each with its position, without comments and white space.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ struct Token {
   int line = 0;           // from 1
 };
 
-// Ends with one token of kind `end`. UserError, naming `name` and the line, for anything that is none of these.
+// The last token has kind `end`. Throws UserError with `name` and the line for anything else.
 std::vector<Token> tokens_of(std::string_view text, const std::string& name);
 
 }  // namespace weft::ptx

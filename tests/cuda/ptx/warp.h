@@ -1,7 +1,7 @@
 #pragma once
 
-// 32 threads in step. Lanes that part at a branch run on their own, those that are furthest behind first, and are
-// together again where they meet.
+// 32 threads in lockstep. Lanes that diverge at a branch run separately, the ones furthest back first, and converge
+// again at the same instruction.
 
 #include <array>
 #include <cstddef>
@@ -49,15 +49,15 @@ class Warp {
   bool has_ended() const { return (at_barrier_ | running_) == 0; }
   void release_barrier();
 
-  // What follows is for instructions while they run.
+  // The following functions are for instructions while they run.
 
   std::uint64_t* values(std::uint32_t slot) { return values_.data() + std::size_t{slot} * 32; }
   // The lanes go on at `target`.
   void jump(std::uint32_t lanes, std::uint32_t target);
   void end(std::uint32_t lanes);
   void wait_for_block(std::uint32_t lanes);
-  // All lanes of `wanted` that exist, once they are at this instruction, which the caller then executes for all of
-  // them; until then 0, and the caller's wait.
+  // All existing lanes of `wanted`, once they are at this instruction; the caller then executes it for all of them.
+  // Until then the result is 0 and the caller waits.
   std::uint32_t gather(std::uint32_t lanes, std::uint32_t wanted);
   // Memory of an access that is within bounds, aligned and, if it reads, written before.
   std::byte* access(std::uint32_t lane, Space space, std::uint64_t address, std::uint64_t bytes, bool writes);

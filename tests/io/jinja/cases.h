@@ -1,6 +1,6 @@
 #pragma once
 
-// Templates with the text they must give, and templates that must be refused.
+// Templates with their expected text, and templates that must be refused.
 
 #include <vector>
 
@@ -25,7 +25,7 @@ inline nlohmann::ordered_json template_variables() {
     "bos_token": "<s>", "none_value": null})json");
 }
 
-// Each template gives its text over the variables above.
+// Each template gives its text with the variables above.
 inline void expect_texts(const std::vector<TemplateCase>& cases) {
   const auto context = template_variables();
   for (const TemplateCase& one : cases) {

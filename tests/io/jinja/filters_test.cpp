@@ -1,4 +1,4 @@
-// The expected texts are what Jinja 3.1.6 gives in the environment of transformers 5.
+// The expected texts are those of Jinja 3.1.6 in the environment of transformers 5.
 
 #include <gtest/gtest.h>
 

@@ -38,7 +38,7 @@ void check_positions(const TensorView& positions, std::int64_t rows) {
   const std::int64_t* position = positions.as<std::int64_t>();
   for (std::int64_t i = 0; i < positions.size[0]; ++i) {
     USER_CHECK(position[i] >= 0 && position[i] < rows,
-               "[rotary_embedding] positions must lie in [0, {}), the rows of cos_sin_cache, but position {} is {}",
+               "[rotary_embedding] positions must be in [0, {}), the rows of cos_sin_cache, but position {} is {}",
                rows, i, position[i]);
   }
 }

@@ -26,7 +26,7 @@ PageStore::PageStore(const AttentionKernels& kernels, const KernelCall& call, st
   store_ = kernels.store_kv[static_cast<std::size_t>(element_of(kv_.dtype))];
   const std::int64_t limit = call.results[pages].size[0] * kv_.block;
   for (std::int64_t token = 0; token < value_.size[0]; ++token) {
-    USER_CHECK(slots_[token] < limit, "[kv_cache_update] slots must lie below {}, but slot {} is {}", limit, token,
+    USER_CHECK(slots_[token] < limit, "[kv_cache_update] slots must be below {}, but slot {} is {}", limit, token,
                slots_[token]);
   }
 }

@@ -149,7 +149,7 @@ Verdict supports_scaled_linear(const KernelRequest& request, std::initializer_li
   const std::optional<Meta>& bias = request.operands[bias_number];
   if (std::find(codes.begin(), codes.end(), x.dtype) == codes.end())
     return Verdict::no(fmt::format("no codes of {}", dtype_text(x.dtype)));
-  if (!has_contiguous_rows(x)) return Verdict::no("the elements of a row lie apart");
+  if (!has_contiguous_rows(x)) return Verdict::no("the elements of a row are not contiguous");
   if (x.dtype == DType::i8 && x.shape[1].number() > kDeepestIntegers)
     return Verdict::no(fmt::format("sums of {} products may not fit 32 bits", x.shape[1].number()));
   if (!weight.packed.empty() || !weight.is_contiguous() || !weight.shape[0].is_number())

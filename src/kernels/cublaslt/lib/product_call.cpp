@@ -19,7 +19,7 @@ Verdict has_whole_rows(const Meta& meta, const char* name) {
   const std::int64_t stride = meta.is_contiguous() ? columns : meta.strides[0].number();
   if (bytes_of(meta.dtype, columns) % kVectorBytes == 0 && bytes_of(meta.dtype, stride) % kVectorBytes == 0)
     return Verdict::yes();
-  return Verdict::no(fmt::format("rows of {} are no multiples of {} bytes: {}", name, kVectorBytes, meta.text()));
+  return Verdict::no(fmt::format("rows of {} are not multiples of {} bytes: {}", name, kVectorBytes, meta.text()));
 }
 
 }  // namespace
@@ -56,10 +56,10 @@ Verdict takes_matrices(const Meta& x, const Meta& weight, const std::optional<Me
     if (!side.is_number() || side.number() == 0)
       return Verdict::no(fmt::format("wants a weight of known size, not {}", weight.text()));
   for (const Meta* meta : {&x, &weight})
-    if (!has_plain_rows(*meta)) return Verdict::no(fmt::format("wants rows side by side, not {}", meta->text()));
+    if (!has_plain_rows(*meta)) return Verdict::no(fmt::format("wants contiguous rows, not {}", meta->text()));
   if (!result.is_contiguous()) return Verdict::no("the result is not contiguous");
   if (bias && (bias->dtype != result.dtype || !bias->is_contiguous()))
-    return Verdict::no(fmt::format("takes a bias side by side of {}, not {}", dtype_text(result.dtype), bias->text()));
+    return Verdict::no(fmt::format("takes a contiguous bias of {}, not {}", dtype_text(result.dtype), bias->text()));
   return Verdict::yes();
 }
 
