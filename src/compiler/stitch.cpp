@@ -78,7 +78,8 @@ class Stitcher {
     if (node.op->is_view) {
       PlanView view = views.at(node.operands[0]);
       const Dim elements = node.op->view_offset(view.meta, node.attributes);
-      view.byte_offset = view.byte_offset + elements * bytes_of(view.meta.dtype, 1);
+      const DTypeInfo& stored = dtype_info(view.meta.dtype);
+      view.byte_offset = view.byte_offset + floordiv(elements, stored.block_elements) * Dim(stored.block_bytes);
       view.meta = node.result()->meta;
       views[node.result()] = std::move(view);
       return;

@@ -15,7 +15,7 @@ namespace weft {
 class ModelBuilder : public Builder {
  public:
   ModelBuilder(const ModelFacts& facts, const ModelDefinition& model, Weights& weights, bool is_gguf);
-  bool can_merge(const std::vector<std::string>& keys) const override { return weights_.can_merge(keys); }
+  bool can_merge(const std::vector<std::string>& keys) override { return weights_.can_merge(keys); }
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const override {
     return weights_.quantization(keys);
   }

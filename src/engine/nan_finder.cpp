@@ -47,7 +47,7 @@ std::optional<BadPages> find_bad_pages(std::span<const Tensor> pages, std::span<
 
 bool has_nan(const Tensor& tensor) {
   if (tensor.meta.kind != MetaKind::tensor || !is_floating(tensor.meta.dtype) || !tensor.meta.is_contiguous() ||
-      bytes_of(tensor.meta.dtype, 1) < 2)
+      dtype_info(tensor.meta.dtype).block_bytes < 2)
     return false;
   const std::int64_t count = element_count(tensor.meta.shape).number();
   for (std::int64_t i = 0; i < count; ++i)

@@ -42,7 +42,8 @@ bool Weights::is_quantized(const std::string& key) const {
 }
 
 const QuantizationConfig* Weights::quantization(const std::vector<std::string>& keys) const {
-  const bool computes_over_codes = facts_.fast && is_quantized(keys[0]) && (!is_on_gpu() || multiplies_codes(keys));
+  const bool computes_over_codes =
+      facts_.fast && is_quantized(keys[0]) && has_whole_blocks(keys) && (!is_on_gpu() || multiplies_codes(keys));
   return computes_over_codes ? &*facts_.config.quantization : nullptr;
 }
 
@@ -69,7 +70,7 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   for (const auto& [name, keys, role] : params) {
     const bool is_made_numbers = role == WeightRole::linear && facts_.fast && is_on_gpu() && is_quantized(keys[0]);
     if (!is_made_numbers || quantization(keys) != nullptr) continue;
-    std::string option = options_against(product_over_codes(keys), context_);
+    std::string option = has_whole_blocks(keys) ? options_against(product_over_codes(keys), context_) : "";
     // The GPU may have no product for merged weights, but one for each weight by itself.
     if (option.empty()) option = options_against(product_over_codes({keys[0]}), context_);
     if (option.empty()) continue;
@@ -91,22 +92,46 @@ std::vector<std::string> Weights::costs_of_options(const std::vector<TracedParam
   return sentences;
 }
 
-bool Weights::can_merge(const std::vector<std::string>& keys) const {
+// "" where the rows of the weights can be merged.
+std::string Weights::reason_against_merge(const std::vector<std::string>& keys) const {
   const QuantizationConfig* config = quantization(keys);
-  const auto fits = [&](const std::string& key) {
-    if (is_quantized(key) != is_quantized(keys[0])) return false;
-    // A product with one scale of x needs one scale of the weight. Merged weights have several, so such weights are not
-    // merged: each by itself has a product of codes.
-    if ((quantization({key}) == nullptr) != (config == nullptr)) return false;
-    if (config == nullptr)
-      return plain_meta({key}, WeightRole::linear).dtype == plain_meta({keys[0]}, WeightRole::linear).dtype;
+  for (const std::string& key : keys) {
+    if (is_quantized(key) != is_quantized(keys[0])) return "only some of them are quantized";
+    if ((quantization({key}) == nullptr) != (config == nullptr)) {
+      if (!has_whole_blocks(keys))
+        return fmt::format("blocks of {} rows cross the borders between them", facts_.config.quantization->block_rows);
+      // A product with one scale of x needs one scale of the weight, and merged weights have several.
+      return fmt::format("{} multiplies codes of one scale alone", device_text(context_.device.id));
+    }
+    if (config == nullptr) {
+      if (plain_meta({key}, WeightRole::linear).dtype == plain_meta({keys[0]}, WeightRole::linear).dtype) continue;
+      return "they have different types";
+    }
     const QuantizedNames first = quantized_names(*config, keys[0]), names = quantized_names(*config, key);
     const auto agrees = [&](std::string QuantizedNames::*member) {
       return (names.*member).empty() || number_in(checkpoint_, names.*member) == number_in(checkpoint_, first.*member);
     };
-    return agrees(&QuantizedNames::input_scale) && agrees(&QuantizedNames::global_scale);
-  };
-  return std::all_of(keys.begin(), keys.end(), fits);
+    if (!agrees(&QuantizedNames::input_scale)) return "the scales of their inputs differ";
+    if (!agrees(&QuantizedNames::global_scale)) return "their scales of all elements differ";
+  }
+  return "";
+}
+
+bool Weights::can_merge(const std::vector<std::string>& keys) {
+  const std::string reason = reason_against_merge(keys);
+  if (!reason.empty() && facts_.fast && is_quantized(keys[0])) unmerged_[reason].insert(keys[0]);
+  return reason.empty();
+}
+
+std::vector<std::string> Weights::unmerged() const {
+  std::vector<std::string> sentences;
+  for (const auto& [reason, firsts] : unmerged_) {
+    const std::size_t others = firsts.size() - 1;
+    sentences.push_back(fmt::format("{} and the weights that share its input{} are multiplied one by one: {}",
+                                    *firsts.begin(),
+                                    others == 0 ? "" : fmt::format(", and {} more such groups,", others), reason));
+  }
+  return sentences;
 }
 
 // The type that is read from the checkpoint: numbers for a quantized weight that is asked for by its own name. Pairs of
@@ -145,16 +170,13 @@ Meta Weights::plain_meta(const std::vector<std::string>& keys, WeightRole role) 
   return meta;
 }
 
-// A block of scales belongs to one of the weights only if none of them ends within it.
-void Weights::check_whole_blocks(const std::vector<std::string>& keys) const {
-  const std::int64_t rows = facts_.config.quantization->block_rows;
-  if (keys.size() == 1 || rows == 0) return;
-  for (const std::string& key : keys) {
-    const Meta& meta = checkpoint_.tensor(key).meta;
-    USER_CHECK(meta.shape[0].number() % rows == 0,
-               "[{}] {} is merged with others and must have whole blocks of {} rows, but is {}", checkpoint_.path(),
-               key, rows, meta.text());
-  }
+// Whether each block of scales belongs to one of the weights, when their rows are merged. The last may end within one.
+bool Weights::has_whole_blocks(const std::vector<std::string>& keys) const {
+  if (keys.size() == 1 || !is_quantized(keys[0]) || facts_.config.quantization->block_rows == 0) return true;
+  const auto is_whole = [&](const std::string& key) {
+    return checkpoint_.tensor(key).meta.shape[0].number() % facts_.config.quantization->block_rows == 0;
+  };
+  return std::all_of(keys.begin(), keys.end() - 1, is_whole);
 }
 
 // On a GPU each row is padded to a multiple of kScaleStep, because the GPU's products read whole steps.
@@ -242,7 +264,6 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   if (role == number || role == reciprocal) return Meta::tensor(DType::f32, {1});
   if (role == row_scale) return row_scale_meta(keys);
   if (role == scale) return block_scale_meta(keys);
-  if (role == codes) check_whole_blocks(keys);
   Meta meta = plain_meta(keys, role);
   if (role == vector) meta.dtype = facts_.dtype;
   if (role == one_plus) meta.dtype = DType::f32;

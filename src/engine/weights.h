@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,18 @@ class Weights {
   Weights(const Context& context, Checkpoint checkpoint, const ModelFacts& facts);
 
   // The type of a loaded weight, by its role (nn/builder.h). UserError when a tensor is missing or has another width
-  // than the others, and where rows of blocks that are to be merged are not whole blocks.
+  // than the others.
   Meta meta(const std::vector<std::string>& keys, WeightRole role) const;
   // Loads the tensor at the first call and returns it.
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
   // Releases the copy in host memory; with no keys, that of the rotary table. The next use loads it again.
   void forget(const std::vector<std::string>& keys);
-  // As in Builder. On a GPU a linear layer uses codes only where the GPU has a kernel for its product.
+  // As in Builder. On a GPU a linear layer uses codes only where the GPU has a kernel for its product. Null, too, for
+  // several weights where a block of scales would cross the border between two of them.
   const QuantizationConfig* quantization(const std::vector<std::string>& keys) const;
-  bool can_merge(const std::vector<std::string>& keys) const;
+  bool can_merge(const std::vector<std::string>& keys);
+  // A sentence for each reason why quantized weights were not merged. It names the first ones and counts the others.
+  std::vector<std::string> unmerged() const;
   // One sentence for each option that leaves the GPU without a kernel for the codes of these params, so that they are
   // stored as numbers. It names the params and the bytes that they take. Empty where the device, and not an option, is
   // the cause.
@@ -58,7 +62,8 @@ class Weights {
   Meta row_scale_meta(const std::vector<std::string>& keys) const;
   Tensor row_scales(const std::vector<std::string>& keys) const;
   Tensor sum_with_one(const std::string& key) const;
-  void check_whole_blocks(const std::vector<std::string>& keys) const;
+  bool has_whole_blocks(const std::vector<std::string>& keys) const;
+  std::string reason_against_merge(const std::vector<std::string>& keys) const;
   const Packing* packing_for(const Meta& plain, WeightRole role) const;
   Tensor dummy(const std::vector<std::string>& keys, WeightRole role);
   Tensor load(const std::vector<std::string>& keys, WeightRole role);
@@ -71,6 +76,7 @@ class Weights {
   Checkpoint checkpoint_;
   const ModelFacts& facts_;
   std::map<std::string, Tensor> loaded_;
+  std::map<std::string, std::set<std::string>> unmerged_;  // by reason: the first weight of each group
   Tensor rotary_table_;
   std::shared_ptr<Storage> zeros_;  // shared by all weights of a dummy checkpoint
   std::shared_ptr<Storage> block_;  // holds the next small weights

@@ -23,7 +23,7 @@ void check_weight(const Checkpoint& checkpoint, const ModelConfig& config, const
   USER_CHECK(meta.shape == shape, "[{}] tensor {} must have the shape {} that the config gives it, but is {}",
              checkpoint.path(), key, shape_text(shape), meta.text());
   // One-byte codes have no meaning without scales, and only a quantization_config defines which tensors are the scales.
-  const bool is_number = is_floating(meta.dtype) && bytes_of(meta.dtype, 1) > 1;
+  const bool is_number = is_floating(meta.dtype) && dtype_info(meta.dtype).block_bytes > 1;
   USER_CHECK(is_number || (is_block(meta.dtype) && shape.size() > 1),
              "[{}] tensor {} must hold floating point numbers{}, but is {}", checkpoint.path(), key,
              shape.size() > 1 ? " or blocks" : "", meta.text());

@@ -47,7 +47,7 @@ class Builder {
   virtual Value weight(const std::string& name, const std::vector<std::string>& keys, WeightRole role) = 0;
   // Whether the rows of these weights may be merged: all have the same type, and their inputs are quantized in the same
   // way.
-  virtual bool can_merge(const std::vector<std::string>& keys) const = 0;
+  virtual bool can_merge(const std::vector<std::string>& keys) = 0;
   // How a linear layer with these weights computes with quantized codes. Null when it computes with plain numbers,
   // because the weights are plain or the mode is exact.
   virtual const QuantizationConfig* quantization(const std::vector<std::string>& keys) const = 0;

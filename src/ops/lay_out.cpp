@@ -37,7 +37,7 @@ OP(lay_out) {
   op.schema("lay_out(Tensor x, int[] strides) -> Tensor").function(&weft::lay_out);
   op.gives([](const OpRequest& request) {
     const Meta& x = request.operand(0);
-    USER_CHECK(x.is_tensor() && x.packed.empty() && bytes_of(x.dtype, 2) == 2 * bytes_of(x.dtype, 1),
+    USER_CHECK(x.is_tensor() && x.packed.empty() && has_addresses(x.dtype),
                "[lay_out] x must be a tensor of whole bytes, but is {}", x.text());
     const Meta result = Meta::strided(x.dtype, x.shape, request.attributes.at("strides").as_shape());
     USER_CHECK(!overlaps(result), "[lay_out] strides must give each element a place of its own, but are {}",

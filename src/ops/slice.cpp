@@ -25,6 +25,11 @@ OP(slice) {
                "[slice] wanted 0 <= start <= end <= {} and step >= 1, but came {}:{}:{}", x.shape[axis].text(), start,
                end, step);
     Shape shape = x.shape, strides = x.full_strides();
+    // A view begins at a byte; packed 4-bit types hold two elements in each.
+    const Dim first = strides[axis] * Dim(start);
+    USER_CHECK(start % dtype_info(x.dtype).block_elements == 0 ||
+                   (first.is_number() && first.number() % dtype_info(x.dtype).block_elements == 0),
+               "[slice] start must be even for elements that share a byte, but is {} of {}", start, x.text());
     shape[axis] = end == start ? 0 : (end - start - 1) / step + 1;
     strides[axis] = strides[axis] * Dim(step);
     return std::vector<Meta>{Meta::strided(x.dtype, shape, strides)};

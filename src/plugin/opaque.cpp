@@ -32,8 +32,8 @@ void demand_support(const Kernel& kernel, const KernelCall& call) {
 
 // Copies an argument into the result: a kernel that overwrites an argument expects it in the memory of the result.
 void copy_into(const TensorView& from, const TensorView& into) {
-  CHECK(from.kind == MetaKind::tensor && !is_block(from.dtype) && dtype_info(from.dtype).block_elements == 1,
-        "an opaque op donates a tensor of {}", dtype_text(from.dtype));
+  CHECK(from.kind == MetaKind::tensor && has_addresses(from.dtype), "an opaque op donates a tensor of {}",
+        dtype_text(from.dtype));
   const std::int64_t bytes = dtype_info(from.dtype).block_bytes;
   for_each_index(from.size, from.rank, [&](const std::int64_t* index) {
     std::memcpy(into.data + bytes * element_at(into, index, from.rank),

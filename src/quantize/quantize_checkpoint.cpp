@@ -79,9 +79,9 @@ Tensor halves_from_neighbours(const Tensor& tensor, std::int64_t heads, std::int
   return result;
 }
 
-// UserError if the format cannot represent the weight. The block height must divide the number of rows, because the
-// rows are merged with those of other weights. The block width must divide the number of columns, because column blocks
-// are the groups of the inputs.
+// UserError if the format cannot represent the weight. The block height must divide the number of rows, so that the
+// rows can be merged with those of other weights. The block width must divide the number of columns, because column
+// blocks are the groups of the inputs.
 void check_divides(const Source& source, const QuantizeRecipe& recipe) {
   const BlockShape& block = recipe.block;
   if (recipe.format == NumberFormat::fp8_block)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "tensor/batch.h"
 #include "tensor/convert.h"
+#include "tensor/same_elements.h"
 
 namespace weft {
 namespace {
@@ -34,17 +35,35 @@ void add_row(const Row& row, Rows& rows) {
   rows.push_back(row);
 }
 
-void add_tensor_rows(const TensorView& view, int dim, std::byte* data, Rows& rows) {
+// The bytes of `count` elements from element `first` of the view on. Where elements share a byte, all of that byte.
+Row row_of(const TensorView& view, std::int64_t first, std::int64_t count) {
+  const DTypeInfo& info = dtype_info(view.dtype);
+  const std::int64_t begin = first / info.block_elements;
+  const std::int64_t end = (first + count + info.block_elements - 1) / info.block_elements;
+  return {view.data + begin * info.block_bytes, view.dtype, (end - begin) * info.block_elements};
+}
+
+void add_tensor_rows(const TensorView& view, int dim, std::int64_t first, Rows& rows) {
   const int inner = view.rank - 1;
   if (dim < inner) {
-    const std::int64_t step = bytes_of(view.dtype, view.stride[dim]);
-    for (std::int64_t i = 0; i < view.size[dim]; ++i) add_tensor_rows(view, dim + 1, data + i * step, rows);
+    for (std::int64_t i = 0; i < view.size[dim]; ++i)
+      add_tensor_rows(view, dim + 1, first + i * view.stride[dim], rows);
   } else if (view.rank == 0 || view.stride[inner] == 1) {
-    add_row({data, view.dtype, view.rank == 0 ? 1 : view.size[inner]}, rows);
+    add_row(row_of(view, first, view.rank == 0 ? 1 : view.size[inner]), rows);
   } else {
-    for (std::int64_t i = 0; i < view.size[inner]; ++i)
-      add_row({data + bytes_of(view.dtype, i * view.stride[inner]), view.dtype, 1}, rows);
+    for (std::int64_t i = 0; i < view.size[inner]; ++i) add_row(row_of(view, first + i * view.stride[inner], 1), rows);
   }
+}
+
+// By the rule of tensor/same_elements.h.
+bool are_same(const Rows& rows, const Bytes& a, const Bytes& b) {
+  const std::byte *one = a.data(), *other = b.data();
+  for (const Row& row : rows) {
+    if (!are_same_elements(row.dtype, one, other, row.elements)) return false;
+    one += row.bytes();
+    other += row.bytes();
+  }
+  return true;
 }
 
 class ReplayCheck {
@@ -61,7 +80,7 @@ class ReplayCheck {
     const Bytes replayed = copy_of(left);
     put_back(written, before_);
     runs_.step_by_step({});
-    if (replayed != copy_of(left)) find_step(written);
+    if (!are_same(left, replayed, copy_of(left))) find_step(written);
   }
 
  private:
@@ -102,7 +121,7 @@ class ReplayCheck {
   void add_rows(const PlanView& from, Rows& rows) const {
     if (from.slot < 0) return;
     const TensorView view = runs_.view(from);
-    if (view.kind == MetaKind::tensor) return add_tensor_rows(view, 0, view.data, rows);
+    if (view.kind == MetaKind::tensor) return add_tensor_rows(view, 0, 0, rows);
     if (view.kind != MetaKind::kv) return;
     const std::int64_t elements = kv_page_elements(from.meta.kv);
     for (std::int32_t page = 0; page < view.size[0]; ++page)
@@ -133,7 +152,8 @@ class ReplayCheck {
     put_back(written, before_);
     runs_.step_by_step([&](std::size_t step) {
       const Rows rows = results_of(step);
-      if (const Bytes came = copy_of(rows); came != replayed[step]) fail(step, rows, came, replayed[step]);
+      if (const Bytes came = copy_of(rows); !are_same(rows, came, replayed[step]))
+        fail(step, rows, came, replayed[step]);
     });
     fail_check(
         fmt::format("plan {}: a replay left other bits than its steps one by one did, but not again", plan_.name));
@@ -145,11 +165,10 @@ class ReplayCheck {
     const std::byte *one = came.data(), *other = replayed.data();
     for (const Row& row : rows) {
       for (std::int64_t i = 0; i < row.elements && !is_block(row.dtype); ++i) {
-        const double a = load_double(row.dtype, one, i), b = load_double(row.dtype, other, i);
-        const bool is_equal = a == b || (std::isnan(a) && std::isnan(b));
-        differing += is_equal ? 0 : 1;
-        const double difference = std::abs(a - b);
-        if (!is_equal && !(difference <= largest)) largest = difference;
+        if (is_same_element(row.dtype, one, other, i)) continue;
+        ++differing;
+        const double difference = std::abs(load_double(row.dtype, one, i) - load_double(row.dtype, other, i));
+        if (!(difference <= largest)) largest = difference;
       }
       one += row.bytes();
       other += row.bytes();

@@ -1,6 +1,7 @@
 #pragma once
 
-// Compares a replay with the same run step by step: every bit of the results must be the same.
+// Compares a replay with the same run step by step: all results must be the same, by the rule of
+// tensor/same_elements.h.
 
 #include <functional>
 
@@ -25,7 +26,7 @@ struct CheckedRuns {
 };
 
 // Runs both and compares the results and the inputs that were written over (of KV pages, those of the sequences in the
-// batch). These inputs are restored before the second run. InternalError when a bit differs; it names the first step
+// batch). These inputs are restored before the second run. InternalError when one differs; it names the first step
 // whose result differs, its op, its piece and the largest difference. Afterwards all memory holds what the run step by
 // step wrote.
 void check_replay(const BoundPlan& bound, const CheckedRuns& runs);

@@ -34,6 +34,8 @@ std::string_view dtype_text(DType dtype);
 std::optional<DType> dtype_from_text(std::string_view text);
 
 inline bool is_block(DType dtype) { return dtype_info(dtype).kind == DTypeKind::block; }
+// Whether each element has an address. Elements of packed 4-bit types share bytes, those of blocks share a scale.
+inline bool has_addresses(DType dtype) { return dtype_info(dtype).block_elements == 1; }
 inline bool is_floating(DType dtype) { return dtype_info(dtype).kind == DTypeKind::floating; }
 
 // Bytes of `elements` consecutive elements. Throws UserError if they do not fill whole blocks or overflow 64 bits.

@@ -8,9 +8,7 @@ namespace weft {
 namespace {
 
 // Whether elements are addressed by strides, each with whole bytes of its own.
-bool is_plain(const Meta& meta) {
-  return meta.is_tensor() && meta.packed.empty() && dtype_info(meta.dtype).block_elements == 1;
-}
+bool is_plain(const Meta& meta) { return meta.is_tensor() && meta.packed.empty() && has_addresses(meta.dtype); }
 
 // Bytes from the first element to the end of the last one; nullopt if the type does not determine it.
 std::optional<std::int64_t> extent(const Meta& meta) {

@@ -1,12 +1,12 @@
 #include "compiler/check/bisect.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "base/error.h"
 #include "options/effective_options.h"
 #include "passes/pattern_pass.h"
+#include "tensor/same_elements.h"
 
 namespace weft {
 namespace {
@@ -46,7 +46,9 @@ class Bisection {
 
   bool is_as_wanted(const BisectRun& run) const {
     return run.values.size() == wanted_.size() &&
-           std::memcmp(run.values.data(), wanted_.data(), wanted_.size() * sizeof(float)) == 0;
+           are_same_elements(DType::f32, reinterpret_cast<const std::byte*>(run.values.data()),
+                             reinterpret_cast<const std::byte*>(wanted_.data()),
+                             static_cast<std::int64_t>(wanted_.size()));
   }
 
   template <class Body>

@@ -31,8 +31,8 @@ struct BisectResult {
 };
 
 // Calls `run` with --enforce-eager, then with --skip-pass for each pass that may be skipped, then with
-// --limit-rewrites. Values are compared bit for bit. Where several rewrites are wrong, it finds the first one that the
-// pass makes.
+// --limit-rewrites. Values are compared by the rule of tensor/same_elements.h. Where several rewrites are wrong, it
+// finds the first one that the pass makes.
 BisectResult bisect(const Options& options, const Context& context,
                     const std::function<BisectRun(const Options&)>& run);
 

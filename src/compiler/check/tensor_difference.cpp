@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "tensor/convert.h"
 #include "tensor/footprint.h"
+#include "tensor/same_elements.h"
 #include "tensor/tensor_view.h"
 
 namespace weft {
@@ -16,25 +17,22 @@ namespace {
 
 // The index of a floating-point number among all numbers of its dtype in ascending order. The two zeros have adjacent
 // indices.
-double ordinal(const std::byte* element, std::int64_t bytes) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, element, static_cast<std::size_t>(bytes));
-  const std::uint64_t sign = std::uint64_t{1} << (bytes * 8 - 1);
+double ordinal(DType dtype, const std::byte* row, std::int64_t index) {
+  const std::uint64_t bits = element_bits(dtype, row, index);
+  const std::uint64_t sign = std::uint64_t{1} << (element_width(dtype) - 1);
   return (bits & sign) != 0 ? -1.0 - static_cast<double>(bits & ~sign) : static_cast<double>(bits);
 }
 
 void compare_elements(TensorDifference& difference, DType dtype, const std::byte* a, const std::byte* b,
                       std::int64_t count) {
-  const std::int64_t size = bytes_of(dtype, 1);
-  const bool is_float = is_floating(dtype);
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::byte *x = a + i * size, *y = b + i * size;
-    if (std::memcmp(x, y, static_cast<std::size_t>(size)) == 0) continue;
+    if (is_same_element(dtype, a, b, i)) continue;
+    difference.is_same = false;
     const double between = load_double(dtype, a, i) - load_double(dtype, b, i);
     const double apart = std::isfinite(between) ? std::abs(between) : std::numeric_limits<double>::infinity();
     difference.largest = std::max(difference.largest, apart);
-    difference.largest_ulps =
-        std::max(difference.largest_ulps, is_float ? std::abs(ordinal(x, size) - ordinal(y, size)) : apart);
+    difference.largest_ulps = std::max(
+        difference.largest_ulps, is_floating(dtype) ? std::abs(ordinal(dtype, a, i) - ordinal(dtype, b, i)) : apart);
   }
 }
 
@@ -53,6 +51,12 @@ std::vector<Bytes> bytes_meant(const Tensor& tensor, const KvPages& pages) {
   return meant;
 }
 
+// The dtype of the elements that are compared. Blocks and packed weights are compared as bytes.
+DType compared_as(const Meta& meta) {
+  if (meta.kind == MetaKind::kv) return meta.kv.dtype;
+  return meta.is_tensor() && meta.packed.empty() && !is_block(meta.dtype) ? meta.dtype : DType::u8;
+}
+
 }  // namespace
 
 TensorDifference difference_between(const Tensor& a, const Tensor& b, const KvPages& pages) {
@@ -64,14 +68,11 @@ TensorDifference difference_between(const Tensor& a, const Tensor& b, const KvPa
   const Tensor left = is_plain ? contiguous(a) : a, right = is_plain ? contiguous(b) : b;
   CHECK(stored_bytes(left) == stored_bytes(right), "{} bytes cannot be held against {}", stored_bytes(left),
         stored_bytes(right));
-  DType dtype = a.meta.kind == MetaKind::kv ? a.meta.kv.dtype : a.meta.dtype;
-  if ((a.meta.kind != MetaKind::kv && !is_plain) || is_block(dtype) || bytes_of(dtype, 2) != 2 * bytes_of(dtype, 1))
-    dtype = DType::u8;
+  const DType dtype = compared_as(a.meta);
   for (const auto& [begin, count] : bytes_meant(left, pages)) {
     const std::byte *one = left.data() + begin, *other = right.data() + begin;
-    if (count == 0 || std::memcmp(one, other, static_cast<std::size_t>(count)) == 0) continue;
-    difference.equal_bits = false;
-    compare_elements(difference, dtype, one, other, count / bytes_of(dtype, 1));
+    const std::int64_t elements = count / dtype_info(dtype).block_bytes * dtype_info(dtype).block_elements;
+    if (!are_same_elements(dtype, one, other, elements)) compare_elements(difference, dtype, one, other, elements);
   }
   return difference;
 }

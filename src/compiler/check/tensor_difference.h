@@ -14,7 +14,7 @@ namespace weft {
 using KvPages = std::optional<std::set<std::int32_t>>;
 
 struct TensorDifference {
-  bool equal_bits = true;
+  bool is_same = true;  // each element, by the rule of tensor/same_elements.h
   // The largest difference over all elements, infinite where a NaN or infinity differs from the other value; and the
   // largest number of steps of the dtype between two elements (for integers, the difference itself).
   double largest = 0;

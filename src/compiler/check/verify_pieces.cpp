@@ -92,7 +92,7 @@ class PieceVerification::Watched {
         continue;
       }
       const Tensor tensor = replay_.tensor_on_host(call.operands[i]);
-      const bool is_intact = difference_between(tensor, made->second, pages_).equal_bits;
+      const bool is_intact = difference_between(tensor, made->second, pages_).is_same;
       if (!is_intact && spoiled_ == nullptr) spoiled_ = value;
       operands_.push_back(is_intact ? made->second : copy_of(tensor, pages_));
     }
@@ -117,7 +117,7 @@ class PieceVerification::Watched {
       const Tensor came = copy_of(replay_.tensor_on_host(call.results[i]), pages_);
       const TensorDifference difference = difference_between(came, wanted[i].tensor(), pages_);
       made_[value] = came;
-      if (difference.equal_bits) continue;
+      if (difference.is_same) continue;
       const bool is_first = !differs && verdict.differing_calls == 0;
       differs = true;
       if (is_first || difference.largest > verdict.largest) note(verdict, call, *value);

@@ -19,14 +19,14 @@ Tensor floats(const std::vector<float>& values) { return filled(DType::f32, valu
 TEST(TensorDifference, IsNoneBetweenCopies) {
   const Tensor a = floats({1, -2, std::numeric_limits<float>::quiet_NaN()});
   const TensorDifference difference = difference_between(a, copy_of(a));
-  EXPECT_TRUE(difference.equal_bits);
+  EXPECT_TRUE(difference.is_same);
   EXPECT_EQ(difference.largest, 0);
   EXPECT_EQ(difference.largest_ulps, 0);
 }
 
 TEST(TensorDifference, CountsTheNumbersBetween) {
   const TensorDifference one = difference_between(floats({1, 2}), floats({1, std::nextafter(2.0F, 3.0F)}));
-  EXPECT_FALSE(one.equal_bits);
+  EXPECT_FALSE(one.is_same);
   EXPECT_EQ(one.largest_ulps, 1);
   EXPECT_EQ(one.largest, static_cast<double>(std::nextafter(2.0F, 3.0F)) - 2.0);
   const float tiny = std::numeric_limits<float>::denorm_min();
@@ -46,8 +46,40 @@ TEST(TensorDifference, OfIntegersIsTheirDifference) {
 TEST(TensorDifference, IsInfiniteWhereANanMeetsANumber) {
   const TensorDifference difference =
       difference_between(floats({std::numeric_limits<float>::quiet_NaN()}), floats({1}));
-  EXPECT_FALSE(difference.equal_bits);
+  EXPECT_FALSE(difference.is_same);
   EXPECT_TRUE(std::isinf(difference.largest));
+}
+
+TEST(TensorDifference, ANanIsTheSameAsAnyOther) {
+  const std::vector<std::uint16_t> nan{0x3c00, 0x7e00}, other_nan{0x3c00, 0xfe00}, and_a_number{0x3c01, 0xfe00};
+  EXPECT_TRUE(difference_between(filled(DType::f16, nan), filled(DType::f16, other_nan)).is_same);
+  const TensorDifference difference = difference_between(filled(DType::f16, nan), filled(DType::f16, and_a_number));
+  EXPECT_FALSE(difference.is_same);
+  EXPECT_EQ(difference.largest_ulps, 1) << "of the numbers alone";
+}
+
+TEST(TensorDifference, OfPackedElementsIsThatOfTheirNumbers) {
+  const auto packed = [](DType dtype, std::vector<std::uint8_t> bytes) {
+    return Tensor::from_bytes(Meta::tensor(dtype, {2, 4}), bytes.data());
+  };
+  const Tensor a = packed(DType::f4e2m1, {0x10, 0x32, 0x54, 0x76});
+  EXPECT_TRUE(difference_between(a, copy_of(a)).is_same);
+  const TensorDifference high = difference_between(a, packed(DType::f4e2m1, {0x10, 0x32, 0x54, 0x66}));
+  EXPECT_FALSE(high.is_same);
+  EXPECT_EQ(high.largest, 2) << "6 and 4";
+  EXPECT_EQ(high.largest_ulps, 1);
+  EXPECT_EQ(difference_between(packed(DType::i4, {0, 0, 0, 0x80}), packed(DType::i4, {0, 0, 0, 0x70})).largest, 15);
+  const Tensor columns{Meta::strided(DType::f4e2m1, {2, 2}, {4, 1}), a.storage, 1};  // the last two of each row
+  EXPECT_TRUE(difference_between(columns, copy_of(columns)).is_same);
+  const std::uint8_t last[] = {0x32, 0x76};
+  EXPECT_TRUE(difference_between(columns, Tensor::from_bytes(Meta::tensor(DType::f4e2m1, {2, 2}), last)).is_same);
+}
+
+TEST(TensorDifference, OfBlocksAndPackedWeightsIsThatOfTheirBytes) {
+  Tensor a = Tensor::empty(Meta::tensor(DType::q4_1, {2, 32})), b = copy_of(a);
+  EXPECT_TRUE(difference_between(a, b).is_same);
+  b.data()[25] = std::byte{3};
+  EXPECT_EQ(difference_between(a, b).largest, 3);
 }
 
 TEST(TensorDifference, OfKvPagesIsOfThoseThatAreMeant) {
@@ -56,15 +88,15 @@ TEST(TensorDifference, OfKvPagesIsOfThoseThatAreMeant) {
   Tensor a = Tensor::empty(meta, pages);
   for (std::int64_t i = 0; i < pages * elements; ++i) a.as<float>()[i] = static_cast<float>(i);
   Tensor b = copy_of(a);
-  EXPECT_TRUE(difference_between(a, b).equal_bits);
+  EXPECT_TRUE(difference_between(a, b).is_same);
   b.as<float>()[elements] += 2;
   EXPECT_EQ(difference_between(a, b).largest, 2);
   EXPECT_EQ(difference_between(a, b, {{0, 1}}).largest, 2);
-  EXPECT_TRUE(difference_between(a, b, {{0, 2}}).equal_bits);
+  EXPECT_TRUE(difference_between(a, b, {{0, 2}}).is_same);
   const Tensor some = copy_of(b, {{1}});
   EXPECT_EQ(some.storage->bytes(), b.storage->bytes());
-  EXPECT_TRUE(difference_between(some, b, {{1}}).equal_bits);
-  EXPECT_FALSE(difference_between(some, b).equal_bits);
+  EXPECT_TRUE(difference_between(some, b, {{1}}).is_same);
+  EXPECT_FALSE(difference_between(some, b).is_same);
 }
 
 TEST(TensorDifference, LooksThroughStrides) {
@@ -74,10 +106,10 @@ TEST(TensorDifference, LooksThroughStrides) {
   Tensor packed = Tensor::empty(Meta::tensor(DType::f32, {2, 2}));
   const float values[] = {1, 2, 5, 6};
   for (int i = 0; i < 4; ++i) packed.as<float>()[i] = values[i];
-  EXPECT_TRUE(difference_between(columns, packed).equal_bits);
+  EXPECT_TRUE(difference_between(columns, packed).is_same);
   const Tensor copy = copy_of(columns);
   EXPECT_EQ(copy.meta, columns.meta);
-  EXPECT_TRUE(difference_between(copy, packed).equal_bits);
+  EXPECT_TRUE(difference_between(copy, packed).is_same);
   whole.as<float>()[5] = 9;
   EXPECT_EQ(difference_between(columns, packed).largest, 4);
 }
