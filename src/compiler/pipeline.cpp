@@ -49,10 +49,6 @@ const PassRow kPasses[] = {
     {"split", split, Stage::lowered, Stage::split},
 };
 
-void bound_rows(Graph& graph, TokenRange range) {
-  if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
-}
-
 CompileRecord run_pipeline(Graph& graph, const Context& context, TokenRange range, const PassRunnerOptions& options) {
   context.first_time_work->begin(FirstTime::compile,
                                  fmt::format("graph {} for {} to {} rows", graph.name, range.lo, range.hi));
@@ -83,6 +79,10 @@ std::shared_ptr<const Plan> make_plan(const Graph& split, const Context& context
 }  // namespace
 
 std::span<const PassRow> pipeline_passes() { return kPasses; }
+
+void bound_rows(Graph& graph, TokenRange range) {
+  if (const std::string symbol = graph.governing_symbol(); !symbol.empty()) graph.bounds[symbol] = {range.lo, range.hi};
+}
 
 PassContext pass_context(const Context& context, TokenRange range) {
   return pass_context(context, range, context.priorities);

@@ -20,6 +20,9 @@ PassContext pass_context(const Context& context, TokenRange range, const Priorit
 // The built-in passes and the Context's own; each of the latter runs after all others of its stage.
 std::vector<PassRow> passes_of(const Context& context);
 
+// Sets the bounds of the governing symbol, which the passes see, to the range.
+void bound_rows(Graph& graph, TokenRange range);
+
 // Everything the compiler did with one graph and token range.
 struct CompileRecord {
   std::string graph;

@@ -62,8 +62,10 @@ class Attempt {
   bool ended(const Node* at, int pattern_node, bool in_place, const std::function<std::string()>& reason) {
     if (mismatch_ == nullptr) return false;
     const auto rank = std::pair(state_.matched, in_place);
-    if (mismatch_->reason.empty() || rank > std::pair(mismatch_->matched, mismatch_->in_place))
-      *mismatch_ = {state_.matched, in_place, at, pattern_node, reason()};
+    if (!mismatch_->reason.empty() && rank <= std::pair(mismatch_->matched, mismatch_->in_place)) return false;
+    *mismatch_ = {state_.matched, in_place, at, pattern_node, reason()};
+    for (const Node* found : state_.match.nodes)
+      if (found != nullptr) mismatch_->nodes.push_back(found);
     return false;
   }
 

@@ -26,11 +26,12 @@ struct PatternMatch {
 
 // Where the attempt that matched most nodes ended.
 struct Mismatch {
-  int matched = 0;           // nodes of `before` that were found, each with its op
-  bool in_place = false;     // no node was missing: an attribute, a type or a use did not fit
-  const Node* at = nullptr;  // the node of the graph that did not fit, or whose operand did not fit
-  int pattern_node = -1;     // the node of `before` that it was tried for
-  std::string reason;        // "%n: is rms_norm, wanted silu_and_mul"
+  int matched = 0;                      // nodes of `before` that were found, each with its op
+  bool in_place = false;                // no node was missing: an attribute, a type or a use did not fit
+  const Node* at = nullptr;             // the node of the graph that did not fit, or whose operand did not fit
+  int pattern_node = -1;                // the node of `before` that it was tried for
+  std::string reason;                   // "%n: is rms_norm, wanted silu_and_mul"
+  std::vector<const Node*> nodes = {};  // the nodes of the graph that were found
 };
 
 class PatternMatcher {

@@ -280,27 +280,51 @@ std::vector<PatternReport> rewrite_all(Graph& graph, std::span<const Pattern* co
   return Rewriting(graph, patterns, ops, refuses).run(visits);
 }
 
+namespace {
+
+// The best attempt from this node of the graph, as any node of the pattern.
+Mismatch best_attempt(PatternMatcher& matcher, const Pattern& pattern, Node* node) {
+  Mismatch best;
+  for (std::size_t i = 0; i < pattern.before.nodes.size(); ++i) {
+    if (node->name != pattern.before.nodes[i].name) continue;
+    Mismatch mismatch;
+    matcher.match_from(static_cast<int>(i), node, &mismatch);
+    if (std::pair(mismatch.matched, mismatch.in_place) > std::pair(best.matched, best.in_place))
+      best = std::move(mismatch);
+  }
+  return best;
+}
+
+}  // namespace
+
 PatternFindings find_pattern(Graph& graph, const Pattern& pattern) {
   assign_names(graph);
   PatternMatcher matcher(pattern);
   PatternFindings findings;
-  std::set<const Node*> matched;
-  for (const auto& node : graph.nodes())
-    if (node->name == pattern.before.nodes[static_cast<std::size_t>(matcher.anchor())].name)
-      if (const auto match = matcher.match(node.get())) {
-        findings.matches.push_back(node->result()->name);
-        matched.insert(match->nodes.begin(), match->nodes.end());
-      }
+  const std::string& anchor = pattern.before.nodes[static_cast<std::size_t>(matcher.anchor())].name;
+  const auto nodes_to_be_near = static_cast<int>(std::min<std::size_t>(2, pattern.before.nodes.size()));
+  std::set<const Node*> matched, nearly_matched;
+  std::map<const Node*, std::string> near;  // the reasons, by anchor
   for (const auto& node : graph.nodes()) {
-    Mismatch best;
-    for (std::size_t i = 0; i < pattern.before.nodes.size() && !matched.contains(node.get()); ++i) {
-      if (node->name != pattern.before.nodes[i].name) continue;
-      Mismatch mismatch;
-      matcher.match_from(static_cast<int>(i), node.get(), &mismatch);
-      if (std::pair(mismatch.matched, mismatch.in_place) > std::pair(best.matched, best.in_place))
-        best = std::move(mismatch);
+    if (node->name != anchor) continue;
+    Mismatch mismatch;
+    if (const auto match = matcher.match(node.get(), &mismatch)) {
+      findings.matches.push_back(node->result()->name);
+      matched.insert(match->nodes.begin(), match->nodes.end());
+    } else if (mismatch.matched >= nodes_to_be_near) {
+      near.emplace(node.get(), mismatch.reason);
+      nearly_matched.insert(mismatch.nodes.begin(), mismatch.nodes.end());
     }
-    if (best.matched > 0) findings.misses.push_back({node->result()->name, best.reason});
+  }
+  for (const auto& node : graph.nodes()) {
+    if (matched.contains(node.get())) continue;
+    using Kind = FailedAttempt::Kind;
+    if (const auto found = near.find(node.get()); found != near.end()) {
+      findings.misses.push_back({{node->result()->name, found->second}, Kind::near});
+    } else if (Mismatch best = best_attempt(matcher, pattern, node.get()); best.matched > 0) {
+      const Kind kind = nearly_matched.contains(node.get()) ? Kind::inner : Kind::other;
+      findings.misses.push_back({{node->result()->name, std::move(best.reason)}, kind});
+    }
   }
   return findings;
 }

@@ -61,12 +61,22 @@ using RewriteFilter =
 std::vector<PatternReport> rewrite_all(Graph& graph, std::span<const Pattern* const> patterns, const OpTable& ops,
                                        const RewriteFilter& refuses = {}, std::int64_t* visits = nullptr);
 
-// Where a pattern matches in a graph, and where it almost does. The graph is not changed, except that values get names.
-// `matches` are the nodes that matches begin with. `misses` are the attempts, from any node of `before`, that found at
-// least one node but did not match: the best one for each node of the graph. Both are in program order.
+// The best attempt from one node of a graph that found at least this node but did not match.
+struct FailedAttempt : NearMiss {
+  enum class Kind {
+    near,   // from the anchor, and it found at least one more node, or all nodes of the pattern
+    inner,  // another attempt, from a node that a near attempt found
+    other
+  };
+  Kind kind = Kind::other;
+};
+
+// Where a pattern matches in a graph, and where it does not. The graph is not changed, except that values get names.
+// `matches` are the nodes that matches begin with. Both lists are in program order.
 struct PatternFindings {
   std::vector<std::string> matches;
-  std::vector<NearMiss> misses;
+  std::vector<FailedAttempt> misses;
+  std::optional<std::string> off = {};  // why the compiler does not search for the pattern; find_as_compiled sets it
 };
 PatternFindings find_pattern(Graph& graph, const Pattern& pattern);
 

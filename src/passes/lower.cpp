@@ -17,6 +17,7 @@
 #include "passes/lower.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/error.h"
@@ -72,8 +73,9 @@ class Lowering {
   }
 
  private:
-  // `meant_by`: if the node is a part of an inlined meaning, the provider chosen for the whole op; else "".
-  void lower(Node* node, const std::string& meant_by = "") {
+  // `meant_by`: if the node is a part of an inlined meaning, the provider chosen for the whole op; else "". `whole` is
+  // the name of that op in the report.
+  void lower(Node* node, const std::string& meant_by = "", const std::string& whole = "") {
     CHECK(node->op != nullptr, "{} is not an op of this program", node->name);
     if (node->op->is_view) {
       node->provider = "native";
@@ -82,11 +84,12 @@ class Lowering {
     const Choice choice = choose(*node, meant_by);
     const Kernel* kernel = choice.kernel;
     const bool stays = kernel != nullptr || node->op->is_primitive() || is_whole(*node, choice);
-    result_.choices.push_back({node->result()->name, node->name, layer_of(*node), choice});
+    const std::string name = name_of(*node, whole);
+    result_.choices.push_back({name, node->name, layer_of(*node), choice, !stays});
     chosen_.push_back(stays ? node->result() : nullptr);
     if (!stays) {
       ++meanings_;
-      for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part, choice.provider);
+      for (Node* part : inline_meaning(graph_, node, context_.ops)) lower(part, choice.provider, name);
       return;
     }
     ++kernels_;
@@ -98,6 +101,14 @@ class Lowering {
     for (int index : kernel->writes) insert_clone(node, static_cast<std::size_t>(index));
     for (std::size_t i = 0; i < node->operands.size(); ++i)
       if (is_odd(node->operands[i], *kernel)) insert_clone(node, i);
+  }
+
+  // A part of a meaning that is itself replaced by its meaning never gets a name in the graph: rms_norm_0.cast_1.
+  std::string name_of(const Node& node, const std::string& whole) {
+    if (!node.result()->name.empty() || whole.empty()) return node.result()->name;
+    const std::string name = whole + "." + node.name;
+    const int earlier = parts_named_[name]++;
+    return earlier == 0 ? name : fmt::format("{}_{}", name, earlier);
   }
 
   // Whether generated code computes the node's whole meaning. The meaning is then inlined when pieces are compiled,
@@ -151,7 +162,8 @@ class Lowering {
   KernelSelector selector_{context_.kernels, untuned_ ? *untuned_ : context_.priorities, context_.batch_invariant,
                            context_.generated_extent};
   PassResult result_;
-  std::vector<const GraphValue*> chosen_;  // for each choice, the node's result; null if the meaning replaced the node
+  std::vector<const GraphValue*> chosen_;   // for each choice, the node's result; null if the meaning replaced the node
+  std::map<std::string, int> parts_named_;  // how often name_of gave this name
   int kernels_ = 0, meanings_ = 0, clones_ = 0;
 };
 

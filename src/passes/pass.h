@@ -54,11 +54,13 @@ struct NodeChoice {
   std::string op;
   std::string layer;  // from the node's origin, "" when it has none
   Choice choice;
+  bool is_written_out = false;  // its meaning replaced it, and a part of the meaning has its name
 };
 
 struct PassResult {
   std::vector<std::pair<std::string, int>> counts;                    // what the pass did, e.g. {"removed", 12}
   std::vector<NodeChoice> choices = {};                               // by lower
+  std::vector<NodeChoice> runs = {};                                  // by split: all nodes of pieces except views
   std::vector<std::pair<std::string, std::string>> kept_clones = {};  // by clone_elimination: node, reason
   std::vector<PatternReport> patterns = {};                           // by fusions
 };

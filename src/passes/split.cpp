@@ -72,6 +72,7 @@ class Splitter {
 
   PassResult run() {
     assign_names(graph_);
+    std::vector<NodeChoice> runs = nodes_that_run();
     std::vector<Partition> parts = partition(graph_, context_.splitting_ops);
     merge_allocations(parts);
     for (std::size_t i = 0; i < parts.size(); ++i)
@@ -98,10 +99,24 @@ class Splitter {
     const int unique = static_cast<int>(pieces_.size());
     graph_.take_body(stitched);
     graph_.pieces = std::move(pieces_);
-    return {.counts = {{"pieces", static_cast<int>(parts.size())}, {"splitting", splitting}, {"unique", unique}}};
+    return {.counts = {{"pieces", static_cast<int>(parts.size())}, {"splitting", splitting}, {"unique", unique}},
+            .runs = std::move(runs)};
   }
 
  private:
+  // Equal pieces are defined once, so only here each call of a piece still has the names of its own nodes.
+  std::vector<NodeChoice> nodes_that_run() const {
+    std::vector<NodeChoice> runs;
+    for (const auto& node : graph_.nodes()) {
+      if (node->op == nullptr || node->op->is_view || node->results.empty()) continue;
+      runs.push_back({node->result()->name,
+                      node->name,
+                      layer_of(*node),
+                      {.provider = node->provider, .reason = "a pass after lower chose it"}});
+    }
+    return runs;
+  }
+
   // The arguments of the piece, in order of first use, and its results that others use, in order of definition.
   struct Border {
     std::vector<GraphValue*> arguments;

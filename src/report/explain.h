@@ -41,8 +41,9 @@ struct Explanation {
 };
 
 // Keys are stable, new ones may be added:
-//   weft model options passes nodes clones pieces ranges sizes memory device_functions cache replay guards timing_ms
-//   compile_ms
+//   weft model options passes steps nodes written_out clones pieces ranges sizes memory device_functions cache replay
+//   guards timing_ms compile_ms
+// `nodes` has each op that runs once, `written_out` each op that was replaced by its meaning.
 Json explain_json(const Explanation& explanation);
 
 // The same as text for people. What is the same in all layers is printed on one line.

@@ -1,11 +1,13 @@
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/json.h"
 #include "compiler/piece_graph.h"
 #include "ir/print.h"
 #include "options/options_text.h"
 #include "report/explain.h"
+#include "report/reported_choices.h"
 #include "report/size_report.h"
 
 namespace weft {
@@ -86,26 +88,27 @@ Json steps_section(const std::vector<CompileRecord>& records) {
   return list;
 }
 
-// One entry per node, with its choices by range. The nodes of one graph have the same names in each range if the same
-// ops were lowered.
-Json nodes_section(const std::vector<CompileRecord>& records) {
+// One entry per node of a list of reported_choices, with its choices by range. The nodes of one graph have the same
+// names in each range if the same ops were lowered.
+Json nodes_section(const std::vector<CompileRecord>& records, std::vector<NodeChoice> ReportedChoices::*list_of) {
   Json list = Json::array();
-  std::map<std::pair<std::string, std::string>, std::size_t> known;  // graph and node to its entry
-  for (const CompileRecord& record : records)
-    for (const PassRecord& pass : record.passes)
-      for (const NodeChoice& node : pass.result.choices) {
-        const auto [entry, is_new] = known.emplace(std::pair(record.graph, node.node), list.size());
-        if (is_new)
-          list.push_back({{"node", node.node},
-                          {"op", node.op},
-                          {"layer", node.layer.empty() ? Json() : Json(node.layer)},
-                          {"graph", record.graph},
-                          {"choices", Json::array()}});
-        list[entry->second]["choices"].push_back({{"range", range_json(record.range)},
-                                                  {"provider", node.choice.provider},
-                                                  {"reason", node.choice.reason},
-                                                  {"refused", refused_json(node.choice.refused)}});
-      }
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> known;  // graph, node and op to its entry
+  for (const CompileRecord& record : records) {
+    const ReportedChoices choices = reported_choices(record);
+    for (const NodeChoice& node : choices.*list_of) {
+      const auto [entry, is_new] = known.emplace(std::tuple(record.graph, node.node, node.op), list.size());
+      if (is_new)
+        list.push_back({{"node", node.node},
+                        {"op", node.op},
+                        {"layer", node.layer.empty() ? Json() : Json(node.layer)},
+                        {"graph", record.graph},
+                        {"choices", Json::array()}});
+      list[entry->second]["choices"].push_back({{"range", range_json(record.range)},
+                                                {"provider", node.choice.provider},
+                                                {"reason", node.choice.reason},
+                                                {"refused", refused_json(node.choice.refused)}});
+    }
+  }
   return list;
 }
 
@@ -241,7 +244,8 @@ Json explain_json(const Explanation& explanation) {
           {"options", options_section(explanation)},
           {"passes", passes_section(records)},
           {"steps", steps_section(records)},
-          {"nodes", nodes_section(records)},
+          {"nodes", nodes_section(records, &ReportedChoices::runs)},
+          {"written_out", nodes_section(records, &ReportedChoices::written_out)},
           {"clones", clones_section(records)},
           {"pieces", pieces_section(records, explanation.options)},
           {"ranges", ranges},

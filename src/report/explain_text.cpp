@@ -8,6 +8,7 @@
 #include "compiler/piece_graph.h"
 #include "options/options_text.h"
 #include "report/explain.h"
+#include "report/reported_choices.h"
 #include "report/size_report.h"
 
 namespace weft {
@@ -25,9 +26,9 @@ std::string passes_text(const CompileRecord& record) {
     std::vector<std::string> counts;
     for (const auto& [name, count] : pass.result.counts)
       if (count != 0) counts.push_back(fmt::format("{} {}", count, name));
-    text +=
-        fmt::format("  {:<34}{:>8.3f} ms {:>6} to {:<6} nodes  {}\n", pass.name, pass.milliseconds, pass.nodes_before,
-                    pass.nodes_after, pass.skipped ? "skipped" : fmt::format("{}", fmt::join(counts, ", ")));
+    if (pass.skipped) counts = {"skipped"};
+    text += fmt::format("  {:<34}{:>8.3f} ms {:>6} to {:<6} nodes{}{}\n", pass.name, pass.milliseconds,
+                        pass.nodes_before, pass.nodes_after, counts.empty() ? "" : "  ", fmt::join(counts, ", "));
   }
   for (const auto& [step, milliseconds] : record.steps)
     text += fmt::format("  {:<34}{:>8.3f} ms\n", step, milliseconds);
@@ -82,13 +83,12 @@ std::string fusions_text(const CompileRecord& record) {
 }
 
 // One line for all nodes of an op that have the same choice.
-std::string choices_text(const CompileRecord& record) {
+std::string choices_text(const std::string& title, const std::vector<NodeChoice>& nodes) {
   std::map<std::string, int> counts;
-  for (const PassRecord& pass : record.passes)
-    for (const NodeChoice& node : pass.result.choices)
-      ++counts[fmt::format("{:<45} {:<10} {}{}", node.op, node.choice.provider, node.choice.reason,
-                           refused_text(node.choice.refused))];
-  std::string text;
+  for (const NodeChoice& node : nodes)
+    ++counts[fmt::format("{:<45} {:<10} {}{}", node.op, node.choice.provider, node.choice.reason,
+                         refused_text(node.choice.refused))];
+  std::string text = counts.empty() ? "" : title + "\n";
   for (const auto& [line, count] : counts) text += fmt::format("  {:>4} x {}\n", count, line);
   return text;
 }
@@ -190,7 +190,9 @@ std::string explain_text(const Explanation& explanation) {
     text += fmt::format("\n{}, {} to {} rows\n", record.graph, record.range.lo, record.range.hi);
     text += "passes\n" + passes_text(record);
     if (const std::string fusions = fusions_text(record); !fusions.empty()) text += "fusions\n" + fusions;
-    text += "kernels\n" + choices_text(record);
+    const ReportedChoices choices = reported_choices(record);
+    text += choices_text("kernels", choices.runs);
+    text += choices_text("written out in smaller ops", choices.written_out);
     if (record.split->stage == Stage::split) text += "pieces\n" + pieces_text(*record.split, explanation.options);
     text += clones_text(record);
   }

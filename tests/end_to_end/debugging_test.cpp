@@ -84,14 +84,19 @@ TEST_F(Debugging, BisectFindsNothingWhereAllIsRight) {
 TEST_F(Debugging, WhyNotTellsOfEachNodeOrOfOne) {
   const ProgramRun all = run_weft({"explain", model_, "--why-not", "act_quant"});
   ASSERT_EQ(all.status, 0) << all.err;
-  EXPECT_NE(all.out.find("forward: silu_and_mul_per_token_group_quant_int8 "), std::string::npos) << all.out;
-  EXPECT_NE(all.out.find("forward: gelu_and_mul_per_token_group_quant_int8 misses at %"), std::string::npos) << all.out;
-  const std::size_t at = all.out.find("misses at %") + std::string("misses at %").size();
-  const std::string node = all.out.substr(at, all.out.find(':', at) - at);
-  const ProgramRun one = run_weft({"explain", model_, "--why-not", "act_quant@" + node});
+  const std::string match = "forward: silu_and_mul_per_token_group_quant_int8 matches at %";
+  ASSERT_NE(all.out.find(match), std::string::npos) << all.out;
+  EXPECT_EQ(all.out.find("misses at"), std::string::npos) << "the other quantizations are no near misses: " << all.out;
+  EXPECT_NE(all.out.find("no near misses"), std::string::npos) << all.out;
+  const std::size_t at = all.out.find(match) + match.size();
+  const std::string node = all.out.substr(at, all.out.find('\n', at) - at);
+  const ProgramRun one = run_weft({"explain", model_, "--why-not", "act_quant@%" + node});
   ASSERT_EQ(one.status, 0) << one.err;
-  EXPECT_LT(one.out.size(), all.out.size());
-  EXPECT_NE(one.out.find("misses at %" + node + ": "), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find(match + node + "\n"), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("forward: gelu_and_mul_per_token_group_quant_int8 misses at %" + node + ": "),
+            std::string::npos)
+      << one.out;
+  EXPECT_EQ(one.out.find("no near misses"), std::string::npos) << one.out;
   EXPECT_EQ(run_weft({"explain", model_, "--why-not", "act_quant@nowhere"}).status, 2);
   EXPECT_EQ(run_weft({"explain", model_, "--why-not", "act_quent"}).status, 2);
 }
@@ -103,10 +108,11 @@ TEST_F(Debugging, GraphMatchTellsMatchesAndNearMisses) {
   const ProgramRun run = run_weft({"graph", "match", path, "--pattern", "act_quant"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_NE(run.out.find("g: silu_and_mul_per_token_group_quant_int8 matches at %q\n"), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find("g: gelu_and_mul_per_token_group_quant_int8 misses at %q: %a: is silu_and_mul, wanted "
-                         "gelu_and_mul\n"),
-            std::string::npos)
-      << run.out;
+  EXPECT_EQ(run.out.find("misses at"), std::string::npos) << "no other pattern found a second node: " << run.out;
+  const ProgramRun one = run_weft({"graph", "match", path, "--pattern", "gelu_and_mul_per_token_group_quant_int8@q"});
+  EXPECT_NE(one.out.find("misses at %q: %a: is silu_and_mul, wanted gelu_and_mul\n"), std::string::npos) << one.out;
+  EXPECT_EQ(run_weft({"graph", "match", path, "--pattern", "act_quant@nowhere"}).status, 2);
+  EXPECT_EQ(run_weft({"graph", "match", path, "--pattern", "act_quant@"}).status, 2);
   const ProgramRun json = run_weft({"graph", "match", path, "--json"});
   EXPECT_GE(nlohmann::json::parse(json.out).size(), 6u) << json.out;
 }

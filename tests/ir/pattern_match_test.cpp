@@ -307,4 +307,19 @@ TEST(FindPattern, NamesTheNodeThatIsAnother) {
   }
 }
 
+TEST(FindPattern, SaysWhichAttemptsAreNear) {
+  using Kind = FailedAttempt::Kind;
+  const Pattern pattern = pattern_of(kAddNorm);
+  const auto graph = parse_graph(graph_of("%t = add(%x, %r)\n%y = rms_norm(%t, %w, epsilon=1e-5)\n%u = sub(%x, %r)\n"
+                                          "%z = rms_norm(%u, %w, epsilon=1e-5)\n%v = add(%u, %z)\n"
+                                          "%n = rms_norm(%v, %w, epsilon=0.0)\nreturn %y, %z, %n\n"),
+                                 ops());
+  const PatternFindings findings = find_pattern(*graph, pattern);
+  std::vector<std::pair<std::string, Kind>> kinds;
+  for (const FailedAttempt& miss : findings.misses) kinds.emplace_back(miss.node, miss.kind);
+  EXPECT_EQ(findings.matches, std::vector<std::string>{"y"});
+  EXPECT_EQ(kinds,
+            (std::vector<std::pair<std::string, Kind>>{{"z", Kind::other}, {"v", Kind::inner}, {"n", Kind::near}}));
+}
+
 }  // namespace weft::pattern_match_test

@@ -255,6 +255,49 @@ TEST(FindAsCompiled, LooksWhereThePassWould) {
   EXPECT_TRUE(other.matches.empty());
   ASSERT_EQ(other.misses.size(), 1u);
   EXPECT_EQ(other.misses[0].reason, "%y: is fused_add_rms_norm, wanted rms_norm");
+  EXPECT_EQ(other.misses[0].kind, FailedAttempt::Kind::other) << "only the quantization was found";
+}
+
+PatternFindings findings_of(const Context& context, const std::string& body) {
+  const auto graph =
+      parse_graph("graph g(%x: bf16[s0, 256]) stage=pure where s0 in [1, 8] {\n" + body + "}\n", context.ops);
+  return find_as_compiled(*graph, *patterns_named(context.patterns, "silu_and_mul_per_token_group_quant_fp8").at(0),
+                          context, {1, 8});
+}
+
+// Views that undo each other are removed, and a written-out meaning is its op again, before the fusion looks.
+TEST(FindAsCompiled, MatchesWhereTheCompilerFuses) {
+  const auto context = test_context();
+  const char* const bodies[] = {
+      "%a = silu_and_mul(%x)\n%b = reshape(%a, shape=[s0, 2, 64])\n%c = reshape(%b, shape=[s0, 128])\n"
+      "%q, %s = per_token_group_quant_fp8(%c, group_size=128)\nreturn %q, %s\n",
+      "%l = slice(%x, dim=-1, start=0, end=128)\n%r = slice(%x, dim=-1, start=128, end=256)\n%i = silu(%l)\n"
+      "%a = mul(%i, %r)\n%q, %s = per_token_group_quant_fp8(%a, group_size=64)\nreturn %q, %s\n"};
+  for (const char* body : bodies) EXPECT_EQ(findings_of(*context, body).matches, std::vector<std::string>{"q"}) << body;
+}
+
+TEST(FindAsCompiled, HasANearMissOnceAndTheReasonOfARefusal) {
+  using Kind = FailedAttempt::Kind;
+  const auto context = test_context();
+  const PatternFindings shared =
+      findings_of(*context,
+                  "%a = silu_and_mul(%x)\n%q, %s = per_token_group_quant_fp8(%a, group_size=64)\n"
+                  "%n = neg(%a)\nreturn %q, %s, %n\n");
+  ASSERT_EQ(shared.misses.size(), 2u);
+  EXPECT_EQ(shared.misses[0].kind, Kind::inner) << "silu_and_mul is a part of the near miss";
+  EXPECT_EQ(shared.misses[1].kind, Kind::near);
+  EXPECT_EQ(shared.misses[1].reason, "%a: is also used by %n (neg)");
+  const std::string whole =
+      "%a = silu_and_mul(%x)\n%q, %s = per_token_group_quant_fp8(%a, group_size=64)\n"
+      "return %q, %s\n";
+  context->options.limit_rewrites = {"act_quant=0"};
+  const PatternFindings refused = findings_of(*context, whole);
+  EXPECT_TRUE(refused.matches.empty()) << "the compiler does not replace it";
+  ASSERT_EQ(refused.misses.size(), 1u);
+  EXPECT_EQ(refused.misses[0].reason, kHeldBack);
+  EXPECT_EQ(refused.misses[0].kind, Kind::near);
+  context->options.fuse_act_quant = false;
+  EXPECT_NE(findings_of(*context, whole).off.value_or("").find("fuse_act_quant is false"), std::string::npos);
 }
 
 }  // namespace weft::pattern_pass_test

@@ -2,6 +2,11 @@
 
 #include "report/explain.h"
 
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -35,8 +40,8 @@ class ExplainTest : public testing::Test {
 };
 
 TEST_F(ExplainTest, HasEveryKeyOfTheInterface) {
-  for (const char* key : {"weft", "model", "options", "passes", "nodes", "clones", "pieces", "ranges", "memory",
-                          "cache", "replay", "guards", "timing_ms"})
+  for (const char* key : {"weft", "model", "options", "passes", "nodes", "written_out", "clones", "pieces", "ranges",
+                          "memory", "cache", "replay", "guards", "timing_ms"})
     EXPECT_TRUE(json_.contains(key)) << key;
   EXPECT_EQ(json_["options"]["differences"][0]["reason"], "the machine has 2");
   EXPECT_EQ(json_["timing_ms"]["total"], 3.5);
@@ -158,6 +163,71 @@ TEST_F(ExplainTest, GivesEachNodeItsChoicePerRangeWithTheRefusals) {
     EXPECT_EQ(node["choices"][1]["refused"][0]["reason"], "is for 1 to 4 rows, not for 5 to 64");
   }
   EXPECT_EQ(found, 1);
+}
+
+// The counts of the text's kernels, by rows and by op and provider; `section` is the line before them.
+std::map<std::string, int> counts_of_text(const std::string& text, const std::string& section) {
+  std::map<std::string, int> counts;
+  std::string rows, in;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(" to ") != std::string::npos && line.ends_with(" rows")) rows = line;
+    if (!line.starts_with(' ')) in = line;
+    std::istringstream words(line);
+    int count = 0;
+    std::string x, op, provider;
+    if (in == section && words >> count >> x >> op >> provider) counts[rows + ": " + op + "@" + provider] += count;
+  }
+  return counts;
+}
+
+std::map<std::string, int> counts_of_json(const nlohmann::ordered_json& nodes) {
+  std::map<std::string, int> counts;
+  for (const auto& node : nodes)
+    for (const auto& choice : node["choices"])
+      ++counts[node["graph"].get<std::string>() + ", " + choice["range"][0].dump() + " to " +
+               choice["range"][1].dump() + " rows: " + node["op"].get<std::string>() + "@" +
+               choice["provider"].get<std::string>()];
+  return counts;
+}
+
+// What runs: the nodes of all pieces, by call.
+std::map<std::string, int> counts_of_graphs(const std::vector<CompileRecord>& records) {
+  std::map<std::string, int> counts;
+  for (const CompileRecord& record : records)
+    for (const auto& call : record.split->nodes())
+      for (const auto& node : record.split->find_piece(call->name)->nodes())
+        if (!node->op->is_view)
+          ++counts[fmt::format("{}, {} to {} rows: {}@{}", record.graph, record.range.lo, record.range.hi, node->name,
+                               node->provider)];
+  return counts;
+}
+
+TEST_F(ExplainTest, HasEachOpThatRunsOnceAsTextAndAsJson) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> priorities = {
+      {"", {}}, {"fused_add_rms_norm", {"reference"}}, {"silu_and_mul", {"native"}}, {"rms_norm", {"native"}}};
+  int written_out = 0;
+  for (const bool generates : {true, false})
+    for (const auto& [op, providers] : priorities) {
+      SCOPED_TRACE(op + (generates ? ", generated" : ", by kernels"));
+      const auto context = generates ? test_context() : kernel_context();
+      if (!op.empty()) context->priorities.set(op, providers);
+      const auto traced = small_layer(*context);
+      explanation_.records = compile_ranges(*traced, *context, {{1, 1}, {2, 64}}, {}).records;
+      const std::string text = explain_text(explanation_);
+      const nlohmann::ordered_json json = explain_json(explanation_);
+      EXPECT_EQ(counts_of_json(json["nodes"]), counts_of_graphs(explanation_.records));
+      EXPECT_EQ(counts_of_json(json["nodes"]), counts_of_text(text, "kernels")) << text;
+      EXPECT_EQ(counts_of_json(json["written_out"]), counts_of_text(text, "written out in smaller ops")) << text;
+      std::set<std::string> names;
+      for (const auto& node : json["nodes"]) {
+        EXPECT_NE(node["node"], "");
+        EXPECT_TRUE(names.insert(node["node"]).second) << node.dump();
+      }
+      for (const auto& node : json["written_out"]) EXPECT_NE(node["node"], "") << node.dump();
+      written_out += static_cast<int>(json["written_out"].size());
+    }
+  EXPECT_GT(written_out, 0);
 }
 
 TEST_F(ExplainTest, TellsWhatBecameOfEachPattern) {

@@ -4,15 +4,14 @@
 
 #include <sys/prctl.h>
 
+#include "apps/cli/pattern_lines.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "base/version.h"
 #include "builtin/models.h"
 #include "compiler/check/pattern_findings.h"
 #include "engine/largest_step.h"
-#include "passes/pattern_pass.h"
 
 namespace weft {
 namespace {
@@ -24,29 +23,15 @@ struct ExplainArguments {
   bool json = false;
 };
 
-// Where the pattern stands in each graph as its pass finds it, and where it almost does.
+// Prints where the pattern matches in each graph and range, and where it almost does.
 void say_why_not(const ExplainArguments& arguments, const Context& context, const ModelRunner& runner, VerbCall& call) {
-  const std::size_t at = arguments.why_not.find('@');
-  const std::string name = arguments.why_not.substr(0, at);
-  std::string node = at == std::string::npos ? "" : arguments.why_not.substr(at + 1);
-  if (node.starts_with('%')) node.erase(0, 1);
-  bool found_node = node.empty();
-  for (const Pattern* pattern : patterns_named(context.patterns, name))
-    for (const auto& traced : {runner.model().forward().traced, runner.model().head().traced}) {
-      const PatternFindings findings = find_as_compiled(*traced, *pattern, context, {1, runner.max_tokens()});
-      const auto is_wanted = [&](const std::string& value) { return node.empty() || node == value; };
-      for (const std::string& value : findings.matches) {
-        if (!is_wanted(value)) continue;
-        found_node = true;
-        call.out << fmt::format("{}: {} matches at %{}\n", traced->name, pattern->name, value);
-      }
-      for (const NearMiss& miss : findings.misses) {
-        if (!is_wanted(miss.node)) continue;
-        found_node = true;
-        call.out << fmt::format("{}: {} misses at %{}: {}\n", traced->name, pattern->name, miss.node, miss.reason);
-      }
+  PatternLines lines(parse_pattern_question(arguments.why_not, "--why-not"), context, call.out);
+  for (const ModelGraph* graph : {&runner.model().forward(), &runner.model().head()})
+    for (const TokenRange& range : graph->ranges) {
+      const std::string rows = graph->ranges.size() == 1 ? "" : fmt::format(", {} to {} rows", range.lo, range.hi);
+      lines.print(graph->traced->name + rows, *graph->traced, range);
     }
-  USER_CHECK(found_node, "[--why-not] no node of {} stands at {}", name, quote(node));
+  lines.check_node();
 }
 
 int explain(const ExplainArguments& arguments, VerbCall& call) {

@@ -1,10 +1,12 @@
 #include <algorithm>
 
 #include "apps/cli/graph_commands.h"
+#include "apps/cli/pattern_lines.h"
 #include "apps/cli/session.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "compiler/run/graph_program.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "options/effective_options.h"
@@ -120,29 +122,25 @@ int run_graph_file(const GraphArguments& arguments, VerbCall& call) {
   return 0;
 }
 
-// A line for each match and each near miss.
+// Prints where patterns match, and where they almost do, as the compiler would find them in the graph.
 int match_graphs(const GraphArguments& arguments, VerbCall& call) {
+  compile_anyway(call.options);
   const auto context = open_context(call);
-  const std::vector<const Pattern*> patterns = patterns_named(context->patterns, arguments.pattern);
+  PatternLines lines(parse_pattern_question(arguments.pattern, "--pattern"), *context, call.out);
   Json list = Json::array();
   for (const auto& graph : read_graphs(arguments.file, context->ops)) {
     verify_text(*graph, context->ops, arguments.file);
     USER_CHECK(graph->stage <= Stage::pure, "[graph match] {} is at stage {}: patterns stand for ops, not kernels",
                graph->name, stage_text(graph->stage));
-    if (graph->stage == Stage::traced) run_named_passes(*graph, *context, {"functionalize"});
-    for (const Pattern* pattern : patterns) {
-      const PatternFindings found = find_pattern(*graph, *pattern);
-      Json misses = Json::array();
-      for (const NearMiss& miss : found.misses) misses.push_back({{"node", miss.node}, {"reason", miss.reason}});
-      list.push_back(
-          {{"graph", graph->name}, {"pattern", pattern->name}, {"matches", found.matches}, {"near_misses", misses}});
-      if (arguments.json) continue;
-      for (const std::string& node : found.matches)
-        call.out << fmt::format("{}: {} matches at %{}\n", graph->name, pattern->name, node);
-      for (const NearMiss& miss : found.misses)
-        call.out << fmt::format("{}: {} misses at %{}: {}\n", graph->name, pattern->name, miss.node, miss.reason);
+    complete_bounds(*graph, context->options);
+    const TokenRange range = token_range(*graph, context->options);
+    if (arguments.json) {
+      for (Json& found : lines.json(*graph, range)) list.push_back(std::move(found));
+    } else {
+      lines.print(graph->name, *graph, range);
     }
   }
+  lines.check_node();
   if (arguments.json) call.out << json_text(list) << "\n";
   return 0;
 }
@@ -171,7 +169,8 @@ VERB(graph) {
                optimize.option("--to", arguments->to, "traced, pure, lowered or split.", {.shows_default = true});
                optimize.option("--passes", arguments->passes, "Only these, in this order: a,b.", {.excludes = "--to"});
                Flags& match = add("match", "Say where a pattern matches, and where it almost does.", match_graphs);
-               match.option("--pattern", arguments->pattern, "A pattern or fusion; all when not given.");
+               match.option("--pattern", arguments->pattern,
+                            "A pattern or fusion, all when not given; PATTERN@NODE for one node.");
                Flags& run = add("run", "Run a graph on tensors of a file.", run_graph_file);
                run.option("--in", arguments->in, "Safetensors file with the inputs by name.", {.required = true});
                run.option("--out", arguments->out, "Safetensors file for the results.", {.required = true});

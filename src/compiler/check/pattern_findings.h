@@ -1,14 +1,21 @@
 #pragma once
 
-// --why-not: matches a pattern against a graph as its pass would see the graph.
+// --why-not and `weft graph match`: matches patterns against a graph as their passes see the graph.
+
+#include <span>
+#include <vector>
 
 #include "compiler/context.h"
 #include "ir/pattern_rewrite.h"
 
 namespace weft {
 
-// Matches in the graph just before the pass that applies the pattern, with all passes and patterns on or off as the
-// Context's options say. For a pattern that no pass applies: in the last graph of stage pure.
+// Matches each pattern in the graph just before the pass that applies it, after all passes before that one, with passes
+// and patterns on or off as the Context's options say. A match that the pass does not replace is a miss, with the
+// reason of the pass. A pattern that no pass applies is matched in the last graph of stage pure. The graph is at stage
+// traced or pure; the result is in the order of `patterns`.
+std::vector<PatternFindings> find_as_compiled(const Graph& traced, std::span<const Pattern* const> patterns,
+                                              const Context& context, TokenRange range);
 PatternFindings find_as_compiled(const Graph& traced, const Pattern& pattern, const Context& context, TokenRange range);
 
 }  // namespace weft
