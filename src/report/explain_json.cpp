@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/json.h"
 #include "base/options_text.h"
@@ -86,15 +87,16 @@ Json steps_section(const std::vector<CompileRecord>& records) {
   return list;
 }
 
-// One entry per node, with its choices by range. The nodes of one graph have the same names in each range if the same
-// ops were lowered.
+// One entry per node and op, with its choices by range. The nodes of one graph have the same names in each range if the
+// same ops were lowered. A node whose meaning was written out and the op of that meaning that returns its result have
+// the same name.
 Json nodes_section(const std::vector<CompileRecord>& records) {
   Json list = Json::array();
-  std::map<std::pair<std::string, std::string>, std::size_t> known;  // graph and node to its entry
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> known;  // graph, node and op to its entry
   for (const CompileRecord& record : records)
     for (const PassRecord& pass : record.passes)
       for (const NodeChoice& node : pass.result.choices) {
-        const auto [entry, is_new] = known.emplace(std::pair(record.graph, node.node), list.size());
+        const auto [entry, is_new] = known.emplace(std::tuple(record.graph, node.node, node.op), list.size());
         if (is_new)
           list.push_back({{"node", node.node},
                           {"op", node.op},
