@@ -1,6 +1,7 @@
 #include "engine/model_compiler.h"
 
 #include <algorithm>
+#include <set>
 
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "options/effective_options.h"
 #include "passes/pattern_pass.h"
 #include "runtime/cuda/stream_device.h"
+#include "tensor/tensor_view.h"
 
 namespace weft {
 namespace {
@@ -164,6 +166,27 @@ ExpectedFusions ModelCompiler::declared_fusions() const {
 std::int64_t ModelCompiler::max_logit_rows() const {
   constexpr std::int64_t kRowsToScore = 32;
   return std::min(max_tokens_, std::max(context_->options.max_num_seqs, kRowsToScore));
+}
+
+std::int64_t ModelCompiler::kv_bytes_per_page() const {
+  return bytes_of(facts_.kv.dtype, kv_page_elements(facts_.kv)) * facts_.config.layer_count;
+}
+
+std::int64_t ModelCompiler::kv_bytes_of_longest_sequence() const {
+  return (facts_.config.context_length + facts_.kv.block - 1) / facts_.kv.block * kv_bytes_per_page();
+}
+
+std::int64_t ModelCompiler::arena_bytes() const {
+  std::int64_t bytes = 0;
+  for (const ModelGraph* graph : {&forward_, &head_}) {
+    std::int64_t sum = 0, most = 0;
+    for (const auto& plan : std::set<std::shared_ptr<const Plan>>(graph->plans.begin(), graph->plans.end())) {
+      sum += plan->arena_bytes;
+      most = std::max(most, plan->arena_bytes);
+    }
+    bytes += context_->stream_device == nullptr ? sum : most;
+  }
+  return bytes;
 }
 
 const std::vector<CompileRecord>& ModelCompiler::records() {

@@ -48,6 +48,12 @@ class ModelCompiler {
   std::int64_t max_tokens() const { return max_tokens_; }
   std::int64_t max_logit_rows() const;
 
+  // The KV pages of all layers, in bytes: one page of each; those of one sequence as long as the context.
+  std::int64_t kv_bytes_per_page() const;
+  std::int64_t kv_bytes_of_longest_sequence() const;
+  // The arenas of the Plans in bytes: on the host each Plan has its own, on a device the Plans of a graph share one.
+  std::int64_t arena_bytes() const;
+
   // Sentences about parts of the checkpoint that are ignored.
   const std::vector<std::string>& notes() const { return notes_; }
   // The compiler's records, one for each graph and range; empty in eager mode. Where the Plans came from the compile

@@ -181,24 +181,18 @@ ReplayReport ModelRunner::replay_report() const {
   return report;
 }
 
-std::int64_t ModelRunner::kv_bytes_per_page() const {
-  return bytes_of(facts().kv.dtype, kv_page_elements(facts().kv)) * facts().config.layer_count;
-}
-
 MemoryUse ModelRunner::memory_use() const {
   MemoryUse use{.weights = weights().loaded_bytes() + device_weights_.bytes(),
-                .weights_of_device = device_weights_.bytes()};
+                .weights_of_device = device_weights_.bytes(),
+                .activations_planned = model_->arena_bytes(),
+                .kv_of_longest_sequence = model_->kv_bytes_of_longest_sequence()};
   for (const CompiledModel* model : {forward_.get(), head_.get()}) {
-    if (model != nullptr && model->arena != nullptr) use.activations_planned += model->arena->bytes();
     for (std::size_t i = 0; model != nullptr && i < model->programs.size(); ++i) {
       const Replay* replay = model->programs[i]->replay.get();
-      use.activations_planned += replay == nullptr || model->arena != nullptr ? 0 : replay->plan().arena_bytes;
       if (const auto taken = replay == nullptr ? std::nullopt : replay->arena_bytes_taken())
         use.activations_measured = use.activations_measured.value_or(0) + *taken;
     }
   }
-  const std::int64_t block = facts().kv.block;
-  use.kv_of_longest_sequence = (facts().config.context_length + block - 1) / block * kv_bytes_per_page();
   if (device_ == nullptr)
     for (const Tensor& pages : pages_)
       if (const auto taken = resident_bytes({pages.data(), static_cast<std::size_t>(pages.storage->bytes())}))

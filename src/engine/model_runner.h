@@ -86,7 +86,7 @@ class ModelRunner {
   // Null in eager mode and with --compile-to.
   const Plan* forward_plan() const;
   const Plan* head_plan() const;
-  std::int64_t kv_bytes_per_page() const;
+  std::int64_t kv_bytes_per_page() const { return model_->kv_bytes_per_page(); }
   MemoryUse memory_use() const;
   // The captures, and the counts of first-time work.
   ReplayReport replay_report() const;

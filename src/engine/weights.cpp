@@ -271,6 +271,14 @@ Meta Weights::meta(const std::vector<std::string>& keys, WeightRole role) const 
   return meta;
 }
 
+std::int64_t Weights::bytes(const std::vector<std::string>& keys, WeightRole role) const {
+  if (keys.empty()) return rotary_table_meta().bytes().number();
+  const Meta loaded = meta(keys, role);
+  if (loaded.packed.empty()) return loaded.bytes().number();
+  const Meta plain = plain_meta(keys, role);
+  return packing_for(plain, role)->bytes(plain);
+}
+
 Tensor Weights::tensor(const std::vector<std::string>& keys, WeightRole role) {
   const std::string name = joined(keys);
   Tensor& loaded = loaded_[name];
@@ -291,13 +299,7 @@ void Weights::forget(const std::vector<std::string>& keys) {
 // Zeros stay zeros when they are read, merged, converted or packed, so all dummy weights share one buffer.
 Tensor Weights::dummy(const std::vector<std::string>& keys, WeightRole role) {
   Tensor tensor{.meta = meta(keys, role)};
-  std::int64_t bytes = 0;
-  if (tensor.meta.packed.empty()) {
-    bytes = whole_cache_lines(tensor.meta.bytes().number());  // rows of block scales may be padded
-  } else {
-    const Meta plain = plain_meta(keys, role);
-    bytes = packing_for(plain, role)->bytes(plain);
-  }
+  const std::int64_t bytes = whole_cache_lines(this->bytes(keys, role));  // rows of block scales may be padded
   if (zeros_ == nullptr || zeros_->bytes() < bytes) zeros_ = Storage::zeros(bytes);
   tensor.storage = Storage::view_of(zeros_->data(), bytes, zeros_);
   return tensor;
@@ -384,6 +386,10 @@ void Weights::convert(const Tensor& part, DType dtype, std::byte* to) const {
   });
 }
 
+Meta Weights::rotary_table_meta() const {
+  return Meta::tensor(DType::f32, {facts_.config.context_length, facts_.config.rope.rotary_dim});
+}
+
 const Tensor& Weights::rotary_table() {
   if (rotary_table_.defined()) return rotary_table_;
   context_.first_time_work->begin(FirstTime::load, "the rotary table");
@@ -398,7 +404,7 @@ const Tensor& Weights::rotary_table() {
   }
   const std::vector<float> frequencies = nn::inverse_frequencies(rope, positions, factors);
   const float magnitude = nn::rotary_magnitude(rope);
-  rotary_table_ = Tensor::empty(Meta::tensor(DType::f32, {positions, rope.rotary_dim}));
+  rotary_table_ = Tensor::empty(rotary_table_meta());
   constexpr std::int64_t kRows = 256;  // positions per chunk
   context_.threads->run((positions + kRows - 1) / kRows, [&](std::int64_t chunk, int) {
     const std::int64_t begin = chunk * kRows, end = std::min(positions, begin + kRows);

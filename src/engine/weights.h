@@ -26,6 +26,8 @@ class Weights {
   // The type of a loaded weight, by its role (nn/builder.h). UserError when a tensor is missing or has another width
   // than the others.
   Meta meta(const std::vector<std::string>& keys, WeightRole role) const;
+  // The bytes of a loaded weight, which need not be loaded; with no keys, of the rotary table. UserErrors as of meta().
+  std::int64_t bytes(const std::vector<std::string>& keys, WeightRole role) const;
   // Loads the tensor at the first call and returns it.
   Tensor tensor(const std::vector<std::string>& keys, WeightRole role);
   // Releases the copy in host memory; with no keys, that of the rotary table. The next use loads it again.
@@ -48,6 +50,7 @@ class Weights {
   std::int64_t loaded_bytes() const;
 
  private:
+  Meta rotary_table_meta() const;
   bool is_quantized(const std::string& key) const;
   Meta stored_meta(const std::string& key, WeightRole role) const;
   Tensor stored(const std::string& key, WeightRole role) const;

@@ -87,7 +87,7 @@ struct Checkpoint::Contents {
 
   Contents(std::string given, ModelFiles files) : path(std::move(given)), source(std::move(files)) {}
   void open_gguf(const std::string& name);
-  void read_folder_config();
+  void read_config(const std::string& name);
   void open_folder();
   void make_dummy(std::vector<NamedMeta> described);
   void add_safetensors(const std::string& name);
@@ -126,16 +126,16 @@ void Checkpoint::Contents::check_index(const std::map<std::string, std::string>&
   }
 }
 
-void Checkpoint::Contents::read_folder_config() {
-  config_path = source.path_of(kConfig);
-  auto text = source.text(kConfig);
-  USER_CHECK(text, "[{}] wanted a folder with {}, but it has none{}", path, kConfig, folder_hint(path));
+void Checkpoint::Contents::read_config(const std::string& name) {
+  config_path = source.path_of(name);
+  auto text = source.text(name);
+  USER_CHECK(text, "[{}] wanted a folder with {}, but it has none{}", path, name, folder_hint(path));
   config_text = std::move(*text);
   architecture = architecture_from_json(config_text, config_path);
 }
 
 void Checkpoint::Contents::open_folder() {
-  read_folder_config();
+  read_config(kConfig);
   if (source.has(kWeights)) {
     if (source.has(kIndex))
       notes.push_back(fmt::format("[{}] has {} and {}: {} is read", path, kWeights, kIndex, kWeights));
@@ -193,7 +193,10 @@ bool is_folder(const std::string& path) {
   return kind == FileKind::folder;
 }
 
-// Returns the files of the checkpoint's folder: the path itself, or the folder that contains the GGUF file.
+// Whether the path is a file like config.json.
+bool is_config(const std::string& path) { return path.ends_with(".json") && !is_folder(path); }
+
+// Returns the files of the checkpoint's folder: the path itself, or the folder that contains the file.
 ModelFiles files_at(const std::string& path) {
   return ModelFiles(is_folder(path) ? path : std::filesystem::path(path).parent_path().string());
 }
@@ -201,6 +204,8 @@ ModelFiles files_at(const std::string& path) {
 }  // namespace
 
 Checkpoint Checkpoint::open(const std::string& path) {
+  USER_CHECK(!is_config(path),
+             "[{}] wanted a GGUF file or a model folder; a config alone is enough with --load-format dummy", path);
   auto contents = std::make_shared<Contents>(path, files_at(path));
   if (is_folder(path)) {
     contents->open_folder();
@@ -213,8 +218,8 @@ Checkpoint Checkpoint::open(const std::string& path) {
 Checkpoint Checkpoint::open_dummy(const std::string& path,
                                   const std::function<std::vector<NamedMeta>(const Checkpoint&)>& describe) {
   auto contents = std::make_shared<Contents>(path, files_at(path));
-  if (is_folder(path)) {
-    contents->read_folder_config();
+  if (is_folder(path) || is_config(path)) {
+    contents->read_config(is_folder(path) ? kConfig : last_of(path));
   } else {
     contents->open_gguf(last_of(path));
   }
@@ -222,6 +227,12 @@ Checkpoint Checkpoint::open_dummy(const std::string& path,
   std::vector<NamedMeta> described = describe(checkpoint);
   contents->make_dummy(std::move(described));
   return checkpoint;
+}
+
+bool Checkpoint::has_weights(const std::string& path) {
+  if (!is_folder(path)) return !is_config(path);
+  const ModelFiles files(path);
+  return files.has(kWeights) || files.has(kIndex);
 }
 
 Checkpoint Checkpoint::open_parts(const std::string& path, const std::map<std::string, FilePart>& parts) {

@@ -56,10 +56,15 @@ class Checkpoint {
   static Checkpoint open_parts(const std::string& path, const std::map<std::string, FilePart>& parts);
 
   // Opens the model with zeros as weights: no weight is read and none takes memory. A tensor of a single number is a
-  // scale and holds 1. For a folder, only config.json is read. `describe` gets the checkpoint without those tensors and
-  // returns the tensors to add to those that a GGUF file has.
+  // scale and holds 1. For a folder, only config.json is read; the path may also be such a file, which ends in .json,
+  // by itself. `describe` gets the checkpoint without those tensors and returns the tensors to add to those that a GGUF
+  // file has.
   static Checkpoint open_dummy(const std::string& path,
                                const std::function<std::vector<NamedMeta>(const Checkpoint&)>& describe);
+
+  // Whether the path is a GGUF file or a folder with weight files, which open() takes, and not a config alone.
+  // UserError if nothing exists at the path.
+  static bool has_weights(const std::string& path);
 
   const std::string& path() const;
   bool is_gguf() const;

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "apps/cli/session.h"
+#include "apps/cli/target_argument.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "builtin/models.h"
@@ -14,19 +15,11 @@ namespace {
 struct CompileArguments {
   ModelArgument model;
   std::string output;
-  std::string target;
+  TargetArgument target;
   std::string inspected;
   bool with_weights = false;
   bool json = false;
 };
-
-// The instruction sets of cpu=FEATURES, or nothing of "".
-std::optional<CpuFeatures> features_of(const std::string& target) {
-  if (target.empty()) return std::nullopt;
-  constexpr std::string_view kCpu = "cpu=";
-  USER_CHECK(target.starts_with(kCpu), "[--target] must be cpu=FEATURES as in cpu=avx2, but is {}", quote(target));
-  return cpu_features_from_text(target.substr(kCpu.size()), "--target");
-}
 
 // What lies in the file: a function that graphs share once, and the manifest beside the members that it names.
 std::string summary_of(const std::string& path, const ArtifactManifest& manifest) {
@@ -60,9 +53,9 @@ std::string manifest_text(const ArtifactManifest& manifest) {
 }
 
 int inspect(const CompileArguments& arguments, VerbCall& call) {
-  USER_CHECK(
-      arguments.model.name.empty() && arguments.output.empty() && arguments.target.empty() && !arguments.with_weights,
-      "[--inspect] shows a file alone: MODEL, -o, --target and --with-weights do not go with it");
+  USER_CHECK(arguments.model.name.empty() && arguments.output.empty() && arguments.target.given.empty() &&
+                 !arguments.with_weights,
+             "[--inspect] shows a file alone: MODEL, -o, --target and --with-weights do not go with it");
   const Artifact artifact = Artifact::open(arguments.inspected);
   call.out << (arguments.json ? json_text(manifest_json(artifact.manifest()), 2) + "\n"
                               : manifest_text(artifact.manifest()));
@@ -73,13 +66,7 @@ int compile_model(const CompileArguments& arguments, VerbCall& call) {
   if (!arguments.inspected.empty()) return inspect(arguments, call);
   USER_CHECK(!arguments.model.name.empty(), "[model] must be given: weft compile MODEL -o FILE");
   USER_CHECK(!arguments.output.empty(), "[-o] must be given: the file to write, model.weft");
-  const std::optional<CpuFeatures> target = features_of(arguments.target);
-  if (target) set_option(call.options, "cpu-features", cpu_features_text(*target), "--target");
-  const auto context = open_context(call, nullptr, target);
-  const DeviceDescription& device = context->device;
-  USER_CHECK(device.features <= device.host || context->options.tuning_budget == 0,
-             "[--tuning-budget] what {} code takes cannot be measured here: this host has {}",
-             cpu_features_text(device.features), cpu_features_text(device.host));
+  const auto context = arguments.target.open_context(call);
   ModelCompiler model(context, arguments.model.open(call), make_model_registry());
   if (eager_option(context->options).empty()) model.compile();
   const ArtifactManifest manifest = write_artifact(
@@ -103,8 +90,7 @@ VERB(compile) {
                arguments->model.declare(flags, ModelArgument::optional);
                flags.option("-o,--output", arguments->output,
                             "The file to write, model.weft. It holds machine code: run only what you trust.");
-               flags.option("--target", arguments->target,
-                            "For a processor with these instruction sets, whatever this one has: cpu=avx2.");
+               arguments->target.declare(flags);
                flags.flag(
                    "--with-weights", arguments->with_weights,
                    "Put the model's files inside, where they are mapped, instead of their names and hashes alone.");

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <chrono>
+
+#include "apps/cli/bench_roof.h"
+#include "apps/cli/plan_report.h"
+#include "apps/cli/target_argument.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "builtin/models.h"
+#include "options/effective_options.h"
+
+namespace weft {
+namespace {
+
+struct PlanArguments {
+  ModelArgument model;
+  TargetArgument target;
+  std::string depth = "0";
+  std::string bandwidth, flops;  // in 1e9 per second; "" where they are to be measured
+  bool json = false;
+};
+
+std::optional<double> given_rate(const std::string& text, const char* flag) {
+  if (text.empty()) return std::nullopt;
+  const double billions = decimal_number(text, flag);
+  USER_CHECK(billions > 0, "[{}] must be above 0, but is {}", flag, quote(text));
+  return billions * 1e9;
+}
+
+// Returns why the peak rates of the target cannot be measured here; "" where they can.
+std::string why_not_measured(const Context& context) {
+  const DeviceDescription& device = context.device;
+  if (device.id.type != DeviceType::cpu)
+    return fmt::format("{} is not measured: give --bandwidth and --flops", device_text(device.id));
+  if (device.features > device.host)
+    return fmt::format("this host has {}: give --bandwidth and --flops", cpu_features_text(device.host));
+  return "";
+}
+
+PlanRoof roof_of(const PlanArguments& arguments, const Context& context) {
+  PlanRoof roof{.bytes = {given_rate(arguments.bandwidth, "--bandwidth"), "given"},
+                .operations = {given_rate(arguments.flops, "--flops"), "given"}};
+  if (roof.bytes.per_second && roof.operations.per_second) return roof;
+  std::optional<MachineRoof> measured;
+  std::string source = why_not_measured(context);
+  if (source.empty()) {
+    const auto clock = [] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    };
+    measured = measure_roof(*context.threads, context.device.features, clock);
+    source = "measured";
+  }
+  const auto complete = [&](PeakRate& rate, double MachineRoof::*member, const char* of) {
+    if (rate.per_second) return;
+    if (measured) rate.per_second = (*measured).*member;
+    rate.source = measured ? source + of : source;
+  };
+  complete(roof.bytes, &MachineRoof::read_bytes, "");
+  complete(roof.operations, &MachineRoof::multiply_adds, " in f32");
+  if (measured && roof.operations.source != "given") {
+    roof.speedup_of_16_bits = 2;
+    roof.speedup_of_8_bits = 4;
+  }
+  return roof;
+}
+
+int plan(const PlanArguments& arguments, VerbCall& call) {
+  const std::int64_t depth = human_integer(arguments.depth, "--n-depth");
+  for (const auto& [text, flag] : {std::pair(arguments.bandwidth, "--bandwidth"), {arguments.flops, "--flops"}})
+    given_rate(text, flag);
+  const auto context = arguments.target.open_context(call);
+  const std::string path = arguments.model.path(call);
+  // A folder that has only its config is described by that.
+  if (!Checkpoint::has_weights(path)) call.options.load_format = "dummy";
+  ModelCompiler model(context, arguments.model.open(call), make_model_registry());
+  for (const std::string& note : model.notes()) call.err << "weft: " << note << "\n";
+  if (eager_option(context->options).empty()) model.compile();
+  PlanReport report{.version = kVersion,
+                    .model = arguments.model.name,
+                    .architecture = model.checkpoint().architecture(),
+                    .weights_from = model.checkpoint().is_dummy() ? "config" : "checkpoint",
+                    .device = context->device,
+                    .context_length = model.facts().config.context_length,
+                    .records = model.records(),
+                    .memory = planned_memory(model)};
+  USER_CHECK(depth >= 0 && depth < report.context_length,
+             "[--n-depth] must leave a token of the context of {}, but is {}", report.context_length, depth);
+  report.decode = planned_step(model, 1, depth);
+  report.prompt = planned_step(model, std::min(model.max_tokens(), report.context_length - depth), depth);
+  report.roof = roof_of(arguments, *context);
+  call.out << (arguments.json ? json_text(plan_json(report), 2) + "\n" : plan_report_text(report));
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+VERB(plan) {
+  verbs.add("plan",
+            {"Compile a model without its weights: choices, fusions, memory, and the rates that the machine allows.",
+             [](Flags& flags, VerbCall& call) -> VerbBody {
+               auto arguments = std::make_shared<PlanArguments>();
+               flags.option("model,-m,--model", arguments->model.name,
+                            "A GGUF file, a folder with config.json, a config.json alone, or a built-in name.",
+                            {.required = true});
+               arguments->target.declare(flags);
+               flags.option("-d,--n-depth", arguments->depth, "Tokens in the cache before a step.",
+                            {.shows_default = true});
+               flags.option("--bandwidth", arguments->bandwidth,
+                            "Memory bandwidth of the target in GB/s, instead of what is measured here.");
+               flags.option("--flops", arguments->flops,
+                            "Operations of the target in GFLOP/s, instead of what is measured here.");
+               flags.flag("--json", arguments->json, "Print JSON.");
+               return [arguments, &call] { return plan(*arguments, call); };
+             }});
+}
