@@ -62,7 +62,8 @@ class QuantPattern {
 
   void stand_for(const Parameter& parameter) {
     if (parameter.type == ParameterType::tensor) {
-      values_.emplace(parameter.name, pattern_.value(parameter.name));
+      const bool is_narrow = values_.empty() && input_ == FrontInput::cast_to_f32;
+      values_.emplace(parameter.name, is_narrow ? narrow_value(parameter.name) : pattern_.value(parameter.name));
       return;
     }
     const auto wanted = quantizer_.wanted.find(parameter.name);
@@ -72,6 +73,14 @@ class QuantPattern {
     }
     attributes_.emplace_back(parameter.name, pattern_.attribute(parameter.name, parameter.type));
     if (wanted != quantizer_.wanted.end()) pattern_.one_of(parameter.name, wanted->second);
+  }
+
+  // A value of a type that f32 holds without rounding.
+  Value narrow_value(const std::string& name) {
+    const Value value =
+        pattern_.value(name, {.dtype_wildcard = "narrow", .open_shape = true, .shape = {Dim::symbol("?columns")}});
+    pattern_.one_of("narrow", {DType::f16, DType::bf16});
+    return value;
   }
 
   // The op's operands; the tensor to quantize, if given, is the first.

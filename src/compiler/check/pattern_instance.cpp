@@ -119,16 +119,19 @@ class InstanceSearch {
     return true;
   }
 
-  // Whether the tensor has the dtype and dims that the type states. Binds the wildcards of the type; the match checks
-  // later whether all uses of a wildcard agree.
+  // Whether the tensor has the dtype and dims that the type states, and its wildcards their conditions. Binds the
+  // wildcards of the type; the match checks later whether all uses of a wildcard agree.
   bool read_type(const Wildcard& wildcard, const Tensor& tensor) {
     if (!wildcard.type) return true;
     if (!tensor.defined() || tensor.meta.kind != wildcard.type->kind) return false;
     const bool is_stated = wildcard.type->kind == MetaKind::tensor && wildcard.type->dtype_wildcard.empty();
     if (is_stated && tensor.meta.dtype != wildcard.type->dtype) return false;
+    bool fits = true;
     const auto bind = [&](const std::string& name, const Attribute& value) {
-      std::optional<Attribute>& bound = instance_.bound.attributes[static_cast<std::size_t>(pattern_.index_of(name))];
+      const auto slot = static_cast<std::size_t>(pattern_.index_of(name));
+      std::optional<Attribute>& bound = instance_.bound.attributes[slot];
       if (!bound) bound = value;
+      for (const Condition& condition : pattern_.wildcards[slot].conditions) fits = fits && holds(condition, value);
     };
     if (!wildcard.type->dtype_wildcard.empty()) bind(wildcard.type->dtype_wildcard, tensor.meta.dtype);
     const Shape& wanted = wildcard.type->shape;
@@ -139,7 +142,7 @@ class InstanceSearch {
       if (wanted[i].is_number() && !(wanted[i] == came)) return false;
       if (const std::string symbol = wanted[i].symbol_name(); symbol.starts_with('?')) bind(symbol.substr(1), came);
     }
-    return true;
+    return fits;
   }
 
   void attributes(std::size_t index) {
