@@ -102,6 +102,7 @@ std::vector<Tensor> bind_inputs(const Graph& graph, const TensorFile& file, cons
       pages = std::max(pages, pages_of(*batch));
     }
   }
+  check_sizes(graph, tensors, symbols);
   const auto rows = symbols.find(graph.governing_symbol());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (graph.inputs()[i]->meta.kind != MetaKind::kv) continue;

@@ -12,6 +12,7 @@
 #include "tensor/bfloat16.h"
 #include "tensor/float16.h"
 #include "tensor/float8.h"
+#include "tensor/same_elements.h"
 
 namespace weft::device_check {
 namespace {
@@ -65,9 +66,10 @@ struct Step {
 bool agrees(DType dtype, std::span<const std::byte> wanted, std::span<const std::byte> came, std::size_t i,
             const std::optional<Step>& step) {
   const auto size = static_cast<std::size_t>(dtype_info(dtype).block_bytes);
-  if (std::memcmp(wanted.data() + i * size, came.data() + i * size, size) == 0) return true;
+  if (are_same_elements(dtype, wanted.data() + i * size, came.data() + i * size, dtype_info(dtype).block_elements))
+    return true;
   const std::optional<float> number = number_at(dtype, wanted, i), other = number_at(dtype, came, i);
-  if (number && (std::isnan(*number) || std::isnan(*other))) return std::isnan(*number) && std::isnan(*other);
+  if (number && (std::isnan(*number) || std::isnan(*other))) return false;
   if (!step || (number && std::isinf(*number))) return false;
   if (size == 1) return is_within_a_step(dtype, element<std::uint8_t>(wanted, i), element<std::uint8_t>(came, i));
   return number && std::abs(*number - *other) <= std::abs(*number) * step->of_itself + step->at_least;

@@ -20,6 +20,7 @@ std::vector<Tensor> bind_inputs(const weft_graph& graph, const weft_tensor_view*
     inputs.push_back(tensor_from(views[inputs.size()], "weft_graph_run: input " + input->name));
     check_input(*input, inputs.back(), symbols, graph.graph->bounds);
   }
+  check_sizes(*graph.graph, inputs, symbols);
   return inputs;
 }
 

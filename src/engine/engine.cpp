@@ -226,8 +226,11 @@ std::span<const RequestEvent> Engine::step() {
   const Tensor& logits = *ran;
   std::int64_t next_row = 0;
   for (const auto& [request, rows] : chunks_) {
-    if (request->computed < request->token_count()) continue;
-    std::string error = take_logits(*request, logits, next_row++);
+    std::string error = runner_->describe_overflow(request->pages, request->computed - rows, request->computed);
+    const bool has_logits = request->computed == request->token_count();
+    if (error.empty() && !has_logits) continue;
+    if (error.empty()) error = take_logits(*request, logits, next_row);
+    next_row += has_logits ? 1 : 0;
     if (error.empty()) {
       events_.push_back(advance(*request, logits_));
     } else {
@@ -305,6 +308,8 @@ void Engine::score(const std::vector<int>& ids, const std::vector<int>& rows,
     for (std::size_t i = next; i < rows.size() && rows[i] < begin + count; ++i) logit_rows.push_back(rows[i] - begin);
     const Chunk chunk{&request, count};
     const Tensor& logits = run({&chunk, 1}, logit_rows);
+    const std::string overflow = runner_->describe_overflow(request.pages, begin, begin + count);
+    USER_CHECK(overflow.empty(), "{}", overflow);
     for (std::size_t i = 0; i < logit_rows.size(); ++i) {
       const std::string error = take_logits(request, logits, static_cast<std::int64_t>(i));
       USER_CHECK(error.empty(), "{}", error);

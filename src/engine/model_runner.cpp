@@ -349,18 +349,7 @@ void ModelRunner::verify_pieces(PieceVerification& verification) {
 // Replay compares a capture with its Plan. This compares the Plan with the graph that was compiled.
 void ModelRunner::check_against_graphs() {
   verification_ = std::make_unique<PieceVerification>(*context_);
-  verification_->on_call = [](const VerifiedCall& call) {
-    if (!call.differs) return;
-    const PieceVerdict& verdict = call.verdict;
-    const std::string what =
-        verdict.differing_calls > 0
-            ? fmt::format("gives other bits compiled than op by op: %{}, the largest difference is {}", verdict.value,
-                          verdict.largest)
-            : fmt::format("finds %{} other than it was made: something wrote over it", verdict.value);
-    throw InternalError(fmt::format("[--check-replay] piece {}.{}{} {}", verdict.graph, verdict.piece,
-                                    verdict.layer.empty() ? "" : " in layer " + verdict.layer, what),
-                        std::source_location::current());
-  };
+  verification_->fail_where_different();
   verify_pieces(*verification_);
 }
 

@@ -19,6 +19,8 @@
 
 namespace weft {
 
+struct BadPages;
+
 // The memory that a runner uses, in bytes.
 struct MemoryUse {
   std::int64_t weights = 0;
@@ -79,6 +81,10 @@ class ModelRunner {
   std::string describe_nan(const StepInput& input, std::int64_t row, std::span<const std::int32_t> blocks,
                            std::int64_t tokens);
 
+  // "", or a sentence about a key that the last step wrote for the positions [begin, end) of a sequence and that
+  // exceeds the range of f16 pages. "" for other pages, and for those in the memory of a device.
+  std::string describe_overflow(std::span<const std::int32_t> blocks, std::int64_t begin, std::int64_t end) const;
+
   // The model's graphs and the compiler's records of them.
   ModelCompiler& model() { return *model_; }
   const ModelCompiler& model() const { return *model_; }
@@ -123,6 +129,7 @@ class ModelRunner {
   const Tensor& step_compiled(const StepInput& input);
   Tensor step_eager(const StepInput& input);
   std::string find_nan_by_op(const StepInput& input);
+  std::optional<BadPages> find_bad_pages_of_device(std::span<const std::int32_t> blocks, std::int64_t tokens);
 
   std::shared_ptr<Context> context_;
   std::unique_ptr<ModelCompiler> model_;

@@ -1,9 +1,11 @@
 // The part of ModelRunner that finds where NaNs in logits came from.
 
 #include <cmath>
+#include <numeric>
 
 #include "engine/model_runner.h"
 #include "engine/nan_finder.h"
+#include "runtime/cuda/stream_device.h"
 #include "tensor/convert.h"
 
 namespace weft {
@@ -14,6 +16,12 @@ bool row_has_nan(const Tensor& rows, std::int64_t row) {
   for (std::int64_t i = 0; i < width; ++i)
     if (std::isnan(load_float(rows.meta.dtype, rows.data(), row * width + i))) return true;
   return false;
+}
+
+std::string overflow_text(const BadPages& bad, DType type, const char* effect) {
+  return fmt::format("[kv cache] the {} of token {} in layer {} is beyond what {} holds{}{}",
+                     bad.is_key ? "key" : "value", bad.position, bad.layer, dtype_text(type), effect,
+                     type == DType::f16 ? "; --kv-cache-dtype bf16 is wider" : "");
 }
 
 }  // namespace
@@ -38,24 +46,49 @@ std::string ModelRunner::find_nan_by_op(const StepInput& input) {
   return finder.first().empty() ? head_finder.first() : finder.first();
 }
 
+std::string ModelRunner::describe_overflow(std::span<const std::int32_t> blocks, std::int64_t begin,
+                                           std::int64_t end) const {
+  const bool is_on_device = device_ != nullptr && forward_plan() != nullptr;
+  if (is_on_device || facts().kv.dtype != DType::f16) return "";
+  const auto bad = find_infinite_key(pages_, blocks, begin, end);
+  return bad ? overflow_text(*bad, DType::f16, "") : "";
+}
+
+// Downloads the pages of the sequence, one layer at a time: the host may not have memory for all pages.
+std::optional<BadPages> ModelRunner::find_bad_pages_of_device(std::span<const std::int32_t> blocks,
+                                                              std::int64_t tokens) {
+  const std::int64_t block = facts().kv.block, count = (tokens + block - 1) / block;
+  const std::int64_t bytes = bytes_of(facts().kv.dtype, kv_page_elements(facts().kv));
+  const Tensor here = Tensor::empty(Meta::pages(facts().kv), count);
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (std::size_t layer = 0; layer < pages_.size(); ++layer) {
+    for (std::int64_t i = 0; i < count; ++i)
+      device_->copy(here.data() + i * bytes, pages_[layer].data() + blocks[static_cast<std::size_t>(i)] * bytes,
+                    static_cast<std::size_t>(bytes));
+    device_->synchronize();
+    auto bad = find_bad_pages({&here, 1}, numbers, tokens);
+    if (!bad) continue;
+    bad->layer = static_cast<std::int64_t>(layer);
+    return bad;
+  }
+  return std::nullopt;
+}
+
 std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, std::span<const std::int32_t> blocks,
                                       std::int64_t tokens) {
-  if (device_ != nullptr)
-    return "[logits] some are not numbers (NaN); --device cpu reports in which layer the first appears";
   std::string by_op;
-  if (context_->log.detail("nan") != Log::Detail::none) {
+  const bool is_on_device = device_ != nullptr && forward_plan() != nullptr;
+  if (!is_on_device && context_->log.detail("nan") != Log::Detail::none) {
     by_op = find_nan_by_op(input);
     if (by_op.empty()) by_op = "no op of the step run op by op";
     context_->log.say("nan", Log::Detail::some, fmt::format("the first op with NaN: {}", by_op));
   }
-  const auto bad = find_bad_pages(pages_, blocks, tokens);
-  const DType type = facts().kv.dtype;
-  if (bad && bad->is_infinite)
-    return fmt::format("[kv cache] the {} of token {} in layer {} is beyond what {} holds, so logits are not numbers{}",
-                       bad->is_key ? "key" : "value", bad->position, bad->layer, dtype_text(type),
-                       type == DType::f16 ? "; --kv-cache-dtype bf16 is wider" : "");
+  const auto bad = is_on_device ? find_bad_pages_of_device(blocks, tokens) : find_bad_pages(pages_, blocks, tokens);
+  if (bad && bad->is_infinite) return overflow_text(*bad, facts().kv.dtype, ", so logits are not numbers");
   const std::int64_t last = facts().config.layer_count - 1;
-  const Tensor& hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
+  Tensor hidden = last_forward_ == nullptr ? hidden_ : last_forward_->result(0);
+  if (is_on_device) hidden = device_->download(hidden);
   std::string where = "in the head";
   if (bad) {
     where = fmt::format("in layer {} or the one before, by the keys and values of token {}", bad->layer, bad->position);
@@ -65,7 +98,9 @@ std::string ModelRunner::describe_nan(const StepInput& input, std::int64_t row, 
     where = fmt::format("in layer {}, the last, or the norm after it", last);
   }
   return fmt::format("[logits] some are not numbers (NaN): the first appear {}{}", where,
-                     by_op.empty() ? "; WEFT_LOGS=+nan finds the op" : ": " + by_op);
+                     is_on_device    ? "; with --device cpu WEFT_LOGS=+nan finds the op"
+                     : by_op.empty() ? "; WEFT_LOGS=+nan finds the op"
+                                     : ": " + by_op);
 }
 
 }  // namespace weft

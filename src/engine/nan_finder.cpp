@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "base/error.h"
 #include "tensor/convert.h"
 #include "tensor/tensor_view.h"
 
@@ -33,7 +34,38 @@ std::optional<BadPages> find_in_layer(const Tensor& pages, std::span<const std::
   return found;
 }
 
+constexpr std::uint16_t kF16Magnitude = 0x7fff, kF16Infinity = 0x7c00;
+
+// Whether a key at the places [begin, end) of a page is infinite. `keys` are those of one head: [head_dim][block]. Each
+// step runs this for all its keys, so there is no branch for an element.
+bool has_infinite_key(const KvLayout& kv, const std::uint16_t* keys, std::int64_t begin, std::int64_t end) {
+  bool found = false;
+  for (std::int64_t i = 0; i < kv.head_dim; ++i)
+    for (std::int64_t place = begin; place < end; ++place)
+      found |= (keys[i * kv.block + place] & kF16Magnitude) == kF16Infinity;
+  return found;
+}
+
 }  // namespace
+
+std::optional<BadPages> find_infinite_key(std::span<const Tensor> pages, std::span<const std::int32_t> blocks,
+                                          std::int64_t begin, std::int64_t end) {
+  for (std::size_t layer = 0; layer < pages.size(); ++layer) {
+    const KvLayout& kv = pages[layer].meta.kv;
+    CHECK(kv.dtype == DType::f16, "keys of {} do not overflow", dtype_text(kv.dtype));
+    for (std::int64_t at = begin, next = 0; at < end; at = next) {
+      next = std::min(end, (at / kv.block + 1) * kv.block);
+      const std::int32_t page = blocks[static_cast<std::size_t>(at / kv.block)];
+      for (std::int64_t head = 0; head < kv.heads; ++head) {
+        const auto* keys = pages[layer].as<const std::uint16_t>() + kv_key_offset(kv, page, head);
+        if (!has_infinite_key(kv, keys, at % kv.block, (next - 1) % kv.block + 1)) continue;
+        while (!has_infinite_key(kv, keys, at % kv.block, at % kv.block + 1)) ++at;
+        return BadPages{.layer = static_cast<std::int64_t>(layer), .position = at, .is_key = true, .is_infinite = true};
+      }
+    }
+  }
+  return std::nullopt;
+}
 
 std::optional<BadPages> find_bad_pages(std::span<const Tensor> pages, std::span<const std::int32_t> blocks,
                                        std::int64_t tokens) {

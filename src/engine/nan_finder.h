@@ -24,6 +24,11 @@ struct BadPages {
 std::optional<BadPages> find_bad_pages(std::span<const Tensor> pages, std::span<const std::int32_t> blocks,
                                        std::int64_t tokens);
 
+// The first layer with an infinite key among the positions [begin, end) of a sequence. f16 pages only: keys beyond
+// 65504 are stored as infinities. A score of minus infinity hides the token from attention, so logits need not show it.
+std::optional<BadPages> find_infinite_key(std::span<const Tensor> pages, std::span<const std::int32_t> blocks,
+                                          std::int64_t begin, std::int64_t end);
+
 // Whether a floating-point tensor contains a NaN; false for codes and KV pages.
 bool has_nan(const Tensor& tensor);
 

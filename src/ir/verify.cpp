@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/alias.h"
+#include "ir/donation.h"
 #include "ir/print.h"
 
 namespace weft {
@@ -33,8 +34,9 @@ class Verifier {
   void run() {
     for (const auto& input : graph_.inputs()) {
       defined_.insert(input.get());
-      for (const Dim& dim : input->meta.shape) dim.collect_symbols(symbols_);
+      collect_symbols_of(*input);
     }
+    for (const auto& input : graph_.inputs()) check_input(*input);
     if (symbols_.count(governing_) != 0) rows_ = Dim::symbol(governing_);
     for (const auto& node : graph_.nodes()) {
       check_operands(*node);
@@ -48,11 +50,57 @@ class Verifier {
     }
     check_operands(*graph_.result_node());
     check_result_homes();
+    if (graph_.stage == Stage::traced) check_given_away();
     if (graph_.stage == Stage::lowered || graph_.stage == Stage::split) check_bounds();
     if (graph_.stage == Stage::split) check_pieces();
   }
 
  private:
+  bool is_piece() const { return graph_.kind != DefinitionKind::graph; }
+
+  // A run reads a symbol from a dim that is the symbol alone: align(s0, 128) has many solutions. A piece is part of a
+  // graph, which reads the symbols for it.
+  void collect_symbols_of(const GraphValue& input) {
+    for (const Dim& dim : input.meta.shape) {
+      if (is_piece()) dim.collect_symbols(symbols_);
+      if (const std::string symbol = dim.symbol_name(); !symbol.empty()) symbols_.insert(symbol);
+    }
+  }
+
+  void check_input(const GraphValue& input) const {
+    if (is_piece()) return;
+    std::set<std::string> used;
+    for (const Dim& dim : input.meta.shape) dim.collect_symbols(used);
+    for (const Dim& dim : input.meta.strides) dim.collect_symbols(used);
+    for (const std::string& symbol : used)
+      if (!symbols_.contains(symbol))
+        throw Breach{fmt::format("{} cannot be read from an input, as none has a dim that is {} alone: %{}: {}", symbol,
+                                 symbol, input.name, input.meta.text())};
+  }
+
+  void check_symbol(const std::string& symbol, const Node& node) const {
+    require(symbols_.contains(symbol), node, "{} cannot be read from an input, as none has a dim that is {} alone",
+            symbol, symbol);
+  }
+
+  void check_attribute(const Attribute& attribute, const Node& node) const {
+    if (const auto* list = std::get_if<AttributeList>(&attribute.storage()))
+      for (const Attribute& element : *list) check_attribute(element, node);
+    const auto* dim = std::get_if<Dim>(&attribute.storage());
+    if (dim == nullptr || dim->is_number()) return;
+    std::set<std::string> used;
+    dim->collect_symbols(used);
+    for (const std::string& symbol : used) check_symbol(symbol, node);
+  }
+
+  void check_given_away() const {
+    try {
+      check_donations(graph_);
+    } catch (const UserError& error) {
+      throw Breach{error.what()};
+    }
+  }
+
   void check_operands(const Node& node) const {
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const GraphValue* operand = node.operands[i];
@@ -66,6 +114,8 @@ class Verifier {
 
   void check_op(const Node& node) const {
     require(node.op != nullptr, node, "[{}] is not an op of this program", node.name);
+    if (!is_piece())
+      for (const auto& [name, attribute] : node.attributes.entries()) check_attribute(attribute, node);
     try {
       check_results(node, inferred_.of(node, ops_));
     } catch (const UserError& error) {
@@ -109,8 +159,7 @@ class Verifier {
     std::set<std::string> used;
     for (const Dim& dim : value.meta.shape)
       if (!dim.is_number() && !(dim == rows_)) dim.collect_symbols(used);
-    for (const std::string& symbol : used)
-      require(symbols_.count(symbol) != 0, node, "{} cannot be read off an input", symbol);
+    for (const std::string& symbol : used) check_symbol(symbol, node);
     if (value.meta.shape.empty() || value.meta.shape[0].is_number() || value.meta.shape[0] == rows_) return;
     const std::string rows = value.meta.shape[0].symbol_name();
     require(!rows.empty() && rows == governing_, node, "dim 0 of %{} is {}, but the rows are governed by {}",

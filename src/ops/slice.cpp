@@ -40,4 +40,5 @@ OP(slice) {
   });
   op.sample({{"x", {4, 12}}}, {{"dim", 1}, {"start", 3}, {"end", 9}});
   op.sample({{"x", {4, 12}}}, {{"dim", -1}, {"start", 1}, {"end", 12}, {"step", 2}});
+  op.sample({{"x", {4, 32}, DType::f4e2m1}}, {{"dim", -1}, {"start", 8}, {"end", 24}});
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// When two results count as the same. `weft verify`, `weft bisect`, `--check-replay`, `weft plugin check` and the
+// When two results count as the same. `weft verify`, `weft bisect`, `--check-replay`, also of `weft graph run`, and the
 // device check use this rule:
 //
 //   Two elements are the same if their bits are equal, or if both are NaN.

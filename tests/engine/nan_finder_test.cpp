@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "builtin/context.h"
+#include "builtin/cuda_device.h"
 #include "builtin/models.h"
 #include "tests/engine/tiny_model.h"
 #include "tests/sample_checkpoint.h"
@@ -72,6 +73,61 @@ TEST_F(NanAmongLogits, AnOverflowOfKeysNamesTypeAndLayer) {
   EXPECT_NE(said.find(" in layer 1 is beyond what f16 holds"), std::string::npos) << said;
   EXPECT_EQ(said_of(keys, 1e6F, {}), "");
   EXPECT_EQ(said_of(keys, 1e6F, {}, DType::bf16), "");
+}
+
+// A key beyond f16 makes the score plus or minus infinity. Minus infinity hides the token, and the logits are numbers.
+TEST(InfiniteKeys, AreFoundWithLayerAndPosition) {
+  const Meta meta = Meta::pages({.dtype = DType::f16, .block = 4, .heads = 2, .head_dim = 3});
+  std::vector<Tensor> pages{Tensor::empty(meta, 6), Tensor::empty(meta, 6)};
+  const std::vector<std::int32_t> blocks{5, 0, 2};
+  EXPECT_FALSE(find_infinite_key(pages, blocks, 0, 11));
+  for (const std::uint16_t infinity : {0x7c00, 0xfc00})
+    for (std::int64_t position = 0; position < 11; ++position)
+      for (std::int64_t head = 0; head < 2; ++head) {
+        const std::int32_t page = blocks[static_cast<std::size_t>(position / 4)];
+        std::uint16_t& element =
+            pages[1].as<std::uint16_t>()[kv_key_offset(meta.kv, page, head) + 2 * meta.kv.block + position % 4];
+        element = infinity;
+        const auto found = find_infinite_key(pages, blocks, 0, 11);
+        ASSERT_TRUE(found) << position;
+        EXPECT_EQ(found->layer, 1);
+        EXPECT_EQ(found->position, position);
+        EXPECT_TRUE(found->is_key);
+        EXPECT_TRUE(find_infinite_key(pages, blocks, position, position + 1));
+        EXPECT_FALSE(find_infinite_key(pages, blocks, position + 1, 11));
+        EXPECT_FALSE(find_infinite_key(pages, blocks, 0, position));
+        element = 0x7bff;  // the largest number
+        EXPECT_FALSE(find_infinite_key(pages, blocks, 0, 11));
+      }
+}
+
+// Keys of either sign, also in chunks of a prompt that have no logits yet.
+TEST_F(NanAmongLogits, AnOverflowOfKeysIsAnErrorWhateverItsScores) {
+  for (const float factor : {1e6F, -1e6F, 1e30F})
+    for (const Settings& options :
+         {Settings{{"kv-cache-dtype", "f16"}}, Settings{{"kv-cache-dtype", "f16"}, {"enforce-eager", "true"}},
+          Settings{{"kv-cache-dtype", "f16"}, {"max-num-batched-tokens", "2"}}}) {
+      const std::string said = said_of("model.layers.0.self_attn.k_proj.weight", factor, options);
+      EXPECT_NE(said.find(" in layer 0 is beyond what f16 holds"), std::string::npos) << said;
+    }
+}
+
+TEST_F(NanAmongLogits, OnADeviceNamesTheLayer) {
+  SampleCheckpoint sample(model_, {{"torch_dtype", "bfloat16"}});
+  sample.multiply("model.layers.1.self_attn.k_proj.weight", kNan);
+  const std::string path = sample.write_folder(folder_, "device", DType::bf16);
+  for (const bool hides : {false, true}) {
+    Options options;
+    set_option(options, "device", "fake-cuda", "test");
+    set_option(options, "max-num-batched-tokens", "16", "test");
+    const auto context = make_context(options);
+    cuda::FakeSettings fake;
+    fake.hides_memory = hides;
+    put_on_fake_cuda(*context, std::move(fake), {});
+    Engine engine(context, Checkpoint::open(path), make_model_registry());
+    const std::string said = message_of([&] { all_logits(engine, some_ids(5)); });
+    EXPECT_NE(said.find("in layer 1 or the one before"), std::string::npos) << said;
+  }
 }
 
 TEST_F(NanAmongLogits, PagesAreAsWideAsTheModelsType) {

@@ -60,6 +60,46 @@ TEST(Verify, WantsSymbolsThatAnInputShows) {
       "dim 0 of %z is s1, but the rows are governed by s0");
 }
 
+TEST(Verify, WantsSymbolsThatARunCanCompute) {
+  const auto text = [](const std::string& inputs, const std::string& node, const std::string& result = "%y") {
+    return "graph g(" + inputs + ") stage=traced {\n  %y = " + node + "\n  return " + result + "\n}\n";
+  };
+  // The input and the symbol are named: no size follows from a size that is rounded up, or from a sum or a product.
+  for (const char* dim : {"align(s0, 128)", "2*s0", "s0 + 1", "s0*s1", "floordiv(s0, 2)"})
+    for (const std::string& type : {"f32[1, " + std::string(dim) + ", 8]", "f32[4, " + std::string(dim) + "]"})
+      expect_breach(text("%x: " + type, "neg(%x)"), "s0 cannot be read from an input");
+  expect_breach(text("%x: f32[1, align(s0, 128), 8]", "neg(%x)"), "%x: f32[1, align(s0, 128), 8]");
+  expect_breach(text("%x: f32[s0, 8], %z: f32[4, 2*s1]", "neg(%x)"), "%z: f32[4, 2*s1]");
+  expect_breach(text("%x: f32[s0, 8]{s1, 1}", "neg(%x)"), "s1 cannot be read from an input");
+  expect_breach(text("%x: f32[8, 8]", "empty(shape=[8, s5], dtype=f32)"), "s5 cannot be read from an input");
+  // Any other input may show the symbol.
+  EXPECT_EQ(breach(*parsed(text("%x: f32[s0, 8], %z: f32[1, align(s0, 128), 8]", "neg(%z)"))), "legal");
+  EXPECT_EQ(breach(*parsed(text("%z: f32[1, align(s0, 128), 8], %x: f32[4, s0]", "neg(%z)"))), "legal");
+}
+
+TEST(Verify, APieceReadsItsSymbolsFromTheGraph) {
+  const auto text = [](const std::string& inputs) {
+    return "piece p0(%x: f32[1, align(s0, 128), 8]) stage=lowered where s0 in [1, 8] {\n  %y = neg@native(%x)\n"
+           "  return %y\n}\ngraph g(" +
+           inputs +
+           "%x: f32[1, align(s0, 128), 8]) stage=split where s0 in [1, 8] {\n"
+           "  %y: f32[1, align(s0, 128), 8] = call p0(%x)\n  return %y\n}\n";
+  };
+  EXPECT_EQ(breach(*parsed(text("%n: f32[s0, 4], "))), "legal");
+  expect_breach(text(""), "s0 cannot be read from an input");
+}
+
+TEST(Verify, TracedUsesNoDonatedValueAgain) {
+  const std::string call = "  %y, %s = fused_add_rms_norm.maybe_inplace(%x, %r, none, epsilon=1e-05)\n";
+  EXPECT_EQ(breach(*parsed(graph_text("traced", call))), "legal");
+  expect_breach(graph_text("traced", call + "  %z = add(%y, %x)\n", "%z"), "%x is used again after it was given away");
+  expect_breach(graph_text("traced", call, "%y, %r"), "%r is used again after it was given away");
+  expect_breach(graph_text("traced", "  %v = slice(%x, dim=1, start=0, end=64)\n" + call + "  %z = neg(%v)\n", "%z"),
+                "%x is used again after it was given away");
+  expect_breach(graph_text("traced", "  %y, %s = fused_add_rms_norm.maybe_inplace(%x, %x, none, epsilon=1e-05)\n"),
+                "given away and taken");
+}
+
 TEST(Verify, TracedHasInplaceOnlyWhereAllowedAndNoProvider) {
   expect_breach(graph_text("traced", "  %y = neg.maybe_inplace(%x)\n"), "has no maybe_inplace form");
   expect_breach(graph_text("traced", "  %y = neg@native(%x)\n"), "a provider is chosen at stage lowered");

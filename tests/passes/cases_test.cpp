@@ -94,9 +94,12 @@ TEST_P(PassCase, ComesOutAsWritten) {
   ASSERT_GE(graphs.size(), 1u);
   Graph& graph = *graphs[0];
   ASSERT_EQ(graph.name, "before");
-  verify_text(graph, context_->ops, GetParam());
+  const std::string error = note(text, "error");
+  // The verifier may refuse the graph, too, but for no other reason.
+  const std::string breach = find_breach(graph, context_->ops).value_or("");
+  EXPECT_TRUE(breach.empty() || (!error.empty() && breach.find(error) != std::string::npos)) << breach;
 
-  if (const std::string error = note(text, "error"); !error.empty()) {
+  if (!error.empty()) {
     try {
       row().run(graph, passes_);
       FAIL() << "the pass took it:\n" << display(graph);

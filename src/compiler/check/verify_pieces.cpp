@@ -176,6 +176,21 @@ void PieceVerification::watch(Replay& replay, const CompileRecord& record) {
   watched_.push_back(std::make_unique<Watched>(*this, replay, record));
 }
 
+void PieceVerification::fail_where_different() {
+  on_call = [](const VerifiedCall& call) {
+    if (!call.differs) return;
+    const PieceVerdict& verdict = call.verdict;
+    const std::string what =
+        verdict.differing_calls > 0
+            ? fmt::format("gives other bits compiled than op by op: %{}, the largest difference is {}", verdict.value,
+                          verdict.largest)
+            : fmt::format("finds %{} other than it was made: something wrote over it", verdict.value);
+    throw InternalError(fmt::format("[--check-replay] piece {}.{}{} {}", verdict.graph, verdict.piece,
+                                    verdict.layer.empty() ? "" : " in layer " + verdict.layer, what),
+                        std::source_location::current());
+  };
+}
+
 std::string PieceVerification::op_by_op_text() const {
   cuda::StreamDevice* const device = context_.stream_device.get();
   if (device == nullptr) return "kernels of the host";

@@ -1,11 +1,11 @@
 #pragma once
 
 // Compares compiled pieces with their graphs while a model runs. For each call of each piece, its operands are copied
-// first, the piece's graph runs op by op on the copies, and its results are compared bit for bit with those of the
-// compiled piece. On a device the op-by-op run also launches the device's kernels, one at a time, since the host may
-// sum in another order. Ops of generated functions run on kernels of the host there, as they compute the same bits on
-// each machine. Operands that the piece writes over (KV pages, a residual) are copied for the op-by-op run, so that
-// neither run sees the other's writes.
+// first, the piece's graph runs op by op on the copies, and its results are compared with those of the compiled
+// piece, by the rule of tensor/same_elements.h. On a device the op-by-op run also launches the device's kernels, one at
+// a time, since the host may sum in another order. Ops of generated functions run on kernels of the host there, as they
+// compute the same bits on each machine. Operands that the piece writes over (KV pages, a residual) are copied for the
+// op-by-op run, so that neither run sees the other's writes.
 //
 // Each value that one piece passes to another is also copied when it is made, and compared with what the next piece
 // reads. This finds a Plan that overwrites a value before its last use. Of KV pages, only those of the sequences in the
@@ -63,6 +63,9 @@ class PieceVerification {
   // Both must stay at their addresses, and the Replay must not run after this object is destroyed. InternalError when
   // the Plan is not the one that the record's graph gives.
   void watch(Replay& replay, const CompileRecord& record);
+
+  // Each difference is an InternalError from then on that names the piece: --check-replay. Replaces `on_call`.
+  void fail_where_different();
 
   // Which kernels run the graphs, for reports: "kernels of NVIDIA H100, and of the host where it has none".
   std::string op_by_op_text() const;

@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "compiler/check/verify_pieces.h"
 #include "compiler/replay_settings.h"
 #include "compiler/run/eager.h"
 #include "compiler/run/interpret.h"
+#include "ir/donation.h"
+#include "ir/print.h"
 #include "options/effective_options.h"
 #include "runtime/cuda/stream_device.h"
 #include "tensor/batch.h"
@@ -46,19 +49,43 @@ void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbol
   USER_CHECK(fits, "[graph run] input {} must be {}, but is {}", input.name, wanted.text(), came.text());
 }
 
+void check_sizes(const Graph& graph, std::span<const Tensor> tensors, const Bindings& symbols) {
+  const std::map<std::string, Dim> known(symbols.begin(), symbols.end());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const GraphValue& input = *graph.inputs()[i];
+    if (!tensors[i].defined() || !input.meta.is_tensor()) continue;
+    for (std::size_t d = 0; d < input.meta.rank(); ++d) {
+      const Dim wanted = input.meta.shape[d].substitute(known);
+      USER_CHECK(wanted == tensors[i].meta.shape[d], "[graph run] input {} must be {} with {} = {}, but is {}",
+                 input.name, input.meta.text(), input.meta.shape[d].text(), wanted.text(), tensors[i].meta.text());
+    }
+  }
+}
+
 GraphProgram::GraphProgram(const Context& context, std::shared_ptr<Graph> graph)
     : context_(context), graph_(std::move(graph)), is_compiled_(eager_option(context.options).empty()) {
   if (!is_compiled_) check_host_reads(context_, eager_option(context_.options));
   complete_bounds(*graph_, context_.options);
   range_ = token_range(*graph_, context_.options);
+  if (graph_->stage == Stage::traced) {
+    assign_names(*graph_);
+    check_donations(*graph_);
+  }
   if (!is_compiled_) return;
   compiled_ = compile(*graph_, context_, range_, pass_runner_options(context_.options));
   if (compiled_.plan != nullptr)
     replay_ = std::make_unique<Replay>(compiled_.plan, *context_.threads, &context_.groups, replay_settings(context_));
   if (replay_ == nullptr) check_host_reads(context_, "--compile-to");
+  if (replay_ != nullptr && context_.options.check_replay && context_.stream_device == nullptr) {
+    verification_ = std::make_unique<PieceVerification>(context_);
+    verification_->fail_where_different();
+    verification_->watch(*replay_, compiled_.record);
+  }
   mode_ = replay_mode(context_.options);
   if (replay_ != nullptr && captures_before_ready(context_.options)) replay_->capture(mode_);
 }
+
+GraphProgram::~GraphProgram() = default;
 
 // Copies the input to the memory that it had in the last run, if it fits there.
 const Tensor& GraphProgram::on_device(std::size_t index, const Tensor& input) {

@@ -12,6 +12,8 @@
 
 namespace weft {
 
+class PieceVerification;
+
 // Kernels are chosen for these row counts: the bounds of the governing symbol, or those of one step of the engine.
 TokenRange token_range(const Graph& graph, const Options& options);
 
@@ -24,6 +26,10 @@ void complete_bounds(Graph& graph, const Options& options);
 // that are known so far; this call adds to it.
 void check_input(const GraphValue& input, const Tensor& tensor, Bindings& symbols, const Bounds& bounds);
 
+// UserError where a tensor does not have the size that an input's type computes from the symbols: align(s0, 128). The
+// call follows check_input for each input; tensors that are not defined are not read.
+void check_sizes(const Graph& graph, std::span<const Tensor> tensors, const Bindings& symbols);
+
 // For a Context with a device, a compiled graph runs on the device: each run copies inputs to the device and results
 // back. Only one thread at a time may use it. The Context must outlive it; with --enforce-eager its priorities must not
 // change.
@@ -31,9 +37,13 @@ class GraphProgram {
  public:
   // The graph may be at any stage and must be legal; it is changed. With --enforce-eager the unchanged graph runs op by
   // op, with --compile-to the graph of that stage does: UserError on a device whose memory the host cannot read.
+  // UserError in each mode when the graph uses a donated value again. With --check-replay each run on the host is
+  // compared with the graph, op by op, and a difference is an InternalError.
   GraphProgram(const Context& context, std::shared_ptr<Graph> graph);
+  ~GraphProgram();
 
-  // `inputs` are in the order of the graph's inputs and were checked by check_input. A run may write over inputs that
+  // `inputs` are in the order of the graph's inputs and were checked by check_input and check_sizes. A
+  // run may write over inputs that
   // the graph donates. The results are valid until the next run; they may alias inputs.
   std::vector<Tensor> run(std::span<const Tensor> inputs);
 
@@ -50,7 +60,8 @@ class GraphProgram {
   std::vector<Tensor> places_;  // copies of inputs in device memory, at fixed addresses for the recorded launches
   bool is_compiled_ = false;
   Compiled compiled_;
-  std::unique_ptr<Replay> replay_;  // none where there is no Plan
+  std::unique_ptr<Replay> replay_;                   // none where there is no Plan
+  std::unique_ptr<PieceVerification> verification_;  // with --check-replay
   ReplayMode mode_ = ReplayMode::none;
 };
 

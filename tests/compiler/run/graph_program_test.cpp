@@ -99,6 +99,79 @@ TEST(GraphProgram, SymbolsWithoutBoundsGetThoseOfOneStep) {
   EXPECT_EQ(range.hi, 16);
 }
 
+TEST(GraphProgram, SizesThatFollowFromSymbolsAreChecked) {
+  const auto context = context_of();
+  const auto graph = parse_graph(
+      "graph g(%x: f32[s0, 3], %y: f32[1, align(s0, 4), 8]) stage=traced {\n  return %x, %y\n}", context->ops);
+  const auto refusal = [&](std::int64_t rows, std::int64_t aligned) {
+    const std::vector<Tensor> inputs{rows_of(rows), Tensor::empty(Meta::tensor(DType::f32, {1, aligned, 8}))};
+    return message_of([&] {
+      Bindings symbols;
+      for (std::size_t i = 0; i < 2; ++i) check_input(*graph->inputs()[i], inputs[i], symbols, graph->bounds);
+      check_sizes(*graph, inputs, symbols);
+    });
+  };
+  EXPECT_EQ(refusal(5, 8), "");
+  EXPECT_EQ(refusal(8, 8), "");
+  EXPECT_EQ(refusal(5, 4),
+            "[graph run] input y must be f32[1, align(s0, 4), 8] with align(s0, 4) = 8, but is f32[1, 4, 8]");
+}
+
+TEST(GraphProgram, ADonatedValueThatIsUsedAgainIsRefusedInEachMode) {
+  for (const auto& [option, value] : std::vector<std::pair<const char*, const char*>>{
+           {"", ""}, {"enforce-eager", "true"}, {"compile-to", "traced"}}) {
+    const auto context = context_of(option, value);
+    const auto graph = parse_graph(
+        "graph g(donated %x: f32[s0, 8], donated %r: f32[s0, 8]) stage=traced {\n"
+        "  %y, %s = fused_add_rms_norm.maybe_inplace(%x, %r, none, epsilon=1e-05)\n  %z = add(%y, %x)\n"
+        "  return %z, %s\n}",
+        context->ops);
+    const std::string said = message_of([&] { GraphProgram(*context, graph); });
+    EXPECT_NE(said.find("%x is used again after it was given away"), std::string::npos) << option << said;
+  }
+}
+
+constexpr const char* kDivide =
+    "graph g(%x: f16[s0, 64]) stage=traced {\n  %a = div(%x, %x)\n  %b = neg(%a)\n  %c = amax(%a)\n"
+    "  return %a, %b, %c\n}";
+
+Tensor halves(std::int64_t rows, std::uint16_t element) {
+  Tensor tensor = Tensor::empty(Meta::tensor(DType::f16, {rows, 64}));
+  std::fill_n(tensor.as<std::uint16_t>(), rows * 64, element);
+  return tensor;
+}
+
+TEST(GraphProgram, CheckReplayComparesEachRunWithTheGraph) {
+  const auto context = context_of("check-replay", "true");
+  GraphProgram program(*context, parse_graph(kDivide, context->ops));
+  for (const std::uint16_t element : {0x3c00, 0x0000, 0x7c00, 0x7e00, 0xfe00}) {  // 1, 0, infinity, NaN of both signs
+    const std::vector<Tensor> inputs{halves(3, element)};
+    EXPECT_EQ(program.run(inputs).size(), 3u) << "a NaN is the same as any other";
+  }
+}
+
+TEST(GraphProgram, CheckReplayFailsWhereACompiledPieceIsWrong) {
+  const auto context = context_of("check-replay", "true");
+  context->options.backend = "eager";  // kernels alone
+  Kernel kernel = *context->kernels.find("silu_and_mul", "cpu");
+  kernel.provider = "moody";
+  int calls = 0;  // replayed, step by step, and of the graph: only the last is right
+  kernel.run = [&calls, run = kernel.run](const KernelCall& call) {
+    run(call);
+    if (calls++ % 3 != 2) call.results[0].data[2] ^= std::byte{1};
+  };
+  context->kernels.add(std::move(kernel));
+  context->priorities.set("silu_and_mul", {"moody"});
+  const auto graph =
+      parse_graph("graph g(%x: f32[s0, 16]) stage=traced {\n  %y = silu_and_mul(%x)\n  return %y\n}", context->ops);
+  GraphProgram program(*context, graph);
+  Tensor input = Tensor::empty(Meta::tensor(DType::f32, {3, 16}));
+  std::fill_n(input.as<float>(), 3 * 16, 0.5F);
+  const std::string said = message_of<InternalError>([&] { program.run({&input, 1}); });
+  EXPECT_EQ(said.find("[--check-replay] piece g."), 0u) << said;
+  EXPECT_NE(said.find("%y"), std::string::npos) << said;
+}
+
 TEST(GraphProgram, InputsMustFitTheTextAndEachOther) {
   const auto context = context_of();
   const auto graph = parse_graph(
