@@ -15,14 +15,14 @@ namespace {
 
 struct Topic {
   const char* name;
-  bool has_lines;
+  bool is_of_compilation;  // there are lines only where something is compiled
 };
 
 // In the order in which compilation reaches the topics.
 constexpr Topic kTopics[] = {
-    {"config", true},       {"guards", true}, {"recompiles", true}, {"graph_breaks", true},
-    {"passes", true},       {"fusion", true}, {"lowering", true},   {"schedule", false},
-    {"output_code", false}, {"replay", true}, {"nan", true},        {"cache", false},
+    {"config", false},     {"guards", false},  {"recompiles", false}, {"graph_breaks", false},
+    {"cache", false},      {"passes", true},   {"fusion", true},      {"lowering", true},
+    {"output_code", true}, {"schedule", true}, {"replay", false},     {"nan", false},
 };
 
 const Topic& topic_named(const std::string& name) {
@@ -75,7 +75,6 @@ void log_fusion(const Log& log, const std::string& where, const PatternReport& r
 
 Log::Log(const std::string& topics, std::ostream& to) {
   const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(to, true);
-  std::vector<std::string> without_lines;
   for (const std::string& word : split_text(topics, ',')) {
     if (word.empty()) continue;
     const char sign = word[0] == '+' || word[0] == '-' ? word[0] : ' ';
@@ -84,10 +83,18 @@ Log::Log(const std::string& topics, std::ostream& to) {
     logger->set_pattern("[%n] %v");
     logger->set_level(level_of(sign));
     loggers_[topic.name] = std::move(logger);
-    if (!topic.has_lines && sign != '-') without_lines.emplace_back(topic.name);
   }
-  if (!without_lines.empty())
-    to << fmt::format("weft: [logs] nothing is logged about {} in this version\n", fmt::join(without_lines, ", "));
+}
+
+std::vector<std::string> Log::topics() {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) names.emplace_back(topic.name);
+  return names;
+}
+
+bool Log::wants_compilation() const {
+  return std::any_of(std::begin(kTopics), std::end(kTopics),
+                     [&](const Topic& topic) { return topic.is_of_compilation && detail(topic.name) != Detail::none; });
 }
 
 Log::Detail Log::detail(const std::string& topic) const {
@@ -103,7 +110,7 @@ void Log::say(const std::string& topic, Detail wanted, const std::string& line) 
 
 void log_unknown_keys(const Log& log, const std::string& path, const std::vector<std::string>& keys) {
   if (!keys.empty())
-    log.say("config", Log::Detail::more, fmt::format("{}: nothing is known of {}", path, fmt::join(keys, ", ")));
+    log.say("config", Log::Detail::some, fmt::format("{}: nothing is known of {}", path, fmt::join(keys, ", ")));
 }
 
 void log_record(const Log& log, const CompileRecord& record) {

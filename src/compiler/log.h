@@ -6,6 +6,8 @@
 //   [passes] forward 1-512: lower 6.093 ms, 632 to 782 nodes, 572 kernels, 150 clones
 //   [lowering] forward 1-512: rms_norm_0 = rms_norm@cpu: first in the priority list
 //   [replay] forward: captured 423 steps, FULL, in 0.412 ms
+//
+// docs/use.md has all topics and what each prints.
 
 #include <iosfwd>
 #include <map>
@@ -24,9 +26,13 @@ struct CompileRecord;
 class Log {
  public:
   Log() = default;  // silent
-  // `to` must outlive it. Reports at once which of the topics have no messages yet. UserError, with the nearest known
-  // name, for a topic that does not exist.
+  // `to` must outlive it. UserError, with the nearest known name, for a topic that does not exist.
   Log(const std::string& topics, std::ostream& to);
+  // The names of all topics.
+  static std::vector<std::string> topics();
+
+  // Whether a requested topic has lines only where something is compiled. Plans are then not taken from the cache.
+  bool wants_compilation() const;
 
   enum class Detail { none, some, more };
   Detail detail(const std::string& topic) const;
@@ -37,7 +43,7 @@ class Log {
   std::map<std::string, std::shared_ptr<spdlog::logger>> loggers_;
 };
 
-// Topic +config: one line on the unknown keys in a model's files; nothing where there are none.
+// Topic config: one line on the unknown keys in a model's files; nothing where there are none.
 void log_unknown_keys(const Log& log, const std::string& path, const std::vector<std::string>& keys);
 
 // What the compiler did with one graph and token range.

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "codegen/lift_scalars.h"
+#include "compiler/log_code.h"
 #include "compiler/piece_graph.h"
 #include "compiler/pipeline.h"
 #include "ir/print.h"
@@ -118,8 +119,9 @@ PieceSchedules schedule_pieces(const Graph& split, PassContext& passes, ThreadPo
   return schedules;
 }
 
-PieceSchedules generate_pieces(const Graph& split, const Context& context, TokenRange range) {
-  check_required_code(context);
+namespace {
+
+PieceSchedules generated_pieces(const Graph& split, const Context& context, TokenRange range) {
   PassContext passes = pass_context(context, range);
   if (context.options.backend == "eager") return schedule_as_written(split, passes);
   PieceSchedules schedules = schedule_pieces(split, passes, *context.threads);
@@ -134,12 +136,22 @@ PieceSchedules generate_pieces(const Graph& split, const Context& context, Token
       programs.push_back(&region.program);
       graphs.push_back(code.graph.get());
     }
+  log_output_code(context, split, range, schedules);
   if (programs.empty()) return schedules;
   const std::string problem = context.generated->compile(programs, context, graphs);
   if (problem.empty()) return schedules;
   USER_CHECK(!context.options.require_codegen, "[--require-codegen] no code can be generated: {}", problem);
   context.generated->warn_once(std::cerr, problem);
   return schedule_as_written(split, passes);
+}
+
+}  // namespace
+
+PieceSchedules generate_pieces(const Graph& split, const Context& context, TokenRange range) {
+  check_required_code(context);
+  PieceSchedules schedules = generated_pieces(split, context, range);
+  log_schedule(context, split, range, schedules);
+  return schedules;
 }
 
 }  // namespace weft

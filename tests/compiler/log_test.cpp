@@ -66,9 +66,19 @@ TEST(Log, GivesNodesTheirChoiceAndWithPlusTheReason) {
   EXPECT_EQ(more.find("[passes]"), std::string::npos);
 }
 
-TEST(Log, SaysOnceOfWhichTopicsThereIsNothingYet) {
-  EXPECT_EQ(said("+schedule,output_code,-cache"),
-            "weft: [logs] nothing is logged about schedule, output_code in this version\n");
+TEST(Log, GivesPiecesTheirFunctionsAndKernels) {
+  const std::string text = said("schedule");
+  EXPECT_NE(text.find("[schedule] g 1-8 p0: 0 functions, "), std::string::npos) << "of kernels alone: " << text;
+  EXPECT_EQ(text.find(" = rms_norm@cpu"), std::string::npos) << text;
+  EXPECT_NE(said("+schedule").find("[schedule] g 1-8 p0: a = rms_norm@cpu\n"), std::string::npos);
+}
+
+TEST(Log, KnowsWhichTopicsNeedCompilation) {
+  std::ostringstream to;
+  for (const char* topics : {"passes", "+schedule,cache", "output_code"})
+    EXPECT_TRUE(Log(topics, to).wants_compilation()) << topics;
+  for (const char* topics : {"", "+cache,replay", "-passes,nan"})
+    EXPECT_FALSE(Log(topics, to).wants_compilation()) << topics;
 }
 
 TEST(Log, RefusesATopicThatDoesNotExist) {

@@ -42,7 +42,8 @@ struct Made {
   std::string problem = {};
   std::vector<std::byte> image = {};
   std::string image_problem = {};
-  bool may_come = false;  // a later attempt may yield an image: the program is not the cause
+  bool was_found = false;  // in the compile cache
+  bool may_come = false;   // a later attempt may yield an image: the program is not the cause
 
   void refuse_image(std::string reason, bool may_come_later) {
     image.clear();
@@ -79,6 +80,7 @@ void make_object(Made& made, const std::string& host_problem, const Context& con
   const auto entry = context.cache->find(key);
   context.first_time_work->begin(entry ? FirstTime::load : FirstTime::compile, name);
   const TimelineScope event(context.timeline.get(), entry ? "load" : "generate", [&] { return TimelineEvent{name}; });
+  made.was_found = entry.has_value();
   if (entry) {
     made.object.assign(entry->payload().begin(), entry->payload().end());
   } else if (!host_problem.empty()) {
@@ -106,6 +108,7 @@ void make_image(Made& made, const DeviceRows& rows, std::span<const std::string>
       if (const auto entry = context.cache->find(rows.key(source, compiler))) {
         context.first_time_work->begin(FirstTime::load, source.name);
         made.image.assign(entry->payload().begin(), entry->payload().end());
+        made.was_found = true;
         return;
       }
     if (!rows.problem().empty()) return made.refuse_image(rows.problem(), true);
@@ -117,6 +120,17 @@ void make_image(Made& made, const DeviceRows& rows, std::span<const std::string>
   } catch (const DeviceError& error) {  // an error of the compiler: no device is used here
     made.refuse_image(error.what(), true);
   }
+}
+
+void log_cache(const std::vector<Made>& made, const Context& context) {
+  if (made.empty() || context.log.detail("cache") == Log::Detail::none) return;
+  const auto found = std::count_if(made.begin(), made.end(), [](const Made& one) { return one.was_found; });
+  context.log.say("cache", Log::Detail::some,
+                  fmt::format("{} functions found, {} compiled{}", found, std::ssize(made) - found,
+                              context.cache->enabled() ? "" : ": the compile cache is off"));
+  for (const Made& one : made)
+    context.log.say("cache", Log::Detail::more,
+                    fmt::format("{}: {}", one.program->kernel_name(), one.was_found ? "found" : "compiled"));
 }
 
 }  // namespace
@@ -152,6 +166,7 @@ std::string GeneratedKernels::compile(std::span<const RowProgram* const> program
   });
   for (const Made& one : made)
     if (!one.problem.empty()) return one.problem;
+  log_cache(made, context);
   for (Made& one : made) {
     // If the device has a problem, all functions share that reason, so it is not recorded for each.
     if (!one.image_problem.empty() && one.image_problem != device_rows_->problem())

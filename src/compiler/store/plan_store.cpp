@@ -74,8 +74,10 @@ std::vector<CacheFactor> told_factors(const Graph& graph) {
   Counted inputs;
   std::map<std::string, Counted> calls;  // by op
   for (const auto& input : graph.inputs()) ++inputs[input->meta.text()];
-  for (const auto& node : graph.nodes())
-    ++calls[node->name][fmt::format("({})", fmt::join(attribute_texts(node->op, node->attributes), ", "))];
+  for (const auto& node : graph.nodes()) {
+    const std::vector<std::string> attributes = attribute_texts(node->op, node->attributes);
+    ++calls[node->name][attributes.empty() ? "without attributes" : fmt::format("({})", fmt::join(attributes, ", "))];
+  }
   std::vector<CacheFactor> factors{{"inputs", counted_text(inputs)}};
   for (const auto& [op, counted] : calls) factors.push_back({"op " + op, counted_text(counted)});
   return factors;
@@ -121,6 +123,39 @@ bool has_known_content(const Context& context) {
 bool looks_on_the_way(const Context& context, const PassRunnerOptions& options) {
   return !context.options.expect_fusions.empty() || !options.dump_folder.empty() || !options.print_after.empty() ||
          options.stop_after;
+}
+
+// Why Plans are neither looked up nor stored; "" where they are.
+std::string reason_not_to_cache(const Context& context, const PassRunnerOptions& options) {
+  if (!context.cache->enabled()) return "the compile cache is off";
+  if (!has_known_content(context))
+    return "--plugin, --patterns, --limit-rewrites, --eager-piece, --skip-pass or a pass from outside changes the "
+           "plans";
+  if (looks_on_the_way(context, options))
+    return "--expect-fusions, --debug-dump-path, --print-ir-after or --compile-to looks at the passes";
+  if (context.log.wants_compilation()) return "--logs prints what is compiled";
+  return options.skip.empty() ? "" : "passes are skipped";
+}
+
+// Topic cache: the outcome of a look-up; with + also the factors of the key.
+void log_cache(const Context& context, const std::string& graph, const std::optional<CacheKey>& key, bool hit) {
+  const Log& log = context.log;
+  if (!key || log.detail("cache") == Log::Detail::none) return;
+  const CacheUse use = cache_use(context, key, hit);
+  std::string line = fmt::format("{}: plans found, {}", graph, use.entry);
+  if (!hit) {
+    line = fmt::format("{}: plans compiled, {}", graph, use.entry);
+    if (const auto& difference = use.first_difference) {
+      line += fmt::format("; the nearest entry differs in {}: wanted {}, found {}", difference->factor,
+                          difference->wanted.value_or("none"), difference->found.value_or("none"));
+    } else {
+      line += "; there is no entry to compare with";
+    }
+  }
+  log.say("cache", Log::Detail::some, line);
+  for (const CacheFactor& factor : key->factors())
+    log.say("cache", Log::Detail::more,
+            fmt::format("{}: {} is {}", graph, factor.name, factor.value.empty() ? "none" : factor.value));
 }
 
 std::vector<CacheFactor> content_factors(const Graph& traced, const Context& context,
@@ -220,9 +255,7 @@ std::set<ContentHash> objects_named(const StoredPlans& stored) {
 
 std::optional<CacheKey> plans_key(const Graph& traced, const Context& context, std::span<const TokenRange> ranges,
                                   const PassRunnerOptions& options) {
-  if (!context.cache->enabled() || !has_known_content(context) || looks_on_the_way(context, options) ||
-      !context.options.logs.empty() || !options.skip.empty())
-    return std::nullopt;
+  if (!reason_not_to_cache(context, options).empty()) return std::nullopt;
   std::vector<CacheFactor> factors = content_factors(traced, context, ranges);
   if (const std::string decided = context.size_tuning.decisions_text(); !decided.empty())
     factors.push_back({"tuning", hash_bytes(decided).hex()});
@@ -259,17 +292,25 @@ CompiledRanges find_or_compile(const Graph& traced, const Context& context, std:
   warn_of_missing_compiler(context);
   const std::optional<CacheKey> key = plans_key(traced, context, ranges, options);
   if (used_key != nullptr) *used_key = key;
-  if (!key) return compile_ranges(traced, context, std::move(ranges), options);
+  if (!key) {
+    context.log.say(
+        "cache", Log::Detail::some,
+        fmt::format("{}: plans compiled, not cached: {}", traced.name, reason_not_to_cache(context, options)));
+    return compile_ranges(traced, context, std::move(ranges), options);
+  }
   if (const auto entry = context.cache->find(*key)) {
     context.first_time_work->begin(FirstTime::load, fmt::format("the plans of {}", traced.name));
     try {
       const PlanBytes kept = parted(entry->payload());
-      return {.ranges = ranges, .plans = plans_of_bytes(kept.bytes, kept.objects, traced, context)};
+      CompiledRanges found{.ranges = ranges, .plans = plans_of_bytes(kept.bytes, kept.objects, traced, context)};
+      log_cache(context, traced.name, key, true);
+      return found;
     } catch (const Error& error) {
       std::cerr << fmt::format("weft: the plans of {} in the compile cache are of no use: {}\n", traced.name,
                                error.what());
     }
   }
+  log_cache(context, traced.name, key, false);
   const bool generates = generates_code(context);
   CompiledRanges compiled = compile_ranges(traced, context, std::move(ranges), options);
   const std::vector<const Plan*> plans = plans_by_range(compiled);
