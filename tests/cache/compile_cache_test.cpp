@@ -122,7 +122,7 @@ TEST(CompileCache, EntriesUnderOneAnothersNamesAreAMiss) {
   EXPECT_EQ(finds(*cache, 2), std::nullopt);
   EXPECT_EQ(finds(*cache, 1, 1000, "plan"), std::nullopt);
   ASSERT_EQ(files.warnings.size(), 1u);
-  EXPECT_NE(files.warnings[0].find(first + "\"] is no entry"), std::string::npos) << files.warnings[0];
+  EXPECT_NE(files.warnings[0].find(first + "\"] is not an entry"), std::string::npos) << files.warnings[0];
   EXPECT_NE(files.warnings[0].find("under another name"), std::string::npos) << files.warnings[0];
   EXPECT_EQ(cache->counters().rejected, 3);
 }

@@ -20,7 +20,7 @@ struct Keeper {
   using Use = std::function<Value(Value y, Value kept)>;
   Value kept;
   Use use;       // null: to keep
-  int line = 0;  // of the op that made what was kept
+  int line = 0;  // of the op that made the kept value
 
   Value operator()(Value x) {
     line = __LINE__ + 1;

@@ -135,7 +135,7 @@ TEST(WaysToGoOn, SideEffectsHappenOnceAlsoWhereRowsCannotBeASymbol) {
     }
 }
 
-// Code that takes a symbol for a number throws anywhere, and is run once more, unless it cannot be.
+// Code that takes a symbol for a number throws anywhere, and runs a second time unless it cannot.
 TEST(WaysToGoOn, CodeThatTakesASizeForANumberRunsTwiceInOneCall) {
   Eager eager;
   int effects = 0;

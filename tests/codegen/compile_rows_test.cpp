@@ -1,5 +1,5 @@
-// Row programs as machine code: on every instruction set of the host the bits of the C++ text, and near what double
-// precision gives.
+// Row programs as machine code: on every instruction set of the host they have the bits of the C++ text, which are near
+// those of double precision.
 
 #include "codegen/compile_rows.h"
 

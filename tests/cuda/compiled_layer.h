@@ -1,6 +1,6 @@
 #pragma once
 
-// A graph compiled for the host or for a fake device whose images the PTX interpreter executes, and what it gives.
+// A graph compiled for the host or for a fake device whose images the PTX interpreter executes, and its results.
 
 #include <cstdint>
 #include <memory>
@@ -29,7 +29,7 @@ std::shared_ptr<Context> device_context(std::uint64_t seed = 1,
 // The results of the steps, in order.
 std::vector<const Kernel*> generated_kernels(const Plan& plan, const Context& context);
 
-// A graph's Plan, and what it gives on a Context's device, or the host without one.
+// A graph's Plan, and its results on a Context's device, or on the host without one.
 class CompiledLayer {
  public:
   static constexpr int kMostRows = 6;

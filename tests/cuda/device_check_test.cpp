@@ -393,7 +393,7 @@ TEST(LaunchFile, RefusesWhatIsBroken) {
     EXPECT_NE(refusal({packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length)}), "") << length;
   std::vector<std::byte> longer = packed;
   longer.push_back(std::byte{0});
-  EXPECT_NE(refusal(longer).find("1 bytes lie behind"), std::string::npos);
+  EXPECT_NE(refusal(longer).find("1 bytes follow"), std::string::npos);
   RecordedLaunch launch = launch_of("rms_norm_f32_plain_house");
   launch.pointers.front().buffer = 99;
   EXPECT_NE(refusal(pack_launches(std::vector{launch})).find("into buffer 99"), std::string::npos);

@@ -51,7 +51,7 @@ struct Buffers {
 };
 using Bytes = std::vector<std::byte>;
 
-// Runs one launch in both. `point` sets the arguments' addresses of what is written.
+// Runs one launch in both. `point` sets the addresses of written memory in the arguments.
 template <class Arguments, class Point>
 void expect_equal(BuiltPtx& built, const std::string& kernel, const LaunchShape& shape, Arguments arguments,
                   const std::vector<std::pair<const void*, std::size_t>>& read, const Buffers& sizes, Point point) {

@@ -147,7 +147,7 @@ TEST(PtxInterpreter, ShufflesWithinSegments) {
             std::vector<std::uint32_t>(32, 0x8000001f));
 }
 
-// A and B of what each lane was given, changed a little from word to word; number `i` of the result.
+// A and B from each lane's input, changed a little from word to word; element `i` of the result.
 std::string product_text(int i) {
   return fmt::format(
       "xor.b32 %r3, %r1, 0x00010002; xor.b32 %r4, %r1, 0x00030001; xor.b32 %r5, %r1, 0x00020003; xor.b32 %r6, %r1, "

@@ -1,5 +1,5 @@
-// Every architecture of the registry, as a tiny checkpoint of random weights made from its own sample config: what it
-// answers does not depend on how it is stored, how it is run, or on which instruction set.
+// Every architecture of the registry, as a tiny checkpoint of random weights made from its sample config: its answers
+// do not depend on the stored format, the mode of execution or the instruction set.
 
 #include <algorithm>
 #include <filesystem>

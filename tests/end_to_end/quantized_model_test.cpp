@@ -1,6 +1,6 @@
 // Every number format that `weft quantize` writes, for every architecture: the tiny checkpoint in it loads, answers
-// nearly as in bf16, the same however it is run, and with every fusion that its model declares. And what quantize and
-// loading refuse.
+// nearly as in bf16, has the same answers in every mode, and gets every fusion that its model declares. Also the inputs
+// that quantize and loading refuse.
 
 #include <algorithm>
 #include <cmath>
@@ -24,9 +24,9 @@ namespace weft::quantized_model_test {
 using nlohmann::json;
 using Words = std::vector<std::string>;
 
-// `most` is how far logits may be from those of bf16. A code of fp8 is off by 2.6 % (root mean square), so a product of
-// two by 3.7 %, and what the linears of two layers add up to is about four times that; one of int8 by 0.7 %, one of
-// NVFP4 by 10 %.
+// `most` is the largest distance of logits from those of bf16. A code of fp8 is off by 2.6 % (root mean square), so a
+// product of two by 3.7 %, and the sum over the linears of two layers by about four times that; one of int8 by 0.7 %,
+// one of NVFP4 by 10 %.
 struct Format {
   std::string name;
   Words words;  // of quantize

@@ -29,7 +29,7 @@ class CacheFactors : public ::testing::Test {
  protected:
   using Open = std::function<std::shared_ptr<Context>()>;
 
-  // Over a cache of these entries; what was stored in it is what was not found.
+  // Runs with a cache of these entries; the newly stored entries are those that were not found.
   std::shared_ptr<Context> compile(const Open& open, const std::vector<Kept>& entries) {
     std::filesystem::remove_all(files_.root());
     const auto cache = files_.open();

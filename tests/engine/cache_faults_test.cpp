@@ -26,7 +26,7 @@ class CacheFaults : public ::testing::Test {
     return engine.generate(some_ids(4), {.temperature = 0, .max_tokens = 3, .ignore_end = true, .stop = {}}).tokens;
   }
 
-  // How many calls there are, each of which fails once. Every run begins with what `before` leaves.
+  // The number of calls, each of which fails once. Every run begins with the state that `before` leaves.
   int walk(int error, const std::function<void()>& before) {
     for (int n = 1;; ++n) {
       before();

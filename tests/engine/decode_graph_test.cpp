@@ -108,7 +108,7 @@ TEST_F(DecodeGraph, ServesSequencesThatComeAndGoWithTheBitsOfStepsOneByOne) {
   }
 }
 
-// Where ranges have Plans of their own, the head reads what another one left in each.
+// If ranges have Plans of their own, the head reads the results of another one in each.
 TEST_F(DecodeGraph, CapturesNothingAfterReadyHoweverManyPlansThereAre) {
   const auto wanted = come_and_go(*engine({{"cc.cudagraph_mode", "NONE"}}));
   for (const Settings& settings :

@@ -81,7 +81,7 @@ TEST_F(EngineTest, AMeaningReadsNoPackedWeight) {
           << provider << ", " << is_eager;
 }
 
-// Pages and requests of what was thrown out of are there for the next.
+// After an exception, its pages and requests are available to the next run.
 TEST_F(EngineTest, GoesOnAfterAnExceptionOfItsCaller) {
   const auto engine = tiny_engine(path_);
   const auto ids = some_ids(23);

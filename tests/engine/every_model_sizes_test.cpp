@@ -1,5 +1,5 @@
-// Every architecture of the registry at every count of rows: what was traced once serves all of them, and nothing is
-// compiled once the model is ready.
+// Every architecture of the registry at every row count: one trace serves all of them, and nothing is compiled after
+// ready.
 
 #include <random>
 

@@ -218,7 +218,7 @@ TEST_F(FakeDeviceModel, CapturesEachSizeBeforeItIsReadyAndReportsWhatThatTook) {
     ReplayMode mode;
     std::vector<std::string> sizes;  // in the order of CaptureDispatcher::captures
   };
-  const std::string pages = " sequences of 8 pages";  // what the context of 128 tokens takes
+  const std::string pages = " sequences of 8 pages";  // the pages of the context of 128 tokens
   const Wanted wanted[] = {{"forward", ReplayMode::piecewise, {"s0 = 2", "s0 = 8", "s0 = 4"}},
                            {"forward", ReplayMode::full, {"s0 = 2, 2" + pages, "s0 = 4, 4" + pages}},
                            {"head", ReplayMode::full, {"s0 = 2, s1 = 2", "s0 = 4, s1 = 4"}}};

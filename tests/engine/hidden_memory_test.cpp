@@ -80,7 +80,7 @@ TEST(HiddenMemory, IsReachedByVerification) {
   }
 }
 
-// The products of a device whose sums are in another order than the host's: `change` is what becomes of each result.
+// The products of a device whose sums are in another order than the host's: `change` modifies each result.
 std::vector<PieceVerdict> verdicts_with(std::function<void(std::byte*)> change) {
   const TemporaryFolder folder;
   const std::string path = write_tiny_model(folder);

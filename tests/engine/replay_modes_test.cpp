@@ -125,7 +125,7 @@ TEST_F(ReplayModesTest, ReportsWhatIsInEffect) {
     return report.first_time[static_cast<std::size_t>(kind)];
   };
   EXPECT_EQ(count(full, FirstTime::capture).before_ready, 2);
-  // Both graphs, and what functions there are.
+  // Both graphs, and the existing functions.
   EXPECT_GE(count(full, FirstTime::compile).before_ready, 2);
   EXPECT_EQ(count(full, FirstTime::capture).after_ready, 0);
 

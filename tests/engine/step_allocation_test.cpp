@@ -1,4 +1,4 @@
-// Steps take no memory: what one needs was taken before, for the largest there may be.
+// Steps allocate no memory: it was allocated before, for the largest possible step.
 
 #include <algorithm>
 

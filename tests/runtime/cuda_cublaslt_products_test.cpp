@@ -127,7 +127,7 @@ TEST(CublasltProducts, NameWhatIsMisaligned) {
   EXPECT_NE(refusal_of(&LibraryProduct::weight).find("the weight must lie"), std::string::npos);
   EXPECT_NE(refusal_of(&LibraryProduct::bias).find("the bias must lie"), std::string::npos);
   EXPECT_NE(refusal_of(&LibraryProduct::result).find("the result must lie"), std::string::npos);
-  host.call(product);  // goes on
+  host.call(product);  // continues
   host.queue->synchronize();
   expect_product(product, 4e-3);
 }

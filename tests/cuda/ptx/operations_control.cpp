@@ -1,4 +1,4 @@
-// Branches, ends, barriers, and what lanes of a warp do together.
+// Branches, ends, barriers, and collective operations of a warp.
 
 #include <algorithm>
 
@@ -84,7 +84,7 @@ void vote(Warp& warp, const Instruction& one, std::uint32_t lanes) {
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) warp.values(one.to[0])[first_of(left)] = result;
 }
 
-// redux.sync.max.u32 to, from, mask: the largest of what the lanes have.
+// redux.sync.max.u32 to, from, mask: the largest of the lanes' values.
 void largest_of_lanes(Warp& warp, const Instruction& one, std::uint32_t lanes) {
   lanes = warp.gather(lanes, mask_of(warp, one.from[1], lanes));
   std::uint64_t largest = 0;

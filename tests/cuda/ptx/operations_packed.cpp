@@ -18,7 +18,7 @@ struct Brain {
   static std::uint16_t code(float x) { return x != x ? 0x7fff : f32_to_bf16(x); }
 };
 
-// x + y to the nearest double; what that lost decides its last bit (rounding to odd).
+// x + y rounded to odd: the nearest double, or its neighbour on the other side of the exact sum if that is odd.
 double sum_to_odd(double x, double y) {
   const double sum = x + y, of_y = sum - x;
   const double lost = (x - (sum - of_y)) + (y - of_y);

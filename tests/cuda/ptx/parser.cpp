@@ -56,7 +56,7 @@ class ModuleReader {
       cursor_.fail(fmt::format("{} is declared twice", declared.name));
   }
 
-  // NVRTC writes down what constants of the source it folded into the code. A kernel that names one is refused.
+  // NVRTC lists the constants of the source that it folded into the code. A kernel that names one is refused.
   void skip_constant() {
     take_declared(cursor_);
     cursor_.expect("=");

@@ -1,7 +1,7 @@
 #pragma once
 
-// Reads PTX. What a module or a kernel may contain is what nvcc and NVRTC make of this project's kernels: all else is
-// an error that names file and line, never passed over.
+// Parses PTX. It accepts only what nvcc and NVRTC write for this project's kernels. Anything else is an error with file
+// and line, and is never ignored.
 
 #include <map>
 #include <memory>

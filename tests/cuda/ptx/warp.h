@@ -69,7 +69,7 @@ class Warp {
 
  private:
   bool choose_lanes();
-  // The lanes that run now are chosen anew.
+  // Chooses the lanes that run next.
   void part();
   std::byte* scratch_access(std::uint32_t lane, Scratch& scratch, const char* name, std::uint64_t address,
                             std::uint64_t bytes, bool writes);
